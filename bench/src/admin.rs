@@ -7,15 +7,15 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Status and body of one request.
 ///
 /// # Errors
 /// When there is no answer.
 pub fn http(addr: SocketAddr, method: &str, path: &str, token: &str, body: &str) -> Result<(u16, String)> {
-    let mut stream = TcpStream::connect_timeout(&addr, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut stream = TcpStream::connect_timeout(&addr, TIME_LIMIT)?;
+    stream.set_read_timeout(Some(TIME_LIMIT))?;
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: Bearer {token}\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n",

@@ -172,14 +172,14 @@ pub struct Gateway<'a> {
     /// Environment variables of its own.
     pub settings: &'a [(&'a str, &'a str)],
     /// How long its start may take.
-    pub patience: Duration,
+    pub time_limit: Duration,
 }
 
 impl Gateway<'_> {
     /// A gateway that runs by itself, with the usual settings.
     #[must_use]
     pub const fn plain(name: &'static str, on: bool, provider: WireFormat) -> Self {
-        Self { name, on, provider, under: &[], settings: &[], patience: START }
+        Self { name, on, provider, under: &[], settings: &[], time_limit: START }
     }
 
     /// Starts it, gives it a provider, prices and a key, and waits until it is ready.
@@ -206,8 +206,8 @@ impl Gateway<'_> {
             command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
             command.env("TOLLGATE_LIMITS_RESERVATION", "off");
         }
-        let mut target = target_within(self.name, proxy, TOKEN, Start { command, dir, limit: self.patience })?;
-        let end = Instant::now() + self.patience;
+        let mut target = target_within(self.name, proxy, TOKEN, Start { command, dir, limit: self.time_limit })?;
+        let end = Instant::now() + self.time_limit;
         while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
             if target.program.ended() || Instant::now() > end {
                 bail!("{} does not become ready", self.name);

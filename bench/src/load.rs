@@ -23,7 +23,7 @@ pub const MAX_CONNECTIONS: usize = 4096;
 /// A connection with so many errors gives up.
 const MAX_ERRORS: u64 = 50;
 /// A response may take so long beyond the end of the run.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Requests of this process, all loads together.
 static SENT: AtomicU32 = AtomicU32::new(0);
@@ -97,11 +97,11 @@ async fn connection(load: Rc<Load>, end: Instant) -> Seen {
     let mut request = load.request.clone();
     let mut stream = None;
     while Instant::now() < end && seen.requests() < share && seen.errors < MAX_ERRORS {
-        let patience = end.saturating_duration_since(Instant::now()) + PATIENCE;
+        let time_limit = end.saturating_duration_since(Instant::now()) + TIME_LIMIT;
         number(&mut request, &load.numbers);
         let exchange = exchange((load.addr, &request), &mut stream, &mut buffer, &mut seen);
         let result =
-            tokio::time::timeout(patience, exchange).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            tokio::time::timeout(time_limit, exchange).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         if let Err(error) = result {
             stream = None;
             seen.errors += 1;
@@ -177,7 +177,7 @@ pub fn hold(addr: SocketAddr, request: &[u8], count: usize) -> io::Result<Held> 
     let mut buffer = [0; 4096];
     for _ in 0..count.min(MAX_CONNECTIONS) {
         let mut stream = std::net::TcpStream::connect(addr)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIME_LIMIT))?;
         stream.write_all(request)?;
         let mut follower = Follower::default();
         loop {

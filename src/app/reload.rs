@@ -37,7 +37,7 @@ pub(super) struct Reloaded {
 
 /// Hang-ups from now on: one without a listener ends the process. Call it within a runtime.
 pub(super) fn hangups() -> Option<Signal> {
-    let failed = "SIGHUP cannot be heard: the configuration can only be changed by a restart";
+    let failed = "SIGHUP cannot be receivers: the configuration can only be changed by a restart";
     signal(SignalKind::hangup()).inspect_err(|e| tracing::error!(error = %e, "{failed}")).ok()
 }
 
@@ -69,7 +69,7 @@ pub(super) async fn run(mut hangups: Option<Signal>, mut current: Config, source
 async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
     match config::load(source.file.as_deref(), &config::process_env) {
         Err(problems) => {
-            parts.told(Err(&one_line(&problems.to_string())));
+            parts.record_reload(Err(&one_line(&problems.to_string())));
             tracing::error!(%problems, "the new configuration has faults: the old one stays in force");
         }
         Ok(new) => {
@@ -79,7 +79,7 @@ async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
             parts.live.store(Arc::new(new.live.clone()));
             *current = new;
             let applied = parts.apply_secrets(current).await;
-            parts.told(if applied { Ok(()) } else { Err(SECRET_REFUSED) });
+            parts.record_reload(if applied { Ok(()) } else { Err(SECRET_REFUSED) });
         }
     }
 }
@@ -99,7 +99,7 @@ impl Reloaded {
 
     /// Reports to metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in
     /// effect.
-    pub(super) fn told(&self, ended: Result<(), &str>) {
+    pub(super) fn record_reload(&self, ended: Result<(), &str>) {
         self.metrics.reloaded(ended.is_ok());
         match ended {
             Ok(()) => self.conditions.reload_accepted(),

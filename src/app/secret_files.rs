@@ -46,7 +46,7 @@ impl SecretFiles {
         }
         if changed {
             let applied = parts.apply_secrets(current).await;
-            parts.told(if applied { Ok(()) } else { Err(SECRET_REFUSED) });
+            parts.record_reload(if applied { Ok(()) } else { Err(SECRET_REFUSED) });
         }
     }
 }
@@ -65,7 +65,7 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
     let secret = match config::secret_of(setting, &file.path) {
         Ok(secret) => secret,
         Err(why) => {
-            parts.told(Err(SECRET_REFUSED));
+            parts.record_reload(Err(SECRET_REFUSED));
             tracing::error!(why, "a file with a secret cannot be used: the old value stays in force");
             return false;
         }

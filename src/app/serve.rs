@@ -23,7 +23,7 @@ use super::embedded_admin::AdminRouter;
 use super::in_process::Reached;
 use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
-use super::signals::{Impatience, Signals};
+use super::signals::{ForcedStop, Signals};
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
 use super::{banner::Banner, counting, listen, places, reload};
@@ -68,14 +68,14 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let open = Arc::new(AtomicBool::new(false));
     let readiness = tasks::readiness(&parts, Arc::clone(&open), phase.clone());
-    let doors = io.block_on(open_doors(&parts, io.handle(), &stop, readiness))?;
+    let listeners = io.block_on(open_listeners(&parts, io.handle(), &stop, readiness))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(counting::wait(&parts.counters));
     let reloaded = reload::Reloaded::of(&parts, log.clone());
     // Signals are handled from here on; the proxy opens later, and only then reports that it is
     // ready.
     let successor = Successor::of(&parts.config, &source);
-    let (hangups, (signals, impatience)) = listen_to_signals(&io, phase_sender, successor);
+    let (hangups, (signals, forced_stop)) = listen_to_signals(&io, phase_sender, successor);
     io.spawn(reload::run(hangups, parts.config.clone(), source, reloaded));
     let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
@@ -99,7 +99,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let watched = watched(&parts, open, io.handle(), &phase, &ended_sender);
     let server = server(&parts, connections, drain, upgrade, |listening| Proxy { socket, listening, watched })?;
     io.spawn(async move {
-        impatience.comes().await;
+        forced_stop.comes().await;
         let _ = ended_sender.try_send(Ended::AtOnce);
     });
     let (returned_sender, returned) = sync_channel(1);
@@ -108,7 +108,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         let _ = returned_sender.send(());
     })?;
     match wait(&ended, &returned) {
-        Ended::Drained => finish(&io, doors, tasks, &parts),
+        Ended::Drained => finish(&io, listeners, tasks, &parts),
         Ended::AtOnce => tracing::warn!(
             cut = parts.metrics.requests_live.get(),
             left_in_journal = parts.ledger.stats().pending_records,
@@ -156,7 +156,7 @@ fn listen_to_signals(
     io: &Runtime,
     phase: watch::Sender<Phase>,
     successor: Successor,
-) -> (Option<tokio::signal::unix::Signal>, (Signals, Impatience)) {
+) -> (Option<tokio::signal::unix::Signal>, (Signals, ForcedStop)) {
     let _within = io.enter();
     (reload::hangups(), Signals::new(phase, successor))
 }
@@ -179,17 +179,17 @@ fn wait(ended: &Receiver<Ended>, returned: &Receiver<()>) -> Ended {
 type Readiness = Arc<dyn Fn() -> telemetry::Readiness + Send + Sync>;
 
 /// The listeners beside the proxy's, each with its task.
-struct Doors {
+struct Listeners {
     admin: tokio::task::JoinHandle<()>,
     metrics: tokio::task::JoinHandle<()>,
 }
 
-async fn open_doors(
+async fn open_listeners(
     parts: &Parts,
     io: &Handle,
     stop: &watch::Receiver<bool>,
     readiness: Readiness,
-) -> anyhow::Result<Doors> {
+) -> anyhow::Result<Listeners> {
     let metrics_listener = listen::bind(parts.config.metrics.addr, "metrics")?;
     let serving = telemetry::serve(metrics_listener, Arc::clone(&parts.metrics), readiness, stopped(stop.clone()));
     let metrics = io.spawn(async move {
@@ -210,7 +210,7 @@ async fn open_doors(
             tracing::error!(error = %e, "the admin listener failed");
         }
     });
-    Ok(Doors { admin, metrics })
+    Ok(Listeners { admin, metrics })
 }
 
 fn server(
@@ -267,10 +267,10 @@ fn threads(config: &Config) -> usize {
 }
 
 /// The last steps of a stop: the other listeners end, and the journal is delivered to the database.
-fn finish(io: &Runtime, doors: Doors, tasks: Tasks, parts: &Parts) {
+fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
     io.block_on(async {
         let grace = Duration::from_secs(parts.config.shutdown.grace_s.max(1));
-        let _ = tokio::time::timeout(grace, async { tokio::join!(doors.admin, doors.metrics) }).await;
+        let _ = tokio::time::timeout(grace, async { tokio::join!(listeners.admin, listeners.metrics) }).await;
         if let Some(keeper) = tasks.keeper {
             let _ = keeper.await;
             counting::end(parts);

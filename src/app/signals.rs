@@ -24,39 +24,39 @@ use crate::state::Phase;
 pub(super) struct Signals {
     successor: Successor,
     phase: watch::Sender<Phase>,
-    heard: Mutex<Option<Heard>>,
+    receivers: Mutex<Option<Receivers>>,
 }
 
 /// The signals that are received until a stop is requested.
-struct Heard {
+struct Receivers {
     quit: Option<Signal>,
     terminate: Option<Signal>,
     interrupt: Option<Signal>,
     replace: Option<Signal>,
     /// Takes over the SIGINT receiver then, so that none is missed between the first and the
     /// second.
-    impatience: oneshot::Sender<Option<Signal>>,
+    forced_stop: oneshot::Sender<Option<Signal>>,
 }
 
 /// Resolves on a SIGINT that arrives while the process is already stopping.
-pub(super) struct Impatience(oneshot::Receiver<Option<Signal>>);
+pub(super) struct ForcedStop(oneshot::Receiver<Option<Signal>>);
 
 impl Signals {
     /// `phase` receives each change of phase. Call it within a runtime.
-    pub(super) fn new(phase: watch::Sender<Phase>, successor: Successor) -> (Self, Impatience) {
-        let (impatience, impatient) = oneshot::channel();
+    pub(super) fn new(phase: watch::Sender<Phase>, successor: Successor) -> (Self, ForcedStop) {
+        let (forced_stop, receiver) = oneshot::channel();
         let kinds = [SignalKind::quit(), SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2()];
         let [quit, terminate, interrupt, replace] = kinds.map(listen);
-        let heard = Mutex::new(Some(Heard { quit, terminate, interrupt, replace, impatience }));
-        (Self { successor, phase, heard }, Impatience(impatient))
+        let receivers = Mutex::new(Some(Receivers { quit, terminate, interrupt, replace, forced_stop }));
+        (Self { successor, phase, receivers }, ForcedStop(receiver))
     }
 }
 
 #[async_trait]
 impl ShutdownSignalWatch for Signals {
     async fn recv(&self) -> ShutdownSignal {
-        let heard = self.heard.lock().take();
-        let Some(Heard { mut quit, mut terminate, mut interrupt, mut replace, impatience }) = heard else {
+        let receivers = self.receivers.lock().take();
+        let Some(Receivers { mut quit, mut terminate, mut interrupt, mut replace, forced_stop }) = receivers else {
             return std::future::pending().await;
         };
         let (phase, asked) = tokio::select! {
@@ -66,7 +66,7 @@ impl ShutdownSignalWatch for Signals {
             () = next(&mut interrupt) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
         };
         // An error means that the receiver is gone.
-        let _ = impatience.send(interrupt);
+        let _ = forced_stop.send(interrupt);
         self.phase.send_replace(phase);
         asked
     }
@@ -87,7 +87,7 @@ impl Signals {
     }
 }
 
-impl Impatience {
+impl ForcedStop {
     pub(super) async fn comes(self) {
         let Ok(mut interrupt) = self.0.await else { return std::future::pending().await };
         next(&mut interrupt).await;

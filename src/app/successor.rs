@@ -16,7 +16,7 @@ use crate::config::{self, Config};
 /// How often the new process is checked.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long it may take until it waits for the listeners: it may have a large database to migrate.
-const PATIENCE: Duration = Duration::from_mins(15);
+const TIME_LIMIT: Duration = Duration::from_mins(15);
 
 pub(super) struct Successor {
     /// The configuration file that this process was started with.
@@ -50,10 +50,10 @@ impl Successor {
             if let Some(status) = child.try_wait()? {
                 bail!("it ended: {status}");
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > TIME_LIMIT {
                 let _ = child.kill();
                 let _ = child.wait();
-                bail!("it did not come to wait for the listeners within {PATIENCE:?}");
+                bail!("it did not come to wait for the listeners within {TIME_LIMIT:?}");
             }
             tokio::time::sleep(LOOK).await;
         }

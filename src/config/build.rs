@@ -169,7 +169,7 @@ fn live(take: &mut Take) -> Live {
         retry: Retry {
             deadline_ms: take.millis("retry.deadline"),
             switch_on_upstream_auth: take.flag("retry.switch_on_upstream_auth"),
-            max_rest_ms: take.millis("retry.max_rest"),
+            max_cooldown_ms: take.millis("retry.max_cooldown"),
         },
         breaker: Breaker {
             count_network_errors: take.flag("breaker.count_network_errors"),

@@ -61,7 +61,7 @@ pub const SETTINGS: &[Setting] = &[
         "proxy.max_inflight_body_bytes",
         Size { min: KIB, max: 1024 * GIB },
         "1GiB",
-        "Bytes of request bodies held at once (one user alone: half of it); beyond it clients get 503 and are told to come back.",
+        "Bytes of request bodies held at once (one user alone: half of it); beyond it clients get 503 with `Retry-After`.",
     )
     .live(),
     setting(
@@ -227,7 +227,7 @@ pub const SETTINGS: &[Setting] = &[
         "redis.lease",
         Duration { min: S, max: 10 * MIN, zero: Refused },
         "15s",
-        "How long after a node's last sign of life what its running requests held is given back.",
+        "How long after a node's last heartbeat the amounts that its running requests reserved are released.",
     ),
     // Credentials.
     unset(
@@ -237,7 +237,7 @@ pub const SETTINGS: &[Setting] = &[
     )
     .variable_is("ADMIN_TOKEN")
     .live(),
-    unset("auth.admin_token_file", SecretFile, "A file that holds auth.admin_token; a change of it is in force at once.")
+    unset("auth.admin_token_file", SecretFile, "A file that holds auth.admin_token; a change takes effect at once.")
         .variable_is("ADMIN_TOKEN_FILE")
         .live(),
     unset(
@@ -247,7 +247,7 @@ pub const SETTINGS: &[Setting] = &[
     )
     .variable_is("TOLLGATE_SECRET_KEY")
     .live(),
-    unset("auth.secret_key_file", SecretFile, "A file that holds auth.secret_key; a change of it is in force at once.")
+    unset("auth.secret_key_file", SecretFile, "A file that holds auth.secret_key; a change takes effect at once.")
         .variable_is("TOLLGATE_SECRET_KEY_FILE")
         .live(),
     unset(
@@ -426,10 +426,10 @@ pub const SETTINGS: &[Setting] = &[
     )
     .live(),
     setting(
-        "retry.max_rest",
+        "retry.max_cooldown",
         Duration { min: S, max: DAY, zero: Refused },
         "10m",
-        "Longest rest that a provider's `Retry-After` can ask for.",
+        "Longest cooldown that a provider's `Retry-After` can request.",
     )
     .live(),
     setting(

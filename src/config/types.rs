@@ -394,7 +394,7 @@ pub struct Retry {
     /// Try another provider after `invalid_api_key` and `billing_quota_exceeded`.
     pub switch_on_upstream_auth: bool,
     /// Longest cooldown that a provider's `Retry-After` can cause.
-    pub max_rest_ms: u64,
+    pub max_cooldown_ms: u64,
 }
 
 /// What counts for a provider's circuit, and when the gateway disables the provider.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::domain::secret::Secret;
 
 /// Longer than the gateway itself takes for an action.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIME_LIMIT: Duration = Duration::from_secs(90);
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub async fn ask(base: &str, operation: &str, token: &Secret, body: &Value) -> R
     let failed = |error| AskError::Exchange(super::describe(error));
     let url = format!("{}/api/actions/{operation}", base.trim_end_matches('/'));
     // A redirect would carry the token, and all that is in the body, elsewhere.
-    let client = super::builder(PATIENCE).redirect(reqwest::redirect::Policy::none()).build().map_err(failed)?;
+    let client = super::builder(TIME_LIMIT).redirect(reqwest::redirect::Policy::none()).build().map_err(failed)?;
     let answer = client.post(url).bearer_auth(token.expose()).json(body).send().await.map_err(failed)?;
     let status = answer.status();
     let mut envelope: Value = answer

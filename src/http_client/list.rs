@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Why there is no price list; the text can be shown to an administrator.
 #[derive(Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub async fn text(address: &str, max: usize) -> Result<String, ListError> {
             None => from_server(address, max).await,
         }
     };
-    let bytes = tokio::time::timeout(PATIENCE, reading).await.map_err(|_| ListError::TooSlow(PATIENCE))??;
+    let bytes = tokio::time::timeout(TIME_LIMIT, reading).await.map_err(|_| ListError::TooSlow(TIME_LIMIT))??;
     String::from_utf8(bytes).map_err(|_| ListError::NotText)
 }
 
@@ -55,7 +55,7 @@ async fn from_file(path: &str, max: usize) -> Result<Vec<u8>, ListError> {
 
 async fn from_server(address: &str, max: usize) -> Result<Vec<u8>, ListError> {
     let failed = |error| ListError::Exchange(super::describe(error));
-    let client = super::builder(PATIENCE).build().map_err(failed)?;
+    let client = super::builder(TIME_LIMIT).build().map_err(failed)?;
     let mut answer = client.get(address).send().await.map_err(failed)?;
     if !answer.status().is_success() {
         return Err(ListError::Status(answer.status().as_u16()));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 
 /// The answer of `/readyz` on the metrics listener.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct ReadyzAnswer {
 /// A text, if there is no answer within five seconds, or not one of a gateway.
 pub async fn ask(metrics: SocketAddr) -> Result<ReadyzAnswer, String> {
     let address = SocketAddr::new(reachable(metrics.ip()), metrics.port());
-    let client = super::builder(PATIENCE).build().map_err(super::describe)?;
+    let client = super::builder(TIME_LIMIT).build().map_err(super::describe)?;
     let answer = client.get(format!("http://{address}/readyz")).send().await.map_err(super::describe)?;
     let body: Value = answer.json().await.map_err(super::describe)?;
     read(&body).ok_or_else(|| format!("{address} does not answer as tollgate does"))

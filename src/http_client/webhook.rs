@@ -16,7 +16,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::network::{Network, embedded, not_public};
 use crate::domain::secret::Secret;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// The header that authenticates a message: `t=<seconds>,v1=<hex>`, the HMAC-SHA256 of
 /// `<seconds>.<body>`.
 pub const SIGNATURE: &str = "x-tollgate-signature";
@@ -107,15 +107,15 @@ impl Webhooks {
     pub async fn send(&self, address: &str, message: Message<'_>) -> Result<u16, WebhookError> {
         let url = shape(address)?;
         let sending = self.send_to(url, message);
-        let slow = |_| WebhookError::Exchange(format!("no answer within {} s", PATIENCE.as_secs()));
-        tokio::time::timeout(PATIENCE, sending).await.map_err(slow)?
+        let slow = |_| WebhookError::Exchange(format!("no answer within {} s", TIME_LIMIT.as_secs()));
+        tokio::time::timeout(TIME_LIMIT, sending).await.map_err(slow)?
     }
 
     async fn send_to(&self, url: Url, message: Message<'_>) -> Result<u16, WebhookError> {
         let failed = |error| WebhookError::Exchange(super::describe(error));
         let addresses = self.resolve(&url).await?;
         let host = url.host_str().unwrap_or_default().to_owned();
-        let client = super::builder(PATIENCE)
+        let client = super::builder(TIME_LIMIT)
             .redirect(reqwest::redirect::Policy::none())
             .resolve_to_addrs(&host, &addresses)
             .build()

@@ -35,11 +35,11 @@ pub enum SinkError {
 /// A working database takes a batch in milliseconds. If one takes longer than this, its machine or
 /// the network has failed silently: the batch is given up, and written again over another
 /// connection.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 impl Sink for Store {
     async fn append_records(&self, records: &[Record]) -> Result<u64, SinkError> {
-        match tokio::time::timeout(PATIENCE, self.append_records(records)).await {
+        match tokio::time::timeout(TIME_LIMIT, self.append_records(records)).await {
             Ok(written) => written.map_err(SinkError::from),
             Err(_) => Err(SinkError::Unavailable("it does not answer".to_owned())),
         }

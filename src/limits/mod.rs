@@ -136,9 +136,9 @@ impl Counters {
 
     /// Resolves when shared counters have everything that was counted here; at once for a node's
     /// own.
-    pub async fn told(&self) {
+    pub async fn flushed(&self) {
         if let CounterBackend::Shared(shared) = &self.books {
-            shared.told().await;
+            shared.flushed().await;
         }
     }
 

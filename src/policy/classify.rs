@@ -12,7 +12,7 @@
 
 use super::client_error::{self, ClientError};
 use super::error_rules::ReadyRule;
-use super::retry_after::rest_until;
+use super::retry_after::cooldown_until;
 use crate::domain::clock::Timestamp;
 
 /// How an attempt failed.
@@ -110,10 +110,10 @@ impl FailureClass {
 pub enum Next {
     /// Another attempt at the same provider.
     SameProviderAgain,
-    /// `rest_until`: no request to this provider before this time.
+    /// `cooldown_until`: no request to this provider before this time.
     NextProvider {
         /// End of the cooldown; `None` if the provider requested none.
-        rest_until: Option<Timestamp>,
+        cooldown_until: Option<Timestamp>,
     },
     /// The error is the client's: it is answered with this status and the upstream's message.
     ClientError {
@@ -164,7 +164,7 @@ pub struct Situation {
     /// request.
     pub switch_on_upstream_auth: bool,
     /// Longest cooldown that a `Retry-After` can cause.
-    pub max_rest_ms: u64,
+    pub max_cooldown_ms: u64,
     /// Whether network errors count for the breaker.
     pub count_network_errors: bool,
 }
@@ -194,7 +194,7 @@ fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
     let again = situation.attempts_here < situation.max_attempts_here;
     Verdict {
         class: FailureClass::SystemError,
-        next: if again { Next::SameProviderAgain } else { Next::NextProvider { rest_until: None } },
+        next: if again { Next::SameProviderAgain } else { Next::NextProvider { cooldown_until: None } },
         counts: situation.count_network_errors,
         reason: match failure {
             NetworkFailure::Resolve => "resolve",
@@ -217,7 +217,9 @@ fn error_reply(reply: &ErrorReply<'_>, situation: &Situation) -> Verdict {
         return client_error(error, reply.status);
     }
     let rest = match reply.status {
-        429 | 503 => reply.retry_after.and_then(|header| rest_until(header, situation.now, situation.max_rest_ms)),
+        429 | 503 => {
+            reply.retry_after.and_then(|header| cooldown_until(header, situation.now, situation.max_cooldown_ms))
+        }
         _ => None,
     };
     provider_error(status_reason(reply.status), rest)
@@ -233,8 +235,8 @@ fn client_error(error: ClientError, upstream: u16) -> Verdict {
     }
 }
 
-const fn provider_error(reason: &'static str, rest_until: Option<Timestamp>) -> Verdict {
-    Verdict { class: FailureClass::ProviderError, next: Next::NextProvider { rest_until }, counts: true, reason }
+const fn provider_error(reason: &'static str, cooldown_until: Option<Timestamp>) -> Verdict {
+    Verdict { class: FailureClass::ProviderError, next: Next::NextProvider { cooldown_until }, counts: true, reason }
 }
 
 const fn status_reason(status: u16) -> &'static str {
@@ -271,10 +273,10 @@ mod tests {
         attempts_here: 1,
         max_attempts_here: 2,
         switch_on_upstream_auth: false,
-        max_rest_ms: 60_000,
+        max_cooldown_ms: 60_000,
         count_network_errors: false,
     };
-    const SWITCH: Next = Next::NextProvider { rest_until: None };
+    const SWITCH: Next = Next::NextProvider { cooldown_until: None };
 
     fn reply(status: u16, kind: Option<&'static str>) -> AttemptFailure<'static> {
         AttemptFailure::Reply(ErrorReply { status, kind, ..ErrorReply::default() })
@@ -343,7 +345,7 @@ mod tests {
             let reply = ErrorReply { status, retry_after: Some(header), ..ErrorReply::default() };
             classify(&AttemptFailure::Reply(reply), &SITUATION).next
         };
-        let rest = |ms| Next::NextProvider { rest_until: Some(NOW.plus_ms(ms)) };
+        let rest = |ms| Next::NextProvider { cooldown_until: Some(NOW.plus_ms(ms)) };
         assert_eq!(asks(429, "7"), rest(7_000));
         assert_eq!(asks(503, "86400"), rest(60_000));
         assert_eq!(asks(500, "7"), SWITCH);

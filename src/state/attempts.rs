@@ -13,7 +13,7 @@ use crate::policy::provider_state::{Attempts, FailureKind, ProviderState, Recent
 /// Interval between two log lines about a failing provider.
 const LINE_MS: i64 = 60_000;
 /// Failed attempts in a row after which a notification reports the provider as failing.
-const TOLD_AFTER: u32 = 3;
+const REPORTED_AFTER: u32 = 3;
 /// Characters of an error that are stored.
 const ERROR_CHARS: usize = 300;
 
@@ -85,7 +85,7 @@ pub(super) struct Noted {
     /// The provider began or stopped failing.
     pub(super) turned: bool,
     /// Notifications are due.
-    pub(super) told: bool,
+    pub(super) reported: bool,
     pub(super) in_a_row: u32,
 }
 
@@ -98,13 +98,13 @@ pub(super) struct AttemptLog {
     /// Failures since the last log line.
     unlogged: u32,
     /// A notification of the failures was sent.
-    told: bool,
+    reported: bool,
 }
 
 impl AttemptLog {
     pub(super) fn succeeded(&mut self, now: Timestamp) -> Noted {
         let turned = self.attempts.succeeded(now);
-        Noted { turned, told: std::mem::take(&mut self.told), ..Noted::default() }
+        Noted { turned, reported: std::mem::take(&mut self.reported), ..Noted::default() }
     }
 
     pub(super) fn failed(&mut self, now: Timestamp, error: Arc<AttemptError>) -> Noted {
@@ -116,8 +116,8 @@ impl AttemptLog {
             self.last_line = Some(now);
             std::mem::take(&mut self.unlogged)
         });
-        let told = in_a_row >= TOLD_AFTER && !std::mem::replace(&mut self.told, in_a_row >= TOLD_AFTER);
-        Noted { line, turned: in_a_row == 1, told, in_a_row }
+        let reported = in_a_row >= REPORTED_AFTER && !std::mem::replace(&mut self.reported, in_a_row >= REPORTED_AFTER);
+        Noted { line, turned: in_a_row == 1, reported, in_a_row }
     }
 
     /// The circuit opened here.
@@ -139,7 +139,7 @@ impl AttemptLog {
     /// The provider has a new address or credential: nothing was tried with it. A notification of
     /// its failure is still followed by one of its first success.
     pub(super) fn renew(&mut self) {
-        *self = Self { told: self.told, ..Self::default() };
+        *self = Self { reported: self.reported, ..Self::default() };
     }
 
     /// Whether nothing was tried.
@@ -191,11 +191,11 @@ mod tests {
     #[test]
     fn notifications_are_due_once_at_the_third_failure_and_at_the_recovery_after_it() {
         let (mut log, now) = (AttemptLog::default(), Timestamp(1_000_000));
-        let told: Vec<bool> = (0..5).map(|_| log.failed(now, error(now)).told).collect();
-        assert_eq!(told, [false, false, true, false, false]);
-        assert!(log.succeeded(now).told);
-        assert!(!log.failed(now, error(now)).told);
+        let reported: Vec<bool> = (0..5).map(|_| log.failed(now, error(now)).reported).collect();
+        assert_eq!(reported, [false, false, true, false, false]);
+        assert!(log.succeeded(now).reported);
+        assert!(!log.failed(now, error(now)).reported);
         let recovered = log.succeeded(now);
-        assert!(recovered.turned && !recovered.told, "nobody was told that it failed");
+        assert!(recovered.turned && !recovered.reported, "nobody was reported that it failed");
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::attempts::{AttemptError, AttemptLog, Failed, Noted, Seen};
 use super::events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
-use super::told::Told;
+use super::health_update::HealthUpdate;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
@@ -33,7 +33,7 @@ pub struct Health {
 struct Entry {
     breaker: Breaker,
     /// No request before this time (`Retry-After`).
-    rest_until: Option<Timestamp>,
+    cooldown_until: Option<Timestamp>,
     /// When circuit or cooldown last changed, here or elsewhere.
     changed: Option<Timestamp>,
     /// [`Provider::health_since`] of the newest version of the provider: the entry contains nothing
@@ -45,7 +45,7 @@ struct Entry {
 
 impl Entry {
     fn standing(&self) -> (Standing, Option<Timestamp>) {
-        (self.breaker.standing(), self.rest_until)
+        (self.breaker.standing(), self.cooldown_until)
     }
 
     /// Whether this version of the provider is from before its address or credential was changed: a
@@ -55,7 +55,7 @@ impl Entry {
     }
 
     fn resting(&self, now: Timestamp) -> Option<Timestamp> {
-        self.rest_until.filter(|until| *until > now)
+        self.cooldown_until.filter(|until| *until > now)
     }
 }
 
@@ -65,7 +65,7 @@ pub struct Setback {
     /// Counts towards opening the circuit.
     pub counts: bool,
     /// The provider's cooldown ends then, by its `Retry-After`; `None` = it asked for none.
-    pub rest_until: Option<Timestamp>,
+    pub cooldown_until: Option<Timestamp>,
 }
 
 impl Health {
@@ -158,7 +158,7 @@ impl Health {
             }
             self.events.tell(|| Event::Provider(provider.id));
         }
-        if noted.told {
+        if noted.reported {
             self.events.provider(ProviderChange {
                 provider_id: provider.id,
                 provider_name: provider.name.as_str().into(),
@@ -190,7 +190,7 @@ impl Health {
             return self.take_back(provider.id, &mut entry, ticket);
         }
         let before = entry.standing();
-        entry.rest_until = entry.rest_until.max(setback.rest_until);
+        entry.cooldown_until = entry.cooldown_until.max(setback.cooldown_until);
         let change = if setback.counts {
             entry.breaker.failed(ticket, now, &provider.breaker)
         } else {
@@ -232,10 +232,10 @@ impl Health {
         let was_known = entry.changed.is_some() || !entry.log.is_empty();
         let change = entry.breaker.renew();
         entry.log.renew();
-        entry.rest_until = None;
+        entry.cooldown_until = None;
         if let Some(changed) = entry.changed {
             entry.changed = Some(changed.plus_ms(1).max(entry.since));
-            self.tell_of(provider.id);
+            self.mark_changed(provider.id);
         }
         self.report(provider, change, Happened { now: entry.since, failures: 0, error: None });
         if was_known {
@@ -260,17 +260,17 @@ impl Health {
         let mut entry = entry.lock();
         entry.breaker.reset();
         entry.log.reset();
-        entry.rest_until = None;
+        entry.cooldown_until = None;
         // Later than what it undoes, even if that was sent by a node whose clock is ahead.
         entry.changed = entry.changed.map(|changed| changed.plus_ms(1)).max(Some(now));
-        self.tell_of(provider.id);
+        self.mark_changed(provider.id);
         drop(entry);
         self.report(provider, Change::Closed, Happened { now, failures: 0, error: None });
     }
 
     /// The end of the provider's cooldown, if it is in one.
     #[must_use]
-    pub fn rest_until(&self, provider: ProviderId, now: Timestamp) -> Option<Timestamp> {
+    pub fn cooldown_until(&self, provider: ProviderId, now: Timestamp) -> Option<Timestamp> {
         self.entries.read().get(&provider)?.lock().resting(now)
     }
 
@@ -296,51 +296,56 @@ impl Health {
 
     /// The changes that other nodes do not have yet; they count as sent then.
     #[must_use]
-    pub fn take_news(&self) -> Vec<Told> {
+    pub fn take_updates(&self) -> Vec<HealthUpdate> {
         let news = std::mem::take(&mut *self.news.lock());
-        news.into_iter().filter_map(|provider| self.told(provider)).collect()
+        news.into_iter().filter_map(|provider| self.update_of(provider)).collect()
     }
 
     /// Every circuit and cooldown that ever changed.
     #[must_use]
-    pub fn all(&self) -> Vec<Told> {
+    pub fn all(&self) -> Vec<HealthUpdate> {
         let known: Vec<ProviderId> = self.entries.read().keys().copied().collect();
-        known.into_iter().filter_map(|provider| self.told(provider)).collect()
+        known.into_iter().filter_map(|provider| self.update_of(provider)).collect()
     }
 
     /// Marks a change that could not be sent.
-    pub fn tell_of(&self, provider: ProviderId) {
+    pub fn mark_changed(&self, provider: ProviderId) {
         self.news.lock().insert(provider);
         self.marked.notify_one();
     }
 
     /// Applies another node's change if it is newer than the local state; otherwise the local state
     /// is sent.
-    pub fn hear(&self, told: &Told, provider: &Provider) {
+    pub fn apply_update(&self, update: &HealthUpdate, provider: &Provider) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         self.renew(provider, &mut entry);
-        if told.at < entry.since {
+        if update.at < entry.since {
             return;
         }
         match entry.changed {
-            Some(changed) if changed > told.at => return self.tell_of(provider.id),
-            Some(changed) if changed == told.at => return,
+            Some(changed) if changed > update.at => return self.mark_changed(provider.id),
+            Some(changed) if changed == update.at => return,
             _ => {}
         }
-        let change = entry.breaker.adopt(told.standing);
+        let change = entry.breaker.adopt(update.standing);
         if change != Change::None {
             entry.log.forget_reason();
         }
-        (entry.rest_until, entry.changed) = (told.rest_until, Some(told.at));
+        (entry.cooldown_until, entry.changed) = (update.cooldown_until, Some(update.at));
         drop(entry);
-        self.report(provider, change, Happened { now: told.at, failures: told.standing.failures, error: None });
+        self.report(provider, change, Happened { now: update.at, failures: update.standing.failures, error: None });
     }
 
-    fn told(&self, provider: ProviderId) -> Option<Told> {
+    fn update_of(&self, provider: ProviderId) -> Option<HealthUpdate> {
         let entry = self.entries.read().get(&provider).cloned()?;
         let entry = entry.lock();
-        Some(Told { provider, at: entry.changed?, standing: entry.breaker.standing(), rest_until: entry.rest_until })
+        Some(HealthUpdate {
+            provider,
+            at: entry.changed?,
+            standing: entry.breaker.standing(),
+            cooldown_until: entry.cooldown_until,
+        })
     }
 
     /// Marks circuit or cooldown as changed, if they are. Counts are local to each node.
@@ -351,7 +356,7 @@ impl Health {
         }
         // Two changes within one millisecond need different times.
         entry.changed = entry.changed.map(|changed| changed.plus_ms(1)).max(Some(now));
-        self.tell_of(provider);
+        self.mark_changed(provider);
     }
 
     /// Drops providers that no longer exist.

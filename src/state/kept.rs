@@ -2,7 +2,7 @@
 //! there is no Redis ([`super::peers`]). An open circuit stays open over a stop, a crash and an
 //! upgrade, and a reset is kept.
 //!
-//! One line for each provider ([`Told`]). The file is replaced in one step shortly after a change.
+//! One line for each provider ([`HealthUpdate`]). The file is replaced in one step shortly after a change.
 //! In an upgrade two processes run on one data directory: each checks every second whether the
 //! other has written, and the later of two changes wins, so neither needs to lock the other out.
 //! Failures in a row that opened no circuit are not stored.
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::health::Health;
+use super::health_update::HealthUpdate;
 use super::publish::State;
-use super::told::Told;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::files;
 
@@ -49,7 +49,7 @@ impl Kept {
         kept.seen = version(std::fs::metadata(&kept.path));
         kept.take_over(text);
         // The file already contains these.
-        let _ = kept.health.take_news();
+        let _ = kept.health.take_updates();
         kept
     }
 
@@ -67,10 +67,10 @@ impl Kept {
                     continue;
                 }
             };
-            let news = self.health.take_news();
+            let news = self.health.take_updates();
             let written = if news.is_empty() { Ok(()) } else { self.write().await };
             if let Err(e) = &written {
-                news.iter().for_each(|told| self.health.tell_of(told.provider));
+                news.iter().for_each(|update| self.health.mark_changed(update.provider));
                 if !std::mem::replace(&mut failing, true) {
                     tracing::warn!(error = %e, path = %self.path.display(), "open circuits would not survive a restart now");
                 }
@@ -103,9 +103,9 @@ impl Kept {
             }
         };
         let snapshot = self.state.snapshot();
-        for told in text.lines().filter_map(Told::read) {
-            if let Some(provider) = snapshot.provider(told.provider) {
-                self.health.hear(&told, provider);
+        for update in text.lines().filter_map(HealthUpdate::read) {
+            if let Some(provider) = snapshot.provider(update.provider) {
+                self.health.apply_update(&update, provider);
             }
         }
     }
@@ -130,12 +130,12 @@ fn version(about: std::io::Result<std::fs::Metadata>) -> Option<Version> {
 }
 
 /// All entries that still matter, one line each.
-fn lines(all: &[Told], now: Timestamp) -> String {
-    let matters = |told: &&Told| {
-        let rests = told.rest_until.is_some_and(|until| until > now);
-        rests || !told.standing.is_closed() || now.since(told.at) < CLOSED_MS
+fn lines(all: &[HealthUpdate], now: Timestamp) -> String {
+    let matters = |update: &&HealthUpdate| {
+        let rests = update.cooldown_until.is_some_and(|until| until > now);
+        rests || !update.standing.is_closed() || now.since(update.at) < CLOSED_MS
     };
-    all.iter().filter(matters).map(|told| told.to_text() + "\n").collect()
+    all.iter().filter(matters).map(|update| update.to_text() + "\n").collect()
 }
 
 #[cfg(test)]
@@ -145,14 +145,14 @@ mod tests {
     #[test]
     fn only_what_matters_still_is_kept() {
         let now = Timestamp(10_000_000);
-        let told = |text: &str| Told::read(text).unwrap();
+        let update = |text: &str| HealthUpdate::read(text).unwrap();
         let all = [
-            told("1 100 - 5 open 9000000"),
-            told("2 100 - 0 closed"),
-            told("3 9999999 - 0 closed"),
-            told("4 100 9000000 0 closed"),
-            told("5 100 10000001 0 closed"),
-            told("6 100 - 5 half 9000000 1 -"),
+            update("1 100 - 5 open 9000000"),
+            update("2 100 - 0 closed"),
+            update("3 9999999 - 0 closed"),
+            update("4 100 9000000 0 closed"),
+            update("5 100 10000001 0 closed"),
+            update("6 100 - 5 half 9000000 1 -"),
         ];
         let kept: Vec<char> = lines(&all, now).lines().filter_map(|line| line.chars().next()).collect();
         assert_eq!(kept, ['1', '3', '5', '6']);

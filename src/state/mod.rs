@@ -13,6 +13,7 @@ pub mod client_versions;
 pub mod conditions;
 pub mod events;
 pub mod health;
+pub mod health_update;
 pub mod kept;
 pub mod messages;
 pub mod peers;
@@ -28,7 +29,6 @@ pub mod roll;
 pub mod snapshot;
 pub mod switch_off;
 pub mod throttle;
-pub mod told;
 
 pub use admin_token::{AdminToken, TokenCheck};
 pub use client_versions::ClientVersions;

@@ -12,11 +12,11 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{AsyncConnectionConfig, Client, RedisError};
 
 use super::health::Health;
+use super::health_update::HealthUpdate;
 use super::publish::State;
-use super::told::Told;
 use crate::redis::Server;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIME_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(500);
 /// Heartbeat of the connection.
 const BEAT: Duration = Duration::from_secs(5);
@@ -81,13 +81,13 @@ impl Peers {
 
     /// Subscribes first and reads then, so that no change is missed.
     async fn connect(&self) -> Result<(MultiplexedConnection, PubSub), Fault> {
-        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(None);
+        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(TIME_LIMIT)).set_response_timeout(None);
         let mut connection = within(self.client.get_multiplexed_async_connection_with_config(&config)).await?;
         let mut listening = within(self.client.get_async_pubsub()).await?;
         within(listening.subscribe(self.channel())).await?;
         let known = redis::cmd("HVALS").arg(self.stored()).to_owned();
         let known: Vec<String> = within(known.query_async(&mut connection)).await?;
-        known.iter().for_each(|text| self.hear(text));
+        known.iter().for_each(|text| self.apply_update(text));
         Ok((connection, listening))
     }
 
@@ -98,7 +98,7 @@ impl Peers {
             let done = tokio::select! {
                 message = heard.next() => match message.and_then(|message| message.get_payload::<String>().ok()) {
                     Some(text) => {
-                        self.hear(&text);
+                        self.apply_update(&text);
                         Ok(())
                     }
                     None => Err(Fault::Ended),
@@ -114,26 +114,26 @@ impl Peers {
         }
     }
 
-    fn hear(&self, text: &str) {
+    fn apply_update(&self, text: &str) {
         let snapshot = self.state.snapshot();
-        if let Some(told) = Told::read(text)
-            && let Some(provider) = snapshot.provider(told.provider)
+        if let Some(update) = HealthUpdate::read(text)
+            && let Some(provider) = snapshot.provider(update.provider)
         {
-            self.health.hear(&told, provider);
+            self.health.apply_update(&update, provider);
         }
     }
 
     async fn tell(&self, connection: &mut MultiplexedConnection) -> Result<(), Fault> {
-        let news = self.health.take_news();
+        let news = self.health.take_updates();
         let mut all = redis::pipe();
-        for told in &news {
-            let text = told.to_text();
-            all.hset(self.stored(), told.provider.0, &text).ignore().publish(self.channel(), &text).ignore();
+        for update in &news {
+            let text = update.to_text();
+            all.hset(self.stored(), update.provider.0, &text).ignore().publish(self.channel(), &text).ignore();
         }
         all.pexpire(self.stored(), KEEP_MS).ignore();
         let done = within(all.query_async::<()>(connection)).await;
         if done.is_err() {
-            news.iter().for_each(|told| self.health.tell_of(told.provider));
+            news.iter().for_each(|update| self.health.mark_changed(update.provider));
         }
         done
     }
@@ -148,7 +148,7 @@ impl Peers {
 }
 
 async fn within<T>(work: impl Future<Output = redis::RedisResult<T>>) -> Result<T, Fault> {
-    match tokio::time::timeout(PATIENCE, work).await {
+    match tokio::time::timeout(TIME_LIMIT, work).await {
         Ok(done) => Ok(done?),
         Err(_) => Err(Fault::TimedOut),
     }

@@ -35,11 +35,11 @@ pub async fn probe(
     provider: &Provider,
     call: ProviderCall<'_>,
     body: Option<String>,
-    patience: Duration,
+    time_limit: Duration,
 ) -> Result<Probed, ProbeError> {
     let began = Instant::now();
-    let asked = tokio::time::timeout(patience, ask(provider, call, body));
-    let late = |_| ProbeError::new(ProbeFault::TimedOut, format!("no answer within {} s", patience.as_secs()));
+    let asked = tokio::time::timeout(time_limit, ask(provider, call, body));
+    let late = |_| ProbeError::new(ProbeFault::TimedOut, format!("no answer within {} s", time_limit.as_secs()));
     let (status, body) = asked.await.map_err(late)??;
     Ok(Probed { status, body, took: began.elapsed() })
 }

@@ -15,7 +15,7 @@ use super::gate::{Gate, NOON, Reply, TOKEN};
 use crate::store::make::bare_record;
 
 /// Time-out; only a broken gateway reaches it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// A subscribed client.
 struct Watcher {
@@ -49,7 +49,7 @@ impl Watcher {
                 }
                 continue;
             }
-            let chunk = tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("nothing came");
+            let chunk = tokio::time::timeout(TIME_LIMIT, self.response.chunk()).await.expect("nothing came");
             self.text.push_str(std::str::from_utf8(&chunk.ok()??).unwrap());
         }
     }
@@ -190,7 +190,7 @@ pub fn trip(gate: &Gate, provider: i64) {
     let provider = snapshot.provider(ProviderId(provider)).unwrap();
     for _ in 0..provider.breaker.failure_threshold {
         let ticket = gate.health.enter(provider, NOON).unwrap();
-        let setback = Setback { counts: true, rest_until: None };
+        let setback = Setback { counts: true, cooldown_until: None };
         gate.health.failed(provider, ticket, NOON, setback);
     }
 }
@@ -250,7 +250,7 @@ async fn one_user_has_so_many_places_and_gets_them_back() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, again).await.expect("no place came free");
+    tokio::time::timeout(TIME_LIMIT, again).await.expect("no place came free");
 }
 
 #[tokio::test]

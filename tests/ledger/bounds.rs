@@ -1,6 +1,6 @@
 //! The journal's share of the disk, and the behaviour when it is used up.
 
-use super::{Mood, PATIENCE, Rows, Running, journals, open, quick, sample};
+use super::{Mood, Rows, Running, TIME_LIMIT, journals, open, quick, sample};
 use std::sync::Arc;
 use tollgate::domain::clock::SystemClock;
 use tollgate::ledger::{AppendRefused, Ledger, LedgerError, LedgerSettings};
@@ -39,7 +39,7 @@ async fn a_full_journal_says_so_early_holds_what_still_comes_and_loses_nothing()
 
     sink.set(Mood::Well);
     sink.seen(|(_, rows)| *rows as u64 == appended).await;
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     assert!(running.ledger.has_room());
     running.ledger.append(&sample(appended + 1)).unwrap();
     let stats = running.stop().await;
@@ -60,7 +60,7 @@ async fn delivery_goes_on_and_makes_room_when_the_checkpoint_cannot_be_written()
         running.ledger.append(&sample(appended)).unwrap();
     }
     sink.set(Mood::Well);
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     assert!(running.ledger.has_room());
     let stats = running.stop().await;
     assert_eq!((stats.writer_rows, stats.pending_bytes), (appended, 0));

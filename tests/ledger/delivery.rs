@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Mood, PATIENCE, Rows, Running, journals, open, quick, recover, sample, set_aside};
+use super::{Mood, Rows, Running, TIME_LIMIT, journals, open, quick, recover, sample, set_aside};
 use tollgate::domain::record::Record;
 use tollgate::ledger::{LedgerSettings, SinkError};
 
@@ -17,7 +17,7 @@ async fn what_is_appended_arrives_unchanged_and_an_empty_journal_leaves_no_trace
     for record in &records {
         running.ledger.append(record).unwrap();
     }
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     assert!(sink.all() == records, "a record was changed on its way");
     let stats = running.stop().await;
     assert_eq!((stats.pending_records, stats.pending_bytes, stats.writer_rows), (0, 0, 1_000));
@@ -62,7 +62,7 @@ async fn records_share_a_transaction_while_the_database_is_busy() {
         running.ledger.append(&sample(number)).unwrap();
     }
     sink.set(Mood::Well);
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     let stats = running.stop().await;
     assert_eq!((stats.writer_rows, stats.writer_batches), (400, 2));
 }
@@ -81,7 +81,7 @@ async fn an_outage_is_waited_out() {
     assert!(stats.writer_failing && stats.writer_errors >= 1 && stats.oldest_age_ms > 0, "{stats:?}");
     assert_eq!(stats.pending_records, 10);
     sink.set(Mood::Well);
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     let stats = running.stop().await;
     assert_eq!((stats.writer_failing, stats.pending_records, stats.oldest_age_ms), (false, 0, 0));
     assert_eq!(sink.all().len(), 10);
@@ -114,7 +114,7 @@ async fn a_lone_refused_record_is_set_aside_after_some_attempts() {
     sink.refuse(&sample(1), SinkError::Refused);
     let running = Running::start(open(root.path(), quick()), &sink);
     running.ledger.append(&sample(1)).unwrap();
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     let stats = running.stop().await;
     assert_eq!((stats.refused_records, stats.writer_errors), (1, 2));
     assert_eq!(set_aside(root.path()).len(), 1);
@@ -130,7 +130,7 @@ async fn a_doubtful_failure_is_a_records_fault_only_when_others_are_taken() {
     sink.seen(|(calls, _)| *calls > 4).await;
     assert_eq!(running.ledger.stats().refused_records, 0);
     running.ledger.append(&sample(2)).unwrap();
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     assert_eq!(running.stop().await.refused_records, 1);
     assert_eq!(sink.numbers(), [2]);
 }
@@ -150,7 +150,7 @@ async fn a_database_that_refuses_everything_is_not_believed() {
     sink.seen(|(calls, _)| *calls > 200).await;
     assert_eq!(running.ledger.stats().refused_records, 0);
     sink.0.refused.lock().clear();
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     assert_eq!(sink.numbers(), (1..=50).collect::<Vec<_>>());
     running.stop().await;
 }
@@ -208,7 +208,7 @@ async fn a_second_run_goes_on_where_the_first_one_stopped() {
     for number in 2..=3 {
         let running = Running::start(Arc::clone(&ledger), &sink);
         ledger.append(&sample(number)).unwrap();
-        assert!(ledger.flush(PATIENCE).await);
+        assert!(ledger.flush(TIME_LIMIT).await);
         sink.seen(|(_, rows)| *rows as u64 == number).await;
         running.stop().await;
     }
@@ -225,7 +225,7 @@ async fn a_part_delivered_journal_goes_on_from_its_checkpoint() {
     for number in 1..=30 {
         running.ledger.append(&sample(number)).unwrap();
     }
-    assert!(running.ledger.flush(PATIENCE).await);
+    assert!(running.ledger.flush(TIME_LIMIT).await);
     sink.set(Mood::Down);
     for number in 31..=40 {
         running.ledger.append(&sample(number)).unwrap();

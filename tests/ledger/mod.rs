@@ -25,7 +25,7 @@ use tollgate::domain::record::Record;
 use tollgate::ledger::{JournalStats, Ledger, LedgerSettings, Sink, SinkError};
 
 /// Time-out, longer than any test needs; only a failing test reaches it.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// A plausible record, the same for the same number.
 pub fn sample(number: u64) -> Record {
@@ -60,7 +60,7 @@ impl Running {
 
     async fn stop(self) -> JournalStats {
         self.stop.send(()).unwrap();
-        tokio::time::timeout(PATIENCE, self.task).await.unwrap().unwrap();
+        tokio::time::timeout(TIME_LIMIT, self.task).await.unwrap().unwrap();
         self.ledger.stats()
     }
 }
@@ -140,7 +140,7 @@ impl Rows {
     /// Waits until (calls, rows) are what is wanted.
     async fn seen(&self, wanted: impl FnMut(&(usize, usize)) -> bool) {
         let mut seen = self.0.seen.subscribe();
-        tokio::time::timeout(PATIENCE, seen.wait_for(wanted)).await.unwrap().unwrap();
+        tokio::time::timeout(TIME_LIMIT, seen.wait_for(wanted)).await.unwrap().unwrap();
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{PATIENCE, journals, open, quick, sample};
+use super::{TIME_LIMIT, journals, open, quick, sample};
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, ProviderId, UserId};
 use tollgate::domain::money::NanoUsd;
@@ -50,7 +50,7 @@ async fn ten_thousand_records_arrive_with_every_nano_dollar() {
     });
     // Records that are appended again, as after a crash, change nothing.
     records.iter().step_by(50).for_each(|record| ledger.append(record).unwrap());
-    assert!(ledger.flush(PATIENCE).await);
+    assert!(ledger.flush(TIME_LIMIT).await);
     stop.send(()).unwrap();
     writer.await.unwrap();
     let stats = ledger.stats();

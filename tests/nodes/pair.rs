@@ -13,7 +13,7 @@ use crate::support::redis::Redis;
 use crate::support::upstream::Upstream;
 
 /// How long a test waits for a condition.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 pub struct Pair {
     pub nodes: [Gateway; 2],
@@ -121,7 +121,7 @@ impl Pair {
         let began = Instant::now();
         while !reached().await {
             let logs = [self.nodes[0].log(), self.nodes[1].log()].join("\n--- the other ---\n");
-            assert!(began.elapsed() < PATIENCE, "it does not come:\n{logs}");
+            assert!(began.elapsed() < TIME_LIMIT, "it does not come:\n{logs}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

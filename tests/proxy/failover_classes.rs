@@ -138,7 +138,7 @@ async fn a_stream_that_dies_or_stands_still_before_it_says_anything_is_tried_els
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rest_is_kept_and_bounded() {
-    let fixture = Fixture::bare(&[("TOLLGATE_RETRY_MAX_REST", "1s")]).await;
+    let fixture = Fixture::bare(&[("TOLLGATE_RETRY_MAX_COOLDOWN", "1s")]).await;
     let healthy = Upstream::start().await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({"circuit_breaker_failure_threshold": 0})).await;
     fixture.gateway.provider("native", &healthy.url, json!({"priority": 5})).await;

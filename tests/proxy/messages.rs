@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::fixture::{Fixture, saying};
 
 /// How long a test waits for a condition.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The session's messages, once there are this many.
 pub async fn messages(fixture: &Fixture, session: &str, count: usize) -> Vec<Value> {
     let began = Instant::now();
-    while began.elapsed() < PATIENCE {
+    while began.elapsed() < TIME_LIMIT {
         let body = json!({ "sessionId": session });
         let (status, reply) = fixture.gateway.call("active-sessions/getSessionMessages", body).await;
         let found = reply["data"]["messages"].as_array().cloned().unwrap_or_default();
@@ -56,7 +56,7 @@ async fn nothing_is_kept_unless_asked_for() {
     let (status, reply) = loop {
         let body = json!({ "sessionId": "talk" });
         let (status, reply) = fixture.gateway.call("active-sessions/getSessionMessages", body).await;
-        if reply["errorCode"] != "NOT_FOUND" || began.elapsed() > PATIENCE {
+        if reply["errorCode"] != "NOT_FOUND" || began.elapsed() > TIME_LIMIT {
             break (status, reply);
         }
         tokio::time::sleep(Duration::from_millis(20)).await;

@@ -14,7 +14,7 @@ use super::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
 use crate::proxy::fixture::{Fixture, request};
 
 /// How long a test waits for a condition.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A provider of endless streams, how many bytes it could send, and how often its connection was
 /// closed.
@@ -60,7 +60,7 @@ async fn held_up(sent: &AtomicU64) -> u64 {
         } else if now > 0 && since.elapsed() > Duration::from_millis(500) {
             return now;
         }
-        assert!(began.elapsed() < PATIENCE, "the provider is never held up: {now} bytes");
+        assert!(began.elapsed() < TIME_LIMIT, "the provider is never held up: {now} bytes");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -68,7 +68,7 @@ async fn held_up(sent: &AtomicU64) -> u64 {
 async fn until_left(left: &AtomicU64, times: u64) {
     let began = Instant::now();
     while left.load(Ordering::SeqCst) < times {
-        assert!(began.elapsed() < PATIENCE, "the provider was not left");
+        assert!(began.elapsed() < TIME_LIMIT, "the provider was not left");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

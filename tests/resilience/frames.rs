@@ -27,7 +27,7 @@ pub const ANY_STREAM: u32 = (1 << 31) - 1;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Time-out of any single step.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
 pub struct Frame {
@@ -107,7 +107,7 @@ impl Wire {
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
             Some(Frame { kind: head[3], flags: head[4], stream, payload })
         };
-        tokio::time::timeout(PATIENCE, reading).await.expect("a frame, or the connection's end")
+        tokio::time::timeout(TIME_LIMIT, reading).await.expect("a frame, or the connection's end")
     }
 
     /// Reads until a frame meets a condition; answers settings meanwhile.

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use crate::proxy::fixture::{Fixture, request};
 
 /// How long a test waits for load to reach a count.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 struct Counts {
@@ -83,7 +83,7 @@ impl Load {
         let began = Instant::now();
         while !reached(self) {
             let (whole, failures) = (self.whole(), self.counts.failures.lock().last().cloned());
-            assert!(began.elapsed() < PATIENCE, "the load stands still at {whole}, last failure {failures:?}");
+            assert!(began.elapsed() < TIME_LIMIT, "the load stands still at {whole}, last failure {failures:?}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

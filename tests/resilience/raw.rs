@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 /// Time-out of any single step.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A provider: every request that it reads completely is passed to `play` with its connection. It
 /// ends when dropped.
@@ -72,7 +72,7 @@ pub async fn read_message(tcp: &mut TcpStream) -> Option<(String, Vec<u8>)> {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, reading).await.expect("a message, or the connection's end")
+    tokio::time::timeout(TIME_LIMIT, reading).await.expect("a message, or the connection's end")
 }
 
 fn whole(got: &[u8]) -> Option<(String, Vec<u8>)> {

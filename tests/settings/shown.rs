@@ -143,7 +143,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
         "proxy/failover_classes.rs",
         "the_operators_own_credential_at_fault_switches_where_configured",
     ),
-    ("retry.max_rest", "proxy/failover_classes.rs", "a_rest_is_kept_and_bounded"),
+    ("retry.max_cooldown", "proxy/failover_classes.rs", "a_rest_is_kept_and_bounded"),
     (
         "breaker.count_network_errors",
         "proxy/failover_classes.rs",

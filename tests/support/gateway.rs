@@ -13,7 +13,7 @@ pub use super::ports::free_port;
 
 pub const ADMIN_TOKEN: &str = "test-admin-token-0123456789";
 /// How long a gateway may take to start or to stop.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running gateway; it is killed when dropped.
 pub struct Gateway {
@@ -34,7 +34,7 @@ pub fn client() -> reqwest::Client {
     PROVIDER.call_once(|| {
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
-    reqwest::Client::builder().no_proxy().timeout(PATIENCE).build().unwrap()
+    reqwest::Client::builder().no_proxy().timeout(TIME_LIMIT).build().unwrap()
 }
 
 /// UTC, or about midnight a zone where it is noon: no test meets the end of a day, of a week or of
@@ -160,7 +160,7 @@ impl Gateway {
             if wanted(ready, &parts) {
                 return;
             }
-            assert!(began.elapsed() < PATIENCE, "still {ready} {parts}:\n{}", self.log());
+            assert!(began.elapsed() < TIME_LIMIT, "still {ready} {parts}:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -183,7 +183,7 @@ impl Gateway {
             if wanted(value) {
                 return;
             }
-            assert!(began.elapsed() < PATIENCE, "{name} is {value} still:\n{}", self.log());
+            assert!(began.elapsed() < TIME_LIMIT, "{name} is {value} still:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -204,7 +204,7 @@ impl Gateway {
                 return;
             }
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none() && began.elapsed() < PATIENCE, "the gateway did not start:\n{}", self.log());
+            assert!(ended.is_none() && began.elapsed() < TIME_LIMIT, "the gateway did not start:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -213,7 +213,7 @@ impl Gateway {
     pub async fn answers(&self) {
         let began = Instant::now();
         while self.client.get(format!("{}/readyz", self.metrics)).send().await.is_err() {
-            assert!(began.elapsed() < PATIENCE, "the gateway did not start:\n{}", self.log());
+            assert!(began.elapsed() < TIME_LIMIT, "the gateway did not start:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -240,7 +240,7 @@ impl Gateway {
             if log.contains(wanted) {
                 return log;
             }
-            assert!(began.elapsed() < PATIENCE, "the log does not say {wanted:?}:\n{log}");
+            assert!(began.elapsed() < TIME_LIMIT, "the log does not say {wanted:?}:\n{log}");
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
@@ -287,7 +287,7 @@ impl Gateway {
         let began = Instant::now();
         while !socket.exists() {
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none() && began.elapsed() < PATIENCE, "it does not wait at the socket:\n{}", self.log());
+            assert!(ended.is_none() && began.elapsed() < TIME_LIMIT, "it does not wait at the socket:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         assert!(old.try_wait().unwrap().is_none());
@@ -311,7 +311,7 @@ impl Gateway {
                 self.child = None;
                 return status.code();
             }
-            assert!(began.elapsed() < PATIENCE, "the gateway did not stop:\n{}", self.log());
+            assert!(began.elapsed() < TIME_LIMIT, "the gateway did not stop:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
@@ -376,7 +376,7 @@ impl Gateway {
                 assert_eq!(total, n as u64, "more rows than requests");
                 return page["logs"].as_array().unwrap().clone();
             }
-            assert!(began.elapsed() < PATIENCE, "{total} of {n} rows in the usage log:\n{}", self.log());
+            assert!(began.elapsed() < TIME_LIMIT, "{total} of {n} rows in the usage log:\n{}", self.log());
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
     }

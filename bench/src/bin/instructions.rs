@@ -22,7 +22,7 @@ use tollgate_bench::payload::{self, New};
 /// batches are full.
 const BATCH: u64 = 250;
 const SETTLE: Duration = Duration::from_secs(60);
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// Figures of one profile: scenario, kind of thread, instructions per request.
 type Figures = BTreeMap<String, BTreeMap<String, u64>>;
 /// The file of figures on record, by profile.
@@ -87,7 +87,7 @@ impl Scenario {
         let path = payload::path_of(self.client, model, self.stream);
         let request = payload::request(&path, &target.key, payload::ONE_SESSION, &body);
         let numbers = New::Last.places(&request);
-        Load { addr: target.addr, request, numbers, connections: 1, time: PATIENCE, most }
+        Load { addr: target.addr, request, numbers, connections: 1, time: TIME_LIMIT, most }
     }
 }
 
@@ -169,7 +169,7 @@ impl Run<'_> {
         let gateway = Gateway {
             settings: &settings,
             under: &under,
-            patience: PATIENCE,
+            time_limit: TIME_LIMIT,
             ..Gateway::plain("tollgate under Callgrind", true, provider)
         };
         let target = gateway.start(programs, mock.addr, dir)?;

@@ -203,7 +203,7 @@ async fn test(call: Call) -> Result<RuleTrial, ApiError> {
         attempts_here: 1,
         max_attempts_here: 1,
         switch_on_upstream_auth: false,
-        max_rest_ms: 0,
+        max_cooldown_ms: 0,
         count_network_errors: false,
     };
     let verdict = match matches.first() {

@@ -26,7 +26,7 @@ const FRESH: Duration = Duration::from_secs(10);
 /// Holders per check.
 const PER_LOOK: usize = 500;
 /// Time bound of one check; the rest is left to the next.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIME_LIMIT: Duration = Duration::from_millis(500);
 /// A limit counts as nearly used up from this share on, in percent.
 const NEAR: i128 = 80;
 
@@ -60,7 +60,7 @@ impl Watchlist {
         if let Some(from) = self.due(holders.len()) {
             let (begun, mut found) = (Instant::now(), Vec::new());
             for holder in holders.iter().cycle().skip(from).take(holders.len().min(PER_LOOK)) {
-                if begun.elapsed() > PATIENCE {
+                if begun.elapsed() > TIME_LIMIT {
                     break;
                 }
                 found.push((holder.place(), holder.nearest(ctx, now).await));

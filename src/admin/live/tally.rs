@@ -40,9 +40,9 @@ impl Tally {
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         // The day's first requests: only the store has their users and models.
         let first = self.more.requests > 0 && self.found.as_ref().is_some_and(|found| found.users.is_empty());
-        let patience = if self.failed || first { RETRY } else { FRESH };
+        let time_limit = if self.failed || first { RETRY } else { FRESH };
         let other_day = self.day.is_some_and(|day| !day.contains(now));
-        self.tried.is_none_or(|at| at.elapsed() >= patience) || (other_day && !self.failed)
+        self.tried.is_none_or(|at| at.elapsed() >= time_limit) || (other_day && !self.failed)
     }
 
     /// Requests whose presence in the store is to be checked.

@@ -191,7 +191,7 @@ fn of_a_place() -> Value {
         "ProviderHealth.lastFailureTime": null,
         "ProviderHealth.openUntil": null,
         "ProviderHealth.recoversInMs": null,
-        "ProviderHealth.restUntil": null,
+        "ProviderHealth.cooldownUntil": null,
         "ProviderTest.status": 200,
         "ProviderTest.message": "Hello.",
         "WebhookTest.status": 204,

@@ -46,7 +46,7 @@ pub struct ProviderHealth {
     pub recovers_in_ms: Option<i64>,
     /// The end of the cooldown that the provider's `Retry-After` caused; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub rest_until: Option<Iso>,
+    pub cooldown_until: Option<Iso>,
     /// What opened the circuit; absent while it is closed, and where another node or an earlier
     /// process opened it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +112,7 @@ impl ProviderHealth {
             last_success_time: circuit.last_success.map(Iso),
             open_until: circuit.open_until.map(Iso),
             recovers_in_ms: circuit.recovers_in_ms,
-            rest_until: seen.cooldown_until.map(Iso),
+            cooldown_until: seen.cooldown_until.map(Iso),
             open_reason: seen.open_reason.as_ref().map(error),
             last_error: last_error.map(error),
             failing_since: seen.failing_since.map(Iso),

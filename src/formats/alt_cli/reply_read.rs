@@ -66,7 +66,7 @@ pub struct WireError<'a> {
 impl WireError<'_> {
     /// The error's status name, if it has one, and its message.
     #[must_use]
-    pub fn told(&self) -> (Option<String>, String) {
+    pub fn kind_and_message(&self) -> (Option<String>, String) {
         let message = self.message.as_ref().map_or_else(|| "no message".to_owned(), |message| message.to_string());
         (self.status.as_ref().map(|status| status.to_string()), message)
     }
@@ -100,7 +100,7 @@ pub fn read(bytes: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "alt-cli", message };
     let body = Body::parse(bytes).map_err(problem)?;
     if let Some(error) = &body.error {
-        let (kind, message) = error.told();
+        let (kind, message) = error.kind_and_message();
         return Err(ReplyProblem::Upstream { kind, message });
     }
     let blocked = body.is_blocked();

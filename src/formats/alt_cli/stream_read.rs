@@ -34,7 +34,7 @@ impl Reader {
         }
         let body = Body::parse(data).map_err(|message| StreamProblem::Malformed { message })?;
         if let Some(error) = &body.error {
-            let (kind, message) = error.told();
+            let (kind, message) = error.kind_and_message();
             return Err(StreamProblem::Upstream { kind, message });
         }
         if body.is_blocked() {

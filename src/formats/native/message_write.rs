@@ -21,14 +21,14 @@ struct Message<'m, 'a> {
 /// Audio and video.
 pub(super) fn refuse_sound(request: &Request<'_>) -> Result<(), Unsupported> {
     let mut all = request.turns.iter().flat_map(|turn| &turn.parts);
-    let heard = all.any(|part| match part {
+    let has_media = all.any(|part| match part {
         Part::Media(media) => is_sound(media),
         Part::ToolResult(result) => {
             result.parts.iter().any(|part| matches!(part, Part::Media(media) if is_sound(media)))
         }
         _ => false,
     });
-    if heard { Err(Rule::AudioVideo.refuse("messages")) } else { Ok(()) }
+    if has_media { Err(Rule::AudioVideo.refuse("messages")) } else { Ok(()) }
 }
 
 fn is_sound(media: &Media<'_>) -> bool {

@@ -15,11 +15,11 @@ pub(super) fn refuse(request: &Request<'_>) -> Result<(), Unsupported> {
         Part::Media(media) => matches!(media.kind, MediaKind::Audio | MediaKind::Video),
         _ => false,
     };
-    let heard = request.turns.iter().flat_map(|turn| &turn.parts).any(|part| match part {
+    let has_media = request.turns.iter().flat_map(|turn| &turn.parts).any(|part| match part {
         Part::ToolResult(result) => result.parts.iter().any(is_sound),
         part => is_sound(part),
     });
-    if heard { Err(Rule::AudioVideo.refuse("messages")) } else { Ok(()) }
+    if has_media { Err(Rule::AudioVideo.refuse("messages")) } else { Ok(()) }
 }
 
 /// Writes `input`.

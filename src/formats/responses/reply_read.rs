@@ -76,7 +76,7 @@ struct OutputPart<'a> {
 impl WireError<'_> {
     /// The error's type, else its code, if it has one; and its message.
     #[must_use]
-    pub fn told(&self) -> (Option<String>, String) {
+    pub fn kind_and_message(&self) -> (Option<String>, String) {
         let code = match &self.code {
             Some(Content::Text(code)) => Some(code.to_string()),
             _ => None,
@@ -161,7 +161,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "responses", message };
     let body: Body<'_> = json::read(body).map_err(|error| problem(error.to_string()))?;
     if let Some(error) = &body.error {
-        let (kind, message) = error.told();
+        let (kind, message) = error.kind_and_message();
         return Err(ReplyProblem::Upstream { kind, message });
     }
     let output = body.output.ok_or_else(|| problem("no `output`".to_owned()))?;

@@ -91,7 +91,7 @@ impl Reader {
             "failed" | "cancelled" => return Err(failed(data.response.and_then(|response| response.error))),
             "error" => {
                 let error = data.error.unwrap_or_default();
-                let (kind, told) = error.told();
+                let (kind, told) = error.kind_and_message();
                 let message = data.message.map_or(told, |message| message.to_string());
                 return Err(StreamProblem::Upstream { kind, message });
             }
@@ -237,6 +237,6 @@ impl Reader {
 }
 
 fn failed(error: Option<WireError<'_>>) -> StreamProblem {
-    let (kind, message) = error.unwrap_or_default().told();
+    let (kind, message) = error.unwrap_or_default().kind_and_message();
     StreamProblem::Upstream { kind, message }
 }

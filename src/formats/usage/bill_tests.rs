@@ -52,7 +52,7 @@ fn a_native_stream_without_its_last_figures_is_estimated_even_if_it_ends() {
     let end = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}
         {"type":"message_stop"}"#;
     assert_eq!(bill(&stream(Native, &format!("{START}\n{text}\n{end}"))), (1000, 1000, 0, false));
-    assert_eq!(bill(&stream(Native, START)), (1000, 500, 0, false), "never less than what was told");
+    assert_eq!(bill(&stream(Native, START)), (1000, 500, 0, false), "never less than what was reported");
 }
 
 #[test]
@@ -192,11 +192,11 @@ fn searches_of_a_response_are_its_items_in_a_stream_and_whole() {
         items.iter().map(|item| format!(r#"{{"type":"response.output_item.done","item":{item}}}"#)).collect();
     assert_eq!(stream(Responses, &lines.join("\n")).estimate(7).web_searches, 2, "of a stream that is cut, too");
     lines.push(format!(r#"{{"type":"response.completed","response":{body}}}"#));
-    let told = body.replace(
+    let reported = body.replace(
         r#""usage":"#,
         r#""tool_usage":{"image_gen":{"input_tokens":0},"web_search":{"num_requests":1}},"usage":"#,
     );
-    assert_eq!(whole(Responses, &told).usage().unwrap().web_searches, 1, "what the service counts itself wins");
+    assert_eq!(whole(Responses, &reported).usage().unwrap().web_searches, 1, "what the service counts itself wins");
     let reader = stream(Responses, &lines.join("\n"));
     assert_eq!((reader.usage().unwrap().web_searches, reader.final_figures()), (2, true));
 }

@@ -42,7 +42,7 @@ pub(super) enum Modality {
 pub(super) struct Figures {
     known: Set,
     /// Those of the usage object that is being read.
-    told: Set,
+    reported: Set,
     kinds: Kinds,
 }
 
@@ -98,33 +98,33 @@ impl Figures {
 
     pub(super) const fn tell(&mut self, figure: Figure, value: Option<u64>) {
         if let Some(value) = value {
-            self.told.put(figure as usize, value);
+            self.reported.put(figure as usize, value);
         }
     }
 
     /// The usage object is complete: its figures replace the known ones. Returns whether it
     /// contained any.
     pub(super) fn take_over(&mut self) -> bool {
-        let told = std::mem::take(&mut self.told);
-        let prompt = || (0..PROMPT).filter_map(|index| told.get(index));
+        let reported = std::mem::take(&mut self.reported);
+        let prompt = || (0..PROMPT).filter_map(|index| reported.get(index));
         let forgotten = prompt().next().is_some() && prompt().all(|value| value == 0);
-        let nothing = forgotten && told.get(Figure::Output as usize).unwrap_or(0) == 0;
-        self.shrink_split(&told);
+        let nothing = forgotten && reported.get(Figure::Output as usize).unwrap_or(0) == 0;
+        self.shrink_split(&reported);
         for index in 0..FIGURES {
-            let Some(value) = told.get(index) else { continue };
+            let Some(value) = reported.get(index) else { continue };
             let blank = value == 0 && (nothing || (forgotten && index < PROMPT));
             if !blank || self.known.get(index).is_none() {
                 self.known.put(index, value);
             }
         }
-        told.there != 0
+        reported.there != 0
     }
 
     /// A sum of cache writes without its split replaces the known split if it is less.
-    fn shrink_split(&mut self, told: &Set) {
+    fn shrink_split(&mut self, reported: &Set) {
         let [five, hour] = [Figure::CacheWrite5m, Figure::CacheWrite1h].map(|figure| figure as usize);
-        let Some(sum) = told.get(Figure::CacheWrite as usize).filter(|sum| *sum > 0) else { return };
-        if told.get(five).is_some() || told.get(hour).is_some() {
+        let Some(sum) = reported.get(Figure::CacheWrite as usize).filter(|sum| *sum > 0) else { return };
+        if reported.get(five).is_some() || reported.get(hour).is_some() {
             return;
         }
         let (had_five, had_hour) = (self.known.get(five).unwrap_or(0), self.known.get(hour).unwrap_or(0));
@@ -137,7 +137,7 @@ impl Figures {
 
     /// Drops the figures of an event that were outside a complete usage object.
     pub(super) fn forget(&mut self) {
-        self.told.there = 0;
+        self.reported.there = 0;
         self.kinds = Kinds::default();
     }
 

@@ -202,8 +202,8 @@ impl UsageReader {
         }
         let output = &self.tally.output;
         // Running totals report the reasoning exactly; then only its text may be ahead of them.
-        let told = usage.reasoning > 0;
-        let reasoning = if told { count::from_len(output.thinking) } else { output.reasoning() };
+        let reported = usage.reasoning > 0;
+        let reasoning = if reported { count::from_len(output.thinking) } else { output.reasoning() };
         usage.reasoning = usage.reasoning.max(reasoning);
         usage.output = usage.output.max(output.visible().saturating_add(usage.reasoning));
         usage

@@ -32,7 +32,7 @@ pub(super) struct Output {
     pub(super) announced: u64,
     /// responses: an item is open, and some of it came as deltas.
     item_open: bool,
-    item_told: bool,
+    item_counted: bool,
 }
 
 impl Output {
@@ -49,26 +49,26 @@ impl Output {
     }
 
     /// A delta arrived.
-    pub(super) const fn told(&mut self) {
-        self.item_told = true;
+    pub(super) const fn item_reported(&mut self) {
+        self.item_counted = true;
     }
 
     /// An item begins.
     pub(super) const fn item_begins(&mut self, items: &Items) {
         self.announced += items.reasoning;
-        (self.item_open, self.item_told) = (true, false);
+        (self.item_open, self.item_counted) = (true, false);
     }
 
     /// An item is complete: the parts that no delta contained are counted. Returns the bytes of its
     /// text and of its reasoning.
     pub(super) const fn item_ends(&mut self, items: &Items) -> (usize, usize) {
-        let (open, told) = (self.item_open, self.item_told);
-        (self.item_open, self.item_told) = (false, false);
+        let (open, reported) = (self.item_open, self.item_counted);
+        (self.item_open, self.item_counted) = (false, false);
         self.sealed += items.sealed;
         if !open {
             self.announced += items.reasoning;
         }
-        if told { (0, 0) } else { self.words_of(items) }
+        if reported { (0, 0) } else { self.words_of(items) }
     }
 
     /// A complete reply's items, none of which was counted before.

@@ -126,7 +126,7 @@ fn output(tally: &mut Tally) {
             if name.starts_with("response.reasoning_summary") {
                 tally.output.summary += len;
             }
-            tally.output.told();
+            tally.output.item_reported();
             (len - thinking, thinking)
         }
         "response.output_item.added" => {

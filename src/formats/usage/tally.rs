@@ -150,7 +150,7 @@ pub(super) struct EventSoFar {
     pub(super) items: Items,
     answer: EventAnswer,
     loose: UpstreamError,
-    told: UpstreamError,
+    reported: UpstreamError,
 }
 
 /// One of an event's answers.
@@ -224,12 +224,12 @@ impl Tally {
                     _ => false,
                 };
                 if found.kind == Kind::String {
-                    text(found, &mut event.told.message);
+                    text(found, &mut event.reported.message);
                 }
             }
-            Tag::ErrorKind if found.kind == Kind::String => event.told.kind = word(found),
-            Tag::ErrorCode if event.told.code.is_none() => event.told.code = word(found),
-            Tag::ErrorMessage => text(found, &mut event.told.message),
+            Tag::ErrorKind if found.kind == Kind::String => event.reported.kind = word(found),
+            Tag::ErrorCode if event.reported.code.is_none() => event.reported.code = word(found),
+            Tag::ErrorMessage => text(found, &mut event.reported.message),
             Tag::LooseCode => event.loose.code = word(found),
             Tag::LooseMessage => text(found, &mut event.loose.message),
             _ => {}
@@ -271,9 +271,9 @@ impl Tally {
     /// message.
     pub(super) fn fail(&mut self) {
         let event = &mut self.event;
-        let told = std::mem::take(if event.has_error { &mut event.told } else { &mut event.loose });
+        let reported = std::mem::take(if event.has_error { &mut event.reported } else { &mut event.loose });
         if self.error.is_none() {
-            self.error = Some(told.cleaned());
+            self.error = Some(reported.cleaned());
         }
     }
 
@@ -300,7 +300,7 @@ impl Tally {
         event.item = ItemSoFar::default();
         event.items = Items::default();
         event.answer = EventAnswer::default();
-        for error in [&mut event.told, &mut event.loose] {
+        for error in [&mut event.reported, &mut event.loose] {
             error.kind = None;
             error.code = None;
             error.message.clear();

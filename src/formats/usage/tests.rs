@@ -9,7 +9,7 @@ use crate::domain::usage::Usage;
 
 /// The final findings of a reader.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct ReadUsage {
     usage: Option<Usage>,
     content: bool,
     end: bool,
@@ -17,11 +17,11 @@ struct Told {
     output: usize,
 }
 
-fn read_parts<'a>(format: WireFormat, streaming: bool, parts: impl IntoIterator<Item = &'a [u8]>) -> Told {
+fn read_parts<'a>(format: WireFormat, streaming: bool, parts: impl IntoIterator<Item = &'a [u8]>) -> ReadUsage {
     let mut reader = UsageReader::new(format, streaming);
     parts.into_iter().for_each(|p| reader.feed(p));
     reader.finish();
-    Told {
+    ReadUsage {
         usage: reader.usage(),
         content: reader.seen_content(),
         end: reader.seen_end(),
@@ -31,12 +31,12 @@ fn read_parts<'a>(format: WireFormat, streaming: bool, parts: impl IntoIterator<
 }
 
 /// Reads the text as a whole, byte by byte and in odd pieces; the results must be equal.
-fn read(format: WireFormat, streaming: bool, text: &str) -> Told {
-    let told = read_parts(format, streaming, [text.as_bytes()]);
+fn read(format: WireFormat, streaming: bool, text: &str) -> ReadUsage {
+    let reported = read_parts(format, streaming, [text.as_bytes()]);
     for size in [1, 2, 7, 64] {
-        assert_eq!(read_parts(format, streaming, text.as_bytes().chunks(size)), told, "in pieces of {size}");
+        assert_eq!(read_parts(format, streaming, text.as_bytes().chunks(size)), reported, "in pieces of {size}");
     }
-    told
+    reported
 }
 
 /// Events from JSON lines; a line may begin with its event's name and a tab.
@@ -67,7 +67,7 @@ message_stop	{"type":"message_stop"}
 
 #[test]
 fn a_native_stream_is_read() {
-    let told = read(Native, true, &events(NATIVE));
+    let reported = read(Native, true, &events(NATIVE));
     let expected = Usage {
         input: 25,
         output: 57,
@@ -77,27 +77,27 @@ fn a_native_stream_is_read() {
         reasoning: 20,
         ..Usage::default()
     };
-    assert_eq!((told.usage, told.content, told.end, told.error), (Some(expected), true, true, None));
-    assert_eq!(told.output, 2 + "größer \\\"usage\\\":{\\\"output_tokens\\\":999}".len() + "{\\\"a\\\":1}".len());
+    assert_eq!((reported.usage, reported.content, reported.end, reported.error), (Some(expected), true, true, None));
+    assert_eq!(reported.output, 2 + "größer \\\"usage\\\":{\\\"output_tokens\\\":999}".len() + "{\\\"a\\\":1}".len());
 }
 
 #[test]
 fn a_native_stream_that_has_only_begun_is_neither_content_nor_end() {
     let begun: Vec<&str> = NATIVE.trim().lines().take(2).collect();
-    let told = read(Native, true, &events(&begun.join("\n")));
-    assert_eq!((told.content, told.end, told.usage.unwrap().output), (false, false, 1));
+    let reported = read(Native, true, &events(&begun.join("\n")));
+    assert_eq!((reported.content, reported.end, reported.usage.unwrap().output), (false, false, 1));
     let more: Vec<&str> = NATIVE.trim().lines().take(9).collect();
-    let told = read(Native, true, &events(&more.join("\n")));
-    assert_eq!((told.content, told.end), (true, false));
+    let reported = read(Native, true, &events(&more.join("\n")));
+    assert_eq!((reported.content, reported.end), (true, false));
 }
 
 #[test]
 fn cache_writes_without_a_split_are_of_the_short_kind() {
     let body = r#"{"type":"message","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn",
         "usage":{"input_tokens":3,"cache_creation_input_tokens":50,"cache_read_input_tokens":0,"output_tokens":2}}"#;
-    let told = read(Native, false, body);
-    assert_eq!(told.usage, Some(Usage { input: 3, output: 2, cache_write_5m: 50, ..Usage::default() }));
-    assert_eq!((told.content, told.end, told.output), (true, true, 2));
+    let reported = read(Native, false, body);
+    assert_eq!(reported.usage, Some(Usage { input: 3, output: 2, cache_write_5m: 50, ..Usage::default() }));
+    assert_eq!((reported.content, reported.end, reported.output), (true, true, 2));
 }
 
 #[test]
@@ -121,18 +121,21 @@ const CHAT: &str = r#"
 
 #[test]
 fn a_chat_stream_is_read() {
-    let told = read(Chat, true, &events(CHAT));
+    let reported = read(Chat, true, &events(CHAT));
     let expected = Usage { input: 36, output: 30, cache_read: 64, reasoning: 12, image_input: 10, ..Usage::default() };
-    assert_eq!((told.usage, told.content, told.end, told.output), (Some(expected), true, true, 3 + 1 + 2));
+    assert_eq!(
+        (reported.usage, reported.content, reported.end, reported.output),
+        (Some(expected), true, true, 3 + 1 + 2)
+    );
 }
 
 #[test]
 fn a_chat_stream_ends_with_its_terminator_or_a_finish_reason() {
     let lines: Vec<&str> = CHAT.trim().lines().collect();
-    let told = |n: usize| read(Chat, true, &events(&lines[..n].join("\n")));
-    assert_eq!((told(1).content, told(1).end), (false, false));
-    assert_eq!((told(3).content, told(3).end, told(3).usage), (true, false, None));
-    assert!(told(4).end);
+    let reported = |n: usize| read(Chat, true, &events(&lines[..n].join("\n")));
+    assert_eq!((reported(1).content, reported(1).end), (false, false));
+    assert_eq!((reported(3).content, reported(3).end, reported(3).usage), (true, false, None));
+    assert!(reported(4).end);
     let mut reader = UsageReader::new(Chat, true);
     reader.feed(events(&lines[..4].join("\n")).as_bytes());
     assert!(!reader.seen_end(), "usage may still come");
@@ -183,7 +186,7 @@ response.completed	{"type":"response.completed","sequence_number":5,"response":{
 
 #[test]
 fn a_responses_stream_is_read() {
-    let told = read(Responses, true, &events(RESPONSES));
+    let reported = read(Responses, true, &events(RESPONSES));
     let expected = Usage {
         input: 20,
         output: 12,
@@ -193,7 +196,7 @@ fn a_responses_stream_is_read() {
         reasoning: 8,
         ..Usage::default()
     };
-    assert_eq!((told.usage, told.content, told.end, told.output), (Some(expected), true, true, 3));
+    assert_eq!((reported.usage, reported.content, reported.end, reported.output), (Some(expected), true, true, 3));
     let lines: Vec<&str> = RESPONSES.trim().lines().collect();
     let begun = read(Responses, true, &events(&lines[..2].join("\n")));
     assert_eq!((begun.content, begun.end, begun.usage), (false, false, None));
@@ -206,9 +209,9 @@ fn a_responses_stream_is_read() {
 fn a_responses_body_is_read() {
     let body = r#"{"id":"r","object":"response","status":"completed","error":null,"output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"ab"}]},
         {"type":"message","content":[{"type":"output_text","text":"cde"}]},{"type":"function_call","arguments":"{}"}],"usage":{"input_tokens":9,"output_tokens":4}}"#;
-    let told = read(Responses, false, body);
-    assert_eq!((told.usage.unwrap().input, told.content, told.end, told.output), (9, true, true, 7));
-    assert_eq!(read(Responses, true, body).usage, told.usage, "a stream was asked for, a body came");
+    let reported = read(Responses, false, body);
+    assert_eq!((reported.usage.unwrap().input, reported.content, reported.end, reported.output), (9, true, true, 7));
+    assert_eq!(read(Responses, true, body).usage, reported.usage, "a stream was asked for, a body came");
     assert!(!read(Responses, false, &body.replace("completed", "failed")).end);
 }
 
@@ -233,9 +236,9 @@ fn an_alt_cli_stream_is_read_plain_wrapped_and_as_an_array() {
     let wrapped: String = lines.iter().map(|l| format!("{{\"response\":{l},\"traceId\":\"t\"}}\n")).collect();
     let array = format!("[{}\n]\n", lines.join("\n,\r\n"));
     for text in [events(ALT), events(&wrapped), array] {
-        let told = read(AltCli, true, &text);
-        assert_eq!((told.usage, told.content, told.end), (Some(expected), true, true));
-        assert_eq!(told.output, 2 + 3 + r#"{"name":"f","args":{}}"#.len());
+        let reported = read(AltCli, true, &text);
+        assert_eq!((reported.usage, reported.content, reported.end), (Some(expected), true, true));
+        assert_eq!(reported.output, 2 + 3 + r#"{"name":"f","args":{}}"#.len());
     }
     let begun = read(AltCli, true, &events(lines[0]));
     assert_eq!((begun.content, begun.end, begun.usage.unwrap().output), (true, false, 4));
@@ -251,10 +254,10 @@ type Fault<'a> = (WireFormat, bool, &'a str, (Option<&'a str>, Option<&'a str>, 
 fn check_faults(table: &[Fault<'_>]) {
     for (format, streaming, text, (kind, code, message)) in table {
         let text = if *streaming { events(text) } else { (*text).to_owned() };
-        let told = read(*format, *streaming, &text);
+        let reported = read(*format, *streaming, &text);
         let expected = (kind.map(str::to_owned), code.map(str::to_owned), (*message).to_owned());
-        assert_eq!(told.error, Some(expected), "{text}");
-        assert!(!told.content && !told.end, "{text}");
+        assert_eq!(reported.error, Some(expected), "{text}");
+        assert!(!reported.content && !reported.end, "{text}");
     }
 }
 
@@ -333,8 +336,8 @@ fn a_body_that_is_no_reply_is_no_end() {
     for text in ["", "{}", "<html>", "[]", "null", "{\"choices\":", "{\"ok\":true}"] {
         for format in WireFormat::ALL {
             for streaming in [false, true] {
-                let told = read(format, streaming, text);
-                assert!(!told.content && !told.end && told.usage.is_none(), "{format} {text}");
+                let reported = read(format, streaming, text);
+                assert!(!reported.content && !reported.end && reported.usage.is_none(), "{format} {text}");
             }
         }
     }

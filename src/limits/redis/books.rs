@@ -13,7 +13,7 @@ use super::super::rebuild::SpendRow;
 use super::super::sessions::Slot;
 use super::super::standing::Standing;
 use super::super::usage::HolderUsage;
-use super::link::{Fault, PATIENCE, Up};
+use super::link::{Fault, TIME_LIMIT, Up};
 use super::outbox::Kind;
 use super::reply::{self, Reader};
 use super::scripts::{ADMIT, ENTER, LISTING, PEEK, ScriptCall, USAGE};
@@ -282,7 +282,7 @@ impl Shared {
     /// Readers are administrators: they can wait a little longer than requests.
     async fn read(&self, up: &Arc<Up>, call: ScriptCall<'_>) -> Option<Vec<Value>> {
         let bound = self.settings.timeout;
-        self.link.ask(up, call, (Instant::now() + bound.max(PATIENCE), bound)).await.ok()
+        self.link.ask(up, call, (Instant::now() + bound.max(TIME_LIMIT), bound)).await.ok()
     }
 }
 

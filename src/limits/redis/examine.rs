@@ -6,7 +6,7 @@ use chrono_tz::Tz;
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, InfoDict, Script};
 
-use super::link::{Fault, Link, PATIENCE, within};
+use super::link::{Fault, Link, TIME_LIMIT, within};
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use crate::redis::Server;
 
@@ -37,19 +37,21 @@ pub async fn examine(server: &Server, prefix: &str) -> Result<RedisFacts, String
     let names = server.names(prefix)?;
     let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
     let script = Script::new("return cmsgpack.unpack(cmsgpack.pack(7))");
-    within(PATIENCE, script.prepare_invoke().invoke_async::<i64>(&mut connection)).await.map_err(|e| e.to_string())?;
+    within(TIME_LIMIT, script.prepare_invoke().invoke_async::<i64>(&mut connection))
+        .await
+        .map_err(|e| e.to_string())?;
     facts(&mut connection, &names).await.map_err(|e| e.to_string())
 }
 
 async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<RedisFacts, Fault> {
     let (own, began) = (SystemClock.now(), Instant::now());
-    let (seconds, micros): (i64, i64) = within(PATIENCE, redis::cmd("TIME").query_async(connection)).await?;
+    let (seconds, micros): (i64, i64) = within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
     let took = began.elapsed();
     let half = i64::try_from(took.as_millis() / 2).unwrap_or_default();
     let server = Timestamp(seconds.saturating_mul(1_000).saturating_add(micros / 1_000));
     let zone: Option<String> = get(connection, names, "zone").await?;
     let is_held = get::<String>(connection, names, "zone_held").await?.is_some();
-    let info: Option<InfoDict> = within(PATIENCE, redis::cmd("INFO").query_async(connection)).await.ok();
+    let info: Option<InfoDict> = within(TIME_LIMIT, redis::cmd("INFO").query_async(connection)).await.ok();
     let said = |name: &str| info.as_ref().and_then(|info| info.get::<String>(name));
     let redis = said("redis_version").map(|version| format!("Redis {version}"));
     Ok(RedisFacts {
@@ -68,5 +70,5 @@ async fn get<T: FromRedisValue>(
     names: &str,
     name: &str,
 ) -> Result<Option<T>, Fault> {
-    within(PATIENCE, redis::cmd("GET").arg(format!("{names}:{name}")).query_async(connection)).await
+    within(TIME_LIMIT, redis::cmd("GET").arg(format!("{names}:{name}")).query_async(connection)).await
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::super::CounterSettings;
 use super::super::memory::Memory;
 use super::Shared;
-use super::link::{Fault, PATIENCE, Up, ask, within};
+use super::link::{Fault, TIME_LIMIT, Up, ask, within};
 use super::outbox::{Kind, Op};
 use super::rebuild::{Ledger, Rebuild};
 use super::reply;
@@ -191,7 +191,7 @@ impl Keeper {
             other => {
                 let mut unlock = redis::cmd("DEL");
                 unlock.arg(self.key("lock"));
-                within(PATIENCE, unlock.query_async::<i64>(connection)).await?;
+                within(TIME_LIMIT, unlock.query_async::<i64>(connection)).await?;
                 other.map_or(Ok(None), |made| made.map(|()| None))
             }
         }
@@ -233,7 +233,7 @@ impl Keeper {
                         Some(epoch) if epoch != up.epoch => Err(Fault::Gone),
                         Some(_) => Ok(()),
                         None => {
-                            shared.hear(&heard, now());
+                            shared.apply_news(&heard, now());
                             Ok(())
                         }
                     },
@@ -257,7 +257,7 @@ impl Keeper {
             while self.send(up).await? {}
             self.bury(up, &up.node).await
         };
-        if !matches!(tokio::time::timeout(PATIENCE, last).await, Ok(Ok(()))) {
+        if !matches!(tokio::time::timeout(TIME_LIMIT, last).await, Ok(Ok(()))) {
             tracing::error!("Redis was not told all: the next start makes the shared counters anew");
         }
     }
@@ -271,8 +271,8 @@ impl Keeper {
         let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
         let mut connection = up.connection.clone();
         for _ in 0..COMPARED {
-            let call = ops.iter().fold(self.shared.call(&BATCH, up, self.now()).int(number), told);
-            match ask(&mut connection, call, PATIENCE).await {
+            let call = ops.iter().fold(self.shared.call(&BATCH, up, self.now()).int(number), append);
+            match ask(&mut connection, call, TIME_LIMIT).await {
                 // This node's clock was set; or it is ahead by less than the correction threshold
                 // and a week begins.
                 Err(Fault::Clock(_)) => {
@@ -300,7 +300,7 @@ impl Keeper {
         }
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
         let call = self.shared.call(&BEAT, up, self.now()).int(lease);
-        let answer = ask(&mut connection, call, PATIENCE).await?;
+        let answer = ask(&mut connection, call, TIME_LIMIT).await?;
         for dead in answer.iter().skip(1).map(|name| reply::text(Some(name))).filter(|name| *name != up.node) {
             tracing::warn!(name = dead, "a node gave no sign of life: what its requests held is given back");
             self.bury(up, dead).await?;
@@ -311,7 +311,7 @@ impl Keeper {
     async fn bury(&self, up: &Up, dead: &str) -> Result<(), Fault> {
         loop {
             let call = self.shared.call(&BURY, up, self.now()).text(dead);
-            let answer = ask(&mut up.connection.clone(), call, PATIENCE).await?;
+            let answer = ask(&mut up.connection.clone(), call, TIME_LIMIT).await?;
             if reply::int(answer.get(1)) == Some(0) {
                 return Ok(());
             }
@@ -319,7 +319,7 @@ impl Keeper {
     }
 
     async fn get(&self, connection: &mut MultiplexedConnection, name: &str) -> Result<Option<String>, Fault> {
-        within(PATIENCE, redis::cmd("GET").arg(self.key(name)).query_async(connection)).await
+        within(TIME_LIMIT, redis::cmd("GET").arg(self.key(name)).query_async(connection)).await
     }
 
     /// The time by Redis' clock.
@@ -333,7 +333,7 @@ impl Keeper {
 }
 
 /// The thirteen fields of one operation.
-fn told<'a>(call: ScriptCall<'a>, op: &Op) -> ScriptCall<'a> {
+fn append<'a>(call: ScriptCall<'a>, op: &Op) -> ScriptCall<'a> {
     let (kind, cost, provider) = match op.kind {
         Kind::Settled { cost, served } => ("S", cost.0, served),
         Kind::Late { cost, served } => ("L", cost.0, served),

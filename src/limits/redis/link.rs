@@ -1,7 +1,7 @@
 //! The state of the connection to Redis for requests: usable or not.
 //!
 //! ```text
-//!             a call timed out                no answer for [`PATIENCE`]
+//!             a call timed out                no answer for [`TIME_LIMIT`]
 //!   QUICK ─────────────────────────► SLOW ─────────────────────────────► LOST
 //!     ▲ ▲                             │                                 ▲  │
 //!     │ └──── it answers in time ─────┘        the connection broke ────┘  │
@@ -31,7 +31,7 @@ use super::scripts::{Scope, ScriptCall};
 use crate::domain::clock::Timestamp;
 
 /// Time-out of connecting, and of calls that no request waits for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const TIME_LIMIT: Duration = Duration::from_secs(2);
 
 /// Why a call to Redis failed.
 #[derive(Debug, thiserror::Error)]
@@ -223,17 +223,17 @@ impl Link {
     }
 
     pub(super) async fn connect(&self) -> Result<MultiplexedConnection, Fault> {
-        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(None);
+        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(TIME_LIMIT)).set_response_timeout(None);
         let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
-        let mut connection = within(PATIENCE, connecting).await?;
+        let mut connection = within(TIME_LIMIT, connecting).await?;
         // The kernel of a server that hangs still accepts connections.
-        within(PATIENCE, redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
+        within(TIME_LIMIT, redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
         Ok(connection)
     }
 
     pub(super) async fn subscribe(&self, channel: &str) -> Result<redis::aio::PubSub, Fault> {
-        let mut listening = within(PATIENCE, self.client.get_async_pubsub()).await?;
-        within(PATIENCE, listening.subscribe(channel)).await?;
+        let mut listening = within(TIME_LIMIT, self.client.get_async_pubsub()).await?;
+        within(TIME_LIMIT, listening.subscribe(channel)).await?;
         Ok(listening)
     }
 }

@@ -11,13 +11,13 @@ use crate::domain::money::NanoUsd;
 impl Shared {
     /// Takes in news: the sender's name, then a line `user key provider start cost` for each
     /// settlement.
-    pub(super) fn hear(&self, news: &str, now: Timestamp) {
+    pub(super) fn apply_news(&self, news: &str, now: Timestamp) {
         let mut lines = news.lines();
         let sender = lines.next().unwrap_or("");
         if self.names.lock().iter().any(|name| name == sender) {
             return;
         }
-        lines.filter_map(Settled::read).for_each(|settled| self.memory.hear(&settled, now));
+        lines.filter_map(Settled::read).for_each(|settled| self.memory.apply_news(&settled, now));
     }
 }
 
@@ -42,7 +42,7 @@ impl Settled {
 }
 
 impl Memory {
-    fn hear(&self, settled: &Settled, now: Timestamp) {
+    fn apply_news(&self, settled: &Settled, now: Timestamp) {
         let amount = Held::spent(settled.cost);
         if let Some((user, key)) = settled.holder {
             let mut users = self.users.lock(user.0);

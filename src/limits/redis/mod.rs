@@ -186,7 +186,7 @@ impl Shared {
     }
 
     /// Resolves when Redis has everything that this node counted.
-    pub(super) async fn told(&self) {
+    pub(super) async fn flushed(&self) {
         self.outbox.emptied().await;
     }
 

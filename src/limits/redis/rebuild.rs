@@ -15,7 +15,7 @@ use super::super::memory::Memory;
 use super::super::rebuild::{SpendRow, SpendTotal};
 use super::super::spend::Sums;
 use super::Shared;
-use super::link::{Fault, PATIENCE, ask, within};
+use super::link::{Fault, TIME_LIMIT, ask, within};
 use super::outbox::KEEP_MS;
 use super::scripts::{FLIP, LOAD, Scope, ScriptCall};
 use crate::domain::clock::Timestamp;
@@ -70,7 +70,7 @@ impl Rebuild<'_> {
     pub(super) async fn lock(&mut self) -> Result<bool, Fault> {
         let mut set = redis::cmd("SET");
         set.arg(self.name("lock")).arg(self.node).arg("NX").arg("PX").arg(LOCK.as_millis() as u64);
-        let taken: Option<String> = within(PATIENCE, set.query_async(&mut self.connection)).await?;
+        let taken: Option<String> = within(TIME_LIMIT, set.query_async(&mut self.connection)).await?;
         Ok(taken.is_some())
     }
 
@@ -89,7 +89,7 @@ impl Rebuild<'_> {
         self.load_ids(&ids).await?;
         self.shared.memory.adopt(made, self.now);
         let flip = self.call(&FLIP).int(ended_since.0).int(self.now.0);
-        ask(&mut self.connection.clone(), flip, PATIENCE).await?;
+        ask(&mut self.connection.clone(), flip, TIME_LIMIT).await?;
         self.forget_others().await
     }
 
@@ -113,7 +113,7 @@ impl Rebuild<'_> {
         }
         let mut expire = redis::cmd("PEXPIRE");
         expire.arg(&name).arg(SEEN_TTL.as_millis() as u64);
-        within(PATIENCE, expire.query_async::<i64>(&mut self.connection)).await?;
+        within(TIME_LIMIT, expire.query_async::<i64>(&mut self.connection)).await?;
         Ok(())
     }
 
@@ -125,10 +125,10 @@ impl Rebuild<'_> {
             let mut scan = redis::cmd("SCAN");
             scan.arg(cursor).arg("MATCH").arg(&all).arg("COUNT").arg(1_000);
             let (next, mut names): (u64, Vec<Vec<u8>>) =
-                within(PATIENCE, scan.query_async(&mut self.connection)).await?;
+                within(TIME_LIMIT, scan.query_async(&mut self.connection)).await?;
             names.retain(|name| !name.starts_with(ours.as_bytes()));
             if !names.is_empty() {
-                within(PATIENCE, redis::cmd("UNLINK").arg(names).query_async::<i64>(&mut self.connection)).await?;
+                within(TIME_LIMIT, redis::cmd("UNLINK").arg(names).query_async::<i64>(&mut self.connection)).await?;
             }
             cursor = next;
             if cursor == 0 {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use redis::Value;
 use tokio::time::Instant;
 
-use super::link::{Fault, Link, PATIENCE, Up, within};
+use super::link::{Fault, Link, TIME_LIMIT, Up, within};
 
 /// The longest minimum time of a spell.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -74,7 +74,7 @@ async fn wait_out(up: &Up, bound: Duration, least: Duration) -> Result<(), Fault
     loop {
         let asked = Instant::now();
         let mut connection = up.connection.clone();
-        within(PATIENCE.max(bound), redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
+        within(TIME_LIMIT.max(bound), redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
         if asked.elapsed() <= bound && began.elapsed() >= least {
             if told {
                 tracing::info!("Redis answers in time again: counting together with all nodes");

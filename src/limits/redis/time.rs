@@ -18,7 +18,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::time::Duration;
 
 use super::Shared;
-use super::link::{Fault, PATIENCE, within};
+use super::link::{Fault, TIME_LIMIT, within};
 use crate::domain::clock::{Clock, Timestamp};
 
 /// Above this difference the node reports that its clock is off.
@@ -129,7 +129,7 @@ impl Shared {
         clock: &dyn Clock,
     ) -> Result<(), Fault> {
         let before = clock.now();
-        let (seconds, micros): (i64, i64) = within(PATIENCE, redis::cmd("TIME").query_async(connection)).await?;
+        let (seconds, micros): (i64, i64) = within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
         let after = clock.now();
         let redis = Timestamp(seconds.saturating_mul(1_000).saturating_add(micros / 1_000));
         let half = after.since(before) / 2;
@@ -144,11 +144,11 @@ impl Shared {
         let own = self.agreement.own_zone;
         let mut first = redis::cmd("SET");
         first.arg(&name).arg(own.name()).arg("NX");
-        let _: Option<String> = within(PATIENCE, first.query_async(connection)).await?;
-        let found: Option<String> = within(PATIENCE, redis::cmd("GET").arg(&name).query_async(connection)).await?;
+        let _: Option<String> = within(TIME_LIMIT, first.query_async(connection)).await?;
+        let found: Option<String> = within(TIME_LIMIT, redis::cmd("GET").arg(&name).query_async(connection)).await?;
         let cluster = found.and_then(|name| name.parse::<Tz>().ok());
         if let Some(zone) = cluster.filter(|zone| *zone != own) {
-            let is_held: bool = within(PATIENCE, redis::cmd("EXISTS").arg(&held).query_async(connection)).await?;
+            let is_held: bool = within(TIME_LIMIT, redis::cmd("EXISTS").arg(&held).query_async(connection)).await?;
             if is_held {
                 if self.agreement.follow(zone) {
                     *self.spans.lock() = None;
@@ -157,13 +157,13 @@ impl Shared {
             }
             let mut put = redis::cmd("SET");
             put.arg(&name).arg(own.name());
-            let _: Option<String> = within(PATIENCE, put.query_async(connection)).await?;
+            let _: Option<String> = within(TIME_LIMIT, put.query_async(connection)).await?;
             tracing::warn!(before = zone.name(), own = own.name(), "no node has the cluster's time zone any more");
         }
         let lease = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
         let mut hold = redis::cmd("SET");
         hold.arg(&held).arg("1").arg("PX").arg(lease.max(1));
-        let _: Option<String> = within(PATIENCE, hold.query_async(connection)).await?;
+        let _: Option<String> = within(TIME_LIMIT, hold.query_async(connection)).await?;
         if self.agreement.follow(own) {
             *self.spans.lock() = None;
         }

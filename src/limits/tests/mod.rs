@@ -62,7 +62,7 @@ use crate::redis::Server;
 const NOON: Timestamp = Timestamp(1_795_003_230_000);
 const TTL_MS: i64 = 300_000;
 /// Time-out, long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 fn settings(tz: Tz) -> CounterSettings {
     CounterSettings { session_ttl_ms: TTL_MS, reservation: Reservation::Expected, time_zone: tz }
@@ -123,8 +123,8 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
     let shared = SharedSettings {
         server: Server::new(Secret::new(redis_url())),
         prefix,
-        timeout: PATIENCE,
-        lease: PATIENCE,
+        timeout: TIME_LIMIT,
+        lease: TIME_LIMIT,
         on_loss: OnLoss::Closed,
         most_waiting: MOST_WAITING,
         time: TimeSource::Caller,
@@ -158,7 +158,7 @@ impl Tested {
             return future.now_or_never().expect("a node's own counters are not waited for");
         };
         runtime().block_on(async {
-            self.counters.told().await;
+            self.counters.flushed().await;
             clock.set(now.max(clock.now()));
             future.await
         })

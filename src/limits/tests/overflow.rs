@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::server::Redis;
-use super::{NOON, PATIENCE, key, runtime, settings, user};
+use super::{NOON, TIME_LIMIT, key, runtime, settings, user};
 use crate::domain::clock::{ManualClock, Timestamp};
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::limits::Limits;
@@ -53,8 +53,8 @@ impl Node {
         let shared = SharedSettings {
             server: Server::new(Secret::new(redis.url())),
             prefix: "overflow".to_owned(),
-            timeout: PATIENCE,
-            lease: PATIENCE,
+            timeout: TIME_LIMIT,
+            lease: TIME_LIMIT,
             on_loss: OnLoss::Local,
             most_waiting: MOST,
             time: TimeSource::Caller,
@@ -98,7 +98,7 @@ impl Node {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let known = tokio::time::timeout(PATIENCE, seen).await;
+        let known = tokio::time::timeout(TIME_LIMIT, seen).await;
         assert!(known.is_ok(), "{:?}, not {requests}", self.0.key_usage(&key, NOON).await);
     }
 
@@ -180,10 +180,10 @@ fn a_cost_that_came_late_while_redis_was_away_counts_once_whether_it_comes_back_
             second.is_up(true).await;
             first.knows(5).await;
             second.knows(5).await;
-            first.0.told().await;
-            second.0.told().await;
+            first.0.flushed().await;
+            second.0.flushed().await;
             first.priced_late(&ledger, NOON.plus_ms(3_000));
-            first.0.told().await;
+            first.0.flushed().await;
             first.knows(6).await;
             second.knows(6).await;
         });

@@ -71,7 +71,7 @@ fn broken_off(ctx: &mut RequestContext, why: String) -> Box<Error> {
         let message = format!("the reply broke off: {why}");
         let failed = Failed { kind: FailureKind::Broken, status, message: &message };
         gateway.health.attempt_failed(&provider, now, failed);
-        attempt.ticket.failed(now, Setback { counts: true, rest_until: None });
+        attempt.ticket.failed(now, Setback { counts: true, cooldown_until: None });
         gateway.metrics.attempt(&provider.name, "broken_off");
         gateway.metrics.provider_health.failed(&provider.name, FailureKind::Broken.as_str());
     }
@@ -110,8 +110,8 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
     let (provider, tries, took) = (Arc::clone(&attempt.provider), attempt.tries, attempt.began.elapsed());
     let Judgement { verdict, rule } = classify(ctx, &failure, &provider, tries);
     ctx.gateway.metrics.attempt(&provider.name, verdict.class.as_str());
-    let rest_until = match verdict.next {
-        classify::Next::NextProvider { rest_until } => rest_until,
+    let cooldown_until = match verdict.next {
+        classify::Next::NextProvider { cooldown_until } => cooldown_until,
         _ => None,
     };
     let has_time = ctx.forwarding().is_ok_and(|forwarding| forwarding.has_time());
@@ -123,7 +123,7 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
         ctx.gateway.health.attempt_failed(&provider, now, Failed { kind, status: failure.status(), message: &message });
     }
     if let (false, Ok(attempt)) = (again, ctx.attempt()) {
-        attempt.ticket.failed(now, Setback { counts: verdict.counts, rest_until });
+        attempt.ticket.failed(now, Setback { counts: verdict.counts, cooldown_until });
     }
     let step = match verdict.next {
         classify::Next::ClientError { .. } => DecisionStep::ClientError,
@@ -180,7 +180,7 @@ fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tr
         attempts_here: tries,
         max_attempts_here: provider.max_retry_attempts,
         switch_on_upstream_auth: ctx.live.retry.switch_on_upstream_auth,
-        max_rest_ms: ctx.live.retry.max_rest_ms,
+        max_cooldown_ms: ctx.live.retry.max_cooldown_ms,
         count_network_errors: ctx.live.breaker.count_network_errors,
     };
     let seen = match failure {
@@ -262,7 +262,7 @@ impl Tally {
     pub fn add(&mut self, failure: Failure, now: Timestamp) {
         self.failed += 1;
         if let Failure::ErrorReply(reply) = &failure {
-            let until = reply.retry_after.as_deref().and_then(|h| retry_after::rest_until(h, now, i64::MAX as u64));
+            let until = reply.retry_after.as_deref().and_then(|h| retry_after::cooldown_until(h, now, i64::MAX as u64));
             self.soonest = [self.soonest, until].into_iter().flatten().min();
         }
         self.rate_limited += u32::from(failure.status() == Some(429));

@@ -25,7 +25,7 @@ test("one that the gateway disabled is told from one that an administrator did, 
 test("an open circuit and a pause come before what failed; disabled comes first", () => {
   expect(state({ health: "circuit_open", state: "OPEN", failedInARow: 3 })).toBe("open");
   expect(state({ state: "OPEN", halfOpen: true })).toBe("half");
-  expect(state({ health: "cooldown", restUntil: "2026-06-01T12:01:00Z", failedInARow: 1 })).toBe("resting");
+  expect(state({ health: "cooldown", cooldownUntil: "2026-06-01T12:01:00Z", failedInARow: 1 })).toBe("resting");
   expect(condition({ isEnabled: false } as Provider, { health: "failing" } as Health, NOW)).toBe("off");
   expect(condition(provider, { state: "CLOSED", health: "healthy", failureCount: 0 } as Health, NOW, true)).toBe(
     "spent",

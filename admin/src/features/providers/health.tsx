@@ -11,7 +11,7 @@ export type Condition = "off" | "gone" | "open" | "half" | "resting" | "spent" |
 export function condition(provider: Provider, health: Health | undefined, now: number, spent = false): Condition {
   if (!provider.isEnabled) return provider.switchedOff ? "gone" : "off";
   if (health?.state === "OPEN") return health.halfOpen ? "half" : "open";
-  if (health?.restUntil && new Date(health.restUntil).getTime() > now) return "resting";
+  if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "resting";
   if (health?.health === "failing" || (health?.failureCount ?? 0) > 0) return "failing";
   if (spent) return "spent";
   return health === undefined || health.health === "never_used" ? "unused" : "good";
@@ -44,7 +44,7 @@ export function HealthBadge({
   const now = useNow().getTime();
   const spent = useSpent().has(provider.id);
   const state = condition(provider, health, now, spent);
-  const until = state === "open" ? health?.openUntil : state === "resting" ? health?.restUntil : null;
+  const until = state === "open" ? health?.openUntil : state === "resting" ? health?.cooldownUntil : null;
   const opened = state === "open" || state === "half" ? health?.openReason : undefined;
   const why = state === "gone" ? provider.switchedOff?.error : (opened ?? health?.lastError);
   const troubled = ["gone", "open", "half", "resting", "failing"].includes(state) && why;

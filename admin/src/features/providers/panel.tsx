@@ -63,7 +63,7 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
   const icon = "size-4 text-faint";
   const troubled =
     health !== undefined &&
-    (health.state === "OPEN" || health.failureCount > 0 || health.failedInARow > 0 || !!health.restUntil);
+    (health.state === "OPEN" || health.failureCount > 0 || health.failedInARow > 0 || !!health.cooldownUntil);
   return (
     <Panel
       open

@@ -15,7 +15,7 @@ const provider = (id: number, fields: Partial<Provider> = {}) =>
     ...fields,
   }) as Provider;
 const health = (providerId: number, fields: Partial<Health>) =>
-  ({ providerId, state: "CLOSED", halfOpen: false, restUntil: null, ...fields }) as Health;
+  ({ providerId, state: "CLOSED", halfOpen: false, cooldownUntil: null, ...fields }) as Health;
 const all = { group: "", model: "" };
 
 test("weights share a tier, and the lowest number goes first", () => {
@@ -54,7 +54,7 @@ test("each is passed over for its own reason, in the gateway's order", () => {
   const states = [
     health(3, { state: "OPEN" }),
     health(4, { state: "OPEN", halfOpen: true }),
-    health(5, { restUntil: "2026-06-01T12:01:00Z" }),
+    health(5, { cooldownUntil: "2026-06-01T12:01:00Z" }),
   ];
   const tiers = selection(providers, states, { group: "default", model: "a-model" }, NOW, ({ id }) => id === 6);
   const out = Object.fromEntries((tiers[0]?.choices ?? []).map((choice) => [choice.provider.id, choice.out]));

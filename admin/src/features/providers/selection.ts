@@ -57,7 +57,7 @@ function reason(
   if (!provider.isEnabled) return "disabled";
   if (!supports(provider, model)) return "model";
   if (health?.state === "OPEN" && !health.halfOpen) return "circuit";
-  if (health?.restUntil && new Date(health.restUntil).getTime() > now) return "resting";
+  if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "resting";
   if (spent) return "limit";
   return undefined;
 }

@@ -43,7 +43,7 @@ struct Args {
 }
 
 pub const TOKEN: &str = "bench-admin-token-0123456789";
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// Of the year that is made, whole ones that are over in any case.
 const DAYS: i64 = 363;
 
@@ -82,7 +82,7 @@ fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
     let began = Instant::now();
     let mut program = Program::start(&mut command, std::fs::File::create(dir.join("log"))?)?;
     while admin::http(addr, "GET", "/api/actions/health", TOKEN, "").is_err() {
-        if program.ended() || began.elapsed() > PATIENCE {
+        if program.ended() || began.elapsed() > TIME_LIMIT {
             bail!("the gateway did not start:\n{}", std::fs::read_to_string(dir.join("log")).unwrap_or_default());
         }
         pause(Duration::from_millis(10));
@@ -105,7 +105,7 @@ fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, repeats: us
     let gateway = start(program, dir.path(), url)?;
     let began = Instant::now();
     while runtime.block_on(fill::summed_days(url.unwrap_or(&sqlite)))? < DAYS {
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > TIME_LIMIT {
             bail!("the days were not summed in time");
         }
         pause(Duration::from_millis(500));

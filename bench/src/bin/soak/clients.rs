@@ -18,7 +18,7 @@ use tollgate_bench::response::Follower;
 use super::fixture::{self, Fixture, MODELS};
 
 /// A whole exchange may take so long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// Requests on one connection, at most.
 const KEPT: u64 = 50;
 
@@ -115,7 +115,7 @@ impl Client {
             return self.administer();
         }
         let ask = self.ask(task);
-        tokio::time::timeout(PATIENCE, self.exchange(&ask))
+        tokio::time::timeout(TIME_LIMIT, self.exchange(&ask))
             .await
             .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }

@@ -25,9 +25,9 @@ use crate::store::StoredProvider;
 use crate::upstream::endpoint::ProviderCall as Upstream;
 use crate::upstream::probe::probe;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// For the list of models, which is optional.
-const LIST_PATIENCE: Duration = Duration::from_secs(5);
+const LIST_TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Characters of the answer that are shown.
 const SHOWN: usize = 500;
 
@@ -75,7 +75,7 @@ async fn run(call: &Call, provider: &Provider) -> ProviderTest {
     };
     let format = provider.kind.format();
     let asked = Upstream::Generate { model: &model, stream: false };
-    let outcome = probe(provider, asked, Some(request(format, &model).to_string()), PATIENCE).await;
+    let outcome = probe(provider, asked, Some(request(format, &model).to_string()), TIME_LIMIT).await;
     let told = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
     record(provider, "request", Some(model), told, models)
 }
@@ -166,7 +166,7 @@ fn usual(provider: &Provider) -> Option<String> {
 /// The provider's own list, and the result of the query. No name contains the credential.
 async fn listed(provider: &Provider) -> (Told, Vec<String>) {
     let (told, models) =
-        outcome::of_listing(provider, &probe(provider, Upstream::ListModels, None, LIST_PATIENCE).await);
+        outcome::of_listing(provider, &probe(provider, Upstream::ListModels, None, LIST_TIME_LIMIT).await);
     (told, models.into_iter().map(|name| without_secret(&name, &provider.key)).collect())
 }
 

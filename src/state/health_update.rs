@@ -6,7 +6,7 @@ use crate::policy::breaker::Standing;
 
 /// A provider's circuit and cooldown, as of a time. The later of two wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct HealthUpdate {
     /// Whose circuit and cooldown they are.
     pub provider: ProviderId,
     /// When one of them last changed, by the clock of the node that changed it.
@@ -14,14 +14,14 @@ pub struct Told {
     /// The circuit's state, with the counts that nodes share.
     pub standing: Standing,
     /// The end of the cooldown; `None` if there is none.
-    pub rest_until: Option<Timestamp>,
+    pub cooldown_until: Option<Timestamp>,
 }
 
-impl Told {
+impl HealthUpdate {
     /// `PROVIDER AT REST STANDING…`, with times in ms and `-` for no cooldown.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let rest = self.rest_until.map_or_else(|| "-".to_owned(), |until| until.0.to_string());
+        let rest = self.cooldown_until.map_or_else(|| "-".to_owned(), |until| until.0.to_string());
         format!("{} {} {rest} {}", self.provider, self.at.0, self.standing.to_text())
     }
 
@@ -31,10 +31,10 @@ impl Told {
         let mut words = text.splitn(4, ' ');
         let provider = ProviderId(words.next()?.parse().ok()?);
         let at = Timestamp(words.next()?.parse().ok()?);
-        let rest_until = match words.next()? {
+        let cooldown_until = match words.next()? {
             "-" => None,
             until => Some(Timestamp(until.parse().ok()?)),
         };
-        Some(Self { provider, at, standing: Standing::read(words.next()?)?, rest_until })
+        Some(Self { provider, at, standing: Standing::read(words.next()?)?, cooldown_until })
     }
 }
