@@ -79,15 +79,16 @@ pub enum UnusableReply {
     StreamWithoutContent,
 }
 
-/// The four classes of docs/reference/upstream-failures.md.
+/// Whose fault a failed attempt is, by docs/reference/upstream-failures.md. Its fourth class,
+/// `CLIENT_ABORT`, is no attempt's: the request ends as [`client_aborted`].
+///
+/// [`client_aborted`]: crate::domain::record::RequestOutcome::ClientAborted
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureClass {
     /// The provider answered with an error, or with nothing usable: the next provider is tried.
     ProviderError,
     /// A network error or a time-out: the same provider is tried again, then the next one.
     SystemError,
-    /// The client closed the connection: nothing is tried.
-    ClientAbort,
     /// The request itself is at fault: its error goes to the client.
     NonRetryableClientError,
 }
@@ -99,7 +100,6 @@ impl FailureClass {
         match self {
             Self::ProviderError => "PROVIDER_ERROR",
             Self::SystemError => "SYSTEM_ERROR",
-            Self::ClientAbort => "CLIENT_ABORT",
             Self::NonRetryableClientError => "NON_RETRYABLE_CLIENT_ERROR",
         }
     }
@@ -120,8 +120,6 @@ pub enum Next {
         /// HTTP status for the client, 400–599.
         status: u16,
     },
-    /// The client has closed the connection.
-    Stop,
 }
 
 /// What a failed attempt means.
@@ -145,7 +143,6 @@ impl Verdict {
         let auth = [ClientError::InvalidApiKey, ClientError::BillingQuotaExceeded];
         match self.class {
             FailureClass::ProviderError | FailureClass::SystemError => true,
-            FailureClass::ClientAbort => false,
             FailureClass::NonRetryableClientError => auth.iter().any(|error| error.as_str() == self.reason),
         }
     }

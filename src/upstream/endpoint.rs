@@ -94,6 +94,13 @@ impl Endpoint {
         Ok(Self { tls, host, port, authority, prefix, version })
     }
 
+    /// `host:port` as a CONNECT request names it: an IPv6 address in brackets.
+    #[must_use]
+    pub fn connect_target(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+
     /// The path (and the query that the call itself needs) of a call in `format`.
     #[must_use]
     pub fn path(&self, format: WireFormat, call: ProviderCall<'_>) -> String {
@@ -180,8 +187,9 @@ mod tests {
     fn hosts_ports_and_faults() {
         let e = Endpoint::parse("http://[::1]:9100/v1").unwrap();
         assert_eq!((e.tls, e.host.as_str(), e.port, e.authority.as_str()), (false, "::1", 9100, "[::1]:9100"));
+        assert_eq!(e.connect_target(), "[::1]:9100");
         let e = Endpoint::parse("https://api.example:443").unwrap();
-        assert_eq!(e.authority, "api.example");
+        assert_eq!((e.authority.as_str(), e.connect_target().as_str()), ("api.example", "api.example:443"));
         for bad in ["", "api.example", "ftp://x", "http://", "/v1", "https:///v1"] {
             assert_eq!(Endpoint::parse(bad), Err(EndpointError::NotAbsolute), "{bad}");
         }

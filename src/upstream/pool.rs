@@ -132,7 +132,7 @@ impl Upstreams {
             peer.options.custom_l4 = Some(Arc::new(Tunnel {
                 proxy_host: proxy.host.clone(),
                 proxy_port: proxy.port,
-                target: format!("{}:{}", target.endpoint.host, target.endpoint.port),
+                target: target.endpoint.connect_target(),
                 resolver: Arc::clone(&self.resolver),
             }));
         }

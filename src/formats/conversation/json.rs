@@ -6,7 +6,6 @@
 
 use serde::Deserialize;
 use serde_json::Number;
-use serde_json::value::RawValue;
 
 /// Reads a value. Checking the complete text for UTF-8 at once costs less than checking each
 /// string.
@@ -142,13 +141,6 @@ impl Object<'_> {
     /// A member whose value is already JSON text.
     pub fn raw(&mut self, key: &str, json: &str) {
         self.key(key).extend_from_slice(json.as_bytes());
-    }
-
-    /// A member whose value is already JSON text; `None` writes no member at all.
-    pub fn opt_raw(&mut self, key: &str, json: Option<&RawValue>) {
-        if let Some(json) = json {
-            self.raw(key, json.get());
-        }
     }
 
     /// A member whose value is an object that `fill` writes.

@@ -220,12 +220,6 @@ impl Breaker {
         if was_open { Change::Closed } else { Change::None }
     }
 
-    /// Closed, without any counts: such a breaker may be dropped.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.state == State::Closed && self.failures == 0
-    }
-
     fn enter(&mut self, state: State) {
         self.state = state;
         self.generation = self.generation.wrapping_add(1);

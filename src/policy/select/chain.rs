@@ -18,6 +18,7 @@ type Shared = LazyLock<Arc<str>>;
 
 static OTHER_GROUP: Shared = LazyLock::new(|| "none of its groups is among the key's".into());
 static DISABLED: Shared = LazyLock::new(|| "disabled by an administrator".into());
+static SWITCHED_OFF: Shared = LazyLock::new(|| "disabled by the gateway: its probes failed".into());
 static NO_MODEL: Shared = LazyLock::new(|| "the model is neither in its list nor redirected".into());
 static NO_PRICE: Shared = LazyLock::new(|| "the model has no price at it, and unpriced models are refused".into());
 static NO_FORMAT: Shared = LazyLock::new(|| "requests of this format cannot be converted to its own".into());
@@ -53,6 +54,7 @@ impl Chain {
         let (step, detail) = match stage {
             Stage::Ready => return,
             Stage::OtherGroup => (DecisionStep::OtherGroup, shared(&OTHER_GROUP)),
+            Stage::Disabled if provider.switched_off.is_some() => (DecisionStep::Disabled, shared(&SWITCHED_OFF)),
             Stage::Disabled => (DecisionStep::Disabled, shared(&DISABLED)),
             Stage::ModelNotSupported => (DecisionStep::ModelNotSupported, shared(&NO_MODEL)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),

@@ -72,6 +72,7 @@ export function story(entry: Pick<Entry, "decisionChain">): Story {
 const REASONS = {
   "none of its groups is among the key's": "otherGroup",
   "disabled by an administrator": "disabled",
+  "disabled by the gateway: its probes failed": "switchedOff",
   "the model is neither in its list nor redirected": "noModel",
   "the model has no price at it, and unpriced models are refused": "noPrice",
   "requests of this format cannot be converted to its own": "noFormat",
