@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
+use super::runtime::runtime;
 use super::{counting, parts, privacy, secrets};
 use crate::config::Config;
 use crate::limits;
@@ -95,10 +96,6 @@ pub fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
         let store = parts::store(config).await?;
         store.migrate().await.context("migrating the database")
     })
-}
-
-pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().context("starting the runtime")
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use anyhow::Context;
 use parking_lot::Mutex;
 
-use super::check::runtime;
 use super::in_use::InUse;
+use super::not_embedded::NotEmbedded;
 use super::parts;
+use super::runtime::runtime;
 use crate::config::{Config, Target as Configured};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::record::Record;
@@ -25,11 +26,6 @@ use crate::store::{SchemaError, Store, StoreError};
 const DIFFERENCES_SHOWN: usize = 20;
 /// The embedded database's file.
 const FILE: &str = "tollgate.db";
-
-/// The configuration names PostgreSQL, and the command is for the embedded database. What to do.
-#[derive(Debug, thiserror::Error)]
-#[error("the configuration names PostgreSQL {0}")]
-pub struct NotEmbedded(pub(super) &'static str);
 
 const NOTHING_TO_MOVE: NotEmbedded =
     NotEmbedded("already (database.url): `tollgate move` reads the embedded SQLite database");

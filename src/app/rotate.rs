@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 
-use super::check::runtime;
+use super::runtime::runtime;
 use super::{parts, secrets};
 use crate::config::Config;
 use crate::crypto::key_ring::{KeyFile, KeyRing};

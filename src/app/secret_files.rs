@@ -9,7 +9,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::reload::{Reloaded, SECRET_REFUSED};
+use super::reloaded::{Reloaded, SECRET_REFUSED};
 use super::secrets;
 use crate::config::{self, Config, WatchedFile};
 

@@ -23,7 +23,9 @@ use super::embedded_admin::AdminRouter;
 use super::in_process::Reached;
 use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
+use super::reloaded::Reloaded;
 use super::signals::{ForcedStop, Signals};
+use super::source::Source;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
 use super::{banner::Banner, counting, listen, places, reload};
@@ -43,12 +45,6 @@ const RUNTIME_STOP_S: u64 = 2;
 const WRITE_BUFFER: usize = 8 << 10;
 /// Read buffer of each TLS connection: one record.
 const TLS_READ_BUFFER: usize = 17 << 10;
-
-/// The source of the configuration, for a reload.
-pub struct Source {
-    /// The YAML file; `None` = the environment and the defaults only.
-    pub file: Option<std::path::PathBuf>,
-}
 
 /// Serves until a stop is requested. `upgrade`: takes the listeners over from the running process.
 ///
@@ -71,7 +67,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let listeners = io.block_on(open_listeners(&parts, io.handle(), &stop, readiness))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(counting::wait(&parts.counters));
-    let reloaded = reload::Reloaded::of(&parts, log.clone());
+    let reloaded = Reloaded::of(&parts, log.clone());
     // Signals are handled from here on; the proxy opens later, and only then reports that it is
     // ready.
     let successor = Successor::of(&parts.config, &source);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use tokio::time::Instant;
 
-use super::serve::Source;
+use super::source::Source;
 use crate::config::{self, Config};
 
 /// How often the new process is checked.

@@ -23,8 +23,9 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
+use super::bad_request::BadRequest;
 use super::edit;
-use super::peek::{BadRequest, Peek, PeekLimits};
+use super::peek::{Peek, PeekLimits};
 use super::scan::{Found, Key, Kind, Node, Scanner, key};
 
 /// A token in the unit of this file.

@@ -1,6 +1,7 @@
 //! The wire formats: reading, writing and converting requests, replies, streams and errors. Pure.
 
 pub mod alt_cli;
+pub mod bad_request;
 pub mod chat;
 pub mod client_address;
 pub mod conversation;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use percent_encoding::percent_decode_str;
 
-use super::peek::BadRequest;
+use super::bad_request::BadRequest;
 use crate::domain::format::WireFormat;
 
 /// Parameters that contain a credential or change a reply's form, in lower case and without a

@@ -14,7 +14,7 @@
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-use super::peek::BadRequest;
+use super::bad_request::BadRequest;
 use crate::domain::format::WireFormat;
 
 /// The requested operation.

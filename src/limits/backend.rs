@@ -8,9 +8,10 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 
 use super::admission::{Admission, Refused};
+use super::charge::{Charge, Settlement};
 use super::listing::LiveSession;
 use super::memory::Memory;
-use super::permit::{Charge, Permit, Settlement};
+use super::permit::Permit;
 use super::provider::Blocked;
 use super::redis::{Asked, Shared};
 use super::sessions::Slot;

@@ -1,11 +1,11 @@
 //! The thirteen checks, in the order of docs/reference/limits.md; the first limit that is reached
 //! refuses.
 
-use super::CounterSettings;
 use super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
 use super::held::Held;
 use super::holder::Pair;
 use super::sessions::Slot;
+use super::settings::CounterSettings;
 use super::standing::{MoneyLeft, RequestsLeft, Standing};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;

@@ -1,10 +1,10 @@
 //! A user's record with its keys inside: one lock for everything that an admission changes.
 
-use super::CounterSettings;
+use super::charge::Charge;
 use super::held::Held;
-use super::permit::Charge;
 use super::rpm::Rpm;
 use super::sessions::{Sessions, Slot};
+use super::settings::CounterSettings;
 use super::shards::IdMap;
 use super::spend::Spend;
 use crate::domain::clock::Timestamp;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::CounterSettings;
 use super::admission::{Admission, Denied};
+use super::charge::{Charge, Counted, Settlement};
 use super::checks;
 use super::expectation::Expectations;
 use super::held::Held;
 use super::holder::UserState;
-use super::permit::{Charge, Counted, Settlement};
 use super::provider::{Blocked, ProviderState, is_limited};
 use super::sessions::Slot;
+use super::settings::CounterSettings;
 use super::shards::Shards;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};

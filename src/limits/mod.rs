@@ -21,6 +21,7 @@
 
 mod admission;
 mod backend;
+mod charge;
 mod checks;
 mod expectation;
 mod held;
@@ -34,6 +35,7 @@ mod rebuild;
 mod redis;
 mod rpm;
 mod sessions;
+mod settings;
 mod shards;
 mod spend;
 mod standing;
@@ -47,8 +49,9 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 
 pub use admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType, Refused};
+pub use charge::{Charge, Settlement};
 pub use listing::LiveSession;
-pub use permit::{Charge, Permit, Settlement};
+pub use permit::Permit;
 pub use provider::Blocked;
 pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
 #[cfg(fuzzing)]
@@ -59,33 +62,22 @@ pub use redis::{
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;
+pub use settings::CounterSettings;
 pub use standing::{MoneyLeft, RequestsLeft, Standing};
 pub use sweep::Holder;
 pub use usage::{CountUsage, HolderUsage, MoneyUsage};
 
 use crate::domain::clock::{Clock, Timestamp};
 use backend::CounterBackend;
-use permit::Counted;
+use charge::Counted;
 
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
-use crate::policy::reservation::Reservation;
 use memory::Memory;
 use redis::Shared;
-
-/// How counting works; fixed for the life of the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CounterSettings {
-    /// How long a session stays live after its last request's end.
-    pub session_ttl_ms: i64,
-    /// How requests in flight count in the checks of others.
-    pub reservation: Reservation,
-    /// The time zone of the calendar windows.
-    pub time_zone: Tz,
-}
 
 /// The counters. Cheap to clone.
 #[derive(Clone)]

@@ -1,70 +1,12 @@
 //! The permit of one request, which counts until it is settled or dropped.
 
-use super::admission::Asks;
 use super::backend::CounterBackend;
-use super::rpm::MinuteEntry;
-use super::sessions::Slot;
+use super::charge::{Charge, Counted, Settlement};
 use super::standing::Standing;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
+use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
-
-/// Everything that was counted for one request.
-#[derive(Debug, Clone)]
-pub struct Charge {
-    /// The request's id. Shared counters count each id once.
-    pub request: RequestId,
-    /// `None` for the admin token.
-    pub user: Option<UserId>,
-    /// The key and its session.
-    pub slot: Slot,
-    /// The estimate, or zero if reservation is off.
-    pub reserved: NanoUsd,
-    /// The request's start: its cost is counted at this time.
-    pub started: Timestamp,
-    /// The time of admission: the request counts towards its minute from then on.
-    pub admitted: Timestamp,
-    /// The entry among the requests of the minute, on this node.
-    pub minute: Option<MinuteEntry>,
-    /// `None` for the admin token.
-    pub asks: Option<Asks>,
-}
-
-impl Charge {
-    /// The user and the key, unless the request is the admin token's.
-    pub(super) fn holder(&self) -> Option<(UserId, KeyId)> {
-        self.user.zip(self.slot.key)
-    }
-}
-
-/// A request that was counted, and what the admission returned for it.
-pub(super) struct Counted {
-    pub(super) charge: Charge,
-    /// The provider that served the session before, if it was live.
-    pub(super) served_before: Option<ProviderId>,
-    pub(super) standing: Standing,
-}
-
-impl Counted {
-    /// Without limits or a session.
-    pub(super) fn alone(charge: Charge) -> Self {
-        Self { charge, served_before: None, standing: Standing::default() }
-    }
-}
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settlement {
-    /// The end of the request. The session is live for the TTL from here.
-    pub now: Timestamp,
-    /// The actual cost, nano-USD; zero if nothing is charged.
-    pub cost: NanoUsd,
-    /// The provider that the request had entered.
-    pub at: Option<ProviderId>,
-    /// The provider that served it, which the cost is counted for.
-    pub served: Option<ProviderId>,
-}
 
 /// The permit of one request. [`Permit::settle`] it at the end. A permit that is dropped instead
 /// takes everything back: the reservation, the place of its session, the request of the minute.

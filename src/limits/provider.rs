@@ -1,9 +1,9 @@
 //! What a provider was used for: spend and sessions, against its own limits.
 
-use super::CounterSettings;
+use super::charge::Charge;
 use super::held::Held;
-use super::permit::Charge;
 use super::sessions::{Sessions, Slot};
+use super::settings::CounterSettings;
 use super::spend::{Period, Spend};
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::Limits;

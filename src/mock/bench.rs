@@ -16,9 +16,9 @@ use memchr::memmem;
 use serde_json::Value;
 
 use super::directive::Finish;
-use super::exchange::query;
 use super::path;
 use super::play::{Playback, Step};
+use super::query::query;
 use super::records::Exchange;
 use super::reply::{Part, Reply};
 use super::wire;

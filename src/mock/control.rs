@@ -9,45 +9,17 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
 use axum::{Router, body::Bytes};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::directive::{self, DirectiveError, Layer};
 use super::exchange;
-use super::records::Records;
+use super::instance::Mock;
 
 /// Maximum directives in all scripts.
 const MAX_SCRIPT: usize = 100_000;
 /// Maximum and default time of a wait for counts, in milliseconds.
 const MAX_WAIT_MS: u64 = 60_000;
 const WAIT_MS: u64 = 5_000;
-
-/// One mock instance.
-#[derive(Debug, Default)]
-pub(super) struct Mock {
-    pub records: Arc<Records>,
-    plans: Mutex<Plans>,
-}
-
-/// By credential; the empty one applies to all.
-#[derive(Debug, Default)]
-struct Plans {
-    defaults: HashMap<String, Layer>,
-    scripts: HashMap<String, VecDeque<Layer>>,
-}
-
-impl Mock {
-    /// The layers for a request with this credential: defaults, and for a generating request the
-    /// script's next entry.
-    pub(super) fn layers(&self, key: &str, generating: bool) -> (Vec<Layer>, Option<Layer>) {
-        let mut plans = self.plans.lock();
-        let own = plans.defaults.get(key).filter(|_| !key.is_empty());
-        let defaults = plans.defaults.get("").into_iter().chain(own).cloned().collect();
-        let mut next = |key: &str| plans.scripts.get_mut(key).and_then(VecDeque::pop_front);
-        let scripted = if generating { next(key).or_else(|| next("")) } else { None };
-        (defaults, scripted)
-    }
-}
 
 /// All routes of the mock.
 pub(super) fn routes(mock: Arc<Mock>) -> Router {

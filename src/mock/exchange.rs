@@ -1,12 +1,11 @@
 //! One request at the mock: received, recorded, judged, answered.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
@@ -15,10 +14,11 @@ use serde_json::Value;
 
 use super::ask::{self, Asked};
 use super::bench;
-use super::control::Mock;
 use super::directive::{self, Directive, DirectiveError, Layer};
+use super::instance::Mock;
 use super::path::{self, Operation, Route};
 use super::play::Playback;
+use super::query::query;
 use super::records::Exchange;
 use super::stage::{self, StagedAnswer};
 use super::strict;
@@ -140,11 +140,6 @@ fn directive_for(mock: &Mock, parts: &Parts, route: &Route, asked: &mut Asked) -
         layers.push(directive::layer(&String::from_utf8_lossy(value.as_bytes()), "the x-mock header")?);
     }
     directive::merge(layers)
-}
-
-/// The decoded query; empty when it cannot be decoded.
-pub(super) fn query(parts: &Parts) -> HashMap<String, String> {
-    Query::try_from_uri(&parts.uri).map(|Query(map)| map).unwrap_or_default()
 }
 
 /// The credential in any format's place for it: it selects the script.

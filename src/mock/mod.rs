@@ -24,8 +24,10 @@ mod bench;
 mod control;
 pub mod directive;
 mod exchange;
+mod instance;
 mod path;
 mod play;
+mod query;
 mod records;
 mod reply;
 mod schema;
@@ -40,7 +42,7 @@ use std::sync::Arc;
 use axum::Router;
 use tokio::net::{TcpListener, TcpStream};
 
-use control::Mock;
+use instance::Mock;
 
 /// A new mock, with empty records and no script.
 pub fn router() -> Router {

@@ -2,7 +2,7 @@
 //! may treat as the client's.
 
 use super::builtin_rules::{BUILTIN_RULES, PRIORITY};
-use super::classify::ErrorReply;
+use super::error_reply::ErrorReply;
 use super::error_rules::ErrorRules;
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::{AppliesTo, ErrorRule};

@@ -11,6 +11,7 @@
 //! the client's answer.
 
 use super::client_error::{self, ClientError};
+use super::error_reply::ErrorReply;
 use super::error_rules::ReadyRule;
 use super::retry_after::cooldown_until;
 use crate::domain::clock::Timestamp;
@@ -25,21 +26,6 @@ pub enum AttemptFailure<'a> {
     Reply(ErrorReply<'a>),
     /// A success status without a usable body.
     Unusable(UnusableReply),
-}
-
-/// An upstream's error reply, as parsed by `formats::error::read`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ErrorReply<'a> {
-    /// HTTP status; below 400 if the error was in place of a success reply.
-    pub status: u16,
-    /// The `Retry-After` header.
-    pub retry_after: Option<&'a str>,
-    /// The body's error type.
-    pub kind: Option<&'a str>,
-    /// The body's error code.
-    pub code: Option<&'a str>,
-    /// The body's message.
-    pub message: Option<&'a str>,
 }
 
 /// How an attempt failed without a complete reply.

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use regex::Regex;
 
 use super::builtin_rules::BUILTIN_RULES;
-use super::classify::ErrorReply;
+use super::error_reply::ErrorReply;
 use super::fold::fold;
 use super::pattern;
 use crate::domain::error_rule::{ErrorRule, OverrideResponse};

@@ -11,6 +11,7 @@ pub mod classify;
 pub mod client_error;
 pub mod client_version;
 pub mod cost;
+pub mod error_reply;
 pub mod error_rules;
 pub mod explain;
 pub mod fold;

@@ -196,6 +196,6 @@ mod tests {
         assert!(log.succeeded(now).reported);
         assert!(!log.failed(now, error(now)).reported);
         let recovered = log.succeeded(now);
-        assert!(recovered.turned && !recovered.reported, "nobody was reported that it failed");
+        assert!(recovered.turned && !recovered.reported, "nobody was notified that it failed");
     }
 }

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use prometheus::core::Collector as _;
 use prometheus::{
     Counter, CounterVec, Encoder as _, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Registry, TextEncoder,
@@ -19,6 +18,7 @@ use rust_decimal::prelude::ToPrimitive as _;
 use super::bodies::BodyMetrics;
 use super::breakdown::Breakdowns;
 use super::connections::ConnectionMetrics;
+use super::forget::forget;
 use super::jobs::JobMetrics;
 use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
@@ -332,21 +332,6 @@ impl ProviderTotals {
         // A metric, not an account: the exact sum is in the ledger.
         if let Some(usd) = record.cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0) {
             self.cost.inc_by(usd);
-        }
-    }
-}
-
-/// Drops the series of providers that `keep` rejects.
-pub(super) fn forget<T: prometheus::core::MetricVecBuilder>(
-    family: &prometheus::core::MetricVec<T>,
-    keep: &impl Fn(&str) -> bool,
-) {
-    for family_now in family.collect() {
-        for series in family_now.get_metric() {
-            let labels: HashMap<&str, &str> = series.get_label().iter().map(|l| (l.name(), l.value())).collect();
-            if labels.get("provider").is_some_and(|name| !keep(name)) {
-                let _ = family.remove(&labels);
-            }
         }
     }
 }

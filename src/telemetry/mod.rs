@@ -11,6 +11,7 @@ mod access;
 mod bodies;
 mod breakdown;
 mod connections;
+mod forget;
 mod jobs;
 mod journal;
 mod json_line;

@@ -2,7 +2,7 @@
 
 use prometheus::{Error, IntCounterVec, IntGaugeVec};
 
-use super::metrics::forget;
+use super::forget::forget;
 use super::registration::Registration;
 
 /// Failed attempts and states, by provider.

@@ -189,7 +189,7 @@ async fn test(call: Call) -> Result<RuleTrial, ApiError> {
     let text = call.values.text("message").set().unwrap_or_default();
     let status = call.values.count("statusCode").set().and_then(|n| u16::try_from(n).ok()).unwrap_or(400);
     let read = error::read(WireFormat::Native, status, text.as_bytes());
-    let seen = classify::ErrorReply {
+    let seen = crate::policy::error_reply::ErrorReply {
         status,
         retry_after: None,
         kind: read.kind.as_deref(),

@@ -9,9 +9,9 @@ use anyhow::{Context as _, ensure};
 
 use super::archive::{self, Manifest};
 use super::{DATABASE, JOURNAL, SECRETS, Scratch, embedded, no_unfinished_restore};
-use crate::app::check::runtime;
 use crate::app::in_use::InUse;
 use crate::app::parts;
+use crate::app::runtime::runtime;
 use crate::config::Config;
 use crate::crypto::vault;
 use crate::files;

@@ -15,7 +15,7 @@ pub(super) use switch::no_unfinished_restore;
 
 use std::path::{Path, PathBuf};
 
-use super::moving::NotEmbedded;
+use super::not_embedded::NotEmbedded;
 use crate::config::{Config, Target};
 use crate::crypto::key_ring;
 

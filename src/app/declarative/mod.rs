@@ -14,8 +14,8 @@ use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 
 use self::yaml::{Fault, Mark, Yaml};
-use super::check::runtime;
 use super::in_use::InUse;
+use super::runtime::runtime;
 use super::{parts, secrets, seed};
 use crate::admin::declarative::{self, By, Desk, Order, Plan, Secrets};
 use crate::admin::envelope::ApiError;

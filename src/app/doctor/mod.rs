@@ -14,7 +14,7 @@ mod shared_counters;
 
 pub use finding::{Finding, Level};
 
-use super::check::runtime;
+use super::runtime::runtime;
 use crate::config::Config;
 
 /// Looks at the parts in the order of a start: this machine, the data, Redis, the providers.

@@ -11,8 +11,9 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::domain::key::CacheTtl;
+use crate::formats::bad_request::BadRequest;
 use crate::formats::edit;
-use crate::formats::peek::{BadRequest, PeekLimits};
+use crate::formats::peek::PeekLimits;
 use crate::formats::scan::{Found, Key, Kind, Node, Scanner, key};
 
 #[derive(Debug, Clone, Copy)]

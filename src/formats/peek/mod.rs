@@ -23,36 +23,15 @@ use self::text::{FirstTexts, TextHash};
 use super::edit;
 use super::pieces::Pieces;
 use super::route::{Operation, Route};
-use super::scan::{Found, Kind, ScanError, Scanner};
+use super::scan::{Found, Kind, Scanner};
 use crate::domain::format::WireFormat;
+use crate::formats::bad_request::BadRequest;
 
 /// Bounds of the pass.
 #[derive(Debug, Clone, Copy)]
 pub struct PeekLimits {
     /// How many arrays and objects may be open at once (at most 1024).
     pub max_depth: usize,
-}
-
-/// Why a body is refused: a 400 in the client's format.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct BadRequest {
-    /// The invalid member, if there is one.
-    pub field: Option<String>,
-    /// For the client; names the field, never its content.
-    pub message: String,
-}
-
-impl BadRequest {
-    pub(super) fn field(field: &str, message: &str) -> Self {
-        Self { field: Some(field.to_owned()), message: format!("{field}: {message}") }
-    }
-}
-
-impl From<ScanError> for BadRequest {
-    fn from(error: ScanError) -> Self {
-        Self { field: None, message: format!("the request body is not acceptable JSON: {error}") }
-    }
 }
 
 /// The chat-compatible `stream_options` member.

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use http::Method;
 use proptest::prelude::{any, prop, proptest};
 
-use super::{BadRequest, Peek, PeekLimits, peek};
+use crate::formats::bad_request::BadRequest;
+
+use super::{Peek, PeekLimits, peek};
 use crate::domain::format::WireFormat;
 use crate::formats::route::match_path;
 

@@ -6,7 +6,7 @@
 
 use wide::i8x16;
 
-use super::string::{SIMPLE, behind_slashes, character_len_of, joined, lanes};
+use super::bytes::{SIMPLE, behind_slashes, character_len_of, joined, lanes};
 
 /// For a smaller chunk a separate check costs more than it saves.
 const WORTH: usize = 128;

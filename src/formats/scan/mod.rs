@@ -14,6 +14,7 @@
 //! peek refuses the request, the usage reader takes the last). Numbers may have any size; they are
 //! text here.
 
+mod bytes;
 mod calm;
 mod machine;
 mod number;

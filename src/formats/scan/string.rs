@@ -9,19 +9,8 @@
 use wide::i8x16;
 
 use super::Problem;
+use super::bytes::{SIMPLE, behind_slashes, character_len_of, joined, lanes};
 use super::calm::{Known, calm_run};
-
-/// The bytes allowed after a backslash, except `u`.
-pub(super) const SIMPLE: [bool; 256] = {
-    let mut table = [false; 256];
-    let letters = b"\"\\/bfnrt";
-    let mut i = 0;
-    while i < letters.len() {
-        table[letters[i] as usize] = true;
-        i += 1;
-    }
-    table
-};
 
 /// The position in a string where a chunk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,16 +41,6 @@ impl Phase {
             Self::Utf8([lead, ..], len) => character_len_of(lead).saturating_sub(len as usize),
             _ => 0,
         }
-    }
-}
-
-/// The length of a character with this first byte, if it is valid.
-pub(super) const fn character_len_of(lead: u8) -> usize {
-    match lead {
-        0xf0.. => 4,
-        0xe0.. => 3,
-        0xc0.. => 2,
-        _ => 1,
     }
 }
 
@@ -191,34 +170,6 @@ impl Bits {
         self.slashes &= keep;
         self.others &= keep;
     }
-}
-
-/// The bytes that a backslash makes part of an escape. A run of backslashes is paired from its
-/// start.
-#[inline]
-pub(super) const fn behind_slashes(slashes: u64) -> u64 {
-    const EVEN: u64 = 0x5555_5555_5555_5555;
-    let follows = slashes << 1;
-    if slashes & follows == 0 {
-        return follows;
-    }
-    // Adding carries each run that begins at an odd place to its end: there the sense of even and
-    // odd is inverted.
-    let odd_starts = slashes & !EVEN & !follows;
-    let turned = odd_starts.wrapping_add(slashes) << 1;
-    (EVEN ^ turned) & follows
-}
-
-#[inline]
-pub(super) fn lanes(block: &[u8; 64]) -> [i8x16; 4] {
-    let (lanes, _) = block.as_chunks::<16>();
-    [0, 1, 2, 3].map(|at| i8x16::new(lanes[at].map(u8::cast_signed)))
-}
-
-#[inline]
-pub(super) fn joined(lanes: [i8x16; 4]) -> u64 {
-    let [a, b, c, d] = lanes.map(|lane| u64::from(lane.to_bitmask()));
-    a | b << 16 | c << 32 | d << 48
 }
 
 /// Handles a byte that ends the string, begins an escape or a character, or is invalid; returns the

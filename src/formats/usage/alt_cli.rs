@@ -9,7 +9,8 @@
 //! A stream has no terminator: it is complete if its body ends after every candidate has a finish
 //! reason. Members come in either of two spellings, as in protobuf's JSON.
 
-use super::tally::{ERROR, FINISH, Figure, Modality, TIER, Tag, Tally, count};
+use super::tag::Tag;
+use super::tally::{ERROR, FINISH, Figure, Modality, TIER, Tally, count};
 use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 

@@ -4,7 +4,8 @@
 //! format. Some have their own names for cached tokens, or another place for the usage; one omits
 //! reasoning from `completion_tokens`, which its total reveals. Only some report web searches.
 
-use super::tally::{ERROR, FINISH, Figure, TIER, Tag, Tally, count};
+use super::tag::Tag;
+use super::tally::{ERROR, FINISH, Figure, TIER, Tally, count};
 use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 

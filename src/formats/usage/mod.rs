@@ -20,6 +20,7 @@ mod hide;
 mod native;
 mod output;
 mod responses;
+mod tag;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -27,7 +28,8 @@ mod tests;
 pub use self::hide::HideUsageChunk;
 pub use self::tally::names_an_end;
 
-use self::tally::{Tag, Tally};
+use self::tag::Tag;
+use self::tally::Tally;
 use super::count;
 use super::error::UpstreamError;
 use super::scan::{Found, Scanner};

@@ -6,7 +6,8 @@
 //! counts as five-minute writes. The service counts web searches
 //! (`server_tool_use.web_search_requests`).
 
-use super::tally::{ERROR, FINISH, Figure, TIER, Tag, Tally, count};
+use super::tag::Tag;
+use super::tally::{ERROR, FINISH, Figure, TIER, Tally, count};
 use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 

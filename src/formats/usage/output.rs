@@ -10,7 +10,7 @@
 //!   block, the lowest effort of docs/conversion.md and the lowest budget that the native service
 //!   accepts.
 
-use super::tally::Tag;
+use super::tag::Tag;
 use crate::formats::count;
 use crate::formats::scan::{Found, Kind};
 

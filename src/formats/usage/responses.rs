@@ -6,7 +6,8 @@
 //! it they are the output items of that kind whose action is a search: opening a page and searching
 //! within it are not charged.
 
-use super::tally::{ERROR, Figure, TIER, Tag, Tally, count};
+use super::tag::Tag;
+use super::tally::{ERROR, Figure, TIER, Tally, count};
 use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 

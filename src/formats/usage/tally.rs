@@ -9,75 +9,10 @@
 use super::figures::Figures;
 pub(super) use super::figures::{Figure, Modality};
 use super::output::{ItemSoFar, Items, Output};
+use super::tag::Tag;
 use crate::domain::usage::ServiceTier;
 use crate::formats::error::UpstreamError;
 use crate::formats::scan::{Found, Kind, Node, key};
-
-/// A place of interest in a reply or event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tag {
-    /// The whole event or reply.
-    Event,
-    /// The event's or reply's type.
-    Name,
-    /// The reply's own status.
-    Status,
-    /// Generated text (also arguments of calls): content if it is not empty.
-    Text,
-    /// The same, if the event's type or a neighbour decides what it is.
-    Delta,
-    /// Visible reasoning.
-    Thinking,
-    /// Reasoning that only its provider can read: encrypted, or behind a signature.
-    Sealed,
-    /// A generated object, such as a call's arguments: content if it is not empty.
-    Part,
-    /// Generated media: content, but irrelevant for an estimate of tokens.
-    Media,
-    /// A block's type, which announces reasoning.
-    Block,
-    /// alt-cli: the mark of a thought, and the part that it belongs to.
-    Thought,
-    PartEnd,
-    /// responses: an output item's members, and the item.
-    ItemType,
-    ItemStatus,
-    ItemAction,
-    ItemText,
-    ItemSummary,
-    ItemSealed,
-    Item,
-    /// alt-cli: the list of searches that a reply is based on.
-    Queries,
-    /// The list or object that only a reply has: identifies a complete body as a reply.
-    Shape,
-    /// One of several answers: its number, its finish reason, and the complete answer.
-    Index,
-    Finish,
-    Choice,
-    /// The prompt was refused: nothing will be generated.
-    Blocked,
-    /// A figure, and the usage object that contains it.
-    Count(Figure),
-    Usage,
-    /// Figures of the tools that the service ran: separate from the usage, and no bill on their
-    /// own.
-    ToolUsage,
-    Tier,
-    /// Figures by kind of input or output: one item's kind, its count, the item, the list.
-    Modality,
-    ModalityCount,
-    ModalityItem,
-    Modalities(Modality),
-    /// An `error` member, of any type.
-    Error,
-    ErrorKind,
-    ErrorCode,
-    ErrorMessage,
-    /// `code` and `message` beside the type: an error if the type says so.
-    LooseCode,
-    LooseMessage,
-}
 
 /// An `error` member with the members of all formats.
 pub(super) const ERROR: Node<Tag> = Node {

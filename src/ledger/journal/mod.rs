@@ -16,12 +16,12 @@ use parking_lot::Mutex;
 
 use crate::domain::record::Record;
 
-use super::LedgerSettings;
 use super::disk::{Disk, RealDisk, SegmentFile};
 use super::encoding::Decoder;
 use super::error::{AppendRefused, LedgerError};
 use super::frame;
 use super::segment::{self, HEADER, Position};
+use super::settings::LedgerSettings;
 use super::stats::{Tally, add, subtract};
 use sync::Stretch;
 

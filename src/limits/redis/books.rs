@@ -6,8 +6,9 @@ use redis::Value;
 use tokio::time::Instant;
 
 use super::super::admission::{Admission, Refused};
+use super::super::charge::{Charge, Counted, Settlement};
 use super::super::listing::LiveSession;
-use super::super::permit::{Charge, Counted, Permit, Settlement};
+use super::super::permit::Permit;
 use super::super::provider::{Blocked, is_limited};
 use super::super::rebuild::SpendRow;
 use super::super::sessions::Slot;

@@ -6,8 +6,8 @@
 
 use redis::Value;
 
-use super::super::CounterSettings;
 use super::super::admission::{Admission, Amount, Asks, LimitType};
+use super::super::settings::CounterSettings;
 use super::reply::{self, Reader};
 use super::scripts::Spans;
 use crate::domain::clock::Timestamp;

@@ -15,8 +15,8 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use redis::aio::{MultiplexedConnection, PubSub};
 use tokio::time::Instant;
 
-use super::super::CounterSettings;
 use super::super::memory::Memory;
+use super::super::settings::CounterSettings;
 use super::Shared;
 use super::link::{Fault, TIME_LIMIT, Up, ask, within};
 use super::outbox::{Kind, Op};

@@ -48,9 +48,9 @@ pub use keeper::Keeper;
 pub use rebuild::{Ledger, LedgerSums};
 pub use time::{TOLERATED_MS, TimeSource};
 
-use super::CounterSettings;
+use super::charge::Charge;
 use super::memory::Memory;
-use super::permit::Charge;
+use super::settings::CounterSettings;
 use crate::domain::clock::Timestamp;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::super::permit::Charge;
+use super::super::charge::Charge;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;

@@ -4,10 +4,11 @@ use redis::Value;
 
 use super::super::admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType};
 use super::super::listing::LiveSession;
+use super::super::provider::Blocked;
+use super::super::settings::CounterSettings;
 use super::super::spend::Period;
 use super::super::standing::{MoneyLeft, RequestsLeft, Standing};
 use super::super::usage::{CountUsage, HolderUsage, MoneyUsage};
-use super::super::{Blocked, CounterSettings};
 use super::scripts::Spans;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::super::permit::Charge;
+use super::super::charge::Charge;
 use crate::domain::ids::{ProviderId, RequestId};
 
 /// A power of two.

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use redis::{Script, ScriptInvocation};
 
-use super::super::CounterSettings;
+use super::super::settings::CounterSettings;
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::{DailyReset, Limits, ResetMode};
 use crate::domain::money::NanoUsd;

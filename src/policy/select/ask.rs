@@ -7,8 +7,6 @@ use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::domain::record::Decision;
 
-use super::filters::Rank;
-
 /// What the selection needs to know of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectAsk<'a> {
@@ -62,6 +60,15 @@ pub trait ProviderView {
     fn is_priced(&self, _provider: &Provider) -> bool {
         true
     }
+}
+
+/// The stages as the client's status sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    OutOfReach,
+    WithoutModel,
+    WithoutPrice,
+    Able,
 }
 
 /// The failover order.

@@ -1,6 +1,6 @@
 //! The checks of one provider, and the first that it fails.
 
-use super::ask::{Availability, ProviderView, SelectAsk};
+use super::ask::{Availability, ProviderView, Rank, SelectAsk};
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 
@@ -22,15 +22,6 @@ pub(super) enum Stage {
     LimitReached,
     SessionCap,
     Ready,
-}
-
-/// The stages as the client's status sees them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Rank {
-    OutOfReach,
-    WithoutModel,
-    WithoutPrice,
-    Able,
 }
 
 impl Stage {

@@ -5,7 +5,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use pingora::http::ResponseHeader;
 
 use super::limit_headers;
-use super::refusal::Meaning;
+use super::meaning::Meaning;
 use crate::domain::record::RequestOutcome;
 use crate::formats::error;
 use crate::proxy::context::RequestContext;

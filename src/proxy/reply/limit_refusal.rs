@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::refusal::Meaning;
+use super::meaning::Meaning;
 use crate::domain::clock::Timestamp;
 use crate::formats::error;
 use crate::limits::{Amount, Denied, LimitType};

@@ -4,6 +4,7 @@ pub(super) mod answer;
 pub(super) mod client_head;
 pub(super) mod limit_headers;
 mod limit_refusal;
+pub(super) mod meaning;
 mod provider_headers;
 pub(super) mod refusal;
 pub(super) mod relay;

@@ -188,7 +188,7 @@ fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tr
         Failure::Unusable { what, .. } => AttemptFailure::Unusable(*what),
         Failure::Unfit(_) => AttemptFailure::Unusable(classify::UnusableReply::WrongFormat),
         Failure::ErrorReply(e) => {
-            let reply = classify::ErrorReply {
+            let reply = crate::policy::error_reply::ErrorReply {
                 status: e.status,
                 retry_after: e.retry_after.as_deref(),
                 kind: e.error.kind.as_deref(),

@@ -8,8 +8,6 @@ use sqlx::{Any, AssertSqlSafe, Executor, Transaction};
 use super::column::{Fields, Values};
 use super::error::StoreError;
 use super::sql;
-use crate::domain::settings::SystemSettings;
-use crate::store::rows::everything;
 use crate::store::{Backend, Store};
 
 /// A serialised write transaction. Dropping it undoes everything; [`Tx::commit`] makes it visible
@@ -41,27 +39,6 @@ impl Store {
 }
 
 impl Tx {
-    /// The system settings.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the read.
-    pub async fn settings(&mut self) -> Result<SystemSettings, StoreError> {
-        everything::settings(&mut self.inner).await
-    }
-
-    /// Replaces the system settings.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
-    pub async fn save_settings(&mut self, settings: &SystemSettings) -> Result<(), StoreError> {
-        let mut values = Values::default();
-        values.json(settings);
-        let sql =
-            "INSERT INTO system_settings (id, data) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET data = excluded.data";
-        sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.inner).await?;
-        Ok(())
-    }
-
     /// Makes the changes visible, and raises the configuration's version so that every node
     /// notices.
     ///

@@ -14,11 +14,10 @@ use std::collections::BTreeMap;
 
 use sqlx::{AnyConnection, Executor};
 
-use super::sums::hour_of;
+use super::sums::{hour_of, whole_hours};
 use crate::domain::clock::Timestamp;
 use crate::store::engine::column::{Collect, Fields, Values};
 use crate::store::engine::error::StoreError;
-use crate::store::reports::pieces::whole_hours;
 use crate::store::{Backend, Store};
 
 /// A summed day: its start and its end.

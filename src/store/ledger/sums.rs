@@ -91,6 +91,12 @@ pub(in crate::store) fn hour_of(time: i64) -> i64 {
     time.saturating_sub(time.rem_euclid(HOUR_MS))
 }
 
+/// The first whole hour of a range, and the end of its last; equal if it has none.
+pub(in crate::store) fn whole_hours(from: i64, until: i64) -> (i64, i64) {
+    let first = hour_of(from.saturating_add(HOUR_MS - 1)).min(until);
+    (first, hour_of(until).max(first))
+}
+
 fn values_of(record: &Record) -> [i64; SUMS] {
     let [input, output, write_5m, write_1h, read, reasoning, ..] = log_row::tokens(&record.usage);
     let cost = log_row::cost(record);

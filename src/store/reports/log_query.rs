@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::log_filter::LogFilter;
 use super::log_one;
-use super::logs::LogFilter;
 use crate::domain::clock::Timestamp;
 use crate::store::engine::column::Values;
 use crate::store::ledger::days::Cut;

@@ -10,8 +10,8 @@
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
+use super::log_filter::LogFilter;
 use super::log_query::{Conditions, Span};
-use super::logs::LogFilter;
 use super::pieces::{Piece, Source, pieces};
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;

@@ -2,6 +2,7 @@
 
 pub(super) mod key_statistics;
 pub(super) mod last_use;
+pub(super) mod log_filter;
 mod log_one;
 mod log_query;
 pub(super) mod log_sums;

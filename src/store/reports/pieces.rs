@@ -2,7 +2,7 @@
 //! row.
 
 use crate::store::ledger::days::SummedDay;
-use crate::store::ledger::sums::{HOUR_MS, hour_of};
+use crate::store::ledger::sums::whole_hours;
 
 /// The source of a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,12 +20,6 @@ pub(in crate::store) struct Piece {
     pub(in crate::store) source: Source,
     pub(in crate::store) from: i64,
     pub(in crate::store) until: i64,
-}
-
-/// The first whole hour of a range, and the end of its last; equal if it has none.
-pub(in crate::store) fn whole_hours(from: i64, until: i64) -> (i64, i64) {
-    let first = hour_of(from.saturating_add(HOUR_MS - 1)).min(until);
-    (first, hour_of(until).max(first))
 }
 
 /// The range in pieces, in order, none of them empty. `days` are in order, and may extend beyond
@@ -58,6 +52,7 @@ fn hours(from: i64, until: i64, pieces: &mut Vec<Piece>) {
 mod tests {
     use super::*;
     use crate::domain::clock::Timestamp;
+    use crate::store::ledger::sums::HOUR_MS;
 
     fn at(halves: i64) -> i64 {
         halves * HOUR_MS / 2

@@ -4,7 +4,8 @@
 
 use sqlx::{AssertSqlSafe, Row};
 
-use super::logs::{LogFilter, LogPageAsk, page_sql};
+use super::log_filter::LogFilter;
+use super::logs::{LogPageAsk, page_sql};
 use super::statistics::{GroupBy, SeriesAsk, arms};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};

@@ -4,7 +4,7 @@ use sqlx::AnyConnection;
 
 use super::notifications::StoredNotifications;
 use super::providers::StoredProvider;
-use super::{error_rules, keys, notifications, prices, providers, sealed, users, words};
+use super::{error_rules, keys, notifications, prices, providers, sealed, settings, users, words};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::key::Key;
 use crate::domain::price::Price;
@@ -110,7 +110,7 @@ async fn read(connection: &mut AnyConnection) -> Result<Everything, StoreError> 
         keys: keys::all(connection).await?,
         providers: providers::all(connection).await?,
         prices: prices::all(connection).await?,
-        settings: settings(connection).await?,
+        settings: settings::of(connection).await?,
         words: words::all(connection).await?,
         error_rules: error_rules::all(connection).await?,
     })
@@ -122,18 +122,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn settings(&self) -> Result<SystemSettings, StoreError> {
-        settings(&mut *self.reader().await?).await
+        settings::of(&mut *self.reader().await?).await
     }
 }
 
 async fn version(connection: &mut AnyConnection) -> Result<i64, StoreError> {
     let row = sqlx::query("SELECT version FROM config_version WHERE id = 1").fetch_one(connection).await?;
     Fields { row: &row, table: "config_version" }.int("version")
-}
-
-/// The stored settings; fields that an older version did not store, or all of them, have their
-/// defaults.
-pub(in crate::store) async fn settings(connection: &mut AnyConnection) -> Result<SystemSettings, StoreError> {
-    let row = sqlx::query("SELECT data FROM system_settings WHERE id = 1").fetch_optional(connection).await?;
-    row.map_or_else(|| Ok(SystemSettings::default()), |row| Fields { row: &row, table: "system_settings" }.json("data"))
 }

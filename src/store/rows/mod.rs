@@ -12,6 +12,7 @@ pub(super) mod notifications;
 mod prices;
 pub(super) mod providers;
 pub(super) mod sealed;
+mod settings;
 mod users;
 pub(super) mod web_session;
 mod words;

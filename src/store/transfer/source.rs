@@ -67,7 +67,7 @@ impl Source {
         let mut connection = self.store.reader().await?;
         let mut rows = Vec::with_capacity(self.tables.len());
         for table in &self.tables {
-            rows.push((table.name, super::target::rows_of(&mut connection, table.name).await?));
+            rows.push((table.name, tables::rows_of(&mut connection, table.name).await?));
         }
         Ok(rows)
     }

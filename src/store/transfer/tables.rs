@@ -173,6 +173,12 @@ async fn described(
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
 }
 
+/// How many rows a table has.
+pub(super) async fn rows_of(connection: &mut AnyConnection, table: &str) -> Result<i64, StoreError> {
+    let sql = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
+    Ok(sqlx::query(sql).fetch_one(connection).await?.try_get(0)?)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -192,18 +192,13 @@ async fn standing(
         let rows = match table {
             // The migrations inserted one row; it counts the changes.
             "config_version" => first(connection, "SELECT COUNT(*) FROM config_version WHERE version <> 0").await?,
-            _ => rows_of(connection, table).await?,
+            _ => tables::rows_of(connection, table).await?,
         };
         if rows > 0 {
             filled.push(Filled { table, rows });
         }
     }
     Ok(if filled.is_empty() { Standing::Empty } else { Standing::Filled(filled) })
-}
-
-/// How many rows a table has.
-pub(super) async fn rows_of(connection: &mut AnyConnection, table: &str) -> Result<i64, StoreError> {
-    first(connection, &format!("SELECT COUNT(*) FROM {table}")).await
 }
 
 async fn first(connection: &mut AnyConnection, sql: &str) -> Result<i64, StoreError> {
