@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Iso;
 use crate::domain::price::Price;
@@ -54,6 +54,12 @@ pub struct PriceUpload {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PriceFailure {
+    /// The entry's name.
     pub model_name: String,
+    /// Why, for people.
     pub reason: String,
+    /// Why, for programs: a reason as refusals name it.
+    pub code: &'static str,
+    /// The values that the reason speaks of.
+    pub params: Map<String, Value>,
 }

@@ -20,8 +20,9 @@ use crate::store::ledger::days;
 use crate::store::ledger::days::{Asked, Cut, SummedDay};
 
 /// What each line represents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GroupBy {
+    #[default]
     User,
     Key,
     Model,
