@@ -18,33 +18,61 @@ use crate::state::Conditions;
 pub struct Code(pub &'static str);
 
 impl Code {
+    /// Not logged in, or with a credential that is not accepted.
     pub const UNAUTHORIZED: Self = Self("UNAUTHORIZED");
+    /// The caller may not do this.
     pub const PERMISSION_DENIED: Self = Self("PERMISSION_DENIED");
+    /// There is no such record, or no such operation.
     pub const NOT_FOUND: Self = Self("NOT_FOUND");
+    /// A value of the right type that is none of the allowed ones.
     pub const INVALID_FORMAT: Self = Self("INVALID_FORMAT");
+    /// Something of ours failed while a record was made.
     pub const CREATE_FAILED: Self = Self("CREATE_FAILED");
+    /// Something of ours failed while a record was changed.
     pub const UPDATE_FAILED: Self = Self("UPDATE_FAILED");
+    /// Something of ours failed while a record was removed.
     pub const DELETE_FAILED: Self = Self("DELETE_FAILED");
+    /// It cannot be done as things are, or something of ours failed.
     pub const OPERATION_FAILED: Self = Self("OPERATION_FAILED");
+    /// The operation has another method.
     pub const METHOD_NOT_ALLOWED: Self = Self("METHOD_NOT_ALLOWED");
+    /// The body is too large.
     pub const PAYLOAD_TOO_LARGE: Self = Self("PAYLOAD_TOO_LARGE");
+    /// Too many attempts, or too many at once.
     pub const TOO_MANY_ATTEMPTS: Self = Self("TOO_MANY_ATTEMPTS");
+    /// A field lacks.
     pub const REQUIRED_FIELD: Self = Self("REQUIRED_FIELD");
+    /// A value of the wrong type.
     pub const INVALID_TYPE: Self = Self("INVALID_TYPE");
+    /// A number is too small.
     pub const MIN_VALUE: Self = Self("MIN_VALUE");
+    /// A number is too large.
     pub const MAX_VALUE: Self = Self("MAX_VALUE");
+    /// A text or a list is too short.
     pub const MIN_LENGTH: Self = Self("MIN_LENGTH");
+    /// A text or a list is too long.
     pub const MAX_LENGTH: Self = Self("MAX_LENGTH");
+    /// An edit without a change.
     pub const EMPTY_UPDATE: Self = Self("EMPTY_UPDATE");
+    /// Too many records in one batch.
     pub const BATCH_SIZE_EXCEEDED: Self = Self("BATCH_SIZE_EXCEEDED");
+    /// The name is taken.
     pub const DUPLICATE_NAME: Self = Self("DUPLICATE_NAME");
+    /// The sensitive word is there already.
     pub const DUPLICATE_WORD: Self = Self("DUPLICATE_WORD");
+    /// The error rule is there already.
     pub const DUPLICATE_RULE: Self = Self("DUPLICATE_RULE");
+    /// The user would have no usable key.
     pub const CANNOT_DELETE_LAST_KEY: Self = Self("CANNOT_DELETE_LAST_KEY");
+    /// The user would have no usable key.
     pub const CANNOT_DISABLE_LAST_KEY: Self = Self("CANNOT_DISABLE_LAST_KEY");
+    /// The user would be in no provider group.
     pub const CANNOT_DELETE_LAST_GROUP_KEY: Self = Self("CANNOT_DELETE_LAST_GROUP_KEY");
+    /// The user holds no key of the default group.
     pub const NO_DEFAULT_GROUP_PERMISSION: Self = Self("NO_DEFAULT_GROUP_PERMISSION");
+    /// The user holds no key of these groups.
     pub const NO_GROUP_PERMISSION: Self = Self("NO_GROUP_PERMISSION");
+    /// Only administrators change the limits of this user's keys.
     pub const KEY_LIMITS_LOCKED: Self = Self("KEY_LIMITS_LOCKED");
 
     /// The codes of a body's check.
@@ -119,6 +147,7 @@ enum Words {
 /// How the database failed an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseTrouble {
+    /// There is no connection.
     Unreachable,
     /// It did not answer in time: it may be unreachable or overloaded.
     Busy,
@@ -176,16 +205,19 @@ impl ApiError {
         vec![fault.into()]
     }
 
+    /// With a parameter.
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.0.params.insert(name.to_owned(), value);
         self
     }
 
+    /// With a header of the response.
     pub fn header(mut self, name: header::HeaderName, value: impl Into<HeaderValue>) -> Self {
         self.0.headers.push((name, value.into()));
         self
     }
 
+    /// With another status than that of its code.
     pub fn at(mut self, status: StatusCode) -> Self {
         self.0.status = status;
         self
@@ -216,6 +248,7 @@ impl ApiError {
         refusal.header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     }
 
+    /// The code.
     pub fn code(&self) -> Code {
         self.0.code
     }
@@ -272,11 +305,13 @@ impl ApiError {
         self.0.internal.as_deref()
     }
 
+    /// With another code.
     pub fn coded(mut self, code: Code) -> Self {
         self.0.code = code;
         self
     }
 
+    /// The response, in the envelope.
     pub fn into_response(self) -> Response<Body> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
