@@ -53,20 +53,15 @@ impl<T: Plain + Clone> Sent<T> {
 }
 
 /// A field that may be left out, and that `null` clears.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Patch<T> {
     /// Not sent: stays.
+    #[default]
     Keep,
     /// `null`: cleared.
     Clear,
     /// The new value.
     Set(T),
-}
-
-impl<T> Default for Patch<T> {
-    fn default() -> Self {
-        Self::Keep
-    }
 }
 
 impl<T> Patch<T> {
