@@ -1,20 +1,18 @@
-//! Reads a request's body within a size, a time and the budget, then parses it and checks it
-//! against its field table.
+//! Reads a request's body within a size, a time and the budget, then parses it and checks it.
 
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use chrono_tz::Tz;
 use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 
 use super::auth::Who;
 use super::body_budget::AdminBodyReservation;
-use super::context::Surface;
 use super::envelope::{ApiError, Code};
-use super::fields::{self, Values};
-use super::table::{Operation, Permission};
+use super::operation::{Operation, Permission, Ready};
+use super::reasons::Reason;
+use super::surface::Surface;
 
 /// Time-out of a complete body.
 const BODY_TIME: Duration = Duration::from_secs(60);
@@ -31,7 +29,7 @@ pub async fn read(
     who: Option<&Who>,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Values, ApiError> {
+) -> Result<Ready, ApiError> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > operation.max_body)) {
         return Err(too_large(operation.max_body));
@@ -40,16 +38,15 @@ pub async fn read(
     let mut reservation =
         who.map(|who| AdminBodyReservation::new(&surface.bodies, who.user_id().filter(|_| !who.is_admin())));
     let arriving = tokio::time::timeout(limit, collect(body, operation.max_body, reservation.as_mut())).await;
-    let bytes = arriving.map_err(|_| {
-        ApiError::new(Code::INVALID_FORMAT, "the body did not arrive in time").at(StatusCode::REQUEST_TIMEOUT)
-    })??;
-    let parsed = parse(operation, &bytes, surface.ctx.time_zone);
+    let bytes = arriving
+        .map_err(|_| ApiError::because(Code::INVALID_FORMAT, Reason::BodyLate).at(StatusCode::REQUEST_TIMEOUT))??;
+    let parsed = parse(operation, &bytes);
     drop(reservation);
     parsed
 }
 
 fn too_large(max: usize) -> ApiError {
-    let refusal = ApiError::new(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
+    let refusal = ApiError::by_code(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
     refusal.with("max", max.into())
 }
 
@@ -60,14 +57,14 @@ async fn collect(
 ) -> Result<Vec<u8>, ApiError> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
-        let unreadable = |_| ApiError::new(Code::INVALID_FORMAT, "the body could not be read");
+        let unreadable = |_| ApiError::because(Code::INVALID_FORMAT, Reason::BodyUnreadable);
         let Ok(data) = frame.map_err(unreadable)?.into_data() else { continue };
         if bytes.len() + data.len() > max {
             return Err(too_large(max));
         }
         if let Some(reservation) = &mut reservation {
             reservation.grow(data.len()).map_err(|_| {
-                ApiError::new(Code::OPERATION_FAILED, "the gateway holds as many administration bodies as it may now")
+                ApiError::because(Code::OPERATION_FAILED, Reason::BodiesFull)
                     .at(StatusCode::SERVICE_UNAVAILABLE)
                     .header(header::RETRY_AFTER, HeaderValue::from_static("2"))
             })?;
@@ -77,21 +74,22 @@ async fn collect(
     Ok(bytes)
 }
 
-/// Any bytes as an operation's body: its values, or the first error. An empty body is an empty
-/// object.
+/// Any bytes as an operation's body: the action, ready to run with it, or the first error. An empty
+/// body is an empty object.
 ///
 /// # Errors
 /// 400 with the code of the error.
-pub fn parse(operation: &Operation, bytes: &[u8], time_zone: Tz) -> Result<Values, ApiError> {
+pub fn parse(operation: &Operation, bytes: &[u8]) -> Result<Ready, ApiError> {
     let sent = match bytes.trim_ascii() {
         [] => Map::new(),
         text => match serde_json::from_slice::<Value>(text) {
             Ok(Value::Object(sent)) => sent,
-            Ok(_) => return Err(ApiError::new(Code::INVALID_FORMAT, "the body must be a JSON object")),
+            Ok(_) => return Err(ApiError::because(Code::INVALID_FORMAT, Reason::BodyNoObject)),
             Err(error) => {
-                return Err(ApiError::new(Code::INVALID_FORMAT, format!("the body is not JSON: {error}")));
+                let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::BodyNoJson);
+                return Err(refusal.with("detail", error.to_string().into()));
             }
         },
     };
-    fields::check(&operation.body, &sent, time_zone)
+    (operation.prepare)(&sent)
 }

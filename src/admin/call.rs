@@ -11,8 +11,8 @@ use super::auth::Who;
 use super::auth::credential::unauthorized;
 use super::context::Context;
 use super::envelope::{ApiError, DatabaseTrouble};
-use super::fields::Values;
 use super::live::Live;
+use super::reasons::Reason;
 use crate::domain::clock::Timestamp;
 use crate::state::throttle::Throttle;
 use crate::store::{AuditEntry, StoreError, Tx};
@@ -24,7 +24,6 @@ pub struct Call {
     pub live: Arc<Live>,
     /// `None` only if the operation is open to all.
     pub who: Option<Who>,
-    pub values: Values,
     /// The client's address; behind trusted proxies the one that they report.
     pub client: Option<IpAddr>,
     /// The session cookie as sent.
@@ -51,7 +50,7 @@ impl Call {
     /// # Errors
     /// 401 when there is none.
     pub fn who(&self) -> Result<&Who, ApiError> {
-        self.who.as_ref().ok_or_else(|| unauthorized("not logged in"))
+        self.who.as_ref().ok_or_else(|| unauthorized(Reason::NotLoggedIn))
     }
 
     /// Writes the audit record of a change into the same transaction.

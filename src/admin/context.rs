@@ -7,9 +7,6 @@ use axum::http::HeaderMap;
 use chrono_tz::Tz;
 use tokio::sync::watch;
 
-use super::auth::whoami::ProxyPlace;
-use super::body_budget::AdminBodyBudget;
-use super::live::Live;
 use super::playground::Playground;
 use crate::domain::clock::Clock;
 use crate::http_client::Webhooks;
@@ -17,7 +14,6 @@ use crate::jobs::Jobs;
 use crate::ledger::JournalStats;
 use crate::limits::Counters;
 use crate::policy::unpriced::Unpriced;
-use crate::state::throttle::Throttle;
 use crate::state::{AdminToken, Conditions, Events, Health, Listings, Rejections, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -27,6 +23,15 @@ pub type JournalLook = Arc<dyn Fn() -> JournalStats + Send + Sync>;
 
 /// The address of a request's client, from the peer's address and the headers.
 pub type ClientAddress = Arc<dyn Fn(IpAddr, &HeaderMap) -> IpAddr + Send + Sync>;
+
+/// Where clients reach the proxy, as far as the gateway itself can know.
+#[derive(Debug, Clone, Copy)]
+pub struct ProxyPlace {
+    /// The port that it listens on.
+    pub port: u16,
+    /// Whether clients use https.
+    pub tls: bool,
+}
 
 /// Parts and settings of one administration surface.
 pub struct Context {
@@ -70,15 +75,4 @@ pub struct Context {
     pub playground: Playground,
     /// The address of the proxy; the web UI shows it.
     pub proxy: ProxyPlace,
-}
-
-/// One router's share: the context, and the router's own state.
-#[derive(Clone)]
-pub struct Surface {
-    pub ctx: Arc<Context>,
-    /// Failed logins by address, for any name.
-    pub throttle: Arc<Throttle>,
-    /// The subscribers of live events.
-    pub live: Arc<Live>,
-    pub bodies: Arc<AdminBodyBudget>,
 }

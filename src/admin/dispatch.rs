@@ -11,15 +11,18 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use serde_json::Map;
 use tokio::runtime::Handle;
 
 use super::auth::{Via, Who, credential};
 use super::call::Call;
-use super::context::{Context, Surface};
+use super::context::Context;
 use super::envelope::{ApiError, Code, json_response};
-use super::fields::Values;
-use super::table::{self, ActionReply, Operation, Permission, Verb};
-use super::{body, security};
+use super::operation::{ActionReply, Operation, Permission, Verb};
+use super::reasons::Reason;
+use super::surface::Surface;
+use super::table;
+use super::{body, security, ui};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
@@ -39,9 +42,17 @@ pub(super) async fn dispatch(State(surface): State<Surface>, request: Request<Bo
     answer.unwrap_or_else(|refusal| refuse(&ctx, refusal, &path, operation))
 }
 
+/// Answers any other request: with a page of the web UI, or as an unknown operation.
+pub(super) async fn elsewhere(surface: State<Surface>, request: Request<Body>) -> Response<Body> {
+    match ui::serve(&request) {
+        Some(response) => response,
+        None => dispatch(surface, request).await,
+    }
+}
+
 fn unknown(path: &str) -> ApiError {
     let shown: String = path.chars().take(100).collect();
-    ApiError::new(Code::NOT_FOUND, format!("there is no operation {shown}")).at(StatusCode::NOT_FOUND)
+    ApiError::by_code(Code::NOT_FOUND, format!("there is no operation {shown}")).at(StatusCode::NOT_FOUND)
 }
 
 fn refuse(ctx: &Context, refusal: ApiError, path: &str, operation: Option<&Operation>) -> Response<Body> {
@@ -70,7 +81,8 @@ async fn answer(
         Verb::Post => head.method == Method::POST,
     };
     if !allowed {
-        let refusal = ApiError::new(Code::METHOD_NOT_ALLOWED, format!("this operation is {}", operation.verb.as_str()));
+        let refusal =
+            ApiError::by_code(Code::METHOD_NOT_ALLOWED, format!("this operation is {}", operation.verb.as_str()));
         return Err(refusal.header(header::ALLOW, HeaderValue::from_static(operation.verb.as_str())));
     }
     let ctx = &surface.ctx;
@@ -78,21 +90,18 @@ async fn answer(
     let peer = head.extensions.get::<ConnectInfo<SocketAddr>>();
     let client = peer.map(|info| (ctx.client_address)(info.0.ip(), &head.headers));
     let who = authenticate(ctx, operation, &head, client, now).await?;
-    let values = match operation.verb {
-        Verb::Get => Values::default(),
+    let ready = match operation.verb {
+        Verb::Get => (operation.prepare)(&Map::new())?,
         Verb::Post => body::read(&surface, operation, who.as_ref(), &head.headers, sent).await?,
     };
     let cookie = credential::cookie(&head.headers);
     let credentials = credential::headers(&head.headers);
     let Surface { ctx, throttle, live, .. } = surface;
-    let call = Call { ctx, throttle, live, who, values, client, cookie, credentials, now };
-    let task = Handle::current().spawn((operation.run)(call));
-    let ended = tokio::time::timeout(ACTION_TIME, task).await.map_err(|_| {
-        ApiError::unavailable(
-            "this has not ended within a minute; the database may not answer. It may still be done: look before you repeat it",
-            "an action has not ended within a minute",
-        )
-    })?;
+    let call = Call { ctx, throttle, live, who, client, cookie, credentials, now };
+    let task = Handle::current().spawn(ready(call));
+    let ended = tokio::time::timeout(ACTION_TIME, task)
+        .await
+        .map_err(|_| ApiError::unavailable(Reason::ActionUnfinished, "an action has not ended within a minute"))?;
     let answer = ended.map_err(|error| ApiError::internal(format!("the action did not end: {error}")))??;
     Ok(match answer {
         ActionReply::Json { body, cookie } => {
@@ -132,7 +141,7 @@ async fn authenticate(
     };
     match allowed {
         true => Ok(Some(who)),
-        false if who.is_read_only() => Err(ApiError::denied("this key may only read its own usage")),
-        false => Err(ApiError::denied("this needs an administrator")),
+        false if who.is_read_only() => Err(ApiError::denied(Reason::ReadsOwnUsage)),
+        false => Err(ApiError::denied(Reason::NeedsAdministrator)),
     }
 }

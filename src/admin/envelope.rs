@@ -6,9 +6,10 @@
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::reasons::Reason;
 use crate::domain::clock::Timestamp;
 use crate::state::Conditions;
 
@@ -17,33 +18,61 @@ use crate::state::Conditions;
 pub struct Code(pub &'static str);
 
 impl Code {
+    /// Not logged in, or with a credential that is not accepted.
     pub const UNAUTHORIZED: Self = Self("UNAUTHORIZED");
+    /// The caller may not do this.
     pub const PERMISSION_DENIED: Self = Self("PERMISSION_DENIED");
+    /// There is no such record, or no such operation.
     pub const NOT_FOUND: Self = Self("NOT_FOUND");
+    /// A value of the right type that is none of the allowed ones.
     pub const INVALID_FORMAT: Self = Self("INVALID_FORMAT");
+    /// Something of ours failed while a record was made.
     pub const CREATE_FAILED: Self = Self("CREATE_FAILED");
+    /// Something of ours failed while a record was changed.
     pub const UPDATE_FAILED: Self = Self("UPDATE_FAILED");
+    /// Something of ours failed while a record was removed.
     pub const DELETE_FAILED: Self = Self("DELETE_FAILED");
+    /// It cannot be done as things are, or something of ours failed.
     pub const OPERATION_FAILED: Self = Self("OPERATION_FAILED");
+    /// The operation has another method.
     pub const METHOD_NOT_ALLOWED: Self = Self("METHOD_NOT_ALLOWED");
+    /// The body is too large.
     pub const PAYLOAD_TOO_LARGE: Self = Self("PAYLOAD_TOO_LARGE");
+    /// Too many attempts, or too many at once.
     pub const TOO_MANY_ATTEMPTS: Self = Self("TOO_MANY_ATTEMPTS");
+    /// A field lacks.
     pub const REQUIRED_FIELD: Self = Self("REQUIRED_FIELD");
+    /// A value of the wrong type.
     pub const INVALID_TYPE: Self = Self("INVALID_TYPE");
+    /// A number is too small.
     pub const MIN_VALUE: Self = Self("MIN_VALUE");
+    /// A number is too large.
     pub const MAX_VALUE: Self = Self("MAX_VALUE");
+    /// A text or a list is too short.
     pub const MIN_LENGTH: Self = Self("MIN_LENGTH");
+    /// A text or a list is too long.
     pub const MAX_LENGTH: Self = Self("MAX_LENGTH");
+    /// An edit without a change.
     pub const EMPTY_UPDATE: Self = Self("EMPTY_UPDATE");
+    /// Too many records in one batch.
     pub const BATCH_SIZE_EXCEEDED: Self = Self("BATCH_SIZE_EXCEEDED");
+    /// The name is taken.
     pub const DUPLICATE_NAME: Self = Self("DUPLICATE_NAME");
+    /// The sensitive word is there already.
     pub const DUPLICATE_WORD: Self = Self("DUPLICATE_WORD");
+    /// The error rule is there already.
     pub const DUPLICATE_RULE: Self = Self("DUPLICATE_RULE");
+    /// The user would have no usable key.
     pub const CANNOT_DELETE_LAST_KEY: Self = Self("CANNOT_DELETE_LAST_KEY");
+    /// The user would have no usable key.
     pub const CANNOT_DISABLE_LAST_KEY: Self = Self("CANNOT_DISABLE_LAST_KEY");
+    /// The user would be in no provider group.
     pub const CANNOT_DELETE_LAST_GROUP_KEY: Self = Self("CANNOT_DELETE_LAST_GROUP_KEY");
+    /// The user holds no key of the default group.
     pub const NO_DEFAULT_GROUP_PERMISSION: Self = Self("NO_DEFAULT_GROUP_PERMISSION");
+    /// The user holds no key of these groups.
     pub const NO_GROUP_PERMISSION: Self = Self("NO_GROUP_PERMISSION");
+    /// Only administrators change the limits of this user's keys.
     pub const KEY_LIMITS_LOCKED: Self = Self("KEY_LIMITS_LOCKED");
 
     /// The codes of a body's check.
@@ -71,6 +100,21 @@ impl Code {
     }
 }
 
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Code {
+    /// A code of a body's check.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = Self::VALIDATION.iter().chain(&[Self::BATCH_SIZE_EXCEEDED]).find(|code| code.0 == name);
+        known.copied().ok_or_else(|| serde::de::Error::custom("no code of a body's check"))
+    }
+}
+
 /// Why a request is refused, and the client's message. Boxed, as it is part of every `Result` here.
 #[derive(Debug)]
 pub struct ApiError(Box<Parts>);
@@ -79,8 +123,10 @@ pub struct ApiError(Box<Parts>);
 struct Parts {
     status: StatusCode,
     code: Code,
-    message: String,
+    words: Words,
     params: Map<String, Value>,
+    /// Whether the words are about the field that the parameters name.
+    at_field: bool,
     /// Extra response headers (`Retry-After`, `Allow`, …).
     headers: Vec<(header::HeaderName, HeaderValue)>,
     /// Only for the log.
@@ -89,9 +135,19 @@ struct Parts {
     database: Option<DatabaseTrouble>,
 }
 
+/// The words of a refusal.
+#[derive(Debug)]
+enum Words {
+    /// Those of its reason.
+    Reason(Reason),
+    /// Its own.
+    Own(String),
+}
+
 /// How the database failed an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseTrouble {
+    /// There is no connection.
     Unreachable,
     /// It did not answer in time: it may be unreachable or overloaded.
     Busy,
@@ -101,21 +157,33 @@ pub enum DatabaseTrouble {
 const UNCHANGED: &str = "Unless it broke off in the very moment of saving, nothing was changed";
 
 impl ApiError {
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self(Box::new(Parts {
-            status: code.status(),
-            code,
-            message: message.into(),
-            params: Map::new(),
-            headers: Vec::new(),
-            internal: None,
-            database: None,
-        }))
+    /// A refusal for a reason, in the reason's words.
+    pub fn because(code: Code, reason: Reason) -> Self {
+        let params = Map::from_iter([("reason".to_owned(), reason.as_str().into())]);
+        Self::of(code, params, Words::Reason(reason))
     }
 
-    /// An error of one field; its name goes into the parameters.
-    pub fn field(code: Code, field: &str, message: impl Into<String>) -> Self {
-        Self::new(code, message).with("field", field.into())
+    /// A refusal whose code says it all: user interfaces have their own words for each code. Where a
+    /// code has several reasons, say [`because`](Self::because).
+    pub fn by_code(code: Code, message: impl Into<String>) -> Self {
+        Self::of(code, Map::new(), Words::Own(message.into()))
+    }
+
+    fn of(code: Code, params: Map<String, Value>, words: Words) -> Self {
+        let (status, headers) = (code.status(), Vec::new());
+        Self(Box::new(Parts { status, code, words, params, at_field: false, headers, internal: None, database: None }))
+    }
+
+    /// What is wrong with the field `name`: it goes into the parameters, and before the words.
+    pub fn field(mut self, name: &str) -> Self {
+        self.0.at_field = true;
+        self.with("field", name.into())
+    }
+
+    /// With all these parameters.
+    pub fn with_all(mut self, params: Map<String, Value>) -> Self {
+        self.0.params.extend(params);
+        self
     }
 
     /// Several errors of one body: the first is the answer, and `faults` in its parameters lists
@@ -133,49 +201,54 @@ impl ApiError {
         }
         let mut fault = self.0.params.clone();
         fault.insert("errorCode".to_owned(), self.0.code.0.into());
-        fault.insert("error".to_owned(), self.0.message.as_str().into());
+        fault.insert("error".to_owned(), self.message().into());
         vec![fault.into()]
     }
 
+    /// With a parameter.
     pub fn with(mut self, name: &str, value: Value) -> Self {
         self.0.params.insert(name.to_owned(), value);
         self
     }
 
+    /// With a header of the response.
     pub fn header(mut self, name: header::HeaderName, value: impl Into<HeaderValue>) -> Self {
         self.0.headers.push((name, value.into()));
         self
     }
 
+    /// With another status than that of its code.
     pub fn at(mut self, status: StatusCode) -> Self {
         self.0.status = status;
         self
     }
 
-    pub fn denied(message: impl Into<String>) -> Self {
-        Self::new(Code::PERMISSION_DENIED, message)
+    /// The caller may not do this.
+    pub fn denied(reason: Reason) -> Self {
+        Self::because(Code::PERMISSION_DENIED, reason)
     }
 
     /// No such record (400: the statuses of docs/reference/administration.md have no 404).
     pub fn missing(what: &str, id: impl Into<Value>) -> Self {
-        Self::new(Code::NOT_FOUND, format!("there is no such {what}")).with("id", id.into())
+        Self::by_code(Code::NOT_FOUND, format!("there is no such {what}")).with("id", id.into())
     }
 
     /// An internal error: the client gets a request id, the log the reason.
     pub fn internal(reason: impl std::fmt::Display) -> Self {
-        let mut refusal = Self::new(Code::OPERATION_FAILED, "internal error").at(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut refusal = Self::because(Code::OPERATION_FAILED, Reason::Internal).at(StatusCode::INTERNAL_SERVER_ERROR);
         refusal.0.internal = Some(reason.to_string());
         refusal
     }
 
     /// The database is unreachable or does not answer: the consequence for the caller, and the
     /// reason for the log.
-    pub fn unavailable(message: &str, reason: impl std::fmt::Display) -> Self {
-        let mut refusal = Self::new(Code::OPERATION_FAILED, message).at(StatusCode::SERVICE_UNAVAILABLE);
+    pub fn unavailable(why: Reason, reason: impl std::fmt::Display) -> Self {
+        let mut refusal = Self::because(Code::OPERATION_FAILED, why).at(StatusCode::SERVICE_UNAVAILABLE);
         refusal.0.internal = Some(reason.to_string());
         refusal.header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     }
 
+    /// The code.
     pub fn code(&self) -> Code {
         self.0.code
     }
@@ -191,17 +264,24 @@ impl ApiError {
     }
 
     /// What the client is told.
-    pub fn message(&self) -> &str {
-        &self.0.message
+    pub fn message(&self) -> String {
+        let words = match &self.0.words {
+            Words::Reason(reason) => reason.filled(&self.0.params),
+            Words::Own(words) => words.clone(),
+        };
+        match self.param("field").filter(|_| self.0.at_field) {
+            Some(field) => format!("{field}: {words}"),
+            None => words,
+        }
     }
 
     /// The database failed the operation. [`ApiError::located`] adds since when.
     pub fn database(trouble: DatabaseTrouble, reason: impl std::fmt::Display) -> Self {
-        let message = match trouble {
-            DatabaseTrouble::Unreachable => "the database cannot be reached",
-            DatabaseTrouble::Busy => "the database is busy; nothing was changed",
+        let why = match trouble {
+            DatabaseTrouble::Unreachable => Reason::DatabaseLost,
+            DatabaseTrouble::Busy => Reason::DatabaseBusy,
         };
-        let mut refusal = Self::unavailable(message, reason);
+        let mut refusal = Self::unavailable(why, reason);
         refusal.0.database = Some(trouble);
         refusal
     }
@@ -214,8 +294,9 @@ impl ApiError {
         let is_news = trouble == DatabaseTrouble::Unreachable && conditions.database_lost(now);
         let Some(fault) = conditions.database() else { return (self, false) };
         let after = if writes { format!(". {UNCHANGED}") } else { String::new() };
-        self.0.message = format!("the database {}{after}", fault.text);
-        let located = self.with("reason", "database_unreachable".into()).with("since", fault.since.to_iso().into());
+        self.0.words = Words::Own(format!("the database {}{after}", fault.text));
+        let located =
+            self.with("reason", Reason::DatabaseUnreachable.as_str().into()).with("since", fault.since.to_iso().into());
         (located, !is_news)
     }
 
@@ -224,11 +305,13 @@ impl ApiError {
         self.0.internal.as_deref()
     }
 
+    /// With another code.
     pub fn coded(mut self, code: Code) -> Self {
         self.0.code = code;
         self
     }
 
+    /// The response, in the envelope.
     pub fn into_response(self) -> Response<Body> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -240,7 +323,7 @@ impl ApiError {
             error_params: &'a Map<String, Value>,
         }
         let failure =
-            Failure { ok: false, error: &self.0.message, error_code: self.0.code.0, error_params: &self.0.params };
+            Failure { ok: false, error: &self.message(), error_code: self.0.code.0, error_params: &self.0.params };
         let body = serde_json::to_vec(&failure).unwrap_or_default();
         let mut response = json_response(self.0.status, body);
         response.headers_mut().extend(self.0.headers);

@@ -2,11 +2,12 @@
 //! ([`table`]) is the source of the routes, the checks of bodies and the OpenAPI document.
 //!
 //! A request goes through `dispatch` (look up → authenticate → permit → read → check → run) to an
-//! action in [`actions`] and back through [`envelope`]. To add an operation: a field table, an
-//! action, one entry in its file's `operations()`.
+//! action in [`actions`] and back through [`envelope`]. To add an operation: a struct for its
+//! body, an action, one entry in its file's `operations()`.
 
 pub mod actions;
 pub mod auth;
+pub mod bodies;
 pub mod body;
 mod body_budget;
 pub mod call;
@@ -14,17 +15,19 @@ pub mod context;
 pub mod declarative;
 mod dispatch;
 pub mod envelope;
-pub mod fields;
 mod head_timer;
 mod holdings;
 mod limits;
 pub mod live;
 mod openapi;
+pub mod operation;
 pub mod playground;
 mod problems;
+pub mod reasons;
 pub mod records;
 mod security;
 mod serve;
+mod surface;
 pub mod table;
 mod ui;
 mod unread_body;
@@ -36,8 +39,8 @@ use axum::middleware::map_response;
 use axum::routing::any;
 
 pub use context::Context;
-pub use openapi::openapi;
 pub use serve::serve;
+pub use table::document as openapi;
 
 /// The complete administration surface. Call it inside the runtime for its background work. Put a
 /// `ConnectInfo<SocketAddr>` into each request's extensions ([`serve()`] does), so that logins are
@@ -45,9 +48,9 @@ pub use serve::serve;
 pub fn router(ctx: Arc<Context>) -> Router {
     Router::new()
         .route("/api/{*operation}", any(dispatch::dispatch))
-        .fallback(ui::serve)
+        .fallback(dispatch::elsewhere)
         .layer(map_response(security::harden))
-        .with_state(context::Surface {
+        .with_state(surface::Surface {
             live: live::Live::new(Arc::clone(&ctx)),
             ctx,
             throttle: Arc::default(),

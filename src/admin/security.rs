@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, Uri, header};
 
 use super::context::Context;
 use super::envelope::ApiError;
+use super::reasons::Reason;
 
 /// Refuses a request that a foreign page made the browser send. Requests without `Origin` and
 /// `Sec-Fetch-Site` do not come from a page in a current browser; for other cases `SameSite=Lax`
@@ -17,7 +18,7 @@ use super::envelope::ApiError;
 pub(super) fn same_origin(ctx: &Context, head: &Parts) -> Result<(), ApiError> {
     let text = |name: HeaderName| head.headers.get(name).and_then(|v| v.to_str().ok());
     if text(HeaderName::from_static("sec-fetch-site")) == Some("cross-site") {
-        return Err(ApiError::denied("a page of another site made this request"));
+        return Err(ApiError::denied(Reason::CrossSite));
     }
     if !head.headers.contains_key(header::ORIGIN) {
         return Ok(());
@@ -30,7 +31,7 @@ pub(super) fn same_origin(ctx: &Context, head: &Parts) -> Result<(), ApiError> {
     };
     match origin.as_ref().is_some_and(known) {
         true => Ok(()),
-        false => Err(ApiError::denied("a page of another origin made this request")),
+        false => Err(ApiError::denied(Reason::CrossOrigin)),
     }
 }
 

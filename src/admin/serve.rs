@@ -114,7 +114,7 @@ pub async fn serve(
 /// The answer to every request on a connection without a place.
 async fn too_many() -> Response<Body> {
     let message = "the administration has too many connections: try again in a few seconds";
-    ApiError::new(Code("TOO_MANY_CONNECTIONS"), message)
+    ApiError::by_code(Code("TOO_MANY_CONNECTIONS"), message)
         .at(StatusCode::SERVICE_UNAVAILABLE)
         .header(RETRY_AFTER, HeaderValue::from_static("5"))
         .header(CONNECTION, HeaderValue::from_static("close"))

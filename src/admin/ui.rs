@@ -9,12 +9,8 @@
 use std::fmt::Write;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use rust_embed::{EmbeddedFile, RustEmbed};
-
-use super::context::Surface;
-use super::dispatch;
 
 #[derive(RustEmbed)]
 #[folder = "$CARGO_MANIFEST_DIR/admin/dist"]
@@ -28,27 +24,27 @@ const UNBUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">
 <pre>cd admin\nnpm ci\nnpm run build\ncd ..\ncargo build --release</pre>\
 <p>or let <code>make run</code> do both.</p></html>\n";
 
-/// Answers every path outside `/api/`: a file or a view. Only GET and HEAD are supported.
-pub(super) async fn serve(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
+/// The file or the view at a path outside `/api/`; `None` for anything else than GET and HEAD of one.
+pub(super) fn serve(request: &Request<Body>) -> Option<Response<Body>> {
     let path = request.uri().path();
     let reading = request.method() == Method::GET || request.method() == Method::HEAD;
     if !reading || path == "/api" || path.starts_with("/api/") {
-        return dispatch::dispatch(State(surface), request).await;
+        return None;
     }
     let name = path.trim_start_matches('/');
     if let Some(file) = Files::get(name) {
-        return answer(name, file, request.headers());
+        return Some(answer(name, file, request.headers()));
     }
     // A view's address has no extension; a path with one is a missing file, and a page in its place
     // would only confuse.
     let last = name.rsplit('/').next().unwrap_or_default();
     if name.starts_with("assets/") || last.contains('.') {
-        return page(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there is no such file\n");
+        return Some(page(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there is no such file\n"));
     }
-    match Files::get(INDEX) {
+    Some(match Files::get(INDEX) {
         Some(index) => answer(INDEX, index, request.headers()),
         None => unbuilt(),
-    }
+    })
 }
 
 /// Whether this build contains the file.

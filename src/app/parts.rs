@@ -318,7 +318,7 @@ impl Parts {
             app_url: self.config.admin.app_url.clone(),
             secure_cookies: self.config.admin.secure_cookies,
             version: version::NUMBER,
-            proxy: crate::admin::auth::whoami::ProxyPlace {
+            proxy: crate::admin::context::ProxyPlace {
                 port: self.config.proxy.addr.port(),
                 tls: self.config.proxy.tls.is_some(),
             },

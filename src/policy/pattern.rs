@@ -46,22 +46,6 @@ pub enum PatternFault {
     Syntax(String),
 }
 
-impl PatternFault {
-    /// The reason as a word for programs.
-    #[must_use]
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            Self::TooLong => "too_long",
-            Self::NestedRepeat => "nested_repeat",
-            Self::LookAround => "look_around",
-            Self::BackReference => "back_reference",
-            Self::TooLarge => "too_large",
-            Self::MatchesEmpty => "matches_empty",
-            Self::Syntax(_) => "syntax",
-        }
-    }
-}
-
 /// Checks and compiles one pattern.
 ///
 /// # Errors
@@ -135,36 +119,37 @@ mod tests {
     fn dangerous_patterns_are_refused_each_with_its_reason() {
         let long = "a".repeat(MAX_LENGTH + 1);
         let cases: &[(&str, &str)] = &[
-            ("(a+)+$", "nested_repeat"),
-            ("(a*)*", "nested_repeat"),
-            ("([a-zA-Z]+)*", "nested_repeat"),
-            ("(a|aa|b*)+$", "nested_repeat"),
-            ("(.*a){3,}", "nested_repeat"),
-            ("^(([a-z])+.)+[A-Z]([a-z])+$", "nested_repeat"),
-            ("(?:x{2,}y)*z", "nested_repeat"),
-            ("((a{1,3})*b)+", "nested_repeat"),
-            ("(?=secret)x", "look_around"),
-            ("(?!secret)x", "look_around"),
-            ("(?<=secret)x", "look_around"),
-            ("(?<!secret)x", "look_around"),
-            (r"(a)\1", "back_reference"),
-            ("((((a{50}){50}){50}){50})", "too_large"),
-            (r"\p{L}{1000}", "too_large"),
-            ("(x{1,900}){1,900}y", "too_large"),
-            (&long, "too_long"),
-            ("a*", "matches_empty"),
-            ("(foo)?", "matches_empty"),
-            ("", "matches_empty"),
-            ("^", "matches_empty"),
-            ("(unclosed", "syntax"),
-            ("[z-a]", "syntax"),
-            ("(?>atomic)", "syntax"),
-            (r"\p{NoSuchClass}", "syntax"),
-            ("a{3,2}", "syntax"),
+            ("(a+)+$", "NestedRepeat"),
+            ("(a*)*", "NestedRepeat"),
+            ("([a-zA-Z]+)*", "NestedRepeat"),
+            ("(a|aa|b*)+$", "NestedRepeat"),
+            ("(.*a){3,}", "NestedRepeat"),
+            ("^(([a-z])+.)+[A-Z]([a-z])+$", "NestedRepeat"),
+            ("(?:x{2,}y)*z", "NestedRepeat"),
+            ("((a{1,3})*b)+", "NestedRepeat"),
+            ("(?=secret)x", "LookAround"),
+            ("(?!secret)x", "LookAround"),
+            ("(?<=secret)x", "LookAround"),
+            ("(?<!secret)x", "LookAround"),
+            (r"(a)\1", "BackReference"),
+            ("((((a{50}){50}){50}){50})", "TooLarge"),
+            (r"\p{L}{1000}", "TooLarge"),
+            ("(x{1,900}){1,900}y", "TooLarge"),
+            (&long, "TooLong"),
+            ("a*", "MatchesEmpty"),
+            ("(foo)?", "MatchesEmpty"),
+            ("", "MatchesEmpty"),
+            ("^", "MatchesEmpty"),
+            ("(unclosed", "Syntax"),
+            ("[z-a]", "Syntax"),
+            ("(?>atomic)", "Syntax"),
+            (r"\p{NoSuchClass}", "Syntax"),
+            ("a{3,2}", "Syntax"),
         ];
         for (pattern, reason) in cases {
             let fault = compile(pattern).expect_err(pattern);
-            assert_eq!(fault.as_str(), *reason, "{pattern}: {fault}");
+            let kind = format!("{fault:?}");
+            assert_eq!(kind.split('(').next(), Some(*reason), "{pattern}: {fault}");
             assert!(!fault.to_string().contains('\n'), "{fault}");
         }
     }

@@ -2,7 +2,8 @@
 //! changes.
 
 use serde_json::json;
-use tollgate::admin::table::{Permission, operations};
+use tollgate::admin::operation::Permission;
+use tollgate::admin::table::operations;
 use tollgate::domain::secret::Secret;
 use tollgate::store::Backend;
 

@@ -1,17 +1,17 @@
-//! Every bound of every field, on both sides, generated from the field tables.
+//! Every bound of every field, on both sides, generated from the schemas of the bodies.
 
 use serde_json::{Map, Value, json};
-use tollgate::admin::fields::{Field, Form, Kind, Need};
-use tollgate::admin::table::{Verb, operations};
+use tollgate::admin::operation::Verb;
+use tollgate::admin::table::operations;
 
+use super::bodies::{self, Field, Form, Kind, required, smallest};
 use super::gate::{Gate, Reply, TOKEN};
-use super::routes::sample;
 
 /// A value and, if it must be refused, the code.
 type Case = (Value, Option<&'static str>);
 
 fn cases(field: &Field) -> Vec<Case> {
-    let mut cases = of_kind(field.kind);
+    let mut cases = of_kind(&field.name, &field.kind);
     let null = match field.nullable {
         true => None,
         false => Some("INVALID_TYPE"),
@@ -20,11 +20,11 @@ fn cases(field: &Field) -> Vec<Case> {
     cases
 }
 
-fn of_kind(kind: Kind) -> Vec<Case> {
+fn of_kind(name: &str, kind: &Kind) -> Vec<Case> {
     match kind {
-        Kind::Integer { min, max } => integer(min, max),
+        Kind::Integer { min, max } => integer(*min, *max),
         Kind::Decimal { max, places } => {
-            let finest = format!("0.{}1", "0".repeat(places as usize - 1));
+            let finest = format!("0.{}1", "0".repeat(*places as usize - 1));
             vec![
                 (json!(0), None),
                 (json!(max), None),
@@ -43,11 +43,11 @@ fn of_kind(kind: Kind) -> Vec<Case> {
                 (json!([]), Some("INVALID_TYPE")),
             ]
         }
-        Kind::Text { min, max, form } => text(min, max, form),
+        Kind::Text { min, max, form } => text(*min, *max, *form),
         Kind::Boolean => {
             vec![(json!(false), None), (json!("true"), Some("INVALID_TYPE")), (json!(1), Some("INVALID_TYPE"))]
         }
-        Kind::Moment(_) => vec![
+        Kind::Moment => vec![
             (json!("2027-02-28T10:00:00+08:00"), None),
             (json!("2027-02-29"), Some("INVALID_FORMAT")),
             (json!("soon"), Some("INVALID_FORMAT")),
@@ -58,9 +58,9 @@ fn of_kind(kind: Kind) -> Vec<Case> {
             .map(|word| (json!(word), None))
             .chain([(json!("no such word"), Some("INVALID_FORMAT")), (json!(3), Some("INVALID_TYPE"))])
             .collect(),
-        Kind::List { item, min, max, excess } => list(*item, min, max, excess.0),
+        Kind::List { item, min, max } => list(name, item, *min, *max),
         Kind::Map { max, text_max } => {
-            let full: Map<String, Value> = (0..max).map(|n| (n.to_string(), json!("x"))).collect();
+            let full: Map<String, Value> = (0..*max).map(|n| (n.to_string(), json!("x"))).collect();
             let mut over = full.clone();
             over.insert("one more".to_owned(), json!("x"));
             vec![
@@ -73,7 +73,7 @@ fn of_kind(kind: Kind) -> Vec<Case> {
                 (json!([]), Some("INVALID_TYPE")),
             ]
         }
-        Kind::Document { max } => document(max),
+        Kind::Document => document(if name == "document" { 16 << 20 } else { 64 << 10 }),
         Kind::Object(_) => vec![
             (json!({}), Some("EMPTY_UPDATE")),
             (json!([]), Some("INVALID_TYPE")),
@@ -168,8 +168,9 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
     cases
 }
 
-fn list(item: Kind, min: usize, max: usize, excess: &'static str) -> Vec<Case> {
-    let one = sample(&Field::new("", item, ""));
+fn list(name: &str, item: &Kind, min: usize, max: usize) -> Vec<Case> {
+    let one = bodies::of_kind("", item);
+    let excess = if name == "keyIds" { "BATCH_SIZE_EXCEEDED" } else { "MAX_LENGTH" };
     let mut cases = vec![
         (json!(vec![one.clone(); max]), None),
         (json!(vec![one.clone(); max + 1]), Some(excess)),
@@ -179,17 +180,6 @@ fn list(item: Kind, min: usize, max: usize, excess: &'static str) -> Vec<Case> {
     cases.push((json!([]), if min > 0 { Some("MIN_LENGTH") } else { None }));
     cases.push((json!([one, null]), Some("INVALID_TYPE")));
     cases
-}
-
-/// A body with every required field, and one more in a partial update.
-fn base(fields: &[Field], partial: bool) -> Map<String, Value> {
-    let required = fields.iter().filter(|f| matches!(f.need, Need::Required));
-    let mut body: Map<String, Value> = required.map(|f| (f.name.to_owned(), sample(f))).collect();
-    if partial {
-        let more = fields.iter().find(|f| !body.contains_key(f.name)).unwrap();
-        body.insert(more.name.to_owned(), sample(more));
-    }
-    body
 }
 
 /// An operation that is refused later, because of a missing record, has passed the check of its
@@ -203,16 +193,16 @@ async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
     let gate = Gate::start().await;
     let mut tried = 0;
     for operation in operations().iter().filter(|o| o.verb == Verb::Post && o.path != "auth/login") {
-        let fields: Vec<Field> = operation.body.fields().collect();
-        let mut targets: Vec<(String, Field)> = fields.iter().map(|f| (f.name.to_owned(), *f)).collect();
+        let fields = bodies::fields(operation.body);
+        let mut targets: Vec<(String, Field)> = fields.iter().map(|f| (f.name.clone(), f.clone())).collect();
         for field in &fields {
-            if let Kind::Object(inner) = field.kind {
-                targets.extend(inner.iter().map(|f| (format!("{}.{}", field.name, f.name), *f)));
+            if let Kind::Object(inner) = &field.kind {
+                targets.extend(inner.iter().map(|f| (format!("{}.{}", field.name, f.name), f.clone())));
             }
         }
         for (path, field) in targets {
             for (value, expected) in cases(&field) {
-                let mut body = base(&fields, operation.body.partial);
+                let mut body = smallest(operation.body);
                 match path.split_once('.') {
                     None => body.insert(path.clone(), value.clone()),
                     Some((outer, inner)) => body.insert(outer.to_owned(), json!({ inner: value })),
@@ -225,6 +215,7 @@ async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
                     Some(code) => {
                         assert_eq!(reply.failure(), (400, code), "{context}");
                         assert!(is_about(&reply, &path), "{context}");
+                        assert!(reply.body["errorParams"]["reason"].is_string(), "{context}");
                     }
                     // Only the gateway creates valid cursors.
                     None if path == "cursor" => {}
@@ -241,22 +232,21 @@ async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
 async fn what_is_required_is_missed_and_what_is_unknown_refused() {
     let gate = Gate::start().await;
     for operation in operations().iter().filter(|o| o.verb == Verb::Post && o.path != "auth/login") {
-        let fields: Vec<Field> = operation.body.fields().collect();
         let send = |body: Map<String, Value>| Reply::of(gate.post(operation.path).bearer_auth(TOKEN).json(&body));
-        for field in fields.iter().filter(|f| matches!(f.need, Need::Required)) {
-            let mut body = base(&fields, operation.body.partial);
-            body.remove(field.name);
+        for field in required(operation.body) {
+            let mut body = smallest(operation.body);
+            body.remove(&field.name);
             let reply = send(body).await;
             assert_eq!(reply.failure(), (400, "REQUIRED_FIELD"), "{} without {}", operation.path, field.name);
-            assert!(is_about(&reply, field.name), "{:?}", reply.body);
+            assert!(is_about(&reply, &field.name), "{:?}", reply.body);
         }
-        let mut body = base(&fields, operation.body.partial);
+        let mut body = smallest(operation.body);
         body.insert("isEnabbled".to_owned(), json!(true));
         let reply = send(body).await;
         assert_eq!(reply.failure(), (400, "INVALID_FORMAT"), "{}", operation.path);
         assert!(is_about(&reply, "isEnabbled"));
-        if operation.body.partial {
-            let target = base(operation.body.target, false);
+        if bodies::is_partial(operation.body) {
+            let target = required(operation.body).iter().map(|f| (f.name.clone(), bodies::sample(f))).collect();
             assert_eq!(send(target).await.failure(), (400, "EMPTY_UPDATE"), "{}", operation.path);
         }
     }

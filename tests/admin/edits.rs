@@ -1,12 +1,11 @@
 //! Edits are partial: omitted fields stay, `null` clears, and nothing else changes. Generated from
-//! the field tables.
+//! the schemas of the bodies.
 
 use serde_json::{Value, json};
-use tollgate::admin::fields::{Field, Form, Kind};
 use tollgate::admin::table::find;
 
+use super::bodies::{Field, Form, Kind, data, sample};
 use super::gate::Gate;
-use super::routes::sample;
 
 /// The record's name of a body's field.
 fn recorded_as(name: &str) -> String {
@@ -29,13 +28,13 @@ fn moves_with(name: &str) -> &'static [&'static str] {
 
 /// A value different from that of a record to which [`sample`] was applied.
 fn another(field: &Field) -> Value {
-    match field.kind {
-        Kind::Integer { min, max } => json!(max.min(min.max(1) + 6)),
+    match &field.kind {
+        Kind::Integer { min, max } => json!((*max).min((*min).max(1) + 6)),
         Kind::Decimal { max: 1, .. } => json!(0.25),
         Kind::Decimal { .. } => json!(2.5),
         Kind::Boolean => json!(false),
         Kind::Choice(words) => json!(words[0]),
-        Kind::Moment(_) => json!("2028-02-29T10:00:00Z"),
+        Kind::Moment => json!("2028-02-29T10:00:00Z"),
         _ if field.name == "key" => json!("another-credential-9876543210"),
         Kind::Text { .. } if field.name.ends_with("url") => json!("http://other.example:8080"),
         Kind::Text { form: Form::TimeOfDay, .. } => json!("21:15"),
@@ -43,7 +42,7 @@ fn another(field: &Field) -> Value {
         Kind::Text { .. } => json!("other"),
         Kind::List { .. } => json!(["x", "y"]),
         Kind::Map { .. } => json!({ "x": "y" }),
-        Kind::Document { .. } => json!({ "input_cost_per_token": 2e-6 }),
+        Kind::Document => json!({ "input_cost_per_token": 2e-6 }),
         Kind::Object(_) => Value::Null,
     }
 }
@@ -62,12 +61,12 @@ async fn each_field<F>(gate: &Gate, operation: &'static str, target: Value, look
 where
     F: AsyncFn() -> Value,
 {
-    let table = find(&format!("actions/{operation}")).unwrap().body.data;
+    let table = data(find(&format!("actions/{operation}")).unwrap().body);
     let with = |field: &Field, value: Value| {
         let mut body = target.clone();
-        body[field.name] = value;
+        body[&field.name] = value;
         // Another destination requires the credential again (`kept_credentials.rs`).
-        if operation == "providers/editProvider" && ["url", "proxy_url"].contains(&field.name) {
+        if operation == "providers/editProvider" && ["url", "proxy_url"].contains(&field.name.as_str()) {
             body["key"] = json!("upstream-credential-0123456789");
         }
         body
@@ -78,11 +77,11 @@ where
         let before = look().await;
         gate.admin(operation, with(field, another(field))).await.data();
         let after = look().await;
-        let name = recorded_as(field.name);
+        let name = recorded_as(&field.name);
         let moved = changed(&before, &after);
         assert!(moved.contains(&name), "{operation} {}: {moved:?}", field.name);
         let others: Vec<_> =
-            moved.iter().filter(|m| **m != name && !moves_with(field.name).contains(&m.as_str())).collect();
+            moved.iter().filter(|m| **m != name && !moves_with(&field.name).contains(&m.as_str())).collect();
         assert!(others.is_empty(), "{operation} {} moved {others:?}", field.name);
         if field.nullable {
             gate.admin(operation, with(field, Value::Null)).await.data();
@@ -136,10 +135,10 @@ async fn what_is_set_at_creation_is_what_is_read_back() {
         ("users/addUser", json!({})),
         ("providers/addProvider", json!({})),
     ] {
-        let table = find(&format!("actions/{operation}")).unwrap().body.data;
+        let table = data(find(&format!("actions/{operation}")).unwrap().body);
         let mut body = target;
-        for field in table {
-            body[field.name] = sample(field);
+        for field in &table {
+            body[&field.name] = sample(field);
         }
         let data = gate.admin(operation, body.clone()).await.data();
         let record = match operation {
@@ -148,11 +147,11 @@ async fn what_is_set_at_creation_is_what_is_read_back() {
             _ => gate.admin("providers/getProviders", json!({})).await.data()[0].clone(),
         };
         for field in table.iter().filter(|field| field.name != "key") {
-            let shown = &record[recorded_as(field.name)];
-            match field.kind {
+            let shown = &record[recorded_as(&field.name)];
+            match &field.kind {
                 // The end of that day in the gateway's time zone.
-                Kind::Moment(_) => assert_eq!(shown, "2027-01-31T15:59:59.999Z"),
-                _ => assert_eq!(shown, &body[field.name], "{operation} {}", field.name),
+                Kind::Moment => assert_eq!(shown, "2027-01-31T15:59:59.999Z"),
+                _ => assert_eq!(shown, &body[&field.name], "{operation} {}", field.name),
             }
         }
     }

@@ -7,7 +7,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
-use tollgate::admin::auth::whoami::ProxyPlace;
+use tollgate::admin::context::ProxyPlace;
 use tollgate::admin::playground::Playground;
 use tollgate::admin::{Context, router, serve};
 use tollgate::crypto::vault::Vault;

@@ -2,6 +2,7 @@
 
 mod attempts;
 mod audit;
+mod bodies;
 mod bounds;
 mod cleanup;
 mod client_address;
@@ -25,6 +26,7 @@ mod prices;
 mod provider_test;
 mod providers;
 mod races;
+mod reasons;
 mod receiver;
 mod repricing;
 mod rights;

@@ -1,14 +1,15 @@
 //! Every operation × every kind of caller.
 
 use serde_json::{Map, Value, json};
-use tollgate::admin::fields::{Field, Form, Kind, Need};
 use tollgate::admin::openapi;
-use tollgate::admin::table::{Operation, Permission, Verb, operations};
+use tollgate::admin::operation::{Operation, Permission, Verb};
+use tollgate::admin::table::operations;
 use tollgate::domain::ids::{KeyId, SessionId, UserId};
 use tollgate::domain::record::Record;
 use tollgate::policy::builtin_rules::BUILTIN_RULES;
 use tollgate::state::builtin;
 
+use super::bodies::{self, sample};
 use super::gate::{Gate, NOON, Person, Reply, TOKEN};
 use super::schema;
 use crate::store::make::bare_record;
@@ -83,34 +84,11 @@ async fn word(gate: &Gate) -> i64 {
     gate.admin("sensitive-words/createSensitiveWordAction", word).await.data()["id"].as_i64().unwrap()
 }
 
-/// A value that the field accepts.
-pub fn sample(field: &Field) -> Value {
-    match field.kind {
-        Kind::Integer { min, max } => json!(if (min..=max).contains(&1) { 1 } else { min }),
-        Kind::Decimal { max: 1, .. } => json!(0.5),
-        Kind::Decimal { .. } => json!(1.25),
-        Kind::Text { form: Form::TimeOfDay, .. } => json!("08:30"),
-        Kind::Text { form: Form::BaseUrl, .. } => json!("https://up.example/v1"),
-        Kind::Text { form: Form::ProxyUrl, .. } => json!("http://proxy.example:3128"),
-        Kind::Text { form: Form::Webhook, .. } => json!("http://127.0.0.1:9/hook"),
-        Kind::Document { .. } if field.name == "document" => json!({ "version": 1, "settings": { "site_title": "x" } }),
-        Kind::Document { .. } => json!({ "input_cost_per_token": 1e-6 }),
-        Kind::Text { .. } if field.name == "jsonContent" => json!("{\"m\": {\"input_cost_per_token\": 1e-6}}"),
-        Kind::Text { min, .. } => json!("sample-text".repeat(min.div_ceil(11).max(1))),
-        Kind::Boolean => json!(true),
-        Kind::Moment(_) => json!("2027-01-31"),
-        Kind::Choice(words) => json!(words[words.len() - 1]),
-        Kind::List { item, .. } => json!([sample(&Field::new(field.name, *item, ""))]),
-        Kind::Map { .. } => json!({ "a": "b" }),
-        Kind::Object(fields) => json!({ fields[0].name: sample(&fields[0]) }),
-    }
-}
-
 /// The smallest valid body of the operation, about the user's records.
 fn body(gate: &Gate, operation: &Operation, people: &People) -> Value {
     let mut body = Map::new();
-    for field in operation.body.fields().filter(|f| matches!(f.need, Need::Required)) {
-        let value = match field.name {
+    for field in bodies::required(operation.body) {
+        let value = match field.name.as_str() {
             "userId" => json!(people.user.id),
             "keyId" => json!(people.user.key_id),
             "keyIds" => json!([people.user.key_id]),
@@ -124,11 +102,11 @@ fn body(gate: &Gate, operation: &Operation, people: &People) -> Value {
             "webhookUrl" => json!(gate.receiver.url),
             _ => sample(&field),
         };
-        body.insert(field.name.to_owned(), value);
+        body.insert(field.name.clone(), value);
     }
-    if operation.body.partial {
-        let field = &operation.body.data[0];
-        body.insert(field.name.to_owned(), sample(field));
+    if bodies::is_partial(operation.body) {
+        let field = &bodies::data(operation.body)[0];
+        body.insert(field.name.clone(), sample(field));
     }
     if operation.path == "actions/providers/testProvider" {
         return json!({ "providerId": people.provider, "model": "m" });

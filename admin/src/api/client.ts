@@ -34,16 +34,19 @@ export function translateFaults(by: Translate) {
   translate = by;
 }
 
-/** A request that was refused or did not come through. `said` is in the server's words, `message` in the person's language. */
+/** What the gateway says of a part of an answer, by its reason, in the person's language. */
+export function inTheirWords(said: string, reason: string, params: Record<string, unknown>): string {
+  return translate("", { ...params, reason }, said);
+}
+
+/** A request that was refused or did not come through. `message` is in the person's language. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly params: Record<string, unknown>;
-  readonly said: string;
 
   constructor(status: number, code: string, said: string, params: Record<string, unknown> = {}) {
     super(said === "" ? "" : translate(code, params, said));
-    this.said = said;
     this.name = "ApiError";
     this.status = status;
     this.code = code;

@@ -1,12 +1,13 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { inWords } from "./faults";
 import zh from "./faults.zh.json";
 
-const root = join(__dirname, "../../..");
+/** The gateway's own description. */
+const document = JSON.parse(readFileSync(join(__dirname, "../../../tests/admin/openapi.json"), "utf8"));
 
-/** Every code that the gateway's own description names. */
+/** Every code that it names. */
 function codes(): string[] {
   const found = new Set<string>();
   const walk = (value: unknown) => {
@@ -16,35 +17,43 @@ function codes(): string[] {
       else walk(inner);
     }
   };
-  walk(JSON.parse(readFileSync(join(root, "tests/admin/openapi.json"), "utf8")));
+  walk(document);
   return [...found];
 }
 
-/** The gateway's program, as one text. */
-function source(folder: string): string {
-  const texts = readdirSync(folder).map((name) => {
-    const path = join(folder, name);
-    if (statSync(path).isDirectory()) return source(path);
-    return name.endsWith(".rs") ? readFileSync(path, "utf8") : "";
-  });
-  return texts.join("\n");
-}
+/** Every reason that it names, with the gateway's English text. */
+const reasons: Record<string, string> = document["x-reasons"];
+
+const holes = (text: string, form: RegExp) => [...text.matchAll(form)].map(([, name]) => name).sort();
 
 test("every code that the gateway documents has its words", () => {
   expect(codes().length).toBeGreaterThan(20);
   expect(codes().filter((code) => !(code in zh.codes))).toEqual([]);
 });
 
-test("the words that are translated are words that the gateway says", () => {
-  const program = source(join(root, "src"));
-  expect(Object.keys(zh.words).filter((words) => !program.includes(words))).toEqual([]);
+test("every reason that the gateway documents has its words, with the same parameters, and no other has", () => {
+  expect(Object.keys(reasons).length).toBeGreaterThan(90);
+  expect(Object.keys(zh.reasons).sort()).toEqual(Object.keys(reasons).sort());
+  for (const [reason, text] of Object.entries(zh.reasons)) {
+    expect(text, reason).toMatch(/\p{Script=Han}/u);
+    expect([reason, holes(text, /{{(\w+)}}/g)]).toEqual([reason, holes(reasons[reason] ?? "", /{(\w+)}/g)]);
+  }
 });
 
-test("by words, by code with parameters, and as it was said where neither is known", () => {
+test("no code shows the gateway's English words", () => {
+  const english = Object.entries(zh.codes).filter(([, text]) => text.includes("{{said}}"));
+  // No answer of the gateway: what stands there is a status.
+  expect(english.map(([code]) => code)).toEqual(["HTTP"]);
+});
+
+test("by reason, by code with parameters, and as it was said where neither is known", () => {
   const told = (code: string, said: string, params = {}) => inWords(zh, code, params, said);
-  expect(told("UNAUTHORIZED", "the key has expired")).toBe("密钥已过期");
+  expect(told("UNAUTHORIZED", "the key has expired", { reason: "key_expired" })).toBe("密钥已过期");
   expect(told("MAX_VALUE", "rpm: must be at most 9", { field: "rpm", max: 9 })).toBe("rpm: 不能大于 9");
-  expect(told("INVALID_FORMAT", "url: is odd", { field: "url" })).toBe("url: 格式不正确：is odd");
+  const odd = { field: "url", reason: "address_has_query" };
+  expect(told("INVALID_FORMAT", "url: must not have a query or a fragment", odd)).toBe("url: 不能带查询参数或片段");
+  // A reason of a newer gateway: by its code, and never in English.
+  expect(told("INVALID_FORMAT", "url: is odd", { field: "url", reason: "quite_new" })).toBe("url: 格式不正确");
   expect(told("SOMETHING_NEW", "quite new")).toBe("quite new");
   // A parameter that did not come is no reason to show a hole.
   expect(told("MIN_VALUE", "must be more")).toBe("must be more");

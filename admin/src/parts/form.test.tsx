@@ -89,7 +89,7 @@ test("a refusal keeps the form: at its field by the field's name or by its code,
     save.mockRejectedValueOnce(refusal);
     await user.type(field, "x");
     await user.click(screen.getByRole("button", { name: "Save" }));
-    expect(await screen.findByText(refusal.said.replace("name: ", ""))).toBeTruthy();
+    expect(await screen.findByText(refusal.message.replace("name: ", ""))).toBeTruthy();
     expect(field.getAttribute("aria-invalid")).toBe(atField ? "true" : null);
     expect(screen.getAllByRole("alert")).toHaveLength(1);
   }

@@ -1,47 +1,50 @@
 //! `configuration/*`: the whole configuration as one document.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::admin::actions::keys::fields;
+use crate::admin::bodies::{Choice, Document, Word};
 use crate::admin::call::Call;
 use crate::admin::declarative::{self, By, Desk, MAX_DOCUMENT, Order, Plan, Secrets};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Body, Field, Kind, Patch};
-use crate::admin::table::{Operation, Permission};
+use crate::admin::operation::{Operation, Permission};
 
-const DOCUMENT: &[Field] = &[
-    Field::new(
-        "document",
-        Kind::Document { max: MAX_DOCUMENT },
-        "The document, as `getConfiguration` answers it and `tollgate apply` reads it from a file.",
-    )
-    .required(),
-    Field::new("dryRun", Kind::Boolean, "Tells what would be changed, and changes nothing.").or_false(),
-    Field::new("prune", Kind::Boolean, "Removes what a section of the document does not name.").or_false(),
-];
+/// The body of `configuration/applyConfiguration`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ApplyConfiguration {
+    /// The document, as `getConfiguration` answers it and `tollgate apply` reads it from a file.
+    pub document: Document<MAX_DOCUMENT>,
+    /// Tells what would be changed, and changes nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Removes what a section of the document does not name.
+    #[serde(default)]
+    pub prune: bool,
+}
 
-const SECRETS: &[Field] = &[Field::new(
-    "secrets",
-    Kind::Choice(&["masked", "sealed"]),
-    "`sealed`: encrypted, for a gateway with the same secret key.",
-)
-.or_text("masked")];
+/// The body of `configuration/getConfiguration`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GetConfiguration {
+    /// `sealed`: encrypted, for a gateway with the same secret key.
+    #[serde(default)]
+    pub secrets: Choice<Secrets>,
+}
 
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action(
             "actions/configuration/getConfiguration",
             Permission::Admin,
-            Body::of(&[], SECRETS),
             get_configuration,
         )
         .doc("The whole configuration as one document, keys as hashes."),
         Operation::action(
             "actions/configuration/applyConfiguration",
             Permission::Admin,
-            Body::of(&[], DOCUMENT),
             apply_configuration,
         )
         .doc(
@@ -67,6 +70,17 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
+impl Word for Secrets {
+    const ALL: &'static [Self] = &[Self::Masked, Self::Sealed];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Masked => "masked",
+            Self::Sealed => "sealed",
+        }
+    }
+}
+
 /// The configuration.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -74,24 +88,15 @@ struct Configuration {
     document: Map<String, Value>,
 }
 
-async fn get_configuration(call: Call) -> Result<Configuration, ApiError> {
-    let how = match call.values.text("secrets").set().as_deref() {
-        Some("sealed") => Secrets::Sealed,
-        _ => Secrets::Masked,
-    };
+async fn get_configuration(call: Call, body: GetConfiguration) -> Result<Configuration, ApiError> {
     let whole = call.ctx.store.load_whole().await?;
-    let document = declarative::export(call.ctx.state.vault(), &whole, how)?;
+    let document = declarative::export(call.ctx.state.vault(), &whole, body.secrets.0)?;
     Ok(Configuration { document })
 }
 
-async fn apply_configuration(call: Call) -> Result<Plan, ApiError> {
-    let is = |name: &str| call.values.boolean(name) == Patch::Set(true);
-    let document = match call.values.document("document").set() {
-        Some(Value::Object(document)) => document,
-        _ => Map::new(),
-    };
-    let order = Order { document, prune: is("prune"), dry_run: is("dryRun") };
-    let dry_run = order.dry_run;
+async fn apply_configuration(call: Call, body: ApplyConfiguration) -> Result<Plan, ApiError> {
+    let dry_run = body.dry_run;
+    let order = Order { document: body.document.0, prune: body.prune, dry_run };
     let by = By { actor: call.who()?.label(), client: call.client };
     let desk = Desk {
         vault: call.ctx.state.vault(),

@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use super::sensitive_words::{DESCRIPTION, MATCH_TYPE, identity, unsafe_pattern};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::sensitive_words::{identity, unsafe_pattern};
+use crate::admin::bodies::{Choice, Edit, Id, Nothing, Patch, Plain, Sent, Text, Whole};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Body, Field, Kind, Patch, Values};
+use crate::admin::operation::{Operation, Permission};
+use crate::admin::reasons::Reason;
 use crate::admin::records::error_rule::{RuleRecord, RuleTrial};
-use crate::admin::table::{Operation, Permission};
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::{AppliesTo, ErrorCategory, ErrorRule, OverrideResponse};
 use crate::domain::format::WireFormat;
@@ -22,85 +26,86 @@ use crate::policy::pattern;
 use crate::state::builtin;
 use crate::store::Tx;
 
-const CATEGORY: Kind = Kind::Choice(&[
-    "prompt_limit",
-    "content_filter",
-    "pdf_limit",
-    "thinking_error",
-    "parameter_error",
-    "invalid_request",
-    "cache_limit",
-]);
 /// More rules than this would be asked about each error for too long.
 pub const MAX_RULES: usize = 1000;
 
-const ID: &[Field] = &[Field::new("id", Kind::ID, "The rule's id.").required()];
+/// Which rule.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfRule {
+    /// The rule's id.
+    pub id: Id,
+}
 
-pub const FIELDS: &[Field] = &[
-    Field::new(
-        "pattern",
-        Kind::text(1, pattern::MAX_LENGTH),
-        "Looked for in the error's message, type and code; letter case never counts.",
-    )
-    .required(),
-    Field::new(
-        "matchType",
-        MATCH_TYPE,
-        "`contains`: within one of them; `exact`: one of them as a whole; `regex`: a regular expression.",
-    )
-    .required(),
-    Field::new("category", CATEGORY, "What kind of client error it is.").required(),
-    Field::new("description", DESCRIPTION, "For administrators.").nullable(),
-    Field::new(
-        "overrideResponse",
-        Kind::text(1, 4000),
-        "What the client is told in place of the upstream's words: a text, or a JSON object with `message` and maybe `type` \
-         and `code`. It is put into the client's format.",
-    )
-    .nullable(),
-    Field::new("overrideStatusCode", Kind::Integer { min: 400, max: 599 }, "In place of the upstream's status.")
-        .nullable(),
-    Field::new(
-        "appliesTo",
-        Kind::Choice(&["4xx", "all"]),
-        "`4xx`: errors of that status, and those that come in place of a success reply; `all`: 5xx as well.",
-    )
-    .or_text("4xx"),
-    Field::new("isEnabled", Kind::Boolean, "").or_true(),
-    Field::new("priority", Kind::Integer { min: -1_000_000, max: 1_000_000 }, "Lower is asked first.").or_integer(0),
-];
+/// A rule's own fields: of a new one, and of an edit.
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct RuleFields {
+    /// Looked for in the error's message, type and code; letter case never counts.
+    #[schemars(extend("required" = true))]
+    pub pattern: Sent<Text<1, { pattern::MAX_LENGTH }>>,
+    /// `contains`: within one of them; `exact`: one of them as a whole; `regex`: a regular
+    /// expression.
+    #[schemars(extend("required" = true))]
+    pub match_type: Sent<Choice<MatchType>>,
+    /// What kind of client error it is.
+    #[schemars(extend("required" = true))]
+    pub category: Sent<Choice<ErrorCategory>>,
+    /// For administrators.
+    pub description: Patch<Text<0, 500>>,
+    /// What the client is told in place of the upstream's words: a text, or a JSON object with
+    /// `message` and maybe `type` and `code`. It is put into the client's format.
+    pub override_response: Patch<Text<1, 4000>>,
+    /// In place of the upstream's status.
+    pub override_status_code: Patch<Whole<u16, 400, 599>>,
+    /// `4xx`: errors of that status, and those that come in place of a success reply; `all`: 5xx as
+    /// well.
+    #[schemars(extend("default" = "4xx"))]
+    pub applies_to: Sent<Choice<AppliesTo>>,
+    /// Whether it is asked.
+    #[schemars(extend("default" = true))]
+    pub is_enabled: Sent<bool>,
+    /// Lower is asked first.
+    #[schemars(extend("default" = 0))]
+    pub priority: Sent<Whole<i32, -1_000_000, 1_000_000>>,
+}
 
-const TRIAL: &[Field] = &[
-    Field::new("message", Kind::text(1, 20_000), "An upstream's error: its whole body, or its message alone.")
-        .required(),
-    Field::new("statusCode", Kind::Integer { min: 200, max: 599 }, "The upstream's status.").or_integer(400),
-];
+/// The body of `ui/error-rules/test`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Trial {
+    /// An upstream's error: its whole body, or its message alone.
+    pub message: Text<1, 20_000>,
+    /// The upstream's status.
+    #[serde(default)]
+    pub status_code: Whole<u16, 200, 599, 400>,
+}
 
 pub fn operations() -> Vec<Operation> {
     let operations = [
-        Operation::action("ui/error-rules/list", Permission::Admin, Body::EMPTY, list)
+        Operation::action("ui/error-rules/list", Permission::Admin, list)
             .doc("All error rules, in the order in which they are asked."),
-        Operation::action("ui/error-rules/create", Permission::Admin, Body::of(&[], FIELDS), create)
+        Operation::action("ui/error-rules/create", Permission::Admin, create)
             .doc("Adds a rule.")
             .errors(&[Code::DUPLICATE_RULE]),
-        Operation::action("ui/error-rules/update", Permission::Admin, Body::edit(ID, FIELDS), update)
+        Operation::action("ui/error-rules/update", Permission::Admin, update)
             .doc("Changes what is sent and leaves the rest.")
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
-        Operation::action("ui/error-rules/delete", Permission::Admin, Body::of(ID, &[]), delete)
+        Operation::action("ui/error-rules/delete", Permission::Admin, delete)
             .doc("Removes a rule. One of the program's own does not come back with an upgrade, but can be restored.")
             .errors(&[Code::NOT_FOUND]),
-        Operation::action("ui/error-rules/listRemoved", Permission::Admin, Body::EMPTY, list_removed)
+        Operation::action("ui/error-rules/listRemoved", Permission::Admin, list_removed)
             .doc("The program's own rules that were removed and can be restored."),
-        Operation::action("ui/error-rules/restore", Permission::Admin, Body::of(ID, &[]), restore)
+        Operation::action("ui/error-rules/restore", Permission::Admin, restore)
             .doc("Brings one of the program's own rules back as the program has it, removed or edited.")
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
-        Operation::action("ui/error-rules/test", Permission::Admin, Body::of(&[], TRIAL), test)
+        Operation::action("ui/error-rules/test", Permission::Admin, test)
             .doc("Tells what the rules in force make of an upstream's error."),
     ];
     operations.into_iter().map(Operation::unpublished).collect()
 }
 
-async fn list(call: Call) -> Result<Vec<RuleRecord>, ApiError> {
+async fn list(call: Call, _: Nothing) -> Result<Vec<RuleRecord>, ApiError> {
     Ok(call.ctx.state.peek().error_rules.all().iter().map(RuleRecord::new).collect())
 }
 
@@ -126,9 +131,9 @@ pub(in crate::admin) const fn blank(now: Timestamp) -> ErrorRule {
     }
 }
 
-async fn create(call: Call) -> Result<RuleRecord, ApiError> {
+async fn create(call: Call, body: RuleFields) -> Result<RuleRecord, ApiError> {
     let mut rule = blank(call.now);
-    apply(&call.values, &mut rule)?;
+    body.apply(&mut rule)?;
     let mut tx = call.ctx.store.begin().await?;
     check(&mut tx, &rule).await?;
     rule.id = tx.insert_error_rule(&rule).await?;
@@ -137,11 +142,11 @@ async fn create(call: Call) -> Result<RuleRecord, ApiError> {
     Ok(RuleRecord::new(&rule))
 }
 
-async fn update(call: Call) -> Result<RuleRecord, ApiError> {
+async fn update(call: Call, body: Edit<OfRule, RuleFields>) -> Result<RuleRecord, ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let before = found(&call, &mut tx).await?;
+    let before = found(&mut tx, &body.target).await?;
     let mut rule = before.clone();
-    apply(&call.values, &mut rule)?;
+    body.change.apply(&mut rule)?;
     rule.is_edited = rule.builtin_code.is_some();
     rule.updated_at = call.now;
     check(&mut tx, &rule).await?;
@@ -151,9 +156,9 @@ async fn update(call: Call) -> Result<RuleRecord, ApiError> {
     Ok(RuleRecord::new(&rule))
 }
 
-async fn delete(call: Call) -> Result<(), ApiError> {
+async fn delete(call: Call, body: OfRule) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let before = found(&call, &mut tx).await?;
+    let before = found(&mut tx, &body).await?;
     if before.builtin_code.is_some() {
         let gone = ErrorRule { deleted_at: Some(call.now), updated_at: call.now, ..before.clone() };
         tx.update_error_rule(&gone).await?;
@@ -164,15 +169,15 @@ async fn delete(call: Call) -> Result<(), ApiError> {
     call.commit(tx).await
 }
 
-async fn list_removed(call: Call) -> Result<Vec<RuleRecord>, ApiError> {
+async fn list_removed(call: Call, _: Nothing) -> Result<Vec<RuleRecord>, ApiError> {
     let all = call.ctx.store.begin().await?.error_rules().await?;
     let removed = all.iter().filter(|rule| rule.deleted_at.is_some());
     let shipped = removed.filter_map(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
     Ok(shipped.map(|rule| RuleRecord::new(&rule)).collect())
 }
 
-async fn restore(call: Call) -> Result<RuleRecord, ApiError> {
-    let id = call.values.id("id");
+async fn restore(call: Call, body: OfRule) -> Result<RuleRecord, ApiError> {
+    let id = body.id.0;
     let mut tx = call.ctx.store.begin().await?;
     let stored = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id);
     let shipped = stored.as_ref().and_then(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
@@ -185,9 +190,8 @@ async fn restore(call: Call) -> Result<RuleRecord, ApiError> {
     Ok(RuleRecord::new(&rule))
 }
 
-async fn test(call: Call) -> Result<RuleTrial, ApiError> {
-    let text = call.values.text("message").set().unwrap_or_default();
-    let status = call.values.count("statusCode").set().and_then(|n| u16::try_from(n).ok()).unwrap_or(400);
+async fn test(call: Call, body: Trial) -> Result<RuleTrial, ApiError> {
+    let (text, status) = (body.message.0, body.status_code.plain());
     let read = error::read(WireFormat::Native, status, text.as_bytes());
     let seen = crate::policy::error_reply::ErrorReply {
         status,
@@ -242,34 +246,34 @@ fn told(
     WireFormat::ALL.into_iter().map(|format| (format.as_str(), error::value(format, &reply))).collect()
 }
 
-/// Puts every field that was sent into the rule.
-///
-/// # Errors
-/// 400 when the override is neither a text nor the object that it may be.
-pub(in crate::admin) fn apply(values: &Values, rule: &mut ErrorRule) -> Result<(), ApiError> {
-    values.text("pattern").apply_set(&mut rule.pattern);
-    values.word("matchType", MatchType::parse).apply_set(&mut rule.match_type);
-    values.word("category", ErrorCategory::parse).apply_set(&mut rule.category);
-    values.text("description").apply(&mut rule.description);
-    let response = values.text("overrideResponse");
-    if let Patch::Set(text) = &response {
-        OverrideResponse::parse(text).map_err(|why| {
-            let shape = "a text, or a JSON object with `message` and maybe `type` and `code`";
-            let message = format!("overrideResponse: must be {shape}: {why}");
-            ApiError::field(Code::INVALID_FORMAT, "overrideResponse", message)
-        })?;
+impl RuleFields {
+    /// Puts every field that was sent into the rule.
+    ///
+    /// # Errors
+    /// 400 when the override is neither a text nor the object that it may be.
+    pub fn apply(&self, rule: &mut ErrorRule) -> Result<(), ApiError> {
+        self.pattern.apply(&mut rule.pattern);
+        self.match_type.apply(&mut rule.match_type);
+        self.category.apply(&mut rule.category);
+        self.description.plain().apply(&mut rule.description);
+        let response = self.override_response.plain();
+        if let Patch::Set(text) = &response {
+            OverrideResponse::parse(text).map_err(|why| {
+                let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::MustBeOverride).field("overrideResponse");
+                refusal.with("detail", why.into())
+            })?;
+        }
+        response.apply_option(&mut rule.override_response);
+        self.override_status_code.plain().apply_option(&mut rule.override_status);
+        self.applies_to.apply(&mut rule.applies_to);
+        self.is_enabled.apply(&mut rule.is_enabled);
+        self.priority.apply(&mut rule.priority);
+        Ok(())
     }
-    response.apply_option(&mut rule.override_response);
-    let status = values.integer("overrideStatusCode").map(|n| u16::try_from(n).unwrap_or_default());
-    status.apply_option(&mut rule.override_status);
-    values.word("appliesTo", AppliesTo::parse).apply_set(&mut rule.applies_to);
-    values.boolean("isEnabled").apply_set(&mut rule.is_enabled);
-    values.integer("priority").map(|n| i32::try_from(n).unwrap_or_default()).apply_set(&mut rule.priority);
-    Ok(())
 }
 
-async fn found(call: &Call, tx: &mut Tx) -> Result<ErrorRule, ApiError> {
-    let id = call.values.id("id");
+async fn found(tx: &mut Tx, named: &OfRule) -> Result<ErrorRule, ApiError> {
+    let id = named.id.0;
     let rule = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id && rule.deleted_at.is_none());
     rule.ok_or_else(|| ApiError::missing("error rule", id))
 }
@@ -283,7 +287,7 @@ async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), ApiError> {
     let others: Vec<&ErrorRule> =
         all.iter().filter(|other| other.id != rule.id && other.deleted_at.is_none()).collect();
     if others.len() >= MAX_RULES {
-        let refusal = ApiError::new(Code::OPERATION_FAILED, format!("there are {MAX_RULES} rules already"));
+        let refusal = ApiError::because(Code::OPERATION_FAILED, Reason::TooManyRules);
         return Err(refusal.with("max", MAX_RULES.into()));
     }
     let identity = identity(rule.match_type, &rule.pattern);
@@ -291,7 +295,7 @@ async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), ApiError> {
         None => Ok(()),
         Some(twin) => {
             let message = format!("there is a rule with this pattern already, with the id {}", twin.id);
-            Err(ApiError::new(Code::DUPLICATE_RULE, message).with("id", twin.id.0.into()))
+            Err(ApiError::by_code(Code::DUPLICATE_RULE, message).with("id", twin.id.0.into()))
         }
     }
 }

@@ -11,8 +11,9 @@ use crate::admin::call::Call;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::live::Viewer;
 use crate::admin::live::client::Client;
+use crate::admin::operation::{Operation, Permission};
+use crate::admin::reasons::Reason;
 use crate::admin::records::live::LiveEvent;
-use crate::admin::table::{Operation, Permission};
 
 pub fn operations() -> Vec<Operation> {
     vec![
@@ -28,7 +29,7 @@ pub fn operations() -> Vec<Operation> {
 async fn events(call: Call) -> Result<Response<Stream>, ApiError> {
     let viewer = Viewer::of(call.who()?);
     let joined = call.live.join(viewer).ok_or_else(|| {
-        let refusal = ApiError::new(Code::TOO_MANY_ATTEMPTS, "too many connections watch already");
+        let refusal = ApiError::because(Code::TOO_MANY_ATTEMPTS, Reason::TooManyWatchers);
         refusal.header(header::RETRY_AFTER, 10)
     })?;
     let client = Client::new(Arc::clone(&call.ctx), joined, call.credentials, viewer);

@@ -1,24 +1,23 @@
 //! Login, logout, the current login and the gateway's name, as operations.
 
-use crate::admin::auth::login::{LOGIN, login, logout};
+use crate::admin::auth::login::{login, logout};
 use crate::admin::auth::whoami::{site, whoami};
 use crate::admin::envelope::Code;
-use crate::admin::fields::Body;
-use crate::admin::table::{Operation, Permission};
+use crate::admin::operation::{Operation, Permission};
 
 /// Body bound of an operation that is open to all.
 const OPEN_BODY: usize = 4096;
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::cookie_action("auth/login", Permission::Open, Body::of(&[], LOGIN), login)
+        Operation::cookie_action("auth/login", Permission::Open, login)
             .doc("Trades an API key or the administrator token for a session cookie.")
             .max_body(OPEN_BODY)
             .errors(&[Code::UNAUTHORIZED, Code::TOO_MANY_ATTEMPTS]),
-        Operation::cookie_action("auth/logout", Permission::Open, Body::EMPTY, logout)
+        Operation::cookie_action("auth/logout", Permission::Open, logout)
             .max_body(OPEN_BODY)
             .doc("Ends the session that the cookie carries."),
-        Operation::action("auth/whoami", Permission::Any, Body::EMPTY, whoami)
+        Operation::action("auth/whoami", Permission::Any, whoami)
             .doc("Says who the credential belongs to, and what a web UI must know about this gateway."),
         Operation::document("auth/site", site).doc("What this gateway is called."),
     ]

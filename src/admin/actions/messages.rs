@@ -1,29 +1,39 @@
 //! `active-sessions/getSessionMessages`: the messages of a session, if they are stored.
 
-use super::sessions::{SESSION, key_of};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::sessions::key_of;
+use crate::admin::bodies::{Id, Text, Whole};
 use crate::admin::call::Call;
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Body, Field, Kind};
+use crate::admin::operation::{Operation, Permission};
+use crate::admin::reasons::Reason;
 use crate::admin::records::message::{MessageRecord, SessionMessages};
-use crate::admin::table::{Operation, Permission};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 use crate::store::StoredMessage;
 
-pub const PAGE: &[Field] = &[
-    Field::new("keyId", Kind::ID, "Of which key, where several use the same session id; else of the latest.")
-        .nullable(),
-    Field::new("pageSize", Kind::Integer { min: 1, max: 50 }, "Messages in one answer, the latest.").or_integer(20),
-    Field::new("cursor", Kind::text(1, 100), "The `nextCursor` of the answer before: the messages before those.")
-        .nullable(),
-];
+/// The body of `active-sessions/getSessionMessages`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct MessagePage {
+    /// The id that the client sent, or that the gateway found.
+    pub session_id: Text<1, 512>,
+    /// Of which key, where several use the same session id; else of the latest.
+    pub key_id: Option<Id>,
+    /// Messages in one answer, the latest.
+    #[serde(default)]
+    pub page_size: Whole<u32, 1, 50, 20>,
+    /// The `nextCursor` of the answer before: the messages before those.
+    pub cursor: Option<Text<1, 100>>,
+}
 
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action(
             "actions/active-sessions/getSessionMessages",
             Permission::Own,
-            Body::of(SESSION, PAGE),
             get_session_messages,
         )
         .doc("What was said in a session, in order, where the configuration says that it is kept (`STORE_SESSION_MESSAGES`).")
@@ -31,20 +41,18 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_session_messages(call: Call) -> Result<SessionMessages, ApiError> {
-    let session = call.values.text("sessionId").set().unwrap_or_default();
-    let key = key_of(&call, &session).await?;
+async fn get_session_messages(call: Call, body: MessagePage) -> Result<SessionMessages, ApiError> {
+    let session = body.session_id.0;
+    let key = key_of(&call, &session, body.key_id).await?;
     if !call.ctx.store_messages {
-        let message = "messages are not stored: STORE_SESSION_MESSAGES (session.store_messages) is not true";
-        return Err(ApiError::new(Code::OPERATION_FAILED, message));
+        return Err(ApiError::because(Code::OPERATION_FAILED, Reason::MessagesNotStored));
     }
-    let cursor = call.values.text("cursor").set();
-    let before = cursor.map(|cursor| {
-        let read = read_cursor(&cursor);
-        read.ok_or_else(|| ApiError::field(Code::INVALID_FORMAT, "cursor", "cursor: is not one of ours"))
+    let before = body.cursor.map(|cursor| {
+        let read = read_cursor(&cursor.0);
+        read.ok_or_else(|| ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor"))
     });
     let before = before.transpose()?;
-    let size = call.values.count("pageSize").set().unwrap_or(20);
+    let size = body.page_size.0;
     let mut found = call.ctx.store.session_messages((&session, key), before, size.saturating_add(1)).await?;
     let more = found.len() > usize::try_from(size).unwrap_or(usize::MAX);
     found.truncate(usize::try_from(size).unwrap_or(usize::MAX));

@@ -5,100 +5,93 @@
 
 use std::time::Instant;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::json;
 
+use crate::admin::bodies::{Clock, Edit, Fraction, Nothing, Patch, Sent, Text, Url, WebhookUrl, Whole};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Body, Field, Form, Kind, Patch, Values};
+use crate::admin::operation::{Operation, Permission};
+use crate::admin::reasons::Reason;
 use crate::admin::records::notifications::{NotificationsRecord, WebhookTest};
-use crate::admin::table::{Operation, Permission};
 use crate::crypto::vault::Place;
-use crate::domain::limits::TimeOfDay;
 use crate::domain::notifications::NotificationSettings;
 use crate::domain::secret::Secret;
 use crate::http_client::{Message, WebhookError};
 use crate::state::reseal;
 use crate::store::{StoredNotifications, Tx};
 
-const WEBHOOK: Kind = Kind::Text { min: 8, max: 2000, form: Form::Webhook };
+/// The address of a webhook.
+pub type Webhook = Url<WebhookUrl, 8, 2000>;
 
-pub const SETTINGS: &[Field] = &[
-    Field::new("enabled", Kind::Boolean, "None is sent while this is off."),
-    Field::new(
-        "circuitBreakerEnabled",
-        Kind::Boolean,
-        "Tell when a provider fails, is taken out of use, or works again.",
-    ),
-    Field::new("circuitBreakerWebhook", WEBHOOK, "").nullable(),
-    Field::new("dailyLeaderboardEnabled", Kind::Boolean, "Tell each day who used the gateway the day before."),
-    Field::new("dailyLeaderboardWebhook", WEBHOOK, "").nullable(),
-    Field::new(
-        "dailyLeaderboardTime",
-        Kind::Text { min: 4, max: 5, form: Form::TimeOfDay },
-        "`HH:MM` in the gateway's time zone.",
-    ),
-    Field::new("dailyLeaderboardTopN", Kind::Integer { min: 1, max: 100 }, "Entries of the leaderboard."),
-    Field::new("costAlertEnabled", Kind::Boolean, "Tell when a spending limit is nearly used up."),
-    Field::new("costAlertWebhook", WEBHOOK, "").nullable(),
-    Field::new(
-        "costAlertThreshold",
-        Kind::Decimal { max: 1, places: 2 },
-        "The share of a limit from which on it is told.",
-    ),
-    Field::new("costAlertCheckInterval", Kind::Integer { min: 1, max: 1440 }, "Minutes between two looks."),
-    Field::new("webhookSecret", Kind::text(16, 200), "Signs every message; it is not shown again. `null`: unsigned.")
-        .nullable(),
-];
+/// The settings of notifications.
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct NotificationFields {
+    /// None is sent while this is off.
+    pub enabled: Sent<bool>,
+    /// Tell when a provider fails, is taken out of use, or works again.
+    pub circuit_breaker_enabled: Sent<bool>,
+    /// Where that is sent.
+    pub circuit_breaker_webhook: Patch<Webhook>,
+    /// Tell each day who used the gateway the day before.
+    pub daily_leaderboard_enabled: Sent<bool>,
+    /// Where that is sent.
+    pub daily_leaderboard_webhook: Patch<Webhook>,
+    /// `HH:MM` in the gateway's time zone.
+    pub daily_leaderboard_time: Sent<Clock>,
+    /// Entries of the leaderboard.
+    pub daily_leaderboard_top_n: Sent<Whole<u32, 1, 100>>,
+    /// Tell when a spending limit is nearly used up.
+    pub cost_alert_enabled: Sent<bool>,
+    /// Where that is sent.
+    pub cost_alert_webhook: Patch<Webhook>,
+    /// The share of a limit from which on it is told.
+    pub cost_alert_threshold: Sent<Fraction<1, 2>>,
+    /// Minutes between two looks.
+    pub cost_alert_check_interval: Sent<Whole<u32, 1, 1440>>,
+    /// Signs every message; it is not shown again. `null`: unsigned.
+    pub webhook_secret: Patch<Text<16, 200>>,
+}
 
-/// The fields that hold addresses.
-pub const WEBHOOKS: [&str; 3] = ["circuitBreakerWebhook", "dailyLeaderboardWebhook", "costAlertWebhook"];
-
-pub const WEBHOOK_URL: &[Field] =
-    &[Field::new("webhookUrl", WEBHOOK, "An http or https address; only public ones are taken.").required()];
+/// Which webhook.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfWebhook {
+    /// An http or https address; only public ones are taken.
+    pub webhook_url: Webhook,
+}
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action(
-            "actions/notifications/getNotificationSettingsAction",
-            Permission::Admin,
-            Body::EMPTY,
-            get_settings,
-        )
-        .doc("Which notifications are sent where."),
-        Operation::action(
-            "actions/notifications/updateNotificationSettingsAction",
-            Permission::Admin,
-            Body::edit(&[], SETTINGS),
-            update_settings,
-        )
-        .doc("Changes what is sent, and answers the settings in force.")
-        .errors(&[Code::OPERATION_FAILED]),
-        Operation::action(
-            "actions/notifications/testWebhookAction",
-            Permission::Admin,
-            Body::of(WEBHOOK_URL, &[]),
-            test_webhook,
-        )
-        .doc("Sends a test message to a webhook, signed as all are.")
-        .errors(&[Code::OPERATION_FAILED]),
+        Operation::action("actions/notifications/getNotificationSettingsAction", Permission::Admin, get_settings)
+            .doc("Which notifications are sent where."),
+        Operation::action("actions/notifications/updateNotificationSettingsAction", Permission::Admin, update_settings)
+            .doc("Changes what is sent, and answers the settings in force.")
+            .errors(&[Code::OPERATION_FAILED]),
+        Operation::action("actions/notifications/testWebhookAction", Permission::Admin, test_webhook)
+            .doc("Sends a test message to a webhook, signed as all are.")
+            .errors(&[Code::OPERATION_FAILED]),
     ]
 }
 
-async fn get_settings(call: Call) -> Result<NotificationsRecord, ApiError> {
+async fn get_settings(call: Call, _: Nothing) -> Result<NotificationsRecord, ApiError> {
     Ok(NotificationsRecord::new(&call.ctx.store.notifications().await?))
 }
 
-async fn update_settings(call: Call) -> Result<NotificationsRecord, ApiError> {
-    for field in WEBHOOKS {
-        if let Patch::Set(address) = call.values.text(field) {
-            call.ctx.webhooks.check(&address).map_err(|error| fault(field, &error))?;
+async fn update_settings(call: Call, body: Edit<Nothing, NotificationFields>) -> Result<NotificationsRecord, ApiError> {
+    let sent = body.change;
+    for (field, address) in sent.webhooks() {
+        if let Some(address) = address {
+            call.ctx.webhooks.check(&address).map_err(|error| fault(field, error))?;
         }
     }
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.notifications().await?;
     let mut after = before.clone();
-    apply(&call.values, &mut after.settings);
-    seal_secret(&call, &mut tx, &mut after).await?;
+    sent.apply(&mut after.settings);
+    seal_secret(&call, &mut tx, sent.webhook_secret.plain(), &mut after).await?;
     tx.save_notifications(&after).await?;
     let shown = NotificationsRecord::new(&after);
     let change = Change {
@@ -112,23 +105,39 @@ async fn update_settings(call: Call) -> Result<NotificationsRecord, ApiError> {
     Ok(shown)
 }
 
-/// Puts every field that was sent into the settings; the secret is the caller's business.
-pub(in crate::admin) fn apply(values: &Values, settings: &mut NotificationSettings) {
-    values.boolean("enabled").apply_set(&mut settings.enabled);
-    values.boolean("circuitBreakerEnabled").apply_set(&mut settings.circuit_breaker_enabled);
-    values.text("circuitBreakerWebhook").apply_option(&mut settings.circuit_breaker_webhook);
-    values.boolean("dailyLeaderboardEnabled").apply_set(&mut settings.daily_leaderboard_enabled);
-    values.text("dailyLeaderboardWebhook").apply_option(&mut settings.daily_leaderboard_webhook);
-    values.word("dailyLeaderboardTime", TimeOfDay::parse).apply_set(&mut settings.daily_leaderboard_time);
-    values.count("dailyLeaderboardTopN").apply_set(&mut settings.daily_leaderboard_top_n);
-    values.boolean("costAlertEnabled").apply_set(&mut settings.cost_alert_enabled);
-    values.text("costAlertWebhook").apply_option(&mut settings.cost_alert_webhook);
-    values.decimal("costAlertThreshold").apply_set(&mut settings.cost_alert_threshold);
-    values.count("costAlertCheckInterval").apply_set(&mut settings.cost_alert_check_interval);
+impl NotificationFields {
+    /// Puts every field that was sent into the settings; the secret is the caller's business.
+    pub fn apply(&self, settings: &mut NotificationSettings) {
+        self.enabled.apply(&mut settings.enabled);
+        self.circuit_breaker_enabled.apply(&mut settings.circuit_breaker_enabled);
+        self.circuit_breaker_webhook.plain().apply_option(&mut settings.circuit_breaker_webhook);
+        self.daily_leaderboard_enabled.apply(&mut settings.daily_leaderboard_enabled);
+        self.daily_leaderboard_webhook.plain().apply_option(&mut settings.daily_leaderboard_webhook);
+        self.daily_leaderboard_time.apply(&mut settings.daily_leaderboard_time);
+        self.daily_leaderboard_top_n.apply(&mut settings.daily_leaderboard_top_n);
+        self.cost_alert_enabled.apply(&mut settings.cost_alert_enabled);
+        self.cost_alert_webhook.plain().apply_option(&mut settings.cost_alert_webhook);
+        self.cost_alert_threshold.apply(&mut settings.cost_alert_threshold);
+        self.cost_alert_check_interval.apply(&mut settings.cost_alert_check_interval);
+    }
+
+    /// The fields that hold addresses, and those that were sent.
+    pub fn webhooks(&self) -> [(&'static str, Option<String>); 3] {
+        [
+            ("circuitBreakerWebhook", self.circuit_breaker_webhook.plain().set()),
+            ("dailyLeaderboardWebhook", self.daily_leaderboard_webhook.plain().set()),
+            ("costAlertWebhook", self.cost_alert_webhook.plain().set()),
+        ]
+    }
 }
 
-async fn seal_secret(call: &Call, tx: &mut Tx, stored: &mut StoredNotifications) -> Result<(), ApiError> {
-    match call.values.text("webhookSecret") {
+async fn seal_secret(
+    call: &Call,
+    tx: &mut Tx,
+    secret: Patch<String>,
+    stored: &mut StoredNotifications,
+) -> Result<(), ApiError> {
+    match secret {
         Patch::Keep => {}
         Patch::Clear => stored.secret_cipher = None,
         Patch::Set(secret) => {
@@ -140,23 +149,37 @@ async fn seal_secret(call: &Call, tx: &mut Tx, stored: &mut StoredNotifications)
     Ok(())
 }
 
-fn fault(field: &str, error: &WebhookError) -> ApiError {
-    ApiError::field(Code::INVALID_FORMAT, field, format!("{field}: {error}"))
+/// What is wrong with a webhook: with its address, which is that of a field, or with its answer.
+fn fault(field: &str, error: WebhookError) -> ApiError {
+    let bad = |reason| ApiError::because(Code::INVALID_FORMAT, reason).field(field);
+    let failed = |reason| ApiError::because(Code::OPERATION_FAILED, reason);
+    match error {
+        WebhookError::NotAnAddress => bad(Reason::WebhookNoAddress),
+        WebhookError::Credentials => bad(Reason::WebhookHasCredentials),
+        WebhookError::NotPublic { address, why } => {
+            bad(Reason::WebhookNotPublic).with("address", address.to_string().into()).with("detail", why.into())
+        }
+        WebhookError::Unresolved { host, why } => {
+            failed(Reason::WebhookUnresolved).with("host", host.into()).with("detail", why.into())
+        }
+        WebhookError::Exchange(why) => failed(Reason::WebhookUnreachable).with("detail", why.into()),
+        WebhookError::Status(status) => failed(Reason::WebhookAnswered).with("status", status.into()),
+    }
 }
 
-async fn test_webhook(call: Call) -> Result<WebhookTest, ApiError> {
-    let address = call.values.text("webhookUrl").set().unwrap_or_default();
+async fn test_webhook(call: Call, body: OfWebhook) -> Result<WebhookTest, ApiError> {
+    let address = body.webhook_url.0;
     let stored = call.ctx.store.notifications().await?;
     let open = |cipher: &String| call.ctx.state.vault().open(Place::WebhookSecret, cipher);
     let secret = stored.secret_cipher.as_ref().map(open).transpose().map_err(ApiError::internal)?;
-    let body = json!({
+    let message = json!({
         "event": "test",
         "title": "A test message",
         "level": "info",
         "timestamp": call.now.to_iso(),
         "data": { "siteTitle": call.ctx.state.snapshot().settings.site_title },
     });
-    let (id, body) = (uuid::Uuid::new_v4().to_string(), body.to_string());
+    let (id, body) = (uuid::Uuid::new_v4().to_string(), message.to_string());
     let began = Instant::now();
     let message = Message { body: &body, id: &id, at: call.now, secret: secret.as_ref() };
     match call.ctx.webhooks.send(&address, message).await {
@@ -164,7 +187,6 @@ async fn test_webhook(call: Call) -> Result<WebhookTest, ApiError> {
             let latency_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
             Ok(WebhookTest { status, latency_ms })
         }
-        Err(error) if error.is_final() => Err(fault("webhookUrl", &error)),
-        Err(error) => Err(ApiError::new(Code::OPERATION_FAILED, format!("the webhook {error}"))),
+        Err(error) => Err(fault("webhookUrl", error)),
     }
 }

@@ -1,13 +1,13 @@
 //! `overview/getOverviewData`: the figures of the current day.
 
+use crate::admin::bodies::Nothing;
 use crate::admin::call::Call;
 use crate::admin::context::Context;
 use crate::admin::envelope::ApiError;
-use crate::admin::fields::Body;
 use crate::admin::live::{Live, Scope, Viewer};
+use crate::admin::operation::{Operation, Permission};
 use crate::admin::problems;
 use crate::admin::records::overview::{Attention, OverviewRecord};
-use crate::admin::table::{Operation, Permission};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 use crate::domain::limits::DailyReset;
@@ -20,12 +20,12 @@ const TOP: u32 = 5;
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/overview/getOverviewData", Permission::User, Body::EMPTY, get_overview_data)
+        Operation::action("actions/overview/getOverviewData", Permission::User, get_overview_data)
             .doc("Today's figures; users see their own, unless the system settings let them see everybody's. Administrators are told what may need somebody."),
     ]
 }
 
-async fn get_overview_data(call: Call) -> Result<OverviewRecord, ApiError> {
+async fn get_overview_data(call: Call, _: Nothing) -> Result<OverviewRecord, ApiError> {
     let viewer = Viewer::of(call.who()?);
     let shown = visible(&call.ctx, viewer.scope());
     let found = read(&call.ctx, shown, call.now, &[]).await?;

@@ -11,15 +11,18 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::Full;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::json;
 
+use crate::admin::bodies::{Choice, Id, Plain, Text};
 use crate::admin::call::{Call, Change};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Body, Field, Kind};
+use crate::admin::operation::{Operation, Permission};
 use crate::admin::playground::relay::Relay;
 use crate::admin::playground::{AsKey, Place};
+use crate::admin::reasons::Reason;
 use crate::admin::records::playground::PlaygroundEvent;
-use crate::admin::table::{Operation, Permission};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, RequestId};
 
@@ -29,33 +32,28 @@ const LINES: &str = "application/x-ndjson";
 const LONGEST: usize = 500_000;
 const MAX_BODY: usize = 2 << 20;
 
-const KEY: &[Field] =
-    &[Field::new("keyId", Kind::ID, "The key that the request is made as, and charged to.").required()];
-
-const ASK: &[Field] = &[
-    Field::new("format", Kind::Choice(&["alt-cli", "chat-compatible", "native", "responses"]), "").required(),
-    Field::new("body", Kind::text(1, LONGEST), "The body of the request, a JSON text. It is sent as it stands.")
-        .required(),
-    Field::new(
-        "model",
-        Kind::text(1, 200),
-        "For `alt-cli`, whose path names the model. In the other formats the body does.",
-    )
-    .nullable(),
-    Field::new(
-        "stream",
-        Kind::Boolean,
-        "For `alt-cli`, whose path says whether the reply is streamed. In the other formats the body does.",
-    )
-    .nullable(),
-];
+/// The body of `playground/sendRequest`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SendRequest {
+    /// The key that the request is made as, and charged to.
+    pub key_id: Id,
+    /// The wire format of the request.
+    pub format: Choice<WireFormat>,
+    /// The body of the request, a JSON text. It is sent as it stands.
+    pub body: Text<1, LONGEST>,
+    /// For `alt-cli`, whose path names the model. In the other formats the body does.
+    pub model: Option<Text<1, 200>>,
+    /// For `alt-cli`, whose path says whether the reply is streamed. In the other formats the body
+    /// does.
+    pub stream: Option<bool>,
+}
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::stream::<PlaygroundEvent, _>(
+        Operation::stream::<_, PlaygroundEvent, _>(
             "actions/playground/sendRequest",
             Permission::Own,
-            Body::of(KEY, ASK),
             LINES,
             send_request,
         )
@@ -76,14 +74,14 @@ struct Ask {
     body: String,
 }
 
-async fn send_request(call: Call) -> Result<Response<Stream>, ApiError> {
-    let key = KeyId(call.values.id("keyId"));
-    let ask = ask(&call)?;
+async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>, ApiError> {
+    let key = KeyId(body.key_id.0);
+    let ask = ask(body)?;
     let place = enter(&call)?;
     let as_key = AsKey { key, request: RequestId::new(), client: call.client };
     authorise(&call, as_key, &ask).await?;
     let connection = call.ctx.playground.connect(as_key).ok_or_else(|| {
-        ApiError::new(Code::OPERATION_FAILED, "the proxy takes no requests now")
+        ApiError::because(Code::OPERATION_FAILED, Reason::ProxyClosed)
             .at(StatusCode::SERVICE_UNAVAILABLE)
             .header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     })?;
@@ -93,22 +91,20 @@ async fn send_request(call: Call) -> Result<Response<Stream>, ApiError> {
     Ok(lines(relay))
 }
 
-fn ask(call: &Call) -> Result<Ask, ApiError> {
-    let values = &call.values;
-    let format = values.word("format", WireFormat::parse).set().unwrap_or(WireFormat::Native);
-    let (model, stream) = (values.text("model").set(), values.boolean("stream").set());
+fn ask(body: SendRequest) -> Result<Ask, ApiError> {
+    let (format, model, stream) = (body.format.0, body.model.plain(), body.stream);
     let path = match format {
         WireFormat::Native => "/v1/messages".to_owned(),
         WireFormat::Responses => "/v1/responses".to_owned(),
         WireFormat::Chat => "/v1/chat/completions".to_owned(),
         WireFormat::AltCli => {
             let model = model
-                .ok_or_else(|| ApiError::field(Code::REQUIRED_FIELD, "model", "model: is required for this format"))?;
+                .ok_or_else(|| ApiError::because(Code::REQUIRED_FIELD, Reason::RequiredForFormat).field("model"))?;
             let action = if stream == Some(true) { "streamGenerateContent?alt=sse" } else { "generateContent" };
             format!("/v1beta/models/{}:{action}", segment(&model))
         }
     };
-    Ok(Ask { format, path, body: values.text("body").set().unwrap_or_default() })
+    Ok(Ask { format, path, body: body.body.0 })
 }
 
 /// Characters that a model's name in a path keeps without an escape.
@@ -123,8 +119,8 @@ fn segment(model: &str) -> String {
 fn enter(call: &Call) -> Result<Place, ApiError> {
     let person = call.who()?.user_id();
     call.ctx.playground.enter(person).ok_or_else(|| {
-        let message = "too many requests of the playground are running: wait for one to end";
-        ApiError::new(Code::TOO_MANY_ATTEMPTS, message).header(header::RETRY_AFTER, HeaderValue::from_static("5"))
+        ApiError::because(Code::TOO_MANY_ATTEMPTS, Reason::PlaygroundFull)
+            .header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     })
 }
 

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
-use crate::admin::table::{Operation, Permission};
+use crate::admin::operation::{Operation, Permission};
 use crate::admin::ui;
 
 pub fn operations() -> Vec<Operation> {

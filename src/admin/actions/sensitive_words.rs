@@ -1,10 +1,14 @@
 //! `sensitive-words/*`: words that clients may not send to a model.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::admin::bodies::{Choice, Edit, Id, Nothing, Patch, Sent, Text};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Body, Field, Kind, Values};
+use crate::admin::operation::{Operation, Permission};
+use crate::admin::reasons::Reason;
 use crate::admin::records::word::{WordRecord, WordStats};
-use crate::admin::table::{Operation, Permission};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::WordId;
 use crate::domain::matching::MatchType;
@@ -14,63 +18,56 @@ use crate::policy::pattern::{self, PatternFault};
 use crate::policy::words;
 use crate::store::Tx;
 
-/// Longest word, characters; for regular expressions their own bound is the same.
-const WORD: Kind = Kind::text(1, pattern::MAX_LENGTH);
-pub const MATCH_TYPE: Kind = Kind::Choice(&["contains", "exact", "regex"]);
-pub const DESCRIPTION: Kind = Kind::text(0, 500);
 /// More words than this are a list for another tool.
 pub const MAX_WORDS: usize = 10_000;
 
-const ID: &[Field] = &[Field::new("id", Kind::ID, "The word's id.").required()];
+/// Which word.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfWord {
+    /// The word's id.
+    pub id: Id,
+}
 
-pub const FIELDS: &[Field] = &[
-    Field::new("word", WORD, "A word or phrase, or a regular expression. Letter case never counts.").required(),
-    Field::new(
-        "matchType",
-        MATCH_TYPE,
-        "`contains`: anywhere in a text; `exact`: a whole text, without blanks around it; `regex`: a regular expression.",
-    )
-    .required(),
-    Field::new("description", DESCRIPTION, "For administrators.").nullable(),
-    Field::new("isEnabled", Kind::Boolean, "").or_true(),
-];
+/// A word's own fields: of a new one, and of an edit.
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WordFields {
+    /// A word or phrase, or a regular expression. Letter case never counts.
+    #[schemars(extend("required" = true))]
+    pub word: Sent<Text<1, { pattern::MAX_LENGTH }>>,
+    /// `contains`: anywhere in a text; `exact`: a whole text, without blanks around it; `regex`: a
+    /// regular expression.
+    #[schemars(extend("required" = true))]
+    pub match_type: Sent<Choice<MatchType>>,
+    /// For administrators.
+    pub description: Patch<Text<0, 500>>,
+    /// Whether requests are searched for it.
+    #[schemars(extend("default" = true))]
+    pub is_enabled: Sent<bool>,
+}
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/sensitive-words/listSensitiveWords", Permission::Admin, Body::EMPTY, list)
+        Operation::action("actions/sensitive-words/listSensitiveWords", Permission::Admin, list)
             .doc("All sensitive words, the oldest first."),
-        Operation::action(
-            "actions/sensitive-words/createSensitiveWordAction",
-            Permission::Admin,
-            Body::of(&[], FIELDS),
-            create,
-        )
-        .doc("Adds a word; requests with a text that holds it are refused from now on.")
-        .errors(&[Code::DUPLICATE_WORD]),
-        Operation::action(
-            "actions/sensitive-words/updateSensitiveWordAction",
-            Permission::Admin,
-            Body::edit(ID, FIELDS),
-            update,
-        )
-        .doc("Changes what is sent and leaves the rest.")
-        .errors(&[Code::NOT_FOUND, Code::DUPLICATE_WORD]),
-        Operation::action(
-            "actions/sensitive-words/deleteSensitiveWordAction",
-            Permission::Admin,
-            Body::of(ID, &[]),
-            delete,
-        )
-        .doc("Removes a word.")
-        .errors(&[Code::NOT_FOUND]),
-        Operation::action("actions/sensitive-words/refreshCacheAction", Permission::Admin, Body::EMPTY, refresh)
+        Operation::action("actions/sensitive-words/createSensitiveWordAction", Permission::Admin, create)
+            .doc("Adds a word; requests with a text that holds it are refused from now on.")
+            .errors(&[Code::DUPLICATE_WORD]),
+        Operation::action("actions/sensitive-words/updateSensitiveWordAction", Permission::Admin, update)
+            .doc("Changes what is sent and leaves the rest.")
+            .errors(&[Code::NOT_FOUND, Code::DUPLICATE_WORD]),
+        Operation::action("actions/sensitive-words/deleteSensitiveWordAction", Permission::Admin, delete)
+            .doc("Removes a word.")
+            .errors(&[Code::NOT_FOUND]),
+        Operation::action("actions/sensitive-words/refreshCacheAction", Permission::Admin, refresh)
             .doc("Reads the words from the database anew. Changes made here need no refresh."),
-        Operation::action("actions/sensitive-words/getCacheStats", Permission::Admin, Body::EMPTY, stats)
+        Operation::action("actions/sensitive-words/getCacheStats", Permission::Admin, stats)
             .doc("What the data plane of this node looks for, and since when."),
     ]
 }
 
-async fn list(call: Call) -> Result<Vec<WordRecord>, ApiError> {
+async fn list(call: Call, _: Nothing) -> Result<Vec<WordRecord>, ApiError> {
     Ok(call.ctx.state.peek().words.all().iter().map(WordRecord::new).collect())
 }
 
@@ -87,9 +84,9 @@ pub(in crate::admin) const fn blank(now: Timestamp) -> SensitiveWord {
     }
 }
 
-async fn create(call: Call) -> Result<WordRecord, ApiError> {
+async fn create(call: Call, body: WordFields) -> Result<WordRecord, ApiError> {
     let mut word = blank(call.now);
-    apply(&call.values, &mut word);
+    body.apply(&mut word);
     let mut tx = call.ctx.store.begin().await?;
     check(&mut tx, &word).await?;
     word.id = tx.insert_word(&word).await?;
@@ -99,11 +96,11 @@ async fn create(call: Call) -> Result<WordRecord, ApiError> {
     Ok(record)
 }
 
-async fn update(call: Call) -> Result<WordRecord, ApiError> {
+async fn update(call: Call, body: Edit<OfWord, WordFields>) -> Result<WordRecord, ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let before = found(&call, &mut tx).await?;
+    let before = found(&mut tx, &body.target).await?;
     let mut word = before.clone();
-    apply(&call.values, &mut word);
+    body.change.apply(&mut word);
     word.updated_at = call.now;
     check(&mut tx, &word).await?;
     tx.update_word(&word).await?;
@@ -112,33 +109,35 @@ async fn update(call: Call) -> Result<WordRecord, ApiError> {
     Ok(WordRecord::new(&word))
 }
 
-async fn delete(call: Call) -> Result<(), ApiError> {
+async fn delete(call: Call, body: OfWord) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let before = found(&call, &mut tx).await?;
+    let before = found(&mut tx, &body).await?;
     tx.delete_word(before.id).await?;
     audit(&call, &mut tx, "sensitive-words.deleteSensitiveWordAction", (Some(&before), None)).await?;
     call.commit(tx).await
 }
 
-async fn refresh(call: Call) -> Result<WordStats, ApiError> {
+async fn refresh(call: Call, _: Nothing) -> Result<WordStats, ApiError> {
     call.ctx.state.publish().await.map_err(ApiError::internal)?;
-    stats(call).await
+    stats(call, Nothing {}).await
 }
 
-async fn stats(call: Call) -> Result<WordStats, ApiError> {
+async fn stats(call: Call, _: Nothing) -> Result<WordStats, ApiError> {
     Ok(WordStats::new(&call.ctx.state.snapshot()))
 }
 
-/// Puts every field that was sent into the word.
-pub(in crate::admin) fn apply(values: &Values, word: &mut SensitiveWord) {
-    values.text("word").apply_set(&mut word.word);
-    values.word("matchType", MatchType::parse).apply_set(&mut word.match_type);
-    values.text("description").apply(&mut word.description);
-    values.boolean("isEnabled").apply_set(&mut word.is_enabled);
+impl WordFields {
+    /// Puts every field that was sent into the word.
+    pub fn apply(&self, word: &mut SensitiveWord) {
+        self.word.apply(&mut word.word);
+        self.match_type.apply(&mut word.match_type);
+        self.description.plain().apply(&mut word.description);
+        self.is_enabled.apply(&mut word.is_enabled);
+    }
 }
 
-async fn found(call: &Call, tx: &mut Tx) -> Result<SensitiveWord, ApiError> {
-    let id = call.values.id("id");
+async fn found(tx: &mut Tx, named: &OfWord) -> Result<SensitiveWord, ApiError> {
+    let id = named.id.0;
     let word = tx.words().await?.into_iter().find(|word| word.id.0 == id);
     word.ok_or_else(|| ApiError::missing("sensitive word", id))
 }
@@ -158,13 +157,13 @@ pub(in crate::admin) fn identity(match_type: MatchType, text: &str) -> (MatchTyp
 async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), ApiError> {
     let others: Vec<SensitiveWord> = tx.words().await?.into_iter().filter(|other| other.id != word.id).collect();
     if others.len() >= MAX_WORDS {
-        let refusal = ApiError::new(Code::OPERATION_FAILED, format!("there are {MAX_WORDS} words already"));
+        let refusal = ApiError::because(Code::OPERATION_FAILED, Reason::TooManyWords);
         return Err(refusal.with("max", MAX_WORDS.into()));
     }
     let identity = identity(word.match_type, &word.word);
     if let Some(twin) = others.iter().find(|other| self::identity(other.match_type, &other.word) == identity) {
         let message = format!("this word is there already, as {} with the id {}", twin.match_type.as_str(), twin.id);
-        return Err(ApiError::new(Code::DUPLICATE_WORD, message).with("id", twin.id.0.into()));
+        return Err(ApiError::by_code(Code::DUPLICATE_WORD, message).with("id", twin.id.0.into()));
     }
     if word.match_type == MatchType::Regex {
         let enabled = others.iter().filter(|other| other.is_enabled && other.match_type == MatchType::Regex);
@@ -176,7 +175,16 @@ async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), ApiError> {
 
 /// The refusal of a regular expression.
 pub fn unsafe_pattern(field: &str, fault: &PatternFault) -> ApiError {
-    ApiError::field(Code::INVALID_FORMAT, field, format!("{field}: {fault}")).with("reason", fault.as_str().into())
+    let of = |reason| ApiError::because(Code::INVALID_FORMAT, reason).field(field);
+    match fault {
+        PatternFault::TooLong => of(Reason::PatternTooLong).with("max", pattern::MAX_LENGTH.into()),
+        PatternFault::NestedRepeat => of(Reason::PatternNestedRepeat),
+        PatternFault::LookAround => of(Reason::PatternLookAround),
+        PatternFault::BackReference => of(Reason::PatternBackReference),
+        PatternFault::TooLarge => of(Reason::PatternTooLarge),
+        PatternFault::MatchesEmpty => of(Reason::PatternMatchesEmpty),
+        PatternFault::Syntax(why) => of(Reason::PatternSyntax).with("detail", why.as_str().into()),
+    }
 }
 
 async fn audit(

@@ -1,20 +1,17 @@
-//! The service's own operations: health and its description.
+//! The service's own operation: health. `admin::table` has the one that describes them all.
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
-use crate::admin::openapi::openapi;
+use crate::admin::operation::Operation;
 use crate::admin::records::Iso;
-use crate::admin::table::Operation;
 
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::document("actions/health", health)
             .doc("Whether the administration surface answers, and its version."),
-        Operation::document("actions/openapi.json", description).doc("This document."),
     ]
 }
 
@@ -29,16 +26,4 @@ struct Health {
 
 async fn health(call: Call) -> Result<Health, ApiError> {
     Ok(Health { status: "ok", timestamp: Iso(call.now), version: call.ctx.version })
-}
-
-/// An OpenAPI 3.1.0 document.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(transparent)]
-struct Description(Map<String, Value>);
-
-async fn description(call: Call) -> Result<Description, ApiError> {
-    match openapi(call.ctx.app_url.as_deref()) {
-        Value::Object(document) => Ok(Description(document)),
-        _ => Err(ApiError::internal("the document is no object")),
-    }
 }

@@ -1,14 +1,16 @@
 //! `statistics/getUserStatistics`: requests and cost over time.
 
 use chrono_tz::Tz;
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use crate::admin::actions::overview;
+use crate::admin::bodies::{Choice, Id, Plain, Word};
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
-use crate::admin::fields::{Body, Field, Kind};
 use crate::admin::live::client;
+use crate::admin::operation::{Operation, Permission};
 use crate::admin::records::series::{StatisticsRecord, chart};
-use crate::admin::table::{Operation, Permission};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::UserId;
 use crate::domain::limits::DailyReset;
@@ -20,52 +22,91 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 /// Maximum lines in one chart.
 const LINES: usize = 500;
 
-const RANGES: &[&str] = &["hour", "day", "week", "month", "today", "7days", "30days", "thisMonth"];
+/// The word of a range of time.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeRange(&'static str);
 
-pub const ASK: &[Field] = &[
-    Field::new(
-        "timeRange",
-        Kind::Choice(RANGES),
-        "`hour`: the last 60 minutes; `day`: the last 24 hours; `week`, `7days`: the last 7 days; `month`, `30days`: the last \
-         30; `today` and `thisMonth` from their beginning. The present minute, hour or day is the last.",
-    )
-    .or_text("day"),
-    Field::new("userId", Kind::ID, "The only user who counts.").nullable(),
-    Field::new("groupBy", Kind::Choice(&["user", "key", "model", "provider"]), "What the lines are of. Of keys, users see their own only.").or_text("user"),
-];
+impl Word for TimeRange {
+    const ALL: &'static [Self] = &[
+        Self("hour"),
+        Self("day"),
+        Self("week"),
+        Self("month"),
+        Self("today"),
+        Self("7days"),
+        Self("30days"),
+        Self("thisMonth"),
+    ];
+
+    fn word(self) -> &'static str {
+        self.0
+    }
+}
+
+impl Default for TimeRange {
+    fn default() -> Self {
+        Self("day")
+    }
+}
+
+impl Word for GroupBy {
+    const ALL: &'static [Self] = &[Self::User, Self::Key, Self::Model, Self::Provider];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Key => "key",
+            Self::Model => "model",
+            Self::Provider => "provider",
+        }
+    }
+}
+
+/// The body of `statistics/getUserStatistics`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SeriesQuery {
+    /// `hour`: the last 60 minutes; `day`: the last 24 hours; `week`, `7days`: the last 7 days;
+    /// `month`, `30days`: the last 30; `today` and `thisMonth` from their beginning. The present
+    /// minute, hour or day is the last.
+    #[serde(default)]
+    pub time_range: Choice<TimeRange>,
+    /// The only user who counts.
+    pub user_id: Option<Id>,
+    /// What the lines are of. Of keys, users see their own only.
+    #[serde(default)]
+    pub group_by: Choice<GroupBy>,
+}
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action(
-            "actions/statistics/getUserStatistics",
-            Permission::User,
-            Body::of(&[], ASK),
-            get_user_statistics,
-        )
-        .doc("Requests and cost over time; users see their own, unless the system settings let them see everybody's."),
+        Operation::action("actions/statistics/getUserStatistics", Permission::User, get_user_statistics).doc(
+            "Requests and cost over time; users see their own, unless the system settings let them see everybody's.",
+        ),
     ]
 }
 
-async fn get_user_statistics(call: Call) -> Result<StatisticsRecord, ApiError> {
+async fn get_user_statistics(call: Call, body: SeriesQuery) -> Result<StatisticsRecord, ApiError> {
     let who = call.who()?;
-    let asked = call.values.integer("userId").set().map(UserId);
-    let group_by = call.values.text("groupBy").set();
+    let asked = body.user_id.map(|id| UserId(id.0));
+    let by = body.group_by.plain();
     // The names of keys belong to their users, whatever the system settings make visible.
-    let visible = match group_by.as_deref() {
-        Some("key") => client::scope(who),
+    let visible = match by {
+        GroupBy::Key => client::scope(who),
         _ => overview::visible(&call.ctx, client::scope(who)),
     };
     if let (Some(asked), Some(_)) = (asked, visible) {
         who.must_own(asked)?;
     }
     let scope = asked.or(visible);
-    let time_range = call.values.text("timeRange").set().unwrap_or_default();
-    let (resolution, boundaries) = stretches(&time_range, call.now, call.ctx.time_zone);
-    let (by, prefix, mode) = match group_by.as_deref() {
-        Some("key") => (GroupBy::Key, "key", "keys"),
-        Some("model") => (GroupBy::Model, "model", "models"),
-        Some("provider") => (GroupBy::Provider, "provider", "providers"),
-        _ => (GroupBy::User, "user", "users"),
+    let time_range = body.time_range.0.word();
+    let (resolution, boundaries) = stretches(time_range, call.now, call.ctx.time_zone);
+    let prefix = by.word();
+    let mode = match by {
+        GroupBy::User => "users",
+        GroupBy::Key => "keys",
+        GroupBy::Model => "models",
+        GroupBy::Provider => "providers",
     };
     let mut series = call.ctx.store.series(&SeriesAsk { scope, by, boundaries: boundaries.clone() }).await?;
     if let (Some(user), GroupBy::User, true) = (scope, by, series.is_empty()) {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{Actor, Via, Who, session};
 use crate::admin::context::Context;
 use crate::admin::envelope::{ApiError, Code, DatabaseTrouble};
+use crate::admin::reasons::Reason;
 use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
@@ -62,7 +63,7 @@ pub async fn identify(
     now: Timestamp,
 ) -> Result<Who, ApiError> {
     let Some((via, text)) = find(headers) else {
-        return Err(unauthorized("not logged in: no credential was sent"));
+        return Err(unauthorized(Reason::NoCredential));
     };
     if let Some(actor) = of_key_text(ctx, &text, now)? {
         return Ok(Who { actor, via });
@@ -74,13 +75,11 @@ pub async fn identify(
         TokenCheck::Right => Ok(Who { actor: Actor::Token, via }),
         TokenCheck::Throttled { seconds } => Err(throttled(seconds)),
         TokenCheck::Wrong | TokenCheck::UnknownKey => Err(unauthorized(match via {
-            Via::Bearer => "the credential is not known",
-            Via::Cookie => NO_SESSION,
+            Via::Bearer => Reason::CredentialUnknown,
+            Via::Cookie => Reason::SessionEnded,
         })),
     }
 }
-
-const NO_SESSION: &str = "the session is not known or has ended";
 
 /// The holder of an API key. `Ok(None)` = there is no such key.
 ///
@@ -101,14 +100,14 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
     let hash = session::hash(token);
     let found = ctx.store.web_session(&hash).await?;
     let Some(found) = found.filter(|session| session.expires_at > now) else {
-        return Err(unauthorized(NO_SESSION));
+        return Err(unauthorized(Reason::SessionEnded));
     };
     let Some(key_id) = found.key_id else {
         if found.token_check == Some(ctx.admin_token.session_check(token)) {
             return Ok(Actor::Token);
         }
         ctx.store.delete_web_session(&hash).await.map_err(ApiError::internal)?;
-        return Err(unauthorized("the admin token has changed since this login"));
+        return Err(unauthorized(Reason::TokenChanged));
     };
     match of_key(ctx, key_id, now) {
         Ok(actor) => Ok(actor),
@@ -122,17 +121,17 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
 
 fn of_key(ctx: &Context, key_id: KeyId, now: Timestamp) -> Result<Actor, ApiError> {
     let snapshot = ctx.state.snapshot();
-    let caller = snapshot.key(key_id).ok_or_else(|| unauthorized("the session's key was deleted"))?;
+    let caller = snapshot.key(key_id).ok_or_else(|| unauthorized(Reason::SessionKeyDeleted))?;
     usable(&caller.key, &caller.user, now)?;
     Ok(Actor::Key { key: Arc::clone(&caller.key), user: Arc::clone(&caller.user) })
 }
 
 fn usable(key: &Key, user: &User, now: Timestamp) -> Result<(), ApiError> {
     let fault = match () {
-        () if key.deleted_at.is_some() => "the key was deleted",
-        () if !key.is_enabled => "the key is disabled",
-        () if key.is_expired(now) => "the key has expired",
-        () if !user.is_active(now) => "the key's user is disabled or has expired",
+        () if key.deleted_at.is_some() => Reason::KeyDeleted,
+        () if !key.is_enabled => Reason::KeyDisabled,
+        () if key.is_expired(now) => Reason::KeyExpired,
+        () if !user.is_active(now) => Reason::UserInactive,
         () => return Ok(()),
     };
     Err(unauthorized(fault))
@@ -140,11 +139,12 @@ fn usable(key: &Key, user: &User, now: Timestamp) -> Result<(), ApiError> {
 
 /// Too many failed attempts from this address.
 pub fn throttled(seconds: u64) -> ApiError {
-    let refusal = ApiError::new(Code::TOO_MANY_ATTEMPTS, "too many failed attempts from this address");
+    let refusal = ApiError::because(Code::TOO_MANY_ATTEMPTS, Reason::TooManyAttempts);
     refusal.with("retryAfter", seconds.into()).header(header::RETRY_AFTER, seconds)
 }
 
-pub fn unauthorized(message: &str) -> ApiError {
+/// The caller is not known, or may not log in.
+pub fn unauthorized(reason: Reason) -> ApiError {
     let challenge = axum::http::HeaderValue::from_static("Bearer");
-    ApiError::new(Code::UNAUTHORIZED, message).header(header::WWW_AUTHENTICATE, challenge)
+    ApiError::because(Code::UNAUTHORIZED, reason).header(header::WWW_AUTHENTICATE, challenge)
 }

@@ -2,17 +2,23 @@
 
 use axum::http::HeaderValue;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Actor, Via, Who, credential, session};
+use crate::admin::bodies::{Nothing, Text};
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
-use crate::admin::fields::{Field, Kind};
+use crate::admin::reasons::Reason;
 use crate::domain::user::Role;
 use crate::state::TokenCheck;
 
-pub const LOGIN: &[Field] =
-    &[Field::new("key", Kind::text(1, 512), "An API key, or the administrator token.").required()];
+/// The body of `auth/login`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LoginForm {
+    /// An API key, or the administrator token.
+    pub key: Text<1, 512>,
+}
 
 /// Who logged in, and where the web UI goes next.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,9 +38,9 @@ pub struct Login {
 ///
 /// # Errors
 /// 401 for anything that is no usable key; 429 once the address has failed too often.
-pub async fn login(call: Call) -> Result<(Login, HeaderValue), ApiError> {
+pub async fn login(call: Call, body: LoginForm) -> Result<(Login, HeaderValue), ApiError> {
     let ctx = &call.ctx;
-    let actor = holder(&call)?;
+    let actor = holder(&call, &body.key.0)?;
     let who = Who { actor, via: Via::Cookie };
     let cookie = session::open(ctx, &who, call.now).await?;
     let (user_id, user_name) = match &who.actor {
@@ -48,21 +54,18 @@ pub async fn login(call: Call) -> Result<(Login, HeaderValue), ApiError> {
 
 /// Whose credential the body holds. Any failure counts against the address; wrong admin tokens also
 /// where they are counted for every operation.
-fn holder(call: &Call) -> Result<Actor, ApiError> {
-    let text = call.values.text("key").set().unwrap_or_default();
-    let key = credential::of_key_text(&call.ctx, &text, call.now);
+fn holder(call: &Call, text: &str) -> Result<Actor, ApiError> {
+    let key = credential::of_key_text(&call.ctx, text, call.now);
     if let Ok(Some(actor)) = key {
         return Ok(actor);
     }
     if let Some(seconds) = call.client.and_then(|ip| call.throttle.closed_for(ip, call.now)) {
         return Err(credential::throttled(seconds));
     }
-    let found = key.and_then(|_| match call.ctx.admin_token.check(&text, call.client, call.now) {
+    let found = key.and_then(|_| match call.ctx.admin_token.check(text, call.client, call.now) {
         TokenCheck::Right => Ok(Actor::Token),
         TokenCheck::Throttled { seconds } => Err(credential::throttled(seconds)),
-        TokenCheck::Wrong | TokenCheck::UnknownKey => {
-            Err(credential::unauthorized("this is neither a known key nor the administrator token"))
-        }
+        TokenCheck::Wrong | TokenCheck::UnknownKey => Err(credential::unauthorized(Reason::NeitherKeyNorToken)),
     });
     found.inspect_err(|_| {
         tracing::warn!(client = call.client.map(tracing::field::display), "a login failed");
@@ -77,7 +80,7 @@ fn holder(call: &Call) -> Result<Actor, ApiError> {
 ///
 /// # Errors
 /// The store failed.
-pub async fn logout(call: Call) -> Result<((), HeaderValue), ApiError> {
+pub async fn logout(call: Call, _: Nothing) -> Result<((), HeaderValue), ApiError> {
     if let Some(token) = &call.cookie {
         call.ctx.store.delete_web_session(&session::hash(token)).await?;
     }

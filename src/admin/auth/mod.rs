@@ -12,6 +12,7 @@ pub mod whoami;
 use std::sync::Arc;
 
 use crate::admin::envelope::ApiError;
+use crate::admin::reasons::Reason;
 use crate::domain::ids::UserId;
 use crate::domain::key::Key;
 use crate::domain::user::{Role, User};
@@ -76,7 +77,7 @@ impl Who {
         if self.is_admin() || self.user_id() == Some(owner) {
             return Ok(());
         }
-        Err(ApiError::denied("this belongs to another user"))
+        Err(ApiError::denied(Reason::BelongsToAnother))
     }
 
     /// The caller's name in the audit record.

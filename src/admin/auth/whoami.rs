@@ -5,18 +5,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Actor;
+use crate::admin::bodies::Nothing;
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
 use crate::admin::records::Iso;
 use crate::admin::records::user::UserRecord;
 use crate::domain::user::Role;
-
-/// Where clients reach the proxy, as far as the gateway itself can know.
-#[derive(Debug, Clone, Copy)]
-pub struct ProxyPlace {
-    pub port: u16,
-    pub tls: bool,
-}
 
 /// The caller and the gateway.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -67,7 +61,7 @@ pub async fn site(call: Call) -> Result<Site, ApiError> {
 ///
 /// # Errors
 /// None of its own; without a credential the caller is refused before.
-pub async fn whoami(call: Call) -> Result<WhoAmI, ApiError> {
+pub async fn whoami(call: Call, _: Nothing) -> Result<WhoAmI, ApiError> {
     let who = call.who()?;
     let (user_id, user_name, key_id, key_name) = match &who.actor {
         Actor::Token => (None, "admin".to_owned(), None, None),

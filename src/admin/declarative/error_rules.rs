@@ -10,10 +10,13 @@ use serde_json::Value;
 use super::form::{self, Form};
 use super::plan::Step;
 use super::work::Work;
-use crate::admin::actions::error_rules::{self as actions, FIELDS, MAX_RULES};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::admin::actions::error_rules::{self as actions, MAX_RULES, RuleFields};
 use crate::admin::actions::sensitive_words::{identity, unsafe_pattern};
+use crate::admin::bodies::{Sent, Shape, Text};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Field, Kind};
 use crate::admin::records::error_rule::RuleRecord;
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::ErrorRule;
@@ -26,18 +29,21 @@ pub(super) const BUILTIN: &str = "builtin";
 const REMOVED: &str = "removed";
 
 /// What a document says of rules of the program's own, beside the fields of the actions.
-pub(super) const OWN: &[Field] = &[
-    Field::new(BUILTIN, Kind::text(1, 64), "What a rule of the program's own is known by (`defaultCode` in the API).")
-        .nullable(),
-    Field::new(REMOVED, Kind::Boolean, "Beside `builtin`, and alone: the rule is not in force."),
-];
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct OwnFields {
+    /// What a rule of the program's own is known by (`defaultCode` in the API).
+    pub builtin: Option<Text<1, 64>>,
+    /// Beside `builtin`, and alone: the rule is not in force.
+    #[serde(default)]
+    pub removed: Sent<bool>,
+}
 
 /// A rule; `None` for one of the program's own that is removed.
 fn form_of(rule: &ErrorRule) -> Result<Option<Form>, ApiError> {
     if rule.deleted_at.is_some() {
         return Ok(None);
     }
-    form::of(&RuleRecord::new(rule), FIELDS).map(Some)
+    form::of(&RuleRecord::new(rule), Shape::of::<RuleFields>()).map(Some)
 }
 
 fn defaults() -> Result<Form, ApiError> {
@@ -83,10 +89,11 @@ fn is_same(a: &ErrorRule, b: &ErrorRule) -> bool {
 }
 
 fn read(work: &mut Work<'_>, mut entry: Form, at: String, stored: &[ErrorRule]) -> Result<Option<Wanted>, ApiError> {
-    let own: Form = OWN.iter().filter_map(|field| entry.shift_remove_entry(field.name)).collect();
-    let Some(values) = work.check(OWN, &own, &at)? else { return Ok(None) };
-    let removed = values.boolean(REMOVED).set() == Some(true);
-    let Some(code) = values.text(BUILTIN).set() else {
+    let shape = Shape::of::<OwnFields>();
+    let own: Form = shape.names().filter_map(|name| entry.shift_remove_entry(name)).collect();
+    let Some(own) = work.read::<OwnFields>(&own, &at)? else { return Ok(None) };
+    let removed = own.removed.0 == Some(true);
+    let Some(Text(code)) = own.builtin else {
         if removed {
             let what = "is said of rules of the program's own: name one with `builtin`, or leave the rule out";
             work.faults.add(Code::INVALID_FORMAT, &format!("{at}/{REMOVED}"), what);
@@ -127,9 +134,9 @@ fn read(work: &mut Work<'_>, mut entry: Form, at: String, stored: &[ErrorRule]) 
 }
 
 fn fields(work: &mut Work<'_>, entry: &Form, at: &str) -> Result<Option<ErrorRule>, ApiError> {
-    let Some(values) = work.check(FIELDS, entry, at)? else { return Ok(None) };
+    let Some(fields) = work.read::<RuleFields>(entry, at)? else { return Ok(None) };
     let mut rule = actions::blank(work.desk.now);
-    if let Err(refusal) = actions::apply(&values, &mut rule) {
+    if let Err(refusal) = fields.apply(&mut rule) {
         work.faults.take(at, refusal)?;
         return Ok(None);
     }

@@ -13,7 +13,10 @@ pub(super) struct Faults(Vec<ApiError>);
 impl Faults {
     /// A fault at a place.
     pub(super) fn add(&mut self, code: Code, at: &str, what: &str) {
-        self.0.push(located(code, at, what));
+        let field = readable(at);
+        let message = if field.is_empty() { what.to_owned() } else { format!("{field}: {what}") };
+        let fault = ApiError::by_code(code, message).with("field", field.into());
+        self.0.push(fault.with("pointer", at.into()));
     }
 
     /// A fault of a record at `at`, as the actions tell it.
@@ -25,7 +28,7 @@ impl Faults {
             return Err(refusal);
         }
         let (field, message) = (refusal.param("field").unwrap_or_default(), refusal.message());
-        let message = message.strip_prefix(field).and_then(|m| m.strip_prefix(": ")).unwrap_or(message);
+        let message = message.strip_prefix(field).and_then(|m| m.strip_prefix(": ")).unwrap_or(&message);
         self.add(refusal.code(), &format!("{at}{}", pointer_of(field)), message);
         Ok(())
     }
@@ -42,12 +45,6 @@ impl Faults {
     pub(super) fn into_result(self) -> Result<(), ApiError> {
         ApiError::of_faults(self.0).map_or(Ok(()), Err)
     }
-}
-
-fn located(code: Code, at: &str, what: &str) -> ApiError {
-    let field = readable(at);
-    let message = if field.is_empty() { what.to_owned() } else { format!("{field}: {what}") };
-    ApiError::field(code, &field, message).with("pointer", at.into())
 }
 
 /// `users[0].keys[1].name`

@@ -1,19 +1,19 @@
 //! How a record stands in a document: which fields it has, what they are called there, and which of
 //! them need not be written.
 //!
-//! Fields are those of the actions' tables, and their values those of the records that the actions
+//! Fields are those of the actions' bodies, and their values those of the records that the actions
 //! answer. Names are snake_case throughout, as in the gateway's own settings.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::admin::bodies::Shape;
 use crate::admin::envelope::ApiError;
-use crate::admin::fields::{Field, Need};
 
 /// A record as the document has it.
 pub(super) type Form = Map<String, Value>;
 
-/// What the fields of a table are called in a document, and a body's name for each.
+/// What a field of a body is called in a document.
 pub(super) fn snake(name: &str) -> String {
     let mut text = String::with_capacity(name.len() + 4);
     let mut before = '_';
@@ -28,32 +28,22 @@ pub(super) fn snake(name: &str) -> String {
     text
 }
 
-/// A table without a field.
-pub(super) fn without(fields: &[Field], name: &str) -> Vec<Field> {
-    fields.iter().filter(|field| field.name != name).copied().collect()
-}
-
-/// A table none of whose fields must be there or has a value of its own.
-pub(super) fn optional(fields: &[Field]) -> Vec<Field> {
-    fields.iter().map(|field| Field { need: Need::Optional, ..*field }).collect()
-}
-
-/// A record that an action would answer, as the document has it, with every field of the table.
+/// A record that an action would answer, as the document has it, with every field of the shape.
 ///
 /// # Errors
 /// The record cannot be written as JSON, or lacks a field.
-pub(super) fn of<T: Serialize>(record: &T, fields: &[Field]) -> Result<Form, ApiError> {
+pub(super) fn of<T: Serialize>(record: &T, shape: &Shape) -> Result<Form, ApiError> {
     let Value::Object(record) = serde_json::to_value(record).map_err(ApiError::internal)? else {
         return Err(ApiError::internal("a record that is no object"));
     };
     // Some bodies have names of another style than the records that show what came of them.
     let mut named: Form = record.into_iter().map(|(name, value)| (snake(&name), value)).collect();
-    let take = |field: &Field| {
-        let name = snake(field.name);
+    let take = |name: &str| {
+        let name = snake(name);
         let value = named.remove(&name).ok_or_else(|| ApiError::internal(format!("a record without {name}")))?;
         Ok((name, value))
     };
-    fields.iter().map(take).collect()
+    shape.names().map(take).collect()
 }
 
 /// What need not be written, as it is so anyway: fields with their defaults.
@@ -77,8 +67,8 @@ mod tests {
         ] {
             assert_eq!(snake(name), expected);
         }
-        let users = actions::users::fields::USER;
-        let names: std::collections::BTreeSet<String> = users.iter().map(|field| snake(field.name)).collect();
-        assert_eq!(names.len(), users.len());
+        let users = Shape::of::<actions::users::fields::UserFields>();
+        let names: std::collections::BTreeSet<String> = users.names().map(snake).collect();
+        assert_eq!(names.len(), users.names().count());
     }
 }

@@ -5,6 +5,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::form::{self, Form};
@@ -12,9 +14,9 @@ use super::plan::Step;
 use super::secrets::is_masked;
 use super::work::Work;
 use crate::admin::actions::keys::blank_key;
-use crate::admin::actions::keys::fields::{self, KEY};
+use crate::admin::actions::keys::fields::KeyFields;
+use crate::admin::bodies::{Plain, Shape, Text};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Field, Kind};
 use crate::admin::records::key::KeyRecord;
 use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
@@ -31,19 +33,18 @@ const MIN_TEXT: usize = 16;
 const MAX_TEXT: usize = 200;
 
 /// What identifies a key, beside the fields of the actions.
-pub(super) const MATERIAL: &[Field] = &[
-    Field::new("hash", Kind::text(64, 71), "`sha256:` and the SHA-256 of the key's text, in hexadecimal.").nullable(),
-    Field::new("prefix", Kind::text(0, 16), "The first characters of the text, for display. Beside `hash`.").nullable(),
-    Field::new("last_four", Kind::text(0, 8), "The last characters of the text, for display. Beside `hash`.")
-        .nullable(),
-    Field::new(
-        "key",
-        Kind::text(MIN_TEXT, MAX_TEXT),
-        "The whole text of a key that is used already, in place of `hash`: only its hash is kept. Without either, the \
-         stored key stays, and a new key is made and shown once.",
-    )
-    .nullable(),
-];
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct MaterialFields {
+    /// `sha256:` and the SHA-256 of the key's text, in hexadecimal.
+    pub hash: Option<Text<64, 71>>,
+    /// The first characters of the text, for display. Beside `hash`.
+    pub prefix: Option<Text<0, 16>>,
+    /// The last characters of the text, for display. Beside `hash`.
+    pub last_four: Option<Text<0, 8>>,
+    /// The whole text of a key that is used already, in place of `hash`: only its hash is kept.
+    /// Without either, the stored key stays, and a new key is made and shown once.
+    pub key: Option<Text<MIN_TEXT, MAX_TEXT>>,
+}
 
 /// What becomes of one key.
 pub(super) struct KeyPlan {
@@ -115,10 +116,10 @@ fn read(
     hashes: &mut Hashes,
 ) -> Result<Option<(Key, Option<Secret>)>, ApiError> {
     let Some(material) = material(work, &mut entry, at)? else { return Ok(None) };
-    let Some(values) = work.check(KEY, &entry, at)? else { return Ok(None) };
+    let Some(fields) = work.read::<KeyFields>(&entry, at)? else { return Ok(None) };
     let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank_key(before.map_or(UserId(0), |key| key.user_id), &new, work.desk.now);
-    fields::apply(&values, &mut key);
+    fields.apply(&mut key, work.desk.time_zone);
     let mut made = None;
     match (material, before) {
         (Material::Given { hash, prefix, last_four }, _) => {
@@ -165,23 +166,24 @@ pub(super) fn check<'p>(work: &mut Work<'_>, plans: impl Iterator<Item = &'p Key
 
 /// Takes what a document says of the text out of the entry; `None` after a fault.
 fn material(work: &mut Work<'_>, entry: &mut Form, at: &str) -> Result<Option<Material>, ApiError> {
-    let taken: Form = MATERIAL.iter().filter_map(|field| entry.shift_remove_entry(field.name)).collect();
+    let shape = Shape::of::<MaterialFields>();
+    let taken: Form = shape.names().filter_map(|name| entry.shift_remove_entry(name)).collect();
     let is_kept = taken.get("key").and_then(Value::as_str).is_some_and(is_masked);
     let kept_out = |(name, _): &(String, Value)| !(is_kept && name == "key");
     let taken: Form = taken.into_iter().filter(kept_out).collect();
-    let Some(values) = work.check(MATERIAL, &taken, at)? else { return Ok(None) };
-    let text = |name: &str| values.text(name).set();
-    let given = match (text("hash"), text("key")) {
+    let Some(sent) = work.read::<MaterialFields>(&taken, at)? else { return Ok(None) };
+    let (prefix, last_four) = (sent.prefix.plain(), sent.last_four.plain());
+    let given = match (sent.hash.plain(), sent.key.plain()) {
         (Some(_), Some(_)) => Err(("key", "stands beside `hash`: write one of the two")),
-        (None, None) if text("prefix").is_some() || text("last_four").is_some() => {
+        (None, None) if prefix.is_some() || last_four.is_some() => {
             Err(("hash", "is required beside `prefix` and `last_four`"))
         }
         (None, None) => Ok(Material::Kept),
         (Some(hash), None) => match parse_hash(&hash) {
             Some(hash) => Ok(Material::Given {
                 hash,
-                prefix: text("prefix").unwrap_or_default(),
-                last_four: text("last_four").unwrap_or_default(),
+                prefix: prefix.unwrap_or_default(),
+                last_four: last_four.unwrap_or_default(),
             }),
             None => Err(("hash", "must be `sha256:` and 64 hexadecimal digits")),
         },
@@ -223,7 +225,7 @@ fn parse_hash(text: &str) -> Option<KeyHash> {
 /// With the text masked.
 pub(super) fn form_of(key: &Key) -> Result<Form, ApiError> {
     let record = KeyRecord::new(key, Timestamp(0));
-    let mut form = form::of(&record, KEY)?;
+    let mut form = form::of(&record, Shape::of::<KeyFields>())?;
     form.insert("key".to_owned(), record.key.into());
     Ok(form)
 }

@@ -1,11 +1,12 @@
 //! The whole configuration as one document: written out ([`export()`]), and put in effect
 //! ([`apply`]).
 //!
-//! A document is judged by the tables and rules of the single actions, and everything that it
+//! A document is judged by the types and rules of the single actions, and everything that it
 //! changes is one transaction. What a record is, is in the file of its kind; each compares stored
 //! and wanted records in the form in which the document has them ([`form`]), so that what is shown,
 //! what is compared and what is exported cannot differ. No file is read here, and no YAML.
 
+mod apply;
 mod error_rules;
 mod export;
 mod faults;
@@ -23,11 +24,12 @@ mod users;
 mod words;
 mod work;
 
+pub use apply::apply;
 pub use export::export;
 pub use plan::{FieldChange, MadeKey, Plan, PlannedChange};
 pub use schema::schema;
 pub use secrets::Secrets;
-pub use work::{Applied, By, Desk, Order, apply};
+pub use work::{Applied, By, Desk, Order};
 
 /// The version of the document's form.
 pub const VERSION: i64 = 1;

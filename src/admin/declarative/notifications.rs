@@ -9,9 +9,9 @@ use super::form::{self, Form};
 use super::plan::Step;
 use super::secrets::{self, MASK, Written};
 use super::work::Work;
-use crate::admin::actions::notifications::{self as actions, SETTINGS, WEBHOOKS};
+use crate::admin::actions::notifications::NotificationFields;
+use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::Field;
 use crate::admin::records::notifications::NotificationsRecord;
 use crate::crypto::vault::Place;
 use crate::domain::secret::Secret;
@@ -25,13 +25,13 @@ const NOTHING_STORED: &str =
     "is masked, and nothing is stored that the mask could stand for: write it, or name it as ${NAME} or file:PATH";
 
 /// The fields of a document: the key that messages are signed with stands apart.
-pub(super) fn fields() -> Vec<Field> {
-    form::without(SETTINGS, "webhookSecret")
+pub(super) fn shape() -> Shape {
+    Shape::of::<NotificationFields>().without("webhookSecret")
 }
 
 /// Without the whole of anything secret.
 pub(super) fn masked(stored: &StoredNotifications) -> Result<Form, ApiError> {
-    let mut form = form::of(&NotificationsRecord::masked(stored), &fields())?;
+    let mut form = form::of(&NotificationsRecord::masked(stored), &shape())?;
     form.insert(SIGNING.to_owned(), if stored.secret_cipher.is_some() { MASK.into() } else { Value::Null });
     Ok(form)
 }
@@ -44,12 +44,12 @@ pub(super) fn purpose_of(field: &str) -> String {
 pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), ApiError> {
     let signing = Written::read(entry.remove(SIGNING));
     let kept = webhooks(work, &mut entry);
-    let Some(values) = work.check(&fields(), &entry, AT)? else { return Ok(()) };
+    let Some(fields) = work.read_as::<NotificationFields>(&shape(), &entry, AT)? else { return Ok(()) };
     let stored = work.stored_notifications.clone();
     let mut wanted = StoredNotifications { secret_cipher: stored.secret_cipher.clone(), ..Default::default() };
-    actions::apply(&values, &mut wanted.settings);
-    for field in WEBHOOKS {
-        if let Some(address) = values.text(field).set()
+    fields.apply(&mut wanted.settings);
+    for (field, address) in fields.webhooks() {
+        if let Some(address) = address
             && let Err(error) = work.desk.webhooks.check(&address)
         {
             work.faults.add(Code::INVALID_FORMAT, &format!("{AT}/{}", form::snake(field)), &error.to_string());
@@ -90,7 +90,7 @@ pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), Ap
 /// Opens sealed addresses, and takes masked ones out: those stay as they are stored.
 fn webhooks(work: &mut Work<'_>, entry: &mut Form) -> Vec<&'static str> {
     let mut kept = Vec::new();
-    for field in WEBHOOKS {
+    for (field, _) in NotificationFields::default().webhooks() {
         let name = form::snake(field);
         let Some(value) = entry.remove(&name) else { continue };
         let written = match &value {
@@ -131,9 +131,9 @@ async fn sign_with(work: &mut Work<'_>, wanted: &mut StoredNotifications, writte
             return Ok(false);
         }
     };
-    let table: Vec<Field> = SETTINGS.iter().filter(|field| field.name == "webhookSecret").copied().collect();
+    let shape = Shape::of::<NotificationFields>().only("webhookSecret");
     let entry = Form::from_iter([(SIGNING.to_owned(), Value::from(secret.expose()))]);
-    if work.check(&table, &entry, AT)?.is_none() || is_stored(work, wanted, &secret) {
+    if work.read_as::<NotificationFields>(&shape, &entry, AT)?.is_none() || is_stored(work, wanted, &secret) {
         return Ok(false);
     }
     if work.is_sound() {

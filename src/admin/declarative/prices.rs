@@ -42,7 +42,7 @@ pub(super) async fn apply(work: &mut Work<'_>, entries: Form, forced: Form) -> R
             }
             match read(model.trim(), entry, taking) {
                 Ok(price) => wanted.push(price),
-                Err(reason) => work.faults.add(Code::INVALID_FORMAT, &at, &reason),
+                Err(fault) => work.faults.add(Code::INVALID_FORMAT, &at, &fault.words()),
             }
         }
     }

@@ -9,10 +9,10 @@ use super::names::{self, Meant, Names};
 use super::plan::Step;
 use super::secrets::{self, Written};
 use super::work::Work;
-use crate::admin::actions::providers::fields::{self, PROVIDER};
+use crate::admin::actions::providers::fields::{self, ProviderFields};
 use crate::admin::actions::providers::{blank, destination, is_another};
+use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Field, Need, Values};
 use crate::admin::records::provider::ProviderRecord;
 use crate::crypto::vault::{Place, Vault};
 use crate::domain::clock::Timestamp;
@@ -24,20 +24,11 @@ use crate::store::StoredProvider;
 /// The upstream's credential.
 pub(super) const CREDENTIAL: &str = "key";
 
-/// The fields of a document: a credential that is not written stays as it is stored.
-pub(super) fn table() -> Vec<Field> {
-    let loosened = |field: &Field| match field.name {
-        CREDENTIAL => Field { need: Need::Optional, nullable: true, ..*field },
-        _ => *field,
-    };
-    PROVIDER.iter().map(loosened).collect()
-}
-
 /// With the credential masked.
 pub(super) fn form_of(provider: &Provider, masked_key: String) -> Result<Form, ApiError> {
     let mut shown = provider.clone();
     shown.is_enabled |= shown.switched_off.is_some();
-    form::of(&ProviderRecord::new(&shown, masked_key), PROVIDER)
+    form::of(&ProviderRecord::new(&shown, masked_key), Shape::of::<ProviderFields>())
 }
 
 /// What a provider is of which nothing but name, address and credential is written.
@@ -91,9 +82,11 @@ fn read(
     at: &str,
 ) -> Result<Option<(Provider, Option<Secret>)>, ApiError> {
     let written = Written::read(entry.remove(CREDENTIAL));
-    let Some(values) = work.check(&table(), &entry, at)? else { return Ok(None) };
+    // A credential that is not written stays as it is stored.
+    let shape = Shape::of::<ProviderFields>().without(CREDENTIAL);
+    let Some(sent) = work.read_as::<ProviderFields>(&shape, &entry, at)? else { return Ok(None) };
     let mut target = blank(work.desk.now);
-    fields::apply(&values, &mut target);
+    sent.apply(&mut target);
     if let Err(refusal) = fields::check_redirects(&target) {
         work.faults.take(at, refusal)?;
     }
@@ -107,7 +100,7 @@ fn read(
     };
     match (&key, before) {
         (Some(key), _) => {
-            if credential_values(work, key, at)?.is_none() {
+            if !is_credential(work, key, at)? {
                 return Ok(None);
             }
         }
@@ -124,9 +117,10 @@ fn read(
     Ok(Some((target, key)))
 }
 
-fn credential_values(work: &mut Work<'_>, key: &Secret, at: &str) -> Result<Option<Values>, ApiError> {
-    let table: Vec<Field> = PROVIDER.iter().filter(|field| field.name == CREDENTIAL).copied().collect();
-    work.check(&table, &Form::from_iter([(CREDENTIAL.to_owned(), key.expose().into())]), at)
+fn is_credential(work: &mut Work<'_>, key: &Secret, at: &str) -> Result<bool, ApiError> {
+    let shape = Shape::of::<ProviderFields>().only(CREDENTIAL);
+    let entry = Form::from_iter([(CREDENTIAL.to_owned(), key.expose().into())]);
+    Ok(work.read_as::<ProviderFields>(&shape, &entry, at)?.is_some())
 }
 
 async fn write(

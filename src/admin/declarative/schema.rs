@@ -1,36 +1,43 @@
-//! The JSON schema of a document, made of the tables that it is checked by. Editors complete and
+//! The JSON schema of a document, made of the types that its records are read into. Editors complete and
 //! check a file by it.
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{VERSION, error_rules, form, keys, notifications, providers, users};
-use crate::admin::actions;
-use crate::admin::fields::schema::of_table;
-use crate::admin::fields::{Field, Kind};
+use crate::admin::actions::error_rules::RuleFields;
+use crate::admin::actions::keys::fields::KeyFields;
+use crate::admin::actions::providers::fields::ProviderFields;
+use crate::admin::actions::sensitive_words::WordFields;
+use crate::admin::actions::settings::SettingsFields;
+use crate::admin::bodies::{Sent, Shape, Text, Whole};
 
 /// A text with a reference may stand where a pattern is asked for.
 const REFERENCE: &str = r"\$\{[A-Za-z_]";
-/// Which of several records of one name is meant.
-const NTH: Field = Field::new(
-    "nth",
-    Kind::Integer { min: 1, max: 1_000_000 },
-    "Of several records with one name, which is meant: 1 is the oldest. Left out: 1.",
-);
+/// What a document has beside the fields of the actions.
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "describes fields that are read elsewhere")]
+struct Beside {
+    /// Of several records with one name, which is meant: 1 is the oldest. Left out: 1.
+    #[serde(default)]
+    nth: Sent<Whole<u32, 1, 1_000_000>>,
+    /// Signs every message. Left out or masked: the stored one stays; `null`: messages are unsigned.
+    webhook_secret: Option<Text<3, 4096>>,
+    /// The upstream's credential. Write-only: records show it masked.
+    key: Option<Text<1, 4096>>,
+}
 
 /// The schema.
 #[must_use]
 pub fn schema() -> Value {
-    let sealed = Field::new(
-        notifications::SIGNING,
-        Kind::text(3, 4096),
-        "Signs every message. Left out or masked: the stored one stays; `null`: messages are unsigned.",
-    );
-    let told: Vec<Field> = notifications::fields().into_iter().chain([sealed.nullable()]).collect();
-    let provider: Vec<Field> = providers::table().into_iter().chain([NTH]).collect();
-    let user: Vec<Field> = users::table().into_iter().chain([NTH]).collect();
-    let key: Vec<Field> = actions::keys::fields::KEY.iter().chain(keys::MATERIAL).copied().collect();
-    let rule: Vec<Field> =
-        form::optional(actions::error_rules::FIELDS).into_iter().chain(error_rules::OWN.iter().copied()).collect();
+    let beside = Shape::of::<Beside>();
+    let nth = beside.only("nth");
+    let told = notifications::shape().and(&beside.only(notifications::SIGNING));
+    let provider = Shape::of::<ProviderFields>().and(&beside.only(providers::CREDENTIAL)).and(&nth);
+    let user = users::shape().and(&nth);
+    let key = Shape::of::<KeyFields>().and(Shape::of::<keys::MaterialFields>());
+    let rule = Shape::of::<RuleFields>().optional().and(Shape::of::<error_rules::OwnFields>());
     let mut user = table(&user);
     user["properties"]["keys"] = json!({
         "type": ["array", "null"],
@@ -49,13 +56,13 @@ pub fn schema() -> Value {
         "required": ["version"],
         "properties": {
             "version": { "const": VERSION, "description": "The version of this form." },
-            "settings": section(table(&form::optional(actions::settings::SETTINGS)), "The system settings."),
+            "settings": section(table(&Shape::of::<SettingsFields>().optional()), "The system settings."),
             "notifications": section(table(&told), "Which messages are sent where."),
             "providers": list(table(&provider), "The upstreams."),
             "users": list(user, "People and their keys."),
             "prices": prices("Prices made by hand, by model."),
             "forced_prices": prices("Prices above 1 USD per token, which are taken here alone."),
-            "words": list(table(actions::sensitive_words::FIELDS), "Sensitive words."),
+            "words": list(table(Shape::of::<WordFields>()), "Sensitive words."),
             "error_rules": list(table(&rule), "Rules for upstream errors: an operator's, and what was changed of the program's own."),
         },
     })
@@ -68,8 +75,8 @@ fn section(mut schema: Value, text: &str) -> Value {
 }
 
 /// The schema of a record, with the names that a document has.
-fn table(fields: &[Field]) -> Value {
-    let mut schema = of_table(fields);
+fn table(shape: &Shape) -> Value {
+    let mut schema = shape.schema();
     let properties = schema["properties"].take();
     let renamed: Map<String, Value> = properties
         .as_object()

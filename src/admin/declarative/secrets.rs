@@ -20,9 +20,10 @@ const SEALED: &str = "sealed:";
 pub(super) const MASK: &str = "***";
 
 /// How an export shows secrets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Secrets {
     /// Enough to recognise them.
+    #[default]
     Masked,
     /// Encrypted with the gateway's secret key.
     Sealed,

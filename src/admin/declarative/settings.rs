@@ -3,18 +3,19 @@
 use super::form::{self, Form};
 use super::plan::Step;
 use super::work::Work;
-use crate::admin::actions::settings::{self as actions, SETTINGS};
+use crate::admin::actions::settings::SettingsFields;
+use crate::admin::bodies::Shape;
 use crate::admin::envelope::ApiError;
 use crate::domain::settings::SystemSettings;
 
 pub(super) fn form_of(settings: &SystemSettings) -> Result<Form, ApiError> {
-    form::of(settings, SETTINGS)
+    form::of(settings, Shape::of::<SettingsFields>())
 }
 
 pub(super) async fn apply(work: &mut Work<'_>, entry: Form) -> Result<(), ApiError> {
-    let Some(values) = work.check(SETTINGS, &entry, "/settings")? else { return Ok(()) };
+    let Some(fields) = work.read::<SettingsFields>(&entry, "/settings")? else { return Ok(()) };
     let mut wanted = SystemSettings::default();
-    actions::apply(&values, &mut wanted);
+    fields.apply(&mut wanted);
     if wanted == work.stored.settings {
         return Ok(());
     }

@@ -11,9 +11,9 @@ use super::plan::{MadeKey, Step};
 use super::providers::numbered;
 use super::work::{Login, Work};
 use crate::admin::actions::users::edit::blank;
-use crate::admin::actions::users::fields::{self, USER};
+use crate::admin::actions::users::fields::UserFields;
+use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::Field;
 use crate::admin::records::user::UserRecord;
 use crate::domain::clock::Timestamp;
 use crate::domain::key::Key;
@@ -29,12 +29,12 @@ const TO_BE_MADE: &str = "(to be made)";
 const ALIAS: &str = "dailyQuota";
 
 /// The fields of a document: the daily limit has one name.
-pub(super) fn table() -> Vec<Field> {
-    form::without(USER, ALIAS)
+pub(super) fn shape() -> Shape {
+    Shape::of::<UserFields>().without(ALIAS)
 }
 
 pub(super) fn form_of(user: &User) -> Result<Form, ApiError> {
-    form::of(&UserRecord::new(user, Vec::new()), &table())
+    form::of(&UserRecord::new(user, Vec::new()), &shape())
 }
 
 /// What a user is of whom nothing but the name is written; the groups follow from the keys.
@@ -101,9 +101,9 @@ fn plan(
 ) -> Result<Option<UserPlan>, ApiError> {
     let listed = entry.shift_remove("keys");
     let listed = work.list(listed, &format!("{at}/keys"));
-    let Some(values) = work.check_but(ALIAS, USER, &entry, at)? else { return Ok(None) };
+    let Some(fields) = work.read_as::<UserFields>(&shape(), &entry, at)? else { return Ok(None) };
     let mut user = blank(work.desk.now);
-    fields::apply(&values, &mut user)?;
+    fields.apply(&mut user, work.desk.time_zone)?;
     if let Some(before) = before {
         (user.id, user.created_at) = (before.id, before.created_at);
     }
@@ -119,7 +119,7 @@ fn plan(
     {
         work.faults.take(&format!("{at}/keys"), error.into())?;
     }
-    if is_first || !values.has("providerGroup") {
+    if is_first || !fields.provider_group.is_sent() {
         user.provider_group = key_rules::effective_groups(&after);
     }
     Ok(Some(UserPlan { label: meant.label, before: before.cloned(), after: user, keys }))

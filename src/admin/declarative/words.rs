@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::form::{self, Form};
 use super::plan::Step;
 use super::work::Work;
-use crate::admin::actions::sensitive_words::{self as actions, FIELDS, MAX_WORDS, identity, unsafe_pattern};
+use crate::admin::actions::sensitive_words::{self as actions, MAX_WORDS, WordFields, identity, unsafe_pattern};
+use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::word::WordRecord;
 use crate::domain::clock::Timestamp;
@@ -14,7 +15,7 @@ use crate::domain::word::SensitiveWord;
 use crate::policy::{pattern, words};
 
 pub(super) fn form_of(word: &SensitiveWord) -> Result<Form, ApiError> {
-    form::of(&WordRecord::new(word), FIELDS)
+    form::of(&WordRecord::new(word), Shape::of::<WordFields>())
 }
 
 pub(super) fn defaults() -> Result<Form, ApiError> {
@@ -31,9 +32,9 @@ pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> 
     let mut wanted: Vec<SensitiveWord> = Vec::with_capacity(entries.len());
     let mut named: HashMap<Identity, String> = HashMap::new();
     for (at, entry) in entries {
-        let Some(values) = work.check(FIELDS, &entry, &at)? else { continue };
+        let Some(fields) = work.read::<WordFields>(&entry, &at)? else { continue };
         let mut word = actions::blank(work.desk.now);
-        actions::apply(&values, &mut word);
+        fields.apply(&mut word);
         let identity = identity(word.match_type, &word.word);
         if let Some(first) = named.get(&identity) {
             work.twice(Code::DUPLICATE_WORD, &at, first);

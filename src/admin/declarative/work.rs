@@ -4,21 +4,23 @@
 use std::net::IpAddr;
 
 use chrono_tz::Tz;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::faults::{Faults, readable, step};
 use super::form::{self, Form};
 use super::plan::{MadeKey, Plan, Step};
-use super::{SECTIONS, VERSION, error_rules, notifications, prices, providers, settings, users, words};
+use crate::admin::bodies::Shape;
+use crate::admin::bodies::read::fields;
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Field, Values, check_fields};
 use crate::config::nearest;
 use crate::crypto::vault::Vault;
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::ids::{KeyId, UserId};
 use crate::http_client::Webhooks;
-use crate::store::{AuditEntry, Everything, Store, StoreError, StoredNotifications, Tx, Whole};
+use crate::store::{AuditEntry, Everything, Store, StoreError, StoredNotifications, Tx};
 
 /// What applying and exporting work with.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +54,7 @@ pub struct Applied {
     pub plan: Plan,
     /// A price came or changed: requests may await it.
     pub prices_changed: bool,
-    ended: Vec<Login>,
+    pub(super) ended: Vec<Login>,
 }
 
 /// Logins that end with the change.
@@ -94,85 +96,13 @@ pub(super) struct Work<'a> {
     pub generated: Vec<MadeKey>,
     pub ended: Vec<Login>,
     pub prices_changed: bool,
-    audits: Vec<AuditEntry>,
-    by: By,
-}
-
-/// Puts a document in effect within the transaction.
-///
-/// # Errors
-/// Every fault of the document, each with its place; or the store failed. The transaction is to be
-/// dropped then.
-pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<Applied, ApiError> {
-    let Whole { everything, notifications, error_rules, sealing_key: _ } = tx.whole().await?;
-    let mut work = Work {
-        desk,
-        prune: order.prune,
-        dry_run: order.dry_run,
-        stored: everything,
-        stored_notifications: notifications,
-        stored_rules: error_rules,
-        tx,
-        faults: Faults::default(),
-        plan: Plan::default(),
-        generated: Vec::new(),
-        ended: Vec::new(),
-        prices_changed: false,
-        audits: Vec::new(),
-        by,
-    };
-    work.sections(order.document).await?;
-    std::mem::take(&mut work.faults).into_result()?;
-    for entry in &work.audits {
-        work.tx.audit(entry).await?;
-    }
-    let mut plan = work.plan;
-    if !order.dry_run {
-        plan.generated_keys = work.generated;
-    }
-    Ok(Applied { plan, prices_changed: work.prices_changed, ended: work.ended })
+    pub audits: Vec<AuditEntry>,
+    pub by: By,
 }
 
 impl Work<'_> {
-    async fn sections(&mut self, mut document: Map<String, Value>) -> Result<(), ApiError> {
-        for name in document.keys().filter(|name| !SECTIONS.contains(&name.as_str())).cloned().collect::<Vec<_>>() {
-            self.unknown("", &name, SECTIONS.into_iter());
-        }
-        match document.remove("version") {
-            Some(version) if version.as_i64() == Some(VERSION) => {}
-            Some(_) => self.faults.add(Code::INVALID_FORMAT, "/version", &format!("must be {VERSION}")),
-            None => {
-                self.faults.add(Code::REQUIRED_FIELD, "/version", &format!("is required: write `version: {VERSION}`"))
-            }
-        }
-        if let Some(form) = self.map(document.remove("settings"), "/settings") {
-            settings::apply(self, form).await?;
-        }
-        if let Some(form) = self.map(document.remove("notifications"), "/notifications") {
-            notifications::apply(self, form).await?;
-        }
-        if let Some(list) = self.list(document.remove("providers"), "/providers") {
-            providers::apply(self, list).await?;
-        }
-        if let Some(list) = self.list(document.remove("users"), "/users") {
-            users::apply(self, list).await?;
-        }
-        let entries = self.map(document.remove("prices"), "/prices");
-        let forced = self.map(document.remove("forced_prices"), "/forced_prices");
-        if entries.is_some() || forced.is_some() {
-            prices::apply(self, entries.unwrap_or_default(), forced.unwrap_or_default()).await?;
-        }
-        if let Some(list) = self.list(document.remove("words"), "/words") {
-            words::apply(self, list).await?;
-        }
-        if let Some(list) = self.list(document.remove("error_rules"), "/error_rules") {
-            error_rules::apply(self, list).await?;
-        }
-        Ok(())
-    }
-
     /// A section that is a mapping; `None` where there is none. An empty one may be written `null`.
-    fn map(&mut self, section: Option<Value>, at: &str) -> Option<Form> {
+    pub(super) fn map(&mut self, section: Option<Value>, at: &str) -> Option<Form> {
         match section? {
             Value::Object(form) => Some(form),
             Value::Null => Some(Form::new()),
@@ -204,33 +134,35 @@ impl Work<'_> {
         Some(entries)
     }
 
-    /// The checked fields of an entry; `None` after faults.
-    pub(super) fn check(&mut self, fields: &[Field], entry: &Form, at: &str) -> Result<Option<Values>, ApiError> {
-        self.check_but("", fields, entry, at)
-    }
-
-    /// As [`Work::check`]; an entry may not have the field `hidden`.
-    pub(super) fn check_but(
+    /// The fields of an entry, read into their type; `None` after faults.
+    pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
         &mut self,
-        hidden: &str,
-        fields: &[Field],
         entry: &Form,
         at: &str,
-    ) -> Result<Option<Values>, ApiError> {
-        let shown = |field: &Field| if field.name == hidden { String::new() } else { form::snake(field.name) };
-        let names: Vec<String> = fields.iter().map(shown).collect();
+    ) -> Result<Option<T>, ApiError> {
+        self.read_as(Shape::of::<T>(), entry, at)
+    }
+
+    /// The same of an entry that has the fields of `shape`.
+    pub(super) fn read_as<T: DeserializeOwned>(
+        &mut self,
+        shape: &Shape,
+        entry: &Form,
+        at: &str,
+    ) -> Result<Option<T>, ApiError> {
+        let names: Vec<(String, &str)> = shape.names().map(|name| (form::snake(name), name)).collect();
         let mut sent = Map::new();
         let mut sound = true;
         for (name, value) in entry {
-            match names.iter().position(|known| known == name) {
-                Some(place) => drop(sent.insert(fields[place].name.to_owned(), value.clone())),
+            match names.iter().find(|(known, _)| known == name) {
+                Some((_, wire)) => drop(sent.insert((*wire).to_owned(), value.clone())),
                 None => {
                     sound = false;
-                    self.unknown(at, name, names.iter().map(String::as_str));
+                    self.unknown(at, name, names.iter().map(|(known, _)| known.as_str()));
                 }
             }
         }
-        match check_fields(fields, &sent, self.desk.time_zone) {
+        match fields(shape, &sent) {
             Ok(values) => Ok(sound.then_some(values)),
             Err(faults) => {
                 for fault in faults {
@@ -241,7 +173,7 @@ impl Work<'_> {
         }
     }
 
-    fn unknown<'n>(&mut self, at: &str, name: &str, known: impl Iterator<Item = &'n str>) {
+    pub(super) fn unknown<'n>(&mut self, at: &str, name: &str, known: impl Iterator<Item = &'n str>) {
         let what = match nearest(name, known) {
             Some(near) => format!("there is no such field; did you mean `{near}`?"),
             None => "there is no such field".to_owned(),

@@ -1,7 +1,7 @@
 //! Builds the OpenAPI 3.1.0 document from the table of operations.
 //!
-//! Request schemas come from the field tables that check the bodies, result schemas from the types
-//! that the actions return: only the frame is written by hand. Examples are built from both
+//! Schemas come from the types of the bodies that the actions take, and of the results that they
+//! return: only the frame is written by hand. Examples are built from both
 //! (`example`).
 
 mod example;
@@ -15,21 +15,24 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::envelope::Code;
-use super::fields::{Kind, schema};
-use super::table::{Operation, Permission, Verb, published};
+use super::operation::{Operation, Permission, Verb};
+use super::reasons::Reason;
 
 const FAILURE: &str = "#/components/schemas/Failure";
 const EXAMPLES: &str = "#/components/examples/";
 
-/// The document of this build; `app_url` names the server that clients should call.
-pub fn openapi(app_url: Option<&str>) -> Value {
+/// The document of these operations; `app_url` names the server that clients should call.
+pub(super) fn document<O>(operations: O, app_url: Option<&str>) -> Value
+where
+    O: Iterator<Item = &'static Operation> + Clone,
+{
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
     });
     let mut schemas = settings.into_generator();
     let mut paths = Map::new();
-    for operation in published() {
+    for operation in operations.clone() {
         let verb = operation.verb.as_str().to_ascii_lowercase();
         paths.insert(format!("/api/{}", operation.path), json!({ verb: describe(operation, &mut schemas) }));
     }
@@ -47,9 +50,10 @@ pub fn openapi(app_url: Option<&str>) -> Value {
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": app_url.map_or("/", |url| url.trim_end_matches('/')) }],
-        "tags": tags(),
+        "x-reasons": reasons(),
+        "tags": tags(operations.clone()),
         "paths": paths,
-        "components": { "schemas": components, "examples": refused(), "securitySchemes": security_schemes() },
+        "components": { "schemas": components, "examples": refused(operations), "securitySchemes": security_schemes() },
     })
 }
 
@@ -70,6 +74,7 @@ fn security_schemes() -> Value {
 }
 
 fn failure() -> Value {
+    let reasons: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
     json!({
         "type": "object",
         "description": "What was refused, and why.",
@@ -77,10 +82,19 @@ fn failure() -> Value {
             "ok": { "const": false },
             "error": { "type": "string", "description": "For people." },
             "errorCode": { "type": "string", "description": "For programs." },
-            "errorParams": { "type": "object", "description": "The values that the message speaks of, such as `field`. Where several fields are at fault, `faults` lists all of them, each with `errorCode`, `error` and its own values." },
+            "errorParams": {
+                "type": "object",
+                "description": "The values that the message speaks of, such as `field`. Where a code has several reasons, `reason` names the one. Where several fields are at fault, `faults` lists all of them, each with `errorCode`, `error` and its own values.",
+                "properties": { "reason": { "type": "string", "enum": reasons } },
+            },
         },
         "required": ["ok", "error", "errorCode"],
     })
+}
+
+/// The English text of every reason.
+fn reasons() -> Value {
+    Reason::ALL.iter().map(|reason| (reason.as_str(), reason.text())).collect()
 }
 
 /// `keys/addKey` of `actions/keys/addKey`; other operations keep their full path.
@@ -92,8 +106,8 @@ fn tag(operation: &Operation) -> &str {
     short(operation).split_once('/').map_or("service", |(module, _)| module)
 }
 
-fn tags() -> Vec<Value> {
-    let names: BTreeSet<&str> = published().map(tag).collect();
+fn tags(operations: impl Iterator<Item = &'static Operation>) -> Vec<Value> {
+    let names: BTreeSet<&str> = operations.map(tag).collect();
     names.into_iter().map(|name| json!({ "name": name })).collect()
 }
 
@@ -116,7 +130,7 @@ fn describe(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
         "responses": responses(operation, schemas),
     });
     if operation.verb == Verb::Post {
-        let schema = schema::of_body(&operation.body);
+        let schema = operation.body.schema();
         let example = example::of_body(&schema, tag(operation));
         described["requestBody"] = json!({
             "required": operation.body.is_required(),
@@ -160,9 +174,9 @@ fn show_answer(path: &mut Value, components: &Value) {
 }
 
 /// An example of each refusal of any operation, by the name of its component.
-fn refused() -> Value {
+fn refused(operations: impl Iterator<Item = &'static Operation>) -> Value {
     let all =
-        published().flat_map(refusals).flat_map(|(status, codes)| codes.into_iter().map(move |code| (status, code)));
+        operations.flat_map(refusals).flat_map(|(status, codes)| codes.into_iter().map(move |code| (status, code)));
     let told = all.filter_map(|(status, code)| {
         let component = failures::component(status, code)?;
         Some((failures::name(status, code), component))
@@ -226,8 +240,7 @@ fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Code>> {
         codes.extend([Code::PERMISSION_DENIED, Code::PAYLOAD_TOO_LARGE]);
         codes.extend(Code::VALIDATION);
     }
-    let has_object = operation.body.fields().any(|field| matches!(field.kind, Kind::Object(_)));
-    if !operation.body.partial && !has_object {
+    if !operation.body.may_be_empty_update() {
         codes.retain(|code| *code != Code::EMPTY_UPDATE);
     }
     let mut by_status: BTreeMap<u16, Vec<Code>> = BTreeMap::new();

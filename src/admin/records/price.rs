@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Iso;
 use crate::domain::price::Price;
@@ -64,4 +64,8 @@ pub struct PriceFailure {
     pub model_name: String,
     /// What is wrong with the entry, in English.
     pub reason: String,
+    /// Why, for programs: a reason as refusals name it.
+    pub code: &'static str,
+    /// The values that the reason speaks of.
+    pub params: Map<String, Value>,
 }

@@ -21,7 +21,7 @@ pub struct StatisticsRecord {
     /// out.
     pub users: Vec<LineRecord>,
     /// As asked.
-    pub time_range: String,
+    pub time_range: &'static str,
     /// What a point stands for: `minute`, `hour` or `day`. Days are those of the gateway's time
     /// zone.
     pub resolution: &'static str,

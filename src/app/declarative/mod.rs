@@ -194,7 +194,10 @@ impl From<ApiError> for Failure {
         let params = Value::Object(refusal.params().clone());
         match faults(&params, &refusal.message().into()) {
             Some(faults) => Self::Document(faults),
-            None => Self::Other(anyhow::anyhow!("{}", refusal.internal_reason().unwrap_or(refusal.message()))),
+            None => Self::Other(anyhow::anyhow!(
+                "{}",
+                refusal.internal_reason().map_or_else(|| refusal.message(), str::to_owned)
+            )),
         }
     }
 }

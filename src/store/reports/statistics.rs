@@ -20,9 +20,10 @@ use crate::store::ledger::days;
 use crate::store::ledger::days::{Asked, Cut, SummedDay};
 
 /// What each line represents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GroupBy {
     /// A line for each user, and one for the admin token's traffic.
+    #[default]
     User,
     /// A line for each key, and one for the admin token's traffic.
     Key,

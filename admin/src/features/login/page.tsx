@@ -50,7 +50,7 @@ export function LoginPage() {
     } catch (error) {
       const known = error instanceof ApiError ? error : new ApiError(0, "NETWORK", "");
       // The key was right, and the very next request came without the cookie.
-      const loggedIn = known.status === 401 && known.said.includes("no credential");
+      const loggedIn = known.status === 401 && known.params.reason === "no_credential";
       setDropped(loggedIn);
       if (!loggedIn) setFault(known.message || t("ui.noConnection"));
     } finally {

@@ -54,7 +54,9 @@ test("what is no price is refused before it is sent, each fault at its field", a
 test("the server's refusal of one rate stands at that rate", async () => {
   const user = userEvent.setup();
   const message = "priceData: input_cost_per_token_above_200k_tokens must not be above 1 USD";
-  server.mockRejectedValue(new ApiError(400, "INVALID_FORMAT", message, { field: "priceData" }));
+  const rate = "input_cost_per_token_above_200k_tokens";
+  const params = { field: "priceData", reason: "price_too_large", rate, max: "1" };
+  server.mockRejectedValue(new ApiError(400, "INVALID_FORMAT", message, params));
   await open(PRICE);
   await user.type(screen.getByLabelText("Input above 200k"), "2000000");
   await user.click(screen.getByRole("button", { name: "Save" }));

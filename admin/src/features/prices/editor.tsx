@@ -146,10 +146,11 @@ function RateField({
   );
 }
 
-/** The rate that a refusal names in its words. The longest name first: one field's name begins another's. */
+/** The rate that a refusal is about. The longest name first: one field's name begins another's. */
 function rateAtFault(fault: ApiError): `rates.${RateName}` | undefined {
-  if (fault.field !== "priceData") return undefined;
-  const named = RATES.filter((rate) => fault.said.includes(rate.field));
+  const { rate: said } = fault.params;
+  if (fault.field !== "priceData" || typeof said !== "string") return undefined;
+  const named = RATES.filter((rate) => said.includes(rate.field));
   const rate = named.sort((a, b) => b.field.length - a.field.length)[0];
   return rate && `rates.${rate.name}`;
 }

@@ -1,7 +1,17 @@
 import { screen } from "@testing-library/react";
 import { expect, test } from "vitest";
+import { translateFaults } from "@/api/client";
+import { inWords } from "@/i18n/faults";
+import zh from "@/i18n/faults.zh.json";
 import { renderPart } from "@/test-page";
 import { OutcomeView } from "./outcome";
+
+const FAILURE = {
+  modelName: "bad",
+  reason: "input_cost_per_token must not be negative",
+  code: "price_negative",
+  params: { rate: "input_cost_per_token" },
+};
 
 test("every model is named under what became of it, failures with their reason", async () => {
   await renderPart(
@@ -11,7 +21,7 @@ test("every model is named under what became of it, failures with their reason",
         updated: ["dearer", "cheaper"],
         unchanged: [],
         failed: ["bad"],
-        failures: [{ modelName: "bad", reason: "input_cost_per_token must not be negative" }],
+        failures: [FAILURE],
         total: 4,
       }}
     />,
@@ -22,4 +32,12 @@ test("every model is named under what became of it, failures with their reason",
   }
   expect(screen.getByText("Updated: 2")).toBeTruthy();
   expect(screen.queryByText(/Unchanged, or/)).toBeNull();
+});
+
+test("why an entry failed is told in the person's language", async () => {
+  translateFaults((code, params, said) => inWords(zh, code, params, said));
+  const outcome = { added: [], updated: [], unchanged: [], failed: ["bad"], failures: [FAILURE], total: 1 };
+  await renderPart(<OutcomeView outcome={outcome} />);
+  expect(screen.getByText("input_cost_per_token 不能为负数")).toBeTruthy();
+  translateFaults((_code, _params, said) => said);
 });

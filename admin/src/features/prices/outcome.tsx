@@ -1,6 +1,7 @@
 /** What an upload or a sync did, every model by its name; failures first, with the server's reason. */
 import { ChevronRight } from "lucide-react";
 import { useTranslation } from "react-i18next";
+import { inTheirWords } from "@/api/client";
 import { count, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
 import type { Outcome } from "./api";
@@ -21,10 +22,10 @@ export function OutcomeView({ outcome }: { outcome: Outcome }) {
       </Notice>
       {outcome.failures.length > 0 && (
         <Group label={t("prices.outcome.failed", { number: number(outcome.failed) })} open>
-          {outcome.failures.map(({ modelName, reason }) => (
+          {outcome.failures.map(({ modelName, reason, code, params }) => (
             <li key={modelName} className="py-1">
               <span className="font-mono text-xs break-all">{modelName}</span>
-              <span className="block text-xs text-bad">{reason}</span>
+              <span className="block text-xs text-bad">{inTheirWords(reason, code, params)}</span>
             </li>
           ))}
         </Group>

@@ -1,9 +1,10 @@
 //! `keys/addKey`.
 
-use super::{fields, rules};
+use super::fields::{KeyFields, OfUser};
+use super::rules;
+use crate::admin::bodies::With;
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::ApiError;
-use crate::admin::limits;
 use crate::admin::records::key::{GeneratedKey, KeyRecord};
 use crate::crypto::key_text::{self, NewKey};
 use crate::domain::clock::Timestamp;
@@ -34,13 +35,13 @@ pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
     }
 }
 
-pub(super) async fn add_key(call: Call) -> Result<GeneratedKey, ApiError> {
-    let user_id = UserId(call.values.id("userId"));
+pub(super) async fn add_key(call: Call, body: With<OfUser, KeyFields>) -> Result<GeneratedKey, ApiError> {
+    let user_id = UserId(body.target.user_id.0);
     let who = call.who()?;
     who.must_own(user_id)?;
     let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank(user_id, &new, call.now);
-    fields::apply(&call.values, &mut key);
+    body.new.apply(&mut key, call.ctx.time_zone);
 
     let mut tx = call.ctx.store.begin().await?;
     let user = tx.user(user_id).await?.ok_or_else(|| ApiError::missing("user", user_id.0))?;
@@ -50,7 +51,7 @@ pub(super) async fn add_key(call: Call) -> Result<GeneratedKey, ApiError> {
         key.limits = key_rules::tightest_limits(&keys);
     }
     key_rules::name_is_free(&keys, &key.name, None)?;
-    key_rules::limits_within(&limits::sent(&call.values, &limits::CAMEL), &user.limits)?;
+    key_rules::limits_within(&body.new.limits().sent(), &user.limits)?;
     rules::may_assign(who, &user, &keys, &key.provider_group)?;
     key.id = tx.insert_key(&key).await?;
     rules::regroup(&mut tx, user, call.now).await?;

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{fields, rules};
+use super::fields::{BatchUpdate, KeyUpdates};
+use super::rules;
+use crate::admin::bodies::Plain;
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::Values;
 use crate::admin::records::key::KeyRecord;
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::Key;
-use crate::domain::limits::Limits;
 use crate::domain::user::User;
 use crate::policy::key_rules;
 use crate::store::Tx;
@@ -28,15 +28,15 @@ pub(super) struct BatchResult {
     updated_ids: Vec<i64>,
 }
 
-pub(super) async fn update(call: Call) -> Result<BatchResult, ApiError> {
-    let updates = call.values.object("updates");
+pub(super) async fn update(call: Call, body: BatchUpdate) -> Result<BatchResult, ApiError> {
+    let updates = body.updates.0;
     let mut tx = call.ctx.store.begin().await?;
-    let before = named(&call, &mut tx).await?;
+    let before = named(&mut tx, body.key_ids.plain()).await?;
     let users = owners(&mut tx, &before).await?;
-    let limits = changed_limits(&updates);
+    let limits = updates.limits().sent();
     let mut after = before.clone();
     for key in &mut after {
-        fields::apply_batch(&updates, key);
+        updates.apply(key);
         key.updated_at = call.now;
         if let Some(user) = users.get(&key.user_id) {
             key_rules::limits_within(&limits, &user.limits)
@@ -44,7 +44,7 @@ pub(super) async fn update(call: Call) -> Result<BatchResult, ApiError> {
         }
         tx.update_key(key).await?;
     }
-    verify(&call, &mut tx, &before, users).await?;
+    verify(&call, &mut tx, &updates, (&before, users)).await?;
     audit(&call, &mut tx, &before, &after).await?;
     call.commit(tx).await?;
     rules::end_sessions(&call, &after).await?;
@@ -53,15 +53,16 @@ pub(super) async fn update(call: Call) -> Result<BatchResult, ApiError> {
 }
 
 /// Every key that is named; refuses when one is not there.
-async fn named(call: &Call, tx: &mut Tx) -> Result<Vec<Key>, ApiError> {
-    let mut ids = call.values.integers("keyIds").set().unwrap_or_default();
+async fn named(tx: &mut Tx, mut ids: Vec<i64>) -> Result<Vec<Key>, ApiError> {
     ids.sort_unstable();
     ids.dedup();
     let keys = tx.keys(&ids.iter().copied().map(KeyId).collect::<Vec<_>>()).await?;
     let missing: Vec<i64> = ids.into_iter().filter(|id| keys.iter().all(|key| key.id.0 != *id)).collect();
     match missing.is_empty() {
         true => Ok(keys),
-        false => Err(ApiError::new(Code::NOT_FOUND, "some of these keys are not there").with("ids", missing.into())),
+        false => {
+            Err(ApiError::by_code(Code::NOT_FOUND, "some of these keys are not there").with("ids", missing.into()))
+        }
     }
 }
 
@@ -76,19 +77,14 @@ async fn owners(tx: &mut Tx, keys: &[Key]) -> Result<BTreeMap<UserId, User>, Api
     Ok(users)
 }
 
-fn changed_limits(updates: &Values) -> Limits {
-    Limits {
-        five_hours: updates.usd("limit5hUsd").set(),
-        daily: updates.usd("limitDailyUsd").set(),
-        weekly: updates.usd("limitWeeklyUsd").set(),
-        monthly: updates.usd("limitMonthlyUsd").set(),
-        ..Limits::default()
-    }
-}
-
 /// After the change, with the rows as they now are: whoever lost a usable key has one left; groups
 /// are recomputed.
-async fn verify(call: &Call, tx: &mut Tx, before: &[Key], users: BTreeMap<UserId, User>) -> Result<(), ApiError> {
+async fn verify(
+    call: &Call,
+    tx: &mut Tx,
+    updates: &KeyUpdates,
+    (before, users): (&[Key], BTreeMap<UserId, User>),
+) -> Result<(), ApiError> {
     for (id, user) in users {
         let keys = tx.keys_of(id).await?;
         let lost = before
@@ -98,7 +94,7 @@ async fn verify(call: &Call, tx: &mut Tx, before: &[Key], users: BTreeMap<UserId
             let kept = key_rules::leaves_usable_key(&keys, call.now);
             kept.map_err(|error| ApiError::from(error).with("userId", id.0.into()))?;
         }
-        if call.values.object("updates").has("providerGroup") {
+        if updates.provider_group.is_sent() {
             rules::regroup(tx, user, call.now).await?;
         }
     }

@@ -1,47 +1,45 @@
 //! `keys/editKey`, `keys/toggleKeyEnabled`, `keys/renewKeyExpiresAt`: changes of one key.
 
-use super::fields;
+use super::fields::{KeyFields, OfKey, RenewKey, ToggleKey};
 use super::rules::{self, Held};
+use crate::admin::bodies::Edit;
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::ApiError;
-use crate::admin::fields::Patch;
-use crate::admin::limits;
+use crate::admin::reasons::Reason;
 use crate::admin::records::key::KeyRecord;
 use crate::domain::key::Key;
 use crate::policy::key_rules;
 use crate::store::Tx;
 
-pub(super) async fn edit_key(call: Call) -> Result<(), ApiError> {
+pub(super) async fn edit_key(call: Call, body: Edit<OfKey, KeyFields>) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let held = rules::held(&call, &mut tx).await?;
+    let held = rules::held(&call, &mut tx, body.target.key_id).await?;
     let mut after = held.key.clone();
-    fields::apply(&call.values, &mut after);
+    body.change.apply(&mut after, call.ctx.time_zone);
     if after.provider_group != held.key.provider_group && !call.who()?.is_admin() {
-        return Err(ApiError::denied("only an administrator changes a key's provider groups")
-            .with("field", "providerGroup".into()));
+        return Err(ApiError::denied(Reason::GroupsByAdministrator).with("field", "providerGroup".into()));
     }
     if !call.who()?.is_admin() {
         key_rules::may_change_limits(&held.user, &held.key.limits, &after.limits)?;
     }
     key_rules::name_is_free(&held.keys, &after.name, Some(after.id))?;
-    key_rules::limits_within(&limits::sent(&call.values, &limits::CAMEL), &held.user.limits)?;
+    key_rules::limits_within(&body.change.limits().sent(), &held.user.limits)?;
     save(&call, tx, "keys.editKey", held, after).await
 }
 
-pub(super) async fn toggle_key(call: Call) -> Result<(), ApiError> {
+pub(super) async fn toggle_key(call: Call, body: ToggleKey) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let held = rules::held(&call, &mut tx).await?;
-    let enabled = matches!(call.values.boolean("enabled"), Patch::Set(true));
-    let after = Key { is_enabled: enabled, ..held.key.clone() };
+    let held = rules::held(&call, &mut tx, body.key_id).await?;
+    let after = Key { is_enabled: body.enabled, ..held.key.clone() };
     save(&call, tx, "keys.toggleKeyEnabled", held, after).await
 }
 
-pub(super) async fn renew_key(call: Call) -> Result<(), ApiError> {
+pub(super) async fn renew_key(call: Call, body: RenewKey) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let held = rules::held(&call, &mut tx).await?;
+    let held = rules::held(&call, &mut tx, body.key_id).await?;
     let mut after = held.key.clone();
-    call.values.moment("expiresAt").apply_option(&mut after.expires_at);
-    after.is_enabled |= matches!(call.values.boolean("enableKey"), Patch::Set(true));
+    body.expires_at.map(|moment| moment.end(call.ctx.time_zone)).apply_option(&mut after.expires_at);
+    after.is_enabled |= body.enable_key;
     save(&call, tx, "keys.renewKeyExpiresAt", held, after).await
 }
 

@@ -1,99 +1,136 @@
 //! The bodies of `keys/*`, and how they are applied to a key.
 
+use chrono_tz::Tz;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::admin::bodies::{Choice, Clock, Id, List, Moment, Part, Patch, Sent, Text, Usd, Whole};
 use crate::admin::envelope::Code;
-use crate::admin::fields::{DayEdge, Field, Form, Kind, Need, Values};
-use crate::admin::limits;
+use crate::admin::limits::{LimitPatch, limit_patch};
 use crate::domain::group::Groups;
 use crate::domain::key::{CacheTtl, Key};
+use crate::domain::limits::ResetMode;
 
-pub const USER_ID: &[Field] = &[Field::new("userId", Kind::ID, "The owner.").required()];
-pub const KEY_ID: &[Field] = &[Field::new("keyId", Kind::ID, "The key.").required()];
+/// Whose keys.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfUser {
+    /// The owner.
+    pub user_id: Id,
+}
+/// Which key.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfKey {
+    /// The key.
+    pub key_id: Id,
+}
 
 const MAX_BATCH: usize = 500;
 
-pub const NAME: Kind = Kind::text(1, 64);
-pub const GROUP: Kind = Kind::text(0, 200);
-pub const RESET_MODE: Kind = Kind::Choice(&["fixed", "rolling"]);
-pub const RESET_TIME: Kind = Kind::Text { min: 4, max: 5, form: Form::TimeOfDay };
-pub const CACHE_TTL: Kind = Kind::Choice(&["inherit", "5m", "1h"]);
-pub const SESSIONS: Kind = Kind::Integer { min: 0, max: 1000 };
-
-pub const EXPIRES_AT: Field = Field::new(
-    "expiresAt",
-    Kind::Moment(DayEdge::End),
-    "A date (the end of that day in the gateway's time zone) or an ISO 8601 time; `null` = never expires; an empty text is as if not sent.",
-)
-.nullable();
-
-const ENABLED: Field = Field::new("isEnabled", Kind::Boolean, "Whether the key works.").or_true();
-const LOGIN: Field = Field::new(
-    "canLoginWebUi",
-    Kind::Boolean,
-    "Whether the key opens the web UI and these actions; without it, it reads its own usage only.",
-)
-.or_true();
-const LIMIT_5H: Field =
-    Field::new("limit5hUsd", Kind::usd(10_000), "USD in any 5 hours; `null` = no limit, 0 = nothing.").nullable();
-const LIMIT_DAILY: Field =
-    Field::new("limitDailyUsd", Kind::usd(10_000), "USD a day; `null` = no limit, 0 = nothing.").nullable();
-const LIMIT_WEEKLY: Field =
-    Field::new("limitWeeklyUsd", Kind::usd(50_000), "USD a calendar week; `null` = no limit, 0 = nothing.").nullable();
-const LIMIT_MONTHLY: Field =
-    Field::new("limitMonthlyUsd", Kind::usd(200_000), "USD a calendar month; `null` = no limit, 0 = nothing.")
-        .nullable();
-const PROVIDER_GROUP: Field = Field::new(
-    "providerGroup",
-    GROUP,
-    "Comma-separated provider groups; empty or `null` = the default group. Changed by administrators only.",
-)
-.nullable();
+/// The name of a key, a user or a provider.
+pub type Name = Text<1, 64>;
+/// Names of provider groups, between commas.
+pub type GroupText = Text<0, 200>;
 
 /// A key's own fields: of a new one, and of an edit.
-pub const KEY: &[Field] = &[
-    Field::new("name", NAME, "Unique among the user's keys.").required(),
-    ENABLED,
-    EXPIRES_AT,
-    LOGIN,
-    LIMIT_5H,
-    LIMIT_DAILY,
-    Field::new("dailyResetMode", RESET_MODE, "`fixed`: at `dailyResetTime`; `rolling`: the past 24 hours.")
-        .or_text("fixed"),
-    Field::new("dailyResetTime", RESET_TIME, "`HH:MM` in the gateway's time zone.").or_text("00:00"),
-    LIMIT_WEEKLY,
-    LIMIT_MONTHLY,
-    Field::new("limitTotalUsd", Kind::usd(10_000_000), "USD ever; `null` = no limit, 0 = nothing.").nullable(),
-    Field::new("limitConcurrentSessions", SESSIONS, "Conversations at once; 0 or `null` = no limit.").nullable(),
-    PROVIDER_GROUP,
-    Field::new("cacheTtlPreference", CACHE_TTL, "Lifetime that prompt caches are asked for.").or_text("inherit"),
-];
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KeyFields {
+    /// Unique among the user's keys.
+    #[schemars(extend("required" = true))]
+    pub name: Sent<Name>,
+    /// Whether the key works.
+    #[schemars(extend("default" = true))]
+    pub is_enabled: Sent<bool>,
+    /// A date (the end of that day in the gateway's time zone) or an ISO 8601 time; `null` = never
+    /// expires; an empty text is as if not sent.
+    pub expires_at: Patch<Moment>,
+    /// Whether the key opens the web UI and these actions; without it, it reads its own usage only.
+    #[schemars(extend("default" = true))]
+    pub can_login_web_ui: Sent<bool>,
+    /// USD in any 5 hours; `null` = no limit, 0 = nothing.
+    pub limit_5h_usd: Patch<Usd<10_000>>,
+    /// USD a day; `null` = no limit, 0 = nothing.
+    pub limit_daily_usd: Patch<Usd<10_000>>,
+    /// `fixed`: at `dailyResetTime`; `rolling`: the past 24 hours.
+    #[schemars(extend("default" = "fixed"))]
+    pub daily_reset_mode: Sent<Choice<ResetMode>>,
+    /// `HH:MM` in the gateway's time zone.
+    #[schemars(extend("default" = "00:00"))]
+    pub daily_reset_time: Sent<Clock>,
+    /// USD a calendar week; `null` = no limit, 0 = nothing.
+    pub limit_weekly_usd: Patch<Usd<50_000>>,
+    /// USD a calendar month; `null` = no limit, 0 = nothing.
+    pub limit_monthly_usd: Patch<Usd<200_000>>,
+    /// USD ever; `null` = no limit, 0 = nothing.
+    pub limit_total_usd: Patch<Usd<10_000_000>>,
+    /// Conversations at once; 0 or `null` = no limit.
+    pub limit_concurrent_sessions: Patch<Whole<u32, 0, 1000>>,
+    /// Comma-separated provider groups; empty or `null` = the default group. Changed by
+    /// administrators only.
+    pub provider_group: Patch<GroupText>,
+    /// Lifetime that prompt caches are asked for.
+    #[schemars(extend("default" = "inherit"))]
+    pub cache_ttl_preference: Sent<Choice<CacheTtl>>,
+}
 
-pub const TOGGLE: &[Field] = &[Field::new("enabled", Kind::Boolean, "").required()];
+/// The body of `keys/toggleKeyEnabled`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ToggleKey {
+    /// The key.
+    pub key_id: Id,
+    /// Whether the key is to work.
+    pub enabled: bool,
+}
 
-pub const RENEW: &[Field] = &[
-    Field { need: Need::Required, ..EXPIRES_AT },
-    Field::new("enableKey", Kind::Boolean, "Also enables a disabled key.").or_false(),
-];
+/// The body of `keys/renewKeyExpiresAt`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RenewKey {
+    /// The key.
+    pub key_id: Id,
+    /// A date (the end of that day in the gateway's time zone) or an ISO 8601 time; `null` = never
+    /// expires; an empty text is as if not sent.
+    #[schemars(extend("required" = true))]
+    #[serde(default)]
+    pub expires_at: Patch<Moment>,
+    /// Also enables a disabled key.
+    #[serde(default)]
+    pub enable_key: bool,
+}
 
 /// The fields that a batch may change.
-pub const UPDATES: &[Field] = &[
-    PROVIDER_GROUP,
-    LIMIT_5H,
-    LIMIT_DAILY,
-    LIMIT_WEEKLY,
-    LIMIT_MONTHLY,
-    Field { need: Need::Optional, ..LOGIN },
-    Field { need: Need::Optional, ..ENABLED },
-];
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct KeyUpdates {
+    /// Comma-separated provider groups; empty or `null` = the default group. Changed by
+    /// administrators only.
+    pub provider_group: Patch<GroupText>,
+    /// USD in any 5 hours; `null` = no limit, 0 = nothing.
+    pub limit_5h_usd: Patch<Usd<10_000>>,
+    /// USD a day; `null` = no limit, 0 = nothing.
+    pub limit_daily_usd: Patch<Usd<10_000>>,
+    /// USD a calendar week; `null` = no limit, 0 = nothing.
+    pub limit_weekly_usd: Patch<Usd<50_000>>,
+    /// USD a calendar month; `null` = no limit, 0 = nothing.
+    pub limit_monthly_usd: Patch<Usd<200_000>>,
+    /// Whether the key opens the web UI and these actions; without it, it reads its own usage only.
+    pub can_login_web_ui: Sent<bool>,
+    /// Whether the key works.
+    pub is_enabled: Sent<bool>,
+}
 
-pub const BATCH: &[Field] = &[
-    Field::new(
-        "keyIds",
-        Kind::List { item: &Kind::ID, min: 1, max: MAX_BATCH, excess: Code::BATCH_SIZE_EXCEEDED },
-        "The keys to change.",
-    )
-    .required(),
-    Field::new("updates", Kind::Object(UPDATES), "What changes on each of them.").required(),
-];
+/// The body of `keys/batchUpdateKeys`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BatchUpdate {
+    /// The keys to change.
+    pub key_ids: List<Id, 1, MAX_BATCH, true>,
+    /// What changes on each of them.
+    pub updates: Part<KeyUpdates>,
+}
 
 pub const H5: Code = Code("KEY_LIMIT_5H_EXCEEDS_USER_LIMIT");
 pub const DAILY: Code = Code("KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT");
@@ -132,26 +169,46 @@ pub const EDIT_ERRORS: &[Code] = &[
 pub const BATCH_ERRORS: &[Code] =
     &[Code::BATCH_SIZE_EXCEEDED, Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY, H5, DAILY, WEEKLY, MONTHLY];
 
-/// Sets every field that was sent.
-pub fn apply(values: &Values, key: &mut Key) {
-    values.text("name").apply_set(&mut key.name);
-    values.moment("expiresAt").apply_option(&mut key.expires_at);
-    values.word("cacheTtlPreference", CacheTtl::parse).apply_set(&mut key.cache_ttl);
-    limits::apply(values, &limits::CAMEL, &mut key.limits);
-    apply_shared(values, key);
+impl KeyFields {
+    /// Sets every field that was sent; moments without an offset are in `tz`.
+    pub fn apply(&self, key: &mut Key, tz: Tz) {
+        self.name.apply(&mut key.name);
+        self.expires_at.map(|moment| moment.end(tz)).apply_option(&mut key.expires_at);
+        self.cache_ttl_preference.apply(&mut key.cache_ttl);
+        self.limits().apply(&mut key.limits);
+        self.is_enabled.apply(&mut key.is_enabled);
+        self.can_login_web_ui.apply(&mut key.can_login_web_ui);
+        groups(&self.provider_group).apply(&mut key.provider_group);
+    }
+
+    /// The limits that were sent.
+    pub(in crate::admin) fn limits(&self) -> LimitPatch {
+        limit_patch!(self)
+    }
 }
 
-/// Sets the fields that a batch may change.
-pub fn apply_batch(updates: &Values, key: &mut Key) {
-    updates.usd("limit5hUsd").apply_option(&mut key.limits.five_hours);
-    updates.usd("limitDailyUsd").apply_option(&mut key.limits.daily);
-    updates.usd("limitWeeklyUsd").apply_option(&mut key.limits.weekly);
-    updates.usd("limitMonthlyUsd").apply_option(&mut key.limits.monthly);
-    apply_shared(updates, key);
+impl KeyUpdates {
+    /// Sets every field that was sent.
+    pub fn apply(&self, key: &mut Key) {
+        self.limits().apply(&mut key.limits);
+        self.is_enabled.apply(&mut key.is_enabled);
+        self.can_login_web_ui.apply(&mut key.can_login_web_ui);
+        groups(&self.provider_group).apply(&mut key.provider_group);
+    }
+
+    /// The limits that were sent.
+    pub(in crate::admin) fn limits(&self) -> LimitPatch {
+        LimitPatch {
+            five_hours: self.limit_5h_usd.plain(),
+            daily: self.limit_daily_usd.plain(),
+            weekly: self.limit_weekly_usd.plain(),
+            monthly: self.limit_monthly_usd.plain(),
+            ..LimitPatch::default()
+        }
+    }
 }
 
-fn apply_shared(values: &Values, key: &mut Key) {
-    values.boolean("isEnabled").apply_set(&mut key.is_enabled);
-    values.boolean("canLoginWebUi").apply_set(&mut key.can_login_web_ui);
-    values.text("providerGroup").map(|text| Groups::parse(&text)).apply(&mut key.provider_group);
+/// The groups that a text names.
+pub fn groups(text: &Patch<GroupText>) -> Patch<Groups> {
+    text.plain().map(|text| Groups::parse(&text))
 }

@@ -13,45 +13,42 @@ mod statistics;
 
 pub use add::blank as blank_key;
 
+use self::fields::OfUser;
 use crate::admin::call::Call;
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::Body;
 use crate::admin::holdings::{self, LastUses};
+use crate::admin::operation::{Operation, Permission};
 use crate::admin::records::key::KeyRecord;
-use crate::admin::table::{Operation, Permission};
 use crate::domain::ids::UserId;
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/keys/getKeys", Permission::Own, Body::of(fields::USER_ID, &[]), get_keys)
+        Operation::action("actions/keys/getKeys", Permission::Own, get_keys)
             .doc("The keys of a user, masked, with what each has spent of its tightest limit, and when it was last used.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action(
             "actions/keys/getKeysWithStatistics",
             Permission::Own,
-            Body::of(fields::USER_ID, &[]),
             statistics::get_keys_with_statistics,
         )
         .doc("What each key of a user was used for: today, by model too, and in all.")
         .errors(&[Code::NOT_FOUND]),
-        Operation::action("actions/keys/addKey", Permission::Own, Body::of(fields::USER_ID, fields::KEY), add::add_key)
+        Operation::action("actions/keys/addKey", Permission::Own, add::add_key)
             .doc("Creates a key and shows it, this once.")
             .errors(fields::ADD_ERRORS),
         Operation::action(
             "actions/keys/editKey",
             Permission::Own,
-            Body::edit(fields::KEY_ID, fields::KEY),
             edit::edit_key,
         )
         .doc("Changes what is sent and leaves the rest.")
         .errors(fields::EDIT_ERRORS),
-        Operation::action("actions/keys/removeKey", Permission::Own, Body::of(fields::KEY_ID, &[]), remove::remove_key)
+        Operation::action("actions/keys/removeKey", Permission::Own, remove::remove_key)
             .doc("Deletes a key for good; it stops working at once.")
             .errors(&[Code::NOT_FOUND, Code::CANNOT_DELETE_LAST_KEY, Code::CANNOT_DELETE_LAST_GROUP_KEY]),
         Operation::action(
             "actions/keys/toggleKeyEnabled",
             Permission::Own,
-            Body::of(fields::KEY_ID, fields::TOGGLE),
             edit::toggle_key,
         )
         .doc("Enables or disables a key.")
@@ -59,7 +56,6 @@ pub fn operations() -> Vec<Operation> {
         Operation::action(
             "actions/keys/renewKeyExpiresAt",
             Permission::Own,
-            Body::of(fields::KEY_ID, fields::RENEW),
             edit::renew_key,
         )
         .doc("Gives a key a new expiry, and enables it on request.")
@@ -67,7 +63,6 @@ pub fn operations() -> Vec<Operation> {
         Operation::action(
             "actions/keys/batchUpdateKeys",
             Permission::Admin,
-            Body::of(&[], fields::BATCH),
             batch::update,
         )
         .doc("Changes up to 500 keys: all of them, or none.")
@@ -75,8 +70,8 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-async fn get_keys(call: Call) -> Result<Vec<KeyRecord>, ApiError> {
-    let user = UserId(call.values.id("userId"));
+async fn get_keys(call: Call, body: OfUser) -> Result<Vec<KeyRecord>, ApiError> {
+    let user = UserId(body.user_id.0);
     call.who()?.must_own(user)?;
     let snapshot = call.ctx.state.snapshot();
     if snapshot.user(user).is_none() {

@@ -1,5 +1,6 @@
 //! `keys/removeKey`.
 
+use super::fields::OfKey;
 use super::rules;
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::ApiError;
@@ -7,9 +8,9 @@ use crate::admin::records::key::KeyRecord;
 use crate::domain::key::Key;
 use crate::policy::key_rules;
 
-pub(super) async fn remove_key(call: Call) -> Result<(), ApiError> {
+pub(super) async fn remove_key(call: Call, body: OfKey) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let held = rules::held(&call, &mut tx).await?;
+    let held = rules::held(&call, &mut tx, body.key_id).await?;
     key_rules::may_delete(&held.keys, held.key.id, call.who()?.is_admin(), call.now)?;
     let gone = Key { deleted_at: Some(call.now), updated_at: call.now, ..held.key };
     tx.update_key(&gone).await?;

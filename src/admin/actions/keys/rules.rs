@@ -1,6 +1,7 @@
 //! Helpers of several key actions inside their transaction.
 
 use crate::admin::auth::Who;
+use crate::admin::bodies::Id;
 use crate::admin::call::Call;
 use crate::admin::envelope::{ApiError, Code};
 use crate::domain::clock::Timestamp;
@@ -13,7 +14,7 @@ use crate::store::Tx;
 
 impl From<KeyRuleError> for ApiError {
     fn from(error: KeyRuleError) -> Self {
-        let refusal = Self::new(Code(error.code()), error.to_string());
+        let refusal = Self::by_code(Code(error.code()), error.to_string());
         match &error {
             KeyRuleError::NoGroupPermission { groups } => refusal.with("groups", groups.as_slice().into()),
             _ => error.params().into_iter().fold(refusal, |refusal, (name, value)| refusal.with(name, value.into())),
@@ -32,8 +33,8 @@ pub struct Held {
 ///
 /// # Errors
 /// 400 if it does not exist, 403 if it is another user's.
-pub async fn held(call: &Call, tx: &mut Tx) -> Result<Held, ApiError> {
-    let id = KeyId(call.values.id("keyId"));
+pub async fn held(call: &Call, tx: &mut Tx, id: Id) -> Result<Held, ApiError> {
+    let id = KeyId(id.0);
     let key = tx.key(id).await?.ok_or_else(|| ApiError::missing("key", id.0))?;
     call.who()?.must_own(key.user_id)?;
     let user = tx.user(key.user_id).await?.ok_or_else(|| ApiError::missing("user", key.user_id.0))?;

@@ -1,6 +1,7 @@
 //! `keys/getKeysWithStatistics`: from the database, so it includes the records of every process of
 //! the gateway.
 
+use super::fields::OfUser;
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
 use crate::admin::records::statistics::KeyStatisticsRecord;
@@ -8,8 +9,8 @@ use crate::domain::ids::UserId;
 use crate::domain::limits::DailyReset;
 use crate::policy::window::Window;
 
-pub(super) async fn get_keys_with_statistics(call: Call) -> Result<Vec<KeyStatisticsRecord>, ApiError> {
-    let user = UserId(call.values.id("userId"));
+pub(super) async fn get_keys_with_statistics(call: Call, body: OfUser) -> Result<Vec<KeyStatisticsRecord>, ApiError> {
+    let user = UserId(body.user_id.0);
     call.who()?.must_own(user)?;
     if call.ctx.state.snapshot().user(user).is_none() {
         return Err(ApiError::missing("user", user.0));

@@ -8,14 +8,17 @@ pub(in crate::admin) mod table;
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::table::{MAX_NAME, MAX_TABLE, Taking};
+use crate::admin::bodies::{Document, Nothing, Text};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Body, Field, Kind, Patch};
+use crate::admin::operation::{Operation, Permission};
+use crate::admin::reasons::Reason;
 use crate::admin::records::price::{PriceRecord, PriceUpload};
-use crate::admin::table::{Operation, Permission};
 use crate::domain::price::{Price, PriceSource};
 use crate::http_client::list;
 use crate::policy::cost::Belief;
@@ -24,97 +27,108 @@ use crate::store::Tx;
 /// Maximum bytes of one entry.
 const MAX_ENTRY: usize = 64 * 1024;
 
-const FORCE: Field =
-    Field::new("force", Kind::Boolean, "Take prices too that nobody believes (above 1 USD per token).").or_false();
+/// A price table.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UploadPrices {
+    /// A JSON object as text: model name → entry with `input_cost_per_token`,
+    /// `output_cost_per_token` and the like, in USD.
+    pub json_content: Text<2, MAX_TABLE>,
+    /// When false, entries that were entered by hand before are kept as they are.
+    #[serde(default = "yes")]
+    pub overwrite_manual: bool,
+    /// Take prices too that nobody believes (above 1 USD per token).
+    #[serde(default)]
+    pub force: bool,
+}
 
-pub const UPLOAD: &[Field] = &[
-    Field::new(
-        "jsonContent",
-        Kind::text(2, MAX_TABLE),
-        "A JSON object as text: model name → entry with `input_cost_per_token`, `output_cost_per_token` and the like, in USD.",
-    )
-    .required(),
-    Field::new("overwriteManual", Kind::Boolean, "When false, entries that were entered by hand before are kept as they are.")
-        .or_true(),
-    FORCE,
-];
+/// Which price.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfModel {
+    /// As clients, or providers, call the model.
+    pub model_name: Text<1, MAX_NAME>,
+}
 
-pub const MODEL: &[Field] =
-    &[Field::new("modelName", Kind::text(1, MAX_NAME), "As clients, or providers, call the model.").required()];
-
-pub const ENTRY: &[Field] = &[
-    Field::new(
-        "priceData",
-        Kind::Document { max: MAX_ENTRY },
-        "The entry: `input_cost_per_token`, `output_cost_per_token` and the like, in USD; unknown fields are kept.",
-    )
-    .required(),
-    FORCE,
-];
+/// The body of `model-prices/upsertModelPrice`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SetPrice {
+    /// As clients, or providers, call the model.
+    pub model_name: Text<1, MAX_NAME>,
+    /// The entry: `input_cost_per_token`, `output_cost_per_token` and the like, in USD; unknown
+    /// fields are kept.
+    pub price_data: Document<MAX_ENTRY>,
+    /// Take prices too that nobody believes (above 1 USD per token).
+    #[serde(default)]
+    pub force: bool,
+}
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/model-prices/getModelPrices", Permission::Admin, Body::EMPTY, get_prices)
+        Operation::action("actions/model-prices/getModelPrices", Permission::Admin, get_prices)
             .doc("The whole price table."),
-        Operation::action("actions/model-prices/uploadPriceTable", Permission::Admin, Body::of(&[], UPLOAD), upload)
+        Operation::action("actions/model-prices/uploadPriceTable", Permission::Admin, upload)
             .doc("Adds and updates prices; a bad entry fails alone and is named.")
             .max_body(2 * MAX_TABLE),
-        Operation::action("actions/model-prices/syncLiteLLMPrices", Permission::Admin, Body::EMPTY, sync)
+        Operation::action("actions/model-prices/syncLiteLLMPrices", Permission::Admin, sync)
             .doc("Fetches the public price list and takes it over; entries made by hand stay as they are.")
             .errors(&[Code::OPERATION_FAILED, Code::INVALID_FORMAT]),
-        Operation::action("actions/model-prices/upsertModelPrice", Permission::Admin, Body::of(MODEL, ENTRY), upsert)
+        Operation::action("actions/model-prices/upsertModelPrice", Permission::Admin, upsert)
             .doc("Sets one model's price by hand."),
-        Operation::action("actions/model-prices/deleteModelPrice", Permission::Admin, Body::of(MODEL, &[]), delete)
+        Operation::action("actions/model-prices/deleteModelPrice", Permission::Admin, delete)
             .doc("Removes one model's price; requests for it are unpriced from now on.")
             .errors(&[Code::NOT_FOUND]),
         Operation::action(
             "actions/model-prices/getAvailableModelsByProviderType",
             Permission::Admin,
-            Body::of(&[], models::FIELDS),
             models::available,
         )
         .doc("Model names to choose from for providers of a type."),
-        Operation::action("actions/model-prices/hasPriceTable", Permission::Any, Body::EMPTY, has_prices)
+        Operation::action("actions/model-prices/hasPriceTable", Permission::Any, has_prices)
             .doc("Whether there is any price."),
     ]
 }
 
-async fn get_prices(call: Call) -> Result<Vec<PriceRecord>, ApiError> {
+const fn yes() -> bool {
+    true
+}
+
+async fn get_prices(call: Call, _: Nothing) -> Result<Vec<PriceRecord>, ApiError> {
     let snapshot = call.ctx.state.snapshot();
     let mut prices: Vec<_> = snapshot.prices.values().collect();
     prices.sort_by(|a, b| a.model.cmp(&b.model));
     Ok(prices.into_iter().map(|price| PriceRecord::new(price)).collect())
 }
 
-async fn has_prices(call: Call) -> Result<bool, ApiError> {
+async fn has_prices(call: Call, _: Nothing) -> Result<bool, ApiError> {
     Ok(!call.ctx.state.snapshot().prices.is_empty())
 }
 
-async fn upload(call: Call) -> Result<PriceUpload, ApiError> {
-    let text = call.values.text("jsonContent").set().unwrap_or_default();
+async fn upload(call: Call, body: UploadPrices) -> Result<PriceUpload, ApiError> {
     let taking = Taking {
         source: PriceSource::Manual,
-        overwrite_manual: !matches!(call.values.boolean("overwriteManual"), Patch::Set(false)),
-        belief: belief(&call),
+        overwrite_manual: body.overwrite_manual,
+        belief: belief(body.force),
         now: call.now,
     };
-    take(&call, "model-prices.uploadPriceTable", table::parse(&text, "jsonContent")?, taking).await
+    take(&call, "model-prices.uploadPriceTable", table::parse(&body.json_content.0, "jsonContent")?, taking).await
 }
 
-async fn sync(call: Call) -> Result<PriceUpload, ApiError> {
+async fn sync(call: Call, _: Nothing) -> Result<PriceUpload, ApiError> {
     let address = &call.ctx.price_list;
     let fetched = list::text(address, MAX_TABLE).await;
-    let failed = |error| ApiError::new(Code::OPERATION_FAILED, format!("the price list at {address}: {error}"));
+    let failed = |error: list::ListError| {
+        let refusal = ApiError::because(Code::OPERATION_FAILED, Reason::PriceListFailed);
+        refusal.with("address", address.as_str().into()).with("detail", error.to_string().into())
+    };
     let listed = table::parse(&fetched.map_err(failed)?, "list")?;
     let taking = Taking { source: PriceSource::Sync, overwrite_manual: false, belief: Belief::Usual, now: call.now };
     take(&call, "model-prices.syncLiteLLMPrices", listed, taking).await
 }
 
-fn belief(call: &Call) -> Belief {
-    match call.values.boolean("force") {
-        Patch::Set(true) => Belief::Forced,
-        _ => Belief::Usual,
-    }
+const fn belief(force: bool) -> Belief {
+    if force { Belief::Forced } else { Belief::Usual }
 }
 
 async fn take(
@@ -141,13 +155,12 @@ async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, ApiError> {
     Ok(tx.prices().await?.into_iter().map(|price| (price.model.clone(), price)).collect())
 }
 
-async fn upsert(call: Call) -> Result<PriceRecord, ApiError> {
-    let model = call.values.text("modelName").set().unwrap_or_default();
-    let data = call.values.document("priceData").set().unwrap_or_default();
-    let taking = Taking { source: PriceSource::Manual, overwrite_manual: true, belief: belief(&call), now: call.now };
-    let read = table::read(&model, data, taking);
-    let price =
-        read.map_err(|reason| ApiError::field(Code::INVALID_FORMAT, "priceData", format!("priceData: {reason}")))?;
+async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
+    let model = body.model_name.0;
+    let taking =
+        Taking { source: PriceSource::Manual, overwrite_manual: true, belief: belief(body.force), now: call.now };
+    let read = table::read(&model, body.price_data.0.into(), taking);
+    let price = read.map_err(|fault| fault.refusal().field("priceData"))?;
     let mut tx = call.ctx.store.begin().await?;
     let before = known(&mut tx).await?.remove(&model);
     tx.upsert_prices(std::slice::from_ref(&price)).await?;
@@ -164,8 +177,8 @@ async fn upsert(call: Call) -> Result<PriceRecord, ApiError> {
     Ok(shown)
 }
 
-async fn delete(call: Call) -> Result<(), ApiError> {
-    let model = call.values.text("modelName").set().unwrap_or_default();
+async fn delete(call: Call, body: OfModel) -> Result<(), ApiError> {
+    let model = body.model_name.0;
     let mut tx = call.ctx.store.begin().await?;
     let before = known(&mut tx).await?.remove(&model);
     let before = before.ok_or_else(|| ApiError::missing("price", model.clone()))?;

@@ -6,17 +6,25 @@
 
 use std::collections::BTreeSet;
 
-use crate::admin::actions::providers::fields::TYPES;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::admin::bodies::Choice;
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
-use crate::admin::fields::Field;
 use crate::domain::price::Price;
 use crate::domain::provider::ProviderType;
 
-pub const FIELDS: &[Field] = &[Field::new("providerType", TYPES, "Left out: the models of all types.").nullable()];
+/// Which models.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfType {
+    /// Left out: the models of all types.
+    pub provider_type: Option<Choice<ProviderType>>,
+}
 
-pub async fn available(call: Call) -> Result<Vec<String>, ApiError> {
-    let asked = call.values.word("providerType", ProviderType::parse).set();
+pub async fn available(call: Call, body: OfType) -> Result<Vec<String>, ApiError> {
+    let asked = body.provider_type.map(|kind| kind.0);
     let snapshot = call.ctx.state.snapshot();
     let mut names = BTreeSet::new();
     for provider in snapshot.providers.iter().filter(|p| asked.is_none_or(|kind| p.kind.format() == kind.format())) {

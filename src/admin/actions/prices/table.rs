@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::admin::envelope::{ApiError, Code};
+use crate::admin::reasons::Reason;
 use crate::admin::records::price::{PriceFailure, PriceUpload};
 use crate::domain::clock::Timestamp;
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost::{Belief, rates_from_json};
+use crate::policy::price::PriceProblem;
 
 /// Bytes: the public list has about two million.
 pub(super) const MAX_TABLE: usize = 16 * 1024 * 1024;
@@ -37,8 +39,8 @@ pub(in crate::admin) struct Taking {
 /// 400 if it is no JSON object; `field` is the invalid field.
 pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, ApiError> {
     serde_json::from_str(text).map_err(|error| {
-        let message = format!("{field}: must hold a JSON object of model names: {error}");
-        ApiError::field(Code::INVALID_FORMAT, field, message)
+        let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::PriceTableNoObject).field(field);
+        refusal.with("detail", error.to_string().into())
     })
 }
 
@@ -54,9 +56,10 @@ pub(super) fn sort(
     for (model, data) in table {
         let before = known.get(&model);
         match read(&model, data, taking) {
-            Err(reason) => {
+            Err(fault) => {
                 report.failed.push(model.clone());
-                report.failures.push(PriceFailure { model_name: model, reason });
+                let (reason, params) = (fault.words(), fault.params());
+                report.failures.push(PriceFailure { model_name: model, reason, code: fault.reason.as_str(), params });
             }
             Ok(price) if before.is_some_and(|before| before.data.parse() == price.data.parse()) => {
                 report.unchanged.push(price.model)
@@ -74,16 +77,58 @@ pub(super) fn sort(
     (report, prices)
 }
 
+/// Why an entry is none.
+#[derive(Debug)]
+pub(in crate::admin) struct PriceFault {
+    /// What is wrong.
+    pub reason: Reason,
+    /// The rate at fault.
+    rate: Option<String>,
+    /// The bound that was broken.
+    max: Option<String>,
+}
+
+impl PriceFault {
+    /// The values that the reason speaks of.
+    pub(in crate::admin) fn params(&self) -> Map<String, Value> {
+        let each = [("rate", &self.rate), ("max", &self.max)].into_iter();
+        each.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into()))).collect()
+    }
+
+    /// The fault in words for the administrator.
+    pub(in crate::admin) fn words(&self) -> String {
+        self.reason.filled(&self.params())
+    }
+
+    /// The refusal of the entry.
+    pub(in crate::admin) fn refusal(&self) -> ApiError {
+        ApiError::because(Code::INVALID_FORMAT, self.reason).with_all(self.params())
+    }
+}
+
+impl From<PriceProblem> for PriceFault {
+    fn from(problem: PriceProblem) -> Self {
+        let of = |reason, rate, max| Self { reason, rate, max };
+        match problem {
+            PriceProblem::NotAnObject => of(Reason::PriceNoObject, None, None),
+            PriceProblem::NotANumber { field } => of(Reason::PriceNoNumber, Some(field), None),
+            PriceProblem::Negative { field } => of(Reason::PriceNegative, Some(field), None),
+            PriceProblem::TooLarge { field, max } => of(Reason::PriceTooLarge, Some(field), Some(max.to_string())),
+            PriceProblem::NoRates => of(Reason::PriceHasNoRate, None, None),
+        }
+    }
+}
+
 /// One entry.
 ///
 /// # Errors
-/// Why it is none, in words for the administrator.
-pub(in crate::admin) fn read(model: &str, data: Value, taking: Taking) -> Result<Price, String> {
+/// Why it is none.
+pub(in crate::admin) fn read(model: &str, data: Value, taking: Taking) -> Result<Price, PriceFault> {
     let length = model.chars().count();
     if model.trim().is_empty() || length > MAX_NAME || model.contains('\0') {
-        return Err(format!("a model's name has 1 to {MAX_NAME} characters"));
+        return Err(PriceFault { reason: Reason::PriceName, rate: None, max: Some(MAX_NAME.to_string()) });
     }
-    let rates = rates_from_json(&data, taking.belief).map_err(|problem| problem.to_string())?;
+    let rates = rates_from_json(&data, taking.belief)?;
     Ok(Price::new(model.to_owned(), taking.source, &data, rates, taking.now))
 }
 

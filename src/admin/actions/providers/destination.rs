@@ -6,12 +6,9 @@
 //! credential again. The type and the path may change: they do not change the receiver.
 
 use crate::admin::envelope::{ApiError, Code};
+use crate::admin::reasons::Reason;
 use crate::domain::provider::Provider;
 use crate::upstream::endpoint::Endpoint;
-
-const OTHER_ORIGIN: &str =
-    "enter it again: the stored key is only sent to the scheme, host and port that it was entered for";
-const OTHER_PROXY: &str = "enter it again: the stored key is only sent through the HTTP proxy that it was entered for";
 
 /// Refuses to use the stored credential for `wanted` unless it has the same destination as
 /// `stored`.
@@ -19,13 +16,13 @@ const OTHER_PROXY: &str = "enter it again: the stored key is only sent through t
 /// # Errors
 /// `REQUIRED_FIELD` of `key`, saying what differs.
 pub(in crate::admin) fn check(stored: &Provider, wanted: &Provider) -> Result<(), ApiError> {
-    let missing = |why: &str| Err(ApiError::field(Code::REQUIRED_FIELD, "key", format!("key: {why}")));
+    let missing = |why| Err(ApiError::because(Code::REQUIRED_FIELD, why).field("key"));
     if !same_origin(&stored.url, &wanted.url) {
-        return missing(OTHER_ORIGIN);
+        return missing(Reason::OtherDestination);
     }
     // Over plain HTTP a proxy reads the credential, and over HTTPS it chooses the server.
     if stored.proxy_url != wanted.proxy_url {
-        return missing(OTHER_PROXY);
+        return missing(Reason::OtherProxy);
     }
     Ok(())
 }

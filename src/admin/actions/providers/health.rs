@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::fields;
+use super::fields::OfProvider;
+use crate::admin::bodies::Nothing;
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::context::Context;
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::Body;
+use crate::admin::operation::{Operation, Permission};
 use crate::admin::records::health::ProviderHealth;
-use crate::admin::table::{Operation, Permission};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
@@ -18,14 +18,12 @@ pub fn operations() -> Vec<Operation> {
         Operation::action(
             "actions/providers/getProvidersHealthStatus",
             Permission::Admin,
-            Body::EMPTY,
             get_providers_health_status,
         )
         .doc("How every provider does: its circuit, its last error, and how often attempts failed in the last five minutes."),
         Operation::action(
             "actions/providers/resetProviderCircuit",
             Permission::Admin,
-            Body::of(fields::PROVIDER_ID, &[]),
             reset_provider_circuit,
         )
         .doc("Closes a provider's circuit, sets all its counts to zero and ends its rest.")
@@ -38,13 +36,13 @@ pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth 
     ProviderHealth::new(provider, &ctx.health.snapshot(provider, now), &ctx.health.seen(provider, now))
 }
 
-async fn get_providers_health_status(call: Call) -> Result<Vec<ProviderHealth>, ApiError> {
+async fn get_providers_health_status(call: Call, _: Nothing) -> Result<Vec<ProviderHealth>, ApiError> {
     let snapshot = call.ctx.state.snapshot();
     Ok(snapshot.providers.iter().map(|provider| of(&call.ctx, provider, call.now)).collect())
 }
 
-async fn reset_provider_circuit(call: Call) -> Result<(), ApiError> {
-    let id = ProviderId(call.values.id("providerId"));
+async fn reset_provider_circuit(call: Call, body: OfProvider) -> Result<(), ApiError> {
+    let id = ProviderId(body.provider_id.0);
     let snapshot = call.ctx.state.snapshot();
     let provider = snapshot.provider(id).ok_or_else(|| ApiError::missing("provider", id.0))?;
     let mut tx = call.ctx.store.begin().await?;

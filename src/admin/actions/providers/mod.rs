@@ -11,11 +11,13 @@ mod test;
 
 use rust_decimal::Decimal;
 
+use self::fields::{OfProvider, ProviderFields};
+use crate::admin::bodies::{Edit, Nothing};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Body, Patch};
+use crate::admin::operation::{Operation, Permission};
+use crate::admin::reasons::Reason;
 use crate::admin::records::provider::{Created, ProviderRecord};
-use crate::admin::table::{Operation, Permission};
 use crate::crypto::vault::{self, Place};
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
@@ -35,12 +37,11 @@ pub fn operations() -> Vec<Operation> {
 
 fn records() -> Vec<Operation> {
     vec![
-        Operation::action("actions/providers/getProviders", Permission::Admin, Body::EMPTY, get_providers)
+        Operation::action("actions/providers/getProviders", Permission::Admin, get_providers)
             .doc("All providers, their credentials masked."),
         Operation::action(
             "actions/providers/addProvider",
             Permission::Admin,
-            Body::of(&[], fields::PROVIDER),
             add_provider,
         )
         .doc("Adds an upstream provider.")
@@ -48,7 +49,6 @@ fn records() -> Vec<Operation> {
         Operation::action(
             "actions/providers/editProvider",
             Permission::Admin,
-            Body::edit(fields::PROVIDER_ID, fields::PROVIDER),
             edit_provider,
         )
         .doc(
@@ -61,7 +61,6 @@ fn records() -> Vec<Operation> {
         Operation::action(
             "actions/providers/removeProvider",
             Permission::Admin,
-            Body::of(fields::PROVIDER_ID, &[]),
             remove_provider,
         )
         .doc("Removes a provider and its stored credential; requests that it is answering end properly.")
@@ -69,7 +68,6 @@ fn records() -> Vec<Operation> {
         Operation::action(
             "actions/providers/testProvider",
             Permission::Admin,
-            Body::of(&[], test::FIELDS),
             test::test_provider,
         )
         .doc(
@@ -121,21 +119,21 @@ fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
 
 /// From the store, not the snapshot: a provider whose credential cannot be opened must be listed
 /// too, so that it can be fixed.
-async fn get_providers(call: Call) -> Result<Vec<ProviderRecord>, ApiError> {
+async fn get_providers(call: Call, _: Nothing) -> Result<Vec<ProviderRecord>, ApiError> {
     let everything = call.ctx.store.load_all().await?;
     let mut providers = everything.providers;
     providers.sort_by_key(|stored| stored.provider.id);
     Ok(providers.iter().map(|stored| shown(&call, stored)).collect())
 }
 
-async fn add_provider(call: Call) -> Result<Created, ApiError> {
+async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiError> {
     let mut provider = blank(call.now);
-    fields::apply(&call.values, &mut provider);
+    body.apply(&mut provider);
     fields::check_redirects(&provider)?;
     let mut tx = call.ctx.store.begin().await?;
     // The credential is sealed for the provider's id, which is not known before.
     provider.id = tx.insert_provider(&provider, "").await?;
-    let key_cipher = sealed(&call, &mut tx, provider.id).await?.unwrap_or_default();
+    let key_cipher = sealed(&call, &mut tx, provider.id, body.key.plain()).await?.unwrap_or_default();
     tx.set_provider_key(provider.id, &key_cipher).await?;
     let id = provider.id.0;
     let after = recorded(&shown(&call, &StoredProvider { provider, key_cipher }))?;
@@ -145,22 +143,22 @@ async fn add_provider(call: Call) -> Result<Created, ApiError> {
     Ok(Created { id })
 }
 
-async fn edit_provider(call: Call) -> Result<(), ApiError> {
-    let id = ProviderId(call.values.id("providerId"));
+async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Result<(), ApiError> {
+    let id = ProviderId(body.target.provider_id.0);
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
     let mut after = before.clone();
-    fields::apply(&call.values, &mut after.provider);
+    body.change.apply(&mut after.provider);
     fields::check_redirects(&after.provider)?;
     after.provider.updated_at = call.now;
-    let cipher = match sealed(&call, &mut tx, id).await? {
+    let cipher = match sealed(&call, &mut tx, id, body.change.key.plain()).await? {
         None => {
             destination::check(&before.provider, &after.provider)?;
             renewed(&call, &mut tx, &before).await
         }
         given => given,
     };
-    if is_another(&before.provider, &after.provider, call.values.has("key")) {
+    if is_another(&before.provider, &after.provider, body.change.key.0.is_some()) {
         after.provider.health_since = call.now;
     }
     if after.provider.is_enabled && after.provider.switched_off.take().is_some() {
@@ -185,8 +183,8 @@ pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_key:
     new_key || of(before) != of(after)
 }
 
-async fn remove_provider(call: Call) -> Result<(), ApiError> {
-    let id = ProviderId(call.values.id("providerId"));
+async fn remove_provider(call: Call, body: OfProvider) -> Result<(), ApiError> {
+    let id = ProviderId(body.provider_id.0);
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
     let gone = Provider { deleted_at: Some(call.now), updated_at: call.now, ..before.provider.clone() };
@@ -203,14 +201,10 @@ async fn remove_provider(call: Call) -> Result<(), ApiError> {
 }
 
 /// The credential in the request, sealed for the provider.
-async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId) -> Result<Option<String>, ApiError> {
-    match call.values.text("key") {
-        Patch::Set(key) => {
-            let sealed = reseal::seal(call.ctx.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key)).await;
-            sealed.map(Some).map_err(ApiError::from)
-        }
-        Patch::Keep | Patch::Clear => Ok(None),
-    }
+async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId, key: Option<String>) -> Result<Option<String>, ApiError> {
+    let Some(key) = key else { return Ok(None) };
+    let sealed = reseal::seal(call.ctx.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key)).await;
+    sealed.map(Some).map_err(ApiError::from)
 }
 
 /// The stored credential sealed again, if it is still in the form that is not bound to its
@@ -228,7 +222,10 @@ impl From<SealError> for ApiError {
     fn from(error: SealError) -> Self {
         match error {
             SealError::Store(error) => error.into(),
-            SealError::OtherKey { .. } => Self::new(Code::OPERATION_FAILED, error.to_string()),
+            SealError::OtherKey { sealing, known } => {
+                let refusal = Self::because(Code::OPERATION_FAILED, Reason::SealedWithOtherKey);
+                refusal.with("sealing", sealing.into()).with("known", known.into())
+            }
             SealError::Vault(error) => Self::internal(error),
         }
     }

@@ -7,14 +7,16 @@
 use std::time::Duration;
 
 use rust_decimal::Decimal;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fields::TYPES;
 use super::outcome::{self, Told};
 use super::{blank, destination};
+use crate::admin::bodies::{BaseUrl, Choice, Id, Patch, Plain, ProxyUrl, Sent, Text, Url};
 use crate::admin::call::{Call, Change};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Field, Form, Kind, Patch};
+use crate::admin::reasons::Reason;
 use crate::admin::records::provider::ProviderTest;
 use crate::crypto::vault::Place;
 use crate::domain::format::WireFormat;
@@ -31,19 +33,31 @@ const LIST_TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Characters of the answer that are shown.
 const SHOWN: usize = 500;
 
-pub(super) const FIELDS: &[Field] = &[
-    Field::new("providerId", Kind::ID, "A stored provider; the fields below replace its own for this test.").nullable(),
-    Field::new("model", Kind::text(1, 200), "Left out: the first that the provider allows, or lists.").nullable(),
-    Field::new("url", Kind::Text { min: 1, max: 500, form: Form::BaseUrl }, ""),
-    Field::new(
-        "key",
-        Kind::text(1, 1000),
-        "Left out: the stored one, which is sent only to the stored provider's origin (scheme, host, port) and through its proxy. Needed again where one of these differs.",
-    ),
-    Field::new("provider_type", TYPES, ""),
-    Field::new("proxy_url", Kind::Text { min: 1, max: 500, form: Form::ProxyUrl }, "").nullable(),
-    Field::new("listOnly", Kind::Boolean, "Only the list of models is asked for: no request is sent.").or_false(),
-];
+/// The body of `providers/testProvider`.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TestProvider {
+    /// A stored provider; the fields below replace its own for this test.
+    pub provider_id: Option<Id>,
+    /// Left out: the first that the provider allows, or lists.
+    pub model: Option<Text<1, 200>>,
+    /// As of a provider.
+    #[serde(default)]
+    pub url: Sent<Url<BaseUrl, 1, 500>>,
+    /// Left out: the stored one, which is sent only to the stored provider's origin (scheme, host,
+    /// port) and through its proxy. Needed again where one of these differs.
+    #[serde(default)]
+    pub key: Sent<Text<1, 1000>>,
+    /// As of a provider.
+    #[serde(default, rename = "provider_type")]
+    pub provider_type: Sent<Choice<ProviderType>>,
+    /// As of a provider.
+    #[serde(default, rename = "proxy_url")]
+    pub proxy_url: Patch<Url<ProxyUrl, 1, 500>>,
+    /// Only the list of models is asked for: no request is sent.
+    #[serde(default)]
+    pub list_only: bool,
+}
 
 /// The provider to test, and the stored provider that it is based on.
 struct Trial {
@@ -51,22 +65,22 @@ struct Trial {
     provider: Provider,
 }
 
-pub(super) async fn test_provider(call: Call) -> Result<ProviderTest, ApiError> {
-    let mut trial = trial(&call).await?;
-    let outcome = match take_key(&call, &mut trial) {
-        Ok(()) => Ok(run(&call, &trial.provider).await),
+pub(super) async fn test_provider(call: Call, body: TestProvider) -> Result<ProviderTest, ApiError> {
+    let mut trial = trial(&call, &body).await?;
+    let outcome = match take_key(&call, &body, &mut trial) {
+        Ok(()) => Ok(run(body.clone(), &trial.provider).await),
         Err(refusal) => Err(refusal),
     };
-    audit(&call, &trial, &outcome).await?;
+    audit(&call, &trial, (&outcome, body.key.0.is_some())).await?;
     outcome
 }
 
-async fn run(call: &Call, provider: &Provider) -> ProviderTest {
+async fn run(body: TestProvider, provider: &Provider) -> ProviderTest {
     let (listing, models) = listed(provider).await;
-    if call.values.boolean("listOnly").set() == Some(true) {
+    if body.list_only {
         return record(provider, "listing", None, listing, models);
     }
-    let model = match call.values.text("model").set().or_else(|| usual(provider)).or_else(|| models.first().cloned()) {
+    let model = match body.model.plain().or_else(|| usual(provider)).or_else(|| models.first().cloned()) {
         Some(model) => {
             provider.model_redirects.iter().find(|(from, _)| *from == model).map_or(model, |(_, to)| to.clone())
         }
@@ -93,18 +107,16 @@ fn record(
 }
 
 /// The stored provider with the sent fields replaced. Its credential is not opened yet.
-async fn trial(call: &Call) -> Result<Trial, ApiError> {
-    let values = &call.values;
-    let stored = match values.integer("providerId") {
-        Patch::Set(id) => {
+async fn trial(call: &Call, body: &TestProvider) -> Result<Trial, ApiError> {
+    let stored = match body.provider_id.plain() {
+        Some(id) => {
             let stored = call.ctx.store.begin().await?.provider(ProviderId(id)).await?;
             Some(stored.ok_or_else(|| ApiError::missing("provider", id))?)
         }
-        Patch::Keep | Patch::Clear => {
-            for field in ["url", "key"] {
-                if !values.has(field) {
-                    let message = format!("{field}: is required when no stored provider is named");
-                    return Err(ApiError::field(Code::REQUIRED_FIELD, field, message));
+        None => {
+            for (field, sent) in [("url", body.url.0.is_some()), ("key", body.key.0.is_some())] {
+                if !sent {
+                    return Err(ApiError::because(Code::REQUIRED_FIELD, Reason::RequiredWithoutProvider).field(field));
                 }
             }
             None
@@ -112,21 +124,24 @@ async fn trial(call: &Call) -> Result<Trial, ApiError> {
     };
     let blank = || Provider { cost_multiplier: Decimal::ONE, ..blank(call.now) };
     let mut provider = stored.as_ref().map_or_else(blank, |stored| stored.provider.clone());
-    values.text("url").apply_set(&mut provider.url);
-    values.word("provider_type", ProviderType::parse).apply_set(&mut provider.kind);
-    values.text("proxy_url").apply_option(&mut provider.proxy_url);
+    body.url.apply(&mut provider.url);
+    body.provider_type.apply(&mut provider.kind);
+    body.proxy_url.plain().apply_option(&mut provider.proxy_url);
     Ok(Trial { stored, provider })
 }
 
 /// The credential in the request; else the stored one, if its destination is unchanged.
-fn take_key(call: &Call, trial: &mut Trial) -> Result<(), ApiError> {
-    trial.provider.key = match (call.values.text("key"), &trial.stored) {
-        (Patch::Set(key), _) => Secret::new(key),
+fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), ApiError> {
+    trial.provider.key = match (body.key.plain(), &trial.stored) {
+        (Some(key), _) => Secret::new(key),
         (_, None) => Secret::default(),
         (_, Some(stored)) => {
             destination::check(&stored.provider, &trial.provider)?;
             let open = call.ctx.state.vault().open(Place::ProviderKey(trial.provider.id), &stored.key_cipher);
-            open.map_err(|error| ApiError::field(Code::INVALID_FORMAT, "key", format!("key: the stored one {error}")))?
+            open.map_err(|error| {
+                let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::StoredKeyUnreadable).field("key");
+                refusal.with("detail", error.to_string().into())
+            })?
         }
     };
     Ok(())
@@ -134,13 +149,17 @@ fn take_key(call: &Call, trial: &mut Trial) -> Result<(), ApiError> {
 
 /// Records who sent a credential where, also if it was refused. It contains neither the credential
 /// nor the provider's answer. No configuration changes.
-async fn audit(call: &Call, trial: &Trial, outcome: &Result<ProviderTest, ApiError>) -> Result<(), ApiError> {
+async fn audit(
+    call: &Call,
+    trial: &Trial,
+    (outcome, has_key): (&Result<ProviderTest, ApiError>, bool),
+) -> Result<(), ApiError> {
     let provider = &trial.provider;
     let mut after = json!({
         "url": provider.url,
         "providerType": provider.kind.as_str(),
         "proxyUrl": provider.proxy_url,
-        "key": if call.values.has("key") { "sent with the test" } else { "stored" },
+        "key": if has_key { "sent with the test" } else { "stored" },
     });
     match outcome {
         Ok(test) => {

@@ -1,7 +1,8 @@
 //! `users/addUser`, `users/editUser`, `users/removeUser`.
 
-use super::fields;
+use super::fields::{OfUser, UserFields};
 use crate::admin::actions::keys::blank_key;
+use crate::admin::bodies::Edit;
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::ApiError;
 use crate::admin::records::key::KeyRecord;
@@ -38,9 +39,9 @@ pub(in crate::admin) fn blank(now: Timestamp) -> User {
     }
 }
 
-pub(super) async fn add_user(call: Call) -> Result<NewUser, ApiError> {
+pub(super) async fn add_user(call: Call, body: UserFields) -> Result<NewUser, ApiError> {
     let mut user = blank(call.now);
-    fields::apply(&call.values, &mut user)?;
+    body.apply(&mut user, call.ctx.time_zone)?;
     let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank_key(user.id, &new, call.now);
     key.provider_group = user.provider_group;
@@ -59,11 +60,11 @@ pub(super) async fn add_user(call: Call) -> Result<NewUser, ApiError> {
     Ok(NewUser { user: shown, default_key })
 }
 
-pub(super) async fn edit_user(call: Call) -> Result<(), ApiError> {
+pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let (before, _) = found(&call, &mut tx).await?;
+    let (before, _) = found(&mut tx, &body.target).await?;
     let mut after = before.clone();
-    fields::apply(&call.values, &mut after)?;
+    body.change.apply(&mut after, call.ctx.time_zone)?;
     after.updated_at = call.now;
     tx.update_user(&after).await?;
     let change = Change {
@@ -80,9 +81,9 @@ pub(super) async fn edit_user(call: Call) -> Result<(), ApiError> {
     Ok(())
 }
 
-pub(super) async fn remove_user(call: Call) -> Result<(), ApiError> {
+pub(super) async fn remove_user(call: Call, body: OfUser) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let (user, keys) = found(&call, &mut tx).await?;
+    let (user, keys) = found(&mut tx, &body).await?;
     let before = UserRecord::new(&user, keys.iter().map(|key| KeyRecord::new(key, call.now)).collect());
     let gone = Some(call.now);
     for key in keys {
@@ -98,8 +99,8 @@ pub(super) async fn remove_user(call: Call) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn found(call: &Call, tx: &mut Tx) -> Result<(User, Vec<Key>), ApiError> {
-    let id = UserId(call.values.id("userId"));
+async fn found(tx: &mut Tx, named: &OfUser) -> Result<(User, Vec<Key>), ApiError> {
+    let id = UserId(named.user_id.0);
     let user = tx.user(id).await?.ok_or_else(|| ApiError::missing("user", id.0))?;
     let keys = tx.keys_of(id).await?;
     Ok((user, keys))

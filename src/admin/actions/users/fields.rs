@@ -1,76 +1,105 @@
 //! The bodies of `users/*`, and how they are applied to a user.
 
-use crate::admin::actions::keys::fields::{EXPIRES_AT, GROUP, NAME, RESET_MODE, RESET_TIME, SESSIONS};
+use chrono_tz::Tz;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::admin::actions::keys::fields::{GroupText, Name, groups};
+use crate::admin::bodies::{Choice, Clock, Id, List, Moment, Patch, Sent, Text, Usd, Whole};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::{Field, Kind, Patch, Values};
-use crate::admin::limits;
-use crate::domain::group::Groups;
+use crate::admin::limits::limit_patch;
+use crate::admin::reasons::Reason;
+use crate::domain::limits::ResetMode;
 use crate::domain::user::{Role, User};
 
-pub const USER_ID: &[Field] = &[Field::new("userId", Kind::ID, "The user.").required()];
-
-const TAG: Kind = Kind::text(1, 32);
-const PATTERN: Kind = Kind::text(1, 200);
+/// Which user.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OfUser {
+    /// The user.
+    pub user_id: Id,
+}
 
 /// A user's own fields: of a new one, and of an edit.
-pub const USER: &[Field] = &[
-    Field::new("name", NAME, "").required(),
-    Field::new("note", Kind::text(0, 200), "").nullable(),
-    Field::new("role", Kind::Choice(&["admin", "user"]), "`admin` manages everything, `user` their own.").or_text("user"),
-    Field::new("isEnabled", Kind::Boolean, "A disabled user's keys do not work.").or_true(),
-    EXPIRES_AT,
-    Field::new(
-        "providerGroup",
-        GROUP,
-        "Comma-separated provider groups. Of a new user: those of the key `default`. In an edit: groups that the user may \
-         give to new keys, until a key's groups change and the union of the keys' groups takes their place.",
-    )
-    .nullable(),
-    Field::new("tags", Kind::list(&TAG, 20), "").nullable(),
-    Field::new("rpm", Kind::Integer { min: 0, max: 1_000_000 }, "Requests per minute; 0 or `null` = no limit.").nullable(),
-    Field::new("dailyQuota", Kind::usd(100_000), "USD a day; `null` = no limit, 0 = nothing.").nullable(),
-    Field::new("limitDailyUsd", Kind::usd(100_000), "The same as `dailyQuota`: send one of them.").nullable(),
-    Field::new("limit5hUsd", Kind::usd(10_000), "USD in any 5 hours; `null` = no limit, 0 = nothing.").nullable(),
-    Field::new("limitWeeklyUsd", Kind::usd(50_000), "USD a calendar week; `null` = no limit, 0 = nothing.").nullable(),
-    Field::new("limitMonthlyUsd", Kind::usd(200_000), "USD a calendar month; `null` = no limit, 0 = nothing.").nullable(),
-    Field::new("limitTotalUsd", Kind::usd(10_000_000), "USD ever; `null` = no limit, 0 = nothing.").nullable(),
-    Field::new("dailyResetMode", RESET_MODE, "`fixed`: at `dailyResetTime`; `rolling`: the past 24 hours.").or_text("fixed"),
-    Field::new("dailyResetTime", RESET_TIME, "`HH:MM` in the gateway's time zone.").or_text("00:00"),
-    Field::new("limitConcurrentSessions", SESSIONS, "Conversations at once; 0 or `null` = no limit.").nullable(),
-    Field::new("allowedModels", Kind::list(&PATTERN, 200), "A trailing `*` matches any suffix; empty = every model.")
-        .nullable(),
-    Field::new("allowedClients", Kind::list(&PATTERN, 50), "Parts of `User-Agent`; empty = every client.").nullable(),
-    Field::new(
-        "lockKeyLimits",
-        Kind::Boolean,
-        "Only administrators change the limits of the user's keys; a key that the user adds gets the tightest limits of \
-         their other keys.",
-    )
-    .or_false(),
-];
+#[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct UserFields {
+    /// What the user is called.
+    #[schemars(extend("required" = true))]
+    pub name: Sent<Name>,
+    /// For administrators.
+    pub note: Patch<Text<0, 200>>,
+    /// `admin` manages everything, `user` their own.
+    #[schemars(extend("default" = "user"))]
+    pub role: Sent<Choice<Role>>,
+    /// A disabled user's keys do not work.
+    #[schemars(extend("default" = true))]
+    pub is_enabled: Sent<bool>,
+    /// A date (the end of that day in the gateway's time zone) or an ISO 8601 time; `null` = never
+    /// expires; an empty text is as if not sent.
+    pub expires_at: Patch<Moment>,
+    /// Comma-separated provider groups. Of a new user: those of the key `default`. In an edit:
+    /// groups that the user may give to new keys, until a key's groups change and the union of the
+    /// keys' groups takes their place.
+    pub provider_group: Patch<GroupText>,
+    /// For administrators.
+    pub tags: Patch<List<Text<1, 32>, 0, 20>>,
+    /// Requests per minute; 0 or `null` = no limit.
+    pub rpm: Patch<Whole<u32, 0, 1_000_000>>,
+    /// USD a day; `null` = no limit, 0 = nothing.
+    pub daily_quota: Patch<Usd<100_000>>,
+    /// The same as `dailyQuota`: send one of them.
+    pub limit_daily_usd: Patch<Usd<100_000>>,
+    /// USD in any 5 hours; `null` = no limit, 0 = nothing.
+    pub limit_5h_usd: Patch<Usd<10_000>>,
+    /// USD a calendar week; `null` = no limit, 0 = nothing.
+    pub limit_weekly_usd: Patch<Usd<50_000>>,
+    /// USD a calendar month; `null` = no limit, 0 = nothing.
+    pub limit_monthly_usd: Patch<Usd<200_000>>,
+    /// USD ever; `null` = no limit, 0 = nothing.
+    pub limit_total_usd: Patch<Usd<10_000_000>>,
+    /// `fixed`: at `dailyResetTime`; `rolling`: the past 24 hours.
+    #[schemars(extend("default" = "fixed"))]
+    pub daily_reset_mode: Sent<Choice<ResetMode>>,
+    /// `HH:MM` in the gateway's time zone.
+    #[schemars(extend("default" = "00:00"))]
+    pub daily_reset_time: Sent<Clock>,
+    /// Conversations at once; 0 or `null` = no limit.
+    pub limit_concurrent_sessions: Patch<Whole<u32, 0, 1000>>,
+    /// A trailing `*` matches any suffix; empty = every model.
+    pub allowed_models: Patch<List<Text<1, 200>, 0, 200>>,
+    /// Parts of `User-Agent`; empty = every client.
+    pub allowed_clients: Patch<List<Text<1, 200>, 0, 50>>,
+    /// Only administrators change the limits of the user's keys; a key that the user adds gets the
+    /// tightest limits of their other keys.
+    #[schemars(extend("default" = false))]
+    pub lock_key_limits: Sent<bool>,
+}
 
-/// Sets every field that was sent.
-///
-/// # Errors
-/// 400 when the two names of the daily limit are sent with different values.
-pub fn apply(values: &Values, user: &mut User) -> Result<(), ApiError> {
-    let (quota, daily) = (values.usd("dailyQuota"), values.usd("limitDailyUsd"));
-    if quota != Patch::Keep && daily != Patch::Keep && quota != daily {
-        let message = "dailyQuota and limitDailyUsd are the same limit: send one of them";
-        return Err(ApiError::field(Code::INVALID_FORMAT, "limitDailyUsd", message));
+impl UserFields {
+    /// Sets every field that was sent; moments without an offset are in `tz`.
+    ///
+    /// # Errors
+    /// 400 when the two names of the daily limit are sent with different values.
+    pub fn apply(&self, user: &mut User, tz: Tz) -> Result<(), ApiError> {
+        let (quota, daily) = (self.daily_quota.plain(), self.limit_daily_usd.plain());
+        if quota.is_sent() && daily.is_sent() && quota != daily {
+            let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::TwoDailyLimits);
+            return Err(refusal.with("field", "limitDailyUsd".into()));
+        }
+        self.name.apply(&mut user.name);
+        self.note.plain().apply(&mut user.note);
+        self.role.apply(&mut user.role);
+        self.is_enabled.apply(&mut user.is_enabled);
+        self.expires_at.map(|moment| moment.end(tz)).apply_option(&mut user.expires_at);
+        groups(&self.provider_group).apply(&mut user.provider_group);
+        self.tags.plain().apply(&mut user.tags);
+        self.rpm.plain().apply(&mut user.rpm);
+        limit_patch!(self).apply(&mut user.limits);
+        quota.apply_option(&mut user.limits.daily);
+        self.allowed_models.plain().apply(&mut user.allowed_models);
+        self.allowed_clients.plain().apply(&mut user.allowed_clients);
+        self.lock_key_limits.apply(&mut user.lock_key_limits);
+        Ok(())
     }
-    values.text("name").apply_set(&mut user.name);
-    values.text("note").apply(&mut user.note);
-    values.word("role", Role::parse).apply_set(&mut user.role);
-    values.boolean("isEnabled").apply_set(&mut user.is_enabled);
-    values.moment("expiresAt").apply_option(&mut user.expires_at);
-    values.text("providerGroup").map(|text| Groups::parse(&text)).apply(&mut user.provider_group);
-    values.texts("tags").apply(&mut user.tags);
-    values.count("rpm").apply(&mut user.rpm);
-    limits::apply(values, &limits::CAMEL, &mut user.limits);
-    quota.apply_option(&mut user.limits.daily);
-    values.texts("allowedModels").apply(&mut user.allowed_models);
-    values.texts("allowedClients").apply(&mut user.allowed_clients);
-    values.boolean("lockKeyLimits").apply_set(&mut user.lock_key_limits);
-    Ok(())
 }

@@ -3,41 +3,31 @@
 pub(in crate::admin) mod edit;
 pub mod fields;
 
+use crate::admin::bodies::Nothing;
 use crate::admin::call::Call;
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::fields::Body;
 use crate::admin::holdings::{self, LastUses};
+use crate::admin::operation::{Operation, Permission};
 use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::UserRecord;
-use crate::admin::table::{Operation, Permission};
 use crate::domain::user::User;
 
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/users/getUsers", Permission::Admin, Body::EMPTY, get_users)
+        Operation::action("actions/users/getUsers", Permission::Admin, get_users)
             .doc("All users with their keys, what each has spent of its tightest limit, and when it was last used."),
-        Operation::action("actions/users/addUser", Permission::Admin, Body::of(&[], fields::USER), edit::add_user)
+        Operation::action("actions/users/addUser", Permission::Admin, edit::add_user)
             .doc("Creates a user and a key named `default`, which is shown this once."),
-        Operation::action(
-            "actions/users/editUser",
-            Permission::Admin,
-            Body::edit(fields::USER_ID, fields::USER),
-            edit::edit_user,
-        )
-        .doc("Changes what is sent and leaves the rest.")
-        .errors(&[Code::NOT_FOUND]),
-        Operation::action(
-            "actions/users/removeUser",
-            Permission::Admin,
-            Body::of(fields::USER_ID, &[]),
-            edit::remove_user,
-        )
-        .doc("Deletes a user; their keys stop working at once. What they used stays on record.")
-        .errors(&[Code::NOT_FOUND]),
+        Operation::action("actions/users/editUser", Permission::Admin, edit::edit_user)
+            .doc("Changes what is sent and leaves the rest.")
+            .errors(&[Code::NOT_FOUND]),
+        Operation::action("actions/users/removeUser", Permission::Admin, edit::remove_user)
+            .doc("Deletes a user; their keys stop working at once. What they used stays on record.")
+            .errors(&[Code::NOT_FOUND]),
     ]
 }
 
-async fn get_users(call: Call) -> Result<Vec<UserRecord>, ApiError> {
+async fn get_users(call: Call, _: Nothing) -> Result<Vec<UserRecord>, ApiError> {
     let ctx = &*call.ctx;
     let snapshot = ctx.state.snapshot();
     let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).collect();

@@ -1,24 +1,85 @@
-//! Parses dates and times in the gateway's time zone.
+//! Dates and times of bodies, read in the gateway's time zone when it is known.
 
 use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
+use schemars::SchemaGenerator;
+use serde_json::{Value, json};
 
-use super::DayEdge;
+use super::kind::{Kind, kind};
+use super::{Fault, Faults};
+use crate::admin::reasons::Reason;
 use crate::domain::clock::Timestamp;
 
-/// Reads `YYYY-MM-DD` (that day's `edge`), an ISO time with an offset, or one without (then it is
-/// in `tz`). `None` for anything else, and outside 1970 … 9999.
-pub fn parse(text: &str, edge: DayEdge, tz: Tz) -> Option<Timestamp> {
-    let text = text.trim();
-    let moment = if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-        of_day(date, edge, tz)?
-    } else if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-        time.with_timezone(&Utc)
-    } else {
-        local(without_offset(text)?, tz)?
-    };
-    (1970..=9999).contains(&moment.year()).then(|| Timestamp::from(moment))
+/// A date or a time of 1970 … 9999. An empty text counts as not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// `YYYY-MM-DD`
+    Day(NaiveDate),
+    /// An ISO time without an offset.
+    Wall(NaiveDateTime),
+    /// An ISO time with an offset.
+    Instant(DateTime<Utc>),
 }
+
+/// Which end of the day a bare date means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DayEdge {
+    Start,
+    End,
+}
+
+impl Moment {
+    /// The time; of a bare date its first millisecond. Without an offset it is in `tz`.
+    pub fn start(self, tz: Tz) -> Timestamp {
+        self.at(DayEdge::Start, tz)
+    }
+
+    /// The time; of a bare date its last millisecond. Without an offset it is in `tz`.
+    pub fn end(self, tz: Tz) -> Timestamp {
+        self.at(DayEdge::End, tz)
+    }
+
+    fn at(self, edge: DayEdge, tz: Tz) -> Timestamp {
+        let moment = match self {
+            Self::Day(date) => of_day(date, edge, tz),
+            Self::Wall(wall) => local(wall, tz),
+            Self::Instant(instant) => Some(instant),
+        };
+        moment.map(Timestamp::from).unwrap_or_default()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let moment = if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+            Self::Day(date)
+        } else if let Ok(time) = DateTime::parse_from_rfc3339(text) {
+            Self::Instant(time.with_timezone(&Utc))
+        } else {
+            Self::Wall(without_offset(text)?)
+        };
+        let year = match moment {
+            Self::Day(date) => date.year(),
+            Self::Wall(wall) => wall.year(),
+            Self::Instant(instant) => instant.year(),
+        };
+        (1970..=9999).contains(&year).then_some(moment)
+    }
+}
+
+impl Kind for Moment {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeMomentText))?.trim();
+        match text {
+            "" => Err(Faults::NOT_SENT),
+            text => Self::parse(text).ok_or_else(|| Fault::format(Reason::MustBeMoment).into()),
+        }
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        json!({ "type": "string", "examples": ["2027-01-31", "2027-01-31T18:00:00Z"] })
+    }
+}
+
+kind!([] Moment);
 
 fn without_offset(text: &str) -> Option<NaiveDateTime> {
     ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"]
@@ -79,7 +140,8 @@ mod tests {
         ];
         for (text, edge, tz, expected) in cases {
             let tz: Tz = tz.parse().unwrap();
-            assert_eq!(parse(text, edge, tz).map(Timestamp::to_iso).as_deref(), expected, "{text} in {tz}");
+            let read = Moment::parse(text).map(|moment| moment.at(edge, tz).to_iso());
+            assert_eq!(read.as_deref(), expected, "{text} in {tz}");
         }
     }
 }

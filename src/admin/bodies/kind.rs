@@ -1,0 +1,54 @@
+//! What every type of a field does, and what follows from it for serde and schemars.
+
+use super::Faults;
+
+/// A type of a field that reads any JSON value and tells what is wrong with it.
+pub(super) trait Kind: Sized {
+    /// The value.
+    ///
+    /// # Errors
+    /// What is wrong with it; no fault at all where it counts as not sent.
+    fn take(json: &serde_json::Value) -> Result<Self, Faults>;
+
+    /// The schema of what is taken.
+    fn describe(schemas: &mut schemars::SchemaGenerator) -> serde_json::Value;
+}
+
+/// Implements serde's and schemars' traits for a [`Kind`], and [`Plain`] for one around `$out`.
+macro_rules! kind {
+    ([$($generics:tt)*] $type:ty => $out:ty) => {
+        impl<$($generics)*> $crate::admin::bodies::Plain for $type {
+            type Out = $out;
+
+            fn plain(self) -> $out {
+                self.0
+            }
+        }
+
+        kind!([$($generics)*] $type);
+    };
+    ([$($generics:tt)*] $type:ty) => {
+        impl<'de, $($generics)*> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let json = serde_json::Value::deserialize(deserializer)?;
+                <Self as $crate::admin::bodies::kind::Kind>::take(&json).map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl<$($generics)*> schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(schemas: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let schema = <Self as $crate::admin::bodies::kind::Kind>::describe(schemas);
+                schema.try_into().unwrap_or_default()
+            }
+        }
+    };
+}
+pub(super) use kind;

@@ -1,0 +1,34 @@
+//! Bodies as types: one struct per body, read by serde, described by schemars.
+//!
+//! A field's type holds its bounds ([`Text<1, 64>`](Text), [`Usd<10_000>`](Usd)), so a body that is
+//! read is valid, and its JSON schema is of the same type. [`read`](mod@read) is the one adapter
+//! from faults to refusals. Rules that need more than one field, or stored data, are part of the
+//! actions.
+//!
+//! Neither `garde` nor `validator` does this: they check a struct that is read already, and serde
+//! stops at the first wrong type or missing field, while a refusal lists every fault of a body in
+//! the order of its fields. Errors of `garde` are texts alone; those of `validator` have codes and
+//! parameters, but lose the order. So the bounds are part of the types here.
+
+mod collection;
+mod fault;
+mod kind;
+mod moment;
+mod number;
+mod patch;
+pub mod read;
+mod shape;
+mod target;
+mod text;
+mod word;
+
+pub use collection::{Document, List, Pairs};
+pub use fault::{Fault, Faults};
+pub use moment::Moment;
+pub use number::{Fraction, Id, Usd, Whole};
+pub use patch::{Patch, Plain, Sent};
+pub use read::{Input, read};
+pub use shape::Shape;
+pub use target::{Edit, Nothing, Part, With};
+pub use text::{Address, BaseUrl, Clock, ProxyUrl, Text, Url, WebhookUrl};
+pub use word::{Choice, Word};

@@ -1,0 +1,119 @@
+//! Numbers of bodies. Each may be sent as a string that contains it, too.
+
+use rust_decimal::Decimal;
+use schemars::SchemaGenerator;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::kind::{Kind, kind};
+use super::{Fault, Faults};
+use crate::admin::envelope::Code;
+use crate::admin::reasons::Reason;
+use crate::domain::money::NanoUsd;
+
+/// A whole number `MIN` … `MAX`; `OR` is its default where a body gives it one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Whole<N, const MIN: i64, const MAX: i64, const OR: i64 = 0>(pub N);
+
+/// The id of a stored record.
+pub type Id = Whole<i64, 1, { i64::MAX }>;
+
+/// 0 … `MAX` with at most `PLACES` digits after the point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fraction<const MAX: i64, const PLACES: u32>(pub Decimal);
+
+/// USD with cents, 0 … `MAX`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usd<const MAX: i64>(pub NanoUsd);
+
+impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> Kind for Whole<N, MIN, MAX, OR> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let wrong = || Faults::from(Fault::wrong_type(Reason::MustBeWholeNumber));
+        let number = number(json)?;
+        if !number.fract().is_zero() {
+            return Err(wrong());
+        }
+        within(number, MIN, MAX)?;
+        let whole = i64::try_from(number).map_err(|_| wrong())?;
+        N::try_from(whole).map(Self).map_err(|_| wrong())
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        let types = ["integer", "string"];
+        match MAX {
+            i64::MAX => json!({ "type": types, "minimum": MIN, "pattern": "^[0-9]+$" }),
+            _ => json!({ "type": types, "minimum": MIN, "maximum": MAX, "pattern": "^-?[0-9]+$" }),
+        }
+    }
+}
+
+impl<const MAX: i64, const PLACES: u32> Kind for Fraction<MAX, PLACES> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let number = number(json)?.normalize();
+        within(number, 0, MAX)?;
+        if number.scale() > PLACES {
+            return Err(Fault::format(Reason::TooManyPlaces).with("places", PLACES).into());
+        }
+        Ok(Self(number))
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        let pattern = format!(r"^[0-9]+(\.[0-9]{{1,{PLACES}}})?$");
+        json!({ "type": ["number", "string"], "minimum": 0, "maximum": MAX, "pattern": pattern })
+    }
+}
+
+impl<const MAX: i64> Kind for Usd<MAX> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let number = Fraction::<MAX, 2>::take(json)?.0;
+        let too_much = || Faults::from(Fault::new(Code::MAX_VALUE, Reason::AtMost).with("max", MAX));
+        NanoUsd::from_decimal(number).map(Self).ok_or_else(too_much)
+    }
+
+    fn describe(schemas: &mut SchemaGenerator) -> Value {
+        Fraction::<MAX, 2>::describe(schemas)
+    }
+}
+
+kind!([N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64] Whole<N, MIN, MAX, OR> => N);
+kind!([const MAX: i64, const PLACES: u32] Fraction<MAX, PLACES> => Decimal);
+kind!([const MAX: i64] Usd<MAX> => NanoUsd);
+
+impl<N: TryFrom<i64> + Default, const MIN: i64, const MAX: i64, const OR: i64> Default for Whole<N, MIN, MAX, OR> {
+    fn default() -> Self {
+        Self(N::try_from(OR).unwrap_or_default())
+    }
+}
+
+fn within(number: Decimal, min: i64, max: i64) -> Result<(), Faults> {
+    if number < Decimal::from(min) {
+        return Err(Fault::new(Code::MIN_VALUE, Reason::AtLeast).with("min", min).into());
+    }
+    if number > Decimal::from(max) {
+        return Err(Fault::new(Code::MAX_VALUE, Reason::AtMost).with("max", max).into());
+    }
+    Ok(())
+}
+
+/// A number, or a string that contains one. A number too large for a decimal becomes the largest
+/// of its sign, which no bound allows.
+fn number(json: &Value) -> Result<Decimal, Faults> {
+    let wrong = || Faults::from(Fault::wrong_type(Reason::MustBeNumber));
+    let text = match json {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.trim().to_owned(),
+        _ => return Err(wrong()),
+    };
+    if !text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) || text.len() > 64 {
+        return Err(wrong());
+    }
+    if let Ok(number) = Decimal::from_str_exact(&text).or_else(|_| Decimal::from_scientific(&text)) {
+        return Ok(number);
+    }
+    match text.parse::<f64>() {
+        Ok(number) if number >= 1.0 => Ok(Decimal::MAX),
+        Ok(number) if number <= -1.0 => Ok(Decimal::MIN),
+        Ok(_) => Err(Fault::format(Reason::TooFine).into()),
+        Err(_) => Err(wrong()),
+    }
+}

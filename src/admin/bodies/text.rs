@@ -1,0 +1,140 @@
+//! Texts of bodies, without surrounding blanks, and texts of a certain form.
+
+use std::marker::PhantomData;
+
+use schemars::SchemaGenerator;
+use serde_json::{Value, json};
+
+use super::kind::{Kind, kind};
+use super::{Fault, Faults};
+use crate::admin::envelope::Code;
+use crate::admin::reasons::Reason;
+use crate::domain::limits::TimeOfDay;
+
+/// A text of `MIN` … `MAX` characters without NUL.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Text<const MIN: usize, const MAX: usize>(pub String);
+
+/// A time of day, `HH:MM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock(pub TimeOfDay);
+
+/// An address of the form `F`, of `MIN` … `MAX` characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Url<F, const MIN: usize, const MAX: usize>(pub String, PhantomData<F>);
+
+/// A form of addresses.
+pub trait Address: 'static {
+    /// What is wrong with the text.
+    fn fault(text: &str) -> Option<Reason>;
+}
+
+/// An `http` or `https` address without credentials, query or fragment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseUrl;
+
+/// The `http://host:port` of a CONNECT proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyUrl;
+
+/// An `http` or `https` address, which may have a query. The action checks its destination.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookUrl;
+
+impl<const MIN: usize, const MAX: usize> Kind for Text<MIN, MAX> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeText))?.trim();
+        let length = text.chars().count();
+        if length < MIN {
+            return Err(Fault::new(Code::MIN_LENGTH, Reason::too_short(MIN)).with("min", MIN).into());
+        }
+        if length > MAX {
+            return Err(Fault::new(Code::MAX_LENGTH, Reason::AtMostCharacters).with("max", MAX).into());
+        }
+        if text.contains('\0') {
+            return Err(Fault::format(Reason::HasNul).into());
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        let mut schema = json!({ "type": "string", "maxLength": MAX });
+        if MIN > 0 {
+            schema["minLength"] = MIN.into();
+        }
+        schema
+    }
+}
+
+impl Kind for Clock {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = Text::<4, 5>::take(json)?.0;
+        TimeOfDay::parse(&text).map(Self).ok_or_else(|| Fault::format(Reason::MustBeTimeOfDay).into())
+    }
+
+    fn describe(schemas: &mut SchemaGenerator) -> Value {
+        let mut schema = Text::<4, 5>::describe(schemas);
+        schema["pattern"] = "^([01]?[0-9]|2[0-3]):[0-5][0-9]$".into();
+        schema
+    }
+}
+
+impl<F: Address, const MIN: usize, const MAX: usize> Kind for Url<F, MIN, MAX> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = Text::<MIN, MAX>::take(json)?.0;
+        match F::fault(&text) {
+            Some(reason) => Err(Fault::format(reason).into()),
+            None => Ok(Self(text, PhantomData)),
+        }
+    }
+
+    fn describe(schemas: &mut SchemaGenerator) -> Value {
+        let mut schema = Text::<MIN, MAX>::describe(schemas);
+        schema["format"] = "uri".into();
+        schema
+    }
+}
+
+kind!([const MIN: usize, const MAX: usize] Text<MIN, MAX> => String);
+kind!([] Clock => TimeOfDay);
+kind!([F: Address, const MIN: usize, const MAX: usize] Url<F, MIN, MAX> => String);
+
+impl Address for BaseUrl {
+    fn fault(text: &str) -> Option<Reason> {
+        url_fault(text, &["http", "https"])
+    }
+}
+
+impl Address for ProxyUrl {
+    fn fault(text: &str) -> Option<Reason> {
+        url_fault(text, &["http"]).or_else(|| {
+            let bare = text.parse::<http::Uri>().is_ok_and(|uri| matches!(uri.path(), "" | "/"));
+            (!bare).then_some(Reason::MustBeProxyAddress)
+        })
+    }
+}
+
+impl Address for WebhookUrl {
+    fn fault(text: &str) -> Option<Reason> {
+        let shaped = ["http://", "https://"].iter().any(|scheme| text.to_ascii_lowercase().starts_with(scheme));
+        (!shaped || text.contains(char::is_whitespace)).then_some(Reason::MustBeWebAddress)
+    }
+}
+
+fn url_fault(text: &str, schemes: &[&str]) -> Option<Reason> {
+    let Ok(uri) = text.parse::<http::Uri>() else { return Some(Reason::MustBeWebAddress) };
+    let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+        return Some(Reason::MustBeWebAddress);
+    };
+    if !schemes.contains(&scheme) || authority.host().is_empty() {
+        return Some(if schemes.contains(&"https") { Reason::MustBeWebAddress } else { Reason::MustBeHttpAddress });
+    }
+    if authority.as_str().contains('@') {
+        return Some(Reason::AddressHasCredentials);
+    }
+    let port_text = authority.as_str().rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
+    if port_text.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|p| p == 0) || port.parse::<u16>().is_err()) {
+        return Some(Reason::AddressHasBadPort);
+    }
+    (text.contains('#') || uri.query().is_some()).then_some(Reason::AddressHasQuery)
+}

@@ -1,0 +1,81 @@
+//! Fields that take one of a few words.
+
+use schemars::SchemaGenerator;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+
+use super::kind::{Kind, kind};
+use super::{Fault, Faults};
+use crate::admin::reasons::Reason;
+use crate::domain::error_rule::{AppliesTo, ErrorCategory};
+use crate::domain::format::WireFormat;
+use crate::domain::key::CacheTtl;
+use crate::domain::limits::ResetMode;
+use crate::domain::matching::MatchType;
+use crate::domain::provider::{InstructionsStrategy, ProviderType};
+use crate::domain::user::Role;
+
+/// A type whose values have words on the wire.
+pub trait Word: Copy + 'static {
+    /// Every value that is taken.
+    const ALL: &'static [Self];
+
+    /// The value's word.
+    fn word(self) -> &'static str;
+}
+
+fn all<T: Word>() -> Vec<&'static str> {
+    T::ALL.iter().map(|value| value.word()).collect()
+}
+
+/// One of the words of `T`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Choice<T>(pub T);
+
+impl<T: Word> Kind for Choice<T> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeText))?;
+        let known = T::ALL.iter().find(|value| value.word() == text);
+        known
+            .map(|value| Self(*value))
+            .ok_or_else(|| Fault::format(Reason::MustBeOneOf).with("allowed", all::<T>()).into())
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Value {
+        json!({ "type": "string", "enum": all::<T>() })
+    }
+}
+
+kind!([T: Word] Choice<T> => T);
+
+impl<T: Word> Serialize for Choice<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.word())
+    }
+}
+
+/// Implements [`Word`] by the type's own `as_str`.
+macro_rules! words {
+    ($($type:ty: $($value:ident),+;)+) => {
+        $(impl Word for $type {
+            const ALL: &'static [Self] = &[$(Self::$value),+];
+
+            fn word(self) -> &'static str {
+                self.as_str()
+            }
+        })+
+    };
+}
+
+words! {
+    AppliesTo: ClientErrors, AllErrors;
+    CacheTtl: Inherit, FiveMinutes, OneHour;
+    ErrorCategory:
+        PromptLimit, ContentFilter, PdfLimit, ThinkingError, ParameterError, InvalidRequest, CacheLimit;
+    InstructionsStrategy: Auto, ForceOfficial, KeepOriginal;
+    MatchType: Contains, Exact, Regex;
+    ProviderType: Native, NativeAuth, Responses, Chat, AltCli;
+    ResetMode: Fixed, Rolling;
+    Role: Admin, User;
+    WireFormat: AltCli, Chat, Native, Responses;
+}

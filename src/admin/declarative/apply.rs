@@ -1,0 +1,84 @@
+//! Puts a document in effect: each section in its order, then the audit records.
+
+use serde_json::{Map, Value};
+
+use super::faults::Faults;
+use super::plan::Plan;
+use super::work::{Applied, By, Desk, Order, Work};
+use super::{SECTIONS, VERSION, error_rules, notifications, prices, providers, settings, users, words};
+use crate::admin::envelope::{ApiError, Code};
+use crate::store::{Tx, Whole};
+
+/// Puts a document in effect within the transaction.
+///
+/// # Errors
+/// Every fault of the document, each with its place; or the store failed. The transaction is to be
+/// dropped then.
+pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<Applied, ApiError> {
+    let Whole { everything, notifications, error_rules, sealing_key: _ } = tx.whole().await?;
+    let mut work = Work {
+        desk,
+        prune: order.prune,
+        dry_run: order.dry_run,
+        stored: everything,
+        stored_notifications: notifications,
+        stored_rules: error_rules,
+        tx,
+        faults: Faults::default(),
+        plan: Plan::default(),
+        generated: Vec::new(),
+        ended: Vec::new(),
+        prices_changed: false,
+        audits: Vec::new(),
+        by,
+    };
+    work.sections(order.document).await?;
+    std::mem::take(&mut work.faults).into_result()?;
+    for entry in &work.audits {
+        work.tx.audit(entry).await?;
+    }
+    let mut plan = work.plan;
+    if !order.dry_run {
+        plan.generated_keys = work.generated;
+    }
+    Ok(Applied { plan, prices_changed: work.prices_changed, ended: work.ended })
+}
+
+impl Work<'_> {
+    async fn sections(&mut self, mut document: Map<String, Value>) -> Result<(), ApiError> {
+        for name in document.keys().filter(|name| !SECTIONS.contains(&name.as_str())).cloned().collect::<Vec<_>>() {
+            self.unknown("", &name, SECTIONS.into_iter());
+        }
+        match document.remove("version") {
+            Some(version) if version.as_i64() == Some(VERSION) => {}
+            Some(_) => self.faults.add(Code::INVALID_FORMAT, "/version", &format!("must be {VERSION}")),
+            None => {
+                self.faults.add(Code::REQUIRED_FIELD, "/version", &format!("is required: write `version: {VERSION}`"))
+            }
+        }
+        if let Some(form) = self.map(document.remove("settings"), "/settings") {
+            settings::apply(self, form).await?;
+        }
+        if let Some(form) = self.map(document.remove("notifications"), "/notifications") {
+            notifications::apply(self, form).await?;
+        }
+        if let Some(list) = self.list(document.remove("providers"), "/providers") {
+            providers::apply(self, list).await?;
+        }
+        if let Some(list) = self.list(document.remove("users"), "/users") {
+            users::apply(self, list).await?;
+        }
+        let entries = self.map(document.remove("prices"), "/prices");
+        let forced = self.map(document.remove("forced_prices"), "/forced_prices");
+        if entries.is_some() || forced.is_some() {
+            prices::apply(self, entries.unwrap_or_default(), forced.unwrap_or_default()).await?;
+        }
+        if let Some(list) = self.list(document.remove("words"), "/words") {
+            words::apply(self, list).await?;
+        }
+        if let Some(list) = self.list(document.remove("error_rules"), "/error_rules") {
+            error_rules::apply(self, list).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,246 @@
+//! One operation of the administration: a route's name, its permission, its input, output and
+//! errors. Each file of `actions` declares its own; `table` lists them all.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use axum::http::{HeaderValue, Response};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::bodies::{Input, Nothing, Shape, read};
+use super::call::Call;
+use super::envelope::{ApiError, Code, success};
+
+/// Who may call an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Permission {
+    /// Administrators.
+    Admin,
+    /// Administrators, and users for what is their own (which the action checks).
+    Own,
+    /// Anyone logged in; users see their own data only.
+    User,
+    /// Any valid credential, a read-only key's too.
+    Any,
+    /// No credential is asked for.
+    Open,
+}
+
+impl Permission {
+    /// The name in the document.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Own => "self",
+            Self::User => "user",
+            Self::Any => "all",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// The method of an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// GET, without a body.
+    Get,
+    /// POST, with a body.
+    Post,
+}
+
+impl Verb {
+    /// The method's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// What goes back.
+pub enum ActionReply {
+    /// A JSON text, and maybe a cookie.
+    Json { body: Vec<u8>, cookie: Option<HeaderValue> },
+    /// Something else, with its own head.
+    Whole(Box<Response<axum::body::Body>>),
+}
+
+/// An action with its body, ready to run.
+pub type Ready = Box<dyn FnOnce(Call) -> Answering + Send>;
+type Prepare = Box<dyn Fn(&Map<String, Value>) -> Result<Ready, ApiError> + Send + Sync>;
+type Answering = Pin<Box<dyn Future<Output = Result<ActionReply, ApiError>> + Send>>;
+
+/// One operation.
+pub struct Operation {
+    /// Its method.
+    pub verb: Verb,
+    /// Below `/api/`: `actions/keys/addKey`.
+    pub path: &'static str,
+    /// Who may call it.
+    pub permission: Permission,
+    /// One line for the document.
+    pub doc: &'static str,
+    /// The fields of its body.
+    pub body: &'static Shape,
+    /// Largest body that is read, bytes.
+    pub max_body: usize,
+    /// Codes beyond those that every operation of its permission and body may answer.
+    pub errors: &'static [Code],
+    /// Whether the result is wrapped in `{ok, data}`.
+    pub enveloped: bool,
+    /// Whether it is part of the published API: what only the web interface uses is not in the
+    /// document.
+    pub published: bool,
+    /// The media type of the answer.
+    pub media: &'static str,
+    /// The schema of the result, `None` where there is no data.
+    pub result: fn(&mut SchemaGenerator) -> Option<Schema>,
+    /// Reads a body into its type, for the action to be run with it; else the refusal.
+    pub prepare: Prepare,
+}
+
+const MAX_BODY: usize = 1024 * 1024;
+
+impl Operation {
+    /// An action: POST, its result in the envelope. The schemas of the body and of the result are
+    /// those of the types that the action takes and returns.
+    pub fn action<B, T, F>(path: &'static str, permission: Permission, action: fn(Call, B) -> F) -> Self
+    where
+        B: Input,
+        T: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<T, ApiError>> + Send + 'static,
+    {
+        let run = move |call, body| async move {
+            let data = action(call, body).await?;
+            let body = success(&data).map_err(ApiError::internal)?;
+            Ok(ActionReply::Json { body, cookie: None })
+        };
+        Self::with::<B, _>(path, permission, schema_of::<T>, run)
+    }
+
+    /// An action that also sets a cookie.
+    pub fn cookie_action<B, T, F>(path: &'static str, permission: Permission, action: fn(Call, B) -> F) -> Self
+    where
+        B: Input,
+        T: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<(T, HeaderValue), ApiError>> + Send + 'static,
+    {
+        let run = move |call, body| async move {
+            let (data, cookie) = action(call, body).await?;
+            let body = success(&data).map_err(ApiError::internal)?;
+            Ok(ActionReply::Json { body, cookie: Some(cookie) })
+        };
+        Self::with::<B, _>(path, permission, schema_of::<T>, run)
+    }
+
+    /// A document: GET, open to all, not wrapped.
+    pub fn document<T, F>(path: &'static str, action: fn(Call) -> F) -> Self
+    where
+        T: Serialize + JsonSchema + 'static,
+        F: Future<Output = Result<T, ApiError>> + Send + 'static,
+    {
+        let run = move |call, Nothing {}| async move {
+            let data = action(call).await?;
+            let body = serde_json::to_vec(&data).map_err(ApiError::internal)?;
+            Ok(ActionReply::Json { body, cookie: None })
+        };
+        let this = Self::with(path, Permission::Open, schema_of::<T>, run);
+        Self { verb: Verb::Get, enveloped: false, ..this }
+    }
+
+    /// A GET whose answer is no JSON text but of the media type `media`, head and all; `T`
+    /// describes it in the document.
+    pub fn whole<T, F>(path: &'static str, permission: Permission, media: &'static str, action: fn(Call) -> F) -> Self
+    where
+        T: JsonSchema + 'static,
+        F: Future<Output = Result<Response<axum::body::Body>, ApiError>> + Send + 'static,
+    {
+        let run = move |call, Nothing {}| async move { Ok(ActionReply::Whole(Box::new(action(call).await?))) };
+        let this = Self::with(path, permission, schema_of::<T>, run);
+        Self { verb: Verb::Get, enveloped: false, media, ..this }
+    }
+
+    /// The same with a POST, which has a body.
+    pub fn stream<B, T, F>(
+        path: &'static str,
+        permission: Permission,
+        media: &'static str,
+        action: fn(Call, B) -> F,
+    ) -> Self
+    where
+        B: Input,
+        T: JsonSchema + 'static,
+        F: Future<Output = Result<Response<axum::body::Body>, ApiError>> + Send + 'static,
+    {
+        let run = move |call, body| async move { Ok(ActionReply::Whole(Box::new(action(call, body).await?))) };
+        Self { enveloped: false, media, ..Self::with::<B, _>(path, permission, schema_of::<T>, run) }
+    }
+
+    fn with<B, F>(
+        path: &'static str,
+        permission: Permission,
+        result: fn(&mut SchemaGenerator) -> Option<Schema>,
+        run: impl Fn(Call, B) -> F + Copy + Send + Sync + 'static,
+    ) -> Self
+    where
+        B: Input,
+        F: Future<Output = Result<ActionReply, ApiError>> + Send + 'static,
+    {
+        let body = Shape::of::<B>();
+        let prepare: Prepare = Box::new(move |sent| {
+            let body: B = read(sent)?;
+            Ok(Box::new(move |call| Box::pin(run(call, body))))
+        });
+        let (doc, errors): (_, &'static [Code]) = ("", &[]);
+        let (verb, enveloped, max_body) = (Verb::Post, true, MAX_BODY);
+        let (media, published) = ("application/json", true);
+        Self { verb, path, permission, doc, body, max_body, errors, enveloped, published, media, result, prepare }
+    }
+
+    /// Gives it its line for the document.
+    pub fn doc(self, doc: &'static str) -> Self {
+        Self { doc, ..self }
+    }
+
+    /// Gives it its own error codes.
+    pub fn errors(self, errors: &'static [Code]) -> Self {
+        Self { errors, ..self }
+    }
+
+    /// Takes it out of the published API.
+    pub fn unpublished(self) -> Self {
+        Self { published: false, ..self }
+    }
+
+    /// Gives it another bound of its body, bytes.
+    pub fn max_body(self, bytes: usize) -> Self {
+        Self { max_body: bytes, ..self }
+    }
+
+    /// Whether it is to change something.
+    pub fn writes(&self) -> bool {
+        let reads = ["get", "list", "fetch", "has", "test", "whoami", "health", "log"];
+        let verb = self.path.rsplit('/').next().unwrap_or_default();
+        self.verb == Verb::Post && !reads.iter().any(|word| verb.starts_with(word))
+    }
+
+    /// The code of an internal fault, by what the operation was about to do.
+    pub fn failure(&self) -> Code {
+        let verb = self.path.rsplit('/').next().unwrap_or_default();
+        let starts = |words: &[&str]| words.iter().any(|word| verb.starts_with(word));
+        match () {
+            () if starts(&["add", "create", "upload"]) => Code::CREATE_FAILED,
+            () if starts(&["edit", "update", "toggle", "renew", "batch", "save"]) => Code::UPDATE_FAILED,
+            () if starts(&["remove", "delete"]) => Code::DELETE_FAILED,
+            () => Code::OPERATION_FAILED,
+        }
+    }
+}
+
+fn schema_of<T: JsonSchema + 'static>(schemas: &mut SchemaGenerator) -> Option<Schema> {
+    let nothing = std::any::TypeId::of::<T>() == std::any::TypeId::of::<()>();
+    (!nothing).then(|| schemas.subschema_for::<T>())
+}

@@ -1,0 +1,21 @@
+//! What one router of the administration has.
+
+use std::sync::Arc;
+
+use super::body_budget::AdminBodyBudget;
+use super::context::Context;
+use super::live::Live;
+use crate::state::throttle::Throttle;
+
+/// One router's share: the context, and the router's own state.
+#[derive(Clone)]
+pub struct Surface {
+    /// The parts and settings.
+    pub ctx: Arc<Context>,
+    /// Failed logins by address, for any name.
+    pub throttle: Arc<Throttle>,
+    /// The subscribers of live events.
+    pub live: Arc<Live>,
+    /// The memory for bodies that arrive.
+    pub bodies: Arc<AdminBodyBudget>,
+}
