@@ -56,11 +56,18 @@ async fn read(
 ) -> Result<LedgerSums, StoreError> {
     let recent = now.plus_ms(-BY_THE_MINUTE_MS);
     let stretches = stretches(counters.rebuild_from(now), recent, zone, now);
-    let SpendSeen { rows, totals, ended } = store.spend_seen(&SpendLook { stretches, recent, ended_since }).await?;
+    let SpendSeen { rows, totals, ended, opening } =
+        store.spend_seen(&SpendLook { stretches, recent, ended_since }).await?;
     let total =
         |t: SpendTotal| limits::SpendTotal { key: t.key_id, user: t.user_id, provider: t.provider_id, cost: t.cost };
-    let totals = totals.into_iter().map(total).collect();
-    Ok(LedgerSums { rows: rows.into_iter().map(row).collect(), totals, ids: ended })
+    let ever = opening.iter().map(|o| SpendTotal {
+        key_id: o.key_id,
+        user_id: o.user_id,
+        provider_id: o.provider_id,
+        cost: o.cost,
+    });
+    let totals = totals.into_iter().chain(ever).map(total).collect();
+    Ok(LedgerSums { rows: rows.into_iter().chain(opening.iter().copied()).map(row).collect(), totals, ids: ended })
 }
 
 fn request(from: RecentRequest) -> limits::RecentRequest {
