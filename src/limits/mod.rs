@@ -55,6 +55,7 @@ pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
 pub use redis::fuzz_answer;
 pub use redis::{
     Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, SharedSettings, SharedState, TOLERATED_MS, TimeSource, probe,
+    rebuild_shared,
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;

@@ -90,7 +90,7 @@ async fn apply_configuration(call: Call) -> Result<Plan, ApiError> {
         Some(Value::Object(document)) => document,
         _ => Map::new(),
     };
-    let order = Order { document, prune: is("prune"), dry_run: is("dryRun") };
+    let order = Order { document, prune: is("prune"), dry_run: is("dryRun"), may_take_last_key: false };
     let dry_run = order.dry_run;
     let by = By { actor: call.who()?.label(), client: call.client };
     let desk = Desk {

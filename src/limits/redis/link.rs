@@ -273,3 +273,16 @@ pub async fn probe(server: &Server) -> Result<(), String> {
     let ran = within(PATIENCE, script.prepare_invoke().invoke_async::<i64>(&mut connection)).await;
     ran.map(|_| ()).map_err(|e| e.to_string())
 }
+
+/// Makes the nodes build the shared counters anew from the database, as they do when Redis has lost
+/// them: what was added there beside the gateways counts then.
+///
+/// # Errors
+/// Why Redis cannot be told; the text does not contain the address.
+pub async fn rebuild_shared(server: &Server, prefix: &str) -> Result<(), String> {
+    let name = format!("{}:epoch", server.names(prefix)?);
+    let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
+    let mut forget = redis::cmd("DEL");
+    forget.arg(name);
+    within(PATIENCE, forget.query_async::<i64>(&mut connection)).await.map(|_| ()).map_err(|e| e.to_string())
+}

@@ -43,7 +43,7 @@ pub(super) use books::Asked;
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
 pub use keeper::Keeper;
-pub use link::probe;
+pub use link::{probe, rebuild_shared};
 pub use rebuild::{Ledger, LedgerSums};
 pub use time::{TOLERATED_MS, TimeSource};
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 
-use super::{Only, PeerData, PeerError, PeerRow, PeerSchema, PeerSpend, PeerSpendTable, PeerTable, decimal};
+use super::{Only, PeerData, PeerError, PeerRow, PeerSchema, PeerSpend, PeerSpendTable, PeerTable, Since, decimal};
 use crate::domain::clock::Timestamp;
 use crate::domain::secret::Secret;
 use crate::store::Backend;
@@ -16,18 +16,14 @@ use crate::store::Backend;
 /// How long connecting may take.
 const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 
-pub(super) async fn postgres(
-    address: &Secret,
-    schema: &PeerSchema,
-    since: Timestamp,
-) -> Result<PeerData, PeerError> {
+pub(super) async fn postgres(address: &Secret, schema: &PeerSchema, since: Since<'_>) -> Result<PeerData, PeerError> {
     let mut connection = connect(address.expose()).await?;
     let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     connection.execute(begin).await.map_err(unreachable)?;
     read(connection, Backend::Postgres, schema, since).await
 }
 
-pub(super) async fn sqlite(file: &Path, schema: &PeerSchema, since: Timestamp) -> Result<PeerData, PeerError> {
+pub(super) async fn sqlite(file: &Path, schema: &PeerSchema, since: Since<'_>) -> Result<PeerData, PeerError> {
     let path = file.canonicalize()?;
     let mut url = String::from("sqlite:");
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -45,10 +41,9 @@ pub(super) async fn sqlite(file: &Path, schema: &PeerSchema, since: Timestamp) -
 async fn connect(url: &str) -> Result<AnyConnection, PeerError> {
     sqlx::any::install_default_drivers();
     let options: sqlx::any::AnyConnectOptions = url.parse().map_err(unreachable)?;
-    let options = options.log_statements(log::LevelFilter::Trace).log_slow_statements(
-        log::LevelFilter::Trace,
-        super::super::engine::connect::SLOW,
-    );
+    let options = options
+        .log_statements(log::LevelFilter::Trace)
+        .log_slow_statements(log::LevelFilter::Trace, super::super::engine::connect::SLOW);
     match tokio::time::timeout(CONNECT, AnyConnection::connect_with(&options)).await {
         Ok(connected) => connected.map_err(unreachable),
         Err(_) => Err(PeerError::Unreachable(format!("no answer within {} s", CONNECT.as_secs()))),
@@ -75,7 +70,7 @@ async fn read(
     mut connection: AnyConnection,
     backend: Backend,
     schema: &PeerSchema,
-    since: Timestamp,
+    since: Since<'_>,
 ) -> Result<PeerData, PeerError> {
     let mut data = PeerData::default();
     for table in schema.tables {
@@ -89,6 +84,7 @@ async fn read(
     for table in schema.spend {
         let columns = columns(&mut connection, backend, table.name).await?;
         if !columns.is_empty() {
+            let since = since(&data.tables);
             data.spend = spend(&mut connection, backend, table, &columns, since).await?;
             data.spend_table = Some(table.name);
             break;
@@ -99,11 +95,7 @@ async fn read(
     Ok(data)
 }
 
-async fn columns(
-    connection: &mut AnyConnection,
-    backend: Backend,
-    table: &'static str,
-) -> Result<Columns, PeerError> {
+async fn columns(connection: &mut AnyConnection, backend: Backend, table: &'static str) -> Result<Columns, PeerError> {
     let sql = match backend {
         Backend::Postgres => {
             "SELECT CAST(column_name AS TEXT), CAST(data_type AS TEXT) FROM information_schema.columns \
@@ -226,9 +218,7 @@ fn conditions(table: &PeerSpendTable, columns: &Columns) -> String {
     for condition in table.only {
         let (column, sql) = match condition {
             Only::Is(column, value) => (column, format!("CAST(\"{column}\" AS TEXT) = '{value}'")),
-            Only::IsNot(column, value) => {
-                (column, format!("COALESCE(CAST(\"{column}\" AS TEXT), '') <> '{value}'"))
-            }
+            Only::IsNot(column, value) => (column, format!("COALESCE(CAST(\"{column}\" AS TEXT), '') <> '{value}'")),
             Only::IsNull(column) => (column, format!("\"{column}\" IS NULL")),
         };
         if columns.contains_key(*column) {

@@ -208,15 +208,19 @@ pub enum PeerError {
     },
 }
 
-/// Reads a peer. Minutes are told apart from `since` on.
+/// From when on minutes are told apart, by the tables.
+pub type Since<'a> = &'a (dyn Fn(&BTreeMap<&'static str, Vec<PeerRow>>) -> Timestamp + Sync);
+
+/// Reads a peer. Minutes are told apart from `since` on. For a dump `since` is asked before the
+/// tables are there.
 ///
 /// # Errors
 /// [`PeerError`].
-pub async fn read_peer(source: &PeerSource, schema: &PeerSchema, since: Timestamp) -> Result<PeerData, PeerError> {
+pub async fn read_peer(source: &PeerSource, schema: &PeerSchema, since: Since<'_>) -> Result<PeerData, PeerError> {
     match source {
         PeerSource::Postgres(address) => database::postgres(address, schema, since).await,
         PeerSource::Sqlite(file) => database::sqlite(file, schema, since).await,
-        PeerSource::MysqlDump(file) => dump::read(file, schema, since),
+        PeerSource::MysqlDump(file) => dump::read(file, schema, since(&BTreeMap::new())),
     }
 }
 
