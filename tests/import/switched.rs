@@ -1,6 +1,7 @@
 //! After an import the peers' keys work, their limits hold from the first request, and another
 //! import has nothing to do.
 
+use serde_json::json;
 use tollgate::store::Backend;
 
 use super::{Bed, execute};
@@ -125,13 +126,18 @@ async fn litellm_with_its_file() {
     .await;
     let balances = bed.balances().await;
     for (name, cost) in [
-        ("ada", 6_500_000_000),
+        ("ada", 7_749_990_000),
         ("ada/laptop", 1_500_000_000),
         ("builders", 5_500_000_000),
         ("grace@example.com", 3_000_000_000),
     ] {
         assert!(balances.contains(&(name.to_owned(), cost)), "{name} {cost} in {balances:?}");
     }
+    // 1.24999 USD of the key's are of no known time: for the user's month LiteLLM's counter counts.
+    let users = bed.gateway.admin("users/getUsers", json!({})).await;
+    let ada = users.as_array().unwrap().iter().find(|user| user["name"] == "ada").unwrap()["id"].clone();
+    let usage = bed.gateway.admin("users/getUserLimitUsage", json!({"userId": ada})).await;
+    assert!(usage.to_string().contains("6.5002"), "6.5 and one request: {usage}");
     let seen = bed.upstream.requests().await;
     assert_eq!(seen.len(), 2, "{seen:?}");
 }

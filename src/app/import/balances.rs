@@ -4,15 +4,16 @@
 //! fine as any window's begin, and one row for all before. So another run compares what is stored in
 //! the same form, and changes nothing if the peer says the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono_tz::Tz;
+use serde_json::Value;
 
 use super::document::{Ids, Named};
 use super::model::Mapped;
 use crate::admin::declarative::{FieldChange, PlannedChange};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::UserId;
+use crate::domain::ids::{KeyId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::Window;
 use crate::store::OpeningBalance;
@@ -78,61 +79,71 @@ pub(super) fn wanted(mapped: &Mapped, ids: &Ids, grain: Grain) -> Vec<OpeningBal
     folded(mapped.spent.iter().map(row).filter(|row| row.user_id.is_some() || row.provider_id.is_some()))
 }
 
-/// The rows of one user, or of none.
-pub(super) type Replaced = (Option<UserId>, Vec<OpeningBalance>);
+/// The rows of one user, or of none, as they were and as they are to be.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Replaced {
+    /// `None`: rows of providers alone.
+    pub user: Option<UserId>,
+    pub before: Vec<OpeningBalance>,
+    pub after: Vec<OpeningBalance>,
+}
 
 /// Which users' rows differ from what is stored, of the users that this import is about.
 pub(super) fn replaced(stored: &[OpeningBalance], wanted: &[OpeningBalance], ids: &Ids, grain: Grain) -> Vec<Replaced> {
     let stored = folded(stored.iter().map(|row| OpeningBalance { at: grain.of(Some(row.at)), ..*row }));
     let mut users: BTreeSet<Option<UserId>> = ids.users.iter().copied().collect();
     users.insert(None);
-    let of = |rows: &[OpeningBalance], user: Option<UserId>| -> Vec<OpeningBalance> {
-        rows.iter().filter(|row| row.user_id == user).copied().collect()
-    };
+    let (mut before, mut after) = (by_user(stored), by_user(wanted.to_vec()));
     let changed = |user: Option<UserId>| {
-        let wanted = of(wanted, user);
-        (of(&stored, user) != wanted).then_some((user, wanted))
+        let rows = |of: &mut BTreeMap<_, _>| of.remove(&user).unwrap_or_default();
+        let (before, after) = (rows(&mut before), rows(&mut after));
+        (before != after).then_some(Replaced { user, before, after })
     };
     users.into_iter().filter_map(changed).collect()
 }
 
-/// The changes as the plan has them: the whole amount of each holder.
-pub(super) fn planned(
-    stored: &[OpeningBalance],
-    replaced: &[Replaced],
-    mapped: &Mapped,
-    (ids, names): (&Ids, &[Named]),
-) -> Vec<PlannedChange> {
-    let label = |user: Option<UserId>, key: Option<crate::domain::ids::KeyId>| {
-        let at = ids.users.iter().position(|id| *id == user && user.is_some());
+fn by_user(rows: Vec<OpeningBalance>) -> BTreeMap<Option<UserId>, Vec<OpeningBalance>> {
+    let mut found: BTreeMap<_, Vec<OpeningBalance>> = BTreeMap::new();
+    for row in rows {
+        found.entry(row.user_id).or_default().push(row);
+    }
+    found
+}
+
+/// The changes as the plan has them: the whole amount of each holder whose rows differ.
+pub(super) fn planned(replaced: &[Replaced], mapped: &Mapped, (ids, names): (&Ids, &[Named])) -> Vec<PlannedChange> {
+    let places: HashMap<UserId, usize> =
+        ids.users.iter().enumerate().filter_map(|(at, id)| Some(((*id)?, at))).collect();
+    let label = |user: Option<UserId>, key: Option<KeyId>| {
+        let at = user.and_then(|id| places.get(&id)).copied();
         let owner = at.and_then(|at| names.get(at)).map_or("providers", |(name, _)| name.as_str());
-        let text = at
-            .and_then(|at| mapped.users.get(at))
-            .and_then(|mapped| mapped.keys.iter().find(|of| key.is_some() && ids.keys.get(&of.hash).copied() == key));
-        match (key, text) {
-            (None, _) => owner.to_owned(),
-            (Some(_), Some(of)) => format!("{owner}/{}", of.name),
-            (Some(id), None) => format!("{owner}/key {id}"),
+        let Some(key) = key else { return owner.to_owned() };
+        let mut keys = at.and_then(|at| mapped.users.get(at)).into_iter().flat_map(|user| &user.keys);
+        match keys.find(|of| ids.keys.get(&of.hash) == Some(&key)) {
+            Some(of) => format!("{owner}/{}", of.name),
+            None => format!("{owner}/key {key}"),
         }
     };
     let mut changes = Vec::new();
-    for (user, rows) in replaced {
-        let mut holders: BTreeMap<_, (NanoUsd, NanoUsd)> = BTreeMap::new();
-        for row in stored.iter().filter(|row| row.user_id == *user) {
-            holders.entry(row.key_id).or_default().0 += row.cost;
+    for Replaced { user, before, after } in replaced {
+        let mut holders: BTreeMap<_, [Vec<&OpeningBalance>; 2]> = BTreeMap::new();
+        for (side, rows) in [before, after].into_iter().enumerate() {
+            for row in rows {
+                holders.entry(row.key_id).or_default()[side].push(row);
+            }
         }
-        for row in rows {
-            holders.entry(row.key_id).or_default().1 += row.cost;
-        }
-        for (key, (before, after)) in holders {
-            let usd = |amount: NanoUsd| serde_json::Value::from(amount.to_string());
-            let is_new = before == NanoUsd::ZERO;
-            let before = if is_new { serde_json::Value::Null } else { usd(before) };
+        for (key, [before, after]) in holders.into_iter().filter(|(_, [before, after])| before != after) {
+            let usd = |rows: &[&OpeningBalance]| rows.iter().map(|row| row.cost).sum::<NanoUsd>().to_string();
+            let (is_new, was) = (before.is_empty(), Value::from(usd(&before)));
             changes.push(PlannedChange {
                 action: if is_new { "add" } else { "change" }.to_owned(),
                 kind: "opening balance".to_owned(),
                 name: label(*user, key),
-                fields: vec![FieldChange { field: "usd".to_owned(), before, after: usd(after) }],
+                fields: vec![FieldChange {
+                    field: "usd".to_owned(),
+                    before: if is_new { Value::Null } else { was },
+                    after: usd(&after).into(),
+                }],
             });
         }
     }
@@ -182,6 +193,6 @@ mod tests {
         let more = folded(more.into_iter());
         let changed = replaced(&stored, &more, &ids, first);
         assert_eq!(changed.len(), 1);
-        assert_eq!(changed[0].1.iter().map(|row| row.cost).sum::<NanoUsd>(), NanoUsd::usd(7));
+        assert_eq!(changed[0].after.iter().map(|row| row.cost).sum::<NanoUsd>(), NanoUsd::usd(7));
     }
 }

@@ -173,15 +173,23 @@ fn prices(mapped: &mut Mapped, document: &mut Map<String, Value>) {
 
 /// The records that the document has made or found.
 pub(super) fn ids(document: &Document, stored: &Everything) -> Ids {
-    let nth = |named: &Named, mut all: Vec<(i64, &str)>| {
-        all.sort_unstable();
-        all.into_iter().filter(|(_, name)| *name == named.0).nth(named.1 - 1).map(|(id, _)| id)
-    };
-    let users = || stored.users.iter().map(|user| (user.id.0, user.name.as_str())).collect::<Vec<_>>();
-    let providers = || stored.providers.iter().map(|p| (p.provider.id.0, p.provider.name.as_str())).collect::<Vec<_>>();
+    let mut users: HashMap<&str, Vec<UserId>> = HashMap::new();
+    for user in &stored.users {
+        users.entry(user.name.as_str()).or_default().push(user.id);
+    }
+    let mut providers: HashMap<&str, Vec<ProviderId>> = HashMap::new();
+    for stored in &stored.providers {
+        providers.entry(stored.provider.name.as_str()).or_default().push(stored.provider.id);
+    }
+    users.values_mut().for_each(|ids| ids.sort_unstable());
+    providers.values_mut().for_each(|ids| ids.sort_unstable());
     Ids {
-        users: document.users.iter().map(|named| nth(named, users()).map(UserId)).collect(),
+        users: document.users.iter().map(|(name, nth)| users.get(name.as_str())?.get(nth - 1).copied()).collect(),
         keys: stored.keys.iter().map(|key| (key.hash, key.id)).collect(),
-        providers: document.providers.iter().map(|named| nth(named, providers()).map(ProviderId)).collect(),
+        providers: document
+            .providers
+            .iter()
+            .map(|(name, nth)| providers.get(name.as_str())?.get(nth - 1).copied())
+            .collect(),
     }
 }

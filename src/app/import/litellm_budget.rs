@@ -136,6 +136,7 @@ impl Budget {
         // In a rolling window for as long as possible, and the same in another run.
         let rolls = window.rolling_ms().is_some();
         let start = if rolls { place.now.plus_ms(-place.now.0.rem_euclid(HOUR * 1_000)) } else { start };
+        let begun = begun.filter(|begun| *begun <= place.now);
         let begun = begun.filter(|begun| !rolls || *begun >= window.start(place.now, place.zone));
         let since = begun.map_or(start, |begun| if rolls { begun } else { begun.max(start) }).min(place.now);
         Counter { amount: if over.is_some() { Decimal::ZERO } else { spend }, since: Some(since) }

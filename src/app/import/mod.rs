@@ -10,6 +10,7 @@ mod channels;
 mod claude_code_hub;
 mod counters;
 mod document;
+mod hub_providers;
 mod litellm;
 mod litellm_budget;
 mod litellm_config;
@@ -185,10 +186,10 @@ impl Work<'_> {
         let peer = importing.peer.as_str();
         let stored = self.tx.opening_balances(peer).await.context("the database")?;
         let replaced = balances::replaced(&stored, &wanted, &ids, grain);
-        for (user, rows) in &replaced {
-            self.tx.replace_opening_balances(peer, *user, rows).await.context("the database")?;
+        for of in &replaced {
+            self.tx.replace_opening_balances(peer, of.user, &of.after).await.context("the database")?;
         }
-        for change in balances::planned(&stored, &replaced, self.mapped, (&ids, &document.users)) {
+        for change in balances::planned(&replaced, self.mapped, (&ids, &document.users)) {
             self.audit(&change).await?;
             applied.plan.count(change);
         }

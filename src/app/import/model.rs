@@ -20,7 +20,9 @@ pub(super) const MAX_NAME: usize = 64;
 /// A peer's whole data.
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
+    /// In the peer's order.
     pub users: Vec<MappedUser>,
+    /// In the peer's order.
     pub providers: Vec<MappedProvider>,
     /// Price entries by model.
     pub prices: Form,
@@ -30,6 +32,7 @@ pub(super) struct Mapped {
     pub spent: Vec<Spent>,
     /// Keys that the peer has deleted.
     pub gone: Vec<KeyHash>,
+    /// What was not carried over as it was.
     pub notes: Notes,
 }
 

@@ -245,4 +245,42 @@ mod tests {
             assert_eq!(table_of(statement).as_deref(), table, "{statement}");
         }
     }
+
+    #[test]
+    fn tables_and_rows_are_read_as_servers_write_them() {
+        const TABLE: &str = "CREATE TABLE `tokens` (
+  `id` bigint(20) unsigned NOT NULL AUTO_INCREMENT,
+  `key` varchar(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL COMMENT 'text; \\'quoted\\'',
+  `other` json DEFAULT NULL,
+  `note` longtext DEFAULT (_utf8mb4'x'),
+  `at` timestamp(3) NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3),
+  `balance` double DEFAULT NULL,
+  PRIMARY KEY (`id`),
+  UNIQUE KEY `idx_key` (`key`) USING BTREE,
+  KEY `idx_prefix` (`note`(191)),
+  FULLTEXT KEY `idx_text` (`note`)
+) ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci ROW_FORMAT=DYNAMIC COMMENT='x';
+INSERT INTO `tokens` VALUES
+(1,'a;
+b\\'c',_binary 'x',NULL,'2026-01-01 00:00:00.000',-1.5e-7),
+(2,0x6162,'{}','d','2026-01-01',0);
+REPLACE INTO `tokens` (`id`, `key`) VALUES (3,'e');
+";
+        const SCHEMA: PeerSchema = PeerSchema {
+            tables: &[super::super::PeerTable {
+                name: "tokens",
+                required: &["id", "key"],
+                optional: &["other", "balance"],
+                may_lack: false,
+            }],
+            spend: &[],
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), TABLE).unwrap();
+        let data = read(file.path(), &SCHEMA, Timestamp(0)).unwrap();
+        let rows = data.rows("tokens");
+        let keys: Vec<_> = rows.iter().map(|row| (row.int("id"), row.text("key"))).collect();
+        assert_eq!(keys, [(Some(1), Some("a;\nb'c")), (Some(2), Some("ab")), (Some(3), Some("e"))]);
+        assert_eq!((rows[0].text("other"), rows[0].decimal("balance")), (Some("x"), Some(Decimal::new(-15, 8))));
+    }
 }
