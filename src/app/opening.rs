@@ -18,8 +18,9 @@ use crate::limits::{self, Counters};
 use crate::state::State;
 use crate::store::{SpendRow, Store};
 
-/// How often the configuration's version is compared: an import raises it.
-const INTERVAL: Duration = Duration::from_secs(1);
+/// How often the configuration's version is compared, in memory: an import raises it. Until then a
+/// key that was just imported can spend what it has spent at the peer already.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// What the counters contain of opening balances.
 #[derive(Debug, Default)]

@@ -230,6 +230,7 @@ async fn a_running_gateway_counts_what_a_later_import_brings() {
     let from = bed.claude_code_hub().await;
     bed.serve().await;
     bed.import("claude-code-hub", &from, &[]);
+    bed.knows("ada").await;
     bed.wait_for("sk-grace-000000000000000001", 429).await;
     bed.expect(&HUB_KEYS).await;
     // The rest of ada's 10 USD of today, on another key; and a key that the peer takes away.
@@ -259,6 +260,7 @@ async fn shared_counters_have_the_opening_balances() {
     bed.serve().await;
     bed.gateway.log_shows("counting in Redis").await;
     bed.import("claude-code-hub", &from, &[]);
+    bed.knows("ada").await;
     for (key, status) in HUB_KEYS {
         bed.wait_for(key, status).await;
     }
@@ -295,6 +297,17 @@ async fn an_address_is_read_from_a_file() {
 }
 
 impl Bed {
+    /// Waits until the gateway knows a user. Requests with a key that is not known yet would lock
+    /// their address out.
+    async fn knows(&self, name: &str) {
+        let began = std::time::Instant::now();
+        let has = |users: &serde_json::Value| users.as_array().unwrap().iter().any(|user| user["name"] == name);
+        while !has(&self.gateway.admin("users/getUsers", json!({})).await) {
+            assert!(began.elapsed() < std::time::Duration::from_secs(60), "{}", self.gateway.log());
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    }
+
     /// Waits until a key's request gets a status.
     async fn wait_for(&self, key: &str, status: u16) {
         let began = std::time::Instant::now();
