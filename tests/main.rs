@@ -23,6 +23,8 @@ mod documents;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod import;
+#[cfg(test)]
 mod ledger;
 #[cfg(test)]
 mod limits;

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::in_process::InProcess;
 use super::in_use::InUse;
+use super::opening::Counted;
 use super::{secrets, seed};
 use crate::admin::playground::{InProcessProxy, Playground};
 use crate::config::{Config, Live, Target};
@@ -46,6 +47,8 @@ pub(super) struct Parts {
     pub state: Arc<State>,
     /// Spend, sessions, requests per minute.
     pub counters: Counters,
+    /// The opening balances that the counters contain.
+    pub opening: Arc<Counted>,
     /// Shows the next start that this process counted in Redis.
     pub marker: Option<super::marker::Marker>,
     /// Journal and writer.
@@ -124,7 +127,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     // First what a process left behind that did not stop cleanly; then the counters include all
     // past spending.
     let ledger = delivered_ledger(&config, &clock, &store).await?;
-    super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
+    let opening = super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
         .await
         .context("rebuilding the counters")?;
     let health = Arc::new(Health::new(events.clone()));
@@ -156,6 +159,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         store,
         state,
         counters,
+        opening: Arc::new(Counted::new(opening)),
         marker,
         ledger,
         metrics,

@@ -19,14 +19,21 @@ const BY_THE_MINUTE_MS: i64 = 26 * 3600 * 1000;
 
 /// Loads the ledger's sums into the counters.
 ///
+/// Returns the opening balances that they contain.
+///
 /// # Errors
 /// When the store cannot be read.
-pub(super) async fn counters(counters: &Counters, store: &Store, zone: Tz, now: Timestamp) -> anyhow::Result<()> {
-    let LedgerSums { rows, totals, .. } = read(counters, store, zone, (now, None)).await?;
+pub(super) async fn counters(
+    counters: &Counters,
+    store: &Store,
+    zone: Tz,
+    now: Timestamp,
+) -> anyhow::Result<Vec<SpendRow>> {
+    let (LedgerSums { rows, totals, .. }, opening) = read(counters, store, zone, (now, None)).await?;
     counters.rebuild(rows, totals, now);
     let recent = store.recent_requests(counters.replay_from(now)).await?;
     counters.replay(recent.into_iter().map(request), now);
-    Ok(())
+    Ok(opening)
 }
 
 /// The ledger as the source of shared counters.
@@ -43,7 +50,7 @@ impl Ledger for FromStore {
     ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
         Box::pin(async move {
             let sums = read(&self.counters, &self.store, self.counters.zone(), (now, Some(ended_since))).await;
-            sums.map_err(|e| e.to_string())
+            sums.map(|(sums, _)| sums).map_err(|e| e.to_string())
         })
     }
 }
@@ -53,14 +60,22 @@ async fn read(
     store: &Store,
     zone: Tz,
     (now, ended_since): (Timestamp, Option<Timestamp>),
-) -> Result<LedgerSums, StoreError> {
+) -> Result<(LedgerSums, Vec<SpendRow>), StoreError> {
     let recent = now.plus_ms(-BY_THE_MINUTE_MS);
     let stretches = stretches(counters.rebuild_from(now), recent, zone, now);
-    let SpendSeen { rows, totals, ended } = store.spend_seen(&SpendLook { stretches, recent, ended_since }).await?;
+    let SpendSeen { rows, totals, ended, opening } =
+        store.spend_seen(&SpendLook { stretches, recent, ended_since }).await?;
     let total =
         |t: SpendTotal| limits::SpendTotal { key: t.key_id, user: t.user_id, provider: t.provider_id, cost: t.cost };
-    let totals = totals.into_iter().map(total).collect();
-    Ok(LedgerSums { rows: rows.into_iter().map(row).collect(), totals, ids: ended })
+    let ever = opening.iter().map(|o| SpendTotal {
+        key_id: o.key_id,
+        user_id: o.user_id,
+        provider_id: o.provider_id,
+        cost: o.cost,
+    });
+    let totals = totals.into_iter().chain(ever).map(total).collect();
+    let rows = rows.into_iter().chain(opening.iter().copied()).map(row).collect();
+    Ok((LedgerSums { rows, totals, ids: ended }, opening))
 }
 
 fn request(from: RecentRequest) -> limits::RecentRequest {
@@ -75,7 +90,7 @@ fn request(from: RecentRequest) -> limits::RecentRequest {
     }
 }
 
-fn row(from: SpendRow) -> limits::SpendRow {
+pub(super) fn row(from: SpendRow) -> limits::SpendRow {
     limits::SpendRow {
         minute: from.minute,
         key: from.key_id,

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use super::counting;
 use super::drain::stopped;
 use super::messages;
+use super::opening;
 use super::parts::Parts;
 use crate::domain::clock::Clock;
 use crate::limits::{Counters, Holder};
@@ -48,6 +49,9 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(parts.switch_off().run(stopped(stop.clone())));
+    if let Some(watch) = opening::watch(parts) {
+        io.spawn(watch.run(stop.clone()));
+    }
     scrape_hooks(parts);
     let ledger = Arc::clone(&parts.ledger);
     let store = parts.store.clone();

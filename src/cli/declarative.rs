@@ -76,7 +76,7 @@ enum SecretsArg {
 pub(super) fn apply(config: &Config, args: &ApplyArgs) -> anyhow::Result<()> {
     let way = args.way.way();
     let applying = Applying { file: &args.file, way: &way, dry_run: args.dry_run, prune: args.prune };
-    say(&told(&app::apply(config, &applying)?))
+    say(&told(&app::apply(config, &applying)?, "No changes: everything is as the file describes it."))
 }
 
 pub(super) fn export(config: &Config, args: &ExportArgs) -> anyhow::Result<()> {
@@ -95,14 +95,15 @@ pub(super) fn schema() -> anyhow::Result<()> {
     say(&app::schema()?)
 }
 
-/// The plan, line by line.
-fn told(plan: &Plan) -> String {
+/// The plan, line by line; `nothing` if it has no changes.
+pub(super) fn told(plan: &Plan, nothing: &str) -> String {
     let mut text = String::new();
     for change in &plan.changes {
         one(&mut text, change);
     }
     if plan.changes.is_empty() {
-        text.push_str("No changes: everything is as the file describes it.\n");
+        text.push_str(nothing);
+        text.push('\n');
     }
     let Plan { to_add, to_change, to_remove, .. } = plan;
     // Writing to a String cannot fail.

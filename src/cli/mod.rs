@@ -6,6 +6,7 @@
 mod backup;
 mod declarative;
 mod doctor;
+mod import;
 mod moving;
 
 use std::io::{self, ErrorKind, Write};
@@ -67,6 +68,9 @@ enum Command {
     Apply(declarative::ApplyArgs),
     /// Write the file that `tollgate apply` reads.
     Export(declarative::ExportArgs),
+    /// Import users, keys, limits, providers, prices and spending of another gateway. Its keys go
+    /// on working. Gateways may run.
+    Import(import::ImportArgs),
     /// Print the OpenAPI document of the administration API.
     Openapi,
     /// Print what completes this program's commands in a shell.
@@ -132,6 +136,7 @@ pub fn run() -> ExitCode {
         Command::Apply(args) => with_config(file, |config, _| declarative::apply(&config, &args)),
         Command::Export(args) if args.schema => exit_code(declarative::schema()),
         Command::Export(args) => with_config(file, |config, _| declarative::export(&config, &args)),
+        Command::Import(args) => with_config(file, |config, _| import::import(&config, &args)),
         Command::Openapi => with_config(file, |config, _| openapi(&config)),
         Command::Completions { shell } => exit_code(completions(shell)),
         Command::Man { folder } => exit_code(man(&folder)),
@@ -160,7 +165,8 @@ fn exit_code(result: anyhow::Result<()>) -> ExitCode {
         Err(error) => {
             complain(&format!("{error:#}"));
             // The configuration is in order, but not for this command.
-            let is_input = error.is::<app::NotEmbedded>() || error.is::<app::BadDocument>();
+            let is_input =
+                error.is::<app::NotEmbedded>() || error.is::<app::BadDocument>() || error.is::<app::BadSource>();
             if is_input { ExitCode::from(WRONG_INPUT) } else { ExitCode::FAILURE }
         }
     }

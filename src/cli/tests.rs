@@ -35,6 +35,10 @@ fn wrong_lines_are_refused() {
         "tollgate move --to postgres://h/x --to-file address",
         "tollgate apply",
         "tollgate apply -f x --token-file y",
+        "tollgate import",
+        "tollgate import litellm",
+        "tollgate import other --from x",
+        "tollgate import new-api --from x --from-file y",
         "tollgate export --secrets plain",
         "tollgate export --schema --url http://127.0.0.1:8081",
     ] {

@@ -24,7 +24,7 @@ impl Counters {
 impl Memory {
     pub(super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
         for row in rows {
-            let holder = row.user.zip(row.key);
+            let holder = (row.user, row.key);
             self.to_each(holder, row.provider, now, |spend| spend.add(row.minute, Held::spent(row.cost)));
         }
     }

@@ -58,7 +58,7 @@ pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
 pub use redis::fuzz_answer;
 pub use redis::{
     Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, RedisFacts, SharedSettings, SharedState, TOLERATED_MS,
-    TimeSource, examine,
+    TimeSource, examine, rebuild_shared,
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;

@@ -19,7 +19,7 @@ use crate::policy::window::Window;
 pub struct SpendRow {
     /// Any time within the minute (or the hour) of the requests' start.
     pub minute: Timestamp,
-    /// `None` (with `user`) for traffic of the admin token.
+    /// `None` with a user: spending that counts for the user alone (an opening balance).
     pub key: Option<KeyId>,
     /// The key's owner; `None` for traffic of the admin token.
     pub user: Option<UserId>,
@@ -100,11 +100,11 @@ impl Memory {
         self.users.each().for_each(|mut users| users.clear());
         self.providers.each().for_each(|mut providers| providers.clear());
         for row in rows {
-            let holder = row.user.zip(row.key);
+            let holder = (row.user, row.key);
             self.to_each(holder, row.provider, now, |spend| spend.add_to_windows(row.minute, Held::spent(row.cost)));
         }
         for total in totals {
-            let holder = total.user.zip(total.key);
+            let holder = (total.user, total.key);
             self.to_each(holder, total.provider, now, |spend| spend.add_to_total(Held::spent(total.cost)));
         }
     }
@@ -129,19 +129,23 @@ impl Memory {
         found
     }
 
+    /// Applies `add` to the spending of each holder. A key without its user has none.
     pub(super) fn to_each(
         &self,
-        holder: Option<(UserId, KeyId)>,
+        (user, key): (Option<UserId>, Option<KeyId>),
         provider: Option<ProviderId>,
         now: Timestamp,
         add: impl Fn(&mut Spend),
     ) {
-        if let Some((user, key)) = holder {
+        if let Some(user) = user {
             let mut users = self.users.lock(user.0);
             let state = users.entry(user).or_default();
-            let pair = state.with_key(key, now, &self.settings);
-            add(pair.spend);
-            add(&mut pair.key.spend);
+            state.refresh(now, &self.settings);
+            add(&mut state.spend);
+            if let Some(key) = key {
+                let pair = state.with_key(key, now, &self.settings);
+                add(&mut pair.key.spend);
+            }
         }
         if let Some(provider) = provider {
             let mut providers = self.providers.lock(provider.0);

@@ -8,6 +8,7 @@
 
 mod engine;
 mod ledger;
+pub mod peer;
 mod reports;
 mod rows;
 mod snapshot;
@@ -26,6 +27,7 @@ pub use engine::listen::Changes;
 pub use engine::tx::Tx;
 pub use ledger::days::SummedDay;
 pub use ledger::log_row::LogRow;
+pub use ledger::opening::OpeningBalance;
 pub use ledger::recent::RecentRequest;
 pub use ledger::reprice::UnpricedOf;
 pub use ledger::spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};

@@ -20,6 +20,7 @@ pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<
         desk,
         prune: order.prune,
         dry_run: order.dry_run,
+        may_take_last_key: order.may_take_last_key,
         stored: everything,
         stored_notifications: notifications,
         stored_rules: error_rules,

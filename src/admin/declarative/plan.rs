@@ -108,6 +108,11 @@ pub(super) fn difference(before: &Form, after: &Form) -> Vec<FieldChange> {
 }
 
 impl Plan {
+    /// Adds a change that was made beside the document, in the same transaction.
+    pub fn count(&mut self, change: PlannedChange) {
+        self.add(change);
+    }
+
     pub(super) fn add(&mut self, change: PlannedChange) {
         match change.action.as_str() {
             "add" => self.to_add += 1,

@@ -39,6 +39,9 @@ pub struct Order {
     pub prune: bool,
     /// The caller drops the transaction: keys that would be made are not told.
     pub dry_run: bool,
+    /// A user may lose their last usable key: the document is not an operator's, but tells what
+    /// another gateway has decided.
+    pub may_take_last_key: bool,
 }
 
 /// Who asks, for the audit log.
@@ -87,6 +90,7 @@ pub(super) struct Work<'a> {
     pub tx: &'a mut Tx,
     pub prune: bool,
     pub dry_run: bool,
+    pub may_take_last_key: bool,
     pub stored: Everything,
     pub stored_notifications: StoredNotifications,
     /// Removed ones of the program's own among them.

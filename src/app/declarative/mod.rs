@@ -73,9 +73,10 @@ fn counted(faults: usize) -> String {
 }
 
 /// What the gateway, or the database's own rules, have against a document.
-enum Failure {
+pub(super) enum Failure {
     /// Each fault with its JSON pointer.
     Document(Vec<(String, String)>),
+    /// Anything that is no fault of the document.
     Other(anyhow::Error),
 }
 
@@ -203,7 +204,10 @@ impl From<ApiError> for Failure {
 }
 
 /// The database, which must be there and of this version.
-async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> {
+///
+/// # Errors
+/// It is not there, cannot be reached, or has another schema.
+pub(super) async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> {
     if let Target::Sqlite { dir } = &config.database.target {
         super::backup::no_unfinished_restore(dir)?;
         let there = Store::exists(dir);
@@ -222,7 +226,8 @@ async fn on_database(config: &Config, document: Map<String, Value>, applying: &A
     let webhooks = Webhooks::new(config.webhooks.allow_private.clone());
     let now = SystemClock.now();
     let desk = Desk { vault: &vault, webhooks: &webhooks, time_zone: config.time_zone, now };
-    let order = Order { document, prune: applying.prune, dry_run: applying.dry_run };
+    let (prune, dry_run) = (applying.prune, applying.dry_run);
+    let order = Order { document, prune, dry_run, may_take_last_key: false };
     let by = By { actor: "command line".to_owned(), client: None };
     let mut tx = store.begin().await.context("the database")?;
     // As at a start: else a first price by hand would keep those of the program away.

@@ -1,4 +1,5 @@
-//! A look at the Redis server from outside a gateway, for `tollgate check` and `tollgate doctor`.
+//! What commands beside a gateway do with the Redis server: `tollgate check` and `tollgate doctor`
+//! examine it, `tollgate import` makes the counters be built anew.
 
 use std::time::{Duration, Instant};
 
@@ -71,4 +72,17 @@ async fn get<T: FromRedisValue>(
     name: &str,
 ) -> Result<Option<T>, Fault> {
     within(TIME_LIMIT, redis::cmd("GET").arg(format!("{names}:{name}")).query_async(connection)).await
+}
+
+/// Makes the nodes build the shared counters anew from the database, as they do when Redis has lost
+/// them: what was added there beside the gateways counts then.
+///
+/// # Errors
+/// Why Redis cannot be used; the text does not contain the address.
+pub async fn rebuild_shared(server: &Server, prefix: &str) -> Result<(), String> {
+    let name = format!("{}:epoch", server.names(prefix)?);
+    let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
+    let mut forget = redis::cmd("DEL");
+    forget.arg(name);
+    within(TIME_LIMIT, forget.query_async::<i64>(&mut connection)).await.map(|_| ()).map_err(|e| e.to_string())
 }

@@ -41,7 +41,7 @@ use parking_lot::Mutex;
 
 use crate::redis::Server;
 pub(super) use books::Asked;
-pub use examine::{RedisFacts, examine};
+pub use examine::{RedisFacts, examine, rebuild_shared};
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
 pub use keeper::Keeper;

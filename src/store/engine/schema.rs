@@ -48,6 +48,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(14, "0014_vault"),
     migration!(15, "0015_provider_off"),
     migration!(16, "0016_log_request"),
+    migration!(19, "0019_opening_balances"),
 ];
 
 /// One migration in `schema_history`.

@@ -3,6 +3,7 @@
 mod append;
 pub(super) mod days;
 pub(super) mod log_row;
+pub(super) mod opening;
 mod prune;
 pub(super) mod recent;
 pub(super) mod reprice;

@@ -2,6 +2,7 @@
 
 use sqlx::AnyConnection;
 
+use super::opening;
 use super::sums::{HOUR_MS, hour_of};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
@@ -60,6 +61,8 @@ pub struct SpendSeen {
     pub totals: Vec<SpendTotal>,
     /// Requests with a cost that ended at `ended_since` or later; empty if that is not set.
     pub ended: Vec<RequestId>,
+    /// Opening balances of all time, not summed. Neither `rows` nor `totals` contain them.
+    pub opening: Vec<SpendRow>,
 }
 
 /// The longest request that [`SpendLook::ended_since`] finds.
@@ -81,8 +84,9 @@ impl Store {
             Some(since) => ended_since(&mut tx, since).await?,
             None => Vec::new(),
         };
+        let opening = opening::all(&mut tx).await?;
         tx.commit().await?;
-        Ok(SpendSeen { rows, totals, ended })
+        Ok(SpendSeen { rows, totals, ended, opening })
     }
 
     /// Spending of the requests that started at `since` or later, by minute, oldest first.

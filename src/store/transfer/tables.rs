@@ -12,7 +12,7 @@ use crate::store::engine::error::StoreError;
 
 /// Every table except `schema_history`, which each database has itself. Tables that others refer to
 /// come first.
-pub(super) const TABLES: [&str; 23] = [
+pub(super) const TABLES: [&str; 24] = [
     "users",
     "api_keys",
     "providers",
@@ -28,6 +28,7 @@ pub(super) const TABLES: [&str; 23] = [
     "client_versions",
     "jobs",
     "sent_notices",
+    "opening_balances",
     "usage_totals",
     "hourly_users",
     "summed_days",

@@ -1,0 +1,97 @@
+//! Opening balances that `tollgate import` writes while this gateway runs: counted within seconds,
+//! without a restart.
+//!
+//! Only for counters of this process. Shared ones are built anew, which the import asks for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::parts::Parts;
+use super::rebuild::row;
+use crate::domain::clock::Clock;
+use crate::domain::money::NanoUsd;
+use crate::limits::{self, Counters};
+use crate::state::State;
+use crate::store::{SpendRow, Store};
+
+/// How often the configuration's version is compared, in memory: an import raises it. Until then a
+/// key that was just imported can spend what it has spent at the peer already.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// What the counters contain of opening balances.
+#[derive(Debug, Default)]
+pub(super) struct Counted(Mutex<Vec<SpendRow>>);
+
+impl Counted {
+    /// The rows that the counters were built with.
+    pub(super) fn new(rows: Vec<SpendRow>) -> Self {
+        Self(Mutex::new(rows))
+    }
+
+    /// Takes over what is stored now; returns what differs, as rows to add.
+    fn take_over(&self, stored: Vec<SpendRow>) -> Vec<limits::SpendRow> {
+        let mut sums: HashMap<_, i64> = HashMap::new();
+        let mut before = self.0.lock();
+        for (rows, sign) in [(&stored, 1), (&*before, -1)] {
+            for found in rows {
+                let sum = sums.entry((found.minute, found.user_id, found.key_id, found.provider_id)).or_default();
+                *sum = sum.saturating_add(found.cost.0.saturating_mul(sign));
+            }
+        }
+        *before = stored;
+        let differs = sums.into_iter().filter(|(_, cost)| *cost != 0);
+        let of = |((minute, user_id, key_id, provider_id), cost)| {
+            row(SpendRow { minute, key_id, user_id, provider_id, cost: NanoUsd(cost) })
+        };
+        differs.map(of).collect()
+    }
+}
+
+/// Watches for imports.
+pub(super) struct Watch {
+    counted: Arc<Counted>,
+    counters: Counters,
+    store: Store,
+    state: Arc<State>,
+    clock: Arc<dyn Clock>,
+}
+
+/// The task; `None` with shared counters.
+pub(super) fn watch(parts: &Parts) -> Option<Watch> {
+    let watch = || Watch {
+        counted: Arc::clone(&parts.opening),
+        counters: parts.counters.clone(),
+        store: parts.store.clone(),
+        state: Arc::clone(&parts.state),
+        clock: Arc::clone(&parts.clock),
+    };
+    parts.config.redis.is_none().then(watch)
+}
+
+impl Watch {
+    /// Runs until `stop` is set.
+    pub(super) async fn run(self, mut stop: watch::Receiver<bool>) {
+        // The version that was read before the counters were built may be older: look once.
+        let mut seen = None;
+        loop {
+            let version = self.state.peek().version;
+            if seen != Some(version) {
+                match self.store.opening_balances().await {
+                    Ok(stored) => {
+                        self.counters.spent_late(&self.counted.take_over(stored), self.clock.now());
+                        seen = Some(version);
+                    }
+                    Err(error) => tracing::warn!(error = %error, "opening balances cannot be read; trying again"),
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(INTERVAL) => {}
+                _ = stop.wait_for(|stopped| *stopped) => return,
+            }
+        }
+    }
+}
