@@ -27,14 +27,14 @@ export type BodyOf<O extends Operation> =
 export type DataOf<O extends Operation> =
   Post<O> extends { responses: { 200: infer R } } ? (Json<R> extends { data: infer D } ? D : undefined) : never;
 
-/** A refusal in the person's language; the gateway's own words where there are none. Set by the language. */
+/** Translates a refusal; untranslated ones keep the gateway's words. Set by the language. */
 type Translate = (code: string, params: Record<string, unknown>, said: string) => string;
 let translate: Translate = (_code, _params, said) => said;
 export function translateFaults(by: Translate) {
   translate = by;
 }
 
-/** A request that was refused or did not come through. `said` is in the server's words, `message` in the person's language. */
+/** A request that was refused or failed. `said`: the server's words; `message`: translated. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
