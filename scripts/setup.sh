@@ -230,7 +230,8 @@ node_runtime() {
 # What the web UI is built from.
 ui_sources() {
   find admin -type f -not -path 'admin/node_modules/*' -not -path 'admin/dist/*' -not -path 'admin/shots/*' \
-    -not -path 'admin/tests/*' -not -name 'schema.d.ts' | LC_ALL=C sort
+    -not -path 'admin/tests/*' -not -path 'admin/test-results/*' -not -path admin/playwright.config.mjs \
+    -not -name 'schema.d.ts' | LC_ALL=C sort
   echo tests/admin/openapi.json
 }
 

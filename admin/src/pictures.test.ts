@@ -1,4 +1,4 @@
-/** The pictures of the README and the docs show texts that the UI still has: see `tests/pictures.mjs`. */
+/** The README's pictures show texts that the UI still has: see `tests/pictures.mjs`. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { expect, test } from "vitest";
 

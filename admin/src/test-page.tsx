@@ -1,4 +1,4 @@
-/** Renders a part of a page as the program does: in English, with its router, cache, news and questions around it. */
+/** Renders a part of a page in English, with router, cache, toasts and questions around it. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { createMemoryHistory, createRootRoute, createRouter, RouterContextProvider } from "@tanstack/react-router";
 import { render } from "@testing-library/react";

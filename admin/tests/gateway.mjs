@@ -1,23 +1,27 @@
-/** A gateway of a test's own, with a mock provider behind it, and a way to its API and to a browser. */
+/** A gateway with a mock provider behind it, on ports and data of its own, and its API. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
 
 export const TOKEN = "the-administrators-token";
 const program = process.env.TOLLGATE_BIN ?? new URL("../../target/debug/tollgate", import.meta.url).pathname;
-const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+/** How many ports each worker of Playwright picks from. */
+const PORTS = 5_000;
 
-/** Ports that are free now, each another one, and below those that outgoing connections are given: all are held until the last is found. */
+/**
+ * Distinct free ports, below the range of outgoing connections. Each worker has a range of its own,
+ * so that no other worker takes a port between here and the start of the gateway.
+ */
 async function freePorts(many) {
+  const first = 12_000 + PORTS * (Number(process.env.TEST_PARALLEL_INDEX ?? 0) % 4);
   const held = [];
   while (held.length < many) {
     const server = createServer();
     const found = await new Promise((done) => {
       server.once("error", () => done(false));
-      server.listen(12_000 + Math.floor(Math.random() * 20_000), "127.0.0.1", () => done(true));
+      server.listen(first + Math.floor(Math.random() * PORTS), "127.0.0.1", () => done(true));
     });
     if (found) held.push(server);
   }
@@ -28,12 +32,12 @@ async function freePorts(many) {
 
 /** Starts a program and waits until `url` answers. */
 async function start(args, env, url) {
-  // What is undefined here is taken out of the environment.
+  // A setting that is undefined here is removed from the environment.
   const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   let said = "";
   child.stdout.on("data", (piece) => (said += piece));
   child.stderr.on("data", (piece) => (said += piece));
-  // Whatever happens to the test, nothing is left running.
+  // The program ends with this process, however this process ends.
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
   let ended = false;
@@ -53,7 +57,7 @@ async function start(args, env, url) {
   throw new Error(`${args[0]} does not answer at ${url}:\n${said}`);
 }
 
-/** The proxy answers, and it is the proxy: whoever else has that port must not answer in its place. */
+/** Waits until the proxy answers, and checks that it is the proxy and not the mock. */
 async function listening(proxy, said) {
   for (let tries = 0; tries < 600; tries++) {
     const status = await fetch(`${proxy}/mock/stats`).then(
@@ -67,14 +71,15 @@ async function listening(proxy, said) {
   throw new Error(`the proxy does not listen:\n${said()}`);
 }
 
-/** Stops these and waits for their end. */
-function ended(children) {
+/** Sends a signal to these programs and waits until they have ended. */
+function ended(children, signal) {
   const running = children.filter((child) => child.exitCode === null && child.signalCode === null);
   const ends = Promise.all(running.map((child) => new Promise((done) => child.once("exit", done))));
-  for (const child of running) child.kill("SIGTERM");
+  for (const child of running) child.kill(signal);
   return ends;
 }
 
+/** Starts a gateway and a mock. `env` changes settings; `undefined` removes one. */
 export async function startGateway(env = {}) {
   const [proxyPort, adminPort, metricsPort, mockPort] = await freePorts(4);
   const data = mkdtempSync(join(tmpdir(), "tollgate-ui-"));
@@ -119,12 +124,25 @@ export async function startGateway(env = {}) {
     answer,
     action,
     log: () => gate.said(),
-    /** Stops the gateway, and starts it again on the same data and ports: with these settings changed. */
-    halt: () => ended([gate.child]),
+    /** Creates a provider, by default the mock. */
+    addProvider: (fields = {}) =>
+      action("providers/addProvider", { name: "main", url: mockUrl, key: "mock-key-0123456789", ...fields }),
+    /** Creates a user with a default key. */
+    addUser: (name, fields = {}) => action("users/addUser", { name, ...fields }),
+    /** Waits until the database has this many requests. */
+    logged: async (total) => {
+      for (let tries = 0; (await action("usage-logs/getUsageLogs")).total < total; tries++) {
+        if (tries === 300) throw new Error(`the log has fewer than ${total} requests`);
+        await new Promise((done) => setTimeout(done, 100));
+      }
+    },
+    /** Stops the gateway as an operator does. */
+    halt: () => ended([gate.child], "SIGTERM"),
+    /** Starts it again on the same data and ports, with these settings changed. */
     again: async (changed = {}) => {
       gate = await start(["serve"], { ...settings, ...changed }, `http://${at(metricsPort)}/readyz`);
     },
-    /** Tells the mock what to answer: see `tollgate mock`. */
+    /** Sets what the mock answers: see `tollgate mock`. */
     direct: (path, body, method = "POST") =>
       fetch(`${mockUrl}/mock/${path}`, {
         method,
@@ -144,61 +162,10 @@ export async function startGateway(env = {}) {
         },
         body: JSON.stringify({ model, max_tokens: 100, messages: [{ role: "user", content: text }], ...extra }),
       }).then(async (reply) => ({ status: reply.status, body: await reply.text() })),
+    /** Kills both programs and removes their data. */
     stop: async () => {
-      await ended([gate.child, mock.child]);
+      await ended([gate.child, mock.child], "SIGKILL");
       rmSync(data, { recursive: true, force: true });
     },
   };
-}
-
-/** A browser that speaks to this machine only. */
-export const startBrowser = () =>
-  chromium.launch({
-    executablePath: browserPath,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
-
-/** A page that notes what must not be: errors on the console, what the policy refused, and requests to elsewhere. */
-export async function openPage(browser, gateway, options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: "en-GB", ...options });
-  const page = await context.newPage();
-  const faults = [];
-  await page.exposeBinding("refused", (_, what) => faults.push(`refused by the policy: ${what}`));
-  await page.addInitScript(() =>
-    document.addEventListener("securitypolicyviolation", (event) =>
-      window.refused(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`),
-    ),
-  );
-  // A refused request is told on the console too; what it means is shown in the page.
-  page.on("console", (message) => {
-    const expected = /Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());
-    if (["error", "warning"].includes(message.type()) && !expected) faults.push(`${message.type()}: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => faults.push(`page: ${error.message}`));
-  page.on("request", (request) => {
-    if (
-      !request.url().startsWith(gateway.url) &&
-      !request.url().startsWith("data:") &&
-      !request.url().startsWith("blob:")
-    ) {
-      faults.push(`request to elsewhere: ${request.url()}`);
-    }
-  });
-  page.setDefaultTimeout(60_000);
-  return { context, page, faults };
-}
-
-export async function logIn(page, gateway, key = TOKEN) {
-  await page.goto(`${gateway.url}/login`);
-  await page.locator("input[name=key]").fill(key);
-  await page.keyboard.press("Enter");
-  await page.waitForURL((url) => url.pathname !== "/login");
 }

@@ -1,9 +1,8 @@
-/** Answers that were on their way as something changed: what the event stream said since stays on the page. */
-import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { logIn, openPage, startBrowser, startGateway } from "./gateway.mjs";
+/** Replies that arrive after a newer event: the page keeps the state of the event. */
+import { authenticate } from "./browser.mjs";
+import { expect, test } from "./fixtures.mjs";
 
-/** Something that happens once, and can be waited for. */
+/** A promise with its `resolve`. */
 function signal() {
   let resolve;
   const promise = new Promise((done) => {
@@ -12,33 +11,20 @@ function signal() {
   return { promise, resolve };
 }
 
-let gateway;
-let browser;
-before(async () => {
-  gateway = await startGateway();
-  browser = await startBrowser();
-});
-after(async () => {
-  await browser?.close();
-  await gateway?.stop();
-});
-
-test("a circuit that trips while the page reads its state shows all the same", async () => {
-  const { id } = await gateway.action("providers/addProvider", {
+test("a circuit that trips while the page reads its state shows all the same", async ({ gateway, page }) => {
+  const { id } = await gateway.addProvider({
     name: "fragile",
-    url: gateway.mockUrl,
     key: "fragile-key-0123456789",
     circuit_breaker_failure_threshold: 1,
     max_retry_attempts: 1,
   });
-  const bob = await gateway.action("users/addUser", { name: "bob" });
-  const { context, page } = await openPage(browser, gateway);
-  await logIn(page, gateway);
-  await page.goto(`${gateway.url}/providers?id=${id}`);
+  const bob = await gateway.addUser("bob");
+  await authenticate(page);
+  await page.goto(`/providers?id=${id}`);
   const row = page.getByRole("row", { name: /fragile/ });
-  await row.getByText("Never used").waitFor();
+  await expect(row.getByText("Never used")).toBeVisible();
 
-  // The gateway answers, and the answers stay on the way until the circuit has tripped.
+  // The gateway replies, and the test holds these replies back until the circuit has tripped.
   const tripped = signal();
   const asked = signal();
   const again = signal();
@@ -60,12 +46,11 @@ test("a circuit that trips while the page reads its state shows all the same", a
   await gateway.action("providers/editProvider", { providerId: id, is_enabled: true });
   await gateway.direct("default?key=fragile-key-0123456789", { status: 500 });
   holding = false;
-  assert.ok((await gateway.ask(bob.defaultKey.key)).status >= 500);
-  // The page asks again; one that does not is given the late answers all the same.
+  expect((await gateway.ask(bob.defaultKey.key)).status).toBeGreaterThanOrEqual(500);
+  // The page reads the state again. If it does not, it gets the late replies nevertheless.
   await Promise.race([again.promise, new Promise((done) => setTimeout(done, 10_000))]);
   tripped.resolve();
   await Promise.all(late);
-  await row.getByText("Circuit open").waitFor();
-  await page.getByRole("dialog").getByText("Circuit open").first().waitFor();
-  await context.close();
+  await expect(row.getByText("Circuit open")).toBeVisible();
+  await expect(page.getByRole("dialog").getByText("Circuit open").first()).toBeVisible();
 });

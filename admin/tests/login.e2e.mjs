@@ -1,107 +1,84 @@
 /** Who gets in, and where to. */
-import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { furnish } from "./furnish.mjs";
-import { logIn, openPage, startBrowser, startGateway, TOKEN } from "./gateway.mjs";
 
-let gateway;
-let browser;
-let people;
-before(async () => {
-  gateway = await startGateway();
-  browser = await startBrowser();
-  people = await furnish(gateway);
-});
-after(async () => {
-  await browser?.close();
-  await gateway?.stop();
-});
+import { logIn } from "./browser.mjs";
+import { expect, test } from "./fixtures.mjs";
+import { TOKEN } from "./gateway.mjs";
 
-test("the administrator's token leads to the dashboard, a reload stays, logout ends it", async () => {
-  const { context, page, faults } = await openPage(browser, gateway);
-  await page.goto(`${gateway.url}/people`);
-  await page.waitForURL(/\/login\?from=/);
+test("the administrator's token leads to the dashboard, a reload stays, logout ends it", async ({ page }) => {
+  await page.goto("/people");
+  await expect(page).toHaveURL(/\/login\?from=/);
   await page.getByLabel(/token or key/i).fill(TOKEN);
   await page.keyboard.press("Enter");
-  // Back to where one wanted to go.
-  await page.waitForURL(`${gateway.url}/people`);
+  // Back to the page that was asked for.
+  await expect(page).toHaveURL("/people");
   await page.reload();
-  await page.getByRole("heading", { name: "People" }).waitFor();
+  await expect(page.getByRole("heading", { name: "People" })).toBeVisible();
   await page.getByRole("button", { name: /account/i }).click();
   await page.getByRole("menuitem", { name: "Log out" }).click();
-  await page.waitForURL(/\/login/);
-  await page.goto(`${gateway.url}/dashboard`);
-  await page.waitForURL(/\/login/);
-  assert.deepEqual(faults, []);
-  await context.close();
+  await expect(page).toHaveURL(/\/login/);
+  await page.goto("/dashboard");
+  await expect(page).toHaveURL(/\/login/);
 });
 
-test("a wrong key is refused in the gateway's words and stays in the field", async () => {
-  const { context, page } = await openPage(browser, gateway);
-  await page.goto(`${gateway.url}/login`);
+test("a wrong key is refused in the gateway's words and stays in the field", async ({ page }) => {
+  await page.goto("/login");
   await page.getByLabel(/token or key/i).fill("sk-nothing");
   await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByRole("alert").filter({ hasText: "neither a known key" }).waitFor();
-  assert.equal(await page.getByLabel(/token or key/i).inputValue(), "sk-nothing");
-  await context.close();
+  await expect(page.getByRole("alert").filter({ hasText: "neither a known key" })).toBeVisible();
+  await expect(page.getByLabel(/token or key/i)).toHaveValue("sk-nothing");
 });
 
-test("the key of a user who administers leads to every page", async () => {
-  const { context, page, faults } = await openPage(browser, gateway);
-  await logIn(page, gateway, people.boss.defaultKey.key);
-  await page.waitForURL(/\/dashboard/);
+test("the key of a user who administers leads to every page", async ({ gateway, page }) => {
+  await gateway.addUser("bob");
+  const carla = await gateway.addUser("carla", { role: "admin" });
+  await logIn(page, carla.defaultKey.key);
+  await expect(page).toHaveURL(/\/dashboard/);
   const pages = page.getByRole("navigation");
   for (const name of ["Providers", "Prices", "Rules", "Settings", "Audit log", "My usage"]) {
-    await pages.getByRole("link", { name }).waitFor();
+    await expect(pages.getByRole("link", { name })).toBeVisible();
   }
   await pages.getByRole("link", { name: "People" }).click();
-  await page.getByRole("cell", { name: "bob", exact: true }).waitFor();
+  await expect(page.getByRole("cell", { name: "bob", exact: true })).toBeVisible();
   // What is done is noted under the key's name.
   await page.getByRole("button", { name: /account/i }).click();
-  await page.getByText("Administrator · key default").waitFor();
-  assert.deepEqual(faults, []);
-  await context.close();
+  await expect(page.getByText("Administrator · key default")).toBeVisible();
 });
 
-test("a user's key leads to the dashboard without the administrator's pages", async () => {
-  const { context, page, faults } = await openPage(browser, gateway);
-  await logIn(page, gateway, people.ann.defaultKey.key);
-  await page.waitForURL(/\/dashboard/);
+test("a user's key leads to the dashboard without the administrator's pages", async ({ gateway, page }) => {
+  const ann = await gateway.addUser("ann");
+  await logIn(page, ann.defaultKey.key);
+  await expect(page).toHaveURL(/\/dashboard/);
   const pages = page.getByRole("navigation");
-  await pages.getByRole("link", { name: "People" }).waitFor();
-  assert.equal(await pages.getByRole("link", { name: "Providers" }).count(), 0);
-  assert.deepEqual(faults, []);
-  await context.close();
+  await expect(pages.getByRole("link", { name: "People" })).toBeVisible();
+  await expect(pages.getByRole("link", { name: "Providers" })).toHaveCount(0);
 });
 
-test("a key that may not use the web UI leads to its own usage, and nowhere else", async () => {
-  const { context, page, faults } = await openPage(browser, gateway);
-  await logIn(page, gateway, people.cli.generatedKey);
-  await page.waitForURL(/\/my-usage/);
-  await page.getByRole("heading", { name: "My usage" }).waitFor();
-  await page.goto(`${gateway.url}/providers`);
-  await page.waitForURL(/\/my-usage/);
-  assert.equal(await page.getByRole("navigation").getByRole("link", { name: "People" }).count(), 0);
-  assert.deepEqual(faults, []);
-  await context.close();
+test("a key that may not use the web UI leads to its own usage, and nowhere else", async ({ gateway, page }) => {
+  const ann = await gateway.addUser("ann");
+  const cli = await gateway.action("keys/addKey", { userId: ann.user.id, name: "cli", canLoginWebUi: false });
+  await logIn(page, cli.generatedKey);
+  await expect(page).toHaveURL(/\/my-usage/);
+  await expect(page.getByRole("heading", { name: "My usage" })).toBeVisible();
+  await page.goto("/providers");
+  await expect(page).toHaveURL(/\/my-usage/);
+  await expect(page.getByRole("navigation").getByRole("link", { name: "People" })).toHaveCount(0);
 });
 
-test("a Secure cookie that plain HTTP drops is explained", async (t) => {
-  const secure = await startGateway({ ENABLE_SECURE_COOKIES: "true" });
-  t.after(secure.stop);
-  const { context, page } = await openPage(browser, secure);
-  // Browsers keep Secure cookies of loopback hosts; elsewhere they drop them. Here the cookie is
-  // dropped by hand.
-  await page.route("**/api/auth/login", async (route) => {
-    const reply = await route.fetch();
-    const { "set-cookie": cookie, ...headers } = reply.headers();
-    assert.match(cookie, /; Secure/);
-    await context.clearCookies();
-    await route.fulfill({ response: reply, headers });
+test.describe("with Secure cookies", () => {
+  test.use({ settings: { ENABLE_SECURE_COOKIES: "true" } });
+
+  test("a Secure cookie that plain HTTP drops is explained", async ({ context, page }) => {
+    // Browsers keep Secure cookies of loopback hosts and drop those of others. Here the test drops it.
+    await page.route("**/api/auth/login", async (route) => {
+      const reply = await route.fetch();
+      const { "set-cookie": cookie, ...headers } = reply.headers();
+      expect(cookie).toMatch(/; Secure/);
+      await context.clearCookies();
+      await route.fulfill({ response: reply, headers });
+    });
+    await page.goto("/login");
+    await page.getByLabel(/token or key/i).fill(TOKEN);
+    await page.getByRole("button", { name: "Log in" }).click();
+    await expect(page.getByText("ENABLE_SECURE_COOKIES=false")).toBeVisible();
   });
-  await page.goto(`${secure.url}/login`);
-  await page.getByLabel(/token or key/i).fill(TOKEN);
-  await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByText("ENABLE_SECURE_COOKIES=false").waitFor();
-  await context.close();
 });

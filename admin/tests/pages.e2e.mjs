@@ -1,23 +1,34 @@
 /**
  * Every page in both themes and two widths: axe finds no serious fault, the console is quiet, the
- * policy holds, nothing scrolls sideways. A page is loaded once and then looked at four times. The
- * theme changes colours only, so the second theme of a width is looked at for its contrasts.
+ * policy holds, nothing scrolls sideways. A page is loaded once and checked in four looks. The
+ * theme changes colours only, so the second theme of a width is checked for its contrasts.
  */
-import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
+import { authenticate, openPage } from "./browser.mjs";
+import { test as base, expect } from "./fixtures.mjs";
 import { furnish } from "./furnish.mjs";
-import { logIn, openPage, startBrowser, startGateway } from "./gateway.mjs";
-import { EMPTY, open, PAGES, words } from "./pages.mjs";
+import { startGateway } from "./gateway.mjs";
+import { EMPTY, LOGIN, open, PAGES, words } from "./pages.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const t = words();
-let browser;
-before(async () => {
-  browser = await startBrowser();
-});
-after(() => browser?.close());
+
+/** A gateway and a page that all tests of a worker share: no view changes what another one needs. */
+const shared = (settings, fill) => [
+  async ({ browser }, use) => {
+    const gateway = await startGateway(settings);
+    const people = await fill?.(gateway);
+    const opened = await openPage(browser, gateway, { reducedMotion: "reduce" });
+    await still(opened.page);
+    await use({ ...opened, people, as: null });
+    await opened.context.close();
+    await gateway.stop();
+  },
+  { scope: "worker", timeout: 120_000 },
+];
+
+const test = base.extend({ used: shared({ STORE_SESSION_MESSAGES: "true" }, furnish), empty: shared() });
 
 const LOOKS = [
   { width: 1440, colorScheme: "light", rules: undefined },
@@ -26,8 +37,8 @@ const LOOKS = [
   { width: 390, colorScheme: "light", rules: ["color-contrast"] },
 ];
 
-/** What is seriously wrong with a page as it is now, in each of the looks. */
-async function look(page, { name, narrow, wide }) {
+/** The serious faults of a page as it is now, in each of the looks. */
+async function look(page, { narrow, wide }) {
   const found = [];
   await page.evaluate(axe);
   for (const { width, colorScheme, rules } of LOOKS) {
@@ -36,7 +47,7 @@ async function look(page, { name, narrow, wide }) {
     await page.emulateMedia({ colorScheme });
     const faults = await page.evaluate(async (only) => {
       const run = only === undefined ? {} : { runOnly: { type: "rule", values: only } };
-      // What lies over a page is looked at by itself: the page has been, or will be.
+      // A dialog is checked without the page below it, which has a test of its own.
       const over = [...document.querySelectorAll("[role=dialog], [role=menu]")];
       const { violations } = await window.axe.run(over.length > 0 ? over : document, {
         resultTypes: ["violations"],
@@ -50,57 +61,36 @@ async function look(page, { name, narrow, wide }) {
         ...(sideways > 0 ? [`${sideways} pixels too wide`] : []),
       ];
     }, rules);
-    found.push(...faults.map((fault) => `${name}, ${colorScheme}, ${width}: ${fault}`));
+    found.push(...faults.map((fault) => `${colorScheme}, ${width}: ${fault}`));
   }
   return found;
 }
 
-/** Without transitions: colours and places are the final ones at once. */
+/** Ends each transition at once, so that colours and positions are final. */
 async function still(page) {
   const devtools = await page.context().newCDPSession(page);
   await devtools.send("Animation.enable");
   await devtools.send("Animation.setPlaybackRate", { playbackRate: 10_000 });
 }
 
-test("every page of a gateway that is in use", async (run) => {
-  const gateway = await startGateway({ STORE_SESSION_MESSAGES: "true" });
-  run.after(gateway.stop);
-  const people = await furnish(gateway);
-  const { context, page, faults } = await openPage(browser, gateway, { reducedMotion: "reduce" });
-  await still(page);
-  const found = [];
-  await page.goto(`${gateway.url}/login`);
-  await page.getByRole("button", { name: t("login.submit") }).waitFor();
-  found.push(...(await look(page, { name: "login" })));
-  await logIn(page, gateway);
-  let seenWith;
-  for (const one of PAGES(people)) {
-    if (one.key !== seenWith) {
-      await context.clearCookies();
-      await logIn(page, gateway, one.key);
-      seenWith = one.key;
-    }
-    await page.setViewportSize({ width: one.narrow ? 390 : 1440, height: 844 });
-    await open(page, gateway, t, one).catch((error) => {
-      throw new Error(`${one.name}: ${error.message}`);
-    });
-    found.push(...(await look(page, one)));
+/** Opens a view and checks it in each look. */
+async function check(place, view) {
+  const { context, page, faults, people } = place;
+  if (place.as !== view.as) {
+    await context.clearCookies();
+    if (view.as !== null) await authenticate(page, view.as && people[view.as].defaultKey.key);
+    place.as = view.as;
   }
-  await context.close();
-  assert.deepEqual([...found, ...faults], []);
+  await page.setViewportSize({ width: view.narrow ? 390 : 1440, height: 844 });
+  await open(page, t, view, people);
+  const found = await look(page, view);
+  expect([...found, ...faults.splice(0)]).toEqual([]);
+}
+
+test.describe("a gateway in use", () => {
+  for (const view of [LOGIN, ...PAGES]) test(view.name, ({ used }) => check(used, view));
 });
 
-test("every page of an empty gateway", async (run) => {
-  const gateway = await startGateway();
-  run.after(gateway.stop);
-  const { context, page, faults } = await openPage(browser, gateway, { reducedMotion: "reduce" });
-  await still(page);
-  await logIn(page, gateway);
-  const found = [];
-  for (const name of EMPTY) {
-    await open(page, gateway, t, { path: `/${name}` });
-    found.push(...(await look(page, { name: `empty ${name}` })));
-  }
-  await context.close();
-  assert.deepEqual([...found, ...faults], []);
+test.describe("an empty gateway", () => {
+  for (const name of EMPTY) test(name, ({ empty }) => check(empty, { path: `/${name}` }));
 });

@@ -1,7 +1,7 @@
 /**
- * Every page, panel, form, dialog and menu that is looked at: by axe, for errors on the console,
- * and as a picture. Each opens by the words of whichever language is chosen. Those with `key` are
- * seen with that key, and come last; the others by the administrator.
+ * Every page, panel, form, dialog and menu that axe checks and `npm run shots` pictures. Each opens
+ * by the texts of the chosen language. `path` may depend on what `furnish` created. Those with `as`
+ * are opened with that user's key and come last; the administrator opens the others.
  */
 import { readFileSync } from "node:fs";
 
@@ -19,7 +19,7 @@ const row = (page, text) => page.locator("tbody tr[data-row]").filter({ hasText:
 const press = (page, name) => page.getByRole("button", { name, exact: true }).first().click();
 const sees = (page, text) => page.getByText(text, { exact: true }).first().waitFor();
 
-export const PAGES = ({ ann, bob, max, fragile }) => [
+export const PAGES = [
   { name: "overview", path: "/dashboard" },
   { name: "palette", path: "/dashboard", open: (page) => page.keyboard.press("Control+k") },
   { name: "account", path: "/dashboard", wide: true, open: (page, t) => press(page, t("app.account")) },
@@ -75,10 +75,10 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
       await sees(page, t("sessions.asked"));
     },
   },
-  { name: "playground", path: `/playground?key=${ann.defaultKey.id}` },
+  { name: "playground", path: ({ ann }) => `/playground?key=${ann.defaultKey.id}` },
   {
     name: "playground-reply",
-    path: `/playground?key=${bob.defaultKey.id}&model=claude-haiku-4-5`,
+    path: ({ bob }) => `/playground?key=${bob.defaultKey.id}&model=claude-haiku-4-5`,
     open: async (page, t) => {
       await page.getByLabel(t("playground.prompt"), { exact: true }).fill("Say hello.");
       await page.getByRole("button", { name: t("playground.send"), exact: true }).click();
@@ -87,7 +87,7 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
   },
   {
     name: "playground-json",
-    path: `/playground?key=${bob.defaultKey.id}&format=responses`,
+    path: ({ bob }) => `/playground?key=${bob.defaultKey.id}&format=responses`,
     open: async (page, t) => {
       await page.getByRole("tab", { name: "JSON" }).click();
       await page.getByLabel(t("playground.json"), { exact: true }).fill('{\n  "model": "gpt-5",\n  "input": \n}');
@@ -112,10 +112,14 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
   },
   {
     name: "people-user",
-    path: `/people?user=${ann.user.id}&key=${ann.defaultKey.id}`,
+    path: ({ ann }) => `/people?user=${ann.user.id}&key=${ann.defaultKey.id}`,
     open: (page, t) => sees(page, t("people.used")),
   },
-  { name: "people-long", path: `/people?user=${max.user.id}`, open: (page, t) => sees(page, t("people.used")) },
+  {
+    name: "people-long",
+    path: ({ max }) => `/people?user=${max.user.id}`,
+    open: (page, t) => sees(page, t("people.used")),
+  },
   {
     name: "people-form",
     path: "/people",
@@ -134,7 +138,7 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
   },
   {
     name: "people-refused",
-    path: `/people?user=${ann.user.id}`,
+    path: ({ ann }) => `/people?user=${ann.user.id}`,
     open: async (page, t) => {
       await press(page, t("people.addKey"));
       const form = page.getByRole("dialog").last();
@@ -146,7 +150,7 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
   },
   {
     name: "people-delete",
-    path: `/people?user=${max.user.id}`,
+    path: ({ max }) => `/people?user=${max.user.id}`,
     open: async (page, t) => {
       const panel = page.getByRole("dialog");
       await panel.getByRole("button", { name: t("ui.more"), exact: true }).click();
@@ -166,7 +170,7 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
   },
   {
     name: "providers-tripped",
-    path: `/providers?id=${fragile.id}`,
+    path: ({ fragile }) => `/providers?id=${fragile.id}`,
     open: (page, t) => sees(page, t("providers.used")),
   },
   {
@@ -237,12 +241,12 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
     },
   },
   { name: "missing", path: "/nothing-here" },
-  { name: "overview-user", path: "/dashboard", key: ann.defaultKey.key },
-  { name: "people-own", path: "/people", key: ann.defaultKey.key },
+  { name: "overview-user", path: "/dashboard", as: "ann" },
+  { name: "people-own", path: "/people", as: "ann" },
   {
     name: "playground-refused",
     path: "/playground?format=chat-compatible&model=claude-haiku-4-5",
-    key: ann.defaultKey.key,
+    as: "ann",
     open: async (page, t) => {
       await page.getByLabel(t("playground.prompt"), { exact: true }).fill("Say hello.");
       await page.getByRole("button", { name: t("playground.send"), exact: true }).click();
@@ -252,13 +256,13 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
   {
     name: "my-usage",
     path: "/my-usage",
-    key: ann.defaultKey.key,
+    as: "ann",
     open: (page, t) => sees(page, t("myUsage.ofKey")),
   },
   {
     name: "people-locked",
-    path: `/people?user=${bob.user.id}`,
-    key: bob.defaultKey.key,
+    path: ({ bob }) => `/people?user=${bob.user.id}`,
+    as: "bob",
     open: async (page, t) => {
       await page
         .getByRole("dialog")
@@ -269,7 +273,15 @@ export const PAGES = ({ ann, bob, max, fragile }) => [
   },
 ];
 
-/** What is there before anything is: each says what to do next. */
+/** The page that is open to everyone. */
+export const LOGIN = {
+  name: "login",
+  path: "/login",
+  as: null,
+  open: (page, t) => page.getByRole("button", { name: t("login.submit") }).waitFor(),
+};
+
+/** The pages that are checked on an empty gateway. Each says what to do next. */
 export const EMPTY = [
   "dashboard",
   "logs",
@@ -282,16 +294,16 @@ export const EMPTY = [
   "playground",
 ];
 
-/** Opens one of them, and waits until everything on it is loaded and still. */
-export async function open(page, gateway, t, { path, open: act }) {
-  await page.goto(gateway.url + path);
+/** Opens one of them and waits until everything on it is loaded. */
+export async function open(page, t, { path, open: act }, people) {
+  await page.goto(typeof path === "function" ? path(people) : path);
   await page.getByRole("main").or(page.getByRole("dialog")).first().waitFor();
   await loaded(page, t);
   await act?.(page, t);
   await loaded(page, t);
 }
 
-/** The event stream never ends, so there is no idle network to wait for: two frames without anything that loads. */
+/** Waits for two frames without a loading mark. The event stream never ends, so the network is never idle. */
 async function loaded(page, t) {
   const loading = `[role=status][aria-label="${t("ui.loading")}"]`;
   await page.waitForFunction(

@@ -6,7 +6,8 @@
  * `src/pictures.test.ts` fails when one of those has changed.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { logIn, openPage, startGateway } from "./gateway.mjs";
+import { logIn, openPage } from "./browser.mjs";
+import { startGateway } from "./gateway.mjs";
 import { open, words } from "./pages.mjs";
 
 const FOLDER = new URL("../../docs/images/", import.meta.url).pathname;
@@ -145,8 +146,8 @@ export async function makePictures(browser) {
         const options = { colorScheme, viewport: VIEWPORT, deviceScaleFactor: 1.5 };
         const { context, page, faults } = await openPage(browser, gateway, options);
         await page.addInitScript(() => localStorage.setItem("tollgate.language", "en"));
-        await logIn(page, gateway);
-        await open(page, gateway, t, one);
+        await logIn(page);
+        await open(page, t, one);
         await page.mouse.move(0, 0);
         await page.waitForTimeout(800);
         await save(page, `${name}-${colorScheme}`);

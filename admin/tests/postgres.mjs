@@ -1,4 +1,4 @@
-/** A private PostgreSQL server that a test stops and starts: in a temporary folder, reached by a Unix socket. */
+/** A PostgreSQL server that tests stop and start: in a temporary folder, reached by a Unix socket. */
 import { execFileSync } from "node:child_process";
 import { accessSync, chownSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,7 +13,7 @@ const exists = (path) => {
   }
 };
 
-/** The folder of the newest installed server's programs; `undefined` = there is none. */
+/** The folder of the newest installed server's programs, or `undefined`. */
 function programs() {
   const root = "/usr/lib/postgresql";
   const versions = exists(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : [];
@@ -21,7 +21,7 @@ function programs() {
   return folders.find((folder) => ["initdb", "pg_ctl", "createdb"].every((name) => exists(join(folder, name))));
 }
 
-/** The words that run a program as an ordinary user: PostgreSQL refuses to run as root. */
+/** The command prefix that runs a program as an ordinary user: PostgreSQL refuses to run as root. */
 function userFor(folder) {
   if (process.getuid() !== 0) return [];
   const id = (user, flag) => {
@@ -37,7 +37,7 @@ function userFor(folder) {
   return ["setpriv", `--reuid=${uid}`, `--regid=${gid}`, "--clear-groups"];
 }
 
-/** Starts a server; `undefined` where PostgreSQL is not installed. */
+/** Starts a server; `undefined` if PostgreSQL is not installed. */
 export function startPostgres() {
   const bin = programs();
   if (bin === undefined) return undefined;
@@ -51,11 +51,16 @@ export function startPostgres() {
   const options = `-k ${folder} -h '' -c fsync=off`;
   const start = () => control("-w", "-t", "60", "-l", join(folder, "server.log"), "-o", options, "start");
   let up = true;
+  let databases = 0;
   run("initdb", "-D", join(folder, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync");
   start();
-  run("createdb", "-h", folder, "-U", "postgres", "-T", "template0", "tollgate");
   const server = {
-    url: `postgres://postgres@localhost/tollgate?host=${folder}`,
+    /** Creates an empty database and returns its URL. */
+    database() {
+      const name = `tollgate${++databases}`;
+      run("createdb", "-h", folder, "-U", "postgres", "-T", "template0", name);
+      return `postgres://postgres@localhost/${name}?host=${folder}`;
+    },
     stop() {
       if (up) control("-m", "immediate", "stop");
       up = false;

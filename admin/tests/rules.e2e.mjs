@@ -1,101 +1,84 @@
-/** Sensitive words and error rules: written in the page, in force on the proxy. */
-import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { logIn, openPage, startBrowser, startGateway } from "./gateway.mjs";
+/** Sensitive words and error rules: created in the UI, in force on the proxy. */
+import { authenticate } from "./browser.mjs";
+import { expect, test } from "./fixtures.mjs";
 
-let gateway;
-let browser;
 let key;
-before(async () => {
-  gateway = await startGateway();
-  browser = await startBrowser();
-  const { action, mockUrl } = gateway;
-  await action("providers/addProvider", { name: "main", url: mockUrl, key: "mock-key-0123456789" });
-  key = (await action("users/addUser", { name: "ann" })).defaultKey.key;
-});
-after(async () => {
-  await browser?.close();
-  await gateway?.stop();
+test.beforeEach(async ({ gateway }) => {
+  await gateway.addProvider();
+  key = (await gateway.addUser("ann")).defaultKey.key;
 });
 
-test("a word is refused from the moment it is saved until it is switched off", async () => {
-  const { context, page, faults } = await openPage(browser, gateway);
-  await logIn(page, gateway);
-  await page.goto(`${gateway.url}/rules`);
-  await page.getByText("No sensitive words").waitFor();
+test("a word is refused from the moment it is saved until it is switched off", async ({ gateway, page }) => {
+  await authenticate(page);
+  await page.goto("/rules");
+  await expect(page.getByText("No sensitive words")).toBeVisible();
   await page.getByRole("button", { name: "Add word" }).first().click();
   const form = page.getByRole("dialog");
   await form.getByLabel("Compared by").selectOption("regex");
   await form.getByLabel("Pattern").fill("(blue+)+bird");
   await form.getByRole("button", { name: "Create" }).click();
   // Refused in the gateway's words, at the field, and nothing is lost.
-  await form.getByRole("alert").filter({ hasText: "a repeat without an upper bound" }).waitFor();
-  assert.equal(await form.getByLabel("Pattern").inputValue(), "(blue+)+bird");
+  await expect(form.getByRole("alert").filter({ hasText: "a repeat without an upper bound" })).toBeVisible();
+  await expect(form.getByLabel("Pattern")).toHaveValue("(blue+)+bird");
   await form.getByLabel("Pattern").fill("blue ?bird");
   await form.getByRole("button", { name: "Create" }).click();
-  await form.waitFor({ state: "detached" });
+  await expect(form).toHaveCount(0);
 
   const asked = () => gateway.ask(key, "claude-sonnet-4-5", "Tell me of project Blue Bird.");
   const refused = await asked();
-  assert.equal(refused.status, 403, refused.body);
-  assert.doesNotMatch(refused.body, /bird/i);
-  await page.getByText("regular expressions 1").waitFor();
+  expect(refused.status, refused.body).toBe(403);
+  expect(refused.body).not.toMatch(/bird/i);
+  await expect(page.getByText("regular expressions 1")).toBeVisible();
 
   await page.getByRole("switch", { name: "Enabled: blue ?bird" }).click({ force: true });
-  await page.getByText("regular expressions 0").waitFor();
-  assert.equal((await asked()).status, 200);
+  await expect(page.getByText("regular expressions 0")).toBeVisible();
+  expect((await asked()).status).toBe(200);
 
   await page.getByRole("cell", { name: "blue ?bird", exact: true }).click();
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByRole("dialog", { name: "Delete “blue ?bird”?" }).getByRole("button", { name: "Delete word" }).click();
-  await page.getByText("No sensitive words").waitFor();
-  assert.deepEqual(faults, []);
-  await context.close();
+  await expect(page.getByText("No sensitive words")).toBeVisible();
 });
 
-test("an error that no rule knows becomes a rule, and the client is told what it says", async () => {
-  const { context, page, faults } = await openPage(browser, gateway);
-  await logIn(page, gateway);
-  await page.goto(`${gateway.url}/rules?view=errors`);
-  await page.getByRole("cell", { name: "prompt is too long", exact: true }).waitFor();
+test("an error that no rule knows becomes a rule, and the client is told what it says", async ({ gateway, page }) => {
+  await authenticate(page);
+  await page.goto("/rules?view=errors");
+  await expect(page.getByRole("cell", { name: "prompt is too long", exact: true })).toBeVisible();
   await page.getByRole("button", { name: "Test an error" }).click();
   const message = "the moon is in the wrong house";
   const tester = page.getByRole("dialog", { name: "Test an upstream error" });
   await tester.getByLabel("Error text").fill(JSON.stringify({ error: { type: "odd", message } }));
   await tester.getByLabel("Upstream's status").fill("418");
   await tester.getByRole("button", { name: "Test", exact: true }).click();
-  await tester.getByText("the next provider is tried").waitFor();
+  await expect(tester.getByText("the next provider is tried")).toBeVisible();
   await tester.getByRole("button", { name: "Make a rule for it" }).click();
 
   const form = page.getByRole("dialog", { name: "New error rule" });
-  assert.equal(await form.getByLabel("Pattern").inputValue(), message);
+  await expect(form.getByLabel("Pattern")).toHaveValue(message);
   await form.getByLabel("Status").fill("99");
   await form.getByLabel("Message").fill("Ask again tomorrow.");
   await form.getByRole("button", { name: "Create" }).click();
-  await form.getByRole("alert").filter({ hasText: "must be at least 400" }).waitFor();
+  await expect(form.getByRole("alert").filter({ hasText: "must be at least 400" })).toBeVisible();
   await form.getByLabel("Status").fill("422");
   await form.getByRole("button", { name: "Create" }).click();
-  await form.waitFor({ state: "detached" });
-  await page.getByRole("cell", { name: message, exact: true }).waitFor();
+  await expect(form).toHaveCount(0);
+  await expect(page.getByRole("cell", { name: message, exact: true })).toBeVisible();
 
   const body = { type: "error", error: { type: "odd", message } };
   await gateway.direct("script?key=mock-key-0123456789", [{ status: 418, body }]);
   const told = await gateway.ask(key);
-  assert.equal(told.status, 422, told.body);
-  assert.equal(JSON.parse(told.body).error.message, "Ask again tomorrow.");
+  expect(told.status, told.body).toBe(422);
+  expect(JSON.parse(told.body).error.message).toBe("Ask again tomorrow.");
 
   await page.getByRole("button", { name: "Test an error" }).click();
   await tester.getByLabel("Error text").fill(message);
   await tester.getByRole("button", { name: "Test", exact: true }).click();
-  await tester.getByText("Goes back to the client at once, with status 422").waitFor();
-  assert.deepEqual(faults, []);
-  await context.close();
+  await expect(tester.getByText("Goes back to the client at once, with status 422")).toBeVisible();
 });
 
-test("a shipped rule that was deleted is restored, and in force again", async () => {
-  const { context, page, faults } = await openPage(browser, gateway);
-  await logIn(page, gateway);
-  await page.goto(`${gateway.url}/rules?view=errors&q=prompt+is+too+long`);
+test("a shipped rule that was deleted is restored, and in force again", async ({ page }) => {
+  await authenticate(page);
+  await page.goto("/rules?view=errors&q=prompt+is+too+long");
   await page.getByRole("cell", { name: "prompt is too long", exact: true }).click();
   await page.getByRole("button", { name: "Delete" }).click();
   await page
@@ -104,9 +87,7 @@ test("a shipped rule that was deleted is restored, and in force again", async ()
     .click();
   await page.getByText("1 shipped rule was removed").click();
   await page.getByRole("button", { name: "Restore" }).click();
-  await page.getByText("The rule is back").waitFor();
-  await page.getByRole("cell", { name: "prompt is too long", exact: true }).waitFor();
-  assert.equal(await page.getByText("1 shipped rule was removed").count(), 0);
-  assert.deepEqual(faults, []);
-  await context.close();
+  await expect(page.getByText("The rule is back")).toBeVisible();
+  await expect(page.getByRole("cell", { name: "prompt is too long", exact: true })).toBeVisible();
+  await expect(page.getByText("1 shipped rule was removed")).toHaveCount(0);
 });

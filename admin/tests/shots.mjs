@@ -5,8 +5,9 @@
  * README, into `docs/images/` (`pictures.mjs`).
  */
 import { mkdirSync } from "node:fs";
+import { logIn, openPage, startBrowser } from "./browser.mjs";
 import { furnish } from "./furnish.mjs";
-import { logIn, openPage, startBrowser, startGateway } from "./gateway.mjs";
+import { startGateway } from "./gateway.mjs";
 import { EMPTY, open, PAGES, words } from "./pages.mjs";
 import { makePictures } from "./pictures.mjs";
 
@@ -18,7 +19,7 @@ const folder = new URL("../shots/", import.meta.url).pathname;
 mkdirSync(folder, { recursive: true });
 
 /** Every page of this gateway, in each look. */
-async function shoot(gateway, pages) {
+async function shoot(gateway, pages, people) {
   for (const colorScheme of ["light", "dark"]) {
     for (const width of [1440, 390]) {
       const viewport = { width, height: width === 390 ? 844 : 900 };
@@ -31,17 +32,17 @@ async function shoot(gateway, pages) {
       let seenWith = null;
       for (const one of pages) {
         if (!isWanted(one.name) || (one.narrow && width > 390) || (one.wide && width < 1440)) continue;
-        if (one.key !== seenWith) {
+        if (one.as !== seenWith) {
           await context.clearCookies();
-          await logIn(page, gateway, one.key);
-          seenWith = one.key;
+          await logIn(page, one.as && people[one.as].defaultKey.key);
+          seenWith = one.as;
         }
-        await open(page, gateway, t, one).catch((error) => console.log(`${one.name}: ${error.message}`));
+        await open(page, t, one, people).catch((error) => console.log(`${one.name}: ${error.message}`));
         await shot(one.name);
       }
       if (isWanted("login")) {
         await context.clearCookies();
-        await page.goto(`${gateway.url}/login`);
+        await page.goto("/login");
         await shot("login");
       }
       for (const fault of faults) console.log(`${colorScheme} ${width}: ${fault}`);
@@ -61,7 +62,7 @@ if (wanted.length === 1 && wanted[0] === "pictures") {
 const furnished = await startGateway({ STORE_SESSION_MESSAGES: "true" });
 const empty = await startGateway();
 try {
-  await shoot(furnished, PAGES(await furnish(furnished)));
+  await shoot(furnished, PAGES, await furnish(furnished));
   const bare = EMPTY.map((name) => ({ name: `empty-${name}`, path: `/${name}` }));
   await shoot(empty, bare);
 } finally {

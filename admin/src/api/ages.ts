@@ -1,4 +1,4 @@
-/** When what was used of limits changes by the clock alone: the event stream tells of requests, not of time. Pure. */
+/** When the use of limits changes with time alone: the event stream has requests only. Pure. */
 import type { Schemas } from "./client";
 
 type Usage = Schemas["LimitUsage"] & { rpm?: Schemas["RateUsage"] };

@@ -27,7 +27,7 @@ export type BodyOf<O extends Operation> =
 export type DataOf<O extends Operation> =
   Post<O> extends { responses: { 200: infer R } } ? (Json<R> extends { data: infer D } ? D : undefined) : never;
 
-/** A refusal in the person's language; the gateway's own words where there are none. Set by the language. */
+/** Translates a refusal; untranslated ones keep the gateway's words. Set by the language. */
 type Translate = (code: string, params: Record<string, unknown>, said: string) => string;
 let translate: Translate = (_code, _params, said) => said;
 export function translateFaults(by: Translate) {
@@ -39,7 +39,7 @@ export function inTheirWords(said: string, reason: string, params: Record<string
   return translate("", { ...params, reason }, said);
 }
 
-/** A request that was refused or did not come through. `message` is in the person's language. */
+/** A request that was refused or failed. `said`: the server's words; `message`: translated. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;

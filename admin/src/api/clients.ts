@@ -52,7 +52,7 @@ interface To extends Connection {
 /** Stands for a key where none is at hand. */
 export const KEY_PLACE = "sk-…";
 
-/** The proxy's address as seen from this browser: the page's host with the proxy's port, or the page's own origin. */
+/** The proxy's address for this browser: the page's host with the proxy's port, or its origin. */
 export function proxyBase(
   page: { protocol: string; hostname: string; port: string; origin: string },
   proxy: { port: number; tls: boolean },

@@ -19,7 +19,7 @@ function faultsOf(refusal: ApiError): ApiError[] {
   );
 }
 
-/** A fault that cannot stand at its field: with the field's label in front, as the form would call it. */
+/** A fault that cannot be shown at its field: with the field's label in front. */
 export function awayFromField(fault: ApiError): string {
   const label = fault.field === undefined ? undefined : fieldLabel(fault.field);
   return label === undefined ? fault.message || fault.code : i18n.t("ui.faultOf", { label, fault: fault.atField });

@@ -15,7 +15,7 @@ import type { LiveState } from "./stream-hub";
 
 export type LogEntry = Schemas["LogEntry"];
 
-/** How long a request that has ended may be on its way to the log, where a list would not find it yet. */
+/** The longest time from a request's end until the log has it. */
 const UNDERWAY = 15_000;
 const MOST_UNDERWAY = 500;
 /** Until a request that ended before the stream began is in the log. */

@@ -70,7 +70,7 @@ export class Moved {
       this.own.ask();
   }
 
-  /** The live sessions are these now. Where a count changed, a request began or ended, on whichever node. */
+  /** The live sessions now. A changed count means that a request began or ended, on any node. */
   sessions(now: Session[]) {
     const sessions = new Map(now.map((session) => [`${session.keyId} ${session.sessionId}`, session]));
     for (const [id, session] of sessions) {

@@ -28,7 +28,7 @@ const moment = (text: unknown): number | undefined =>
 
 export class Outages {
   private current: Outage | undefined;
-  /** The stream is open and says that the database is away: only the stream says when it is back. */
+  /** The open stream reports that the database is away, and will report when it is back. */
   private told = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private started = false;
@@ -108,7 +108,7 @@ export class Outages {
   private async look() {
     this.timer = undefined;
     if (this.current === undefined && this.lostAt === undefined) return;
-    // Nobody looks: asked again when the page is seen.
+    // A hidden page does not look; it tries again later.
     if (document.visibilityState === "hidden") return this.ask(AGAIN);
     try {
       await call("auth/whoami", {});

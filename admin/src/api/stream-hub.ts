@@ -24,7 +24,7 @@ export interface Port {
 }
 
 const EVENTS = ["hello", "status", "overview", "sessions", "breaker", "log", "configuration", "missed"];
-/** Events of which a page that joins later is told the last: they say how things are, not what happened. */
+/** Events that describe a state: a page that joins later gets the last one of each. */
 const KEPT = ["hello", "status", "overview", "sessions"];
 /** Comments do not reach the page, so only a closed connection that stays silent counts as lost. */
 const SILENCE = 40_000;

@@ -1,4 +1,4 @@
-/** The shared worker that holds the event stream for all tabs of one browser. What it does is in `stream-hub.ts`. */
+/** The shared worker with the event stream for all tabs of one browser; see `stream-hub.ts`. */
 import { Hub, type ToHub } from "./stream-hub";
 
 const hub = new Hub();

@@ -8,7 +8,7 @@ import StreamWorker from "./stream-worker?sharedworker";
 
 /** A hidden page leaves after this long. */
 const HIDDEN = 60_000;
-/** A worker that has not answered by then does not work in this browser: the page opens a stream of its own. */
+/** If the worker has not answered by then, the page opens its own stream. */
 const ANSWER = 10_000;
 
 interface Listener {

@@ -39,7 +39,7 @@ export function Crashed({ error, reset }: ErrorComponentProps) {
       () => {},
     );
   }, [away, reset]);
-  // It recovers by itself.
+  // It recovers automatically.
   useEffect(() => {
     if (!away) return;
     const timer = setInterval(again, AGAIN);

@@ -1,4 +1,4 @@
-/** The pages, in their groups, and who may see them. The router, the side bar and the command palette read this. */
+/** The pages, their groups and their audience, for the router, the side bar and the palette. */
 import {
   type Activity,
   BookOpenText,
@@ -53,7 +53,7 @@ interface Who {
   userId?: number | null;
 }
 
-/** The pages that this person may open. The administrator's token is no user and has no usage of its own. */
+/** The pages that this person may open. The administrator's token is no user and has no usage. */
 export function pagesFor({ role, readOnly, userId }: Who) {
   return PAGES.filter((page) => {
     const { path, audience } = page;

@@ -33,7 +33,7 @@ export function OutageBanner() {
   );
 }
 
-/** Of what is shown, the oldest that could not be read anew: its time in milliseconds, a space, and why. */
+/** The oldest data shown that could not be refreshed: its time in milliseconds, a space, why. */
 function useStale(): string | undefined {
   const cache = useQueryClient().getQueryCache();
   const subscribe = useCallback((watcher: () => void) => cache.subscribe(watcher), [cache]);

@@ -23,7 +23,7 @@ const SHOWN = 12;
 /** Of one kind, while others fit as well. */
 const OF_A_KIND = 5;
 
-/** How well an entry fits: 0 its name begins so, 1 a word of it does, 2 it is in there; `undefined` not at all. */
+/** Rank of a match: 0 the name begins so, 1 a word of it does, 2 it contains it; or `undefined`. */
 function rank({ label, words = "", kind }: Entry, typed: string[]): number | undefined {
   const name = label.toLowerCase();
   const text = `${name} ${words.toLowerCase()} ${kind.toLowerCase()}`;
@@ -33,7 +33,7 @@ function rank({ label, words = "", kind }: Entry, typed: string[]): number | und
   return name.split(/[\s/._-]+/).some((word) => word.startsWith(first)) ? 1 : 2;
 }
 
-/** The best of the entries; their order decides between equals, and no kind crowds the others out. */
+/** The best entries. Equal ranks keep their order; the first few of each kind come first. */
 export function find(entries: Entry[], text: string): Entry[] {
   const typed = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (typed.length === 0) return entries.slice(0, SHOWN);
@@ -52,7 +52,7 @@ export function find(entries: Entry[], text: string): Entry[] {
   return [...first, ...rest].slice(0, SHOWN);
 }
 
-/** A request's id as `x-tollgate-request-id` has it, with its hyphens; `undefined` when it is none. */
+/** A request's id as in `x-tollgate-request-id`, with its hyphens; `undefined` if it is none. */
 export function requestId(typed: string): string | undefined {
   const [, a, b, c, d, e] =
     /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/.exec(typed.trim().toLowerCase()) ??

@@ -1,4 +1,4 @@
-/** What the pages take from an address: each parameter as its page wants it, and nothing that is bad. */
+/** The parameters that pages read from an address; invalid ones are ignored. */
 import { QueryClient } from "@tanstack/react-query";
 import { expect, test } from "vitest";
 import { makeRouter } from "./router";

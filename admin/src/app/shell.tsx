@@ -1,4 +1,4 @@
-/** What is around every page: the side bar (an icon rail when narrow, a drawer on a phone), who is logged in, the palette. */
+/** The shell of every page: the side bar (icon rail or drawer if narrow), account and palette. */
 
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";

@@ -1,4 +1,4 @@
-/** The side bar: what this gateway is called, the search, the pages in their groups, the live connection, and who is logged in. */
+/** The side bar: the gateway's name, search, pages in groups, live connection and account. */
 import { Link } from "@tanstack/react-router";
 import { PanelLeftClose, PanelLeftOpen, Search } from "lucide-react";
 import { useTranslation } from "react-i18next";

@@ -1,4 +1,4 @@
-/** Dark or light: the system's choice until a person chooses. `public/first.js` applies it before the first paint. */
+/** Dark or light: by default the system's. `public/first.js` sets it before the first paint. */
 import { useState } from "react";
 
 export type Theme = "system" | "light" | "dark";

@@ -36,7 +36,7 @@ const OTHERS: Record<string, string> = {
   modelName: "prices.model",
 };
 
-/** The field without what is around it: `updates.limitDailyUsd` and `allowed_models[2]` are these two names. */
+/** The field's bare name: of `updates.limitDailyUsd` or `allowed_models[2]`. */
 export const plainName = (field: string) => field.replace(/^updates\./, "").replace(/\[.*$/, "");
 
 /** The label of a field; `undefined` where no form has one of that name. */

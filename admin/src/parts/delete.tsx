@@ -1,4 +1,4 @@
-/** The button that destroys the thing that is open: it asks once, and says when it was done or why it was not. */
+/** The delete button of an open panel: it asks once, and reports success or the refusal. */
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";

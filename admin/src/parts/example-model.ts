@@ -1,4 +1,4 @@
-/** The models that are named in settings to copy: ones that this gateway's providers answer to, as far as one may know. */
+/** The models in settings to copy: ones that this gateway's providers have, as far as visible. */
 import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
 import { exampleModel, type Format } from "@/api/clients";

@@ -44,7 +44,7 @@ export function useFirstSteps() {
   const enabled = requests.data === false;
   const providers = useQuery({ ...queries.providers, enabled });
   const looked = useQuery({ ...pricesLooked, enabled });
-  // A table that came with the gateway is not one that somebody has checked; one that was
+  // A table that came with the gateway is not one that a person has checked; one that was
   // synchronised or entered is.
   const prices = useQuery({
     ...queries.prices,

@@ -58,7 +58,7 @@ function isShown(form: HTMLFormElement | null, name: string) {
   return faulty.some((field) => field.getAttribute("name") === name);
 }
 
-/** Brings a field to where it is seen, also out of a part of the form that is folded up, and puts the cursor there. */
+/** Scrolls to a field, opens a folded section around it, and focuses it. */
 function reveal(field: HTMLElement) {
   const folded = field.closest("details");
   if (folded) folded.open = true;
@@ -74,7 +74,7 @@ interface Props<T extends FieldValues> extends Omit<Submit<T>, "place"> {
   submit: string;
   /** Nothing can be saved yet. */
   disabled?: boolean;
-  /** At the left of the buttons: what destroys the thing; `gone` closes without asking what becomes of what was typed. */
+  /** Left of the buttons: the delete button. `gone` closes without asking about unsaved changes. */
   extra?: (gone: () => void) => ReactNode;
   children: ReactNode;
   width?: string;

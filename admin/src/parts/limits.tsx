@@ -1,4 +1,4 @@
-/** Meters of every limit that a key, a user or a provider has: what is spent, and what running requests are expected to cost. */
+/** Meters of the limits of a key, a user or a provider: spent, and reserved for live requests. */
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";

@@ -1,4 +1,4 @@
-/** Lines over time, drawn by uPlot in the theme's colours; its legend follows the pointer and switches lines on and off. */
+/** Lines over time, drawn by uPlot in the theme's colours. The legend toggles lines. */
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";

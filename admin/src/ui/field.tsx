@@ -1,4 +1,4 @@
-/** Form fields: a label, the control, its unit beside it, one line of help, and the fault under it. */
+/** Form fields: a label, the control with its unit, one line of help, and the fault below. */
 import { CircleAlert } from "lucide-react";
 import {
   type InputHTMLAttributes,
@@ -72,7 +72,7 @@ export function Input({ className, hasUnit, ...rest }: InputProps) {
   return <input className={cx("control", hasUnit && "pr-14", className)} {...rest} />;
 }
 
-/** An input for amounts: digits line up, the unit is shown by the field. Its value stays text, so nothing is rounded. */
+/** An input for amounts. Its value stays text, so nothing is rounded. */
 export function NumberInput({ className, ...rest }: InputProps) {
   return <Input inputMode="decimal" autoComplete="off" hasUnit className={cx("tabular", className)} {...rest} />;
 }
@@ -135,7 +135,7 @@ export function Switch({
       <span className="relative mt-0.5 inline-flex shrink-0">
         <input
           type="checkbox"
-          // biome-ignore lint/a11y/useAriaPropsForRole: a checkbox tells its state by itself
+          // biome-ignore lint/a11y/useAriaPropsForRole: a checkbox has its state natively
           role="switch"
           aria-label={hideLabel ? label : undefined}
           aria-invalid={error !== undefined || undefined}

@@ -1,4 +1,4 @@
-/** Filters as chips: each says what it keeps, opens to be changed, and can be taken out. Their values live in the address. */
+/** Filters as chips: each shows its value, opens to change it, and can be removed. */
 import { Plus, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";

@@ -1,4 +1,4 @@
-/** Numbers, money, durations and times as text. Pure; language, time zone and currency come as arguments or by `useFormat`. */
+/** Numbers, money, durations, times as text. `useFormat` has language, time zone and currency. */
 import { createContext, useContext } from "react";
 
 export interface Format {
@@ -6,7 +6,7 @@ export interface Format {
   locale: string;
   /** IANA name: the gateway's, not the browser's. `undefined` = the browser's. */
   timeZone?: string;
-  /** Stands with amounts: a currency's code (shown by its symbol), a symbol or a word. Nothing is converted. */
+  /** The unit of amounts: a currency's code (shown as its symbol), a symbol or a word. */
   currency: string;
 }
 
@@ -15,7 +15,7 @@ export const useFormat = () => useContext(FormatContext);
 
 const number = (locale: string, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options);
 
-/** What stands before an amount: the symbol of a currency's code (`USD` → `$`), a sign as it is, a word with a space. */
+/** The prefix of an amount: `USD` → `$`, a symbol as it is, a word with a space. */
 function before(currency: string): string {
   const known = SIGNS.get(currency);
   if (known !== undefined) return known;

@@ -1,4 +1,4 @@
-/** Menus that open from a button: actions, and ticks. Not modal, so that the page needs no style element to stand still. */
+/** Menus of a button: actions and ticks. Not modal: a modal one would inject a style element. */
 import { Check } from "lucide-react";
 import { DropdownMenu as Radix } from "radix-ui";
 import type { ReactNode } from "react";

@@ -45,7 +45,7 @@ export function Meter({ label, current, reserved = 0, limit, show, noLimit, note
   );
 }
 
-/** The bar alone. SVG, because a width in a style attribute is what the content security policy refuses in markup. */
+/** The bar alone. SVG, because the content security policy refuses a style attribute in markup. */
 export function Bar({
   share,
   more = 0,

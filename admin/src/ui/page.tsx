@@ -1,4 +1,4 @@
-/** The frame of every page: its heading, its actions, and its content. `full` gives the height to one table. */
+/** The frame of every page: heading, actions, content. `full` gives the height to one table. */
 import type { ReactNode } from "react";
 import { cx } from "./cx";
 

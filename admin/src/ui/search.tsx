@@ -1,4 +1,4 @@
-/** The box that a list is searched with. What is typed shows at once; `onChange` hears of it when the typing pauses. */
+/** A list's search box. `onChange` is called when the typing pauses. */
 import { Search, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -19,7 +19,7 @@ export function SearchBox({
   const told = useRef(value);
   const later = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
-    // Changed by somebody else: a link, or the filter was cleared.
+    // Changed from outside: by a link, or because the filter was cleared.
     if (value !== told.current) {
       told.current = value;
       setTyped(value);

@@ -1,4 +1,4 @@
-/** A list of words as chips: Enter or a comma adds what was typed, Backspace takes the last one out. */
+/** A list of words as chips: Enter or a comma adds the typed word, Backspace removes the last. */
 import { X } from "lucide-react";
 import { useState } from "react";
 

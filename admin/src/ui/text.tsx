@@ -66,7 +66,7 @@ export function useNow(every = 10_000): Date {
   return now;
 }
 
-/** A moment: `relative` ("5 min. ago") or by the clock; the exact one on hover, in the gateway's time zone. */
+/** A time: `relative` ("5 min. ago") or absolute; exact on hover, in the gateway's time zone. */
 export function Time({
   at,
   relative = true,

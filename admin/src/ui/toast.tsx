@@ -1,4 +1,4 @@
-/** Short news at the edge of the page: `const toast = useToast()`, `toast.good(text)`, `toast.bad(text)`. */
+/** Messages at the page's edge: `const toast = useToast()`, `toast.good(text)`, `toast.bad(…)`. */
 import { CircleAlert, CircleCheck, X } from "lucide-react";
 import { createContext, type ReactNode, useContext, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";

@@ -28,7 +28,7 @@ use self::litellm_budget::Place;
 use self::model::Mapped;
 pub use self::source::BadSource;
 use self::source::From;
-use super::check::runtime;
+use super::runtime::runtime;
 use super::declarative::{Failure, database};
 use super::{counting, secrets, seed};
 use crate::admin::declarative::{self, Applied, By, Desk, FieldChange, Order, Plan, PlannedChange};

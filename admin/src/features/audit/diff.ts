@@ -26,7 +26,7 @@ function flat(value: unknown, path: string, into: Map<string, unknown>): Map<str
   return into;
 }
 
-/** The lines in the order of the records' fields, those of `after` first. `null` is a record that was not there. */
+/** The lines in the order of the fields, those of `after` first. `null`: there was no record. */
 export function diff(before: unknown, after: unknown): Line[] {
   const [old, now] = [flat(before ?? null, "", new Map()), flat(after ?? null, "", new Map())];
   const paths = [...new Set([...now.keys(), ...old.keys()])].filter((path) => !NOISE.has(path));
@@ -38,7 +38,7 @@ export function diff(before: unknown, after: unknown): Line[] {
   });
 }
 
-/** What an entry tells. An operation on many things (a price table) has no record before it and yet creates no single one. */
+/** What an entry records. An operation on many things (a price table) has no record before it. */
 export function kindOf(entry: {
   action: string;
   before: unknown;

@@ -1,4 +1,4 @@
-/** The request as a line for curl: with its own body where messages are stored, else with a small one of its kind. */
+/** The request as a curl command: with its body if messages are stored, else with an example. */
 import { useQuery } from "@tanstack/react-query";
 import { SquareTerminal } from "lucide-react";
 import { useState } from "react";

@@ -164,7 +164,7 @@ function Outcome({ entry }: { entry: Entry }) {
   );
 }
 
-/** The share of errors, and beside it what limits refused: that is no error of the gateway or of a provider. */
+/** The share of errors, and separately of refusals by limits, which are no errors. */
 function Errors({ totals }: { totals: Totals }) {
   const { t } = useTranslation();
   const format = useFormat();

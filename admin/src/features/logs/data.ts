@@ -40,7 +40,7 @@ export const detail = (requestId: string) =>
     staleTime: 60_000,
   });
 
-/** The list, newest first. While `paused`, what ends is only counted (`waiting`); `show` takes it in. */
+/** The list, newest first. While `paused`, it counts new entries (`waiting`); `show` adds them. */
 export function useLogs(search: LogsSearch, paused: boolean) {
   // A list that stands still is not read again behind one's back.
   const enabled = (one: { state: { data: unknown } }) => !paused || one.state.data === undefined;

@@ -1,4 +1,4 @@
-/** What the log is filtered by, as it lies in the address, and what that means for the API and for entries that come live. */
+/** The log's filter: in the address, as an API query, and as a test for live entries. */
 import type { LogFilters } from "@/api/queries";
 import type { Entry } from "@/parts/request/entry";
 import type { LogsSearch } from "./search";
@@ -21,7 +21,7 @@ export function filtersOf(search: LogsSearch): LogFilters {
   };
 }
 
-/** Whether a request that has just ended belongs into the list. A list with an end in time takes none. */
+/** Whether a request that just ended belongs in the list. A list with an end time takes none. */
 export function fits(entry: Entry, search: LogsSearch): boolean {
   return (
     search.to === undefined &&

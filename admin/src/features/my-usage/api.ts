@@ -1,4 +1,4 @@
-/** What the page reads; only about the key that one is logged in with. The event stream renews it (`api/moved.ts`). */
+/** What the page reads: only the session's own key. The event stream renews it (`api/moved.ts`). */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { ages } from "@/api/ages";
 import { call } from "@/api/client";

@@ -1,4 +1,4 @@
-/** One's own limits, use, requests and models. Read-only: keys that may not manage anything land here. */
+/** The user's own limits, use, requests and models. Read-only keys see this page alone. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";

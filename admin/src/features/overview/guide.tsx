@@ -1,4 +1,4 @@
-/** The first start: five steps to the first request, each with its button, gone when all are done. */
+/** Five steps to the first request, each with its button; hidden when all are done. */
 import { Link } from "@tanstack/react-router";
 import { Check, ChevronRight } from "lucide-react";
 import { useTranslation } from "react-i18next";

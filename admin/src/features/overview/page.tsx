@@ -1,4 +1,4 @@
-/** What needs me, who is using it, what does it cost: anomalies first, figures after, charts last. */
+/** The overview: anomalies first, then figures of users and cost, then charts. */
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";

@@ -1,4 +1,4 @@
-/** What the gateway itself says is wrong, worst first, as it gives them: each in the person's language, with its cause. */
+/** The problems that the gateway reports, worst first, translated, with their causes. */
 import type { TFunction } from "i18next";
 import type { ReactNode } from "react";
 import type { Schemas } from "@/api/client";

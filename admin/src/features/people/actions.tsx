@@ -1,4 +1,4 @@
-/** What can be done with a user or a key, each asked once where something stops working. Refusals keep the gateway's words. */
+/** Actions on a user or a key. Those that stop something ask once. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";

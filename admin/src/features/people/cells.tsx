@@ -53,7 +53,7 @@ export function Tightest({ limit }: { limit: Limit }) {
 /** Words that a row has room for. */
 const FEW = 2;
 
-/** Groups, models or tags; `none` where there are none. `few`: what fits into a row, the rest as a number. */
+/** Groups, models or tags; `none` if empty. `few`: as many as fit, the rest as a number. */
 export function Words({ list, none, few = false }: { list: string[]; none: string; few?: boolean }) {
   if (list.length === 0) return <span className="text-faint">{none}</span>;
   return (

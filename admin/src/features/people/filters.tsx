@@ -1,4 +1,4 @@
-/** Which users and keys are shown: what was typed, and the chips. All of it lives in the address. */
+/** Which users and keys are shown: the search text and the chips, kept in the address. */
 import { useTranslation } from "react-i18next";
 import { Select } from "@/ui/field";
 import type { Filter } from "@/ui/filters";

@@ -1,4 +1,4 @@
-/** A new key, shown this once, with ready settings for each client. Closing it before it was copied asks first. */
+/** A new key, shown once, with settings for each client. Closing it before a copy asks first. */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";

@@ -1,4 +1,4 @@
-/** Users and keys as forms: every value as text while it is being typed, and back to what the gateway takes. Pure. */
+/** Users and keys as form values (text), and back to what the gateway accepts. Pure. */
 import type { Schemas } from "@/api/client";
 
 export type User = Schemas["UserRecord"];
@@ -108,7 +108,7 @@ export function keyValues(key: Key | undefined, timeZone: string): KeyValues {
   };
 }
 
-/** Text or, where it is empty, `null`: no limit. What is no number is the gateway's to refuse, at its field. */
+/** The text, or `null` (no limit) if it is empty. The gateway refuses what is no number. */
 const orNull = (text: string) => (text.trim() === "" ? null : text.trim());
 
 function limitBody(values: LimitValues) {

@@ -1,4 +1,4 @@
-/** Where a text stops being JSON: the same in every browser, as their own errors say it differently or not at all. Pure. */
+/** Where a text stops being JSON. Browsers' own errors differ or lack the position. Pure. */
 
 export interface Place {
   line: number;

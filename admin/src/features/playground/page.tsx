@@ -1,4 +1,4 @@
-/** Sends a request as a key through the proxy's real path, and shows the reply as it comes, what it cost and how it went. */
+/** Sends a request with a key through the proxy; shows the reply, its cost and its decisions. */
 
 import { Link } from "@tanstack/react-router";
 import { FlaskConical } from "lucide-react";

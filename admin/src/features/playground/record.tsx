@@ -1,4 +1,4 @@
-/** The request's entry in the usage log: who answered it, what it used and cost, and how it went. */
+/** The request's entry in the usage log: its provider, use, cost and decisions. */
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -15,8 +15,9 @@ import { Card, Facts } from "@/ui/page";
 import { Badge, Notice } from "@/ui/status";
 import { Count, Duration, Money } from "@/ui/text";
 
-/** A request is in the log a moment after its end: asked for again until then, this often and so many times. */
+/** A request reaches the log shortly after its end. Until then: milliseconds between reads. */
 const AGAIN = 400;
+/** How many reads at most. */
 const TIMES = 50;
 
 const detail = (requestId: string, enabled: boolean) =>

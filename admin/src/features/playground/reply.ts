@@ -1,4 +1,4 @@
-/** A reply as it comes, read in its format: its text, its events, and the fault that it tells of. Pure. */
+/** Reads a reply while it arrives, in its format: its text, its events, and its fault. Pure. */
 
 export interface ReplyEvent {
   /** The name of a server-sent event, where it has one. */
@@ -22,7 +22,7 @@ const at = (value: Json, key: string | number): Json =>
 const list = (value: Json): Json[] => (Array.isArray(value) ? value : []);
 const words = (value: Json): string => (typeof value === "string" ? value : "");
 
-/** The text of a whole reply, or the text that one event of a stream adds. Every format has a shape of its own. */
+/** The text of a complete reply, or the text that one event of a stream adds, by format. */
 export function textOf(event: Json): string {
   const type = words(at(event, "type"));
   if (type === "content_block_delta") return words(at(at(event, "delta"), "text"));

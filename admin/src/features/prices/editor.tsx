@@ -1,4 +1,4 @@
-/** One model's price: the rates in USD per million tokens. Fields of the entry that are no rates stay as they are. */
+/** One model's price: the rates in USD per million tokens. Other fields stay as they are. */
 import { ChevronRight } from "lucide-react";
 import { useRef } from "react";
 import { type UseFormRegister, useForm } from "react-hook-form";
@@ -146,7 +146,7 @@ function RateField({
   );
 }
 
-/** The rate that a refusal is about. The longest name first: one field's name begins another's. */
+/** The rate that a refusal names. Longest name first, as one name is the beginning of another. */
 function rateAtFault(fault: ApiError): `rates.${RateName}` | undefined {
   const { rate: said } = fault.params;
   if (fault.field !== "priceData" || typeof said !== "string") return undefined;

@@ -1,4 +1,4 @@
-/** Hints above the table: models without a price and the button that mends it, and prices that nothing is charged by. */
+/** Hints above the table: models without a price, with a button that adds it, and unused prices. */
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Plus } from "lucide-react";
 import { useTranslation } from "react-i18next";
@@ -14,7 +14,7 @@ import { hasMoneyLimit, modelsByField, offeredUnpriced, usedWithoutEntry } from 
 const ASKED = 20;
 const SHOWN = 6;
 
-/** Models with requests that have no cost, and how many; then those that are offered and were not used yet. */
+/** Models whose requests have no cost, with their number; then offered models without requests. */
 function useUnpriced(priced: ReadonlySet<string>): { model: string; requests: number }[] {
   const { data: providers = [] } = useQuery(queries.providers);
   const { data: used = [] } = useQuery({
@@ -82,7 +82,7 @@ export function UnpricedHint({ priced, onAdd }: { priced: ReadonlySet<string>; o
   );
 }
 
-/** Fields of entries that look like prices and that no request is charged by, with how many models have each. */
+/** Fields that look like prices but that no request is charged by, with their number of models. */
 export function UnappliedHint({ prices }: { prices: Price[] }) {
   const { t } = useTranslation();
   const fields = modelsByField(prices);

@@ -1,4 +1,4 @@
-/** What an upload or a sync did, every model by its name; failures first, with the server's reason. */
+/** The outcome of an upload or a sync per model; failures first, with the server's reason. */
 import { ChevronRight } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { inTheirWords } from "@/api/client";

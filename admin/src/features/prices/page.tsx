@@ -1,4 +1,4 @@
-/** What a token of each model costs: the whole table, searched and sorted, and the ways to change it. */
+/** The price table: search, sorting, and the ways to change it. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { CloudDownload, Plus, Tags, Upload } from "lucide-react";

@@ -3,7 +3,7 @@
  * decimal text, so that what is shown and what is saved is exactly what the entry says.
  */
 
-/** The rates that are edited one by one. The gateway also charges by those of service tiers and of other thresholds. */
+/** The rates with a field each. The gateway also charges by service tiers and other thresholds. */
 export const RATES = [
   { name: "input", field: "input_cost_per_token", per: "million" },
   { name: "output", field: "output_cost_per_token", per: "million" },
@@ -31,7 +31,7 @@ export type Entry = Record<string, unknown>;
 export const USUAL: readonly RateName[] = ["input", "output", "cacheRead", "cacheWrite5m", "cacheWrite1h", "request"];
 const MILLION = 6;
 
-/** A decimal number as text, its point moved by `places`; `null` for what is none. No digit is lost. */
+/** A decimal number as text, its point moved by `places`; `null` if it is no number. Exact. */
 export function shift(text: string, places: number): string | null {
   const parts = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,4}))?$/i.exec(text.trim());
   if (!parts) return null;
@@ -52,19 +52,19 @@ export function shift(text: string, places: number): string | null {
 
 const places = (rate: Rate) => (rate.per === "million" ? MILLION : 0);
 
-/** A rate of an entry in USD per million tokens (or per request), as decimal text; `null` when the entry does not name it. */
+/** A rate in USD per million tokens (or per request), as decimal text; `null` if it is not set. */
 export function rateOf(entry: Entry, rate: Rate): string | null {
   const value = entry[rate.field];
   return typeof value === "number" || typeof value === "string" ? shift(String(value), places(rate)) : null;
 }
 
-/** What was typed (USD per million, or per request) as the entry's number; `undefined` when it is no number. */
+/** Typed text (USD per million, or per request) as the entry's number, or `undefined`. */
 export function numberOf(typed: string, rate: Rate): number | undefined {
   const text = shift(typed, -places(rate));
   return text === null ? undefined : Number(text);
 }
 
-/** The entry with these rates instead of its own; empty ones are taken out. All its other fields stay. */
+/** The entry with these rates; empty ones are removed. All other fields stay. */
 export function withRates(entry: Entry, typed: Record<RateName, string>): Entry {
   const changed = { ...entry };
   for (const rate of RATES) {
@@ -76,7 +76,7 @@ export function withRates(entry: Entry, typed: Record<RateName, string>): Entry 
 
 export const byName = (name: RateName): Rate => RATES.find((rate) => rate.name === name) as Rate;
 
-/** Rates of the entry that have no field of their own here: of service tiers and other thresholds, per million tokens. */
+/** Rates without a field here: of service tiers and other thresholds, per million tokens. */
 export function tierRates(entry: Entry, unapplied: readonly string[]): { field: string; value: string }[] {
   const known = new Set<string>([...RATES.map((rate) => rate.field), ...unapplied]);
   return Object.keys(entry).flatMap((field) => {

@@ -1,4 +1,4 @@
-/** Which models cost nothing because nobody has said what they cost. Mirrors how the gateway looks a price up. */
+/** Finds models that have no price. Mirrors how the gateway looks a price up. */
 
 interface Provider {
   isEnabled: boolean;
@@ -10,7 +10,7 @@ interface Provider {
 const DATED =
   /(?:-latest|-20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])|[-@]20\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))$/;
 
-/** Whether requests for a model find a price: under its name, the public list's name for it, or either without a date. */
+/** Whether a model has a price: under its name, its public name, or either without a date. */
 export function isPriced(priced: ReadonlySet<string>, model: string): boolean {
   const names = [model, model.replace(DATED, "")].filter((name) => name !== "");
   return names.some((name) => priced.has(name) || priced.has(`gemini/${name}`));
@@ -33,7 +33,7 @@ export function offeredUnpriced(priced: ReadonlySet<string>, providers: Provider
   return [...missing].sort();
 }
 
-/** Models of the usage log that have no price under their own name: those whose requests may be without a cost. */
+/** Models of the usage log without a price under their name: their requests may have no cost. */
 export function usedWithoutEntry(priced: ReadonlySet<string>, used: string[]): string[] {
   return used.filter((model) => !isPriced(priced, model)).sort();
 }

@@ -1,4 +1,4 @@
-/** Uploading a price table: paste it or choose its file. What was pasted stays until it has been taken. */
+/** Uploads a price table, pasted or as a file. The pasted text stays until it is accepted. */
 import { FileUp } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";

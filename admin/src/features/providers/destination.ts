@@ -1,4 +1,4 @@
-/** Whether a form would send the stored credential elsewhere, so that it must be entered again. Pure. */
+/** Whether a form changes the credential's destination, so that it must be entered again. Pure. */
 import type { Provider } from "./selection";
 
 /** Scheme, host and port; an address that cannot be read is only the same as itself. */
@@ -10,7 +10,7 @@ function origin(url: string): string {
   }
 }
 
-/** What was changed: the address's origin, or the proxy. `undefined`: the stored credential goes where it went before. */
+/** The change: the address's origin, or the proxy. `undefined` if the destination is the same. */
 export function moved(provider: Provider | undefined, url: string, proxyUrl: string): "address" | "proxy" | undefined {
   if (!provider) return undefined;
   if (url.trim() !== provider.url && origin(url.trim()) !== origin(provider.url)) return "address";

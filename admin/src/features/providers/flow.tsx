@@ -1,4 +1,4 @@
-/** How selection works, drawn from what is the case now: tiers by priority, shares by weight, and why others are passed over. */
+/** Selection with the current providers: tiers by priority, shares by weight, skipped ones. */
 import { useQuery } from "@tanstack/react-query";
 import { ArrowDown } from "lucide-react";
 import { useMemo, useState } from "react";

@@ -1,4 +1,4 @@
-/** Creating and editing a provider, in sections; only the first is needed to begin. A test asks it for a few words. */
+/** Creates and edits a provider, in sections; only the first is required. */
 import { useQueryClient } from "@tanstack/react-query";
 import type { TFunction } from "i18next";
 import { useEffect, useRef } from "react";
@@ -51,7 +51,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
   const fault = (name: keyof Values) => errors[name]?.message;
   const place = (error: unknown) =>
     showFault(error, form.setError, (name) => name in initial).length > 0 && error instanceof ApiError;
-  // A new provider proposes its family's models, until somebody chooses others.
+  // A new provider proposes its family's models until the user chooses others.
   const [type, url] = form.watch(["provider_type", "url"]);
   const before = useRef<[string, string]>([type, url]);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Where requests go: the providers in the order in which they are asked, their health, and how one of them is chosen. */
+/** The providers in the order of their priority, their health, and how selection works. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus, Server, Zap } from "lucide-react";

@@ -84,7 +84,7 @@ test("within a tier, providers of the request's own format go before those that 
   // A tier without one of the own format converts.
   expect(second?.choices[0]?.converts).toBeUndefined();
   expect(second?.choices[0]?.share).toBe(1);
-  // One that cannot be asked sets nobody aside.
+  // A provider that cannot be chosen displaces no other.
   const open = [1, 2].map((id) => health(id, { state: "OPEN" }));
   expect(selection(providers, open, asked, NOW)[0]?.choices[0]).toMatchObject({ provider: { id: 3 }, share: 1 });
 });

@@ -1,4 +1,4 @@
-/** The providers of which a spending limit is reached: they are passed over until it begins anew. */
+/** The providers with a reached spending limit: selection skips them until it resets. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import * as queries from "@/api/queries";

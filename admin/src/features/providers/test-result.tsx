@@ -1,4 +1,4 @@
-/** What a test of a provider found: whether it answers, what it said, and in the person's language why not. */
+/** The result of a provider's test: its reply, or why it failed, translated. */
 import { useTranslation } from "react-i18next";
 import { cx } from "@/ui/cx";
 import { Notice } from "@/ui/status";

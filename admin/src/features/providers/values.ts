@@ -1,4 +1,4 @@
-/** A provider as a form: text while it is being typed, durations in the unit that people think in. Pure. */
+/** A provider as form values: text, with durations in readable units. Pure. */
 import type { BodyOf } from "@/api/client";
 import type { Provider } from "./selection";
 

@@ -7,7 +7,7 @@ test("a new provider is proposed the models of its family, and none of another's
   expect(proposed("native", "https://llm.example.com/claude")).toEqual(["claude-*"]);
   expect(proposed("responses", "https://api.openai.com/v1")).toContain("gpt-*");
   expect(proposed("alt-cli", "nowhere")).toEqual(["gemini-*"]);
-  // The chat format is everybody's: only the address tells whose models they are.
+  // Many vendors have the chat format: only the address shows whose models they are.
   expect(proposed("chat-compatible", "https://llm.example.com")).toEqual([]);
   expect(proposed("chat-compatible", "https://api.deepseek.com/v1")).toEqual(["deepseek-*"]);
 });

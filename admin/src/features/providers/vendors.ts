@@ -15,7 +15,7 @@ export interface Vendor {
   name: string;
   type: Type;
   url: string;
-  /** What its models are called; a trailing `*` matches any ending. Empty: only the provider itself knows. */
+  /** Patterns of its models' names; a trailing `*` matches any ending. Empty: not known here. */
   models: string[];
 }
 
@@ -74,7 +74,7 @@ export function proposed(type: string, url: string): string[] {
 
 const same = (a: string[], b: string[]) => a.join("\n") === b.join("\n");
 
-/** The list after the format or the address changed: the new proposal, unless somebody chose the models. */
+/** The list after a change of format or address: the new proposal, unless the user chose models. */
 export function follow(models: string[], before: [string, string], now: [string, string]): string[] {
   return same(models, proposed(...before)) ? proposed(...now) : models;
 }

@@ -1,4 +1,4 @@
-/** Requests that failed authentication: from where, with what, how often. Kept by the node in memory, never with a key's text. */
+/** Requests that failed authentication. The node keeps them in memory, without the key's text. */
 import { queryOptions, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { ShieldCheck } from "lucide-react";

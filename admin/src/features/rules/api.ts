@@ -1,4 +1,4 @@
-/** Sensitive words and error rules: reading and writing them. Both lists are in force on the gateway as soon as they are saved. */
+/** Reads and writes sensitive words and error rules. They take effect as soon as they are saved. */
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { type BodyOf, call, callAny, type Operation, type Schemas } from "@/api/client";
 
@@ -85,7 +85,7 @@ function useWordChange<O extends Operation>(operation: O) {
   });
 }
 
-/** The same for error rules, whose routes are the web UI's own and not in the gateway's description. */
+/** The same for error rules. Their routes are for the web UI and not in the API document. */
 function useRuleChange<In, Out>(operation: string) {
   const cache = useQueryClient();
   return useMutation({

@@ -1,4 +1,4 @@
-/** The frame of both lists: what they are for, the table with its search, and the form of the one that is open or being made. */
+/** The frame of both lists: purpose, table with search, and the form of the open or new entry. */
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";

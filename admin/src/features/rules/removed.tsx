@@ -1,4 +1,4 @@
-/** Rules that came with the gateway and were removed, each with the way back. Nothing is drawn where there are none. */
+/** Shipped rules that were removed, each with a button that restores it. */
 import { useQuery } from "@tanstack/react-query";
 import { RotateCcw } from "lucide-react";
 import { useTranslation } from "react-i18next";

@@ -24,7 +24,7 @@ export function RuleForm({ rule, draft, onClose }: Props) {
   const create = useCreateRule();
   const update = useUpdateRule();
   const remove = useDeleteRule();
-  // What is changed is what was typed here, whatever somebody else saves meanwhile.
+  // Only the fields that were typed in are saved, whatever another user saves meanwhile.
   const [before] = useState(() => formOf(rule ?? { ...NEW_RULE, ...draft }));
   const form = useForm<Form>({ defaultValues: before });
   const { errors } = form.formState;

@@ -1,4 +1,4 @@
-/** Tries the rules: an upstream's error is pasted, and the gateway says what it would do about it and what clients would get. */
+/** Tests a pasted upstream error: what the gateway would do, and what clients would get. */
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/client";

@@ -1,4 +1,4 @@
-/** A sensitive word: new, or one to be changed. A pattern that the gateway refuses is told at its field, in its words. */
+/** Creates and edits a sensitive word. The gateway's refusal of a pattern is shown at its field. */
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
@@ -25,7 +25,7 @@ export function WordForm({ word, onClose }: { word: Word | null; onClose: () => 
   const create = useCreateWord();
   const update = useUpdateWord();
   const remove = useDeleteWord();
-  // What is changed is what was typed here, whatever somebody else saves meanwhile.
+  // Only the fields that were typed in are saved, whatever another user saves meanwhile.
   const [before] = useState(() => (word === null ? NEW : fieldsOf(word)));
   const form = useForm<WordFields>({ defaultValues: before });
   const { errors } = form.formState;

@@ -1,4 +1,4 @@
-/** Conversations that are alive: who talks to what, and what it has cost so far. Fed by the event stream. */
+/** The live sessions: user, provider, model and cost so far. The event stream updates them. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { MessagesSquare } from "lucide-react";

@@ -1,4 +1,4 @@
-/** One session: what it used, its requests in order, and what was said where messages are stored. */
+/** One session: its use, its requests in order, and its messages if they are stored. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
@@ -20,7 +20,7 @@ const details = (sessionId: string, mark: number) => ({
   // are there as have ended, but not for ever (a database that is away takes what it takes).
   refetchInterval: ({ state }: { state: { data?: Details; dataUpdateCount: number } }) =>
     state.data && state.data.total < mark && state.dataUpdateCount < 10 ? 1_000 : false,
-  // A request that ends changes the mark, and so asks again.
+  // A request that ends changes the mark, which starts a new read.
   queryKey: ["sessions", "details", sessionId, mark],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     call("actions/active-sessions/getSessionDetails", { sessionId }, signal),

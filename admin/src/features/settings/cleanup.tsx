@@ -1,4 +1,4 @@
-/** Cleaning up the request log now: how far it is, how the last run ended, and the button that starts one. */
+/** Clean-up of the request log: its progress, the last run's result, and the start button. */
 import { useQuery } from "@tanstack/react-query";
 import { Eraser, LoaderCircle } from "lucide-react";
 import { useTranslation } from "react-i18next";

@@ -37,7 +37,7 @@ export function formOf(saved: Notifications): NotifyForm {
 
 const address = (typed: string) => (typed.trim() === "" ? null : typed.trim());
 
-/** What was changed, and nothing else. An empty address is none; an empty secret leaves the one that is set. */
+/** The changed values only. An empty address removes it; an empty secret keeps the stored one. */
 export function changeOf(before: NotifyForm, after: NotifyForm): NotificationsChange {
   const all: Record<keyof NotifyForm, unknown> = {
     ...after,

@@ -55,7 +55,7 @@ export const NAMED = [
   "exhausted",
 ] as const;
 
-/** Reads the chain. Steps of a later version that this one does not know are told among those passed over. */
+/** Reads the chain. Unknown steps of a later version are listed with the skipped providers. */
 export function story(entry: Pick<Entry, "decisionChain">): Story {
   const told: Story = { passedOver: [], candidates: [], attempts: [], notes: [] };
   const chain = Array.isArray(entry.decisionChain) ? entry.decisionChain : [];
@@ -68,7 +68,7 @@ export function story(entry: Pick<Entry, "decisionChain">): Story {
   return told;
 }
 
-/** The selection's fixed reasons: the record has them in English, the catalogue in each language. */
+/** The selection's fixed reasons: English in the record, translated in the catalogue. */
 const REASONS = {
   "none of its groups is among the key's": "otherGroup",
   "disabled by an administrator": "disabled",
@@ -97,7 +97,7 @@ export interface Reason {
   seconds: string;
 }
 
-/** A step's reason by its name among the texts; `undefined` for what is told in a provider's own words. */
+/** The text key of a step's reason; `undefined` if the reason is in a provider's words. */
 export function reasonOf(detail: string): Reason | undefined {
   const name = (REASONS as Record<string, Reason["name"] | undefined>)[detail];
   if (name !== undefined) return { name, seconds: "" };

@@ -1,4 +1,4 @@
-/** A logged request: the names of its outcome, its kinds of use and its tier among the texts, and how its end is coloured. */
+/** Text keys and colours of a logged request: its outcome, its kinds of use and its tier. */
 import type { Schemas } from "@/api/client";
 
 export type Entry = Schemas["LogEntry"];

@@ -1,4 +1,4 @@
-/** The decision chain as a timeline: considered, passed over (why), chosen, attempts with status and time, the end. */
+/** The decision chain as a timeline: candidates, skipped ones, the choice, attempts, the end. */
 
 import type { TFunction } from "i18next";
 import { ArrowRight, Check, CircleSlash, RotateCcw, X } from "lucide-react";
@@ -114,7 +114,7 @@ function Attempt({ step, number }: { step: Step; number: number }) {
 
 const Who = ({ step }: { step: Step }) => <span className="font-medium">{step.providerName}</span>;
 
-/** Why: the selection's reasons in the language of the page, others in the gateway's words; the step's name where it gave none. */
+/** The reason: translated if it is a fixed one, else the gateway's words, else the step's name. */
 function Why({ step, plain = false }: { step: Step; plain?: boolean }) {
   const { t } = useTranslation();
   if (step.detail === undefined && plain) return null;

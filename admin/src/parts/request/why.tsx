@@ -1,4 +1,4 @@
-/** Why a request cost what it did, in one sentence. The gateway says the same in English; this is in the person's language. */
+/** Why a request cost what it did, in one sentence: the gateway's English one, translated. */
 import { useTranslation } from "react-i18next";
 import type { DataOf } from "@/api/client";
 import { count, useFormat } from "@/ui/format";

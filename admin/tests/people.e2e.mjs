@@ -1,0 +1,88 @@
+/** Users and keys in the UI: created, changed, deleted, and at a limit. */
+import { authenticate } from "./browser.mjs";
+import { expect, test } from "./fixtures.mjs";
+
+test.beforeEach(({ page }) => authenticate(page));
+
+/** A user with two keys: `default` and `cli`. */
+async function addAnn(gateway, fields = {}) {
+  const ann = await gateway.addUser("ann", fields);
+  await gateway.action("keys/addKey", { userId: ann.user.id, name: "cli" });
+  return ann;
+}
+
+test("a user and a key are created, the key is shown once and works", async ({ gateway, page, dialog, field }) => {
+  await gateway.addProvider();
+  await page.goto("/dashboard");
+  await page.getByRole("link", { name: "People", exact: true }).click();
+  await page.getByRole("button", { name: "New user" }).first().click();
+  await field("Name").fill("ann");
+  await field("Daily").fill("0.5");
+  await dialog.getByRole("button", { name: "Create" }).click();
+  const key = await page.getByTestId("new-key").textContent();
+  expect(key).toMatch(/^sk-[0-9a-f]{32}$/);
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  expect((await gateway.ask(key)).status).toBe(200);
+  // The panel of the new user is open; a second key for a machine.
+  await page.getByRole("button", { name: "Add key" }).click();
+  await page.getByRole("dialog", { name: "New key" }).getByLabel("Name", { exact: true }).fill("cli");
+  await page.getByRole("dialog", { name: "New key" }).getByLabel("Daily", { exact: true }).fill("9999");
+  await page.getByRole("button", { name: "Create" }).click();
+  // Above the user's own limit: refused at the field, in the gateway's words.
+  const fault = page.getByRole("dialog", { name: "New key" }).getByRole("alert");
+  await expect(fault.filter({ hasText: "the key's daily limit (9999) is above the user's (0.5)" })).toBeVisible();
+  await expect(page.getByLabel("Daily", { exact: true }).last()).toHaveAttribute("aria-describedby", /error/);
+  await page.getByRole("dialog", { name: "New key" }).getByLabel("Daily", { exact: true }).fill("0.25");
+  await page.getByRole("button", { name: "Create" }).click();
+  const second = await page.getByTestId("new-key").textContent();
+  await page.getByRole("button", { name: "I have kept it" }).click();
+  expect((await gateway.ask(second)).status).toBe(200);
+  expect(await page.content(), "a key is shown once").not.toContain(key);
+});
+
+test("many keys change at once", async ({ gateway, page, dialog }) => {
+  await addAnn(gateway);
+  await page.goto("/people?view=keys");
+  await page.getByLabel("Select all rows").check();
+  await page.getByRole("button", { name: "Edit 2 keys" }).click();
+  await dialog.getByRole("textbox", { name: "Weekly" }).fill("3");
+  await dialog.getByRole("button", { name: "Change 2 keys" }).click();
+  await expect(page.getByText("2 keys changed")).toBeVisible();
+  const [user] = await gateway.action("users/getUsers");
+  expect(user.keys.map((one) => one.limitWeeklyUsd)).toEqual([3, 3]);
+  // Both at once would leave no usable key: refused as a whole, in words.
+  await page.getByLabel("Select all rows").check();
+  await page.getByRole("button", { name: "Edit 2 keys" }).click();
+  await dialog.getByRole("combobox", { name: "Enabled" }).selectOption("false");
+  await dialog.getByRole("button", { name: "Change 2 keys" }).click();
+  await expect(dialog.getByRole("alert").first()).toBeVisible();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+});
+
+test("the last usable key cannot be deleted, and the page says why", async ({ gateway, page }) => {
+  await gateway.addProvider();
+  const { user, defaultKey } = await addAnn(gateway);
+  await page.goto(`/people?user=${user.id}`);
+  for (const name of ["cli", "default"]) {
+    await page.getByRole("button", { name: `Actions for ${name}` }).click();
+    await page.getByRole("menuitem", { name: "Delete key" }).click();
+    await page.getByRole("button", { name: "Delete key" }).click();
+    await expect(page.getByText(name === "cli" ? "cli is deleted" : /last usable key/i)).toBeVisible();
+  }
+  expect((await gateway.ask(defaultKey.key)).status).toBe(200);
+});
+
+test("a limit that is reached refuses, and is seen", async ({ gateway, page }) => {
+  await gateway.addProvider();
+  const { key } = (await gateway.addUser("ann", { limitDailyUsd: 0.5 })).defaultKey;
+  await gateway.direct("script", [{ usage: { input: 400_000, output: 100_000 } }]);
+  expect((await gateway.ask(key)).status).toBe(200);
+  const refused = await gateway.ask(key);
+  expect(refused.status).toBe(429);
+  expect(refused.body).toMatch(/user_daily/);
+  await page.goto("/dashboard");
+  await expect(page.getByText("ann has reached a limit")).toBeVisible();
+  await page.getByRole("link", { name: "Look" }).click();
+  await expect(page.getByText("Used of the limits")).toBeVisible();
+  await expect(page.getByText(/^\d{3,}%$/).first()).toBeVisible();
+});

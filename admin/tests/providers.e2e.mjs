@@ -1,0 +1,122 @@
+/** Providers in the UI: added, tested, edited, and with an open circuit. */
+import { authenticate } from "./browser.mjs";
+import { expect, test } from "./fixtures.mjs";
+
+test.beforeEach(({ page }) => authenticate(page));
+
+test("a provider is added, with faults at their fields in the gateway's words", async ({
+  gateway,
+  page,
+  dialog,
+  field,
+}) => {
+  await page.goto("/providers");
+  await page.getByRole("button", { name: "Add provider" }).first().click();
+  await field("Name").fill("mock");
+  await field("Address").fill("not an address");
+  await field("Credential").fill("a-credential-0123456789");
+  await dialog.getByRole("button", { name: "Add provider" }).click();
+  await expect(dialog.getByRole("alert").first()).toBeVisible();
+  // Nothing that was typed is lost.
+  await expect(field("Name")).toHaveValue("mock");
+  await field("Address").fill(gateway.mockUrl);
+  await dialog.getByRole("button", { name: "Add provider" }).click();
+  await expect(page.getByRole("cell", { name: "mock", exact: true })).toBeVisible();
+  await expect(page.getByRole("cell", { name: "Never used" })).toBeVisible();
+});
+
+test("a provider's test says what it answered, or why it did not", async ({ gateway, page }) => {
+  await gateway.addProvider({ name: "mock" });
+  await page.goto("/providers");
+  await page.getByRole("cell", { name: "mock", exact: true }).click();
+  const panel = page.getByRole("dialog", { name: "mock" });
+  await panel.getByLabel("Model for the test").fill("claude-haiku-4-5");
+  await panel.getByRole("button", { name: "Test", exact: true }).click();
+  await expect(panel.getByText(/It answers — claude-haiku-4-5 · HTTP 200/)).toBeVisible();
+  await expect(panel.getByText("This is claude-haiku-4-5, the mock model.")).toBeVisible();
+  const body = { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } };
+  await gateway.direct("script", [{ status: 401, body }]);
+  await panel.getByRole("button", { name: "Test", exact: true }).click();
+  await expect(
+    panel.getByRole("alert").filter({ hasText: "The test failed — claude-haiku-4-5 · HTTP 401" }),
+  ).toBeVisible();
+  await expect(panel.getByText("invalid x-api-key")).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(panel).toHaveCount(0);
+});
+
+test("another address asks for the credential again, and says why", async ({ gateway, page, dialog }) => {
+  await gateway.addProvider({ name: "mock" });
+  await page.goto("/providers");
+  await page.getByRole("cell", { name: "mock", exact: true }).click();
+  await page.getByRole("dialog", { name: "mock" }).getByRole("button", { name: "Edit", exact: true }).click();
+  const edit = page.getByRole("dialog", { name: "Edit mock" });
+  const why = edit.getByTestId("key-wanted");
+  await expect(edit.getByText("Leave empty to keep it.")).toBeVisible();
+  await edit.getByLabel("Address", { exact: true }).fill(`${gateway.mockUrl}/v1`);
+  await expect(why, "another path is the same receiver").toHaveCount(0);
+  await edit.getByLabel("Address", { exact: true }).fill("http://127.0.0.1:9");
+  await expect(
+    why.filter({ hasText: `the stored one is only sent to ${new URL(gateway.mockUrl).host}` }),
+  ).toBeVisible();
+  await edit.getByRole("button", { name: "Test", exact: true }).click();
+  await expect(edit.getByText("enter it again: the stored key is only sent to")).toBeVisible();
+  await edit.getByRole("button", { name: "Save", exact: true }).click();
+  const key = edit.getByLabel("Credential", { exact: true });
+  await expect(edit.getByRole("alert").filter({ hasText: "enter it again" }).first()).toBeVisible();
+  await expect(key).toHaveAttribute("aria-describedby", /error/);
+  // The proxy counts as well; with the credential it is saved.
+  await edit.getByLabel("Address", { exact: true }).fill(gateway.mockUrl);
+  await edit.getByLabel("HTTP proxy", { exact: true }).fill("http://127.0.0.1:9");
+  await expect(why.filter({ hasText: "the HTTP proxy was changed" })).toBeVisible();
+  await edit.getByLabel("HTTP proxy", { exact: true }).fill("");
+  await edit.getByLabel("Address", { exact: true }).fill(`${gateway.mockUrl}/v1`);
+  await key.fill("another-credential-9876543210");
+  await edit.getByRole("button", { name: "Save", exact: true }).click();
+  await expect(edit).toHaveCount(0);
+  await page.keyboard.press("Escape");
+  await expect(dialog).toHaveCount(0);
+});
+
+test("unsaved changes are not thrown away without asking", async ({ gateway, page, dialog, field }) => {
+  await gateway.addProvider();
+  await page.goto("/providers");
+  await page.getByRole("button", { name: "Add provider" }).click();
+  await field("Name").fill("half");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("button", { name: "Discard" })).toBeVisible();
+  await page.getByRole("button", { name: "Cancel" }).last().click();
+  await expect(field("Name")).toHaveValue("half");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Discard" }).click();
+  await expect(dialog).toHaveCount(0);
+});
+
+test("a circuit that trips shows by itself, and a reset closes it", async ({ gateway, page, dialog }) => {
+  await gateway.addProvider();
+  await gateway.addProvider({
+    name: "fragile",
+    key: "fragile-key-0123456789",
+    group_tag: "fragile",
+    circuit_breaker_failure_threshold: 1,
+    max_retry_attempts: 1,
+  });
+  const bob = await gateway.addUser("bob", { providerGroup: "fragile" });
+  await page.goto("/providers");
+  await expect(page.getByRole("row", { name: /fragile/ }).getByText("Never used")).toBeVisible();
+  await gateway.direct("default?key=fragile-key-0123456789", { status: 500 });
+  expect((await gateway.ask(bob.defaultKey.key)).status).toBeGreaterThanOrEqual(500);
+  // The event stream brings it: nothing is reloaded.
+  await expect(page.getByRole("row", { name: /fragile/ }).getByText("Circuit open")).toBeVisible();
+  await page.getByRole("tab", { name: "How selection works" }).click();
+  await page.getByLabel("Groups of the key").fill("fragile");
+  await expect(page.getByText("No provider is available")).toBeVisible();
+  await page.getByRole("tab", { name: "List" }).click();
+  await page.getByRole("link", { name: "Overview" }).click();
+  await expect(page.getByText("fragile gets no requests")).toBeVisible();
+  await page.getByRole("link", { name: "Look" }).click();
+  await page.getByRole("button", { name: "Reset circuit" }).click();
+  await expect(dialog.getByText("Never used")).toBeVisible();
+  await gateway.direct("default?key=fragile-key-0123456789", {});
+  expect((await gateway.ask(bob.defaultKey.key)).status).toBe(200);
+});
