@@ -22,6 +22,7 @@ use crate::http_client::Webhooks;
 use crate::jobs::{JobParts, Jobs};
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::limits::Counters;
+use crate::otlp::{self, Exporters, Meter, Relay, Tracer};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway};
 use crate::proxy::request::instructions::Instructions;
@@ -66,6 +67,8 @@ pub(super) struct Parts {
     pub in_process: Arc<InProcess>,
     /// Messages to be stored, until the storing task takes them.
     pub message_queue: Mutex<Option<MessageQueue>>,
+    /// Sends telemetry to a collector, until its task takes it.
+    pub exporters: Mutex<Option<Exporters>>,
     /// The path of the admin token, if the gateway generated it.
     pub token_file: Option<PathBuf>,
     /// Held, so that no `tollgate move` starts meanwhile.
@@ -130,6 +133,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let health = Arc::new(Health::new(events.clone()));
     let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
     let (messages, message_queue) = messages(&config, &metrics);
+    let Telemetry { tracer, meter, exporters, relay } = telemetry(&config, &metrics, &clock)?;
     let gateway = Arc::new(Gateway {
         clock: Arc::clone(&clock),
         state: Arc::clone(&state),
@@ -148,6 +152,9 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         admin: OnceLock::new(),
         admin_token: Arc::new(AdminToken::new(admin_token.token)),
         fixed: fixed(&config)?,
+        tracer,
+        meter,
+        otlp_relay: relay,
     });
     Ok(Parts {
         jobs: jobs(&config, &store, &gateway),
@@ -166,6 +173,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         gateway,
         in_process: Arc::default(),
         message_queue: Mutex::new(message_queue),
+        exporters: Mutex::new(exporters),
         token_file: admin_token.file,
         _in_use: in_use,
     })
@@ -249,6 +257,28 @@ fn instructions(config: &Config) -> anyhow::Result<Instructions> {
         file.as_ref().map(|path| std::fs::read_to_string(path).with_context(|| path.display().to_string())).transpose()
     };
     Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })
+}
+
+/// The parts of OTLP; all `None` if it is off.
+#[derive(Default)]
+struct Telemetry {
+    tracer: Option<Arc<Tracer>>,
+    meter: Option<Arc<Meter>>,
+    exporters: Option<Exporters>,
+    relay: Option<Relay>,
+}
+
+fn telemetry(config: &Config, metrics: &Arc<Metrics>, clock: &Arc<dyn Clock>) -> anyhow::Result<Telemetry> {
+    let mut parts = Telemetry::default();
+    if let Some(settings) = &config.telemetry.otlp {
+        let started = otlp::start(settings, metrics, clock)?;
+        (parts.tracer, parts.meter) = (started.tracer, started.meter);
+        parts.exporters = Some(started.exporters);
+    }
+    let relay = config.telemetry.relay.as_ref();
+    parts.relay =
+        relay.map(|settings| Relay::new(settings, Arc::clone(metrics))).transpose().context("the OTLP relay")?;
+    Ok(parts)
 }
 
 /// Both ends of the message queue, if messages are stored.

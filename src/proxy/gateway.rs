@@ -11,6 +11,7 @@ use crate::config::Live;
 use crate::domain::clock::Clock;
 use crate::ledger::Ledger;
 use crate::limits::Counters;
+use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
 use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, Rejections, State};
@@ -46,6 +47,12 @@ pub struct Gateway {
     /// The administration, if it is served on this listener too.
     pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,
     pub fixed: Fixed,
+    /// Begins and ends the traces of requests; `None` if requests have none.
+    pub tracer: Option<Arc<Tracer>>,
+    /// Counts requests for the collector; `None` if it gets no metrics.
+    pub meter: Option<Arc<Meter>>,
+    /// Passes clients' telemetry to a collector; `None` if that is off.
+    pub otlp_relay: Option<Relay>,
 }
 
 /// Settings that change only with a restart.
