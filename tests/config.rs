@@ -326,7 +326,7 @@ fn single_mistakes_are_found() {
         ("telemetry: {otlp: {endpoint: 'http://me:word@host'}}", "", "", "is no web address"),
         ("", "OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "one of http/protobuf, grpc"),
         ("", "OTEL_TRACES_SAMPLER_ARG", "1.5", "is no number from 0 to 1"),
-        ("", "OTEL_TRACES_SAMPLER", "jaeger_remote", "one of always_on"),
+        ("", "OTEL_TRACES_SAMPLER", "jaeger_remote", "one of parentbased_traceidratio"),
         ("", "OTEL_RESOURCE_ATTRIBUTES", "service.namespace", "is no list of name=value pairs"),
         ("", "OTEL_EXPORTER_OTLP_HEADERS", "x y=z", "is no list of name=value pairs"),
         ("telemetry: {otlp: {metrics: true}}", "", "", "no effect without telemetry.otlp.endpoint"),

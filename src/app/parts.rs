@@ -22,9 +22,9 @@ use crate::http_client::Webhooks;
 use crate::jobs::{JobParts, Jobs};
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::limits::Counters;
-use crate::otlp::{self, Exporters, Meter, Relay, Tracer};
+use crate::otlp::{self, Exporters, Relay};
 use crate::policy::builtin_rules::BUILTIN_RULES;
-use crate::proxy::gateway::{Fixed, Gateway};
+use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
 use crate::proxy::request::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
@@ -127,13 +127,11 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     // First what a process left behind that did not stop cleanly; then the counters include all
     // past spending.
     let ledger = delivered_ledger(&config, &clock, &store).await?;
-    super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
-        .await
-        .context("rebuilding the counters")?;
+    rebuilt(&counters, &store, &config, &*clock).await?;
     let health = Arc::new(Health::new(events.clone()));
     let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
     let (messages, message_queue) = messages(&config, &metrics);
-    let Telemetry { tracer, meter, exporters, relay } = telemetry(&config, &metrics, &clock)?;
+    let (otlp, exporters) = telemetry(&config, &metrics, &clock)?;
     let gateway = Arc::new(Gateway {
         clock: Arc::clone(&clock),
         state: Arc::clone(&state),
@@ -152,9 +150,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         admin: OnceLock::new(),
         admin_token: Arc::new(AdminToken::new(admin_token.token)),
         fixed: fixed(&config)?,
-        tracer,
-        meter,
-        otlp_relay: relay,
+        otlp,
     });
     Ok(Parts {
         jobs: jobs(&config, &store, &gateway),
@@ -177,6 +173,12 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         token_file: admin_token.file,
         _in_use: in_use,
     })
+}
+
+/// Counts past spending.
+async fn rebuilt(counters: &Counters, store: &Store, config: &Config, clock: &dyn Clock) -> anyhow::Result<()> {
+    let rebuilt = super::rebuild::counters(counters, store, config.time_zone, clock.now());
+    rebuilt.await.context("rebuilding the counters")
 }
 
 /// The vault, with stored credentials converted to this version's form.
@@ -259,26 +261,22 @@ fn instructions(config: &Config) -> anyhow::Result<Instructions> {
     Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })
 }
 
-/// The parts of OTLP; all `None` if it is off.
-#[derive(Default)]
-struct Telemetry {
-    tracer: Option<Arc<Tracer>>,
-    meter: Option<Arc<Meter>>,
-    exporters: Option<Exporters>,
-    relay: Option<Relay>,
-}
-
-fn telemetry(config: &Config, metrics: &Arc<Metrics>, clock: &Arc<dyn Clock>) -> anyhow::Result<Telemetry> {
-    let mut parts = Telemetry::default();
+/// The parts of OTLP that requests use, and the tasks that send; nothing if it is off.
+fn telemetry(
+    config: &Config,
+    metrics: &Arc<Metrics>,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<(OtlpParts, Option<Exporters>)> {
+    let (mut parts, mut exporters) = (OtlpParts::default(), None);
     if let Some(settings) = &config.telemetry.otlp {
         let started = otlp::start(settings, metrics, clock)?;
         (parts.tracer, parts.meter) = (started.tracer, started.meter);
-        parts.exporters = Some(started.exporters);
+        exporters = Some(started.exporters);
     }
-    let relay = config.telemetry.relay.as_ref();
-    parts.relay =
-        relay.map(|settings| Relay::new(settings, Arc::clone(metrics))).transpose().context("the OTLP relay")?;
-    Ok(parts)
+    if let Some(settings) = &config.telemetry.relay {
+        parts.relay = Some(Relay::new(settings, Arc::clone(metrics)).context("the OTLP relay")?);
+    }
+    Ok((parts, exporters))
 }
 
 /// Both ends of the message queue, if messages are stored.

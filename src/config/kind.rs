@@ -197,6 +197,13 @@ impl Kind {
                 Ok(zone) => Ok(Value::Zone(zone)),
                 Err(_) => fault("is no known time zone", self.shape()),
             },
+            Self::Endpoint | Self::Ratio | Self::Pairs { .. } | Self::Text => self.read_telemetry(text),
+        }
+    }
+
+    /// The kinds of the settings of OTLP.
+    fn read_telemetry(self, text: &str) -> Result<Value, Fault> {
+        match self {
             Self::Endpoint => read_endpoint(text),
             Self::Ratio => match text.parse::<Decimal>() {
                 Ok(ratio) if (Decimal::ZERO..=Decimal::ONE).contains(&ratio) => Ok(Value::Decimal(ratio)),
@@ -208,7 +215,7 @@ impl Kind {
                 _ => fault("is no list of name=value pairs", self.shape()),
             },
             Self::Text if !text.contains(char::is_control) => Ok(Value::Text(text.to_owned())),
-            Self::Text => fault("is more than one line", self.shape()),
+            _ => fault("is more than one line", self.shape()),
         }
     }
 

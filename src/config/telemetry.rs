@@ -195,12 +195,12 @@ pub enum Sampler {
 
 impl Sampler {
     const NAMES: &'static [&'static str] = &[
+        "parentbased_traceidratio",
+        "traceidratio",
         "always_on",
         "always_off",
-        "traceidratio",
         "parentbased_always_on",
         "parentbased_always_off",
-        "parentbased_traceidratio",
     ];
 
     fn parse(text: &str) -> Self {

@@ -37,8 +37,8 @@ impl Content {
         ] {
             let text = Value::from(list).to_string();
             match text.len() {
-                0..=2 => {}
-                ..=MAX_BYTES => self.prompt.push((name, text)),
+                2 => {}
+                3..=MAX_BYTES => self.prompt.push((name, text)),
                 _ => self.is_cut = true,
             }
         }
@@ -198,7 +198,7 @@ mod tests {
                 {"type": "base64", "media_type": "image/png", "data": "AAAA"}}]},
             {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "look", "input": {"at": 1}}]},
             {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "seen"}]}],
-            "tools": [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}]})
+            "tools": [{"name": "look", "description": "Looks.", "input_schema": {"type": "object", "properties": {}}}]})
         .to_string();
         let request = convert::read_request(WireFormat::Native, body.as_bytes()).unwrap();
         let mut content = Content::default();
@@ -219,7 +219,7 @@ mod tests {
             (
                 "gen_ai.tool.definitions",
                 json!([{"type": "function", "name": "look", "description": "Looks.",
-                    "parameters": {"type": "object"}}]),
+                    "parameters": {"type": "object", "properties": {}}}]),
             ),
         ];
         assert_eq!(found, wanted);

@@ -70,6 +70,11 @@ pub fn start(settings: &Otlp, metrics: &Arc<Metrics>, clock: &Arc<dyn Clock>) ->
     if settings.traces {
         metrics.exemplars.turn_on();
     }
+    for (signal, is_sent) in [("traces", settings.traces), ("metrics", settings.metrics), ("logs", settings.logs)] {
+        if is_sent {
+            metrics.otlp.begin(signal);
+        }
+    }
     let (settings, metrics, clock) = (settings.clone(), Arc::clone(metrics), Arc::clone(clock));
     let exporters = Exporters { settings, metrics, clock, spans, lines, meter: meter.clone() };
     Ok(Started { tracer: tracer.map(Arc::new), meter, exporters })
@@ -195,8 +200,8 @@ impl Sending {
         }
     }
 
-    fn spans(&self, requests: Vec<Box<Finished>>) -> (Batch, u64) {
-        let spans: Vec<Span> = requests.iter().flat_map(|request| spans::of(request)).collect();
+    fn spans(&self, requests: impl IntoIterator<Item = Box<Finished>>) -> (Batch, u64) {
+        let spans: Vec<Span> = requests.into_iter().flat_map(|request| spans::of(&request)).collect();
         let items = spans.len() as u64;
         let scope_spans = vec![ScopeSpans { scope: Some(proto::scope()), spans, ..ScopeSpans::default() }];
         let resource = Some(self.resource.clone());

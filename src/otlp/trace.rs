@@ -129,19 +129,18 @@ impl RequestTrace {
         }
     }
 
-    /// The headers of the client to remove from the head of a request to a provider, and those to
-    /// set: the attempt's context, or none if providers get none.
+    /// The headers of the trace context for a provider, in place of the client's: those of the
+    /// attempt, or none if providers get none.
     #[must_use]
-    pub fn provider_headers(&self) -> ([&'static str; 2], [Option<(&'static str, HeaderValue)>; 2]) {
+    pub fn provider_headers(&self) -> [(&'static str, Option<HeaderValue>); 2] {
         let names = [TRACEPARENT, TRACESTATE];
         if !self.to_providers {
-            return (names, [None, None]);
+            return names.map(|name| (name, None));
         }
         let span_id = self.attempts.last().map_or(self.own.span_id, |attempt| attempt.span_id);
         // Hexadecimal digits and hyphens are always valid.
         let parent = HeaderValue::from_str(&SpanContext { span_id, ..self.own }.to_string()).ok();
-        let state = self.state.clone();
-        (names, [parent.map(|value| (TRACEPARENT, value)), state.map(|value| (TRACESTATE, value))])
+        [(TRACEPARENT, parent), (TRACESTATE, self.state.clone())]
     }
 
     /// Reads the parameters of a sampled request, and its prompt if the setting asks for it.

@@ -47,12 +47,19 @@ pub struct Gateway {
     /// The administration, if it is served on this listener too.
     pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,
     pub fixed: Fixed,
+    /// OTLP, as far as requests use it.
+    pub otlp: OtlpParts,
+}
+
+/// The parts of OTLP that requests use. All are `None` if OTLP is off.
+#[derive(Default)]
+pub struct OtlpParts {
     /// Begins and ends the traces of requests; `None` if requests have none.
     pub tracer: Option<Arc<Tracer>>,
     /// Counts requests for the collector; `None` if it gets no metrics.
     pub meter: Option<Arc<Meter>>,
     /// Passes clients' telemetry to a collector; `None` if that is off.
-    pub otlp_relay: Option<Relay>,
+    pub relay: Option<Relay>,
 }
 
 /// Settings that change only with a restart.

@@ -105,7 +105,8 @@ impl OpenRecord {
         let trace_id = span.map(|span| tracing::field::display(span.trace_id));
         let permit = self.permit.take();
         let snapshot = Arc::clone(&self.snapshot);
-        let asked = self.asked.as_ref().filter(|_| gateway.meter.is_some()).map(|asked| Arc::clone(&asked.provider));
+        let asked =
+            self.asked.as_ref().filter(|_| gateway.otlp.meter.is_some()).map(|asked| Arc::clone(&asked.provider));
         let record = self.finish(ctx, ending);
         if let Some(permit) = permit {
             // A refused request counts towards nothing: dropping its permit releases everything.
@@ -127,7 +128,7 @@ impl OpenRecord {
         gateway.metrics.request_done(&record);
         let priced_name = priced_name(&snapshot, &record);
         gateway.metrics.request_of(&record, priced_name);
-        if let (Some(meter), Some(provider)) = (&gateway.meter, &asked) {
+        if let (Some(meter), Some(provider)) = (&gateway.otlp.meter, &asked) {
             meter.count(&record, provider, priced_name);
         }
         if gateway.fixed.access_log {
@@ -229,7 +230,7 @@ pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
 
 /// Ends the trace of a settled request.
 fn end_trace(ctx: &RequestContext, trace: Option<Box<RequestTrace>>, record: &Record) {
-    let (Some(tracer), Some(trace)) = (&ctx.gateway.tracer, trace) else { return };
+    let (Some(tracer), Some(trace)) = (&ctx.gateway.otlp.tracer, trace) else { return };
     if trace.own.sampled {
         ctx.gateway.metrics.exemplars.note(record, trace.own);
         tracer.finish(*trace, record, ctx.started.elapsed());
@@ -239,7 +240,7 @@ fn end_trace(ctx: &RequestContext, trace: Option<Box<RequestTrace>>, record: &Re
 /// Ends the trace of a request whose caller is unknown.
 pub(super) fn end_trace_of_stranger(ctx: &mut RequestContext, ending: &Ending) {
     let Some(trace) = ctx.trace.take() else { return };
-    if let Some(tracer) = &ctx.gateway.tracer {
+    if let Some(tracer) = &ctx.gateway.otlp.tracer {
         tracer.finish_stranger(*trace, &of_stranger(ctx, ending), ctx.started.elapsed());
     }
 }

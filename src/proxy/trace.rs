@@ -14,7 +14,7 @@ use crate::otlp::{AttemptEnd, RequestHead};
 impl RequestContext {
     /// Begins the trace of the request, if requests have traces.
     pub(super) fn begin_trace(&mut self, session: &Session) {
-        if let Some(tracer) = &self.gateway.tracer {
+        if let Some(tracer) = &self.gateway.otlp.tracer {
             let head = session.req_header();
             self.trace = Some(tracer.begin(&head.headers, || facts(session, head)));
         }
@@ -60,12 +60,11 @@ impl RequestContext {
     /// Pingora's, when the value is not valid in a head.
     pub(super) fn propagate(&self, head: &mut RequestHeader) -> pingora::Result<()> {
         let Some(trace) = &self.trace else { return Ok(()) };
-        let (names, values) = trace.provider_headers();
-        for name in names {
-            head.remove_header(name);
-        }
-        for (name, value) in values.into_iter().flatten() {
-            head.insert_header(name, value)?;
+        for (name, value) in trace.provider_headers() {
+            match value {
+                Some(value) => head.insert_header(name, value)?,
+                None => drop(head.remove_header(name)),
+            }
         }
         Ok(())
     }

@@ -32,6 +32,14 @@ impl OtlpMetrics {
         })
     }
 
+    /// Shows the figures of a signal from now on, zero at first: a rate needs the zero.
+    pub fn begin(&self, signal: &'static str) {
+        self.exported.with_label_values(&[signal]);
+        for reason in ["queue_full", "export_failed", "rejected"] {
+            self.dropped.with_label_values(&[signal, reason]);
+        }
+    }
+
     /// The collector has accepted `items` of a signal (`traces`, `metrics`, `logs`).
     pub fn exported(&self, signal: &'static str, items: u64) {
         self.exported.with_label_values(&[signal]).inc_by(items);

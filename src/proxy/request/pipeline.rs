@@ -45,7 +45,7 @@ pub(in crate::proxy) async fn prepare(session: &mut Session, ctx: &mut RequestCo
         embedded_admin::serve(session, ctx, admin.as_ref()).await?;
         return Ok(Prepared::Answered);
     }
-    if let Some(relay) = &gateway.otlp_relay
+    if let Some(relay) = &gateway.otlp.relay
         && let Some(signal) = Signal::of_path(session.req_header().uri.path())
     {
         return Ok(Prepared::Answer(Box::pin(otlp_relay::serve(session, ctx, relay, signal)).await?));
