@@ -5,7 +5,7 @@
 //! ```text
 //! main ─► cli ─► app              assembly
 //! proxy   admin   notify          the two front ends and the notifier; they never import each other
-//! state   ledger   upstream   jobs   http_client   mock   components that do I/O
+//! state   ledger   upstream   jobs   http_client   mock   otlp   components that do I/O
 //! crypto                          texts and hashes of keys, encryption at rest
 //! store   limits   telemetry   config   adapters to the outside
 //! redis                           the server's address, its TLS, the prefix of names
@@ -30,6 +30,7 @@ pub mod ledger;
 pub mod limits;
 pub mod mock;
 pub mod notify;
+pub mod otlp;
 pub mod policy;
 pub mod proxy;
 pub mod redis;

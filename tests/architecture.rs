@@ -19,7 +19,7 @@ const LAYERS: [&[&str]; 10] = [
     &["redis"],
     &["store", "limits", "telemetry", "config"],
     &["crypto"],
-    &["state", "ledger", "upstream", "jobs", "http_client", "mock"],
+    &["state", "ledger", "upstream", "jobs", "http_client", "mock", "otlp"],
     &["proxy", "admin", "notify"],
     &["app"],
     &["cli"],
@@ -29,10 +29,12 @@ const LAYERS: [&[&str]; 10] = [
 const PURE: [&str; 3] = ["domain", "formats", "policy"];
 
 /// A crate (or one that begins with it and `_`) and the only modules that may name it.
-const CRATES: [(&str, &[&str], &str); 4] = [
+const CRATES: [(&str, &[&str], &str); 6] = [
     ("sqlx", &["store"], "every SQL statement stands in one module"),
     ("redis", &["redis", "limits", "state"], "shared counters and the change notifier alone speak to Redis"),
     ("pingora", &["proxy", "upstream", "app"], "the proxy engine stays behind the data plane"),
+    ("opentelemetry", &["otlp"], "one module speaks OTLP"),
+    ("tonic", &["otlp"], "one module speaks gRPC"),
     ("axum", &["admin", "telemetry", "mock", "app"], "the data plane has its own server"),
 ];
 

@@ -150,6 +150,10 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::RedisUrl => "rediss://me:secret-word@shared/1".to_owned(),
         Kind::Name => "another".to_owned(),
         Kind::Zone => "Asia/Tokyo".to_owned(),
+        Kind::Endpoint => "http://collector:4318".to_owned(),
+        Kind::Ratio => "0.5".to_owned(),
+        Kind::Pairs { .. } => "authorization=Basic%20c2VjcmV0,x-team=ai".to_owned(),
+        Kind::Text => "gateway of Berlin".to_owned(),
     }
 }
 
@@ -169,6 +173,14 @@ fn companions(path: &str) -> Vec<&'static str> {
         "timeouts.connect" => vec!["timeouts.tls"],
         "ledger.max_bytes" => vec!["ledger.segment_bytes"],
         "proxy.max_inflight_body_bytes" => vec!["proxy.max_body_bytes"],
+        "telemetry.otlp.traces" => vec!["telemetry.otlp.endpoint", "telemetry.otlp.metrics"],
+        "telemetry.otlp.metrics_interval" => vec!["telemetry.otlp.endpoint", "telemetry.otlp.metrics"],
+        path if path.starts_with("telemetry.otlp.") && path != "telemetry.otlp.endpoint" => {
+            vec!["telemetry.otlp.endpoint"]
+        }
+        path if path.starts_with("telemetry.otlp_relay.") && path != "telemetry.otlp_relay.endpoint" => {
+            vec!["telemetry.otlp_relay.endpoint"]
+        }
         _ => vec![],
     }
 }
@@ -310,6 +322,29 @@ fn single_mistakes_are_found() {
         ("", "STORE_SESSION_MESSAGES", "maybe", "true or false"),
         ("", "LOG_FORMAT", "xml", "one of auto, text, json"),
         ("", "SESSION_TTL", "0", "out of range"),
+        ("telemetry: {otlp: {endpoint: collector}}", "", "", "telemetry.otlp.endpoint: `collector` is no web address"),
+        ("telemetry: {otlp: {endpoint: 'http://me:word@host'}}", "", "", "is no web address"),
+        ("", "OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "one of http/protobuf, grpc"),
+        ("", "OTEL_TRACES_SAMPLER_ARG", "1.5", "is no number from 0 to 1"),
+        ("", "OTEL_TRACES_SAMPLER", "jaeger_remote", "one of parentbased_traceidratio"),
+        ("", "OTEL_RESOURCE_ATTRIBUTES", "service.namespace", "is no list of name=value pairs"),
+        ("", "OTEL_EXPORTER_OTLP_HEADERS", "x y=z", "is no list of name=value pairs"),
+        ("telemetry: {otlp: {metrics: true}}", "", "", "no effect without telemetry.otlp.endpoint"),
+        ("telemetry: {otlp_relay: {max_body: 1MiB}}", "", "", "no effect without telemetry.otlp_relay.endpoint"),
+        ("telemetry: {otlp: {endpoint: 'http://a', traces: false}}", "", "", "nothing is sent"),
+        (
+            "telemetry: {otlp: {endpoint: 'http://a', traces: false, logs: true, content: true}}",
+            "",
+            "",
+            "no effect without telemetry.otlp.traces",
+        ),
+        (
+            "telemetry: {otlp: {endpoint: 'http://a', metrics_interval: 5s}}",
+            "",
+            "",
+            "no effect without telemetry.otlp.metrics",
+        ),
+        ("telemetry: {otlp: {endpoint: 'http://a/b', protocol: grpc}}", "", "", "has a path, which gRPC does not use"),
     ];
     for (yaml, variable, text, expected) in cases {
         let env = if variable.is_empty() { vec![] } else { vec![(variable, text)] };

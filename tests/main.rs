@@ -37,6 +37,8 @@ mod moving;
 #[cfg(test)]
 mod nodes;
 #[cfg(test)]
+mod otlp;
+#[cfg(test)]
 mod proxy;
 #[cfg(test)]
 mod resilience;

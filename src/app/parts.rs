@@ -23,8 +23,9 @@ use crate::http_client::Webhooks;
 use crate::jobs::{JobParts, Jobs};
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::limits::Counters;
+use crate::otlp::{self, Exporters, Relay};
 use crate::policy::builtin_rules::BUILTIN_RULES;
-use crate::proxy::gateway::{Fixed, Gateway};
+use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
 use crate::proxy::request::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
@@ -69,6 +70,8 @@ pub(super) struct Parts {
     pub in_process: Arc<InProcess>,
     /// Messages to be stored, until the storing task takes them.
     pub message_queue: Mutex<Option<MessageQueue>>,
+    /// Sends telemetry to a collector, until its task takes it.
+    pub exporters: Mutex<Option<Exporters>>,
     /// The path of the admin token, if the gateway generated it.
     pub token_file: Option<PathBuf>,
     /// Held, so that no `tollgate move` starts meanwhile.
@@ -127,12 +130,11 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     // First what a process left behind that did not stop cleanly; then the counters include all
     // past spending.
     let ledger = delivered_ledger(&config, &clock, &store).await?;
-    let opening = super::rebuild::counters(&counters, &store, config.time_zone, clock.now())
-        .await
-        .context("rebuilding the counters")?;
+    let opening = rebuilt(&counters, &store, &config, &*clock).await?;
     let health = Arc::new(Health::new(events.clone()));
     let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
     let (messages, message_queue) = messages(&config, &metrics);
+    let (otlp, exporters) = telemetry(&config, &metrics, &clock)?;
     let gateway = Arc::new(Gateway {
         clock: Arc::clone(&clock),
         state: Arc::clone(&state),
@@ -151,6 +153,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         admin: OnceLock::new(),
         admin_token: Arc::new(AdminToken::new(admin_token.token)),
         fixed: fixed(&config)?,
+        otlp,
     });
     Ok(Parts {
         jobs: jobs(&config, &store, &gateway),
@@ -170,9 +173,21 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         gateway,
         in_process: Arc::default(),
         message_queue: Mutex::new(message_queue),
+        exporters: Mutex::new(exporters),
         token_file: admin_token.file,
         _in_use: in_use,
     })
+}
+
+/// Counts past spending; returns the opening balances in it.
+async fn rebuilt(
+    counters: &Counters,
+    store: &Store,
+    config: &Config,
+    clock: &dyn Clock,
+) -> anyhow::Result<Vec<crate::store::SpendRow>> {
+    let rebuilt = super::rebuild::counters(counters, store, config.time_zone, clock.now());
+    rebuilt.await.context("rebuilding the counters")
 }
 
 /// The vault, with stored credentials converted to this version's form.
@@ -253,6 +268,24 @@ fn instructions(config: &Config) -> anyhow::Result<Instructions> {
         file.as_ref().map(|path| std::fs::read_to_string(path).with_context(|| path.display().to_string())).transpose()
     };
     Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })
+}
+
+/// The parts of OTLP that requests use, and the tasks that send; nothing if it is off.
+fn telemetry(
+    config: &Config,
+    metrics: &Arc<Metrics>,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<(OtlpParts, Option<Exporters>)> {
+    let (mut parts, mut exporters) = (OtlpParts::default(), None);
+    if let Some(settings) = &config.telemetry.otlp {
+        let started = otlp::start(settings, metrics, clock)?;
+        (parts.tracer, parts.meter) = (started.tracer, started.meter);
+        exporters = Some(started.exporters);
+    }
+    if let Some(settings) = &config.telemetry.relay {
+        parts.relay = Some(Relay::new(settings, Arc::clone(metrics)).context("the OTLP relay")?);
+    }
+    Ok((parts, exporters))
 }
 
 /// Both ends of the message queue, if messages are stored.

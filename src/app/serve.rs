@@ -274,6 +274,9 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
         if let Some(kept) = tasks.kept {
             let _ = kept.await;
         }
+        if let Some(exporters) = tasks.exporters {
+            let _ = exporters.await;
+        }
         if tasks.writer.await.is_err() {
             tracing::error!("the ledger's writer failed: what it had not written stays in the journal");
         }

@@ -35,6 +35,8 @@ pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
     pub kept: Option<JoinHandle<()>>,
+    /// Ends once queued telemetry is sent, or given up.
+    pub exporters: Option<JoinHandle<()>>,
 }
 
 /// Starts the tasks; they end when `stop` is set.
@@ -61,6 +63,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
         io.spawn(peers.run(stopped(stop.clone())));
     }
     let keeper = counting::keeper(parts).map(|keeper| io.spawn(keeper.run(stopped(stop.clone()))));
+    let exporters = exporters(parts, io, &stop);
     let writer = io.spawn(async move {
         let messages = async {
             if let Some(queue) = queue {
@@ -69,7 +72,18 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
         };
         tokio::join!(ledger.run(store.clone(), stopped(stop.clone())), messages);
     });
-    Tasks { writer, keeper, kept }
+    Tasks { writer, keeper, kept, exporters }
+}
+
+/// Sends telemetry to the collector, if that is configured.
+fn exporters(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Option<JoinHandle<()>> {
+    let exporters = parts.exporters.lock().take()?;
+    let stop = stop.clone();
+    Some(io.spawn(async move {
+        if let Err(error) = exporters.run(stop).await {
+            tracing::error!(%error, "no telemetry is sent");
+        }
+    }))
 }
 
 /// The parts that are swept regularly.

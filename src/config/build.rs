@@ -8,8 +8,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use chrono_tz::Tz;
+use rust_decimal::Decimal;
 
 use super::problem::Problems;
+use super::telemetry;
 use super::types::{
     Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log,
     LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts,
@@ -58,6 +60,7 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
         format: LogFormat::parse(&take.text("log.format")),
         access: take.flag("log.access"),
     };
+    let telemetry = telemetry::build(&mut take);
     let time_zone = take.zone("time_zone");
     let shutdown = Shutdown { grace_s: take.millis("shutdown.grace") / 1000 };
     let live = live(&mut take);
@@ -76,6 +79,7 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
         webhooks,
         instructions,
         log,
+        telemetry,
         time_zone,
         shutdown,
         live,
@@ -198,7 +202,7 @@ fn connections(take: &mut Take, listener: &str) -> ConnectionBounds {
 }
 
 /// Takes values by path and kind.
-struct Take<'a> {
+pub(super) struct Take<'a> {
     values: &'a Values,
     problems: &'a mut Problems,
 }
@@ -219,7 +223,7 @@ impl Take<'_> {
         }
     }
 
-    fn flag(&mut self, path: &str) -> bool {
+    pub(super) fn flag(&mut self, path: &str) -> bool {
         match self.values.get(path) {
             Value::Flag(flag) => *flag,
             _ => {
@@ -241,11 +245,11 @@ impl Take<'_> {
     }
 
     /// As [`Self::number`], for sizes in memory.
-    fn size(&mut self, path: &str) -> usize {
+    pub(super) fn size(&mut self, path: &str) -> usize {
         usize::try_from(self.number(path)).unwrap_or(usize::MAX)
     }
 
-    fn millis(&mut self, path: &str) -> u64 {
+    pub(super) fn millis(&mut self, path: &str) -> u64 {
         match self.values.get(path) {
             Value::Millis(ms) => *ms,
             _ => {
@@ -255,14 +259,14 @@ impl Take<'_> {
         }
     }
 
-    fn text(&mut self, path: &str) -> String {
+    pub(super) fn text(&mut self, path: &str) -> String {
         self.optional_text(path).unwrap_or_else(|| {
             self.misfit(path);
             String::new()
         })
     }
 
-    fn optional_text(&mut self, path: &str) -> Option<String> {
+    pub(super) fn optional_text(&mut self, path: &str) -> Option<String> {
         match self.values.get(path) {
             Value::Text(text) => Some(text.clone()),
             Value::Unset => None,
@@ -283,7 +287,7 @@ impl Take<'_> {
         }
     }
 
-    fn path(&mut self, path: &str) -> Option<PathBuf> {
+    pub(super) fn path(&mut self, path: &str) -> Option<PathBuf> {
         match self.values.get(path) {
             Value::Path(file) => Some(file.clone()),
             Value::Unset => None,
@@ -294,13 +298,24 @@ impl Take<'_> {
         }
     }
 
-    fn secret(&mut self, path: &str) -> Option<Secret> {
+    pub(super) fn secret(&mut self, path: &str) -> Option<Secret> {
         match self.values.get(path) {
             Value::Secret(secret) => Some(secret.clone()),
             Value::Unset => None,
             _ => {
                 self.misfit(path);
                 None
+            }
+        }
+    }
+
+    /// A number with decimals.
+    pub(super) fn decimal(&mut self, path: &str) -> Decimal {
+        match self.values.get(path) {
+            Value::Decimal(number) => *number,
+            _ => {
+                self.misfit(path);
+                Decimal::ZERO
             }
         }
     }

@@ -5,8 +5,10 @@
 
 use std::path::PathBuf;
 
+use rust_decimal::Decimal;
 use serde_yaml_ng::Value as Yaml;
 
+use super::pairs::{are_headers, read_pairs};
 use super::units::{read_duration, read_size, show_duration, show_size};
 use super::value::Value;
 use crate::domain::network::Network;
@@ -90,6 +92,14 @@ pub enum Kind {
     Name,
     /// The IANA name of a time zone, such as `Europe/Berlin`.
     Zone,
+    /// `http://…` or `https://…`, maybe with a path.
+    Endpoint,
+    /// A number from 0 to 1.
+    Ratio,
+    /// `name=value` pairs, with commas between them; headers if they are secret.
+    Pairs { secret: bool },
+    /// Any text on one line.
+    Text,
 }
 
 /// Whether a duration of `0` is allowed in addition to its bounds, meaning "none".
@@ -118,7 +128,7 @@ impl Kind {
     /// Values of secret kinds are never printed, not even if they are invalid.
     #[must_use]
     pub const fn is_secret(self) -> bool {
-        matches!(self, Self::Secret { .. } | Self::DatabaseUrl | Self::RedisUrl)
+        matches!(self, Self::Secret { .. } | Self::DatabaseUrl | Self::RedisUrl | Self::Pairs { secret: true })
     }
 
     /// Reads a value from the YAML tree. Types are strict: `"8"` is no number, `5` no text.
@@ -131,7 +141,7 @@ impl Kind {
             (Self::ChoiceOrFlag { yes, no, .. }, Yaml::Bool(flag)) => self.read_text(if *flag { yes } else { no }),
             (Self::Count { .. }, Yaml::Number(number)) => self.read_text(&number.to_string()),
             (Self::Count { min, max }, _) => fault("is no number", count_remedy(min, max)),
-            (Self::Duration { .. } | Self::Seconds { .. } | Self::Size { .. }, Yaml::Number(number)) => {
+            (Self::Duration { .. } | Self::Seconds { .. } | Self::Size { .. } | Self::Ratio, Yaml::Number(number)) => {
                 self.read_text(&number.to_string())
             }
             (Self::Headers | Self::Networks, Yaml::Sequence(items)) => {
@@ -213,6 +223,25 @@ impl Kind {
                 Ok(zone) => Ok(Value::Zone(zone)),
                 Err(_) => fault("is no known time zone", self.shape()),
             },
+            Self::Endpoint | Self::Ratio | Self::Pairs { .. } | Self::Text => self.read_telemetry(text),
+        }
+    }
+
+    /// The kinds of the settings of OTLP.
+    fn read_telemetry(self, text: &str) -> Result<Value, Fault> {
+        match self {
+            Self::Endpoint => read_endpoint(text),
+            Self::Ratio => match text.parse::<Decimal>() {
+                Ok(ratio) if (Decimal::ZERO..=Decimal::ONE).contains(&ratio) => Ok(Value::Decimal(ratio)),
+                _ => fault("is no number from 0 to 1", self.shape()),
+            },
+            Self::Pairs { secret } => match read_pairs(text) {
+                Some(pairs) if secret && are_headers(&pairs) => Ok(Value::Secret(Secret::new(text))),
+                Some(_) if !secret => Ok(Value::Text(text.to_owned())),
+                _ => fault("is no list of name=value pairs", self.shape()),
+            },
+            Self::Text if !text.contains(char::is_control) => Ok(Value::Text(text.to_owned())),
+            _ => fault("is more than one line", self.shape()),
         }
     }
 
@@ -294,6 +323,10 @@ impl Kind {
             Self::RedisUrl => "write redis://user:password@host:port/number, or rediss:// for TLS".to_owned(),
             Self::Name => "write 1 to 64 letters, digits, -, _ or .".to_owned(),
             Self::Zone => "write an IANA name, such as UTC or Europe/Berlin".to_owned(),
+            Self::Endpoint => "write http:// or https://, a host, maybe a port and a path".to_owned(),
+            Self::Ratio => "write a number from 0 to 1, such as 0.01".to_owned(),
+            Self::Pairs { .. } => "write name=value pairs with commas between them, values percent-encoded".to_owned(),
+            Self::Text => "write a text on one line".to_owned(),
         }
     }
 }
@@ -326,6 +359,17 @@ fn read_source(text: &str) -> Result<Value, Fault> {
     match known {
         Some(rest) if !rest.is_empty() && !rest.contains(char::is_whitespace) => Ok(Value::Text(text.to_owned())),
         _ => fault("is no such address", Kind::Source.shape()),
+    }
+}
+
+/// Without a slash at the end: the signal's path is added to it.
+fn read_endpoint(text: &str) -> Result<Value, Fault> {
+    let text = text.trim_end_matches('/');
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_sound = rest.is_some_and(|rest| !rest.starts_with('/') && !rest.contains(['?', '#', '@']));
+    match text.parse::<http::Uri>() {
+        Ok(uri) if is_sound && uri.host().is_some_and(|host| !host.is_empty()) => Ok(Value::Text(text.to_owned())),
+        _ => fault("is no web address", Kind::Endpoint.shape()),
     }
 }
 

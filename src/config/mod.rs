@@ -6,6 +6,7 @@
 
 mod build;
 mod kind;
+mod pairs;
 mod problem;
 mod read;
 mod rules;
@@ -13,6 +14,7 @@ mod secret_file;
 mod setting;
 mod show;
 mod table;
+mod telemetry;
 mod types;
 mod units;
 mod value;
@@ -26,6 +28,7 @@ use serde_yaml_ng::{Mapping, Value as Yaml};
 pub use setting::Setting;
 pub use show::{Change, Changes};
 pub use table::{ADMIN_TOKEN_MIN, SETTINGS};
+pub use telemetry::{Collector, Otlp, OtlpRelay, Sampler, Telemetry};
 pub use types::{
     Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log,
     LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts,

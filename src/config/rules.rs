@@ -19,6 +19,7 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
     order(config, problems);
     collisions(config, problems);
     files(values, problems);
+    super::telemetry::check(config, problems);
 }
 
 fn pairs(values: &Values, problems: &mut Problems) {

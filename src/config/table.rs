@@ -11,6 +11,7 @@ use super::kind::Kind::{
 };
 use super::kind::Zero::{MeansNone, Refused};
 use super::setting::{Setting, setting, unset};
+use super::telemetry;
 use super::types::{LogFormat, OnAbort, OnRedisLoss};
 use crate::policy::reservation::Reservation;
 use crate::policy::unpriced::Unpriced;
@@ -31,7 +32,20 @@ const PROVIDER_HEADERS: &[&str] = &["hide", "pass"];
 const LEVELS: &[&str] = &["error", "warn", "info", "debug", "trace"];
 
 /// The table, in the order of the documented file.
-pub const SETTINGS: &[Setting] = &[
+pub const SETTINGS: &[Setting] = &joined();
+
+/// The rows of this file, and those of `telemetry`.
+const fn joined() -> [Setting; ROWS.len() + telemetry::ROWS.len()] {
+    let mut all = [ROWS[0]; ROWS.len() + telemetry::ROWS.len()];
+    let mut place = 0;
+    while place < all.len() {
+        all[place] = if place < ROWS.len() { ROWS[place] } else { telemetry::ROWS[place - ROWS.len()] };
+        place += 1;
+    }
+    all
+}
+
+const ROWS: &[Setting] = &[
     // Clients' listener.
     setting("proxy.addr", Address, "0.0.0.0:8080", "Where clients of the models connect."),
     unset("proxy.tls.cert", File, "Certificate chain (PEM) for the proxy listener; needs proxy.tls.key."),

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use chrono_tz::Tz;
 
+use super::telemetry::Telemetry;
 use super::value::Values;
 use crate::domain::network::{Network, Networks};
 use crate::domain::secret::Secret;
@@ -46,6 +47,8 @@ pub struct Config {
     pub instructions: Instructions,
     /// The log's form (`log.*`); the level at run time is in [`Live`].
     pub log: Log,
+    /// OTLP: what is sent to collectors.
+    pub telemetry: Telemetry,
     /// Of daily, weekly and monthly windows, and of times that clients send without an offset.
     pub time_zone: Tz,
     /// How the process ends (`shutdown.*`).

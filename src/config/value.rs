@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use chrono_tz::Tz;
+use rust_decimal::Decimal;
 
 use super::units::{show_duration, show_size};
 use crate::domain::secret::Secret;
@@ -24,6 +25,8 @@ pub enum Value {
     Path(PathBuf),
     Secret(Secret),
     Zone(Tz),
+    /// A number with decimals.
+    Decimal(Decimal),
 }
 
 impl Value {
@@ -43,6 +46,7 @@ impl Value {
             Self::Path(path) => path.display().to_string(),
             Self::Secret(secret) => masked(secret),
             Self::Zone(zone) => zone.to_string(),
+            Self::Decimal(number) => number.normalize().to_string(),
         }
     }
 }
@@ -50,6 +54,8 @@ impl Value {
 /// `***`, or for an address with credentials `scheme://***@host/name`.
 fn masked(secret: &Secret) -> String {
     let parts = secret.expose().split_once("://").and_then(|(scheme, rest)| {
+        // Not in the middle of another secret.
+        scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()).then_some(())?;
         let (_, place) = rest.rsplit_once('@')?;
         Some((scheme, place.split('?').next().unwrap_or_default()))
     });

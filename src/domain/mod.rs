@@ -18,6 +18,7 @@ pub mod provider;
 pub mod record;
 pub mod secret;
 pub mod settings;
+pub mod trace;
 pub mod usage;
 pub mod user;
 pub mod version;

@@ -26,6 +26,7 @@ use crate::domain::key::Key;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::domain::user::User;
+use crate::otlp::RequestTrace;
 use crate::telemetry::IntGauge;
 
 /// The caller of a request.
@@ -110,6 +111,8 @@ pub struct RequestContext {
     pub transcript: Option<Box<Transcript>>,
     /// `None` for a live view of the administration, which a stop does not wait for.
     pub in_flight: Option<InFlight>,
+    /// Ids of the request, and what it notes for its spans; `None` if requests have no traces.
+    pub trace: Option<Box<RequestTrace>>,
 }
 
 impl RequestContext {
@@ -133,6 +136,7 @@ impl RequestContext {
             forwarding: None,
             transcript: None,
             in_flight,
+            trace: None,
         }
     }
 
@@ -236,6 +240,9 @@ impl RequestContext {
         if let Some(record) = &mut self.record {
             record.first_byte = Some(first_byte);
         }
+        if let Some(trace) = &mut self.trace {
+            trace.first_chunk(first_byte);
+        }
         let Some(forwarding) = &mut self.forwarding else { return };
         forwarding.release_body();
         if let Some(Incoming::Reply(relay)) = forwarding.attempt.as_mut().map(|attempt| &mut attempt.incoming) {
@@ -325,7 +332,8 @@ impl RequestContext {
     /// Call it before the bytes that complete the reply are sent.
     fn close(&mut self, ending: &Ending) {
         if let Some(record) = self.record.take() {
-            record.settle(self, ending);
+            let trace = self.trace.take();
+            record.settle(self, trace, ending);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::config::Live;
 use crate::domain::clock::Clock;
 use crate::ledger::Ledger;
 use crate::limits::Counters;
+use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
 use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, Rejections, State};
@@ -53,6 +54,19 @@ pub struct Gateway {
     pub admin: OnceLock<Box<dyn EmbeddedAdmin>>,
     /// The settings that a reload does not change.
     pub fixed: Fixed,
+    /// OTLP, as far as requests use it.
+    pub otlp: OtlpParts,
+}
+
+/// The parts of OTLP that requests use. All are `None` if OTLP is off.
+#[derive(Default)]
+pub struct OtlpParts {
+    /// Begins and ends the traces of requests; `None` if requests have none.
+    pub tracer: Option<Arc<Tracer>>,
+    /// Counts requests for the collector; `None` if it gets no metrics.
+    pub meter: Option<Arc<Meter>>,
+    /// Passes clients' telemetry to a collector; `None` if that is off.
+    pub relay: Option<Relay>,
 }
 
 /// Settings that change only with a restart.

@@ -14,4 +14,5 @@ mod record;
 mod reply;
 pub mod request;
 pub mod service;
+mod trace;
 mod upstream;

@@ -16,6 +16,7 @@ use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::Usage;
 use crate::formats::route::Operation;
 use crate::limits::Permit;
+use crate::otlp::RequestTrace;
 use crate::policy::cost;
 use crate::state::{Event, Snapshot};
 use crate::telemetry;
@@ -98,11 +99,15 @@ impl OpenRecord {
 
     /// Settles the request. A full journal is logged as an error; new requests are refused until it
     /// has space (`admit`).
-    pub(super) fn settle(mut self, ctx: &RequestContext, ending: &Ending) {
+    pub(super) fn settle(mut self, ctx: &RequestContext, trace: Option<Box<RequestTrace>>, ending: &Ending) {
         let gateway = &ctx.gateway;
         self.last_decision(ctx, ending);
+        let span = trace.as_ref().map(|trace| trace.own);
+        let trace_id = span.map(|span| tracing::field::display(span.trace_id));
         let permit = self.permit.take();
         let snapshot = Arc::clone(&self.snapshot);
+        let asked =
+            self.asked.as_ref().filter(|_| gateway.otlp.meter.is_some()).map(|asked| Arc::clone(&asked.provider));
         let record = self.finish(ctx, ending);
         if let Some(permit) = permit {
             // A refused request counts towards nothing: dropping its permit releases everything.
@@ -114,18 +119,23 @@ impl OpenRecord {
         // The reserve of a full journal belongs to requests in flight, not to refusals.
         let refused = record.outcome == RequestOutcome::Refused;
         if refused && !gateway.ledger.has_room() {
-            tracing::debug!(request_id = %record.request_id, "a refusal is not recorded: the journal is full");
+            tracing::debug!(request_id = %record.request_id, trace_id, "a refusal is not recorded: the journal is full");
         } else if let Err(e) = gateway.ledger.append(&record) {
-            tracing::error!(request_id = %record.request_id, error = %e, "the journal did not take a record");
+            tracing::error!(request_id = %record.request_id, trace_id, error = %e, "the journal did not take a record");
         }
         if let (RequestOutcome::Completed, Some(key), 1..) = (record.outcome, record.key_id, record.usage.output) {
             gateway.counters.learn_output(key, &record.model, record.usage.output);
         }
         gateway.metrics.request_done(&record);
-        gateway.metrics.request_of(&record, priced_name(&snapshot, &record));
-        if gateway.fixed.access_log {
-            telemetry::access_log(&record);
+        let priced_name = priced_name(&snapshot, &record);
+        gateway.metrics.request_of(&record, priced_name);
+        if let (Some(meter), Some(provider)) = (&gateway.otlp.meter, &asked) {
+            meter.count(&record, provider, priced_name);
         }
+        if gateway.fixed.access_log {
+            telemetry::access_log(&record, span);
+        }
+        end_trace(ctx, trace, &record);
         gateway.events.tell(|| Event::Request(Arc::new(record)));
     }
 
@@ -214,10 +224,31 @@ impl OpenRecord {
 /// no record: unauthenticated requests must not fill the ledger. `identify` writes the lines of
 /// those that failed authentication.
 pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
-    if !ctx.gateway.fixed.access_log {
-        return;
+    if ctx.gateway.fixed.access_log {
+        telemetry::access_log(&of_stranger(ctx, ending), ctx.span());
     }
-    telemetry::access_log(&Record {
+}
+
+/// Ends the trace of a settled request.
+fn end_trace(ctx: &RequestContext, trace: Option<Box<RequestTrace>>, record: &Record) {
+    let (Some(tracer), Some(trace)) = (&ctx.gateway.otlp.tracer, trace) else { return };
+    if trace.own.sampled {
+        ctx.gateway.metrics.exemplars.note(record, trace.own);
+        tracer.finish(*trace, record, ctx.started.elapsed());
+    }
+}
+
+/// Ends the trace of a request whose caller is unknown.
+pub(super) fn end_trace_of_stranger(ctx: &mut RequestContext, ending: &Ending) {
+    let Some(trace) = ctx.trace.take() else { return };
+    if let Some(tracer) = &ctx.gateway.otlp.tracer {
+        tracer.finish_stranger(*trace, &of_stranger(ctx, ending), ctx.started.elapsed());
+    }
+}
+
+/// A request without a record, as one.
+fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
+    Record {
         request_id: ctx.id,
         started_at: ctx.started_at,
         key_id: None,
@@ -248,7 +279,7 @@ pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
         decisions: Vec::new(),
         user_agent: ctx.head.user_agent.clone(),
         client_addr: ctx.head.client_ip.map(|ip| ip.to_string().into()),
-    });
+    }
 }
 
 /// What a request costs.

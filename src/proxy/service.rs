@@ -103,6 +103,7 @@ impl ProxyHttp for Service {
         if let Some(on_behalf) = OnBehalf::of(session) {
             ctx.id = on_behalf.request;
         }
+        ctx.begin_trace(session);
         let live = &ctx.live;
         // Pingora keeps a connection that may be reused without limit (0). If it may not be reused,
         // this must not allow it again.
@@ -250,6 +251,11 @@ impl ProxyHttp for Service {
         if let (Some(transcript), Some(piece)) = (&mut ctx.transcript, &body) {
             transcript.reply(piece);
         }
+        if let (Some(trace), Some(piece)) = (&mut ctx.trace, &body)
+            && let Some(content) = trace.content()
+        {
+            content.reply(piece);
+        }
         if end_of_stream || ctx.released_relay().is_some_and(|relay| relay.is_complete(false)) {
             ctx.complete();
         }
@@ -366,6 +372,9 @@ impl Service {
         let answer = Answer::refusal(ctx, meaning, outcome);
         if !ctx.is_open() && !refusal.is_of_identity() {
             record::log_stranger(ctx, &answer.ending);
+        }
+        if !ctx.is_open() {
+            record::end_trace_of_stranger(ctx, &answer.ending);
         }
         answer
     }

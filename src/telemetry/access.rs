@@ -10,12 +10,14 @@ use std::sync::OnceLock;
 
 use rust_decimal::Decimal;
 
+use super::forward::{self, Forwarded};
 use super::json_line::{JsonLine, Style};
 use super::line_buffer::LineBuffer;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, RequestId, SessionId};
 use crate::domain::record::Record;
+use crate::domain::trace::SpanContext;
 
 /// Longest error text of a line, in characters: providers' texts may repeat the client's.
 const ERROR_CHARS: usize = 300;
@@ -33,13 +35,20 @@ pub(super) fn open(lines: LineBuffer, style: Style) {
     let _opened_before = SINK.set((lines, style));
 }
 
-/// Writes the line, if access lines are on.
-pub fn access_log(record: &Record) {
+/// Writes the line, if access lines are on. `span`: the request's, if requests have traces.
+pub fn access_log(record: &Record, span: Option<SpanContext>) {
     let Some((lines, style)) = SINK.get() else { return };
     LINE.with_borrow_mut(|line| {
         line.clear();
-        write(record, line, *style);
+        write(record, span, line, *style);
         lines.append(line);
+        if let Some(receiver) = forward::receiver() {
+            if *style != Style::Json {
+                line.clear();
+                write(record, span, line, Style::Json);
+            }
+            receiver(Forwarded::Access(line));
+        }
     });
 }
 
@@ -70,6 +79,8 @@ pub struct RejectedLine<'a> {
     pub user_agent: Option<&'a str>,
     /// The client's IP address; `None` if it is not known.
     pub client_addr: Option<&'a str>,
+    /// The request's span, if requests have traces.
+    pub span: Option<SpanContext>,
 }
 
 /// Writes the line of a request that has no record, if access lines are on. The caller bounds their
@@ -77,8 +88,21 @@ pub struct RejectedLine<'a> {
 pub fn access_rejected(rejected: &RejectedLine<'_>) {
     let Some((lines, style)) = SINK.get() else { return };
     let mut text = Vec::with_capacity(512);
-    let mut line = JsonLine::begin(&mut text, *style, &rejected.at.to_iso());
+    write_rejected(rejected, &mut text, *style);
+    lines.append(&text);
+    if let Some(receiver) = forward::receiver() {
+        text.clear();
+        write_rejected(rejected, &mut text, Style::Json);
+        receiver(Forwarded::Access(&text));
+    }
+}
+
+fn write_rejected(rejected: &RejectedLine<'_>, text: &mut Vec<u8>, style: Style) {
+    let mut line = JsonLine::begin(text, style, &rejected.at.to_iso());
     line.plain("request_id", &rejected.request_id.to_string());
+    if let Some(span) = rejected.span {
+        line.plain("trace_id", &span.trace_id.to_string()).plain("span_id", &span.span_id.to_string());
+    }
     line.number("status", rejected.status.into()).plain("outcome", "refused").plain("reason", rejected.reason);
     line.text("error", rejected.error);
     line.text("endpoint", rejected.endpoint).plain("client_format", rejected.format.as_str());
@@ -86,13 +110,15 @@ pub fn access_rejected(rejected: &RejectedLine<'_>) {
     line.text_if_any("key_fingerprint", rejected.key_fingerprint).number("times", rejected.times);
     line.text_if_any("user_agent", rejected.user_agent).text_if_any("client_addr", rejected.client_addr);
     line.end();
-    lines.append(&text);
 }
 
 /// Appends the line, including its end. Unknown values are left out.
-fn write(record: &Record, out: &mut Vec<u8>, style: Style) {
+fn write(record: &Record, span: Option<SpanContext>, out: &mut Vec<u8>, style: Style) {
     let mut line = JsonLine::begin(out, style, &record.started_at.to_iso());
     line.plain("request_id", record.request_id.0.as_hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()));
+    if let Some(span) = span {
+        line.plain("trace_id", &span.trace_id.to_string()).plain("span_id", &span.span_id.to_string());
+    }
     line.number("status", record.status_code.into());
     line.plain("outcome", record.outcome.as_str());
     line.text("endpoint", &record.endpoint);
@@ -190,7 +216,7 @@ mod tests {
             client_addr: None,
         };
         let mut out = Vec::new();
-        write(&record, &mut out, Style::Json);
+        write(&record, None, &mut out, Style::Json);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.matches('\n').count(), 1, "{text}");
         let line: Value = serde_json::from_str(&text).unwrap();

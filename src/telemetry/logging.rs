@@ -8,6 +8,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use super::access;
+use super::forward::Forward;
 use super::json_line::Style;
 use super::levels::Levels;
 use super::line_buffer::LineBuffer;
@@ -84,7 +85,7 @@ fn dispatch<W>(levels: Levels, writer: W, look: Look) -> Dispatch
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let registry = tracing_subscriber::registry().with(levels);
+    let registry = tracing_subscriber::registry().with(levels).with(Forward);
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     match look {
         Look::Json => {

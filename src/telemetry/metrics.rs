@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
+use prometheus::proto::MetricFamily;
 use prometheus::{
     Counter, CounterVec, Encoder as _, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge,
     IntGaugeVec, Registry, TextEncoder,
@@ -18,10 +19,13 @@ use rust_decimal::prelude::ToPrimitive as _;
 use super::bodies::BodyMetrics;
 use super::breakdown::Breakdowns;
 use super::connections::ConnectionMetrics;
+use super::exemplars::Exemplars;
 use super::forget::forget;
 use super::jobs::JobMetrics;
 use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
+use super::openmetrics;
+use super::otlp::OtlpMetrics;
 use super::process::ProcessMetrics;
 use super::provider_health::ProviderHealthMetrics;
 use super::refusals::Refusals;
@@ -56,9 +60,9 @@ const OVERHEAD_S: &[f64] = &[
     0.000_01, 0.000_02, 0.000_03, 0.000_05, 0.000_075, 0.000_1, 0.000_15, 0.000_2, 0.000_3, 0.000_5, 0.001, 0.002,
     0.005, 0.01, 0.05, 0.1, 0.5,
 ];
-const FIRST_BYTE_S: &[f64] =
+pub(super) const FIRST_BYTE_S: &[f64] =
     &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0];
-const DURATION_S: &[f64] =
+pub(super) const DURATION_S: &[f64] =
     &[0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0];
 
 /// The gateway's metrics. Share it as `Arc<Metrics>`.
@@ -104,6 +108,9 @@ pub struct Metrics {
     pub journal: JournalMetrics,
     /// Clean-up, late pricing and notifications.
     pub jobs: JobMetrics,
+    pub otlp: OtlpMetrics,
+    /// Sampled requests in the histograms of reply times.
+    pub exemplars: Exemplars,
 }
 
 /// One provider's metrics, resolved once.
@@ -183,6 +190,8 @@ impl Metrics {
             bodies: BodyMetrics::register(&on)?,
             journal: JournalMetrics::register(&on)?,
             jobs: JobMetrics::register(&registry)?,
+            otlp: OtlpMetrics::register(&on)?,
+            exemplars: Exemplars::default(),
             registry,
         })
     }
@@ -295,15 +304,25 @@ impl Metrics {
         self.hooks.lock().push(hook);
     }
 
-    /// Everything in the text exposition format.
-    pub fn render(&self) -> String {
+    /// Every family, with the figures of now.
+    pub fn gather(&self) -> Vec<MetricFamily> {
         for hook in self.hooks.lock().iter() {
             hook(self);
         }
         self.process.update();
         self.log_dropped.inc_by(super::line_buffer::dropped_total().saturating_sub(self.log_dropped.get()));
+        self.registry.gather()
+    }
+
+    /// Everything in the OpenMetrics format, with exemplars; `None` while there are none.
+    pub fn render_open(&self) -> Option<String> {
+        self.exemplars.are_on().then(|| openmetrics::render(&self.gather(), &self.exemplars))
+    }
+
+    /// Everything in the text exposition format.
+    pub fn render(&self) -> String {
         let mut text = Vec::with_capacity(16 * 1024);
-        if let Err(error) = TextEncoder::new().encode(&self.registry.gather(), &mut text) {
+        if let Err(error) = TextEncoder::new().encode(&self.gather(), &mut text) {
             tracing::error!(%error, "metrics could not be rendered");
         }
         String::from_utf8(text).unwrap_or_default()

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
 use super::metrics::Metrics;
+use super::openmetrics;
 
 /// Whether one required part is available; if not, why.
 pub type PartState = Result<(), String>;
@@ -80,7 +81,13 @@ pub async fn serve(
     axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }
 
-async fn scrape(State(shared): State<Shared>) -> Response {
+/// In the format that the scraper prefers, if there is anything that only OpenMetrics can carry.
+async fn scrape(State(shared): State<Shared>, headers: HeaderMap) -> Response {
+    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let open = accepted.contains("application/openmetrics-text").then(|| shared.metrics.render_open()).flatten();
+    if let Some(text) = open {
+        return ([(header::CONTENT_TYPE, openmetrics::CONTENT_TYPE)], text).into_response();
+    }
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], shared.metrics.render()).into_response()
 }

@@ -55,6 +55,9 @@ struct Args {
     /// The gateway's program; by default the one beside this.
     #[arg(long)]
     tollgate: Option<PathBuf>,
+    /// A variable of the gateway, as NAME=VALUE: for what a setting costs. Repeatable.
+    #[arg(long = "env")]
+    env: Vec<String>,
 }
 
 /// One kind of request.
@@ -100,6 +103,8 @@ fn main() -> Result<()> {
     let programs = Programs { tollgate, floor: PathBuf::new(), words: 0 };
     let chosen: Vec<&Scenario> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(&args.only)).collect();
     ensure!(!chosen.is_empty(), "no scenario has {:?} in its name", args.only);
+    let env: Vec<(&str, &str)> = args.env.iter().filter_map(|variable| variable.split_once('=')).collect();
+    ensure!(env.len() == args.env.len(), "write --env NAME=VALUE");
     let dir = tempfile::tempdir()?;
     let mock = fixture::mock(&programs, dir.path())?;
     let mut seen = Figures::new();
@@ -110,7 +115,7 @@ fn main() -> Result<()> {
         }
         let dir = dir.path().join(provider.as_str());
         fs::create_dir(&dir)?;
-        let run = Run { programs: &programs, mock: &mock, dir: &dir, requests, keep: args.keep.as_deref() };
+        let run = Run { programs: &programs, mock: &mock, dir: &dir, requests, keep: args.keep.as_deref(), env: &env };
         run.count(provider, &scenarios, &mut seen)?;
     }
     judge(&args, seen)
@@ -149,12 +154,14 @@ struct Run<'r> {
     /// Of the shorter stretch.
     requests: u64,
     keep: Option<&'r Path>,
+    /// Further variables of the gateway.
+    env: &'r [(&'r str, &'r str)],
 }
 
 impl Run<'_> {
     /// Counts all scenarios of one gateway.
     fn count(&self, provider: WireFormat, scenarios: &[&Scenario], seen: &mut Figures) -> Result<()> {
-        let Self { programs, mock, dir, requests, keep } = *self;
+        let Self { programs, mock, dir, requests, keep, env } = *self;
         let batch = BATCH.to_string();
         let settings = [
             ("PATH", PATH),
@@ -165,6 +172,7 @@ impl Run<'_> {
             ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m"),
             ("TOLLGATE_LEDGER_SYNC_INTERVAL", "10s"),
         ];
+        let settings = [&settings, env].concat();
         let under = callgrind::command(dir);
         let gateway = Gateway {
             settings: &settings,

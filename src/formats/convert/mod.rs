@@ -21,7 +21,7 @@ use crate::domain::key::CacheTtl;
 use crate::domain::provider::InstructionsStrategy;
 
 pub use super::conversation::{ReplyContext, ReplyProblem, StreamProblem};
-pub use stream::StreamConverter;
+pub use stream::{StreamConverter, read_events};
 
 /// The `max_tokens` of a native request if the client set none.
 pub const DEFAULT_MAX_TOKENS: u64 = 32_000;

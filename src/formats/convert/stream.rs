@@ -26,6 +26,15 @@ enum Reader {
 }
 
 impl Reader {
+    fn new(format: WireFormat) -> Self {
+        match format {
+            WireFormat::Native => Self::Native(native::stream_read::Reader::default()),
+            WireFormat::Responses => Self::Responses(responses::stream_read::Reader::default()),
+            WireFormat::Chat => Self::Chat(chat::stream_read::Reader::default()),
+            WireFormat::AltCli => Self::AltCli(alt_cli::stream_read::Reader::default()),
+        }
+    }
+
     fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         match self {
             Self::Native(reader) => reader.event(data, sink),
@@ -167,12 +176,7 @@ impl StreamConverter {
     /// `from` is the provider's format, `to` the client's.
     #[must_use]
     pub fn new(from: WireFormat, to: WireFormat, context: ReplyContext) -> Self {
-        let reader = match from {
-            WireFormat::Native => Reader::Native(native::stream_read::Reader::default()),
-            WireFormat::Responses => Reader::Responses(responses::stream_read::Reader::default()),
-            WireFormat::Chat => Reader::Chat(chat::stream_read::Reader::default()),
-            WireFormat::AltCli => Reader::AltCli(alt_cli::stream_read::Reader::default()),
-        };
+        let reader = Reader::new(from);
         let writer = match to {
             WireFormat::Native => Writer::Native(native::stream_write::Writer::default()),
             WireFormat::Responses => Writer::Responses(responses::stream_write::Writer::default()),
@@ -298,6 +302,28 @@ impl StreamConverter {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.state == State::Finished
+    }
+}
+
+/// Reads a stream of events that has arrived as a whole, in its own format.
+///
+/// # Errors
+/// When an event is no event of the format, or the stream was cut off; the events before it have been
+/// passed to `each`.
+pub fn read_events(format: WireFormat, body: &[u8], each: &mut Sink<'_>) -> Result<(), StreamProblem> {
+    let (mut assembler, mut reader) = (Assembler::new(MAX_EVENT), Reader::new(format));
+    let mut problem = None;
+    let mut take = |data: &[u8]| {
+        if problem.is_none() {
+            problem = reader.event(data, each).err();
+        }
+    };
+    let fed = assembler.feed(body, |event| take(event.data));
+    assembler.finish(|event| take(event.data));
+    match (problem, fed) {
+        (Some(problem), _) => Err(problem),
+        (None, Err(_)) => Err(StreamProblem::TooLarge { what: "one event" }),
+        (None, Ok(())) => reader.finish(each),
     }
 }
 

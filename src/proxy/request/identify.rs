@@ -34,6 +34,17 @@ pub(in crate::proxy) fn identify(
     ctx: &mut RequestContext,
     route: &Route,
 ) -> Result<Identified, Refusal> {
+    let identified = caller_of(session, ctx)?;
+    let (caller, snapshot) = (identified.caller.clone(), Arc::clone(&identified.snapshot));
+    ctx.record = Some(Box::new(OpenRecord::new(caller, snapshot, route.operation.clone())));
+    Ok(identified)
+}
+
+/// Finds the caller of a request that has no record.
+///
+/// # Errors
+/// The step that failed.
+pub(in crate::proxy) fn caller_of(session: &Session, ctx: &RequestContext) -> Result<Identified, Refusal> {
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
     // A web session's token is not compared: browsers send it automatically, so it is no attempt at
@@ -55,8 +66,6 @@ pub(in crate::proxy) fn identify(
             return Err(refusal);
         }
     };
-    let record = OpenRecord::new(caller.clone(), Arc::clone(&snapshot), route.operation.clone());
-    ctx.record = Some(Box::new(record));
     Ok(Identified { caller, snapshot })
 }
 
@@ -136,5 +145,6 @@ fn note_rejected(ctx: &RequestContext, refusal: &Refusal, presented: &Presented,
         times: noted.count,
         user_agent: noted.user_agent.as_deref(),
         client_addr: client.as_deref(),
+        span: ctx.span(),
     });
 }

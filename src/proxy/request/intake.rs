@@ -64,20 +64,9 @@ impl Inbound {
 /// # Errors
 /// When nothing is served at this path or by this method, or the head is invalid.
 pub(in crate::proxy) fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusal> {
+    note_head(session, ctx);
     let head = session.req_header();
     let path = head.uri.path();
-    ctx.head = HeadFacts {
-        endpoint: path.into(),
-        query: None,
-        user_agent: head.headers.get(USER_AGENT).map(|v| {
-            let text = String::from_utf8_lossy(v.as_bytes());
-            text.chars().take(MAX_USER_AGENT).collect::<String>().into()
-        }),
-        client_ip: session
-            .client_addr()
-            .and_then(|a| a.as_inet())
-            .map(|peer| client_address(peer.ip(), &head.headers, &ctx.live.trusted_proxies)),
-    };
     let upgrade = head.headers.contains_key(UPGRADE);
     if let Err(bad) = route::check_path(&head.method, path) {
         ctx.format = WireFormat::AltCli;
@@ -96,6 +85,23 @@ pub(in crate::proxy) fn head(session: &Session, ctx: &mut RequestContext) -> Res
         ctx.format = WireFormat::Native;
     }
     Ok(route)
+}
+
+/// Notes the facts of a head that are recorded.
+pub(in crate::proxy) fn note_head(session: &Session, ctx: &mut RequestContext) {
+    let head = session.req_header();
+    ctx.head = HeadFacts {
+        endpoint: head.uri.path().into(),
+        query: None,
+        user_agent: head.headers.get(USER_AGENT).map(|v| {
+            let text = String::from_utf8_lossy(v.as_bytes());
+            text.chars().take(MAX_USER_AGENT).collect::<String>().into()
+        }),
+        client_ip: session
+            .client_addr()
+            .and_then(|a| a.as_inet())
+            .map(|peer| client_address(peer.ip(), &head.headers, &ctx.live.trusted_proxies)),
+    };
 }
 
 /// Refuses heads that another server on the path could read differently.
@@ -130,10 +136,11 @@ pub(in crate::proxy) async fn body(
 ) -> pingora::Result<Inbound> {
     let waiting = Instant::now();
     let reservation = BodyReservation::new(&ctx.gateway.bodies, identified.caller.user_id());
-    let received = read(session, reservation, &ctx.live).await;
+    let limit = ctx.live.max_body_bytes;
+    let received = read(session, reservation, &ctx.live, limit).await;
     ctx.waited += waiting.elapsed();
     let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING)).map_err(coding_refusal)?;
-    let received = decode(coding, received?, &ctx.live).await?;
+    let received = decode(coding, received?, &ctx.live, limit).await?;
     let inbound = look(session, ctx, received, route)?;
     if let Some(record) = &mut ctx.record {
         record.body = Some(BodyFacts {
@@ -142,6 +149,9 @@ pub(in crate::proxy) async fn body(
             stream: inbound.stream,
             estimated_input: count::from_peek(&inbound.peek),
         });
+    }
+    if let Some(trace) = &mut ctx.trace {
+        trace.request(ctx.format, &inbound.body);
     }
     if route.operation == Operation::Generate {
         ctx.transcript = Transcript::begin(ctx, &identified.caller, &inbound);
@@ -161,7 +171,7 @@ impl From<BudgetExceeded> for Refusal {
     }
 }
 
-/// Reads the complete body, bounded in size and time, and within the budget of all bodies.
+/// Reads the complete body, bounded in size (`limit`) and time, and within the budget of all bodies.
 ///
 /// # Errors
 /// When it is too large, too slow or badly framed, when the budget is used up, or when the client
@@ -170,8 +180,8 @@ pub(in crate::proxy) async fn read(
     session: &mut Session,
     mut reservation: BodyReservation,
     live: &Live,
+    limit: usize,
 ) -> pingora::Result<Received> {
-    let limit = live.max_body_bytes;
     let headers = &session.req_header().headers;
     let declared = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     if declared.is_some_and(|n| n > limit) {
@@ -185,7 +195,7 @@ pub(in crate::proxy) async fn read(
     }
     // One bound for the complete body: a client that sends a byte now and then must not occupy a
     // connection.
-    let reading = pieces(session, reservation, live);
+    let reading = pieces(session, reservation, live, limit);
     match live.request_read_timeout_ms {
         0 => reading.await,
         ms => pingora::time::timeout(Duration::from_millis(ms), reading)
@@ -194,8 +204,12 @@ pub(in crate::proxy) async fn read(
     }
 }
 
-async fn pieces(session: &mut Session, mut reservation: BodyReservation, live: &Live) -> pingora::Result<Received> {
-    let limit = live.max_body_bytes;
+async fn pieces(
+    session: &mut Session,
+    mut reservation: BodyReservation,
+    live: &Live,
+    limit: usize,
+) -> pingora::Result<Received> {
     let declared = reservation.bytes();
     let (mut pieces, mut total) = (Vec::new(), 0_usize);
     loop {
@@ -229,12 +243,20 @@ pub(in crate::proxy) fn unread(error: Box<Error>) -> Box<Error> {
     }
 }
 
-/// Decodes a compressed body; its reservation grows and shrinks with it.
-async fn decode(coding: Coding, received: Received, live: &Live) -> Result<Received, Refusal> {
+/// Decodes a compressed body of up to `limit` bytes; its reservation grows and shrinks with it.
+///
+/// # Errors
+/// When it is damaged, too large, or above the budget.
+pub(in crate::proxy) async fn decode(
+    coding: Coding,
+    received: Received,
+    live: &Live,
+    limit: usize,
+) -> Result<Received, Refusal> {
     if coding == Coding::Identity {
         return Ok(received);
     }
-    let (limit, most) = (live.max_body_bytes, live.max_inflight_body_bytes);
+    let most = live.max_inflight_body_bytes;
     let decoding = tokio::task::spawn_blocking(move || {
         let Received { pieces, mut reservation } = received;
         let packed = pieces.iter().map(Bytes::len).sum();
@@ -251,7 +273,8 @@ async fn decode(coding: Coding, received: Received, live: &Live) -> Result<Recei
     }
 }
 
-fn coding_refusal(error: CodingError) -> Refusal {
+/// The refusal of a body that cannot be decoded.
+pub(in crate::proxy) fn coding_refusal(error: CodingError) -> Refusal {
     match error {
         CodingError::Unknown => Refusal::UnknownEncoding,
         CodingError::BudgetExceeded => Refusal::BodyBudgetExceeded,

@@ -16,9 +16,10 @@ use pingora::proxy::Session;
 
 use super::{admit, identify, intake, plan, screen};
 use crate::formats::route::Operation;
+use crate::otlp::Signal;
 use crate::proxy::context::RequestContext;
 use crate::proxy::embedded_admin;
-use crate::proxy::local::{count, models};
+use crate::proxy::local::{count, models, otlp_relay};
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::upstream::forwarding::Forwarding;
 
@@ -44,16 +45,25 @@ pub(in crate::proxy) async fn prepare(session: &mut Session, ctx: &mut RequestCo
         embedded_admin::serve(session, ctx, admin.as_ref()).await?;
         return Ok(Prepared::Answered);
     }
+    if let Some(relay) = &gateway.otlp.relay
+        && let Some(signal) = Signal::of_path(session.req_header().uri.path())
+    {
+        return Ok(Prepared::Answer(Box::pin(otlp_relay::serve(session, ctx, relay, signal)).await?));
+    }
     let route = intake::head(session, ctx)?;
     let identified = identify::identify(session, ctx, &route)?;
+    ctx.stage("identified");
     match &route.operation {
         Operation::ListModels => return Ok(Prepared::Answer(models::list(session, ctx, &identified).await)),
         Operation::GetModel(id) => return Ok(Prepared::Answer(models::get(session, ctx, &identified, id).await?)),
         Operation::Generate | Operation::CountTokens => {}
     }
     let inbound = intake::body(session, ctx, &identified, &route).await?;
+    ctx.stage("body_read");
     let screened = screen::screen(ctx, &identified, inbound).await?;
+    ctx.stage("screened");
     let admitted = admit::admit(ctx, &identified, screened, &route.operation).await?;
+    ctx.stage("admitted");
     match plan::plan(ctx, &identified, &admitted, &route.operation).await {
         Ok(plan) => Ok(Prepared::Forward(Forwarding::begin(ctx, identified, admitted, route, plan))),
         // A provider of another format could reply, but not count tokens.

@@ -195,6 +195,7 @@ fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
     attempt.incoming = Incoming::Awaited;
     let asked =
         Asked { provider: Arc::clone(&attempt.provider), model: Arc::clone(&attempt.model), began: attempt.began };
+    ctx.trace_attempt(&asked.provider, &asked.model);
     if let Some(record) = &mut ctx.record {
         record.attempts += 1;
         record.note_usage(None, false);
@@ -248,7 +249,7 @@ pub(in crate::proxy) fn build_head(
     };
     *head = headers::build(http::Method::POST, &parts)
         .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
-    Ok(())
+    ctx.propagate(head)
 }
 
 /// Milliseconds of a duration, for decisions.

@@ -166,6 +166,7 @@ impl Source<'_> {
             let (dropped, changed) = (request.dropped.join(","), request.changed.join(","));
             tracing::debug!(
                 request_id = %ctx.id,
+                trace_id = ctx.span().map(|span| tracing::field::display(span.trace_id)),
                 dropped,
                 changed,
                 "converted a request, by rules of docs/conversion.md"

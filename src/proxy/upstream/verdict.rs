@@ -14,6 +14,7 @@ use crate::domain::error_rule::OverrideResponse;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::formats::error::{self, ErrorReply};
+use crate::otlp::AttemptEnd;
 use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::provider_state::FailureKind;
@@ -84,6 +85,7 @@ fn unfit(ctx: &mut RequestContext, refusal: Refusal, error: &mut Error) {
     let Ok(forwarding) = ctx.forwarding() else { return };
     forwarding.tally.unfit = Some(refusal);
     let Some(attempt) = forwarding.attempt.take() else { return };
+    ctx.trace_no_attempt();
     ctx.decide(&attempt.provider, DecisionStep::FormatNotConvertible, &message);
     error.set_retry(true);
 }
@@ -151,6 +153,8 @@ struct Judged<'a> {
 }
 
 fn decide_failure(ctx: &mut RequestContext, provider: &Provider, failure: &Failure, judged: Judged<'_>) {
+    let (status, kind, usage) = (failure.status(), failure.kind().as_str(), failure.usage());
+    ctx.trace_failure(|at| AttemptEnd { at, status, kind, usage });
     let at_ms = ctx.elapsed_ms();
     let Some(record) = &mut ctx.record else { return };
     // Usage that a failed attempt reported is billed to no one: it is visible only in the chain.

@@ -1,0 +1,51 @@
+//! Lists of `name=value`, as OpenTelemetry's environment variables have them: commas between, values
+//! percent-encoded.
+
+use percent_encoding::percent_decode_str;
+
+/// The pairs of a text, in order, with decoded values. `None` if a pair has no `=` or no name, or a
+/// value is no UTF-8 text.
+#[must_use]
+pub(super) fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
+    let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, value) = pair.split_once('=')?;
+            let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
+            let name = name.trim();
+            (!name.is_empty()).then(|| (name.to_owned(), value.into_owned()))
+        })
+        .collect()
+}
+
+/// Whether each pair could be a header of a request.
+#[must_use]
+pub(super) fn are_headers(pairs: &[(String, String)]) -> bool {
+    pairs.iter().all(|(name, value)| {
+        http::HeaderName::from_bytes(name.as_bytes()).is_ok() && http::HeaderValue::from_str(value).is_ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{are_headers, read_pairs};
+
+    #[test]
+    fn pairs_are_read_as_opentelemetry_writes_them() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        for (text, wanted) in [
+            ("", Some(vec![])),
+            ("a=1", Some(vec![pair("a", "1")])),
+            (" a = 1 , b=x%20y%2Cz,", Some(vec![pair("a", "1"), pair("b", "x y,z")])),
+            ("authorization=Basic%20cDpz", Some(vec![pair("authorization", "Basic cDpz")])),
+            ("a=b=c", Some(vec![pair("a", "b=c")])),
+            ("a", None),
+            ("=1", None),
+            ("a=%ff", None),
+        ] {
+            assert_eq!(read_pairs(text), wanted, "{text}");
+        }
+        assert!(are_headers(&[pair("x-a", "b c")]));
+        assert!(!are_headers(&[pair("x a", "b")]) && !are_headers(&[pair("x", "a\nb")]));
+    }
+}

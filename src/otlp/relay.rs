@@ -1,0 +1,297 @@
+//! The relay of clients' own telemetry: adds who sent it, and passes it to a collector over HTTP.
+//!
+//! The attributes are set on every resource; a client's own values for them are removed, so that
+//! nobody sends in another's name. Of the client's headers only the form of the body counts.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use super::proto::pair;
+use super::transport::{CollectorError, describe, headers, http_client};
+use crate::config::OtlpRelay;
+use crate::telemetry::Metrics;
+
+/// Requests that are relayed at the same time; further ones are told to come back.
+const AT_ONCE: usize = 64;
+/// Bytes of the collector's answer that are passed on.
+const MAX_ANSWER: usize = 64 << 10;
+
+/// What a client sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// `/v1/metrics`
+    Metrics,
+    /// `/v1/logs`
+    Logs,
+    /// `/v1/traces`
+    Traces,
+}
+
+impl Signal {
+    /// The signal of a path; `None` for any other path.
+    #[must_use]
+    pub fn of_path(path: &str) -> Option<Self> {
+        match path.strip_suffix('/').unwrap_or(path) {
+            "/v1/metrics" => Some(Self::Metrics),
+            "/v1/logs" => Some(Self::Logs),
+            "/v1/traces" => Some(Self::Traces),
+            _ => None,
+        }
+    }
+
+    /// Its name, as in the path.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Metrics => "metrics",
+            Self::Logs => "logs",
+            Self::Traces => "traces",
+        }
+    }
+}
+
+/// Who sends; `None` for the admin token.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    /// The user's name: `user.name`.
+    pub user_name: String,
+    /// The user's id: `tollgate.user.id`.
+    pub user_id: i64,
+    /// The key's name: `tollgate.key.name`.
+    pub key_name: String,
+}
+
+/// The attributes that the relay sets.
+const ATTRIBUTES: [&str; 3] = ["user.name", "tollgate.user.id", "tollgate.key.name"];
+
+/// The collector's answer.
+#[derive(Debug)]
+pub struct RelayReply {
+    /// Its status.
+    pub status: u16,
+    /// Its body's type.
+    pub content_type: String,
+    /// Seconds or a date after which the client may come back.
+    pub retry_after: Option<String>,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+/// Why nothing was relayed.
+#[derive(Debug, thiserror::Error)]
+pub enum RelayError {
+    /// Neither protobuf nor JSON.
+    #[error("send application/x-protobuf or application/json")]
+    UnknownType,
+    /// The body is no request of the signal.
+    #[error("the body is no OTLP request: {0}")]
+    Malformed(String),
+    /// Too many requests at the same time.
+    #[error("too many requests at the same time")]
+    Busy,
+    /// The collector has not answered; for the log.
+    #[error("the collector cannot be reached: {0}")]
+    Unreachable(String),
+}
+
+/// Passes clients' telemetry on.
+pub struct Relay {
+    client: reqwest::Client,
+    endpoint: String,
+    headers: HeaderMap,
+    slots: Semaphore,
+    metrics: Arc<Metrics>,
+    /// Bytes of a body, before and after decompression.
+    pub max_body: usize,
+}
+
+impl Relay {
+    /// A relay by the settings.
+    ///
+    /// # Errors
+    /// When the collector's address or authorities cannot be used.
+    pub fn new(settings: &OtlpRelay, metrics: Arc<Metrics>) -> Result<Self, CollectorError> {
+        Ok(Self {
+            client: http_client(&settings.collector)?,
+            endpoint: settings.collector.endpoint.clone(),
+            headers: headers(&settings.collector),
+            slots: Semaphore::new(AT_ONCE),
+            metrics,
+            max_body: settings.max_body,
+        })
+    }
+
+    /// Counts a request that ended before it could be relayed.
+    pub fn refused(&self, signal: Signal) {
+        self.metrics.otlp.relayed(signal.as_str(), "refused");
+    }
+
+    /// Relays one decompressed body; the request is counted.
+    ///
+    /// # Errors
+    /// When it was not relayed.
+    pub async fn forward(
+        &self,
+        signal: Signal,
+        content_type: &str,
+        body: Vec<u8>,
+        sender: Option<&Sender>,
+    ) -> Result<RelayReply, RelayError> {
+        let sent = self.send(signal, content_type, body, sender).await;
+        let result = match &sent {
+            Ok(reply) if (200..300).contains(&reply.status) => "ok",
+            Ok(_) => "rejected",
+            Err(RelayError::UnknownType | RelayError::Malformed(_)) => "refused",
+            Err(RelayError::Busy) => "busy",
+            Err(RelayError::Unreachable(_)) => "failed",
+        };
+        self.metrics.otlp.relayed(signal.as_str(), result);
+        sent
+    }
+
+    async fn send(
+        &self,
+        signal: Signal,
+        content_type: &str,
+        body: Vec<u8>,
+        sender: Option<&Sender>,
+    ) -> Result<RelayReply, RelayError> {
+        let _slot = self.slots.try_acquire().map_err(|_| RelayError::Busy)?;
+        let (kind, body) = match content_type.split(';').next().unwrap_or_default().trim() {
+            "application/x-protobuf" => ("application/x-protobuf", protobuf(signal, &body, sender)?),
+            "application/json" => ("application/json", json(signal, &body, sender)?),
+            _ => return Err(RelayError::UnknownType),
+        };
+        let address = format!("{}/v1/{}", self.endpoint, signal.as_str());
+        let request = self.client.post(address).headers(self.headers.clone()).header(CONTENT_TYPE, kind);
+        let unreachable = |error| RelayError::Unreachable(describe(error));
+        let mut answer = request.body(body).send().await.map_err(unreachable)?;
+        let header = |name| answer.headers().get(name).and_then(|value| Some(value.to_str().ok()?.to_owned()));
+        let mut reply = RelayReply {
+            status: answer.status().as_u16(),
+            content_type: header(CONTENT_TYPE).unwrap_or_else(|| kind.to_owned()),
+            retry_after: header(http::header::RETRY_AFTER),
+            body: Vec::new(),
+        };
+        while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
+            if reply.body.len() + piece.len() > MAX_ANSWER {
+                return Err(RelayError::Unreachable(format!("its answer is larger than {MAX_ANSWER} bytes")));
+            }
+            reply.body.extend_from_slice(&piece);
+        }
+        Ok(reply)
+    }
+}
+
+fn protobuf(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>, RelayError> {
+    match signal {
+        Signal::Metrics => named(body, sender, |request: &mut ExportMetricsServiceRequest| {
+            request.resource_metrics.iter_mut().map(|part| &mut part.resource).collect()
+        }),
+        Signal::Logs => named(body, sender, |request: &mut ExportLogsServiceRequest| {
+            request.resource_logs.iter_mut().map(|part| &mut part.resource).collect()
+        }),
+        Signal::Traces => named(body, sender, |request: &mut ExportTraceServiceRequest| {
+            request.resource_spans.iter_mut().map(|part| &mut part.resource).collect()
+        }),
+    }
+}
+
+fn named<T: Message + Default>(
+    body: &[u8],
+    sender: Option<&Sender>,
+    resources: impl Fn(&mut T) -> Vec<&mut Option<Resource>>,
+) -> Result<Vec<u8>, RelayError> {
+    let mut request = T::decode(body).map_err(|error| RelayError::Malformed(error.to_string()))?;
+    for resource in resources(&mut request) {
+        let attributes = &mut resource.get_or_insert_default().attributes;
+        attributes.retain(|attribute| !ATTRIBUTES.contains(&attribute.key.as_str()));
+        if let Some(sender) = sender {
+            attributes.extend([
+                pair(ATTRIBUTES[0], any_value::Value::StringValue(sender.user_name.clone())),
+                pair(ATTRIBUTES[1], any_value::Value::IntValue(sender.user_id)),
+                pair(ATTRIBUTES[2], any_value::Value::StringValue(sender.key_name.clone())),
+            ]);
+        }
+    }
+    Ok(request.encode_to_vec())
+}
+
+/// The same in JSON. Everything else stays as it is, also what the gateway does not know.
+fn json(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>, RelayError> {
+    let malformed = |why: &str| RelayError::Malformed(why.to_owned());
+    let mut request: Value = serde_json::from_slice(body).map_err(|error| RelayError::Malformed(error.to_string()))?;
+    let list = match signal {
+        Signal::Metrics => ["resourceMetrics", "resource_metrics"],
+        Signal::Logs => ["resourceLogs", "resource_logs"],
+        Signal::Traces => ["resourceSpans", "resource_spans"],
+    };
+    let request_members = request.as_object_mut().ok_or_else(|| malformed("it is no object"))?;
+    for name in list {
+        let Some(parts) = request_members.get_mut(name) else { continue };
+        for part in parts.as_array_mut().ok_or_else(|| malformed("its resources are no list"))? {
+            let part = part.as_object_mut().ok_or_else(|| malformed("a resource is no object"))?;
+            let resource = part.entry("resource").or_insert_with(|| json!({}));
+            if resource.is_null() {
+                *resource = json!({});
+            }
+            let resource = resource.as_object_mut().ok_or_else(|| malformed("a resource is no object"))?;
+            let attributes = resource.entry("attributes").or_insert_with(|| json!([]));
+            let attributes = attributes.as_array_mut().ok_or_else(|| malformed("its attributes are no list"))?;
+            attributes.retain(|attribute| !attribute["key"].as_str().is_some_and(|key| ATTRIBUTES.contains(&key)));
+            if let Some(sender) = sender {
+                attributes.extend([
+                    json!({"key": ATTRIBUTES[0], "value": {"stringValue": sender.user_name}}),
+                    json!({"key": ATTRIBUTES[1], "value": {"intValue": sender.user_id.to_string()}}),
+                    json!({"key": ATTRIBUTES[2], "value": {"stringValue": sender.key_name}}),
+                ]);
+            }
+        }
+    }
+    Ok(request.to_string().into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sender() -> Sender {
+        Sender { user_name: "ada".to_owned(), user_id: 7, key_name: "laptop".to_owned() }
+    }
+
+    #[test]
+    fn json_is_changed_in_its_resources_only() {
+        let body = json!({"resourceLogs": [
+            {"resource": {"attributes": [{"key": "user.name", "value": {"stringValue": "mallory"}},
+                {"key": "service.name", "value": {"stringValue": "claude-code"}}]}, "scopeLogs": [{"later": 1.50}]},
+            {"scopeLogs": []}], "unknown": "1"});
+        let changed = json(Signal::Logs, body.to_string().as_bytes(), Some(&sender())).unwrap();
+        let own = [
+            json!({"key": "user.name", "value": {"stringValue": "ada"}}),
+            json!({"key": "tollgate.user.id", "value": {"intValue": "7"}}),
+            json!({"key": "tollgate.key.name", "value": {"stringValue": "laptop"}}),
+        ];
+        let mut first = vec![json!({"key": "service.name", "value": {"stringValue": "claude-code"}})];
+        first.extend(own.clone());
+        let wanted = json!({"resourceLogs": [
+            {"resource": {"attributes": first}, "scopeLogs": [{"later": 1.50}]},
+            {"scopeLogs": [], "resource": {"attributes": own}}], "unknown": "1"});
+        assert_eq!(serde_json::from_slice::<Value>(&changed).unwrap(), wanted);
+        for body in
+            ["", "[]", "{\"resourceLogs\":{}}", "{\"resourceLogs\":[1]}", "{\"resourceLogs\":[{\"resource\":1}]}"]
+        {
+            let refused = json(Signal::Logs, body.as_bytes(), Some(&sender()));
+            assert!(matches!(refused, Err(RelayError::Malformed(_))), "{body}");
+        }
+    }
+}

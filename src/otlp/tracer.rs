@@ -1,0 +1,90 @@
+//! The beginning and the end of a request's trace: the client's context, the sampling, and the
+//! hand-over to the exporter.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use tokio::sync::mpsc;
+
+use super::content::Content;
+use super::sampling::Sampling;
+use super::trace::{RequestHead, RequestTrace, parent};
+use crate::config::Otlp;
+use crate::domain::record::Record;
+use crate::domain::trace::{SpanContext, SpanId, TraceId};
+use crate::telemetry::Metrics;
+
+/// A finished request, whose spans are to be made.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) trace: RequestTrace,
+    pub(super) record: Record,
+    /// From the request's start to its end.
+    pub(super) took: Duration,
+}
+
+impl Finished {
+    /// How many spans it has.
+    pub(super) fn spans(&self) -> u64 {
+        1 + self.trace.attempts.len() as u64
+    }
+}
+
+/// Begins and ends traces. Shared by all requests.
+pub struct Tracer {
+    sampling: Sampling,
+    to_providers: bool,
+    content: bool,
+    queue: mpsc::Sender<Box<Finished>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Tracer {
+    /// A tracer by the settings, and the queue's other end.
+    pub(super) fn new(settings: &Otlp, metrics: Arc<Metrics>) -> (Self, mpsc::Receiver<Box<Finished>>) {
+        let (queue, receiver) = mpsc::channel(settings.queue);
+        let sampling = Sampling::new(settings.sampler, settings.sample_ratio);
+        let (to_providers, content) = (settings.to_providers, settings.content);
+        (Self { sampling, to_providers, content, queue, metrics }, receiver)
+    }
+
+    /// The trace of a request. `head` is called only if the request is sampled.
+    #[must_use]
+    pub fn begin(&self, headers: &HeaderMap, head: impl FnOnce() -> RequestHead) -> Box<RequestTrace> {
+        let (parent, state) = parent(headers);
+        let trace_id = parent.map_or_else(|| TraceId(fastrand::u128(1..)), |parent| parent.trace_id);
+        let sampled = self.sampling.admits(trace_id, parent);
+        Box::new(RequestTrace {
+            own: SpanContext { trace_id, span_id: SpanId(fastrand::u64(1..)), sampled },
+            parent: parent.map(|parent| parent.span_id),
+            state,
+            to_providers: self.to_providers,
+            head: if sampled { head() } else { RequestHead::default() },
+            stages: Vec::new(),
+            attempts: Vec::new(),
+            parameters: None,
+            content: (sampled && self.content).then(Box::<Content>::default),
+        })
+    }
+
+    /// Ends the trace of a settled request. Never waits: a full queue drops it.
+    pub fn finish(&self, trace: RequestTrace, record: &Record, took: Duration) {
+        if !trace.own.sampled {
+            return;
+        }
+        let finished = Box::new(Finished { trace, record: record.clone(), took });
+        if let Err(error) = self.queue.try_send(finished) {
+            let (mpsc::error::TrySendError::Full(lost) | mpsc::error::TrySendError::Closed(lost)) = error;
+            self.metrics.otlp.dropped("traces", "queue_full", lost.spans());
+        }
+    }
+
+    /// Ends the trace of a request whose caller is unknown. Strangers do not decide on sampling:
+    /// otherwise they could fill the queue.
+    pub fn finish_stranger(&self, trace: RequestTrace, record: &Record, took: Duration) {
+        if self.sampling.admits_root(trace.own.trace_id) {
+            self.finish(trace, record, took);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `/v1/metrics`, `/v1/logs`, `/v1/traces`: clients' own telemetry, with a key of the gateway.
+//!
+//! These are no model calls: they are neither billed nor recorded. The caller is identified like any
+//! other; the body is bounded by `telemetry.otlp_relay.max_body`, and counts towards the budget of
+//! all bodies.
+
+use http::Method;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use pingora::proxy::Session;
+use pingora::{Error, Result};
+
+use crate::domain::record::RequestOutcome;
+use crate::otlp::{Relay, RelayError, RelayReply, Sender, Signal};
+use crate::proxy::coding::Coding;
+use crate::proxy::context::{Principal, RequestContext};
+use crate::proxy::record::Ending;
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::refusal::{Meaning, Refusal};
+use crate::proxy::request::body_budget::BodyReservation;
+use crate::proxy::request::intake::Received;
+use crate::proxy::request::{identify, intake};
+use crate::proxy::upstream::failure::GiveUp;
+use crate::proxy::upstream::wire;
+
+/// Seconds after which a client may come back if too many requests are relayed at the same time, or
+/// the collector does not answer.
+const RETRY_S: u32 = 5;
+
+/// Answers a request for the relay.
+///
+/// # Errors
+/// When the method is wrong, the caller is unknown, or the client closes the connection.
+pub(in crate::proxy) async fn serve(
+    session: &mut Session,
+    ctx: &mut RequestContext,
+    relay: &Relay,
+    signal: Signal,
+) -> Result<Answer> {
+    intake::note_head(session, ctx);
+    if session.req_header().method != Method::POST {
+        return Err(Refusal::WrongMethod { allow: "POST" }.into());
+    }
+    let identified = identify::caller_of(session, ctx)?;
+    let caller = identified.caller;
+    let reservation = BodyReservation::new(&ctx.gateway.bodies, caller.user_id());
+    let received = match received(session, ctx, reservation, relay.max_body).await {
+        Ok(received) => received,
+        Err(error) => {
+            relay.refused(signal);
+            return Err(without_record(ctx, error));
+        }
+    };
+    let kind = session.req_header().headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().to_owned();
+    let sender = sender(&caller);
+    // The reservation is held until the body has been passed on.
+    let Received { pieces, reservation: _held } = received;
+    let sending = relay.forward(signal, &kind, pieces.concat(), sender.as_ref());
+    match wire::unless_gone(session, false, Box::pin(sending)).await? {
+        Ok(reply) => Ok(passed_on(reply)),
+        Err(error) => Err(failed(ctx, &error)),
+    }
+}
+
+/// Who sends. The admin token belongs to no user.
+fn sender(caller: &Principal) -> Option<Sender> {
+    let Principal::Key { key, user } = caller else { return None };
+    Some(Sender { user_name: user.name.clone(), user_id: user.id.0, key_name: key.name.clone() })
+}
+
+/// The body, decompressed.
+async fn received(
+    session: &mut Session,
+    ctx: &RequestContext,
+    reservation: BodyReservation,
+    limit: usize,
+) -> Result<Received> {
+    let received = intake::read(session, reservation, &ctx.live, limit).await?;
+    let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING)).map_err(intake::coding_refusal)?;
+    Ok(intake::decode(coding, received, &ctx.live, limit).await?)
+}
+
+/// The refusal of a request that has no record, although its caller is known: it is not counted
+/// among those without authentication.
+fn without_record(ctx: &RequestContext, error: Box<Error>) -> Box<Error> {
+    match error.cause.as_deref().and_then(|cause| cause.downcast_ref::<GiveUp>()) {
+        Some(GiveUp::Refused { refusal, .. }) => refused(ctx, refusal.meaning(ctx.now(), ctx.zone())),
+        _ => error,
+    }
+}
+
+fn refused(ctx: &RequestContext, meaning: Meaning) -> Box<Error> {
+    GiveUp::ClientError(Answer::refusal(ctx, meaning, RequestOutcome::Refused)).into()
+}
+
+fn passed_on(reply: RelayReply) -> Answer {
+    let ending = Ending { outcome: RequestOutcome::Completed, status: reply.status, error: None };
+    let mut headers = vec![("content-type", reply.content_type)];
+    headers.extend(reply.retry_after.map(|after| ("retry-after", after)));
+    Answer { ending, headers, body: reply.body.into() }
+}
+
+fn failed(ctx: &RequestContext, error: &RelayError) -> Box<Error> {
+    let meaning = match error {
+        RelayError::UnknownType => Meaning::new(415, "invalid_request_error", error.to_string()),
+        RelayError::Malformed(_) => Meaning::new(400, "invalid_request_error", error.to_string()),
+        RelayError::Busy => Meaning::new(503, "overloaded_error", error.to_string()).header("retry-after", RETRY_S),
+        RelayError::Unreachable(_) => {
+            tracing::debug!(request_id = %ctx.id, %error, "clients' telemetry could not be relayed");
+            Meaning::new(503, "api_error", "the collector cannot be reached").header("retry-after", RETRY_S)
+        }
+    };
+    refused(ctx, meaning)
+}
