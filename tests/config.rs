@@ -322,6 +322,19 @@ fn single_mistakes_are_found() {
         ("", "STORE_SESSION_MESSAGES", "maybe", "true or false"),
         ("", "LOG_FORMAT", "xml", "one of auto, text, json"),
         ("", "SESSION_TTL", "0", "out of range"),
+    ];
+    for (yaml, variable, text, expected) in cases {
+        let env = if variable.is_empty() { vec![] } else { vec![(variable, text)] };
+        let found = problems(yaml, &env);
+        assert!(found.iter().any(|(_, line)| line.contains(expected)), "{yaml} {variable}={text}: {found:?}");
+        assert_eq!(found.len(), 1, "{yaml} {variable}={text}: {found:?}");
+    }
+    assert!(load("", &[("STORE_SESSION_MESSAGES", "true")]).is_ok());
+}
+
+#[test]
+fn single_mistakes_in_the_settings_of_otlp_are_found() {
+    let cases = [
         ("telemetry: {otlp: {endpoint: collector}}", "", "", "telemetry.otlp.endpoint: `collector` is no web address"),
         ("telemetry: {otlp: {endpoint: 'http://me:word@host'}}", "", "", "is no web address"),
         ("", "OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "one of http/protobuf, grpc"),
@@ -352,7 +365,6 @@ fn single_mistakes_are_found() {
         assert!(found.iter().any(|(_, line)| line.contains(expected)), "{yaml} {variable}={text}: {found:?}");
         assert_eq!(found.len(), 1, "{yaml} {variable}={text}: {found:?}");
     }
-    assert!(load("", &[("STORE_SESSION_MESSAGES", "true")]).is_ok());
 }
 
 #[test]

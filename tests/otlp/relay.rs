@@ -105,6 +105,9 @@ async fn what_a_client_sends_arrives_with_the_users_name_and_without_its_key() {
         assert_eq!((answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap()), (200, PROTOBUF));
         assert_eq!(answer.bytes().await.unwrap().len(), 0);
     }
+    // It is no model call.
+    fixture.gateway.metric_shows("tollgate_otlp_relayed_total", |count| count == 3.0).await;
+    assert_eq!(fixture.gateway.logs(0).await.len(), 0);
     let received = collector.received.lock();
     let resources = [
         received.metrics[0].resource_metrics[0].resource.clone(),
@@ -122,10 +125,6 @@ async fn what_a_client_sends_arrives_with_the_users_name_and_without_its_key() {
         assert_eq!(headers["authorization"], "Bearer collector-token");
         assert!(headers.values().all(|value| !value.to_str().unwrap().contains(&fixture.key)), "{headers:?}");
     }
-    drop(received);
-    // It is no model call.
-    fixture.gateway.metric_shows("tollgate_otlp_relayed_total", |count| count == 3.0).await;
-    assert_eq!(fixture.gateway.logs(0).await.len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -171,15 +170,14 @@ async fn only_callers_with_a_key_get_through_and_only_what_is_telemetry() {
     }
     let get = fixture.gateway.client.get(format!("{}/v1/metrics", fixture.gateway.proxy)).send().await.unwrap();
     assert_eq!((get.status().as_u16(), &get.headers()["allow"]), (405, &"POST".parse().unwrap()));
+    let text = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
+    let text = text.text().await.unwrap();
+    assert!(text.contains("tollgate_otlp_relayed_total{result=\"refused\",signal=\"metrics\"} 5"), "{text}");
     // The administrator is no user.
     let received = collector.received.lock();
     assert_eq!(received.metrics.len(), 1);
     let resource = received.metrics[0].resource_metrics[0].resource.clone().unwrap();
     assert_eq!(attribute(&resource.attributes, "user.name"), None);
-    drop(received);
-    let text = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
-    let text = text.text().await.unwrap();
-    assert!(text.contains("tollgate_otlp_relayed_total{result=\"refused\",signal=\"metrics\"} 5"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

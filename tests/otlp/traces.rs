@@ -79,7 +79,10 @@ fn check_failover(fixture: &Fixture, spans: &[Span]) {
     let steps: Vec<String> =
         server.events.iter().filter_map(|event| attribute(&event.attributes, "tollgate.decision.step")).collect();
     assert!(steps.contains(&"attempt_failed".to_owned()) && steps.contains(&"succeeded".to_owned()), "{steps:?}");
+    check_attempts(fixture, spans, server);
+}
 
+fn check_attempts(fixture: &Fixture, spans: &[Span], server: &Span) {
     let clients = of_kind(spans, SpanKind::Client);
     let [failed, done] = clients[..] else { panic!("{clients:#?}") };
     for span in [failed, done] {
