@@ -14,7 +14,7 @@
 //! domain                          types
 //! ```
 
-#![cfg_attr(not(test), deny(unreachable_pub))]
+#![cfg_attr(not(test), deny(unreachable_pub, missing_docs))]
 
 pub mod admin;
 pub mod app;

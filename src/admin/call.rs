@@ -19,8 +19,11 @@ use crate::store::{AuditEntry, StoreError, Tx};
 
 /// The input of an action.
 pub struct Call {
+    /// Parts and settings of this surface.
     pub ctx: Arc<Context>,
+    /// Counts failed logins by address.
     pub throttle: Arc<Throttle>,
+    /// The live views that are open.
     pub live: Arc<Live>,
     /// `None` only if the operation is open to all.
     pub who: Option<Who>,
@@ -30,6 +33,7 @@ pub struct Call {
     pub cookie: Option<String>,
     /// The headers with credentials: for an answer that outlives the check of its request.
     pub credentials: HeaderMap,
+    /// The time of the request, the same in everything that it writes.
     pub now: Timestamp,
 }
 
@@ -40,7 +44,9 @@ pub struct Change {
     pub action: &'static str,
     /// `key 12`
     pub target: String,
+    /// The record before the change; `None` if it was created.
     pub before: Option<Value>,
+    /// The record after the change; `None` if it was deleted.
     pub after: Option<Value>,
 }
 

@@ -35,11 +35,17 @@ pub struct ProxyPlace {
 
 /// Parts and settings of one administration surface.
 pub struct Context {
+    /// The snapshot of the configuration, and its publication.
     pub state: Arc<State>,
+    /// The database.
     pub store: Store,
+    /// The time of every request.
     pub clock: Arc<dyn Clock>,
+    /// What keys, users and providers have spent, and live sessions.
     pub counters: Arc<Counters>,
+    /// Circuits and cooldowns of providers.
     pub health: Arc<Health>,
+    /// Sends the events of live views.
     pub events: Events,
     /// The faults of this node as a whole.
     pub conditions: Arc<Conditions>,
@@ -49,6 +55,7 @@ pub struct Context {
     pub listings: Arc<Listings>,
     /// Requests that failed authentication.
     pub rejected: Rejections,
+    /// The registry behind `/metrics`.
     pub metrics: Arc<Metrics>,
     /// Clean-up and late pricing.
     pub jobs: Jobs,
@@ -58,16 +65,20 @@ pub struct Context {
     pub price_list: String,
     /// Reads how requests for models without a price are treated; a reload can change it.
     pub unpriced: Arc<dyn Fn() -> Unpriced + Send + Sync>,
+    /// Reads a client's address behind trusted proxies.
     pub client_address: ClientAddress,
     /// Shared with the proxy, which accepts the token too.
     pub admin_token: Arc<AdminToken>,
+    /// Of calendar windows, and of times that are sent without an offset.
     pub time_zone: Tz,
     /// The public address of this surface; names the server in the OpenAPI document and is an
     /// allowed origin.
     pub app_url: Option<String>,
+    /// Whether login cookies carry `Secure`.
     pub secure_cookies: bool,
     /// Whether the bodies that clients send and receive are stored.
     pub store_messages: bool,
+    /// The version number of this program.
     pub version: &'static str,
     /// Turns true when the process stops: unbounded replies end then.
     pub stop: watch::Receiver<bool>,

@@ -63,7 +63,12 @@ impl Verb {
 /// What goes back.
 pub enum ActionReply {
     /// A JSON text, and maybe a cookie.
-    Json { body: Vec<u8>, cookie: Option<HeaderValue> },
+    Json {
+        /// The JSON text.
+        body: Vec<u8>,
+        /// A `Set-Cookie` header: after a login or logout.
+        cookie: Option<HeaderValue>,
+    },
     /// Something else, with its own head.
     Whole(Box<Response<axum::body::Body>>),
 }

@@ -97,7 +97,10 @@ pub enum Kind {
     /// A number from 0 to 1.
     Ratio,
     /// `name=value` pairs, with commas between them; headers if they are secret.
-    Pairs { secret: bool },
+    Pairs {
+        /// Whether values are hidden where settings are shown.
+        secret: bool,
+    },
     /// Any text on one line.
     Text,
 }

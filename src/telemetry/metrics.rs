@@ -108,6 +108,7 @@ pub struct Metrics {
     pub journal: JournalMetrics,
     /// Clean-up, late pricing and notifications.
     pub jobs: JobMetrics,
+    /// Exported, dropped and relayed telemetry.
     pub otlp: OtlpMetrics,
     /// Sampled requests in the histograms of reply times.
     pub exemplars: Exemplars,

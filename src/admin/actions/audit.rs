@@ -33,6 +33,7 @@ pub struct AuditFilter {
     pub cursor: Option<Id>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/audit/getAuditLog", Permission::Admin, get_audit_log)

@@ -34,6 +34,7 @@ pub struct GetConfiguration {
     pub secrets: Choice<Secrets>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action(

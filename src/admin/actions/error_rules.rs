@@ -81,6 +81,7 @@ pub struct Trial {
     pub status_code: Whole<u16, 200, 599, 400>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     let operations = [
         Operation::action("ui/error-rules/list", Permission::Admin, list)

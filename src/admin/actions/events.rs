@@ -15,6 +15,7 @@ use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::live::LiveEvent;
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::whole::<LiveEvent, _>("events", Permission::Any, "text/event-stream", events)

@@ -8,6 +8,7 @@ use crate::admin::operation::{Operation, Permission};
 /// Body bound of an operation that is open to all.
 const OPEN_BODY: usize = 4096;
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::cookie_action("auth/login", Permission::Open, login)

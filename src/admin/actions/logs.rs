@@ -73,6 +73,7 @@ pub struct OfRequest {
     pub request_id: Text<1, 64>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/usage-logs/getUsageLogs", Permission::User, get_usage_logs)

@@ -29,6 +29,7 @@ pub struct MessagePage {
     pub cursor: Option<Text<1, 100>>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action(

@@ -32,6 +32,7 @@ pub struct Stretch {
     pub end_date: Option<Moment>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     let any = Permission::Any;
     vec![

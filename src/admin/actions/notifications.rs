@@ -63,6 +63,7 @@ pub struct OfWebhook {
     pub webhook_url: Webhook,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/notifications/getNotificationSettingsAction", Permission::Admin, get_settings)

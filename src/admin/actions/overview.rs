@@ -18,6 +18,7 @@ use crate::store::{Figures, OverviewAsk, OverviewFound, StoreError};
 /// How many entries of each kind are returned.
 const TOP: u32 = 5;
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/overview/getOverviewData", Permission::User, get_overview_data)

@@ -49,6 +49,7 @@ pub struct SendRequest {
     pub stream: Option<bool>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::stream::<_, PlaygroundEvent, _>(

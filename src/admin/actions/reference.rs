@@ -17,6 +17,7 @@ use crate::admin::envelope::ApiError;
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::ui;
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::whole::<Page, _>("actions/scalar", Permission::Open, "text/html", scalar)

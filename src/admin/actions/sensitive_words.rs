@@ -47,6 +47,7 @@ pub struct WordFields {
     pub is_enabled: Sent<bool>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/sensitive-words/listSensitiveWords", Permission::Admin, list)

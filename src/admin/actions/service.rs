@@ -8,6 +8,7 @@ use crate::admin::envelope::ApiError;
 use crate::admin::operation::Operation;
 use crate::admin::records::Iso;
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::document("actions/health", health)

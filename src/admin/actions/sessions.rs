@@ -31,6 +31,7 @@ pub struct SessionPage {
     pub cursor: Option<Text<1, 100>>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/active-sessions/getActiveSessions", Permission::User, get_active_sessions)

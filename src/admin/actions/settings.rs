@@ -36,6 +36,7 @@ pub struct SettingsFields {
     pub enable_client_version_check: Sent<bool>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/system-config/fetchSystemSettings", Permission::Admin, fetch)

@@ -78,6 +78,7 @@ pub struct SeriesQuery {
     pub group_by: Choice<GroupBy>,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/statistics/getUserStatistics", Permission::User, get_user_statistics).doc(

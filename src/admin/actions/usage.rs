@@ -9,6 +9,7 @@ use crate::admin::operation::{Operation, Permission};
 use crate::admin::records::usage::{LimitUsage, UserLimitUsage};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/keys/getKeyLimitUsage", Permission::Own, of_key)

@@ -20,16 +20,22 @@ use crate::domain::user::{Role, User};
 /// An authenticated caller.
 #[derive(Debug, Clone)]
 pub struct Who {
+    /// Whose rights the credential gives.
     pub actor: Actor,
+    /// Where the credential was sent.
     pub via: Via,
 }
 
+/// Whose rights a credential gives.
 #[derive(Debug, Clone)]
 pub enum Actor {
     /// The administrator token.
     Token,
+    /// An API key, or a login with one.
     Key {
+        /// The key; enabled and not expired.
         key: Arc<Key>,
+        /// Its owner; enabled and not expired.
         user: Arc<User>,
     },
 }
@@ -38,7 +44,9 @@ pub enum Actor {
 /// checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Via {
+    /// The header `Authorization: Bearer`.
     Bearer,
+    /// The session cookie.
     Cookie,
 }
 
@@ -48,6 +56,7 @@ impl Who {
         self.role() == Role::Admin && !self.is_read_only()
     }
 
+    /// The role: `Admin` for the token, else that of the key's owner.
     pub fn role(&self) -> Role {
         match &self.actor {
             Actor::Token => Role::Admin,

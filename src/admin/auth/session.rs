@@ -15,6 +15,7 @@ use crate::admin::envelope::ApiError;
 use crate::domain::clock::Timestamp;
 use crate::store::WebSession;
 
+/// The name of the cookie with the session token.
 pub const COOKIE: &str = "auth-token";
 const SECONDS: i64 = 7 * 24 * 3600;
 

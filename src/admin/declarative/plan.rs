@@ -12,8 +12,11 @@ use super::form::Form;
 pub struct Plan {
     /// In the order of the document; removals of a section stand before its other changes.
     pub changes: Vec<PlannedChange>,
+    /// Records that come.
     pub to_add: usize,
+    /// Records that change.
     pub to_change: usize,
+    /// Records that go.
     pub to_remove: usize,
     /// `false` for a dry run, and where nothing had to be changed.
     pub applied: bool,
@@ -39,8 +42,11 @@ pub struct PlannedChange {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldChange {
+    /// The field's name in the document.
     pub field: String,
+    /// Its value before; `null` = none.
     pub before: Value,
+    /// Its value after; `null` = none.
     pub after: Value,
 }
 
@@ -48,7 +54,9 @@ pub struct FieldChange {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MadeKey {
+    /// The name of the key's owner.
     pub user: String,
+    /// The key's name, unique for its owner.
     pub name: String,
     /// The key's whole text. It is not kept and cannot be shown again.
     pub key: String,

@@ -25,15 +25,20 @@ use crate::store::{AuditEntry, Everything, Store, StoreError, StoredNotification
 /// What applying and exporting work with.
 #[derive(Debug, Clone, Copy)]
 pub struct Desk<'a> {
+    /// Opens and seals credentials.
     pub vault: &'a Vault,
+    /// Decides which webhook addresses are allowed.
     pub webhooks: &'a Webhooks,
+    /// Of dates and times without an offset.
     pub time_zone: Tz,
+    /// The time of all changes.
     pub now: Timestamp,
 }
 
 /// What is asked for.
 #[derive(Debug)]
 pub struct Order {
+    /// The document, with its references resolved.
     pub document: Map<String, Value>,
     /// Records that a section of the document does not name are removed.
     pub prune: bool,
@@ -47,13 +52,16 @@ pub struct Order {
 /// Who asks, for the audit log.
 #[derive(Debug)]
 pub struct By {
+    /// The label of the caller, such as `admin token` or `command line`.
     pub actor: String,
+    /// The caller's address; `None` for a command.
     pub client: Option<IpAddr>,
 }
 
 /// What was done in the transaction, which the caller commits or drops.
 #[derive(Debug)]
 pub struct Applied {
+    /// What comes, changes and goes.
     pub plan: Plan,
     /// A price came or changed: requests may await it.
     pub prices_changed: bool,

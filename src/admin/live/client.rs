@@ -45,6 +45,7 @@ pub struct Client {
 }
 
 impl Client {
+    /// A stream for a client that has joined. `credentials` are checked again while it is open.
     pub fn new(ctx: Arc<Context>, mut joined: Joined, credentials: HeaderMap, viewer: Viewer) -> Self {
         let hello = Hello { version: ctx.version, time_zone: ctx.time_zone.name(), now: Iso(ctx.clock.now()) };
         let mut first = VecDeque::from([frame(&LiveEvent::Hello(hello))]);

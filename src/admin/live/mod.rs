@@ -91,7 +91,9 @@ pub struct Live {
     arrived: Notify,
     /// The same, for the watch of the database.
     joined: Notify,
+    /// The figures of live sessions, read once for all viewers.
     pub sessions: SessionFigureCache,
+    /// Who is near a limit.
     pub near: Watchlist,
 }
 
@@ -108,6 +110,7 @@ struct Watched {
 pub struct Joined {
     /// The present frames.
     pub first: Vec<Bytes>,
+    /// Server-sent events, ready to be written.
     pub frames: broadcast::Receiver<Bytes>,
     _place: OwnedSemaphorePermit,
 }

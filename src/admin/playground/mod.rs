@@ -23,6 +23,7 @@ const OF_ONE: usize = 8;
 /// The key on whose behalf a request is made, and the person who makes it.
 #[derive(Debug, Clone, Copy)]
 pub struct AsKey {
+    /// The key whose limits apply and which is billed.
     pub key: KeyId,
     /// The id that the request will have.
     pub request: RequestId,
@@ -57,6 +58,7 @@ pub struct Place {
 }
 
 impl Playground {
+    /// Without any request. `proxy` accepts their connections.
     pub fn new(proxy: Arc<dyn InProcessProxy>) -> Self {
         Self { proxy, held: Arc::default() }
     }
@@ -73,6 +75,7 @@ impl Playground {
         Some(Place { held: Arc::clone(&self.held), person })
     }
 
+    /// A connection to the proxy of this process on behalf of a key; `None` if it accepts none.
     pub fn connect(&self, as_key: AsKey) -> Option<DuplexStream> {
         self.proxy.connect(as_key)
     }

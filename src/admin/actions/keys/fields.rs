@@ -132,13 +132,20 @@ pub struct BatchUpdate {
     pub updates: Part<KeyUpdates>,
 }
 
+/// The key's limit of any 5 hours is above its user's.
 pub const H5: Code = Code("KEY_LIMIT_5H_EXCEEDS_USER_LIMIT");
+/// The key's daily limit is above its user's.
 pub const DAILY: Code = Code("KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT");
+/// The key's weekly limit is above its user's.
 pub const WEEKLY: Code = Code("KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT");
+/// The key's monthly limit is above its user's.
 pub const MONTHLY: Code = Code("KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT");
+/// The key's total limit is above its user's.
 pub const TOTAL: Code = Code("KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT");
+/// The key's limit of concurrent sessions is above its user's.
 pub const CONCURRENT: Code = Code("KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT");
 
+/// The codes of `keys/addKey`, beside those of every body's check.
 pub const ADD_ERRORS: &[Code] = &[
     Code::NOT_FOUND,
     Code::DUPLICATE_NAME,
@@ -153,6 +160,7 @@ pub const ADD_ERRORS: &[Code] = &[
     CONCURRENT,
 ];
 
+/// The codes of `keys/editKey`, beside those of every body's check.
 pub const EDIT_ERRORS: &[Code] = &[
     Code::NOT_FOUND,
     Code::DUPLICATE_NAME,
@@ -166,6 +174,7 @@ pub const EDIT_ERRORS: &[Code] = &[
     CONCURRENT,
 ];
 
+/// The codes of `keys/batchUpdateKeys`, beside those of every body's check.
 pub const BATCH_ERRORS: &[Code] =
     &[Code::BATCH_SIZE_EXCEEDED, Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY, H5, DAILY, WEEKLY, MONTHLY];
 

@@ -21,6 +21,7 @@ use crate::admin::operation::{Operation, Permission};
 use crate::admin::records::key::KeyRecord;
 use crate::domain::ids::UserId;
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/keys/getKeys", Permission::Own, get_keys)

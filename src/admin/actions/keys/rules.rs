@@ -24,8 +24,11 @@ impl From<KeyRuleError> for ApiError {
 
 /// A key, its owner and all the owner's keys, as the transaction reads them.
 pub struct Held {
+    /// The key that the operation names.
     pub key: Key,
+    /// Its owner.
     pub user: User,
+    /// All undeleted keys of the owner, this one among them.
     pub keys: Vec<Key>,
 }
 

@@ -64,6 +64,7 @@ pub struct SetPrice {
     pub force: bool,
 }
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/model-prices/getModelPrices", Permission::Admin, get_prices)

@@ -23,6 +23,10 @@ pub struct OfType {
     pub provider_type: Option<Choice<ProviderType>>,
 }
 
+/// The names of all models with a price of this type, in alphabetical order.
+///
+/// # Errors
+/// 500 if the database cannot be read.
 pub async fn available(call: Call, body: OfType) -> Result<Vec<String>, ApiError> {
     let asked = body.provider_type.map(|kind| kind.0);
     let snapshot = call.ctx.state.snapshot();

@@ -13,6 +13,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action(

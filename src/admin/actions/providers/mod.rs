@@ -29,6 +29,7 @@ use crate::domain::secret::Secret;
 use crate::state::reseal::{self, SealError};
 use crate::store::{StoredProvider, Tx};
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     let mut operations = records();
     operations.extend(health::operations());

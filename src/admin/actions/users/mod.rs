@@ -12,6 +12,7 @@ use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::UserRecord;
 use crate::domain::user::User;
 
+/// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/users/getUsers", Permission::Admin, get_users)
