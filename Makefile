@@ -10,7 +10,8 @@
 # make soak   the gateway under a mixed load for MINUTES (30), and whether anything of it grows
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
 # make schemathesis   a running gateway against its own API document
-# make dist   a release in dist/: archive, Debian package, SBOMs, checksums
+# make dist   a release in dist/: archive, Debian package, SBOMs, checksums; MINIMAL=1 leaves
+#             `tollgate mock` out
 # make dist-twice   builds this commit's release twice and compares every byte
 # make test-dist   installs, upgrades, removes and purges the package of dist/ in a Debian 12 of its own
 # make image  the container image of dist/ as an OCI archive, without a container engine or a registry

@@ -21,7 +21,8 @@ CFLAGS="-ffile-prefix-map=$target=/target -ffile-prefix-map=$PWD=/tollgate -ffil
 export TOLLGATE_COMMIT SOURCE_DATE_EPOCH RUSTFLAGS CFLAGS
 
 scripts/supply-chain.sh
-cargo build --profile dist --locked --workspace --bin tollgate
+# Of the package alone: another member of the workspace would switch the feature on again.
+cargo build --profile dist --locked -p tollgate --bin tollgate ${MINIMAL:+--no-default-features}
 
 # target/package: what archive and package have in common. Cargo.toml names its files for the
 # package.
@@ -36,7 +37,7 @@ $package/tollgate man $package/man
 scripts/sbom.py $package
 scripts/licences.py $package >$package/THIRD-PARTY.txt
 
-name=tollgate-$version-linux-$arch
+name=tollgate-$version-linux-$arch${MINIMAL:+-minimal}
 mkdir "dist/$name"
 cp -r $package/{tollgate,completions,man,THIRD-PARTY.txt} conf/{systemd,prometheus,grafana} \
   conf/{tollgate.yaml,gateway.schema.json} README.md CHANGELOG.md LICENSE docs "dist/$name/"

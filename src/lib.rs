@@ -28,6 +28,7 @@ pub mod http_client;
 pub mod jobs;
 pub mod ledger;
 pub mod limits;
+#[cfg(feature = "mock")]
 pub mod mock;
 pub mod notify;
 pub mod otlp;

@@ -54,6 +54,7 @@ use crate::http_client::readiness;
 ///
 /// # Errors
 /// When the address cannot be listened on.
+#[cfg(feature = "mock")]
 pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
     let io = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     io.block_on(async {

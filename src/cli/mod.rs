@@ -10,7 +10,6 @@ mod import;
 mod moving;
 
 use std::io::{self, ErrorKind, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -78,6 +77,7 @@ enum Command {
     /// Write the manual pages into a folder.
     Man { folder: PathBuf },
     /// Run a scripted upstream that speaks all four wire formats.
+    #[cfg(feature = "mock")]
     Mock(MockArgs),
 }
 
@@ -102,11 +102,12 @@ struct ServeArgs {
     upgrade: bool,
 }
 
+#[cfg(feature = "mock")]
 #[derive(Debug, Args)]
 struct MockArgs {
     /// Where to listen.
     #[arg(long, default_value = "127.0.0.1:9100")]
-    addr: SocketAddr,
+    addr: std::net::SocketAddr,
 }
 
 /// The command line or the configuration is wrong; clap uses the same.
@@ -140,6 +141,7 @@ pub fn run() -> ExitCode {
         Command::Openapi => with_config(file, |config, _| openapi(&config)),
         Command::Completions { shell } => exit_code(completions(shell)),
         Command::Man { folder } => exit_code(man(&folder)),
+        #[cfg(feature = "mock")]
         Command::Mock(args) => exit_code(mock(args.addr)),
     }
 }
@@ -265,7 +267,8 @@ fn man(folder: &Path) -> anyhow::Result<()> {
         .with_context(|| format!("writing the manual pages into {}", folder.display()))
 }
 
-fn mock(addr: SocketAddr) -> anyhow::Result<()> {
+#[cfg(feature = "mock")]
+fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
     let log = telemetry::init_logging("info", None, false)?;
     let ended = app::mock(addr);
     log.flush();
