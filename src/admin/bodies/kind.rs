@@ -14,7 +14,7 @@ pub(super) trait Kind: Sized {
     fn describe(schemas: &mut schemars::SchemaGenerator) -> serde_json::Value;
 }
 
-/// Implements serde's and schemars' traits for a [`Kind`], and [`Plain`] for one around `$out`.
+/// Implements serde's and schemars' traits for a [`Kind`], and `Plain` for one around `$out`.
 macro_rules! kind {
     ([$($generics:tt)*] $type:ty => $out:ty) => {
         impl<$($generics)*> $crate::admin::bodies::Plain for $type {

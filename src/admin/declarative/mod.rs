@@ -1,5 +1,5 @@
 //! The whole configuration as one document: written out ([`export()`]), and put in effect
-//! ([`apply`]).
+//! ([`apply()`]).
 //!
 //! A document is judged by the types and rules of the single actions, and everything that it
 //! changes is one transaction. What a record is, is in the file of its kind; each compares stored
