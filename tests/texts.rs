@@ -1,5 +1,5 @@
-//! Sensitive words are found in every text from a client, and nowhere else: every string of every
-//! recorded request.
+//! The search for sensitive words finds a word in every prompt text of a request, and nowhere else.
+//! Checked with every string of every recorded request (`tests/golden`).
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -11,8 +11,8 @@ use tollgate::domain::word::SensitiveWord;
 use tollgate::formats::texts;
 use tollgate::policy::words::Words;
 
-/// Members of the conversation that contain texts.
-const SAID: [&str; 19] = [
+/// Members whose strings are prompt text.
+const TEXT_MEMBERS: [&str; 19] = [
     "text",
     "content",
     "thinking",
@@ -34,8 +34,8 @@ const SAID: [&str; 19] = [
     "queries",
 ];
 
-/// Members that contain none.
-const NOT_SAID: &[&str] = &[
+/// Members whose strings are plain data.
+const DATA_MEMBERS: &[&str] = &[
     "model",
     "type",
     "id",
@@ -154,8 +154,8 @@ fn leaf<'v>(value: &'v mut Value, path: &[Step]) -> &'v mut Value {
     })
 }
 
-/// Whether this string is a text for the model; `None` if this test does not define it.
-fn is_said(path: &[Step], body: &Value) -> Option<bool> {
+/// Whether the string at `path` is prompt text; `None` if the lists above do not decide it.
+fn is_text(path: &[Step], body: &Value) -> Option<bool> {
     let keys: Vec<&str> =
         path.iter().filter_map(|s| if let Step::Key(k) = s { Some(k.as_str()) } else { None }).collect();
     let last = keys.last()?;
@@ -180,7 +180,7 @@ fn is_said(path: &[Step], body: &Value) -> Option<bool> {
     if keys.contains(&"properties") && keys.contains(&"default") {
         return Some(true);
     }
-    match (SAID.contains(last), NOT_SAID.contains(last)) {
+    match (TEXT_MEMBERS.contains(last), DATA_MEMBERS.contains(last)) {
         (true, false) => Some(true),
         (false, true) => Some(false),
         _ => None,
@@ -203,8 +203,9 @@ fn words() -> Words {
     ])
 }
 
-/// Whether the two steps find a word, which must equal the result of searching every text.
-fn holds(words: &Words, body: &[u8], cut: usize) -> bool {
+/// Whether the prefilter and the exact search find a word. Asserts that a search of all texts
+/// without the prefilter has the same result. `cut` is the length of the chunks of the body.
+fn finds_word(words: &Words, body: &[u8], cut: usize) -> bool {
     let chunks: Vec<Bytes> = body.chunks(cut.max(1)).map(Bytes::copy_from_slice).collect();
     let mut search = words.search();
     let (mut everywhere, mut found) = (false, false);
@@ -258,11 +259,11 @@ fn a_word_is_found_in_every_text_of_every_recorded_request_and_nowhere_else() {
     let mut tried = 0;
     let (mut unknown, mut wrong) = (Vec::new(), Vec::new());
     for (name, request) in recorded_requests() {
-        assert!(!holds(&words, request.to_string().as_bytes(), 4096), "{name}");
+        assert!(!finds_word(&words, request.to_string().as_bytes(), 4096), "{name}");
         let mut paths = Vec::new();
         leaves(&request, &mut Vec::new(), &mut paths);
         for path in paths {
-            let Some(said) = is_said(&path, &request) else {
+            let Some(expected) = is_text(&path, &request) else {
                 unknown.push(format!("{name}: {path:?}"));
                 continue;
             };
@@ -271,8 +272,11 @@ fn a_word_is_found_in_every_text_of_every_recorded_request_and_nowhere_else() {
                 let place = leaf(&mut planted, &path);
                 *place = format!("{} {word}!", place.as_str().unwrap()).into();
                 for body in [planted.to_string().into_bytes(), escaped(&planted)] {
-                    if holds(&words, &body, 1000) != said {
-                        wrong.push(format!("{name}: {path:?} {}", if said { "is overlooked" } else { "is no text" }));
+                    if finds_word(&words, &body, 1000) != expected {
+                        wrong.push(format!(
+                            "{name}: {path:?} {}",
+                            if expected { "is overlooked" } else { "is no text" }
+                        ));
                     }
                     tried += 1;
                 }
@@ -288,7 +292,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn however_the_body_is_cut_and_whatever_stands_around_it(before in ".{0,40}", after in ".{0,40}", cut in 1_usize..200) {
+    fn a_word_is_found_in_any_context_and_any_chunks(before in ".{0,40}", after in ".{0,40}", cut in 1_usize..200) {
         let text = format!("{before}quagga42{after}");
         let requests = [
             serde_json::json!({"system": [{"type": "text", "text": text}], "messages": []}),
@@ -298,8 +302,8 @@ proptest! {
         ];
         let words = words();
         for request in requests {
-            prop_assert!(holds(&words, request.to_string().as_bytes(), cut));
-            prop_assert!(holds(&words, &escaped(&request), cut));
+            prop_assert!(finds_word(&words, request.to_string().as_bytes(), cut));
+            prop_assert!(finds_word(&words, &escaped(&request), cut));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Limit fields, which keys, users and providers share, and how they are applied to a record.
+//! The limit fields that the bodies for keys, users and providers share.
 
 use super::bodies::Patch;
 use crate::domain::limits::{Limits, ResetMode, TimeOfDay};
@@ -7,26 +7,26 @@ use crate::domain::money::NanoUsd;
 /// The limits that a body sets.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LimitPatch {
-    /// USD in any five hours.
+    /// USD in the past five hours.
     pub five_hours: Patch<NanoUsd>,
-    /// USD a day.
+    /// USD per day.
     pub daily: Patch<NanoUsd>,
-    /// USD a calendar week.
+    /// USD per calendar week.
     pub weekly: Patch<NanoUsd>,
-    /// USD a calendar month.
+    /// USD per calendar month.
     pub monthly: Patch<NanoUsd>,
-    /// USD ever.
+    /// USD since the first record.
     pub total: Patch<NanoUsd>,
-    /// Conversations at once.
+    /// Live sessions at once.
     pub sessions: Patch<u32>,
-    /// How the day of the daily limit ends.
+    /// Whether the daily window is fixed or rolling.
     pub reset_mode: Option<ResetMode>,
-    /// When the day of the daily limit ends.
+    /// When a fixed daily window starts.
     pub reset_time: Option<TimeOfDay>,
 }
 
 impl LimitPatch {
-    /// Applies the sent fields to `limits`; the others stay.
+    /// Writes the sent fields into `limits`. The other fields keep their values.
     pub(super) fn apply(self, limits: &mut Limits) {
         self.five_hours.apply_option(&mut limits.five_hours);
         self.daily.apply_option(&mut limits.daily);
@@ -38,8 +38,8 @@ impl LimitPatch {
         limits.daily_reset.time = self.reset_time.unwrap_or(limits.daily_reset.time);
     }
 
-    /// Only the limits that this body sets: an edit is checked for what it changes, not for what
-    /// was there before.
+    /// The limits that this body sets, and no others: an edit is checked only for the limits that
+    /// it sets.
     pub(super) fn sent(self) -> Limits {
         let mut limits = Limits::default();
         self.apply(&mut limits);
@@ -47,7 +47,7 @@ impl LimitPatch {
     }
 }
 
-/// The [`LimitPatch`] of a body that has every limit.
+/// Makes a [`LimitPatch`] from a body that has all limit fields.
 macro_rules! limit_patch {
     ($body:expr) => {
         $crate::admin::limits::LimitPatch {

@@ -1,8 +1,9 @@
-//! Files of the data directory that other users can read, left by older versions or copied by hand.
+//! File modes in the data directory: finds files that other users can access, left by older
+//! versions or copied by hand.
 //!
-//! A start removes the rights of others from the files that the gateway creates itself. It leaves
-//! the data directory as it is, since an orchestrator or an operator may have chosen its mode, and
-//! only warns.
+//! At its start the gateway removes the permissions of other users from the files that it creates
+//! itself. For the data directory it only warns, since an orchestrator or an operator may have
+//! chosen its mode.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +13,12 @@ use crate::files;
 /// The files that the gateway itself creates in its data directory.
 const OWN: [&str; 8] =
     ["secret.key", "admin.token", "tollgate.db", "tollgate.db-wal", "tollgate.db-shm", "circuits", "journal", "lock"];
-/// Prefixes of the names of its unfinished files.
+/// Name prefixes of the `.new` files that a killed write leaves behind.
 const UNFINISHED: [&str; 3] = ["secret.", "admin.", "circuits."];
 
-/// Removes the rights of others from the gateway's own files, and logs which ones were readable.
+/// Removes the permissions of other users from the gateway's own files, and logs each change.
 pub(super) fn tighten(config: &Config) {
-    if let Some(warning) = open_dir(&config.data_dir) {
+    if let Some(warning) = directory_warning(&config.data_dir) {
         tracing::warn!("{warning}");
     }
     for path in own_files(&config.data_dir) {
@@ -35,16 +36,16 @@ pub(super) fn tighten(config: &Config) {
     }
 }
 
-/// The files that other users can read. Changes nothing.
+/// One warning for each file that other users can access. Changes nothing.
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let own = own_files(&config.data_dir).into_iter().filter_map(|path| {
         let mode = octal(files::exposed(&path)?);
         Some(format!("other users can use {} (mode {mode}): a start takes their rights away", path.display()))
     });
-    open_dir(&config.data_dir).into_iter().chain(own).collect()
+    directory_warning(&config.data_dir).into_iter().chain(own).collect()
 }
 
-fn open_dir(dir: &Path) -> Option<String> {
+fn directory_warning(dir: &Path) -> Option<String> {
     let mode = octal(files::exposed(dir)?);
     Some(format!(
         "other users can look into the data directory {} (mode {mode}): chmod 700 it, unless that is meant",
@@ -59,18 +60,19 @@ fn octal(mode: u32) -> String {
 /// The gateway's own files and directories in the data directory, at any depth. A directory that
 /// this user cannot list is left out.
 fn own_files(dir: &Path) -> Vec<PathBuf> {
-    let names = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let own = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // A process that was killed while it replaced a file leaves the new one beside it.
         let is_unfinished = name.ends_with(".new") && UNFINISHED.iter().any(|start| name.starts_with(start));
+        // `counting-…` are the files of `marker.rs`.
         OWN.contains(&name) || is_unfinished || name.starts_with("counting-")
     };
-    let mut found: Vec<PathBuf> = names(dir).filter(own).collect();
+    let mut found: Vec<PathBuf> = entries(dir).filter(own).collect();
     let mut next = 0;
     while let Some(path) = found.get(next).cloned() {
         if path.is_dir() && !path.is_symlink() {
-            found.extend(names(&path));
+            found.extend(entries(&path));
         }
         next += 1;
     }

@@ -1,4 +1,4 @@
-//! The listener behind TLS, and its regular end.
+//! The administration's listener: TLS with HTTP/1.1 and HTTP/2, and graceful shutdown.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ fn listener() -> (TcpListener, std::net::SocketAddr) {
 }
 
 #[tokio::test]
-async fn tls_speaks_both_versions_of_http() {
+async fn tls_serves_http_1_and_http_2() {
     client();
     let (listener, address) = listener();
     let (_stop, stopped) = oneshot::channel::<()>();
@@ -44,7 +44,7 @@ async fn tls_speaks_both_versions_of_http() {
 }
 
 #[tokio::test]
-async fn files_that_are_no_certificate_are_named() {
+async fn a_missing_certificate_file_is_named_in_the_error() {
     let (listener, _) = listener();
     let files = Some((file("none.pem"), file("key.pem")));
     let error = serve(listener, files, Router::new(), places(), std::future::pending()).await.unwrap_err();
@@ -52,16 +52,16 @@ async fn files_that_are_no_certificate_are_named() {
 }
 
 #[tokio::test]
-async fn a_running_request_ends_properly_at_shutdown_and_no_new_one_begins() {
+async fn at_shutdown_in_flight_requests_finish_and_new_connections_are_refused() {
     let (listener, address) = listener();
     let (stop, stopped) = oneshot::channel::<()>();
     let (entered, mut has_entered) = watch::channel(false);
-    let (release, may_leave) = watch::channel(false);
+    let (release, released) = watch::channel(false);
     let slow = move || {
-        let (entered, mut may_leave) = (entered.clone(), may_leave.clone());
+        let (entered, mut released) = (entered.clone(), released.clone());
         async move {
             entered.send_replace(true);
-            may_leave.wait_for(|go| *go).await.unwrap();
+            released.wait_for(|go| *go).await.unwrap();
             "done"
         }
     };
@@ -71,16 +71,16 @@ async fn a_running_request_ends_properly_at_shutdown_and_no_new_one_begins() {
         serve(listener, None, router, places(), async move { stopped.await.unwrap_or_default() }).await
     });
     let url = format!("http://{address}/");
-    let mut asking = JoinSet::new();
+    let mut requests = JoinSet::new();
     let request = client().get(&url);
-    asking.spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    requests.spawn(async move { request.send().await.unwrap().text().await.unwrap() });
     has_entered.wait_for(|entered| *entered).await.unwrap();
     stop.send(()).unwrap();
-    // The listener is closed before the running request is waited for.
+    // The listener closes before the in-flight request has ended.
     while tokio::net::TcpStream::connect(address).await.is_ok() {
         tokio::task::yield_now().await;
     }
     release.send_replace(true);
-    assert_eq!(asking.join_next().await.unwrap().unwrap(), "done");
+    assert_eq!(requests.join_next().await.unwrap().unwrap(), "done");
     tasks.join_next().await.unwrap().unwrap().unwrap();
 }

@@ -1,5 +1,5 @@
-//! The tables of docs/reference/formats.md, row by row: tool choice, efforts and budgets, stop
-//! reasons, in every pair.
+//! Conversion in pairs of formats: tool choice, efforts and budgets in every pair, as in
+//! docs/reference/formats.md; then rules of single pairs, errors, and wrapped alt-cli.
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
@@ -15,7 +15,7 @@ fn converted(from: WireFormat, to: WireFormat, body: &Value) -> Value {
     serde_json::from_slice(&done.body).unwrap()
 }
 
-/// A request of each format with one tool and this choice, in that format's terms.
+/// A request of a format with one tool and the tool choice `choice`.
 fn with_choice(from: WireFormat, choice: &Value) -> Value {
     let schema = json!({"type": "object", "properties": {}});
     match from {
@@ -40,8 +40,8 @@ fn choice_of(format: WireFormat, body: &Value) -> Value {
 
 #[test]
 fn tool_choice_in_all_its_forms() {
-    // auto, at least one, none, this one: in each format's terms.
-    let words: [(WireFormat, [Value; 4]); 4] = [
+    // In this order: any or no tool, at least one tool, no tool, the tool `f`.
+    let choices: [(WireFormat, [Value; 4]); 4] = [
         (
             Native,
             [
@@ -66,11 +66,11 @@ fn tool_choice_in_all_its_forms() {
             ],
         ),
     ];
-    for (from, given) in &words {
-        for (to, expected) in &words {
+    for (from, given) in &choices {
+        for (to, expected) in &choices {
             for (row, (given, expected)) in given.iter().zip(expected).enumerate() {
                 let body = converted(*from, *to, &with_choice(*from, given));
-                // The only exception in the table.
+                // The only exception: `none` removes `tool_choice`.
                 let unset = (*from, *to, row) == (Chat, Native, 2);
                 let expected = if unset { &Value::Null } else { expected };
                 assert_eq!(&choice_of(*to, &body), expected, "{from} to {to}: {given}");
@@ -186,9 +186,9 @@ fn a_forced_instruction_text_goes_into_converted_requests() {
     }
 }
 
-/// Upstream errors keep their message, and the client gets them in its own format.
+/// Upstream errors keep their message.
 #[test]
-fn a_reply_that_is_no_reply_is_told_apart() {
+fn upstream_errors_and_bodies_that_are_no_reply_are_different_problems() {
     let context =
         convert::request(Chat, Native, br#"{"messages":[]}"#, &RequestOptions::new("m", false)).unwrap().reply;
     let bodies: [(WireFormat, Value); 5] = [

@@ -1,14 +1,13 @@
 /**
- * What each client must be told to use this gateway: texts to copy, with the gateway's address and
- * a key filled in.
+ * Settings that connect each client to this gateway: snippets to copy, with the gateway's address
+ * and a key filled in.
  *
- * Pure. `docs/clients.md` says the same in prose and which of these the test suite runs. Names of
- * products' settings stay as they are in every language; only the remarks are translated, by their
- * `note` keys.
+ * Pure. `docs/clients.md` describes the same settings, and names those that the test suite runs.
+ * Snippets are not translated.
  */
 
 export interface Snippet {
-  /** Where the text belongs: a file or `shell`. */
+  /** Where the text belongs: a file, `shell`, a language, or a format (`curl`). */
   where: string;
   text: string;
 }
@@ -18,7 +17,7 @@ export type Format = "native" | "responses" | "chat-compatible" | "alt-cli";
 export interface Client {
   id: ClientId;
   name: string;
-  /** The wire format that it speaks here. */
+  /** The wire format that the snippets make it use. */
   format: Format;
   snippets: Snippet[];
 }
@@ -36,20 +35,20 @@ export const CLIENT_IDS = [
 export type ClientId = (typeof CLIENT_IDS)[number];
 
 export interface Connection {
-  /** `https://gateway.example:8080`, without a slash at its end. */
+  /** `https://gateway.example:8080`, without a trailing slash. */
   base: string;
-  /** The key to use, or words that stand for it. */
+  /** The key to use, or a placeholder. */
   key: string;
-  /** A model that the key can reach; or one for each format, as examples. */
+  /** A model that the key can use, or a function that returns one for each format. */
   model: string | ModelOf;
 }
 type ModelOf = (format: Format) => string;
-/** What one client is told. */
-interface To extends Connection {
+/** A connection with the one model that the snippets of a client name. */
+interface Target extends Connection {
   model: string;
 }
 
-/** Stands for a key where none is at hand. */
+/** The placeholder for a key whose text is not known. */
 export const KEY_PLACE = "sk-…";
 
 /** The proxy's address for this browser: the page's host with the proxy's port, or its origin. */
@@ -59,8 +58,7 @@ export function proxyBase(
 ): string {
   const standard = page.protocol === "https:" ? "443" : "80";
   if ((page.port || standard) === String(proxy.port)) return page.origin;
-  // A page that came over TLS from a port that is not ours came through a proxy in front: nobody
-  // knows its other ports.
+  // The gateway's scheme, not the page's: a reverse proxy in front may add TLS to the page alone.
   const scheme = proxy.tls ? "https" : "http";
   return `${scheme}://${page.hostname}:${proxy.port}`;
 }
@@ -68,7 +66,7 @@ export function proxyBase(
 /** Quotes for a POSIX shell. */
 const sh = (text: string) => (/^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-const claudeCode = ({ base, key }: To): Snippet[] => [
+const claudeCode = ({ base, key }: Target): Snippet[] => [
   {
     where: "shell",
     text: `export ANTHROPIC_BASE_URL=${sh(base)}\nexport ANTHROPIC_AUTH_TOKEN=${sh(key)}\nclaude`,
@@ -79,7 +77,7 @@ const claudeCode = ({ base, key }: To): Snippet[] => [
   },
 ];
 
-const codex = ({ base, key, model }: To): Snippet[] => [
+const codex = ({ base, key, model }: Target): Snippet[] => [
   {
     where: "~/.codex/config.toml",
     text: [
@@ -96,9 +94,9 @@ const codex = ({ base, key, model }: To): Snippet[] => [
   { where: "shell", text: `export TOLLGATE_KEY=${sh(key)}\ncodex` },
 ];
 
-const geminiCli = ({ base, key }: To): Snippet[] => [
+const geminiCli = ({ base, key }: Target): Snippet[] => [
   {
-    // Without it a run without a terminal ends with "Invalid auth method selected".
+    // Without this setting, a run without a terminal fails with "Invalid auth method selected".
     where: "~/.gemini/settings.json",
     text: JSON.stringify({ security: { auth: { selectedType: "gemini-api-key" } } }, null, 2),
   },
@@ -108,7 +106,7 @@ const geminiCli = ({ base, key }: To): Snippet[] => [
   },
 ];
 
-const opencode = ({ base, key }: To): Snippet[] => [
+const opencode = ({ base, key }: Target): Snippet[] => [
   {
     where: "opencode.json",
     text: JSON.stringify(
@@ -123,7 +121,7 @@ const opencode = ({ base, key }: To): Snippet[] => [
   { where: "shell", text: `export TOLLGATE_KEY=${sh(key)}\nopencode` },
 ];
 
-const anthropicSdk = ({ base, key, model }: To): Snippet[] => [
+const anthropicSdk = ({ base, key, model }: Target): Snippet[] => [
   {
     where: "Python",
     text: [
@@ -154,7 +152,7 @@ const anthropicSdk = ({ base, key, model }: To): Snippet[] => [
   },
 ];
 
-const openaiSdk = ({ base, key, model }: To): Snippet[] => [
+const openaiSdk = ({ base, key, model }: Target): Snippet[] => [
   {
     where: "Python",
     text: [
@@ -180,7 +178,7 @@ const openaiSdk = ({ base, key, model }: To): Snippet[] => [
   },
 ];
 
-const genaiSdk = ({ base, key, model }: To): Snippet[] => [
+const genaiSdk = ({ base, key, model }: Target): Snippet[] => [
   {
     where: "Python",
     text: [
@@ -205,18 +203,18 @@ export function exampleRequest(format: Format, model: string, stream = false): {
     case "chat-compatible":
       return { path: "/v1/chat/completions", body: { model, messages, ...streamed } };
     case "alt-cli": {
-      const call = stream ? "streamGenerateContent?alt=sse" : "generateContent";
+      const method = stream ? "streamGenerateContent?alt=sse" : "generateContent";
       const contents = [{ role: "user", parts: [{ text: "Say hello." }] }];
-      return { path: `/v1beta/models/${encodeURIComponent(model)}:${call}`, body: { contents } };
+      return { path: `/v1beta/models/${encodeURIComponent(model)}:${method}`, body: { contents } };
     }
   }
 }
 
-/** A request as a line for a shell that has the key in `TOLLGATE_KEY`. */
+/** A `curl` command for a request. It expects the key in the variable `TOLLGATE_KEY`. */
 export function curlLine(to: { base: string; path: string; body: string; stream: boolean; native: boolean }): string {
   return [
     `curl ${to.stream ? "-N " : ""}${sh(to.base + to.path)}`,
-    // In double quotes, so that the shell puts the key in.
+    // In double quotes, so that the shell expands the variable.
     '-H "authorization: Bearer $TOLLGATE_KEY"',
     "-H 'content-type: application/json'",
     ...(to.native ? ["-H 'anthropic-version: 2023-06-01'"] : []),
@@ -224,7 +222,7 @@ export function curlLine(to: { base: string; path: string; body: string; stream:
   ].join(" \\\n  ");
 }
 
-const curl = ({ base, key }: To, modelOf: ModelOf): Snippet[] => {
+const curl = ({ base, key }: Target, modelOf: ModelOf): Snippet[] => {
   const formats = ["native", "responses", "chat-compatible", "alt-cli"] as const;
   return formats.map((format) => {
     const { path, body } = exampleRequest(format, modelOf(format));
@@ -233,7 +231,7 @@ const curl = ({ base, key }: To, modelOf: ModelOf): Snippet[] => {
   });
 };
 
-const KINDS: Record<ClientId, [string, Format, (to: To, modelOf: ModelOf) => Snippet[]]> = {
+const CLIENTS: Record<ClientId, [string, Format, (to: Target, modelOf: ModelOf) => Snippet[]]> = {
   "claude-code": ["Claude Code", "native", claudeCode],
   codex: ["Codex CLI", "responses", codex],
   "gemini-cli": ["Gemini CLI", "alt-cli", geminiCli],
@@ -249,12 +247,12 @@ export function clients(to: Connection): Client[] {
   const { model } = to;
   const modelOf = typeof model === "string" ? () => model : model;
   return CLIENT_IDS.map((id) => {
-    const [name, format, snippets] = KINDS[id];
+    const [name, format, snippets] = CLIENTS[id];
     return { id, name, format, snippets: snippets({ ...to, model: modelOf(format) }, modelOf) };
   });
 }
 
-const USUAL: Record<Format, string> = {
+const DEFAULT_MODELS: Record<Format, string> = {
   native: "claude-sonnet-4-5",
   responses: "gpt-5",
   "chat-compatible": "gpt-5",
@@ -262,9 +260,9 @@ const USUAL: Record<Format, string> = {
 };
 
 /**
- * A model for a format's examples: one of a provider that speaks it, else one of whatever provider
- * there is, so that what is copied can be answered. `providers` may be empty: not everybody may see
- * them.
+ * A model for the examples of a format: of an enabled provider of that format, else of the first
+ * enabled provider, so that the copied request succeeds. If they list no model, or `providers` is
+ * empty because the caller may not list them, it is a well-known model.
  */
 export function exampleModel(
   format: Format,
@@ -274,5 +272,5 @@ export function exampleModel(
   const enabled = providers.filter((one) => one.isEnabled);
   const provider = enabled.find((one) => formatOf(one.providerType) === format) ?? enabled[0];
   const named = provider?.allowedModels.find((model) => !model.endsWith("*"));
-  return named ?? USUAL[provider ? formatOf(provider.providerType) : format] ?? USUAL[format];
+  return named ?? DEFAULT_MODELS[provider ? formatOf(provider.providerType) : format] ?? DEFAULT_MODELS[format];
 }

@@ -14,27 +14,27 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A cache that knows these, and which of them are to be read anew. */
-function begin() {
+/** A cache with these queries. `stale` lists the invalidated ones. */
+function setUp() {
   const cache = new QueryClient();
-  const known = [
+  const queries = [
     keys.keyLimits(3),
     keys.keyLimits(4),
     keys.userLimits(1),
     ["my-usage", "quota"],
     ["my-usage", "today"],
   ];
-  for (const key of known) cache.setQueryData(key, {});
+  for (const key of queries) cache.setQueryData(key, {});
   cache.setQueryData(keys.whoami, { userId: 1, keyId: 4 } as never);
-  const stale = () => known.filter((key) => cache.getQueryState(key)?.isInvalidated).map((key) => key.join(" "));
+  const stale = () => queries.filter((key) => cache.getQueryState(key)?.isInvalidated).map((key) => key.join(" "));
   return { cache, moved: new Moved(cache), stale };
 }
 const session = (change: Partial<Session>): Session =>
   ({ sessionId: "s", userId: 1, keyId: 3, providerId: 2, requestCount: 1, concurrentCount: 1, ...change }) as Session;
 const entry = (change: Partial<Entry>): Entry => ({ userId: 2, keyId: 9, providerId: 2, ...change }) as Entry;
 
-test("a request that begins or ends renews the limits of those whose it is, once for many", () => {
-  const { moved, stale } = begin();
+test("ended requests refresh the limits of their user and key, once for several requests", () => {
+  const { moved, stale } = setUp();
   moved.request(entry({ userId: 1, keyId: 3 }));
   moved.request(entry({ userId: 1, keyId: 3 }));
   expect(stale()).toEqual([]);
@@ -42,15 +42,15 @@ test("a request that begins or ends renews the limits of those whose it is, once
   expect(stale()).toEqual(["limits key 3", "limits user 1", "my-usage quota"]);
 });
 
-test("somebody else's request renews nothing of what is shown", () => {
-  const { moved, stale } = begin();
+test("a request of another user refreshes none of the cached queries", () => {
+  const { moved, stale } = setUp();
   moved.request(entry({}));
   vi.advanceTimersByTime(60_000);
   expect(stale()).toEqual([]);
 });
 
-test("one's own request renews the sums of the day once it is in the database", () => {
-  const { moved, stale } = begin();
+test("a request with the session's own key refreshes the day's sums after a delay", () => {
+  const { moved, stale } = setUp();
   moved.request(entry({ userId: 1, keyId: 4 }));
   vi.advanceTimersByTime(1_000);
   expect(stale()).toEqual(["limits key 4", "limits user 1", "my-usage quota"]);
@@ -58,8 +58,8 @@ test("one's own request renews the sums of the day once it is in the database", 
   expect(stale()).toContain("my-usage today");
 });
 
-test("sessions tell of requests that run, and of sessions that end; the same list tells nothing", () => {
-  const { cache, moved, stale } = begin();
+test("changed and ended sessions refresh the limits of their key; an unchanged list refreshes nothing", () => {
+  const { cache, moved, stale } = setUp();
   const settle = () => {
     vi.advanceTimersByTime(500);
     const found = stale();
@@ -76,7 +76,7 @@ test("sessions tell of requests that run, and of sessions that end; the same lis
   expect(settle()).toContain("limits key 3");
 });
 
-test("use is read anew when a window ends or something in a rolling one ages, and not before", () => {
+test("the next refresh is due when a window ends or a rolling window moves, and never if all are empty", () => {
   vi.setSystemTime(new Date("2026-11-21T12:00:00Z"));
   const cost = (current: number, resetAt: string | null = null) => ({ current, reserved: 0, limit: 1, resetAt });
   const usage = (change: object) =>

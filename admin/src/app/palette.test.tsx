@@ -8,12 +8,12 @@ import { Palette } from "./palette";
 
 vi.mock("@/api/client", async (original) => ({ ...(await original<object>()), call: vi.fn() }));
 
-/** The models arrive when this is called. */
+/** Answers the pending request for the list of models. */
 let sendModels: (names: string[]) => void;
 
 beforeEach(() => {
-  const models = new Promise<string[]>((done) => {
-    sendModels = done;
+  const models = new Promise<string[]>((resolve) => {
+    sendModels = resolve;
   });
   vi.mocked(call).mockImplementation((async (operation: string) => {
     if (operation.endsWith("getModelList")) return models;
@@ -35,7 +35,7 @@ async function openPalette() {
 }
 
 const options = () => screen.getAllByRole("option").map((option) => option.textContent);
-/** The option that Enter takes; the input tells a screen reader the same one. */
+/** The selected option, which Enter opens. The input's `aria-activedescendant` must be its id. */
 function active() {
   const [one, ...more] = screen.getAllByRole("option", { selected: true });
   expect(more).toEqual([]);
@@ -43,7 +43,7 @@ function active() {
   return one?.textContent;
 }
 
-test("the arrows go through the list and around its ends; Enter opens what is active", async () => {
+test("the arrow keys move through the list and wrap around; Enter opens the active option", async () => {
   const { onClose, router, input } = await openPalette();
   expect(document.activeElement).toBe(input);
   const all = options();
@@ -57,7 +57,7 @@ test("the arrows go through the list and around its ends; Enter opens what is ac
   await waitFor(() => expect(router.latestLocation.pathname).toBe("/logs"));
 });
 
-test("what is typed makes the first that fits active, also when better ones arrive later", async () => {
+test("typing activates the first match, and the first of better matches that arrive later", async () => {
   const { input } = await openPalette();
   await userEvent.keyboard("{ArrowDown}{ArrowDown}");
   await userEvent.type(input, "up");
@@ -73,7 +73,7 @@ test("what is typed makes the first that fits active, also when better ones arri
   expect(screen.getByText("Nothing by that name")).toBeTruthy();
 });
 
-test("a request's id leads to the request", async () => {
+test("a request id opens the request", async () => {
   const { router, input } = await openPalette();
   await userEvent.type(input, "019aa51c7a0070008000000000000001");
   await userEvent.keyboard("{Enter}");
@@ -81,7 +81,7 @@ test("a request's id leads to the request", async () => {
   await waitFor(() => expect(router.latestLocation.search).toEqual({ id, request: id }));
 });
 
-test("Enter that ends the input of Chinese characters opens nothing; the next one does", async () => {
+test("Enter that confirms Chinese input opens nothing; the next Enter opens the active option", async () => {
   const { onClose, router, input } = await openPalette();
   fireEvent.change(input, { target: { value: "小明" } });
   await waitFor(() => expect(active()).toContain("王小明"));
@@ -91,7 +91,7 @@ test("Enter that ends the input of Chinese characters opens nothing; the next on
   await waitFor(() => expect(router.latestLocation.search).toEqual({ user: 7 }));
 });
 
-test("Home, End and Ctrl with a letter stay with the text that is typed", async () => {
+test("Home, End and Ctrl with a letter act on the input, not on the list", async () => {
   const { input } = await openPalette();
   const first = options()[0];
   for (const key of ["Home", "End"]) expect(fireEvent.keyDown(input, { key })).toBe(true);

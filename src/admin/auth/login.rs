@@ -33,14 +33,14 @@ pub struct Login {
     redirect_to: &'static str,
 }
 
-/// Trades a key for a session. A valid API key is let in whatever else was tried from the same
-/// address.
+/// Opens a web session for a key. Failed attempts from the same address do not affect a valid API
+/// key.
 ///
 /// # Errors
-/// 401 for anything that is no usable key; 429 once the address has failed too often.
+/// 401 if the text is not a usable key or the admin token; 429 if the address has failed too often.
 pub async fn login(call: Call, body: LoginForm) -> Result<(Login, HeaderValue), ApiError> {
     let ctx = &call.ctx;
-    let actor = holder(&call, &body.key.0)?;
+    let actor = actor_of(&call, &body.key.0)?;
     let who = Who { actor, via: Via::Cookie };
     let cookie = session::open(ctx, &who, call.now).await?;
     let (user_id, user_name) = match &who.actor {
@@ -52,9 +52,9 @@ pub async fn login(call: Call, body: LoginForm) -> Result<(Login, HeaderValue), 
     Ok((Login { role, user_id, user_name, redirect_to }, cookie))
 }
 
-/// Whose credential the body holds. Any failure counts against the address; wrong admin tokens also
-/// where they are counted for every operation.
-fn holder(call: &Call, text: &str) -> Result<Actor, ApiError> {
+/// The holder of the credential. Until the login throttle blocks the address, it counts every
+/// failure. A wrong admin token also counts in `AdminToken`, which all operations share.
+fn actor_of(call: &Call, text: &str) -> Result<Actor, ApiError> {
     let key = credential::of_key_text(&call.ctx, text, call.now);
     if let Ok(Some(actor)) = key {
         return Ok(actor);
@@ -75,8 +75,7 @@ fn holder(call: &Call, text: &str) -> Result<Actor, ApiError> {
     })
 }
 
-/// Ends the session that the cookie carries; without one there is nothing to end, and that is fine
-/// too.
+/// Ends the session that the cookie names. Succeeds without a cookie, too.
 ///
 /// # Errors
 /// The store failed.

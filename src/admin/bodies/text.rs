@@ -1,4 +1,4 @@
-//! Texts of bodies, without surrounding blanks, and texts of a certain form.
+//! Strings in request bodies: trimmed and bounded in length; times of day; URLs.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,7 @@ use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
 use crate::domain::limits::TimeOfDay;
 
-/// A text of `MIN` … `MAX` characters without NUL.
+/// A trimmed string of `MIN` … `MAX` characters without NUL.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text<const MIN: usize, const MAX: usize>(pub String);
 
@@ -19,17 +19,17 @@ pub struct Text<const MIN: usize, const MAX: usize>(pub String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock(pub TimeOfDay);
 
-/// An address of the form `F`, of `MIN` … `MAX` characters.
+/// A URL of the form `F`, of `MIN` … `MAX` characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url<F, const MIN: usize, const MAX: usize>(pub String, PhantomData<F>);
 
-/// A form of addresses.
+/// What a URL field accepts.
 pub trait Address: 'static {
-    /// What is wrong with the text.
+    /// Why the text is refused; `None` if it is accepted.
     fn fault(text: &str) -> Option<Reason>;
 }
 
-/// An `http` or `https` address without credentials, query or fragment.
+/// An `http` or `https` URL without credentials, query or fragment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaseUrl;
 
@@ -37,7 +37,7 @@ pub struct BaseUrl;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyUrl;
 
-/// An `http` or `https` address, which may have a query. The action checks its destination.
+/// An `http` or `https` URL, which may have a query. The action checks its destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebhookUrl;
 
@@ -116,8 +116,8 @@ impl Address for ProxyUrl {
 
 impl Address for WebhookUrl {
     fn fault(text: &str) -> Option<Reason> {
-        let shaped = ["http://", "https://"].iter().any(|scheme| text.to_ascii_lowercase().starts_with(scheme));
-        (!shaped || text.contains(char::is_whitespace)).then_some(Reason::MustBeWebAddress)
+        let has_scheme = ["http://", "https://"].iter().any(|scheme| text.to_ascii_lowercase().starts_with(scheme));
+        (!has_scheme || text.contains(char::is_whitespace)).then_some(Reason::MustBeWebAddress)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Requests that failed authentication, as shown.
+//! The records of requests that failed authentication, as the administration API returns them.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,7 +52,7 @@ pub struct RejectedRecord {
 }
 
 impl RejectedPage {
-    /// `snapshot`: the configuration that the names of keys come from.
+    /// Reads the names of keys from `snapshot`.
     pub fn new(entries: &[Rejected], total: u64, since: Timestamp, snapshot: &Snapshot) -> Self {
         let record = |entry: &Rejected| RejectedRecord {
             first_at: Iso(entry.first_at),

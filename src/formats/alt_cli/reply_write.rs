@@ -1,11 +1,11 @@
-//! Writes an alt-cli reply.
+//! Writes a complete reply in the alt-cli format (Gemini). Streams use its parts.
 
 use super::usage;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{Finish, Origin, Reply, ReplyContext, ReplyPart, schema};
 use crate::formats::names::call_id;
 
-/// Writes a complete reply as a JSON body, wrapped if the request was.
+/// Writes a complete reply as a JSON body.
 #[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     json::document(|o| {
@@ -17,12 +17,12 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     })
 }
 
-/// Writes the reply where the client expects it.
+/// Puts the reply into `{"response": …}` if the client's request was wrapped.
 pub fn in_wrapper(o: &mut Object<'_>, context: &ReplyContext, fill: impl FnOnce(&mut Object<'_>)) {
     if context.wrapped { o.object("response", fill) } else { fill(o) }
 }
 
-/// `candidates` with its one candidate.
+/// `candidates` with one candidate.
 pub fn write_candidate(o: &mut Object<'_>, finish: Option<&Finish>, parts: impl FnOnce(&mut Array<'_>)) {
     o.array("candidates", |a| {
         a.object(|o| {
@@ -31,7 +31,7 @@ pub fn write_candidate(o: &mut Object<'_>, finish: Option<&Finish>, parts: impl 
                 o.str("role", "model");
             });
             if let Some(finish) = finish {
-                o.str("finishReason", finish_word(finish));
+                o.str("finishReason", finish_reason(finish));
             }
             o.uint("index", 0);
         });
@@ -44,7 +44,7 @@ pub fn write_tail(o: &mut Object<'_>, context: &ReplyContext) {
     o.str("responseId", &context.seed);
 }
 
-fn finish_word(finish: &Finish) -> &'static str {
+fn finish_reason(finish: &Finish) -> &'static str {
     match finish {
         Finish::Stop | Finish::StopSequence(_) | Finish::ToolCalls => "STOP",
         Finish::Length => "MAX_TOKENS",
@@ -56,21 +56,21 @@ fn write_part(a: &mut Array<'_>, part: &ReplyPart<'_>) {
     match part {
         ReplyPart::Text(text) | ReplyPart::Refusal(text) => a.object(|o| o.str("text", text)),
         ReplyPart::Thinking(thinking) => a.object(|o| {
-            let proof = thinking.signature.as_ref().map(|signature| signature.seal_base64(Origin::AltCli));
-            write_thought(o, &thinking.text, proof.as_deref());
+            let signature = thinking.signature.as_ref().map(|signature| signature.seal_base64(Origin::AltCli));
+            write_thought(o, &thinking.text, signature.as_deref());
         }),
         ReplyPart::ToolCall(call) => a.object(|o| write_call(o, &call.id, &call.name.name, &call.arguments)),
     }
 }
 
-/// A thought's members.
-pub fn write_thought(o: &mut Object<'_>, text: &str, proof: Option<&str>) {
+/// The members of a part with reasoning.
+pub fn write_thought(o: &mut Object<'_>, text: &str, signature: Option<&str>) {
     o.str("text", text);
     o.bool("thought", true);
-    o.opt_str("thoughtSignature", proof);
+    o.opt_str("thoughtSignature", signature);
 }
 
-/// A call's member.
+/// The `functionCall` member of a part.
 pub fn write_call(o: &mut Object<'_>, id: &str, name: &str, arguments: &str) {
     o.object("functionCall", |o| {
         o.str("id", &call_id(id));

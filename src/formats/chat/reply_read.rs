@@ -1,4 +1,4 @@
-//! Reads a chat-compatible reply.
+//! Reads a complete reply in the chat-compatible format (OpenAI Chat Completions).
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -39,7 +39,7 @@ struct Message<'a> {
     tool_calls: Option<Vec<WireCall<'a>>>,
 }
 
-/// Some services answer in parts, in the form of requests.
+/// A part of `content`. Some providers send a list of parts, as requests do, instead of a string.
 #[derive(Deserialize)]
 pub struct WirePart<'a> {
     #[serde(borrow)]
@@ -63,7 +63,7 @@ pub struct WireError<'a> {
     message: Option<Str<'a>>,
 }
 
-/// Kind and message of an error, in any of its forms.
+/// Type and message of an error, which may be a string, an object or a list of objects.
 #[must_use]
 pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
     match error {
@@ -75,7 +75,7 @@ pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
     }
 }
 
-/// Text and thinking of a content field, in that field's order.
+/// The text and reasoning of a content field, in its order.
 #[must_use]
 pub fn content<'a>(content: Content<'a, WirePart<'a>>) -> Vec<ReplyPart<'a>> {
     match content {
@@ -98,21 +98,22 @@ fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
     }
 }
 
-/// Reasoning in this format has no proof; the mark says which providers may get it back.
+/// Reasoning in this format has no signature. The empty signature records its origin, which decides
+/// to which providers it may be sent back.
 #[must_use]
 pub fn thinking(text: Text<'_>) -> ReplyPart<'_> {
     ReplyPart::Thinking(Thinking { text, signature: Some(Signature::new(Origin::Chat, "")) })
 }
 
-/// Reads the body of a success status.
+/// Reads the body of a reply with a success status.
 ///
 /// # Errors
-/// Not a completion, or an error in its place.
+/// The body is not a completion, or it is an error object.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "chat-compatible", message };
     let body: Body<'_> = json::read(body).map_err(|error| problem(error.to_string()))?;
-    if let Some(told) = body.error {
-        let (kind, message) = error(told);
+    if let Some(wire_error) = body.error {
+        let (kind, message) = error(wire_error);
         return Err(ReplyProblem::Upstream { kind, message });
     }
     let choice = body.choices.into_iter().flatten().next().ok_or_else(|| problem("no `choices`".to_owned()))?;
@@ -138,14 +139,14 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     })
 }
 
-/// The marker of an id that the provider did not send; the conversion replaces it by the reply's
-/// own seed.
+/// The placeholder for an id that the provider did not send. The conversion replaces it by an id
+/// from the reply's seed.
 #[must_use]
 pub fn generated_id(index: usize) -> String {
     format!("{}{index}", crate::formats::conversation::GENERATED)
 }
 
-/// The finish reason as the neutral one.
+/// Maps a finish reason to the neutral one. Unknown and missing reasons are `Stop`.
 #[must_use]
 pub fn finish(reason: Option<&str>) -> Finish {
     match reason {

@@ -1,10 +1,11 @@
-//! A refusal before it is written in the client's format.
+//! The neutral form of a refusal: the stages of the proxy make it, `formats/error` writes it in the
+//! client's format.
 
 use serde_json::Value;
 
 use crate::formats::error::ErrorReply;
 
-/// A refusal before it is written in the client's format.
+/// Status, error object and headers of a refusal, before the client's format is applied.
 #[derive(Debug)]
 pub struct Meaning {
     pub status: u16,
@@ -25,13 +26,12 @@ impl Meaning {
     pub(in crate::proxy) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
         let (code, extra, headers) = (None, Vec::new(), Vec::new());
         let meaning = Self { status, kind, code, message: message.into(), extra, headers };
-        // The same key would be refused again: without this some clients retry for minutes,
-        // silently.
+        // The same key would be refused again. Without the header, some clients retry silently for
+        // minutes.
         if matches!(status, 401 | 403) { meaning.final_answer() } else { meaning }
     }
 
-    /// Tells clients not to repeat the request. Claude Code and the Anthropic and OpenAI SDKs obey
-    /// it.
+    /// Adds the header that stops retries in Claude Code and in the Anthropic and OpenAI SDKs.
     pub(in crate::proxy) fn final_answer(self) -> Self {
         self.header("x-should-retry", "false")
     }

@@ -1,5 +1,5 @@
-//! The use of each of several sessions so far: one statement for all of them, by the request log's
-//! index of sessions.
+//! Tokens, cost and duration of sessions, summed from the request log. One statement reads up to
+//! `CHUNK` sessions and uses the log's index of sessions.
 
 use sqlx::AssertSqlSafe;
 
@@ -11,25 +11,25 @@ use crate::store::Store;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 
-/// A session of a key, from a given time.
+/// A session whose figures are requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionAsk {
-    /// The key that the session's requests use. A session id counts per key.
+    /// The key that the session's requests use. Session ids are unique per key only.
     pub key: KeyId,
     /// The session's id.
     pub session: SessionId,
-    /// Its first request's start: earlier requests of a session with the same name do not count.
+    /// The start of its first request. Earlier requests with the same session id do not count.
     pub since: Timestamp,
 }
 
-/// The combined figures of one session's ended requests.
+/// The sums over the ended requests of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFigures {
     /// The key that was asked for.
     pub key: KeyId,
     /// The session that was asked for.
     pub session: SessionId,
-    /// Ended requests of every outcome.
+    /// The number of ended requests, whatever their outcome.
     pub requests: u64,
     /// Input that was neither read from nor written to a cache.
     pub input_tokens: u64,
@@ -41,7 +41,7 @@ pub struct SessionFigures {
     pub cache_read_tokens: u64,
     /// Nano-USD; unpriced requests count as zero.
     pub cost: NanoUsd,
-    /// The sum over all requests.
+    /// The sum of the durations of all requests.
     pub duration_ms: u64,
     /// The model of the latest request.
     pub model: String,
@@ -52,7 +52,7 @@ pub struct SessionFigures {
 /// Sessions per statement.
 const CHUNK: usize = 100;
 
-/// `CROSS JOIN` keeps SQLite from reversing the order, which would read the whole log.
+/// `CROSS JOIN` keeps SQLite from reversing the join order, which would scan the complete log.
 const FIGURES: &str = "SELECT asked.key_id AS key_id, asked.session_id AS session_id, COUNT(*) AS requests, \
     CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
     CAST(SUM(cache_write_5m_tokens + cache_write_1h_tokens) AS BIGINT) AS cache_write_tokens, \

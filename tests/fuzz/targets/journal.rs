@@ -1,4 +1,5 @@
-//! A journal segment, as a start after a crash reads it.
+//! Fuzz target: the journal's reader on any bytes. `tests/fuzz/src/journal.rs` states the
+//! requirements.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

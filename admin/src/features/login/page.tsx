@@ -1,4 +1,4 @@
-/** Login with the administrator token or a key. A browser that drops the cookie is told why. */
+/** Login with the admin token or a key. If the browser drops the session cookie, it says why. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useRouter, useSearch } from "@tanstack/react-router";
 import { Eye, EyeOff } from "lucide-react";
@@ -12,8 +12,8 @@ import { Button, IconButton } from "@/ui/button";
 import { Field, Input } from "@/ui/field";
 import { Notice } from "@/ui/status";
 
-/** Only a path of this site, so that a link cannot lead elsewhere after the login. */
-function safe(from: string | undefined): string | undefined {
+/** `from` if it is a path of this site: a link must not redirect elsewhere after the login. */
+function localPath(from: string | undefined): string | undefined {
   return from?.startsWith("/") && !from.startsWith("//") && !from.startsWith("/login") ? from : undefined;
 }
 
@@ -27,8 +27,8 @@ export function LoginPage() {
   const [visible, setVisible] = useState(false);
   const [busy, setBusy] = useState(false);
   const [fault, setFault] = useState<string>();
-  const [dropped, setDropped] = useState(false);
-  // The page does not wait for it.
+  const [cookieDropped, setCookieDropped] = useState(false);
+  // The form is shown before the title has arrived.
   const title = useQuery(queries.site).data?.siteTitle ?? "tollgate";
   useEffect(() => {
     document.title = `${t("login.title")} · ${title}`;
@@ -37,21 +37,21 @@ export function LoginPage() {
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setFault(undefined);
-    setDropped(false);
+    setCookieDropped(false);
     if (key.trim() === "") return setFault(t("login.empty"));
     setBusy(true);
     try {
       const login = await call("auth/login", { key: key.trim() });
       cache.clear();
       await cache.fetchQuery(queries.whoami);
-      const back = login.redirectTo === "/dashboard" ? safe(from) : undefined;
+      const back = login.redirectTo === "/dashboard" ? localPath(from) : undefined;
       if (back) router.history.push(back);
       else await navigate({ to: login.redirectTo === "/dashboard" ? "/dashboard" : login.redirectTo });
     } catch (error) {
       const known = error instanceof ApiError ? error : new ApiError(0, "NETWORK", "");
-      // The key was right, and the very next request came without the cookie.
+      // The key was accepted, but the next request was sent without the session cookie.
       const loggedIn = known.status === 401 && known.params.reason === "no_credential";
-      setDropped(loggedIn);
+      setCookieDropped(loggedIn);
       if (!loggedIn) setFault(known.message || t("ui.noConnection"));
     } finally {
       setBusy(false);
@@ -94,7 +94,7 @@ export function LoginPage() {
               </>
             )}
           </Field>
-          {dropped && (
+          {cookieDropped && (
             <Notice tone="warn" title={t("login.droppedTitle")}>
               {location.protocol === "http:" ? t("login.droppedHttp") : t("login.dropped")}
             </Notice>

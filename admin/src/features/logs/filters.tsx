@@ -1,4 +1,4 @@
-/** The log's filters, as chips. */
+/** The filters of the request log, each shown as a chip that opens its control. */
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
@@ -10,7 +10,7 @@ import { exactTime, useFormat } from "@/ui/format";
 import { statuses } from "./data";
 import type { LogsSearch } from "./search";
 
-/** Hours. */
+/** The time ranges offered as buttons, in hours. */
 const RANGES = [1, 24, 168, 720] as const;
 
 export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change: Partial<LogsSearch>) => void }) {
@@ -22,7 +22,7 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
   const knownModels = useQuery(queries.models);
   const knownStatuses = useQuery(statuses);
   const users = people.data ?? [];
-  const named = (id: number | undefined, choices: Choice[]) =>
+  const labelOf = (id: number | undefined, choices: Choice[]) =>
     id === undefined ? undefined : (choices.find((one) => one.value === String(id))?.label ?? String(id));
   const userChoices = users.map(({ id, name }) => ({ value: String(id), label: name }));
   const keyChoices = users.flatMap(({ name, keys }) =>
@@ -30,7 +30,7 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
   );
   const providerChoices = (providers.data ?? []).map(({ id, name }) => ({ value: String(id), label: name }));
 
-  const choose = (id: keyof LogsSearch, choices: Choice[], isNumber: boolean): Filter["edit"] =>
+  const select = (id: keyof LogsSearch, choices: Choice[], isNumber: boolean): Filter["edit"] =>
     function edit(done) {
       const value = search[id];
       return (
@@ -46,7 +46,7 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
         />
       );
     };
-  const typed = (id: "session" | "endpoint" | "id"): Filter["edit"] =>
+  const textInput = (id: "session" | "endpoint" | "id"): Filter["edit"] =>
     function edit(done) {
       return (
         <form
@@ -82,11 +82,11 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
         search.from === undefined && search.to === undefined
           ? undefined
           : `${moment(search.from) || "…"} – ${moment(search.to) || t("logs.now")}`,
-      edit: (done) => <Span search={search} set={set} done={done} />,
+      edit: (done) => <TimeRange search={search} set={set} done={done} />,
       clear: () => set({ from: undefined, to: undefined }),
     },
-    filter("model", search.model, choose("model", (knownModels.data ?? []).map(same), false)),
-    filter("status", plain("status"), choose("status", (knownStatuses.data ?? []).map(String).map(same), true)),
+    filter("model", search.model, select("model", (knownModels.data ?? []).map(asChoice), false)),
+    filter("status", plain("status"), select("status", (knownStatuses.data ?? []).map(String).map(asChoice), true)),
     filter("failed", search.failed ? t("ui.yes") : undefined, (done) => (
       <Button
         size="sm"
@@ -101,26 +101,26 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
     )),
     ...(admin
       ? [
-          filter("user", named(search.user, userChoices), choose("user", userChoices, true)),
-          filter("provider", named(search.provider, providerChoices), choose("provider", providerChoices, true)),
+          filter("user", labelOf(search.user, userChoices), select("user", userChoices, true)),
+          filter("provider", labelOf(search.provider, providerChoices), select("provider", providerChoices, true)),
         ]
       : []),
-    filter("key", named(search.key, keyChoices), choose("key", keyChoices, true)),
-    filter("session", search.session, typed("session")),
-    filter("id", search.id, typed("id")),
-    filter("endpoint", search.endpoint, typed("endpoint")),
+    filter("key", labelOf(search.key, keyChoices), select("key", keyChoices, true)),
+    filter("session", search.session, textInput("session")),
+    filter("id", search.id, textInput("id")),
+    filter("endpoint", search.endpoint, textInput("endpoint")),
     filter(
       "retries",
       search.retries === undefined ? undefined : t("logs.retriesShown", { count: search.retries }),
-      choose("retries", ["1", "2", "3", "5"].map(same), true),
+      select("retries", ["1", "2", "3", "5"].map(asChoice), true),
     ),
   ];
   return <Filters filters={filters} />;
 }
 
-const same = (value: string): Choice => ({ value, label: value });
+const asChoice = (value: string): Choice => ({ value, label: value });
 
-function Span({
+function TimeRange({
   search,
   set,
   done,

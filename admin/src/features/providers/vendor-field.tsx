@@ -1,4 +1,4 @@
-/** Begins a new provider with a well-known vendor: its address, format and models are filled in. */
+/** Selects a well-known vendor and fills its URL, format and models into a new provider. */
 import type { UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { Field, Select } from "@/ui/field";
@@ -12,14 +12,14 @@ export function VendorField({ form }: { form: UseFormReturn<Values> }) {
   const choose = (id: string) => {
     const vendor = VENDORS.find((one) => one.id === id);
     if (!vendor) return;
-    const was = VENDORS.find((one) => one.name === form.getValues("name"));
+    const isVendorName = VENDORS.some((one) => one.name === form.getValues("name"));
     const set = <K extends keyof Values>(name: K, value: Values[K]) =>
       form.setValue(name, value as never, { shouldDirty: true });
     set("provider_type", vendor.type);
     set("url", vendor.url);
     set("allowed_models", vendor.models);
-    // A name of one's own stays.
-    if (form.getValues("name").trim() === "" || was) set("name", vendor.name);
+    // Keep a name that the user typed.
+    if (form.getValues("name").trim() === "" || isVendorName) set("name", vendor.name);
     form.clearErrors();
   };
   return (

@@ -1,4 +1,5 @@
-//! `keys/addKey`.
+//! The action `keys/addKey`: adds a key to a user. The response contains the key's text, which the
+//! gateway does not store.
 
 use super::fields::{KeyFields, OfUser};
 use super::rules;
@@ -47,6 +48,8 @@ pub(super) async fn add_key(call: Call, body: With<OfUser, KeyFields>) -> Result
     let user = tx.user(user_id).await?.ok_or_else(|| ApiError::missing("user", user_id.0))?;
     let keys = tx.keys_of(user_id).await?;
     if user.lock_key_limits && !who.is_admin() {
+        // Such a user may not choose limits, and a key without limits would bypass those of the
+        // other keys.
         key_rules::may_change_limits(&user, &Limits::default(), &key.limits)?;
         key.limits = key_rules::tightest_limits(&keys);
     }
