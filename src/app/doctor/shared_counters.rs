@@ -31,7 +31,7 @@ pub(super) async fn look(config: &Config) -> Vec<Finding> {
 
 fn about(config: &Config, facts: &RedisFacts) -> Vec<Finding> {
     let took = facts.took.as_millis();
-    let version = facts.version.as_deref().unwrap_or("whose version is not told");
+    let version = facts.version.as_deref().unwrap_or("a server that hides its version");
     let text = format!("{version}, answers within {took} ms and runs scripts");
     let mut findings = vec![match took {
         0..=SLOW_MS => Finding::ok(PART, text),
