@@ -10,7 +10,9 @@ use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
 use crate::domain::limits::Limits;
-use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
+use crate::domain::provider::{
+    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType, SwitchedOff,
+};
 use crate::domain::record::DecisionStep;
 use crate::domain::secret::Secret;
 
@@ -174,6 +176,20 @@ fn the_order_is_session_priority_format_draw() {
     let away = View(HashMap::from([(4, Availability::LimitReached)]));
     let moved = choose(&SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &away).unwrap();
     assert_eq!(moved.ordered, [2, 1, 0]);
+}
+
+#[test]
+fn a_disabled_provider_says_who_disabled_it() {
+    let off = SwitchedOff { at: NOW, failed_probes: 3, error: None };
+    let providers = [
+        provider(1, |p| p.is_enabled = false),
+        provider(2, move |p| (p.is_enabled, p.switched_off) = (false, Some(off))),
+        provider(3, |_| ()),
+    ];
+    let groups = Groups::default();
+    let plan = choose(&ask(&groups), &providers, &View(HashMap::new())).unwrap();
+    let details: Vec<_> = plan.decisions.iter().take(2).map(|d| d.detail.as_deref().unwrap_or_default()).collect();
+    assert_eq!(details, ["disabled by an administrator", "disabled by the gateway: its probes failed"]);
 }
 
 #[test]
