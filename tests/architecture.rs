@@ -31,7 +31,11 @@ const PURE: [&str; 3] = ["domain", "formats", "policy"];
 /// A crate (or one that begins with it and `_`) and the only modules that may name it.
 const CRATES: [(&str, &[&str], &str); 6] = [
     ("sqlx", &["store"], "every SQL statement stands in one module"),
-    ("redis", &["redis", "limits", "state"], "shared counters and the change notifier alone speak to Redis"),
+    (
+        "redis",
+        &["redis", "limits", "state"],
+        "shared counters and the change notifier alone speak to Redis",
+    ),
     ("pingora", &["proxy", "upstream", "app"], "the proxy engine stays behind the data plane"),
     ("opentelemetry", &["otlp"], "one module speaks OTLP"),
     ("tonic", &["otlp"], "one module speaks gRPC"),
@@ -94,7 +98,10 @@ fn check(path: &str, text: &str) -> Vec<String> {
     }
     for (number, line) in (1..).zip(shipped.lines()) {
         if checked.path != SERVICE && line.contains("ProxyHttp for") {
-            checked.breach(number, "a second ProxyHttp: the proxy's hooks are in src/proxy/service.rs");
+            checked.breach(
+                number,
+                "a second ProxyHttp: the proxy's hooks are in src/proxy/service.rs",
+            );
         }
     }
     checked.breaches
@@ -107,7 +114,10 @@ fn check_text(checked: &mut Checked<'_>, text: &str, code: &str) {
     }
     let lines = text.lines().count();
     if lines > MAX_LINES {
-        checked.breach(lines, &format!("{lines} lines: split by idea (aim at 300, stop at {MAX_LINES})"));
+        checked.breach(
+            lines,
+            &format!("{lines} lines: split by idea (aim at 300, stop at {MAX_LINES})"),
+        );
     }
     if !checked.path.contains('/') && checked.module != "lib" && checked.module != "main" {
         checked.breach(1, "a file beside the modules: it belongs in one of them");
@@ -129,18 +139,24 @@ fn check_text(checked: &mut Checked<'_>, text: &str, code: &str) {
         }
         let comment = raw.find("//").map_or("", |at| &raw[at..]);
         if words(comment).any(|word| ["TODO", "FIXME", "XXX", "HACK"].contains(&word)) {
-            checked.breach(number, "a note of unfinished work: do it, or write it down where work is planned");
+            checked.breach(
+                number,
+                "a note of unfinished work: do it, or write it down where work is planned",
+            );
         }
     }
 }
 
 fn check_layer(checked: &mut Checked<'_>, named: &NamedPath) {
     let climbs = named.parts.iter().take_while(|part| *part == "super").count();
-    let to_root = checked.path.matches('/').count() + usize::from(!checked.path.ends_with("/mod.rs"));
+    let to_root =
+        checked.path.matches('/').count() + usize::from(!checked.path.ends_with("/mod.rs"));
     let other = match named.parts.first().map(String::as_str) {
         Some("crate") if named.parts.len() == 1 => "*",
         Some("crate" | "tollgate") => named.parts[1].as_str(),
-        Some("super") if climbs >= to_root && climbs < named.parts.len() => named.parts[climbs].as_str(),
+        Some("super") if climbs >= to_root && climbs < named.parts.len() => {
+            named.parts[climbs].as_str()
+        }
         _ => return,
     };
     if other == "*" {
@@ -158,11 +174,16 @@ fn check_layer(checked: &mut Checked<'_>, named: &NamedPath) {
     if let (Some(here), Some(there)) = (layer(checked.module), layer(other)) {
         let module = checked.module;
         if there > here {
-            checked.breach(named.line, &format!("{module} reaches up to {other}: imports point down only"));
+            checked.breach(
+                named.line,
+                &format!("{module} reaches up to {other}: imports point down only"),
+            );
         } else if there == here {
             checked.breach(
                 named.line,
-                &format!("{module} reaches {other}, its neighbour: modules of one layer stay apart"),
+                &format!(
+                    "{module} reaches {other}, its neighbour: modules of one layer stay apart"
+                ),
             );
         }
     }
@@ -171,9 +192,13 @@ fn check_layer(checked: &mut Checked<'_>, named: &NamedPath) {
 fn check_crates(checked: &mut Checked<'_>, named: &NamedPath) {
     let first = named.parts[0].as_str();
     for (name, modules, why) in CRATES {
-        let same = first.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
+        let same =
+            first.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'));
         if same && !modules.contains(&checked.module) {
-            checked.breach(named.line, &format!("{first} is named outside of {}: {why}", modules.join(", ")));
+            checked.breach(
+                named.line,
+                &format!("{first} is named outside of {}: {why}", modules.join(", ")),
+            );
         }
     }
     if named.starts_with(&["std", "env"]) && checked.module != "config" {
@@ -185,13 +210,16 @@ fn check_purity(checked: &mut Checked<'_>, named: &NamedPath) {
     if !PURE.contains(&checked.module) {
         return;
     }
-    let outside = ["tokio", "reqwest", "hyper", "socket2", "mio", "async_std"].contains(&named.parts[0].as_str())
+    let outside = ["tokio", "reqwest", "hyper", "socket2", "mio", "async_std"]
+        .contains(&named.parts[0].as_str())
         || ["fs", "net", "process", "thread", "os"].iter().any(|m| named.starts_with(&["std", m]));
     if outside {
         checked.breach(named.line, "I/O in a pure module: take the data as an argument");
     }
     let clocks = [["SystemTime", "now"], ["Instant", "now"], ["Utc", "now"], ["Local", "now"]];
-    let home = HOMES.iter().any(|(path, what)| *path == checked.path && named.parts.join("::").ends_with(what));
+    let home = HOMES
+        .iter()
+        .any(|(path, what)| *path == checked.path && named.parts.join("::").ends_with(what));
     if clocks.iter().any(|clock| named.ends_with(clock)) && !home {
         checked.breach(named.line, "a clock in a pure module: take the time as an argument");
     }
@@ -228,14 +256,20 @@ fn the_house_stands_as_designed() {
         let text = fs::read_to_string(&file).unwrap();
         breaches.extend(check(file.strip_prefix(&src).unwrap().to_str().unwrap(), &text));
     }
-    assert!(breaches.is_empty(), "{} breaches of the rules:\n{}", breaches.len(), breaches.join("\n"));
+    assert!(
+        breaches.is_empty(),
+        "{} breaches of the rules:\n{}",
+        breaches.len(),
+        breaches.join("\n")
+    );
 }
 
 #[test]
 fn the_proxy_is_a_proxyhttp_with_every_hook() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(SERVICE);
     let code = without_tests(&blank(&fs::read_to_string(path).unwrap()));
-    let (_, service) = code.split_once("impl ProxyHttp for Service {").expect("the service implements ProxyHttp");
+    let (_, service) =
+        code.split_once("impl ProxyHttp for Service {").expect("the service implements ProxyHttp");
     let (hooks, _) = service.split_once("\n}\n").unwrap();
     for hook in HOOKS {
         assert!(hooks.contains(&format!("fn {hook}(")), "{hook} is not implemented");
@@ -245,9 +279,21 @@ fn the_proxy_is_a_proxyhttp_with_every_hook() {
 /// Every rule, with a text that violates it: (file, code after the header, the expected report;
 /// empty = clean).
 const PLANTED: &[(&str, &str, &str)] = &[
-    ("domain/key.rs", "use crate::store::Store;", "src/domain/key.rs:2: domain reaches up to store"),
-    ("policy/a.rs", "fn f() {\n crate::formats::x();\n}", "src/policy/a.rs:3: policy reaches formats, its neighbour"),
-    ("store/a.rs", "use crate::{\n domain::Key,\n admin::Context,\n};", "src/store/a.rs:4: store reaches up to admin"),
+    (
+        "domain/key.rs",
+        "use crate::store::Store;",
+        "src/domain/key.rs:2: domain reaches up to store",
+    ),
+    (
+        "policy/a.rs",
+        "fn f() {\n crate::formats::x();\n}",
+        "src/policy/a.rs:3: policy reaches formats, its neighbour",
+    ),
+    (
+        "store/a.rs",
+        "use crate::{\n domain::Key,\n admin::Context,\n};",
+        "src/store/a.rs:4: store reaches up to admin",
+    ),
     ("proxy/a.rs", "use {crate::admin as front};", "proxy reaches admin"),
     ("state/a.rs", "use super::super::{ledger::Ledger};", "state reaches ledger"),
     ("state/mod.rs", "use super::ledger::Ledger;", "state reaches ledger"),
@@ -255,19 +301,31 @@ const PLANTED: &[(&str, &str, &str)] = &[
     ("state/a.rs", "use crate::*;", "names the whole crate"),
     ("state/a.rs", "use crate as whole;", "names the whole crate"),
     ("main.rs", "use tollgate::store::Store;", "main reaches store"),
-    ("state/a.rs", "#[cfg(test)]\nmod tests { use crate::proxy::x; }", "src/state/a.rs:3: state reaches up to proxy"),
+    (
+        "state/a.rs",
+        "#[cfg(test)]\nmod tests { use crate::proxy::x; }",
+        "src/state/a.rs:3: state reaches up to proxy",
+    ),
     ("state/a.rs", "use crate::{domain::key::Key, store::{self, Store}, policy};", ""),
     (
         "proxy/a.rs",
         "/* crate::admin */ // crate::admin\nconst A: &str = r#\"crate::admin \"#; const B: char = '\"';",
         "",
     ),
-    ("proxy/a.rs", "const B: char = '\"'; use crate::admin::x; const C: char = '\"';", "proxy reaches admin"),
+    (
+        "proxy/a.rs",
+        "const B: char = '\"'; use crate::admin::x; const C: char = '\"';",
+        "proxy reaches admin",
+    ),
     ("proxy/a.rs", "fn f<'a>(x: &'a str) { crate::admin::g::<'a>(x) }", "proxy reaches admin"),
     ("ledger/a.rs", "use sqlx::Row;", "sqlx is named outside of store"),
     ("ledger/a.rs", "fn f(e: sqlx::Error) {}", "sqlx is named outside of store"),
     ("ledger/a.rs", "use sqlx;", "sqlx is named outside of store"),
-    ("admin/a.rs", "use pingora_core::Result;", "pingora_core is named outside of proxy, upstream, app"),
+    (
+        "admin/a.rs",
+        "use pingora_core::Result;",
+        "pingora_core is named outside of proxy, upstream, app",
+    ),
     ("proxy/a.rs", "async fn f(r: ::axum::Router) {}", "axum is named outside of"),
     ("admin/a.rs", "use redis::Client;", "redis is named outside of redis, limits, state"),
     ("app/a.rs", "use std::{env, fs};", "std::env outside of config"),
@@ -306,7 +364,10 @@ fn a_planted_breach_is_caught_and_clean_code_is_not() {
         if expected.is_empty() {
             assert_eq!(found, Vec::<String>::new(), "{path}: {code}");
         } else {
-            assert!(found.iter().any(|f| f.contains(expected)), "{path}: {code}\nwanted {expected}, found {found:?}");
+            assert!(
+                found.iter().any(|f| f.contains(expected)),
+                "{path}: {code}\nwanted {expected}, found {found:?}"
+            );
         }
     }
 }

@@ -28,7 +28,12 @@ fn a_wrong_configuration_is_explained_and_refused() {
         let env = [("ADMIN_TOKEN", "change-me"), ("TOLLGATE_PROXY_ADDR", "everywhere")];
         let (code, out, err) = texts(&run(folder.path(), arguments, &env));
         assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}: {err}");
-        assert!(err.contains("2 problems") && err.contains("ADMIN_TOKEN") && err.contains("`everywhere`"), "{err}");
+        assert!(
+            err.contains("2 problems")
+                && err.contains("ADMIN_TOKEN")
+                && err.contains("`everywhere`"),
+            "{err}"
+        );
     }
     let (code, _, err) = texts(&run(folder.path(), &["check", "--config", "none.yaml"], &[]));
     assert!(code == Some(2) && err.contains("none.yaml: cannot be read"), "{err}");
@@ -42,13 +47,17 @@ fn check_prints_what_is_in_force_and_changes_nothing() {
     let env = [("ADMIN_TOKEN", "a-secret-admin-token"), ("TOLLGATE_PROXY_THREAD", "4")];
     let (code, out, err) = texts(&run(folder.path(), &["check", "--config", "gate.yaml"], &env));
     assert_eq!(code, Some(0), "{out}{err}");
-    let line =
-        |start: &str| out.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start} in {out}"));
+    let line = |start: &str| {
+        out.lines()
+            .find(|line| line.starts_with(start))
+            .unwrap_or_else(|| panic!("{start} in {out}"))
+    };
     assert!(line("proxy.threads: 3").ends_with("# file"));
     assert!(line("auth.admin_token: ***").ends_with("# ADMIN_TOKEN"));
     assert!(!out.contains("a-secret-admin-token"));
     assert!(err.contains("did you mean `TOLLGATE_PROXY_THREADS`?"), "{err}");
-    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["gate.yaml"]);
 }
 
@@ -57,7 +66,10 @@ fn migrate_says_what_it_did_once() {
     let folder = tempfile::tempdir().unwrap();
     let (code, first, err) = texts(&run(folder.path(), &["migrate"], &[]));
     assert_eq!(code, Some(0), "{first}{err}");
-    assert!(first.lines().count() > 0 && first.lines().all(|line| line.starts_with("applied ")), "{first}");
+    assert!(
+        first.lines().count() > 0 && first.lines().all(|line| line.starts_with("applied ")),
+        "{first}"
+    );
     let (code, second, _) = texts(&run(folder.path(), &["migrate"], &[]));
     assert_eq!((code, second.as_str()), (Some(0), "the database is up to date\n"));
     let (code, out, err) = texts(&run(folder.path(), &["check"], &[]));
@@ -67,7 +79,8 @@ fn migrate_says_what_it_did_once() {
 #[test]
 fn openapi_prints_a_document() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, out, err) = texts(&run(folder.path(), &["openapi"], &[("APP_URL", "https://gate.example")]));
+    let (code, out, err) =
+        texts(&run(folder.path(), &["openapi"], &[("APP_URL", "https://gate.example")]));
     assert_eq!(code, Some(0), "{err}");
     let document: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(document["openapi"], "3.1.0");
@@ -80,23 +93,32 @@ fn an_unknown_command_is_a_wrong_line() {
     let (code, out, err) = texts(&run(folder.path(), &["srve"], &[]));
     assert!(code == Some(2) && out.is_empty() && err.contains("srve"), "{err}");
     let (code, out, _) = texts(&run(folder.path(), &["--version"], &[]));
-    assert_eq!((code, out.trim()), (Some(0), concat!("tollgate ", env!("CARGO_PKG_VERSION"), " (development build)")));
+    assert_eq!(
+        (code, out.trim()),
+        (Some(0), concat!("tollgate ", env!("CARGO_PKG_VERSION"), " (development build)"))
+    );
 }
 
 #[test]
 fn completions_and_manual_pages_know_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    for (shell, sign) in
-        [("bash", "complete -F _tollgate"), ("zsh", "#compdef tollgate"), ("fish", "complete -c tollgate")]
-    {
+    for (shell, sign) in [
+        ("bash", "complete -F _tollgate"),
+        ("zsh", "#compdef tollgate"),
+        ("fish", "complete -c tollgate"),
+    ] {
         let (code, out, err) = texts(&run(folder.path(), &["completions", shell], &[]));
-        assert!(code == Some(0) && out.contains(sign) && out.contains("rotate"), "{shell}: {err}{out}");
+        assert!(
+            code == Some(0) && out.contains(sign) && out.contains("rotate"),
+            "{shell}: {err}{out}"
+        );
     }
     let (code, out, err) = texts(&run(folder.path(), &["completions", "tcl"], &[]));
     assert!(code == Some(2) && out.is_empty() && err.contains("tcl"), "{err}");
     let (code, _, err) = texts(&run(folder.path(), &["man", "pages"], &[]));
     assert_eq!(code, Some(0), "{err}");
-    let page = |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).unwrap();
+    let page =
+        |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).unwrap();
     assert!(page("tollgate.1").contains("tollgate\\-check(1)"), "{}", page("tollgate.1"));
     assert!(page("tollgate-apply.1").contains("\\-\\-dry\\-run"), "{}", page("tollgate-apply.1"));
     assert!(page("tollgate-secret-rotate.1").contains("\\-\\-distributed"));
@@ -111,8 +133,12 @@ fn health_of_nobody_is_a_failure() {
     let folder = tempfile::tempdir().unwrap();
     let port = crate::support::ports::free_port();
     let address = format!("127.0.0.1:{port}");
-    let (code, out, err) = texts(&run(folder.path(), &["health"], &[("TOLLGATE_METRICS_ADDR", &address)]));
-    assert!(code == Some(1) && out.is_empty() && err.contains(&address) && err.contains("metrics.addr"), "{err}");
+    let (code, out, err) =
+        texts(&run(folder.path(), &["health"], &[("TOLLGATE_METRICS_ADDR", &address)]));
+    assert!(
+        code == Some(1) && out.is_empty() && err.contains(&address) && err.contains("metrics.addr"),
+        "{err}"
+    );
 }
 
 /// The health command uses loopback for a gateway on every address; one whose database is

@@ -30,7 +30,9 @@ fn at<'a>(tree: &'a Yaml, path: &str) -> Option<&'a Yaml> {
 fn the_documented_file_shows_every_setting_with_its_default() {
     let uncommented: String = DOCUMENTED.lines().fold(String::new(), |mut text, line| {
         let (indent, rest) = line.split_at(line.len() - line.trim_start().len());
-        let setting = rest.strip_prefix('#').filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
+        let setting = rest
+            .strip_prefix('#')
+            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()));
         writeln!(text, "{indent}{}", setting.unwrap_or(rest)).unwrap();
         text
     });
@@ -38,14 +40,20 @@ fn the_documented_file_shows_every_setting_with_its_default() {
     for setting in SETTINGS {
         let path = setting.path;
         let shown = at(&tree, path).unwrap_or_else(|| panic!("conf/tollgate.yaml lacks {path}"));
-        let shown = setting.kind.read_yaml(shown).unwrap_or_else(|_| panic!("conf/tollgate.yaml: {path}"));
+        let shown =
+            setting.kind.read_yaml(shown).unwrap_or_else(|_| panic!("conf/tollgate.yaml: {path}"));
         if let Some(default) = setting.default {
-            let default = setting.kind.read_text(default).unwrap_or_else(|_| panic!("default of {path}"));
+            let default =
+                setting.kind.read_text(default).unwrap_or_else(|_| panic!("default of {path}"));
             assert_eq!(shown.shown(), default.shown(), "conf/tollgate.yaml: {path}");
         }
         let when = if setting.live { "reload" } else { "restart" };
         let note = format!("· {} · {when}\n", setting.variable());
-        assert!(DOCUMENTED.contains(&note), "conf/tollgate.yaml lacks `{}` for {path}", note.trim());
+        assert!(
+            DOCUMENTED.contains(&note),
+            "conf/tollgate.yaml lacks `{}` for {path}",
+            note.trim()
+        );
     }
 }
 
@@ -85,12 +93,11 @@ fn environment_beats_file_beats_default() {
     assert_eq!((config.proxy.threads, config.session.ttl_s), (3, 42));
     assert_eq!(config.log.level, "info");
     let lines = config.describe();
+    assert!(lines.lines().any(|line| line.starts_with("proxy.addr: 127.0.0.1:2000")
+        && line.ends_with("# TOLLGATE_PROXY_ADDR")));
     assert!(
-        lines
-            .lines()
-            .any(|line| line.starts_with("proxy.addr: 127.0.0.1:2000") && line.ends_with("# TOLLGATE_PROXY_ADDR"))
+        lines.lines().any(|line| line.starts_with("proxy.threads: 3") && line.ends_with("# file"))
     );
-    assert!(lines.lines().any(|line| line.starts_with("proxy.threads: 3") && line.ends_with("# file")));
 }
 
 #[test]
@@ -138,7 +145,9 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::Count { min, .. } => (min + 11).to_string(),
         Kind::Size { min, .. } => format!("{}B", min + 1),
         Kind::Duration { min, .. } | Kind::Seconds { min, .. } => format!("{}ms", min + 1000),
-        Kind::Choice(names) | Kind::ChoiceOrFlag { names, .. } => (*names.last().unwrap()).to_owned(),
+        Kind::Choice(names) | Kind::ChoiceOrFlag { names, .. } => {
+            (*names.last().unwrap()).to_owned()
+        }
         Kind::Origin => "https://gate.example".to_owned(),
         Kind::Headers => "x-one, x-two".to_owned(),
         Kind::Networks => "10.0.0.0/8, fd00::/8".to_owned(),
@@ -169,16 +178,22 @@ fn companions(path: &str) -> Vec<&'static str> {
         "redis.tls.ca" => vec!["redis.url"],
         "redis.tls.cert" => vec!["redis.tls.key", "redis.url"],
         "redis.tls.key" => vec!["redis.tls.cert", "redis.url"],
-        "redis.prefix" | "redis.timeout" | "redis.lease" | "limits.on_redis_loss" => vec!["redis.url"],
+        "redis.prefix" | "redis.timeout" | "redis.lease" | "limits.on_redis_loss" => {
+            vec!["redis.url"]
+        }
         "timeouts.connect" => vec!["timeouts.tls"],
         "ledger.max_bytes" => vec!["ledger.segment_bytes"],
         "proxy.max_inflight_body_bytes" => vec!["proxy.max_body_bytes"],
         "telemetry.otlp.traces" => vec!["telemetry.otlp.endpoint", "telemetry.otlp.metrics"],
-        "telemetry.otlp.metrics_interval" => vec!["telemetry.otlp.endpoint", "telemetry.otlp.metrics"],
+        "telemetry.otlp.metrics_interval" => {
+            vec!["telemetry.otlp.endpoint", "telemetry.otlp.metrics"]
+        }
         path if path.starts_with("telemetry.otlp.") && path != "telemetry.otlp.endpoint" => {
             vec!["telemetry.otlp.endpoint"]
         }
-        path if path.starts_with("telemetry.otlp_relay.") && path != "telemetry.otlp_relay.endpoint" => {
+        path if path.starts_with("telemetry.otlp_relay.")
+            && path != "telemetry.otlp_relay.endpoint" =>
+        {
             vec!["telemetry.otlp_relay.endpoint"]
         }
         _ => vec![],
@@ -196,27 +211,44 @@ fn every_setting_takes_a_value_from_environment_and_file() {
             .chain(companions(setting.path))
             .map(|path| SETTINGS.iter().find(|setting| setting.path == path).unwrap())
             .collect();
-        let env: Vec<(String, String)> =
-            wanted.iter().map(|setting| (setting.variable().into_owned(), sample(setting, file))).collect();
-        let env: Vec<(&str, &str)> = env.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let env: Vec<(String, String)> = wanted
+            .iter()
+            .map(|setting| (setting.variable().into_owned(), sample(setting, file)))
+            .collect();
+        let env: Vec<(&str, &str)> =
+            env.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         let by_env = load("", &env).unwrap_or_else(|problems| panic!("{problems}"));
-        let yaml = wanted.iter().fold(String::new(), |text, setting| text + &nested(setting, &sample(setting, file)));
-        let by_file = load(&merged(&yaml), &[]).unwrap_or_else(|problems| panic!("{problems}\n{yaml}"));
+        let yaml = wanted
+            .iter()
+            .fold(String::new(), |text, setting| text + &nested(setting, &sample(setting, file)));
+        let by_file =
+            load(&merged(&yaml), &[]).unwrap_or_else(|problems| panic!("{problems}\n{yaml}"));
         let default = load("", &[]).unwrap();
         for config in [&by_env, &by_file] {
             let changes = default.changes(config);
             let list = if setting.live { &changes.live } else { &changes.restart };
-            assert!(list.iter().any(|change| change.path == setting.path), "{} did not change", setting.path);
+            assert!(
+                list.iter().any(|change| change.path == setting.path),
+                "{} did not change",
+                setting.path
+            );
         }
         let between = by_env.changes(&by_file);
-        assert!(between.live.is_empty() && between.restart.is_empty(), "{}: {between:?}", setting.path);
+        assert!(
+            between.live.is_empty() && between.restart.is_empty(),
+            "{}: {between:?}",
+            setting.path
+        );
     }
 }
 
 /// One setting per line as `a.b.c: value`, for [`merged`].
 fn nested(setting: &Setting, text: &str) -> String {
-    let text =
-        if matches!(setting.kind, Kind::Headers | Kind::Networks) { format!("[{text}]") } else { text.to_owned() };
+    let text = if matches!(setting.kind, Kind::Headers | Kind::Networks) {
+        format!("[{text}]")
+    } else {
+        text.to_owned()
+    };
     format!("{}: {text}\n", setting.path)
 }
 
@@ -230,7 +262,9 @@ fn merged(dotted: &str) -> String {
         let last = parts.pop().unwrap();
         let mut level = &mut tree;
         for part in parts {
-            let next = level.entry(part.into()).or_insert_with(|| Yaml::Mapping(serde_yaml_ng::Mapping::new()));
+            let next = level
+                .entry(part.into())
+                .or_insert_with(|| Yaml::Mapping(serde_yaml_ng::Mapping::new()));
             level = next.as_mapping_mut().unwrap();
         }
         level.insert(last.into(), value);
@@ -251,8 +285,14 @@ limits: on
 seesion: { ttl: 5m }
 redis: { url: http://localhost, prefix: a b }
 ";
-    let found =
-        problems(yaml, &[("TZ", "Mars/Olympus"), ("ADMIN_TOKEN", "change-me"), ("TOLLGATE_LEDGER_BATCH_ROWS", "0")]);
+    let found = problems(
+        yaml,
+        &[
+            ("TZ", "Mars/Olympus"),
+            ("ADMIN_TOKEN", "change-me"),
+            ("TOLLGATE_LEDGER_BATCH_ROWS", "0"),
+        ],
+    );
     let expected = [
         ("proxy.thread", "did you mean `proxy.threads`?"),
         ("limits", "is a section"),
@@ -272,7 +312,9 @@ redis: { url: http://localhost, prefix: a b }
         ("timeouts.streaming_idle", "`3 weeks` is no duration"),
     ];
     for (path, text) in expected {
-        let hit = found.iter().any(|(_, line)| line.starts_with(&format!("{path}: ")) && line.contains(text));
+        let hit = found
+            .iter()
+            .any(|(_, line)| line.starts_with(&format!("{path}: ")) && line.contains(text));
         assert!(hit, "{path}: …{text}… is not in {found:#?}");
     }
     assert_eq!(found.len(), expected.len(), "{found:#?}");
@@ -294,13 +336,23 @@ fn single_mistakes_are_found() {
         ("session: {headers: x-session-id}", "", "", "is no list"),
         ("session: {headers: ['x id']}", "", "", "no header name"),
         ("proxy: {tls: {cert: Cargo.toml}}", "", "", "proxy.tls.key: is missing"),
-        ("proxy: {tls: {cert: Cargo.toml, key: nowhere.pem}}", "", "", "`nowhere.pem` cannot be read"),
+        (
+            "proxy: {tls: {cert: Cargo.toml, key: nowhere.pem}}",
+            "",
+            "",
+            "`nowhere.pem` cannot be read",
+        ),
         ("prices: {seed_file: conf}", "", "", "is no file"),
         ("proxy: {h2c: true, tls: {cert: Cargo.toml, key: Cargo.toml}}", "", "", "no effect"),
         ("database: {max_connections: 5}", "", "", "no effect"),
         ("timeouts: {first_byte_streaming: 2m}", "", "", "no effect above retry.deadline (1m)"),
         ("timeouts: {connect: 2s}", "", "", "timeouts.tls: is longer"),
-        ("proxy: {max_inflight_body_bytes: 16MiB}", "", "", "is less than proxy.max_body_bytes (32MiB)"),
+        (
+            "proxy: {max_inflight_body_bytes: 16MiB}",
+            "",
+            "",
+            "is less than proxy.max_body_bytes (32MiB)",
+        ),
         ("ledger: {max_bytes: 64MiB}", "", "", "ledger.segment_bytes: is more than half"),
         ("admin: {addr: 127.0.0.1:8080}", "", "", "uses the port of proxy.addr"),
         ("", "ADMIN_TOKEN", "", "is empty"),
@@ -317,8 +369,18 @@ fn single_mistakes_are_found() {
         ("", "REDIS_URL", "redis://", "is no Redis address"),
         ("redis: {lease: 20s}", "", "", "no effect without redis.url"),
         ("limits: {on_redis_loss: open}", "", "", "no effect without redis.url"),
-        ("redis: {url: redis://localhost, tls: {ca: Cargo.toml}}", "", "", "no effect without TLS to Redis"),
-        ("redis: {url: rediss://localhost, tls: {cert: Cargo.toml}}", "", "", "is missing beside redis.tls.cert"),
+        (
+            "redis: {url: redis://localhost, tls: {ca: Cargo.toml}}",
+            "",
+            "",
+            "no effect without TLS to Redis",
+        ),
+        (
+            "redis: {url: rediss://localhost, tls: {cert: Cargo.toml}}",
+            "",
+            "",
+            "is missing beside redis.tls.cert",
+        ),
         ("", "STORE_SESSION_MESSAGES", "maybe", "true or false"),
         ("", "LOG_FORMAT", "xml", "one of auto, text, json"),
         ("", "SESSION_TTL", "0", "out of range"),
@@ -326,7 +388,10 @@ fn single_mistakes_are_found() {
     for (yaml, variable, text, expected) in cases {
         let env = if variable.is_empty() { vec![] } else { vec![(variable, text)] };
         let found = problems(yaml, &env);
-        assert!(found.iter().any(|(_, line)| line.contains(expected)), "{yaml} {variable}={text}: {found:?}");
+        assert!(
+            found.iter().any(|(_, line)| line.contains(expected)),
+            "{yaml} {variable}={text}: {found:?}"
+        );
         assert_eq!(found.len(), 1, "{yaml} {variable}={text}: {found:?}");
     }
     assert!(load("", &[("STORE_SESSION_MESSAGES", "true")]).is_ok());
@@ -335,7 +400,12 @@ fn single_mistakes_are_found() {
 #[test]
 fn single_mistakes_in_the_settings_of_otlp_are_found() {
     let cases = [
-        ("telemetry: {otlp: {endpoint: collector}}", "", "", "telemetry.otlp.endpoint: `collector` is no web address"),
+        (
+            "telemetry: {otlp: {endpoint: collector}}",
+            "",
+            "",
+            "telemetry.otlp.endpoint: `collector` is no web address",
+        ),
         ("telemetry: {otlp: {endpoint: 'http://me:word@host'}}", "", "", "is no web address"),
         ("", "OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "one of http/protobuf, grpc"),
         ("", "OTEL_TRACES_SAMPLER_ARG", "1.5", "is no number from 0 to 1"),
@@ -343,7 +413,12 @@ fn single_mistakes_in_the_settings_of_otlp_are_found() {
         ("", "OTEL_RESOURCE_ATTRIBUTES", "service.namespace", "is no list of name=value pairs"),
         ("", "OTEL_EXPORTER_OTLP_HEADERS", "x y=z", "is no list of name=value pairs"),
         ("telemetry: {otlp: {metrics: true}}", "", "", "no effect without telemetry.otlp.endpoint"),
-        ("telemetry: {otlp_relay: {max_body: 1MiB}}", "", "", "no effect without telemetry.otlp_relay.endpoint"),
+        (
+            "telemetry: {otlp_relay: {max_body: 1MiB}}",
+            "",
+            "",
+            "no effect without telemetry.otlp_relay.endpoint",
+        ),
         ("telemetry: {otlp: {endpoint: 'http://a', traces: false}}", "", "", "nothing is sent"),
         (
             "telemetry: {otlp: {endpoint: 'http://a', traces: false, logs: true, content: true}}",
@@ -357,12 +432,20 @@ fn single_mistakes_in_the_settings_of_otlp_are_found() {
             "",
             "no effect without telemetry.otlp.metrics",
         ),
-        ("telemetry: {otlp: {endpoint: 'http://a/b', protocol: grpc}}", "", "", "has a path, which gRPC does not use"),
+        (
+            "telemetry: {otlp: {endpoint: 'http://a/b', protocol: grpc}}",
+            "",
+            "",
+            "has a path, which gRPC does not use",
+        ),
     ];
     for (yaml, variable, text, expected) in cases {
         let env = if variable.is_empty() { vec![] } else { vec![(variable, text)] };
         let found = problems(yaml, &env);
-        assert!(found.iter().any(|(_, line)| line.contains(expected)), "{yaml} {variable}={text}: {found:?}");
+        assert!(
+            found.iter().any(|(_, line)| line.contains(expected)),
+            "{yaml} {variable}={text}: {found:?}"
+        );
         assert_eq!(found.len(), 1, "{yaml} {variable}={text}: {found:?}");
     }
 }
@@ -417,13 +500,17 @@ fn a_secret_comes_from_a_file_as_from_its_setting() {
         assert_eq!(by_yaml.auth.admin_token.unwrap().expose(), word);
     }
     // systemd's folder of credentials.
-    let env =
-        [("TOLLGATE_SECRET_KEY_FILE", "credential:token"), ("CREDENTIALS_DIRECTORY", folder.path().to_str().unwrap())];
+    let env = [
+        ("TOLLGATE_SECRET_KEY_FILE", "credential:token"),
+        ("CREDENTIALS_DIRECTORY", folder.path().to_str().unwrap()),
+    ];
     assert_eq!(load("", &env).unwrap().auth.secret_key.unwrap().expose(), word);
 
-    let (good, database) = (write("good", word.as_bytes()), write("database", b"mysql://me:hidden-word@db/x"));
+    let (good, database) =
+        (write("good", word.as_bytes()), write("database", b"mysql://me:hidden-word@db/x"));
     let several = write("several", b"first-secret-0123456789\nsecond-secret-0123456789\n");
-    let (empty, binary) = (write("empty", b"\n"), write("binary", b"\xff\xfe-0123456789-0123456789"));
+    let (empty, binary) =
+        (write("empty", b"\n"), write("binary", b"\xff\xfe-0123456789-0123456789"));
     let there = folder.path().to_str().unwrap();
     for (env, path, expected) in [
         (
@@ -431,15 +518,35 @@ fn a_secret_comes_from_a_file_as_from_its_setting() {
             "auth.admin_token_file",
             "is given beside auth.admin_token",
         ),
-        (vec![("ADMIN_TOKEN_FILE", "no/such/file")], "auth.admin_token_file", "`no/such/file` cannot be read"),
+        (
+            vec![("ADMIN_TOKEN_FILE", "no/such/file")],
+            "auth.admin_token_file",
+            "`no/such/file` cannot be read",
+        ),
         (vec![("ADMIN_TOKEN_FILE", there)], "auth.admin_token_file", "is no file"),
         (vec![("ADMIN_TOKEN_FILE", "")], "auth.admin_token_file", ""),
         (vec![("TOLLGATE_SECRET_KEY_FILE", empty.as_str())], "auth.secret_key_file", "is empty"),
-        (vec![("TOLLGATE_SECRET_KEY_FILE", several.as_str())], "auth.secret_key_file", "line ends around the value"),
-        (vec![("TOLLGATE_SECRET_KEY_FILE", binary.as_str())], "auth.secret_key_file", "bytes that are no text"),
-        (vec![("DATABASE_URL_FILE", database.as_str())], "database.url_file", "is no PostgreSQL address"),
+        (
+            vec![("TOLLGATE_SECRET_KEY_FILE", several.as_str())],
+            "auth.secret_key_file",
+            "line ends around the value",
+        ),
+        (
+            vec![("TOLLGATE_SECRET_KEY_FILE", binary.as_str())],
+            "auth.secret_key_file",
+            "bytes that are no text",
+        ),
+        (
+            vec![("DATABASE_URL_FILE", database.as_str())],
+            "database.url_file",
+            "is no PostgreSQL address",
+        ),
         (vec![("REDIS_URL_FILE", good.as_str())], "redis.url_file", "is no Redis address"),
-        (vec![("REDIS_URL_FILE", "credential:redis")], "redis.url_file", "CREDENTIALS_DIRECTORY is not set"),
+        (
+            vec![("REDIS_URL_FILE", "credential:redis")],
+            "redis.url_file",
+            "CREDENTIALS_DIRECTORY is not set",
+        ),
         (
             vec![("REDIS_URL_FILE", "credential:../redis"), ("CREDENTIALS_DIRECTORY", there)],
             "redis.url_file",
@@ -454,7 +561,10 @@ fn a_secret_comes_from_a_file_as_from_its_setting() {
         let found = problems("", &env);
         assert_eq!(found.len(), 1, "{env:?}: {found:?}");
         assert!(found[0].0 == path && found[0].1.contains(expected), "{env:?}: {found:?}");
-        assert!(!found[0].1.contains("hidden-word") && !found[0].1.contains("first-secret"), "{found:?}");
+        assert!(
+            !found[0].1.contains("hidden-word") && !found[0].1.contains("first-secret"),
+            "{found:?}"
+        );
     }
 }
 
@@ -466,7 +576,10 @@ fn a_reload_tells_what_needs_a_restart() {
     let changes = old.changes(&new);
     let text = |list: &[config::Change]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
     let token = "auth.admin_token: (old value) -> (new value)";
-    assert_eq!(text(&changes.live), [token, "retry.deadline: 1m -> 90s", "log.level: info -> debug"]);
+    assert_eq!(
+        text(&changes.live),
+        [token, "retry.deadline: 1m -> 90s", "log.level: info -> debug"]
+    );
     assert_eq!(text(&changes.restart), ["proxy.threads: 0 -> 2"]);
     assert!(
         changes.describe().starts_with(&format!("in force now: {token}, retry.deadline: ")),
@@ -488,18 +601,24 @@ fn cookies_are_secure_when_the_web_ui_is_reached_over_https() {
 
 #[test]
 fn the_built_in_prices_can_be_read_exactly_and_hold_nothing_else() {
-    let table: serde_json::Map<String, serde_json::Value> = serde_json::from_str(config::BUILT_IN_PRICES).unwrap();
+    let table: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(config::BUILT_IN_PRICES).unwrap();
     assert!(table.len() >= 300, "{}", table.len());
     let facts = ["litellm_provider", "mode", "source", "max_input_tokens", "max_output_tokens"];
     for (model, entry) in &table {
-        let rates = tollgate::policy::cost::rates_from_json(entry, tollgate::policy::cost::Belief::Usual);
+        let rates =
+            tollgate::policy::cost::rates_from_json(entry, tollgate::policy::cost::Belief::Usual);
         assert!(rates.is_ok(), "{model}: {rates:?}");
         let fields = entry.as_object().unwrap();
         let other = fields.keys().find(|name| {
-            !facts.contains(&name.as_str()) && !["cost", "pricing"].iter().any(|word| name.contains(word))
+            !facts.contains(&name.as_str())
+                && !["cost", "pricing"].iter().any(|word| name.contains(word))
         });
         assert_eq!(other, None, "{model}");
-        assert!(["chat", "responses", "embedding"].contains(&fields["mode"].as_str().unwrap()), "{model}");
+        assert!(
+            ["chat", "responses", "embedding"].contains(&fields["mode"].as_str().unwrap()),
+            "{model}"
+        );
         assert!(!model.contains('/'), "{model}: by the name that its vendor's own interface takes");
     }
     for vendor in ["anthropic", "openai", "gemini"] {
@@ -509,7 +628,8 @@ fn the_built_in_prices_can_be_read_exactly_and_hold_nothing_else() {
 
 #[test]
 fn reservation_is_still_read_where_it_was_a_flag() {
-    let mode = |yaml: &str, env: &[(&str, &str)]| load(yaml, env).map(|config| config.limits.reservation);
+    let mode =
+        |yaml: &str, env: &[(&str, &str)]| load(yaml, env).map(|config| config.limits.reservation);
     for (text, expected) in [
         ("true", Reservation::Expected),
         ("false", Reservation::Off),
@@ -517,9 +637,20 @@ fn reservation_is_still_read_where_it_was_a_flag() {
         ("strict", Reservation::Strict),
         ("off", Reservation::Off),
     ] {
-        assert_eq!(mode(&format!("limits: {{ reservation: {text} }}"), &[]).unwrap(), expected, "{text}");
-        assert_eq!(mode("", &[("TOLLGATE_LIMITS_RESERVATION", text)]).unwrap(), expected, "{text} in the environment");
+        assert_eq!(
+            mode(&format!("limits: {{ reservation: {text} }}"), &[]).unwrap(),
+            expected,
+            "{text}"
+        );
+        assert_eq!(
+            mode("", &[("TOLLGATE_LIMITS_RESERVATION", text)]).unwrap(),
+            expected,
+            "{text} in the environment"
+        );
     }
     let problems = mode("limits: { reservation: some }", &[]).unwrap_err().to_string();
-    assert!(problems.contains("limits.reservation") && problems.contains("expected, strict, off"), "{problems}");
+    assert!(
+        problems.contains("limits.reservation") && problems.contains("expected, strict, off"),
+        "{problems}"
+    );
 }

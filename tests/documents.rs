@@ -22,7 +22,9 @@ fn read_folder(folder: &Path, found: &mut HashSet<String>) {
             let text = std::fs::read_to_string(&path).expect("a source file");
             found.extend(text.split("fn ").chain(text.split("def ")).filter_map(|after| {
                 let name = after.split(['(', '<']).next()?;
-                name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_').then(|| name.to_owned())
+                name.chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+                    .then(|| name.to_owned())
             }));
         }
     }
@@ -36,15 +38,19 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 /// Of all words in backquotes that look like a test or a file, those that do not exist.
 fn missing<'a>(text: &'a str, functions: &HashSet<String>) -> Vec<&'a str> {
     let names_a_test = |word: &str| {
-        word.matches('_').count() >= 3 && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        word.matches('_').count() >= 3
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
     };
     let names_a_file = |word: &str| {
-        ["tests/", "src/", "scripts/", "docs/", "conf/"].iter().any(|folder| word.starts_with(folder))
+        ["tests/", "src/", "scripts/", "docs/", "conf/"]
+            .iter()
+            .any(|folder| word.starts_with(folder))
             && !word.contains(['*', ' ', '{'])
     };
     code(text)
         .filter(|word| {
-            (names_a_test(word) && !functions.contains(*word)) || (names_a_file(word) && !Path::new(word).exists())
+            (names_a_test(word) && !functions.contains(*word))
+                || (names_a_file(word) && !Path::new(word).exists())
         })
         .collect()
 }

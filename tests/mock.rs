@@ -52,26 +52,48 @@ impl Mock {
     }
 
     async fn operate(&self, path: &str, body: &Value) {
-        let sent = self.client.post(format!("http://{}{path}", self.addr)).json(body).send().await.unwrap();
+        let sent = self
+            .client
+            .post(format!("http://{}{path}", self.addr))
+            .json(body)
+            .send()
+            .await
+            .unwrap();
         assert!(sent.status().is_success());
     }
 
     async fn see(&self, path: &str) -> Value {
-        self.client.get(format!("http://{}{path}", self.addr)).send().await.unwrap().json().await.unwrap()
+        self.client
+            .get(format!("http://{}{path}", self.addr))
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap()
     }
 }
 
 fn request(format: &str, text: &str, stream: bool) -> (String, Value) {
     let messages = json!([{"role": "user", "content": text}]);
     match format {
-        "native" => {
-            ("/v1/messages".into(), json!({"model": "m", "max_tokens": 99, "stream": stream, "messages": messages}))
+        "native" => (
+            "/v1/messages".into(),
+            json!({"model": "m", "max_tokens": 99, "stream": stream, "messages": messages}),
+        ),
+        "chat" => (
+            "/v1/chat/completions".into(),
+            json!({"model": "m", "stream": stream, "messages": messages}),
+        ),
+        "responses" => {
+            ("/v1/responses".into(), json!({"model": "m", "stream": stream, "input": messages}))
         }
-        "chat" => ("/v1/chat/completions".into(), json!({"model": "m", "stream": stream, "messages": messages})),
-        "responses" => ("/v1/responses".into(), json!({"model": "m", "stream": stream, "input": messages})),
         _ => {
             let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-            (format!("/v1beta/models/m:{verb}"), json!({"contents": [{"role": "user", "parts": [{"text": text}]}]}))
+            (
+                format!("/v1beta/models/m:{verb}"),
+                json!({"contents": [{"role": "user", "parts": [{"text": text}]}]}),
+            )
         }
     }
 }
@@ -104,13 +126,23 @@ async fn every_format_answers_whole_and_streamed() {
     let words = "naïve 東京 🚀 answer";
     for (format, _) in FORMATS {
         for stream in [false, true] {
-            for chunking in [json!("event"), json!("whole"), json!("split"), json!({"bytes": 1}), json!({"bytes": 7})] {
+            for chunking in [
+                json!("event"),
+                json!("whole"),
+                json!("split"),
+                json!({"bytes": 1}),
+                json!({"bytes": 7}),
+            ] {
                 let directive = json!({"text": words, "events": 5, "chunking": chunking});
                 let got = mock.say(format, "hello", stream, &directive).await;
                 assert_eq!(got.status(), 200);
                 let kind = got.headers()["content-type"].to_str().unwrap().to_owned();
                 assert_eq!(kind.starts_with("text/event-stream"), stream, "{format}");
-                assert_eq!(text(format, &got.text().await.unwrap()), words, "{format} {stream} {chunking}");
+                assert_eq!(
+                    text(format, &got.text().await.unwrap()),
+                    words,
+                    "{format} {stream} {chunking}"
+                );
             }
         }
     }
@@ -124,11 +156,17 @@ async fn directives_come_from_header_query_text_script_and_default() {
     mock.operate("/mock/script?key=other", &json!({"text": "not ours"})).await;
     let mut got = Vec::new();
     for said in ["a", "b", "c", "[[mock {\"text\": \"marked\"} ]]"] {
-        got.push(text("chat", &mock.say("chat", said, false, &json!({})).await.text().await.unwrap()));
+        got.push(text(
+            "chat",
+            &mock.say("chat", said, false, &json!({})).await.text().await.unwrap(),
+        ));
     }
     assert_eq!(got, ["first", "second", "default", "marked"]);
     let (path, body) = request("chat", "[[mock {\"text\": \"marked\"} ]]", false);
-    let asked = mock.post(&format!("{path}?mock=%7B%22text%22%3A%22asked%22%7D"), &body, &json!({})).await.unwrap();
+    let asked = mock
+        .post(&format!("{path}?mock=%7B%22text%22%3A%22asked%22%7D"), &body, &json!({}))
+        .await
+        .unwrap();
     assert_eq!(text("chat", &asked.text().await.unwrap()), "asked");
     let slip = mock.say("chat", "x", false, &json!({"txet": "y"})).await;
     assert_eq!(slip.status(), 400);
@@ -141,7 +179,8 @@ async fn a_wished_tool_is_called_and_its_result_quoted() {
     let tools = json!([{"name": "look", "input_schema": {"type": "object"}}]);
     let wish = json!({"role": "user", "content": "use tool look {\"at\": \"moon\"}"});
     let body = json!({"model": "m", "max_tokens": 99, "tools": tools, "messages": [wish]});
-    let call: Value = mock.post("/v1/messages", &body, &json!({})).await.unwrap().json().await.unwrap();
+    let call: Value =
+        mock.post("/v1/messages", &body, &json!({})).await.unwrap().json().await.unwrap();
     assert_eq!(call["stop_reason"], "tool_use");
     assert_eq!(call["content"][0]["input"], json!({"at": "moon"}));
     let result = json!({"type": "tool_result", "tool_use_id": call["content"][0]["id"], "content": "cheese"});
@@ -154,16 +193,23 @@ async fn a_wished_tool_is_called_and_its_result_quoted() {
 #[tokio::test]
 async fn usage_is_reported_in_each_formats_split() {
     let mock = Mock::start().await;
-    let usage =
-        json!({"input": 10, "output": 20, "cache_read": 4, "cache_write_5m": 2, "cache_write_1h": 1, "reasoning": 5});
+    let usage = json!({"input": 10, "output": 20, "cache_read": 4, "cache_write_5m": 2, "cache_write_1h": 1, "reasoning": 5});
     let expected = [
         (
             "native",
             "/usage",
             json!({"input_tokens": 10, "cache_creation_input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 20}),
         ),
-        ("chat", "/usage", json!({"prompt_tokens": 17, "completion_tokens": 20, "total_tokens": 37})),
-        ("responses", "/usage", json!({"input_tokens": 17, "output_tokens": 20, "total_tokens": 37})),
+        (
+            "chat",
+            "/usage",
+            json!({"prompt_tokens": 17, "completion_tokens": 20, "total_tokens": 37}),
+        ),
+        (
+            "responses",
+            "/usage",
+            json!({"input_tokens": 17, "output_tokens": 20, "total_tokens": 37}),
+        ),
         (
             "alt",
             "/usageMetadata",
@@ -171,11 +217,13 @@ async fn usage_is_reported_in_each_formats_split() {
         ),
     ];
     for (format, at, want) in expected {
-        let got: Value = mock.say(format, "x", false, &json!({"usage": usage})).await.json().await.unwrap();
+        let got: Value =
+            mock.say(format, "x", false, &json!({"usage": usage})).await.json().await.unwrap();
         for (field, value) in want.as_object().unwrap() {
             assert_eq!(&got.pointer(at).unwrap()[field], value, "{format} {field}");
         }
-        let none: Value = mock.say(format, "x", false, &json!({"no_usage": true})).await.json().await.unwrap();
+        let none: Value =
+            mock.say(format, "x", false, &json!({"no_usage": true})).await.json().await.unwrap();
         assert!(none.pointer(at).is_none_or(Value::is_null), "{format}");
     }
 }
@@ -183,20 +231,33 @@ async fn usage_is_reported_in_each_formats_split() {
 #[tokio::test]
 async fn errors_have_each_formats_shape() {
     let mock = Mock::start().await;
-    for (format, kind) in
-        [("native", "/error/type"), ("chat", "/error/type"), ("responses", "/error/type"), ("alt", "/error/status")]
-    {
+    for (format, kind) in [
+        ("native", "/error/type"),
+        ("chat", "/error/type"),
+        ("responses", "/error/type"),
+        ("alt", "/error/status"),
+    ] {
         let directive = json!({"status": 429, "error": {"type": "my_kind", "message": "slow down"}, "headers": {"retry-after": "7"}});
         let got = mock.say(format, "x", true, &directive).await;
-        assert_eq!((got.status().as_u16(), got.headers()["retry-after"].to_str().unwrap()), (429, "7"));
+        assert_eq!(
+            (got.status().as_u16(), got.headers()["retry-after"].to_str().unwrap()),
+            (429, "7")
+        );
         let body: Value = got.json().await.unwrap();
         assert_eq!(body.pointer(kind).unwrap(), "my_kind");
         assert_eq!(body["error"]["message"], "slow down");
-        let inside = mock.say(format, "x", true, &json!({"error_after": 2, "error": {"message": "late"}})).await;
+        let inside = mock
+            .say(format, "x", true, &json!({"error_after": 2, "error": {"message": "late"}}))
+            .await;
         assert_eq!(inside.status(), 200);
         let body = inside.text().await.unwrap();
-        assert!(body.lines().rfind(|line| !line.is_empty()).unwrap().contains("late"), "{format}: {body}");
-        let early = mock.say(format, "x", false, &json!({"error_in_200": true, "error": {"message": "odd"}})).await;
+        assert!(
+            body.lines().rfind(|line| !line.is_empty()).unwrap().contains("late"),
+            "{format}: {body}"
+        );
+        let early = mock
+            .say(format, "x", false, &json!({"error_in_200": true, "error": {"message": "odd"}}))
+            .await;
         assert_eq!(early.status(), 200);
         assert_eq!(early.json::<Value>().await.unwrap()["error"]["message"], "odd");
         let empty = mock.say(format, "x", false, &json!({"empty": true})).await;
@@ -213,7 +274,8 @@ async fn strict_services_refuse_and_lenient_ones_do_not() {
     let bare = |path: &str| mock.client.post(format!("http://{}{path}", mock.addr));
     for (format, _) in FORMATS {
         let (path, body) = request(format, "x", false);
-        let missing = bare(&path).json(&body).header("anthropic-version", "1").send().await.unwrap();
+        let missing =
+            bare(&path).json(&body).header("anthropic-version", "1").send().await.unwrap();
         assert_eq!(missing.status(), 401, "{format}");
         assert!(missing.json::<Value>().await.unwrap()["error"]["message"].is_string());
         let bad = bare(&path).header("authorization", "Bearer k").body("{").send().await.unwrap();
@@ -222,11 +284,18 @@ async fn strict_services_refuse_and_lenient_ones_do_not() {
         extra["contents_of"] = json!(1);
         let status = mock.post(&path, &extra, &json!({})).await.unwrap().status();
         assert_eq!(status, if format == "chat" { 200 } else { 400 }, "{format}");
-        assert_eq!(mock.post(&path, &extra, &json!({"strict": false})).await.unwrap().status(), 200, "{format}");
+        assert_eq!(
+            mock.post(&path, &extra, &json!({"strict": false})).await.unwrap().status(),
+            200,
+            "{format}"
+        );
     }
     let unknown = mock.post("/v1/nothing", &json!({}), &json!({})).await.unwrap();
     assert_eq!(unknown.status(), 404);
-    let socket = mock.client.get(format!("http://{}/v1/responses", mock.addr)).header("upgrade", "websocket");
+    let socket = mock
+        .client
+        .get(format!("http://{}/v1/responses", mock.addr))
+        .header("upgrade", "websocket");
     assert_eq!(socket.send().await.unwrap().status(), 426);
 }
 
@@ -240,7 +309,10 @@ async fn broken_streams_break() {
         let half = mock.say(format, "x", false, &json!({"cut_after": 0})).await;
         assert!(half.bytes().await.is_err(), "{format}: half a body");
         let (path, body) = request(format, "x", true);
-        assert!(mock.post(&path, &body, &json!({"hang_up": true})).await.is_err(), "{format}: no response at all");
+        assert!(
+            mock.post(&path, &body, &json!({"hang_up": true})).await.is_err(),
+            "{format}: no response at all"
+        );
     }
     let stats = mock.see("/mock/stats").await;
     assert_eq!(stats["dropped"], 0, "what the mock broke itself is no leaving peer: {stats}");
@@ -272,7 +344,12 @@ async fn pauses_are_kept() {
     let mock = Mock::start().await;
     let start = Instant::now();
     let mut got = mock
-        .say("chat", "x", true, &json!({"delay_ms": 40, "first_byte_ms": 60, "between_events_ms": 10, "events": 5}))
+        .say(
+            "chat",
+            "x",
+            true,
+            &json!({"delay_ms": 40, "first_byte_ms": 60, "between_events_ms": 10, "events": 5}),
+        )
         .await;
     assert!(start.elapsed() >= Duration::from_millis(40));
     got.chunk().await.unwrap();
@@ -296,10 +373,16 @@ async fn gzip_comes_unasked_and_decodes_event_by_event() {
 #[tokio::test]
 async fn listings_and_counts_speak_the_callers_format() {
     let mock = Mock::start().await;
-    let get =
-        |path: &str| mock.client.get(format!("http://{}{path}", mock.addr)).header("x-mock", "{\"models\": [\"one\"]}");
+    let get = |path: &str| {
+        mock.client
+            .get(format!("http://{}{path}", mock.addr))
+            .header("x-mock", "{\"models\": [\"one\"]}")
+    };
     let native = get("/v1/models").header("anthropic-version", "1").header("x-api-key", "k");
-    assert_eq!(native.send().await.unwrap().json::<Value>().await.unwrap()["data"][0]["type"], "model");
+    assert_eq!(
+        native.send().await.unwrap().json::<Value>().await.unwrap()["data"][0]["type"],
+        "model"
+    );
     let chat = get("/v1/models/one").header("authorization", "Bearer k");
     assert_eq!(chat.send().await.unwrap().json::<Value>().await.unwrap()["object"], "model");
     let alt = get("/v1beta/models?key=k").send().await.unwrap().json::<Value>().await.unwrap();
@@ -307,7 +390,13 @@ async fn listings_and_counts_speak_the_callers_format() {
     let gone = get("/v1/models/two").header("authorization", "Bearer k");
     assert_eq!(gone.send().await.unwrap().status(), 404);
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "x".repeat(40)}]});
-    let counted: Value = mock.post("/v1/messages/count_tokens", &body, &json!({})).await.unwrap().json().await.unwrap();
+    let counted: Value = mock
+        .post("/v1/messages/count_tokens", &body, &json!({}))
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
     assert!(counted["input_tokens"].as_u64().unwrap() >= 10);
 }
 
@@ -318,7 +407,8 @@ async fn the_bench_path_answers_on_a_kept_connection_and_keeps_no_record() {
     let body =
         json!({"model": "bench-json", "max_tokens": 1, "messages": [{"role": "user", "content": "x".repeat(5000)}]})
             .to_string();
-    let head = format!("POST /v1/messages HTTP/1.1\r\nhost: m\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head =
+        format!("POST /v1/messages HTTP/1.1\r\nhost: m\r\ncontent-length: {}\r\n\r\n", body.len());
     for _ in 0..3 {
         stream.write_all(head.as_bytes()).await.unwrap();
         stream.write_all(body.as_bytes()).await.unwrap();
@@ -332,7 +422,13 @@ async fn the_bench_path_answers_on_a_kept_connection_and_keeps_no_record() {
     let (_, mut paced) = request("native", "x", true);
     paced["model"] = json!("bench-stream");
     let start = Instant::now();
-    let got = mock.post("/v1/messages?pace_ms=1", &paced, &json!({})).await.unwrap().text().await.unwrap();
+    let got = mock
+        .post("/v1/messages?pace_ms=1", &paced, &json!({}))
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
     assert!(start.elapsed() >= Duration::from_millis(50));
     assert_eq!(got.matches("text_delta").count(), 50);
     assert_eq!(mock.see("/mock/requests").await, json!([]));

@@ -55,8 +55,9 @@ fn record() -> Record {
 
 /// The value of the sample that begins with `name_and_labels`.
 fn sample(text: &str, name_and_labels: &str) -> Option<f64> {
-    let line =
-        text.lines().find(|line| line.strip_prefix(name_and_labels).is_some_and(|rest| rest.starts_with(' ')))?;
+    let line = text.lines().find(|line| {
+        line.strip_prefix(name_and_labels).is_some_and(|rest| rest.starts_with(' '))
+    })?;
     line.rsplit_once(' ')?.1.parse().ok()
 }
 
@@ -93,9 +94,18 @@ fn a_finished_request_is_counted_once_in_every_family() {
         ("tollgate_unpriced_requests_total", 1.0),
         ("tollgate_estimated_requests_total", 1.0),
         ("tollgate_first_byte_seconds_count{client_format=\"native\",streamed=\"true\"}", 2.0),
-        ("tollgate_first_byte_seconds_bucket{client_format=\"native\",streamed=\"true\",le=\"0.25\"}", 0.0),
-        ("tollgate_first_byte_seconds_bucket{client_format=\"native\",streamed=\"true\",le=\"0.5\"}", 2.0),
-        ("tollgate_request_duration_seconds_count{client_format=\"native\",streamed=\"true\"}", 2.0),
+        (
+            "tollgate_first_byte_seconds_bucket{client_format=\"native\",streamed=\"true\",le=\"0.25\"}",
+            0.0,
+        ),
+        (
+            "tollgate_first_byte_seconds_bucket{client_format=\"native\",streamed=\"true\",le=\"0.5\"}",
+            2.0,
+        ),
+        (
+            "tollgate_request_duration_seconds_count{client_format=\"native\",streamed=\"true\"}",
+            2.0,
+        ),
         ("tollgate_gateway_overhead_seconds_count", 3.0),
         ("tollgate_gateway_overhead_seconds_bucket{le=\"0.00003\"}", 0.0),
         ("tollgate_gateway_overhead_seconds_bucket{le=\"0.00005\"}", 3.0),
@@ -130,7 +140,10 @@ fn label_values_stay_bounded() {
     metrics.keep_providers(|name| name == "north");
     let text = metrics.render();
     assert!(!text.contains("renamed"), "names that are gone do not pile up");
-    assert_eq!(sample(&text, "tollgate_upstream_attempts_total{class=\"timeout\",provider=\"north\"}"), Some(1.0));
+    assert_eq!(
+        sample(&text, "tollgate_upstream_attempts_total{class=\"timeout\",provider=\"north\"}"),
+        Some(1.0)
+    );
 }
 
 #[test]
@@ -146,7 +159,8 @@ fn models_users_and_keys_have_a_bounded_number_of_series() {
         metrics.request_of(&of(n), Some(&format!("model-{n}")));
     }
     metrics.request_of(&of(7), None);
-    let limited = Record { status_code: 429, outcome: RequestOutcome::Refused, provider_id: None, ..of(7) };
+    let limited =
+        Record { status_code: 429, outcome: RequestOutcome::Refused, provider_id: None, ..of(7) };
     metrics.request_of(&limited, Some("model-7"));
     let text = metrics.render();
     let expected = [
@@ -158,7 +172,10 @@ fn models_users_and_keys_have_a_bounded_number_of_series() {
         ("tollgate_model_first_byte_seconds_count{model=\"model-7\"}", 2.0),
         ("tollgate_user_requests_total{result=\"ok\",user=\"user-7\",user_id=\"7\"}", 2.0),
         ("tollgate_user_requests_total{result=\"ok\",user=\"other\",user_id=\"other\"}", 400.0),
-        ("tollgate_key_requests_total{key=\"a-key-name\",key_id=\"7\",result=\"limited\",user=\"user-7\"}", 1.0),
+        (
+            "tollgate_key_requests_total{key=\"a-key-name\",key_id=\"7\",result=\"limited\",user=\"user-7\"}",
+            1.0,
+        ),
     ];
     for (name, value) in expected {
         assert_eq!(sample(&text, name), Some(value), "{name}");
@@ -198,14 +215,18 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.redis_up("counters", true);
     metrics.reloaded(true);
     let text = metrics.render();
-    let shipped = [include_str!("../conf/prometheus/alerts.yml"), include_str!("../conf/grafana/tollgate.json")];
+    let shipped = [
+        include_str!("../conf/prometheus/alerts.yml"),
+        include_str!("../conf/grafana/tollgate.json"),
+    ];
     let mut found = 0;
     for file in shipped {
         for word in file.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
             if word.starts_with("tollgate_") || word.starts_with("process_") {
                 found += 1;
                 let exported = text.lines().any(|line| {
-                    line.strip_prefix(word).is_some_and(|rest| rest.starts_with('{') || rest.starts_with(' '))
+                    line.strip_prefix(word)
+                        .is_some_and(|rest| rest.starts_with('{') || rest.starts_with(' '))
                 });
                 assert!(exported, "{word} is not exported");
             }
@@ -217,7 +238,10 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
         let name = line.split(['{', ' ']).next().unwrap();
         let parts = ["tollgate_redis_", "tollgate_journal_", "tollgate_writer_", "tollgate_store_"];
         if parts.iter().any(|part| name.starts_with(part)) {
-            assert!(shipped.iter().any(|file| file.contains(name)), "neither an alert nor a panel has {name}");
+            assert!(
+                shipped.iter().any(|file| file.contains(name)),
+                "neither an alert nor a panel has {name}"
+            );
         }
     }
 }
@@ -241,7 +265,8 @@ async fn the_health_listener_answers_and_stops() {
     let store_there = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&store_there);
     let readiness = Arc::new(move || {
-        let store = if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("unreachable".to_owned()) };
+        let store =
+            if seen.load(Ordering::SeqCst) { Ok(()) } else { Err("unreachable".to_owned()) };
         Readiness::of(vec![("migrations", Ok(())), ("store", store)])
     });
     let (stop, stopped) = oneshot::channel::<()>();

@@ -156,14 +156,17 @@ fn leaf<'v>(value: &'v mut Value, path: &[Step]) -> &'v mut Value {
 
 /// Whether the string at `path` is prompt text; `None` if the lists above do not decide it.
 fn is_text(path: &[Step], body: &Value) -> Option<bool> {
-    let keys: Vec<&str> =
-        path.iter().filter_map(|s| if let Step::Key(k) = s { Some(k.as_str()) } else { None }).collect();
+    let keys: Vec<&str> = path
+        .iter()
+        .filter_map(|s| if let Step::Key(k) = s { Some(k.as_str()) } else { None })
+        .collect();
     let last = keys.last()?;
     // Free JSON within the conversation: arguments and results of tools, whatever the names of
     // their members.
     let in_tool = keys.contains(&"tools") || keys.contains(&"functions");
-    let free =
-        keys.iter().rev().skip(1).any(|k| ["input", "args", "response"].contains(k)) && keys.len() > 2 && !in_tool;
+    let free = keys.iter().rev().skip(1).any(|k| ["input", "args", "response"].contains(k))
+        && keys.len() > 2
+        && !in_tool;
     let free = free && (keys[0] != "input" || keys[1..keys.len() - 1].contains(&"input"));
     if free {
         return Some(true);
@@ -210,8 +213,10 @@ fn finds_word(words: &Words, body: &[u8], cut: usize) -> bool {
     let mut search = words.search();
     let (mut everywhere, mut found) = (false, false);
     let whole = 0..body.len();
-    texts::each(&chunks, 128, std::slice::from_ref(&whole), |_, text| everywhere |= search.find(text).is_some())
-        .unwrap();
+    texts::each(&chunks, 128, std::slice::from_ref(&whole), |_, text| {
+        everywhere |= search.find(text).is_some()
+    })
+    .unwrap();
     let suspects = search.suspects([(0, chunks.iter().map(Bytes::as_ref))]);
     texts::each(&chunks, 128, &suspects.ranges(body.len()), |span, text| {
         found |= search.find_suspected(text, span, &suspects).is_some();

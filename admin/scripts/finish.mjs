@@ -23,7 +23,10 @@ for (const path of files(dist).filter((path) => /\.(js|css|html|svg|json)$/.test
   gzipped.set(path, gz.length);
   if (bytes.length < 1024) continue;
   writeFileSync(`${path}.gz`, gz);
-  writeFileSync(`${path}.br`, brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }));
+  writeFileSync(
+    `${path}.br`,
+    brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } }),
+  );
 }
 
 // What index.html names, what those modules import at once, and the one font file that every page
@@ -35,7 +38,8 @@ const take = (path) => {
   first.add(path);
   if (!path.endsWith(".js")) return;
   const text = readFileSync(path, "utf8");
-  for (const [, name] of text.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g)) take(join(dist, "assets", name));
+  for (const [, name] of text.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g))
+    take(join(dist, "assets", name));
 };
 for (const [, name] of index.matchAll(/(?:src|href)="\/([^"]+)"/g)) take(join(dist, name));
 const fonts = files(dist).filter((path) => /inter-latin-wght-normal.*\.woff2$/.test(path));
@@ -43,8 +47,11 @@ const total =
   [...first].reduce((sum, path) => sum + gzipped.get(path), 0) +
   fonts.reduce((sum, path) => sum + statSync(path).size, 0);
 const kib = (bytes) => `${(bytes / 1024).toFixed(1)} KiB`;
-console.log(`first load: ${kib(total)} compressed, in ${first.size} files and a font (bound: ${kib(FIRST_LOAD)})`);
+console.log(
+  `first load: ${kib(total)} compressed, in ${first.size} files and a font (bound: ${kib(FIRST_LOAD)})`,
+);
 if (total > FIRST_LOAD) {
-  for (const path of first) console.error(`  ${kib(gzipped.get(path))}  ${path.slice(dist.length)}`);
+  for (const path of first)
+    console.error(`  ${kib(gzipped.get(path))}  ${path.slice(dist.length)}`);
   process.exit(1);
 }

@@ -14,7 +14,11 @@ const { resolve } = createRequire(import.meta.url);
 async function scalar() {
   const { default: plugin } = await import("@scalar/fastify-api-reference");
   const routes = [];
-  const server = { route: (route) => routes.push(route), initialConfig: {}, hasPlugin: () => false };
+  const server = {
+    route: (route) => routes.push(route),
+    initialConfig: {},
+    hasPlugin: () => false,
+  };
   plugin(server, { routePrefix: "/", configuration: { url: "unused" } }, () => {});
   const found = routes.find(({ url }) => url.endsWith("/scalar.js"));
   if (found === undefined) throw new Error("the package of Scalar no longer hands out its script");
@@ -29,5 +33,6 @@ export async function copyReference(folder) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "scalar.js"), await scalar());
   const swagger = dirname(resolve("swagger-ui-dist/package.json"));
-  for (const name of ["swagger-ui-bundle.js", "swagger-ui.css"]) copyFileSync(join(swagger, name), join(folder, name));
+  for (const name of ["swagger-ui-bundle.js", "swagger-ui.css"])
+    copyFileSync(join(swagger, name), join(folder, name));
 }

@@ -12,12 +12,17 @@ interface Entry {
   optionalDependencies?: Record<string, string>;
 }
 
-const packages = (JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, Entry> })
-  .packages;
+const packages = (
+  JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, Entry> }
+).packages;
 
 /** Where a package finds what it depends on: in its own folder, or in one above it. */
 function found(from: string, name: string): Entry | undefined {
-  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf("node_modules/") - 1))) {
+  for (
+    let folder = from;
+    ;
+    folder = folder.slice(0, Math.max(0, folder.lastIndexOf("node_modules/") - 1))
+  ) {
     const entry = packages[`${folder === "" ? "" : `${folder}/`}node_modules/${name}`];
     if (entry !== undefined || folder === "") return entry;
   }
@@ -41,6 +46,8 @@ test("whatever is installed where the gateway runs has a checksum", () => {
     (libc?.includes("glibc") ?? true) &&
     !cpu?.includes("wasm32") &&
     !cpu?.includes("arm");
-  const without = Object.entries(packages).filter(([path, entry]) => path && runsHere(entry) && !entry.integrity);
+  const without = Object.entries(packages).filter(
+    ([path, entry]) => path && runsHere(entry) && !entry.integrity,
+  );
   expect(without.map(([path]) => path)).toEqual([]);
 });

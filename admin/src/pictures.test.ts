@@ -10,7 +10,10 @@ const read = (path: string): unknown => JSON.parse(readFileSync(path, "utf8"));
 function text(catalogue: unknown, key: string): unknown {
   return key
     .split(".")
-    .reduce<unknown>((tree, name) => (tree as Record<string, unknown> | undefined)?.[name], catalogue);
+    .reduce<unknown>(
+      (tree, name) => (tree as Record<string, unknown> | undefined)?.[name],
+      catalogue,
+    );
 }
 
 test("the pictures of the docs show the UI's present texts", () => {
@@ -18,7 +21,9 @@ test("the pictures of the docs show the UI's present texts", () => {
   expect(Object.keys(shown).length).toBeGreaterThan(30);
   const catalogue = read("src/i18n/en.json");
   const changed = Object.entries(shown).filter(([key, value]) => text(catalogue, key) !== value);
-  const told = changed.map(([key, value]) => `${key}: the picture says "${value}", the UI "${text(catalogue, key)}"`);
+  const told = changed.map(
+    ([key, value]) => `${key}: the picture says "${value}", the UI "${text(catalogue, key)}"`,
+  );
   expect(
     told,
     "docs/images is older than the UI's texts: run `npm run shots pictures`, look at them, commit them",
@@ -27,8 +32,11 @@ test("the pictures of the docs show the UI's present texts", () => {
 
 test("the pictures are there, in both themes, and small enough for a README", () => {
   for (const name of ["overview", "decisions"]) {
-    for (const theme of ["light", "dark"]) expect(existsSync(`${FOLDER}/${name}-${theme}.webp`)).toBe(true);
+    for (const theme of ["light", "dark"])
+      expect(existsSync(`${FOLDER}/${name}-${theme}.webp`)).toBe(true);
   }
-  const large = readdirSync(FOLDER).filter((name) => statSync(`${FOLDER}/${name}`).size > BYTES_AT_MOST);
+  const large = readdirSync(FOLDER).filter(
+    (name) => statSync(`${FOLDER}/${name}`).size > BYTES_AT_MOST,
+  );
   expect(large).toEqual([]);
 });

@@ -1,6 +1,11 @@
 /** Renders a part of a page in English, with router, cache, toasts and questions around it. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { createMemoryHistory, createRootRoute, createRouter, RouterContextProvider } from "@tanstack/react-router";
+import {
+  createMemoryHistory,
+  createRootRoute,
+  createRouter,
+  RouterContextProvider,
+} from "@tanstack/react-router";
 import { render } from "@testing-library/react";
 import i18n from "i18next";
 import type { ReactNode } from "react";
@@ -13,7 +18,11 @@ export async function renderPart(part: ReactNode) {
   if (!i18n.isInitialized) {
     await i18n
       .use(initReactI18next)
-      .init({ lng: "en", resources: { en: { translation: en } }, interpolation: { escapeValue: false } });
+      .init({
+        lng: "en",
+        resources: { en: { translation: en } },
+        interpolation: { escapeValue: false },
+      });
   }
   const cache = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   const router = createRouter({ routeTree: createRootRoute(), history: createMemoryHistory() });

@@ -27,16 +27,23 @@ export const startBrowser = () => chromium.launch(LAUNCH);
  */
 export async function watch(context, gateway) {
   const faults = [];
-  await context.exposeBinding("refused", (_, what) => faults.push(`refused by the policy: ${what}`));
+  await context.exposeBinding("refused", (_, what) =>
+    faults.push(`refused by the policy: ${what}`),
+  );
   await context.addInitScript(() =>
     document.addEventListener("securitypolicyviolation", (event) =>
-      window.refused(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`),
+      window.refused(
+        `${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`,
+      ),
     ),
   );
   // Chromium also logs each 4xx reply. The page shows what that reply means.
   context.on("console", (message) => {
-    const expected = /Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());
-    if (["error", "warning"].includes(message.type()) && !expected) faults.push(`${message.type()}: ${message.text()}`);
+    const expected = /Failed to load resource: the server responded with a status of 4\d\d/.test(
+      message.text(),
+    );
+    if (["error", "warning"].includes(message.type()) && !expected)
+      faults.push(`${message.type()}: ${message.text()}`);
   });
   context.on("weberror", (error) => faults.push(`page: ${error.error().message}`));
   context.on("request", (request) => {

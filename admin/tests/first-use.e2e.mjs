@@ -12,7 +12,9 @@ const run = promisify(execFile);
 test("a new gateway leads through its first steps", async ({ page }) => {
   await authenticate(page);
   await page.goto("/dashboard");
-  await expect(page.getByRole("heading", { name: "Five steps to the first request" })).toBeVisible();
+  await expect(
+    page.getByRole("heading", { name: "Five steps to the first request" }),
+  ).toBeVisible();
   await page.getByRole("link", { name: /Add a provider/ }).click();
   await expect(page.getByRole("heading", { name: "No providers yet" })).toBeVisible();
 });
@@ -20,7 +22,11 @@ test("a new gateway leads through its first steps", async ({ page }) => {
 test.describe("with a token that the gateway made", () => {
   test.use({ settings: { ADMIN_TOKEN: undefined } });
 
-  test("from the first start to the first request, by what is printed and shown", async ({ gateway, page, field }) => {
+  test("from the first start to the first request, by what is printed and shown", async ({
+    gateway,
+    page,
+    field,
+  }) => {
     const form = page.getByRole("dialog").last();
     /** The step that is next, in a strip above every page until the first request. */
     const next = (title) => page.getByText(title, { exact: true });
@@ -39,7 +45,9 @@ test.describe("with a token that the gateway made", () => {
     await page.getByRole("button", { name: "Log in" }).click();
 
     // The overview shows the steps. A price table is there, and it was not opened yet.
-    await expect(page.getByRole("heading", { name: "Five steps to the first request" })).toBeVisible();
+    await expect(
+      page.getByRole("heading", { name: "Five steps to the first request" }),
+    ).toBeVisible();
     await expect(page.getByLabel("Done")).toHaveCount(0);
     await page.getByRole("link", { name: /Add a provider/ }).click();
 
@@ -48,7 +56,9 @@ test.describe("with a token that the gateway made", () => {
     await expect(next("Step 1 of 5: Add a provider")).toBeVisible();
     await page.getByRole("button", { name: "Add provider" }).first().click();
     await field("Name").fill("my provider");
-    await field("Format").selectOption({ label: "chat-compatible · OpenAI Chat Completions and most others" });
+    await field("Format").selectOption({
+      label: "chat-compatible · OpenAI Chat Completions and most others",
+    });
     await expect(field("Address")).toHaveAttribute("placeholder", "https://api.openai.com");
     await field("Address").fill(gateway.mockUrl);
     await field("Credential").fill("an-api-key-of-mine");
@@ -79,7 +89,10 @@ test.describe("with a token that the gateway made", () => {
     await page.getByLabel("Key").fill(key);
     const line = await page.getByRole("tabpanel").locator("pre").textContent();
     expect(line).toMatch(/"model":"gpt-5"/);
-    const { stdout } = await run("sh", ["-c", line.replace("curl ", "curl -sS --fail-with-body --max-time 20 ")]);
+    const { stdout } = await run("sh", [
+      "-c",
+      line.replace("curl ", "curl -sS --fail-with-body --max-time 20 "),
+    ]);
     expect(JSON.parse(stdout).type, stdout).toBe("message");
 
     // It is announced, and one step away with all that happened.
@@ -95,7 +108,9 @@ test.describe("with a token that the gateway made", () => {
     // The steps are done and gone.
     await page.getByRole("link", { name: "Overview" }).click();
     await expect(page.getByText("Nothing needs you right now")).toBeVisible();
-    await expect(page.getByRole("heading", { name: "Five steps to the first request" })).toHaveCount(0);
+    await expect(
+      page.getByRole("heading", { name: "Five steps to the first request" }),
+    ).toHaveCount(0);
     await expect(page.getByText(/^Step \d of 5/)).toHaveCount(0);
     await expect(page.getByRole("listitem").filter({ hasText: "ada" })).toBeVisible();
   });

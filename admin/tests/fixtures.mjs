@@ -21,7 +21,8 @@ export const test = base.extend({
     const gateway = await startGateway(settings);
     await use(gateway);
     await gateway.stop();
-    if (info.status !== info.expectedStatus) writeFileSync(info.outputPath("gateway.log"), gateway.log());
+    if (info.status !== info.expectedStatus)
+      writeFileSync(info.outputPath("gateway.log"), gateway.log());
   },
 
   baseURL: ({ gateway }, use) => use(gateway.url),

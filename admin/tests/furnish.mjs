@@ -17,12 +17,36 @@ export async function furnish(gateway) {
 }
 
 async function addProviders({ action, mockUrl }) {
-  const provider = (fields) => action("providers/addProvider", { url: mockUrl, key: "mock-key-0123456789", ...fields });
-  await provider({ name: "main", provider_type: "native", priority: 0, weight: 3, limit_daily_usd: 0.02 });
+  const provider = (fields) =>
+    action("providers/addProvider", { url: mockUrl, key: "mock-key-0123456789", ...fields });
+  await provider({
+    name: "main",
+    provider_type: "native",
+    priority: 0,
+    weight: 3,
+    limit_daily_usd: 0.02,
+  });
   const key = "second-key-0123456789";
-  await provider({ name: "second", provider_type: "native-auth", priority: 0, cost_multiplier: 0.8, key });
-  await provider({ name: "converted", provider_type: "chat-compatible", priority: 1, group_tag: "default,team" });
-  await provider({ name: "asleep", provider_type: "alt-cli", priority: 2, is_enabled: false, note: "for emergencies" });
+  await provider({
+    name: "second",
+    provider_type: "native-auth",
+    priority: 0,
+    cost_multiplier: 0.8,
+    key,
+  });
+  await provider({
+    name: "converted",
+    provider_type: "chat-compatible",
+    priority: 1,
+    group_tag: "default,team",
+  });
+  await provider({
+    name: "asleep",
+    provider_type: "alt-cli",
+    priority: 2,
+    is_enabled: false,
+    note: "for emergencies",
+  });
   const fragile = await provider({
     name: LONG.provider,
     provider_type: "responses",
@@ -51,7 +75,11 @@ async function addPeople({ action }) {
     limitConcurrentSessions: 50,
     lockKeyLimits: true,
   });
-  const eve = await action("users/addUser", { name: "eve", isEnabled: false, expiresAt: "2025-01-31" });
+  const eve = await action("users/addUser", {
+    name: "eve",
+    isEnabled: false,
+    expiresAt: "2025-01-31",
+  });
   const max = await action("users/addUser", {
     name: LONG.user,
     note: "On leave until spring; her service accounts go on running, ask the platform team before anything is changed here",
@@ -59,7 +87,11 @@ async function addPeople({ action }) {
     providerGroup: "research,night",
     limitTotalUsd: 1234.56,
   });
-  const wang = await action("users/addUser", { name: "王小明", note: "上海研发中心", tags: ["平台组"] });
+  const wang = await action("users/addUser", {
+    name: "王小明",
+    note: "上海研发中心",
+    tags: ["平台组"],
+  });
   const boss = await action("users/addUser", { name: "carla", role: "admin" });
   const cli = await action("keys/addKey", {
     userId: ann.user.id,
@@ -73,25 +105,44 @@ async function addPeople({ action }) {
 
 async function addRules({ action }) {
   const word = (fields) => action("sensitive-words/createSensitiveWordAction", fields);
-  await word({ word: "project bluebird", matchType: "contains", description: "Not announced before June" });
-  await word({ word: "\\b\\d{3}-\\d{2}-\\d{4}\\b", matchType: "regex", description: "Social security numbers" });
+  await word({
+    word: "project bluebird",
+    matchType: "contains",
+    description: "Not announced before June",
+  });
+  await word({
+    word: "\\b\\d{3}-\\d{2}-\\d{4}\\b",
+    matchType: "regex",
+    description: "Social security numbers",
+  });
   await word({ word: "内部机密", matchType: "contains" });
 }
 
 async function traffic({ ask, direct }, { ann, bob, max, wang, cli }) {
   await direct("script?key=second-key-0123456789", [{ status: 500 }, { status: 529 }]);
   for (let index = 0; index < 14; index++) {
-    await ask(ann.defaultKey.key, index % 3 ? "claude-sonnet-4-5" : "claude-haiku-4-5", `Question ${index}`);
-    await ask(bob.defaultKey.key, index % 4 ? "claude-sonnet-4-5" : "a-model-without-a-price", `Another ${index}`, {
-      stream: index % 2 === 0,
-    });
+    await ask(
+      ann.defaultKey.key,
+      index % 3 ? "claude-sonnet-4-5" : "claude-haiku-4-5",
+      `Question ${index}`,
+    );
+    await ask(
+      bob.defaultKey.key,
+      index % 4 ? "claude-sonnet-4-5" : "a-model-without-a-price",
+      `Another ${index}`,
+      {
+        stream: index % 2 === 0,
+      },
+    );
   }
   await ask(cli.generatedKey);
   // Nearly all of a day's money in one request; then one too many.
   await direct("script", [{ usage: { input: 1_500_000, output: 12_000 } }]);
   await ask(ann.defaultKey.key, "claude-sonnet-4-5", "A very long document");
   await ask(ann.defaultKey.key);
-  await ask(wang.defaultKey.key, "claude-sonnet-4-5", "用一句话介绍一下这个网关。", { stream: true });
+  await ask(wang.defaultKey.key, "claude-sonnet-4-5", "用一句话介绍一下这个网关。", {
+    stream: true,
+  });
   await ask(wang.defaultKey.key, "claude-sonnet-4-5", "这是内部机密。");
   await ask(bob.defaultKey.key, "claude-sonnet-4-5", "x", { messages: 3 });
   // Its circuit opens, and nobody is left.

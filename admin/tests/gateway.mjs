@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 export const TOKEN = "the-administrators-token";
-const program = process.env.TOLLGATE_BIN ?? new URL("../../target/debug/tollgate", import.meta.url).pathname;
+const program =
+  process.env.TOLLGATE_BIN ?? new URL("../../target/debug/tollgate", import.meta.url).pathname;
 /** How many ports each worker of Playwright picks from. */
 const PORTS = 5_000;
 
@@ -33,7 +34,10 @@ async function freePorts(many) {
 /** Starts a program and waits until `url` answers. */
 async function start(args, env, url) {
   // A setting that is undefined here is removed from the environment.
-  const child = spawn(program, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, args, {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let said = "";
   child.stdout.on("data", (piece) => (said += piece));
   child.stderr.on("data", (piece) => (said += piece));
@@ -84,7 +88,11 @@ export async function startGateway(env = {}) {
   const [proxyPort, adminPort, metricsPort, mockPort] = await freePorts(4);
   const data = mkdtempSync(join(tmpdir(), "tollgate-ui-"));
   const at = (port) => `127.0.0.1:${port}`;
-  const mock = await start(["mock", "--addr", at(mockPort)], {}, `http://${at(mockPort)}/mock/stats`);
+  const mock = await start(
+    ["mock", "--addr", at(mockPort)],
+    {},
+    `http://${at(mockPort)}/mock/stats`,
+  );
   const settings = {
     ADMIN_TOKEN: TOKEN,
     TOLLGATE_DATA_DIR: data,
@@ -126,7 +134,12 @@ export async function startGateway(env = {}) {
     log: () => gate.said(),
     /** Creates a provider, by default the mock. */
     addProvider: (fields = {}) =>
-      action("providers/addProvider", { name: "main", url: mockUrl, key: "mock-key-0123456789", ...fields }),
+      action("providers/addProvider", {
+        name: "main",
+        url: mockUrl,
+        key: "mock-key-0123456789",
+        ...fields,
+      }),
     /** Creates a user with a default key. */
     addUser: (name, fields = {}) => action("users/addUser", { name, ...fields }),
     /** Waits until the database has this many requests. */
@@ -140,7 +153,11 @@ export async function startGateway(env = {}) {
     halt: () => ended([gate.child], "SIGTERM"),
     /** Starts it again on the same data and ports, with these settings changed. */
     again: async (changed = {}) => {
-      gate = await start(["serve"], { ...settings, ...changed }, `http://${at(metricsPort)}/readyz`);
+      gate = await start(
+        ["serve"],
+        { ...settings, ...changed },
+        `http://${at(metricsPort)}/readyz`,
+      );
     },
     /** Sets what the mock answers: see `tollgate mock`. */
     direct: (path, body, method = "POST") =>
@@ -150,7 +167,14 @@ export async function startGateway(env = {}) {
         body: JSON.stringify(body),
       }),
     /** One request of a client. */
-    ask: (key, model = "claude-sonnet-4-5", text = "Say hello in five words.", extra = {}, headers = {}, signal) =>
+    ask: (
+      key,
+      model = "claude-sonnet-4-5",
+      text = "Say hello in five words.",
+      extra = {},
+      headers = {},
+      signal,
+    ) =>
       fetch(`${proxy}/v1/messages`, {
         signal,
         method: "POST",
@@ -160,7 +184,12 @@ export async function startGateway(env = {}) {
           "anthropic-version": "2023-06-01",
           ...headers,
         },
-        body: JSON.stringify({ model, max_tokens: 100, messages: [{ role: "user", content: text }], ...extra }),
+        body: JSON.stringify({
+          model,
+          max_tokens: 100,
+          messages: [{ role: "user", content: text }],
+          ...extra,
+        }),
       }).then(async (reply) => ({ status: reply.status, body: await reply.text() })),
     /** Kills both programs and removes their data. */
     stop: async () => {

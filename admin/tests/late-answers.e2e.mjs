@@ -11,7 +11,10 @@ function signal() {
   return { promise, resolve };
 }
 
-test("a circuit that trips while the page reads its state shows all the same", async ({ gateway, page }) => {
+test("a circuit that trips while the page reads its state shows all the same", async ({
+  gateway,
+  page,
+}) => {
   const { id } = await gateway.addProvider({
     name: "fragile",
     key: "fragile-key-0123456789",
@@ -41,7 +44,10 @@ test("a circuit that trips while the page reads its state shows all the same", a
   });
   await page.getByRole("dialog").getByRole("button", { name: "More" }).click();
   await page.getByRole("menuitem", { name: "Disable" }).click();
-  await page.getByRole("dialog", { name: "Disable fragile?" }).getByRole("button", { name: "Disable" }).click();
+  await page
+    .getByRole("dialog", { name: "Disable fragile?" })
+    .getByRole("button", { name: "Disable" })
+    .click();
   await asked.promise;
   await gateway.action("providers/editProvider", { providerId: id, is_enabled: true });
   await gateway.direct("default?key=fragile-key-0123456789", { status: 500 });

@@ -38,7 +38,8 @@ test("a read-only key sees its limits and requests move", async ({ gateway, page
 });
 
 test("the limits of whoever is looked at move with their requests", async ({ gateway, page }) => {
-  for (const { key } of [{ key: cli.generatedKey }, ann.defaultKey]) await spend(gateway, key, 100_000);
+  for (const { key } of [{ key: cli.generatedKey }, ann.defaultKey])
+    await spend(gateway, key, 100_000);
   const { user, defaultKey } = await gateway.addUser("bob", { limitDailyUsd: 10 });
   await authenticate(page);
   await page.goto(`/people?user=${user.id}`);
@@ -52,7 +53,10 @@ test("the limits of whoever is looked at move with their requests", async ({ gat
   await expect(page.getByText("$6.00").first()).toBeVisible();
 });
 
-test("what running requests are expected to cost is shown as reserved until they end", async ({ gateway, page }) => {
+test("what running requests are expected to cost is shown as reserved until they end", async ({
+  gateway,
+  page,
+}) => {
   const { user, defaultKey } = await gateway.addUser("eve", { limitDailyUsd: 10 });
   await authenticate(page);
   await page.goto(`/people?user=${user.id}`);
@@ -60,7 +64,9 @@ test("what running requests are expected to cost is shown as reserved until they
   // The provider says nothing until the client leaves.
   await gateway.direct("script", [{ delay_ms: 600_000 }]);
   const client = new AbortController();
-  const running = gateway.ask(defaultKey.key, undefined, undefined, {}, {}, client.signal).catch(() => {});
+  const running = gateway
+    .ask(defaultKey.key, undefined, undefined, {}, {}, client.signal)
+    .catch(() => {});
   await expect(page.getByText(/reserved/).first()).toBeVisible();
   client.abort();
   await running;

@@ -4,7 +4,9 @@ import { logIn } from "./browser.mjs";
 import { expect, test } from "./fixtures.mjs";
 import { TOKEN } from "./gateway.mjs";
 
-test("the administrator's token leads to the dashboard, a reload stays, logout ends it", async ({ page }) => {
+test("the administrator's token leads to the dashboard, a reload stays, logout ends it", async ({
+  page,
+}) => {
   await page.goto("/people");
   await expect(page).toHaveURL(/\/login\?from=/);
   await page.getByLabel(/token or key/i).fill(TOKEN);
@@ -44,7 +46,10 @@ test("the key of a user who administers leads to every page", async ({ gateway, 
   await expect(page.getByText("Administrator · key default")).toBeVisible();
 });
 
-test("a user's key leads to the dashboard without the administrator's pages", async ({ gateway, page }) => {
+test("a user's key leads to the dashboard without the administrator's pages", async ({
+  gateway,
+  page,
+}) => {
   const ann = await gateway.addUser("ann");
   await logIn(page, ann.defaultKey.key);
   await expect(page).toHaveURL(/\/dashboard/);
@@ -53,9 +58,16 @@ test("a user's key leads to the dashboard without the administrator's pages", as
   await expect(pages.getByRole("link", { name: "Providers" })).toHaveCount(0);
 });
 
-test("a key that may not use the web UI leads to its own usage, and nowhere else", async ({ gateway, page }) => {
+test("a key that may not use the web UI leads to its own usage, and nowhere else", async ({
+  gateway,
+  page,
+}) => {
   const ann = await gateway.addUser("ann");
-  const cli = await gateway.action("keys/addKey", { userId: ann.user.id, name: "cli", canLoginWebUi: false });
+  const cli = await gateway.action("keys/addKey", {
+    userId: ann.user.id,
+    name: "cli",
+    canLoginWebUi: false,
+  });
   await logIn(page, cli.generatedKey);
   await expect(page).toHaveURL(/\/my-usage/);
   await expect(page.getByRole("heading", { name: "My usage" })).toBeVisible();

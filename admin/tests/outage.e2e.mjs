@@ -10,7 +10,9 @@ const test = base.extend({
 test.beforeEach(({ gateway }) => gateway.addUser("ann", { limitDailyUsd: 4 }));
 
 const dot = (page, text) =>
-  expect(page.getByRole("status", { includeHidden: true }).filter({ hasText: text }).first()).toBeVisible();
+  expect(
+    page.getByRole("status", { includeHidden: true }).filter({ hasText: text }).first(),
+  ).toBeVisible();
 
 test("PostgreSQL stops and starts again", async ({ postgres, context, page }) => {
   test.skip(!postgres, "PostgreSQL is not installed");
@@ -67,7 +69,9 @@ test("the gateway stops and starts again", async ({ gateway, page }) => {
   await expect(page.getByRole("cell", { name: "ann" }).first()).toBeVisible();
   await dot(page, "Live");
   await gateway.halt();
-  await expect(page.getByRole("alert").filter({ hasText: "The gateway has not answered since" })).toBeVisible();
+  await expect(
+    page.getByRole("alert").filter({ hasText: "The gateway has not answered since" }),
+  ).toBeVisible();
   await dot(page, /No answer since/);
   expect(await page.getByRole("cell", { name: "ann" }).count()).toBeGreaterThan(0);
   await gateway.again();

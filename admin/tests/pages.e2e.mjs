@@ -28,7 +28,10 @@ const shared = (settings, fill) => [
   { scope: "worker", timeout: 120_000 },
 ];
 
-const test = base.extend({ used: shared({ STORE_SESSION_MESSAGES: "true" }, furnish), empty: shared() });
+const test = base.extend({
+  used: shared({ STORE_SESSION_MESSAGES: "true" }, furnish),
+  empty: shared(),
+});
 
 const LOOKS = [
   { width: 1440, colorScheme: "light", rules: undefined },
@@ -53,7 +56,9 @@ async function look(page, { narrow, wide }) {
         resultTypes: ["violations"],
         ...run,
       });
-      const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
+      const serious = violations.filter(
+        ({ impact }) => impact === "serious" || impact === "critical",
+      );
       const where = (nodes) => nodes.map((node) => node.target.join(" ")).slice(0, 3);
       const sideways = document.documentElement.scrollWidth - innerWidth;
       return [

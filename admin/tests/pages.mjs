@@ -7,7 +7,9 @@ import { readFileSync } from "node:fs";
 
 /** The texts of a language: `t("nav.people")`. */
 export function words(language = "en") {
-  const catalogue = JSON.parse(readFileSync(new URL(`../src/i18n/${language}.json`, import.meta.url), "utf8"));
+  const catalogue = JSON.parse(
+    readFileSync(new URL(`../src/i18n/${language}.json`, import.meta.url), "utf8"),
+  );
   return (key, values = {}) => {
     const text = key.split(".").reduce((tree, name) => tree?.[name], catalogue);
     if (typeof text !== "string") throw new Error(`no text for ${key} in ${language}`);
@@ -22,7 +24,12 @@ const sees = (page, text) => page.getByText(text, { exact: true }).first().waitF
 export const PAGES = [
   { name: "overview", path: "/dashboard" },
   { name: "palette", path: "/dashboard", open: (page) => page.keyboard.press("Control+k") },
-  { name: "account", path: "/dashboard", wide: true, open: (page, t) => press(page, t("app.account")) },
+  {
+    name: "account",
+    path: "/dashboard",
+    wide: true,
+    open: (page, t) => press(page, t("app.account")),
+  },
   { name: "menu", path: "/dashboard", narrow: true, open: (page, t) => press(page, t("app.menu")) },
   { name: "logs", path: "/logs" },
   { name: "logs-columns", path: "/logs", open: (page, t) => press(page, t("ui.columns")) },
@@ -90,7 +97,9 @@ export const PAGES = [
     path: ({ bob }) => `/playground?key=${bob.defaultKey.id}&format=responses`,
     open: async (page, t) => {
       await page.getByRole("tab", { name: "JSON" }).click();
-      await page.getByLabel(t("playground.json"), { exact: true }).fill('{\n  "model": "gpt-5",\n  "input": \n}');
+      await page
+        .getByLabel(t("playground.json"), { exact: true })
+        .fill('{\n  "model": "gpt-5",\n  "input": \n}');
       await page.getByRole("button", { name: t("logs.asCurl"), exact: true }).click();
       await page.getByText(t("playground.badJson", { line: 4, column: 1 })).waitFor();
     },
@@ -214,7 +223,11 @@ export const PAGES = [
   { name: "prices", path: "/prices" },
   { name: "prices-new", path: "/prices?add=house-model" },
   { name: "prices-open", path: "/prices?model=claude-sonnet-4-5" },
-  { name: "prices-upload", path: "/prices", open: (page, t) => press(page, t("prices.upload.action")) },
+  {
+    name: "prices-upload",
+    path: "/prices",
+    open: (page, t) => press(page, t("prices.upload.action")),
+  },
   { name: "rules-words", path: "/rules" },
   { name: "rules-word", path: "/rules", open: (page, t) => press(page, t("rules.words.add")) },
   { name: "rules-errors", path: "/rules?view=errors" },
@@ -224,7 +237,9 @@ export const PAGES = [
     path: "/rules?view=errors",
     open: async (page, t) => {
       await press(page, t("rules.tester.action"));
-      await page.getByLabel(t("rules.tester.text")).fill("prompt is too long: 230000 tokens > 200000 maximum");
+      await page
+        .getByLabel(t("rules.tester.text"))
+        .fill("prompt is too long: 230000 tokens > 200000 maximum");
       await page.getByRole("button", { name: t("rules.tester.submit"), exact: true }).click();
       await sees(page, t("rules.tester.replies"));
     },
@@ -309,7 +324,9 @@ async function loaded(page, t) {
   await page.waitForFunction(
     (one) =>
       new Promise((done) =>
-        requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector(one) === null))),
+        requestAnimationFrame(() =>
+          requestAnimationFrame(() => done(document.querySelector(one) === null)),
+        ),
       ),
     loading,
   );

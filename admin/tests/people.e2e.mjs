@@ -11,7 +11,12 @@ async function addAnn(gateway, fields = {}) {
   return ann;
 }
 
-test("a user and a key are created, the key is shown once and works", async ({ gateway, page, dialog, field }) => {
+test("a user and a key are created, the key is shown once and works", async ({
+  gateway,
+  page,
+  dialog,
+  field,
+}) => {
   await gateway.addProvider();
   await page.goto("/dashboard");
   await page.getByRole("link", { name: "People", exact: true }).click();
@@ -25,14 +30,28 @@ test("a user and a key are created, the key is shown once and works", async ({ g
   expect((await gateway.ask(key)).status).toBe(200);
   // The panel of the new user is open; a second key for a machine.
   await page.getByRole("button", { name: "Add key" }).click();
-  await page.getByRole("dialog", { name: "New key" }).getByLabel("Name", { exact: true }).fill("cli");
-  await page.getByRole("dialog", { name: "New key" }).getByLabel("Daily", { exact: true }).fill("9999");
+  await page
+    .getByRole("dialog", { name: "New key" })
+    .getByLabel("Name", { exact: true })
+    .fill("cli");
+  await page
+    .getByRole("dialog", { name: "New key" })
+    .getByLabel("Daily", { exact: true })
+    .fill("9999");
   await page.getByRole("button", { name: "Create" }).click();
   // Above the user's own limit: refused at the field, in the gateway's words.
   const fault = page.getByRole("dialog", { name: "New key" }).getByRole("alert");
-  await expect(fault.filter({ hasText: "the key's daily limit (9999) is above the user's (0.5)" })).toBeVisible();
-  await expect(page.getByLabel("Daily", { exact: true }).last()).toHaveAttribute("aria-describedby", /error/);
-  await page.getByRole("dialog", { name: "New key" }).getByLabel("Daily", { exact: true }).fill("0.25");
+  await expect(
+    fault.filter({ hasText: "the key's daily limit (9999) is above the user's (0.5)" }),
+  ).toBeVisible();
+  await expect(page.getByLabel("Daily", { exact: true }).last()).toHaveAttribute(
+    "aria-describedby",
+    /error/,
+  );
+  await page
+    .getByRole("dialog", { name: "New key" })
+    .getByLabel("Daily", { exact: true })
+    .fill("0.25");
   await page.getByRole("button", { name: "Create" }).click();
   const second = await page.getByTestId("new-key").textContent();
   await page.getByRole("button", { name: "I have kept it" }).click();
@@ -67,7 +86,9 @@ test("the last usable key cannot be deleted, and the page says why", async ({ ga
     await page.getByRole("button", { name: `Actions for ${name}` }).click();
     await page.getByRole("menuitem", { name: "Delete key" }).click();
     await page.getByRole("button", { name: "Delete key" }).click();
-    await expect(page.getByText(name === "cli" ? "cli is deleted" : /last usable key/i)).toBeVisible();
+    await expect(
+      page.getByText(name === "cli" ? "cli is deleted" : /last usable key/i),
+    ).toBeVisible();
   }
   expect((await gateway.ask(defaultKey.key)).status).toBe(200);
 });

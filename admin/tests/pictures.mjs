@@ -45,7 +45,12 @@ async function furnish({ action, mockUrl }) {
     key: "key-anthropic-main-01",
     limit_daily_usd: 400,
   });
-  await provider({ name: "anthropic-eu", provider_type: "native", key: "key-anthropic-eu-0001", priority: 1 });
+  await provider({
+    name: "anthropic-eu",
+    provider_type: "native",
+    key: "key-anthropic-eu-0001",
+    priority: 1,
+  });
   await provider({
     name: "openai",
     provider_type: "responses",
@@ -78,12 +83,19 @@ async function hour({ ask, direct }, keys, back) {
   const usage = [];
   for (let index = 0; index < many; index++) {
     const size = 1 + ((index * 7 + back * 3) % 5);
-    const tokens = { input: 1_800 * size, output: 900 * size, cache_read: 42_000 * size, cache_write_5m: 3_000 * size };
+    const tokens = {
+      input: 1_800 * size,
+      output: 900 * size,
+      cache_read: 42_000 * size,
+      cache_write_5m: 3_000 * size,
+    };
     usage.push({ usage: tokens, first_byte_ms: 240 + 90 * size });
   }
   await direct("script?key=key-anthropic-main-01", usage);
   const requests = usage.map((_, index) => {
-    const model = ["claude-sonnet-4-5", "claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"][(index + back) % 4];
+    const model = ["claude-sonnet-4-5", "claude-opus-4-5", "claude-sonnet-4-5", "claude-haiku-4-5"][
+      (index + back) % 4
+    ];
     const who = keys[(index * index + back) % keys.length];
     return ask(who, model, `Request ${index} of hour ${back}`, { stream: true });
   });
@@ -95,7 +107,10 @@ async function failover({ ask, direct }, keys) {
   const refused = { status: 529, error: { type: "overloaded_error", message: "Overloaded" } };
   await direct("script?key=key-anthropic-main-01", [refused]);
   await direct("script?key=key-anthropic-eu-0001", [
-    { usage: { input: 2_140, output: 1_312, cache_read: 61_400, cache_write_5m: 4_800 }, first_byte_ms: 420 },
+    {
+      usage: { input: 2_140, output: 1_312, cache_read: 61_400, cache_write_5m: 4_800 },
+      first_byte_ms: 420,
+    },
   ]);
   await ask(keys[2], "claude-opus-4-5", "Refactor the retry loop", { stream: true });
 }
@@ -103,7 +118,9 @@ async function failover({ ask, direct }, keys) {
 /** Every text of the catalogue that stands as a line of its own on the page, by its key. */
 async function shown(page) {
   // biome-ignore lint/performance/useDomNodeTextContent: the lines that a person sees
-  const lines = new Set((await page.locator("body").innerText()).split("\n").map((line) => line.trim()));
+  const lines = new Set(
+    (await page.locator("body").innerText()).split("\n").map((line) => line.trim()),
+  );
   const found = {};
   const walk = (tree, path) => {
     for (const [name, value] of Object.entries(tree)) {
@@ -112,7 +129,9 @@ async function shown(page) {
       else if (lines.has(value)) found[key] = value;
     }
   };
-  const catalogue = JSON.parse(readFileSync(new URL("../src/i18n/en.json", import.meta.url), "utf8"));
+  const catalogue = JSON.parse(
+    readFileSync(new URL("../src/i18n/en.json", import.meta.url), "utf8"),
+  );
   for (const section of SECTIONS) walk(catalogue[section], section);
   return found;
 }
@@ -122,14 +141,19 @@ async function save(page, name) {
   const session = await page.context().newCDPSession(page);
   const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 88 });
   const bytes = Buffer.from(data, "base64");
-  if (bytes.length > BYTES_AT_MOST) throw new Error(`${name} has ${bytes.length} bytes, more than ${BYTES_AT_MOST}`);
+  if (bytes.length > BYTES_AT_MOST)
+    throw new Error(`${name} has ${bytes.length} bytes, more than ${BYTES_AT_MOST}`);
   writeFileSync(`${FOLDER}${name}.webp`, bytes);
-  if (process.env.PICTURES_AS_PNG) await page.screenshot({ path: `${process.env.PICTURES_AS_PNG}/${name}.png` });
+  if (process.env.PICTURES_AS_PNG)
+    await page.screenshot({ path: `${process.env.PICTURES_AS_PNG}/${name}.png` });
 }
 
 export async function makePictures(browser) {
   const library = clockMover();
-  if (!library) throw new Error("the pictures of docs/images need libfaketime: install Debian's package `faketime`");
+  if (!library)
+    throw new Error(
+      "the pictures of docs/images need libfaketime: install Debian's package `faketime`",
+    );
   mkdirSync(FOLDER, { recursive: true });
   const t = words("en");
   const gateway = await startGateway({ TZ: "UTC", ...back(library, HOURS) });

@@ -9,7 +9,8 @@ test.beforeEach(async ({ gateway }) => {
   bob = await gateway.addUser("bob");
 });
 
-const record = (page) => page.locator("section").filter({ hasText: "What it used and how it went" });
+const record = (page) =>
+  page.locator("section").filter({ hasText: "What it used and how it went" });
 const answer = (page) => page.locator("[data-answer]");
 
 test("an administrator asks as somebody's key, in two formats, and sees reply, cost and decisions", async ({
@@ -29,7 +30,9 @@ test("an administrator asks as somebody's key, in two formats, and sees reply, c
     ["native", "Greetings from the native path"],
     ["chat-compatible", "Greetings from the converted path"],
   ]) {
-    await gateway.direct("script", [{ text: said, events: 6, usage: { input: 1000, output: 500 } }]);
+    await gateway.direct("script", [
+      { text: said, events: 6, usage: { input: 1000, output: 500 } },
+    ]);
     await page.getByLabel("Format").selectOption(format);
     await page.getByLabel("Prompt", { exact: true }).fill("Say hello.");
     await page.getByRole("button", { name: "Send", exact: true }).click();
@@ -40,16 +43,21 @@ test("an administrator asks as somebody's key, in two formats, and sees reply, c
     await expect(told.getByRole("table").getByText("$0.0105").first()).toBeVisible();
     await expect(told.getByText("Attempt 1: main")).toBeVisible();
     await page.getByRole("tab", { name: "Events" }).click();
-    await expect(page.getByText(format === "native" ? "message_start" : "chat.completion.chunk").first()).toBeVisible();
+    await expect(
+      page.getByText(format === "native" ? "message_start" : "chat.completion.chunk").first(),
+    ).toBeVisible();
     await page.getByRole("tab", { name: "Headers" }).click();
     await expect(page.getByText("x-tollgate-request-id")).toBeVisible();
     await page.getByRole("tab", { name: "Text" }).click();
   }
-  const entries = (await gateway.action("audit/getAuditLog", { action: "playground.sendRequest" })).entries;
+  const entries = (await gateway.action("audit/getAuditLog", { action: "playground.sendRequest" }))
+    .entries;
   expect(entries.length).toBe(2);
   // From there to the request in the log.
   await page.getByRole("link", { name: "Open in Logs" }).click();
-  await expect(page.getByRole("dialog", { name: "claude-sonnet-4-5" }).getByText("What happened")).toBeVisible();
+  await expect(
+    page.getByRole("dialog", { name: "claude-sonnet-4-5" }).getByText("What happened"),
+  ).toBeVisible();
   // What was typed is still there.
   await page.goBack();
   await expect(page.getByLabel("Prompt", { exact: true })).toHaveValue("Say hello.");
@@ -73,9 +81,13 @@ test("bad JSON is refused in the form with its line, a limit is shown in words, 
   await expect(page.getByText("Not JSON from line 3, column 1 on")).toBeVisible();
   await page.getByRole("button", { name: "Send", exact: true }).click();
   expect((await gateway.action("usage-logs/getUsageLogs", { userId: bob.user.id })).total).toBe(0);
-  await gateway.direct("script", [{ text: "one two three four five six", events: 6, hold_after: 4 }]);
+  await gateway.direct("script", [
+    { text: "one two three four five six", events: 6, hold_after: 4 },
+  ]);
   const messages = [{ role: "user", content: "count" }];
-  await body.fill(JSON.stringify({ model: "claude-sonnet-4-5", max_tokens: 50, stream: true, messages }));
+  await body.fill(
+    JSON.stringify({ model: "claude-sonnet-4-5", max_tokens: 50, stream: true, messages }),
+  );
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await expect(page.getByText("Receiving")).toBeVisible();
   await page.getByRole("button", { name: "Stop", exact: true }).click();

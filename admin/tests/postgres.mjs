@@ -17,8 +17,13 @@ const exists = (path) => {
 function programs() {
   const root = "/usr/lib/postgresql";
   const versions = exists(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : [];
-  const folders = [...versions.map((version) => join(root, version, "bin")), ...(process.env.PATH ?? "").split(":")];
-  return folders.find((folder) => ["initdb", "pg_ctl", "createdb"].every((name) => exists(join(folder, name))));
+  const folders = [
+    ...versions.map((version) => join(root, version, "bin")),
+    ...(process.env.PATH ?? "").split(":"),
+  ];
+  return folders.find((folder) =>
+    ["initdb", "pg_ctl", "createdb"].every((name) => exists(join(folder, name))),
+  );
 }
 
 /** The command prefix that runs a program as an ordinary user: PostgreSQL refuses to run as root. */
@@ -49,10 +54,23 @@ export function startPostgres() {
   };
   const control = (...args) => run("pg_ctl", "-D", join(folder, "data"), ...args);
   const options = `-k ${folder} -h '' -c fsync=off`;
-  const start = () => control("-w", "-t", "60", "-l", join(folder, "server.log"), "-o", options, "start");
+  const start = () =>
+    control("-w", "-t", "60", "-l", join(folder, "server.log"), "-o", options, "start");
   let up = true;
   let databases = 0;
-  run("initdb", "-D", join(folder, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync");
+  run(
+    "initdb",
+    "-D",
+    join(folder, "data"),
+    "-U",
+    "postgres",
+    "-A",
+    "trust",
+    "-E",
+    "UTF8",
+    "--locale=C",
+    "--no-sync",
+  );
   start();
   const server = {
     /** Creates an empty database and returns its URL. */

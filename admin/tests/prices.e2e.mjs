@@ -9,25 +9,34 @@ test.beforeEach(async ({ gateway }) => {
   await gateway.logged(1);
 });
 
-test("a model that was used without a price is named, and gets one by the million", async ({ gateway, page }) => {
+test("a model that was used without a price is named, and gets one by the million", async ({
+  gateway,
+  page,
+}) => {
   await authenticate(page);
   await page.goto("/prices");
   await page.getByRole("button", { name: "Add a price for a-house-model" }).click();
   const form = page.getByRole("dialog", { name: "New price" });
   await expect(form.getByLabel("Model")).toHaveValue("a-house-model");
   await form.getByRole("button", { name: "Save" }).click();
-  await expect(form.getByRole("alert").filter({ hasText: "Enter at least one rate" })).toBeVisible();
+  await expect(
+    form.getByRole("alert").filter({ hasText: "Enter at least one rate" }),
+  ).toBeVisible();
   await form.getByLabel("Input", { exact: true }).fill("0.075");
   await form.getByLabel("Output", { exact: true }).fill("2000000");
   await form.getByRole("button", { name: "Save" }).click();
-  await expect(form.getByRole("alert").filter({ hasText: "must not be above 1 USD" })).toBeVisible();
+  await expect(
+    form.getByRole("alert").filter({ hasText: "must not be above 1 USD" }),
+  ).toBeVisible();
   await form.getByLabel("Output", { exact: true }).fill("1.50");
   await form.getByRole("button", { name: "Save" }).click();
   await expect(form).toHaveCount(0);
   await expect(page.getByText("have no price")).toHaveCount(0);
   const prices = await gateway.action("model-prices/getModelPrices");
   const { priceData, source } = prices.find((one) => one.modelName === "a-house-model");
-  expect([priceData.input_cost_per_token, priceData.output_cost_per_token]).toEqual([7.5e-8, 1.5e-6]);
+  expect([priceData.input_cost_per_token, priceData.output_cost_per_token]).toEqual([
+    7.5e-8, 1.5e-6,
+  ]);
   expect(source).toBe("manual");
 
   // The new price is open beside the table: deleting asks once and names it.
@@ -37,7 +46,9 @@ test("a model that was used without a price is named, and gets one by the millio
   await expect(panel).toHaveCount(0);
 });
 
-test("an upload names what was added and what failed, and keeps the text when it is refused", async ({ page }) => {
+test("an upload names what was added and what failed, and keeps the text when it is refused", async ({
+  page,
+}) => {
   await authenticate(page);
   await page.goto("/prices");
   await page.getByRole("button", { name: "Upload" }).click();
@@ -47,7 +58,10 @@ test("an upload names what was added and what failed, and keeps the text when it
   await dialog.getByRole("button", { name: "Upload" }).click();
   await expect(dialog.getByRole("alert").filter({ hasText: "JSON object" })).toBeVisible();
   await expect(text).toHaveValue("not a table");
-  const table = { "fresh-model": { input_cost_per_token: 2e-6 }, "bad-model": { input_cost_per_token: -1 } };
+  const table = {
+    "fresh-model": { input_cost_per_token: 2e-6 },
+    "bad-model": { input_cost_per_token: -1 },
+  };
   await dialog.locator("input[type=file]").setInputFiles({
     name: "prices.json",
     mimeType: "application/json",

@@ -34,7 +34,10 @@ test("a provider's test says what it answered, or why it did not", async ({ gate
   await panel.getByRole("button", { name: "Test", exact: true }).click();
   await expect(panel.getByText(/It answers — claude-haiku-4-5 · HTTP 200/)).toBeVisible();
   await expect(panel.getByText("This is claude-haiku-4-5, the mock model.")).toBeVisible();
-  const body = { type: "error", error: { type: "authentication_error", message: "invalid x-api-key" } };
+  const body = {
+    type: "error",
+    error: { type: "authentication_error", message: "invalid x-api-key" },
+  };
   await gateway.direct("script", [{ status: 401, body }]);
   await panel.getByRole("button", { name: "Test", exact: true }).click();
   await expect(
@@ -45,11 +48,18 @@ test("a provider's test says what it answered, or why it did not", async ({ gate
   await expect(panel).toHaveCount(0);
 });
 
-test("another address asks for the credential again, and says why", async ({ gateway, page, dialog }) => {
+test("another address asks for the credential again, and says why", async ({
+  gateway,
+  page,
+  dialog,
+}) => {
   await gateway.addProvider({ name: "mock" });
   await page.goto("/providers");
   await page.getByRole("cell", { name: "mock", exact: true }).click();
-  await page.getByRole("dialog", { name: "mock" }).getByRole("button", { name: "Edit", exact: true }).click();
+  await page
+    .getByRole("dialog", { name: "mock" })
+    .getByRole("button", { name: "Edit", exact: true })
+    .click();
   const edit = page.getByRole("dialog", { name: "Edit mock" });
   const why = edit.getByTestId("key-wanted");
   await expect(edit.getByText("Leave empty to keep it.")).toBeVisible();
@@ -78,7 +88,12 @@ test("another address asks for the credential again, and says why", async ({ gat
   await expect(dialog).toHaveCount(0);
 });
 
-test("unsaved changes are not thrown away without asking", async ({ gateway, page, dialog, field }) => {
+test("unsaved changes are not thrown away without asking", async ({
+  gateway,
+  page,
+  dialog,
+  field,
+}) => {
   await gateway.addProvider();
   await page.goto("/providers");
   await page.getByRole("button", { name: "Add provider" }).click();
@@ -92,7 +107,11 @@ test("unsaved changes are not thrown away without asking", async ({ gateway, pag
   await expect(dialog).toHaveCount(0);
 });
 
-test("a circuit that trips shows by itself, and a reset closes it", async ({ gateway, page, dialog }) => {
+test("a circuit that trips shows by itself, and a reset closes it", async ({
+  gateway,
+  page,
+  dialog,
+}) => {
   await gateway.addProvider();
   await gateway.addProvider({
     name: "fragile",

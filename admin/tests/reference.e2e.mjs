@@ -9,7 +9,9 @@ const READERS = [
     listed: async (page) => {
       const closed = page.getByRole("button", { name: /^Open Group - (?!Models)/ });
       for (let left = await closed.count(); left > 0; left--) await closed.first().click();
-      return page.locator("a[href*='/api/']").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
+      return page
+        .locator("a[href*='/api/']")
+        .evaluateAll((links) => links.map((link) => link.getAttribute("href")));
     },
     ask: async (page) => {
       await page.getByPlaceholder("Token").fill(TOKEN);
@@ -21,7 +23,9 @@ const READERS = [
     path: "docs",
     address: "docs",
     listed: (page) =>
-      page.locator(".opblock-summary-path").evaluateAll((paths) => paths.map((path) => path.dataset.path)),
+      page
+        .locator(".opblock-summary-path")
+        .evaluateAll((paths) => paths.map((path) => path.dataset.path)),
     ask: async (page) => {
       await page.getByRole("button", { name: "Authorize" }).first().click();
       await page.getByLabel("auth-bearer-value").fill(TOKEN);
@@ -39,7 +43,9 @@ for (const { path, address, listed, ask } of READERS) {
     const answer = await page.goto(`/api/actions/${address}`);
     expect(answer.headers()["content-security-policy"]).not.toMatch(/unsafe-eval|https?:|\*/);
     await expect(page.getByText("/api/actions/overview/getOverviewData").first()).toBeVisible();
-    const described = await fetch(`${gateway.url}/api/actions/openapi.json`).then((reply) => reply.json());
+    const described = await fetch(`${gateway.url}/api/actions/openapi.json`).then((reply) =>
+      reply.json(),
+    );
     const drawn = await listed(page);
     for (const each of Object.keys(described.paths)) expect(drawn.join("\n"), each).toContain(each);
     const [reply] = await Promise.all([
@@ -65,7 +71,9 @@ for (const { path, address, listed, ask } of READERS) {
           return red < 100;
         });
         expect(dark).toBe(colorScheme === "dark");
-        const sideways = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        const sideways = await page.evaluate(
+          () => document.documentElement.scrollWidth - innerWidth,
+        );
         expect(sideways, "pixels too wide").toBeLessThanOrEqual(0);
       });
     });

@@ -8,7 +8,10 @@ test.beforeEach(async ({ gateway }) => {
   key = (await gateway.addUser("ann")).defaultKey.key;
 });
 
-test("a word is refused from the moment it is saved until it is switched off", async ({ gateway, page }) => {
+test("a word is refused from the moment it is saved until it is switched off", async ({
+  gateway,
+  page,
+}) => {
   await authenticate(page);
   await page.goto("/rules");
   await expect(page.getByText("No sensitive words")).toBeVisible();
@@ -18,7 +21,9 @@ test("a word is refused from the moment it is saved until it is switched off", a
   await form.getByLabel("Pattern").fill("(blue+)+bird");
   await form.getByRole("button", { name: "Create" }).click();
   // Refused in the gateway's words, at the field, and nothing is lost.
-  await expect(form.getByRole("alert").filter({ hasText: "a repeat without an upper bound" })).toBeVisible();
+  await expect(
+    form.getByRole("alert").filter({ hasText: "a repeat without an upper bound" }),
+  ).toBeVisible();
   await expect(form.getByLabel("Pattern")).toHaveValue("(blue+)+bird");
   await form.getByLabel("Pattern").fill("blue ?bird");
   await form.getByRole("button", { name: "Create" }).click();
@@ -36,11 +41,17 @@ test("a word is refused from the moment it is saved until it is switched off", a
 
   await page.getByRole("cell", { name: "blue ?bird", exact: true }).click();
   await page.getByRole("button", { name: "Delete" }).click();
-  await page.getByRole("dialog", { name: "Delete “blue ?bird”?" }).getByRole("button", { name: "Delete word" }).click();
+  await page
+    .getByRole("dialog", { name: "Delete “blue ?bird”?" })
+    .getByRole("button", { name: "Delete word" })
+    .click();
   await expect(page.getByText("No sensitive words")).toBeVisible();
 });
 
-test("an error that no rule knows becomes a rule, and the client is told what it says", async ({ gateway, page }) => {
+test("an error that no rule knows becomes a rule, and the client is told what it says", async ({
+  gateway,
+  page,
+}) => {
   await authenticate(page);
   await page.goto("/rules?view=errors");
   await expect(page.getByRole("cell", { name: "prompt is too long", exact: true })).toBeVisible();

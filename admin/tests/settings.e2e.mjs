@@ -20,7 +20,10 @@ test("settings are saved as changed, bounds are told at the field, and a clean-u
 
   // Leaving asks first; staying keeps what was typed.
   await page.getByRole("tab", { name: "Notifications" }).click();
-  await page.getByRole("dialog", { name: "Discard your changes?" }).getByRole("button", { name: "Cancel" }).click();
+  await page
+    .getByRole("dialog", { name: "Discard your changes?" })
+    .getByRole("button", { name: "Cancel" })
+    .click();
   await page.getByLabel("Keep").fill("14");
   await page.getByRole("button", { name: "Save" }).click();
   await expect(page.getByText("There are unsaved changes")).toHaveCount(0);
@@ -65,8 +68,13 @@ test("a webhook that is not public is refused in the gateway's words; the secret
   expect([saved.circuitBreakerEnabled, saved.costAlertThreshold]).toEqual([true, 0.9]);
 });
 
-test("a test message arrives, signed, and the page says how long it took", async ({ gateway, page }) => {
-  await gateway.action("notifications/updateNotificationSettingsAction", { webhookSecret: "signed-with-this" });
+test("a test message arrives, signed, and the page says how long it took", async ({
+  gateway,
+  page,
+}) => {
+  await gateway.action("notifications/updateNotificationSettingsAction", {
+    webhookSecret: "signed-with-this",
+  });
   const got = [];
   const hook = createServer((request, reply) => {
     let body = "";
@@ -79,9 +87,14 @@ test("a test message arrives, signed, and the page says how long it took", async
   await new Promise((listening) => hook.listen(0, "127.0.0.2", listening));
   await authenticate(page);
   await page.goto("/settings?view=notifications");
-  await page.getByLabel("Webhook address").first().fill(`http://127.0.0.2:${hook.address().port}/hook`);
+  await page
+    .getByLabel("Webhook address")
+    .first()
+    .fill(`http://127.0.0.2:${hook.address().port}/hook`);
   await page.getByRole("button", { name: "Test" }).first().click();
-  await expect(page.getByText(/The test message was delivered: status 204 after \d+ ms/)).toBeVisible();
+  await expect(
+    page.getByText(/The test message was delivered: status 204 after \d+ ms/),
+  ).toBeVisible();
   expect(got.length).toBe(1);
   expect(typeof JSON.parse(got[0].body)).toBe("object");
   expect(Object.keys(got[0].headers).filter((name) => name.includes("signature"))).not.toEqual([]);
@@ -95,11 +108,16 @@ test("the audit log names each change with what was before and after it, filtere
   gateway,
   page,
 }) => {
-  await gateway.action("notifications/updateNotificationSettingsAction", { costAlertThreshold: 0.9 });
+  await gateway.action("notifications/updateNotificationSettingsAction", {
+    costAlertThreshold: 0.9,
+  });
   await gateway.action("system-config/saveSystemSettings", { siteTitle: "Before" });
   await authenticate(page);
   await page.goto("/audit?action=system-config.save");
-  await gateway.action("system-config/saveSystemSettings", { siteTitle: "After", enableAutoCleanup: true });
+  await gateway.action("system-config/saveSystemSettings", {
+    siteTitle: "After",
+    enableAutoCleanup: true,
+  });
   // The event stream brings it.
   await page.getByRole("cell", { name: "siteTitle, enableAutoCleanup" }).first().click();
   const panel = page.getByRole("dialog", { name: "system-config.saveSystemSettings" });
@@ -109,5 +127,7 @@ test("the audit log names each change with what was before and after it, filtere
   await expect(panel.getByRole("row", { name: /currencyDisplay/ })).toBeVisible();
   await expect(page.getByRole("cell", { name: "notifications.update" })).toHaveCount(0);
   await page.getByRole("button", { name: "Remove filter Operation" }).click();
-  await expect(page.getByRole("cell", { name: "notifications.updateNotificationSettingsAction" })).toBeVisible();
+  await expect(
+    page.getByRole("cell", { name: "notifications.updateNotificationSettingsAction" }),
+  ).toBeVisible();
 });

@@ -9,7 +9,10 @@ test.beforeEach(async ({ gateway }) => {
   expect((await gateway.ask(ann.defaultKey.key)).status).toBe(200);
 });
 
-test("the gateway's name and currency are shown, and change as they are saved", async ({ gateway, page }) => {
+test("the gateway's name and currency are shown, and change as they are saved", async ({
+  gateway,
+  page,
+}) => {
   await gateway.action("system-config/saveSystemSettings", { siteTitle: "House gateway" });
   await page.goto("/login");
   await expect(page.getByRole("heading", { name: "House gateway" })).toBeVisible();
@@ -17,7 +20,10 @@ test("the gateway's name and currency are shown, and change as they are saved", 
   await page.goto(`/people?user=${ann.user.id}`);
   await expect(page.getByText("$5.00").first()).toBeVisible();
   await expect(page).toHaveTitle("People · House gateway");
-  await gateway.action("system-config/saveSystemSettings", { siteTitle: "Other house", currencyDisplay: "€" });
+  await gateway.action("system-config/saveSystemSettings", {
+    siteTitle: "Other house",
+    currencyDisplay: "€",
+  });
   // The event stream brings it.
   await expect(page.getByText("€5.00").first()).toBeVisible();
   await expect(page.getByText("Other house").first()).toBeVisible();
@@ -40,11 +46,14 @@ test("the palette leads to providers, sessions, models and prices", async ({ pag
   await go("ann session", /Session/, "/sessions?session=");
 });
 
-test("a chart takes the colours of a theme as it is chosen, by a person or by the system", async ({ page }) => {
+test("a chart takes the colours of a theme as it is chosen, by a person or by the system", async ({
+  page,
+}) => {
   await logIn(page);
   const [light, dark] = ["rgb(79, 70, 229)", "rgb(143, 139, 255)"];
   const marker = page.locator(".u-legend .u-marker").nth(1);
-  const colour = (wanted) => expect(marker).toHaveCSS("border-top-color", wanted, { timeout: 5_000 });
+  const colour = (wanted) =>
+    expect(marker).toHaveCSS("border-top-color", wanted, { timeout: 5_000 });
   const drawn = () => page.locator(".uplot canvas").evaluate((canvas) => canvas.toDataURL());
   await expect(marker).toBeVisible();
   await colour(light);

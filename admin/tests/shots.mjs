@@ -24,20 +24,26 @@ async function shoot(gateway, pages, people) {
     for (const width of [1440, 390]) {
       const viewport = { width, height: width === 390 ? 844 : 900 };
       const { context, page, faults } = await openPage(browser, gateway, { colorScheme, viewport });
-      await page.addInitScript((chosen) => localStorage.setItem("tollgate.language", chosen), language);
+      await page.addInitScript(
+        (chosen) => localStorage.setItem("tollgate.language", chosen),
+        language,
+      );
       const shot = async (name) => {
         await page.waitForTimeout(500);
         await page.screenshot({ path: `${folder}${name}-${colorScheme}-${width}.png` });
       };
       let seenWith = null;
       for (const one of pages) {
-        if (!isWanted(one.name) || (one.narrow && width > 390) || (one.wide && width < 1440)) continue;
+        if (!isWanted(one.name) || (one.narrow && width > 390) || (one.wide && width < 1440))
+          continue;
         if (one.as !== seenWith) {
           await context.clearCookies();
           await logIn(page, one.as && people[one.as].defaultKey.key);
           seenWith = one.as;
         }
-        await open(page, t, one, people).catch((error) => console.log(`${one.name}: ${error.message}`));
+        await open(page, t, one, people).catch((error) =>
+          console.log(`${one.name}: ${error.message}`),
+        );
         await shot(one.name);
       }
       if (isWanted("login")) {
@@ -54,7 +60,8 @@ async function shoot(gateway, pages, people) {
 const browser = await startBrowser();
 if (wanted.includes("pictures")) await makePictures(browser);
 // What is missing for them must not keep anyone from the others.
-else if (wanted.length === 0) await makePictures(browser).catch((error) => console.log(`pictures: ${error.message}`));
+else if (wanted.length === 0)
+  await makePictures(browser).catch((error) => console.log(`pictures: ${error.message}`));
 if (wanted.length === 1 && wanted[0] === "pictures") {
   await browser.close();
   process.exit(0);

@@ -9,10 +9,15 @@ test.beforeEach(async ({ gateway }) => {
 });
 
 const SOON = { timeout: 20_000 };
-const live = (page) => expect(page.getByRole("status").filter({ hasText: "Live" }).first()).toBeVisible(SOON);
+const live = (page) =>
+  expect(page.getByRole("status").filter({ hasText: "Live" }).first()).toBeVisible(SOON);
 const rows = (page, many) => expect(page.locator("tbody tr[data-row]")).toHaveCount(many, SOON);
 
-test("eight tabs load, and all of them show a request as it ends", async ({ gateway, context, page }) => {
+test("eight tabs load, and all of them show a request as it ends", async ({
+  gateway,
+  context,
+  page,
+}) => {
   await logIn(page);
   const tabs = [page];
   while (tabs.length < 8) tabs.push(await context.newPage());
@@ -35,7 +40,8 @@ test("eight tabs load, and all of them show a request as it ends", async ({ gate
 });
 
 test("a page that was left and is come back to is live", async ({ gateway, page }) => {
-  for (let times = 0; times < 2; times++) expect((await gateway.ask(ann.defaultKey.key)).status).toBe(200);
+  for (let times = 0; times < 2; times++)
+    expect((await gateway.ask(ann.defaultKey.key)).status).toBe(200);
   await gateway.logged(2);
   await authenticate(page);
   await page.goto("/logs");

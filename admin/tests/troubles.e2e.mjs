@@ -59,10 +59,15 @@ test("a provider's test says in words why it failed, and offers the models that 
   await expect(dialog.last().getByText("The connection to 127.0.0.1:9 was refused.")).toBeVisible();
   await field("Address").fill("http://no-such-host.invalid");
   await press();
-  await expect(dialog.last().getByText("The host name no-such-host.invalid is not known.")).toBeVisible();
+  await expect(
+    dialog.last().getByText("The host name no-such-host.invalid is not known."),
+  ).toBeVisible();
   await field("Address").fill(gateway.mockUrl);
   await field("Model for the test").fill("no-such-model");
-  const error = { type: "error", error: { type: "not_found_error", message: "model: no-such-model" } };
+  const error = {
+    type: "error",
+    error: { type: "not_found_error", message: "model: no-such-model" },
+  };
   await gateway.direct("script", [{ status: 404, body: error }]);
   await press();
   await expect(dialog.last().getByText("The test failed", { exact: false })).toBeVisible();
@@ -76,7 +81,11 @@ test("a provider's test says in words why it failed, and offers the models that 
   await page.getByRole("button", { name: "Discard" }).click();
 });
 
-test("every fault of a form is shown at once, each at its field", async ({ page, dialog, field }) => {
+test("every fault of a form is shown at once, each at its field", async ({
+  page,
+  dialog,
+  field,
+}) => {
   await page.goto("/providers");
   await page.getByRole("button", { name: "Add provider" }).first().click();
   await field("Address").fill("nowhere");
@@ -141,11 +150,16 @@ test("requests with a wrong key are listed, without the key", async ({ gateway, 
   await page.goto("/rejected");
   const row = page.locator("tbody tr[data-row]").filter({ hasText: "unknown key" });
   await expect(row.first()).toBeVisible();
-  await expect(row.filter({ hasText: "127.0.0.1" }).filter({ hasText: "/v1/messages" }).first()).toBeVisible();
+  await expect(
+    row.filter({ hasText: "127.0.0.1" }).filter({ hasText: "/v1/messages" }).first(),
+  ).toBeVisible();
   expect(await page.content()).not.toContain(wrong);
 });
 
-test("a list says what is spent of the tightest limit, and when somebody was last seen", async ({ gateway, page }) => {
+test("a list says what is spent of the tightest limit, and when somebody was last seen", async ({
+  gateway,
+  page,
+}) => {
   await gateway.addProvider();
   const ada = await gateway.addUser("ada", { limitDailyUsd: 2, limitMonthlyUsd: 100 });
   await page.goto("/people");
@@ -163,7 +177,11 @@ test("a list says what is spent of the tightest limit, and when somebody was las
 test("a request is found by the id that its client was told", async ({ gateway, page }) => {
   await gateway.addProvider();
   const eva = await gateway.addUser("eva");
-  const body = JSON.stringify({ model: "claude-haiku-4-5", max_tokens: 9, messages: [{ role: "user", content: "x" }] });
+  const body = JSON.stringify({
+    model: "claude-haiku-4-5",
+    max_tokens: 9,
+    messages: [{ role: "user", content: "x" }],
+  });
   const headers = { "content-type": "application/json", "x-api-key": eva.defaultKey.key };
   const reply = await fetch(`${gateway.proxy}/v1/messages`, { method: "POST", headers, body });
   await reply.text();

@@ -10,7 +10,12 @@ test.beforeEach(async ({ gateway }) => {
   await gateway.addProvider({ allowed_models: ["claude-sonnet-4-5", "claude-haiku-4-5"] });
   ann = await gateway.addUser("ann", { limitDailyUsd: 1, limitMonthlyUsd: 20, rpm: 60 });
   // A spreadsheet would run this key's name as a formula.
-  const key = { userId: ann.user.id, name: '=cmd("x"), cli', canLoginWebUi: false, limitDailyUsd: 0.5 };
+  const key = {
+    userId: ann.user.id,
+    name: '=cmd("x"), cli',
+    canLoginWebUi: false,
+    limitDailyUsd: 0.5,
+  };
   cli = await gateway.action("keys/addKey", key);
 });
 
@@ -38,7 +43,10 @@ test("the log shows a request as it ends, and what happened", async ({ gateway, 
   await expect(page.getByText("Tokens and cost")).toBeVisible();
 });
 
-test("what is filtered can be taken away as a file, row by row as it is shown", async ({ gateway, page }) => {
+test("what is filtered can be taken away as a file, row by row as it is shown", async ({
+  gateway,
+  page,
+}) => {
   await spend(gateway, cli.generatedKey, [SONNET, HAIKU, SONNET]);
   expect((await gateway.ask(ann.defaultKey.key, "no-such-model")).status).toBe(404);
   await gateway.logged(4);
@@ -57,11 +65,15 @@ test("what is filtered can be taken away as a file, row by row as it is shown", 
   expect(head).toMatch(/^createdAt,requestId,userName,keyName,/);
   expect(lines.length).toBe(2);
   // A name that a spreadsheet would take for a formula is a text in it.
-  for (const line of lines) expect(line).toMatch(/,ann,"'=cmd\(""x""\), cli",.*,claude-sonnet-4-5,/);
+  for (const line of lines)
+    expect(line).toMatch(/,ann,"'=cmd\(""x""\), cli",.*,claude-sonnet-4-5,/);
   await expect(page.getByText("2 requests exported")).toBeVisible();
 });
 
-test("a paused log stands still, says how many are new, and takes them in", async ({ gateway, page }) => {
+test("a paused log stands still, says how many are new, and takes them in", async ({
+  gateway,
+  page,
+}) => {
   await spend(gateway, cli.generatedKey, [SONNET, HAIKU, SONNET, HAIKU]);
   await gateway.logged(4);
   await authenticate(page);
@@ -107,13 +119,18 @@ test("a session shows its requests in order, and what was said", async ({ gatewa
   expect(models[1]).toMatch(/haiku/);
   // From there to the request, in the log of this session alone.
   await panel.getByRole("link", { name: /haiku/ }).click();
-  await expect(page.getByRole("dialog", { name: "claude-haiku-4-5" }).getByText("What happened")).toBeVisible();
+  await expect(
+    page.getByRole("dialog", { name: "claude-haiku-4-5" }).getByText("What happened"),
+  ).toBeVisible();
   const rows = page.locator("tbody tr[data-row]");
   await expect(rows.nth(1)).toBeVisible();
   await expect(rows).toHaveCount(2);
 });
 
-test("somebody sees their own limits, use, models and requests, and nobody else's", async ({ gateway, page }) => {
+test("somebody sees their own limits, use, models and requests, and nobody else's", async ({
+  gateway,
+  page,
+}) => {
   await spend(gateway, cli.generatedKey, [SONNET, HAIKU, SONNET, SONNET, SONNET]);
   await spend(gateway, ann.defaultKey.key, [SONNET, HAIKU]);
   expect((await gateway.ask(ann.defaultKey.key, "no-such-model")).status).toBe(404);
@@ -126,18 +143,24 @@ test("somebody sees their own limits, use, models and requests, and nobody else'
   await logIn(page, cli.generatedKey);
   await expect(page).toHaveURL(/\/my-usage/);
   // Limits: what is used of them, and when they begin again.
-  const limits = page.locator("section").filter({ has: page.getByRole("heading", { name: "Limits", exact: true }) });
+  const limits = page
+    .locator("section")
+    .filter({ has: page.getByRole("heading", { name: "Limits", exact: true }) });
   await expect(limits.getByText(/\$0\.12\d* \/ \$0\.50/)).toBeVisible();
   await expect(limits.getByText(/\$0\.12\d* \/ \$1\.00/)).toBeVisible();
   await expect(limits.getByText(/\$0\.12\d* \/ \$20\.00/)).toBeVisible();
   await expect.poll(() => limits.getByText(/^resets /).count()).toBeGreaterThanOrEqual(6);
   await expect(limits.getByText("Requests per minute")).toBeVisible();
   // The key, and when its day begins.
-  const me = page.locator("section").filter({ has: page.getByRole("heading", { name: "This key" }) });
+  const me = page
+    .locator("section")
+    .filter({ has: page.getByRole("heading", { name: "This key" }) });
   await expect(me.getByText('=cmd("x"), cli')).toBeVisible();
   await expect(me.getByText("00:00 (Europe/Berlin)")).toBeVisible();
   // Use, today and of a longer time.
-  const use = page.locator("section").filter({ has: page.getByRole("heading", { name: "Use", exact: true }) });
+  const use = page
+    .locator("section")
+    .filter({ has: page.getByRole("heading", { name: "Use", exact: true }) });
   await expect(use.getByRole("row", { name: /claude-haiku-4-5 1 / })).toBeVisible();
   await use.getByRole("button", { name: "7 days" }).click();
   await expect(use.getByRole("row", { name: /claude-sonnet-4-5 5 / })).toBeVisible();

@@ -13,7 +13,13 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// When there is no answer.
-pub fn http(addr: SocketAddr, method: &str, path: &str, token: &str, body: &str) -> Result<(u16, String)> {
+pub fn http(
+    addr: SocketAddr,
+    method: &str,
+    path: &str,
+    token: &str,
+    body: &str,
+) -> Result<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&addr, TIME_LIMIT)?;
     stream.set_read_timeout(Some(TIME_LIMIT))?;
     let head = format!(
@@ -26,7 +32,8 @@ pub fn http(addr: SocketAddr, method: &str, path: &str, token: &str, body: &str)
     let mut text = Vec::new();
     stream.read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
-    let status = text.get(9..12).and_then(|status| status.parse().ok()).context("no status line")?;
+    let status =
+        text.get(9..12).and_then(|status| status.parse().ok()).context("no status line")?;
     let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
     Ok((status, body.to_owned()))
 }
@@ -36,10 +43,15 @@ pub fn http(addr: SocketAddr, method: &str, path: &str, token: &str, body: &str)
 /// # Errors
 /// When the action is refused.
 pub fn action(addr: SocketAddr, token: &str, name: &str, body: &Value) -> Result<Value> {
-    let (status, reply) = http(addr, "POST", &format!("/api/actions/{name}"), token, &body.to_string())?;
+    let (status, reply) =
+        http(addr, "POST", &format!("/api/actions/{name}"), token, &body.to_string())?;
     // A chunked body has its size lines around the JSON.
-    let json = reply.find('{').and_then(|start| Some(&reply[start..=reply.rfind('}')?])).unwrap_or_default();
-    let value: Value = serde_json::from_str(json).with_context(|| format!("{name}: {status} {reply}"))?;
+    let json = reply
+        .find('{')
+        .and_then(|start| Some(&reply[start..=reply.rfind('}')?]))
+        .unwrap_or_default();
+    let value: Value =
+        serde_json::from_str(json).with_context(|| format!("{name}: {status} {reply}"))?;
     if value["ok"] != true {
         bail!("{name}: {status} {reply}");
     }

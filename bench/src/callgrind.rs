@@ -23,8 +23,10 @@ pub const WRITER: &str = "sqlite";
 pub const OTHER: &str = "other";
 
 /// Keeps glibc from copying with `rep movsb`, which Callgrind counts as one instruction per byte.
-pub const GLIBC: (&str, &str) =
-    ("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000");
+pub const GLIBC: (&str, &str) = (
+    "GLIBC_TUNABLES",
+    "glibc.cpu.x86_rep_movsb_threshold=1000000000:glibc.cpu.x86_rep_stosb_threshold=1000000000",
+);
 
 /// Instructions by kind of thread.
 pub type Counts = BTreeMap<&'static str, u64>;
@@ -70,13 +72,16 @@ impl Profiled<'_> {
     pub fn take(&self) -> Result<(Counts, Vec<PathBuf>)> {
         let before = self.profiles()?;
         self.say(&["dump"])?;
-        let new: Vec<_> = self.profiles()?.into_iter().filter(|file| !before.contains(file)).collect();
+        let new: Vec<_> =
+            self.profiles()?.into_iter().filter(|file| !before.contains(file)).collect();
         ensure!(!new.is_empty(), "Callgrind wrote no profile into {}", self.dir.display());
         let mut counts: Counts = [PROXY, WRITER, OTHER].map(|kind| (kind, 0)).into();
         for file in &new {
             let text = fs::read_to_string(file)?;
-            let count = total(&text).with_context(|| format!("{} has no totals", file.display()))?;
-            let kind = KINDS.iter().find(|(_, name)| text.contains(name)).map_or(OTHER, |(kind, _)| kind);
+            let count =
+                total(&text).with_context(|| format!("{} has no totals", file.display()))?;
+            let kind =
+                KINDS.iter().find(|(_, name)| text.contains(name)).map_or(OTHER, |(kind, _)| kind);
             *counts.entry(kind).or_default() += count;
         }
         Ok((counts, new))
@@ -84,14 +89,19 @@ impl Profiled<'_> {
 
     fn profiles(&self) -> Result<Vec<PathBuf>> {
         let files = fs::read_dir(self.dir)?.flatten().map(|entry| entry.path());
-        let named =
-            |file: &PathBuf| file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("profile."));
+        let named = |file: &PathBuf| {
+            file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("profile."))
+        };
         Ok(files.filter(named).collect())
     }
 
     fn say(&self, words: &[&str]) -> Result<()> {
         let prefix = format!("--vgdb-prefix={}", self.dir.join("vgdb").display());
-        let output = Command::new("vgdb").arg(prefix).arg(format!("--pid={}", self.process)).args(words).output()?;
+        let output = Command::new("vgdb")
+            .arg(prefix)
+            .arg(format!("--pid={}", self.process))
+            .args(words)
+            .output()?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "vgdb {words:?}: {said}");
         Ok(())

@@ -25,8 +25,10 @@ pub struct Kind {
     stream: bool,
 }
 
-pub const KINDS: [Kind; 2] =
-    [Kind { name: "converted stream, 50 events", stream: true }, Kind { name: "converted JSON, 2 KB", stream: false }];
+pub const KINDS: [Kind; 2] = [
+    Kind { name: "converted stream, 50 events", stream: true },
+    Kind { name: "converted JSON, 2 KB", stream: false },
+];
 
 /// What one client format was served by.
 pub struct Row {
@@ -47,7 +49,11 @@ pub fn rows(converting: &Converting) -> Vec<Row> {
     for client in WireFormat::ALL {
         rows.push(Row { client, provider: None, samples: Vec::new() });
         let others = converting.iter().filter(|(provider, _)| *provider != client);
-        rows.extend(others.map(|(provider, _)| Row { client, provider: Some(*provider), samples: Vec::new() }));
+        rows.extend(others.map(|(provider, _)| Row {
+            client,
+            provider: Some(*provider),
+            samples: Vec::new(),
+        }));
     }
     rows
 }
@@ -71,7 +77,13 @@ pub fn round(
         let request = request(kind, row.client, &target.key);
         let aim = Aim { target, request, numbers: Vec::new(), connections: CONNECTIONS, parts: 1 };
         let sample = measure::sample(&aim, time)?;
-        eprintln!("round {}: {}, {} → {:?}: {sample:?}", number + 1, kind.name, row.client, row.provider);
+        eprintln!(
+            "round {}: {}, {} → {:?}: {sample:?}",
+            number + 1,
+            kind.name,
+            row.client,
+            row.provider
+        );
         row.samples.push(sample);
     }
     Ok(())

@@ -80,7 +80,13 @@ impl Fixture {
         let conf = dir.path().join("nginx.conf");
         fs::write(&conf, nginx_conf(dir.path(), nginx, mock, cores))?;
         let mut command = Command::new("nginx");
-        command.arg("-p").arg(dir.path()).arg("-c").arg(&conf).arg("-e").arg(dir.path().join("nginx-error.log"));
+        command
+            .arg("-p")
+            .arg(dir.path())
+            .arg("-c")
+            .arg(&conf)
+            .arg("-e")
+            .arg(dir.path().join("nginx-error.log"));
         match target(NGINX, nginx, "bench", command, dir.path()) {
             Ok(target) => targets.push(target),
             Err(error) => {
@@ -94,10 +100,16 @@ impl Fixture {
         command.args(["--threads", &cores.to_string()]);
         targets.push(target(FLOOR, floor, "bench", command, dir.path())?);
         for (name, on) in [(OFF, false), (ON, true)] {
-            targets.push(Gateway::plain(name, on, WireFormat::Native).start(programs, mock, dir.path())?);
+            targets.push(Gateway::plain(name, on, WireFormat::Native).start(
+                programs,
+                mock,
+                dir.path(),
+            )?);
         }
         let mut converting = Vec::new();
-        for (name, provider) in CONVERTING.into_iter().zip(WireFormat::ALL).filter(|_| with_converting) {
+        for (name, provider) in
+            CONVERTING.into_iter().zip(WireFormat::ALL).filter(|_| with_converting)
+        {
             let target = Gateway::plain(name, true, provider).start(programs, mock, dir.path())?;
             converting.push((provider, target));
         }
@@ -113,7 +125,10 @@ impl Fixture {
     /// # Errors
     /// When it is not on the fixture.
     pub fn floor(&self) -> Result<&Target> {
-        self.targets.iter().find(|target| target.name == FLOOR).context("no bare Pingora on the fixture")
+        self.targets
+            .iter()
+            .find(|target| target.name == FLOOR)
+            .context("no bare Pingora on the fixture")
     }
 }
 
@@ -123,7 +138,13 @@ fn free() -> Result<SocketAddr> {
 }
 
 /// Starts a program and waits until it takes connections.
-fn target(name: &'static str, addr: SocketAddr, key: &str, command: Command, dir: &Path) -> Result<Target> {
+fn target(
+    name: &'static str,
+    addr: SocketAddr,
+    key: &str,
+    command: Command,
+    dir: &Path,
+) -> Result<Target> {
     target_within(name, addr, key, Start { command, dir, limit: START })
 }
 
@@ -134,12 +155,17 @@ struct Start<'d> {
     limit: Duration,
 }
 
-fn target_within(name: &'static str, addr: SocketAddr, key: &str, start: Start<'_>) -> Result<Target> {
+fn target_within(
+    name: &'static str,
+    addr: SocketAddr,
+    key: &str,
+    start: Start<'_>,
+) -> Result<Target> {
     let Start { mut command, dir, limit } = start;
     let log = dir.join(format!("{}.log", name.replace([' ', ','], "-")));
     let file = File::create(&log)?;
-    let mut program =
-        Program::start(command.current_dir(dir), file).with_context(|| format!("{name} cannot be started"))?;
+    let mut program = Program::start(command.current_dir(dir), file)
+        .with_context(|| format!("{name} cannot be started"))?;
     let end = Instant::now() + limit;
     while std::net::TcpStream::connect(addr).is_err() {
         if program.ended() || Instant::now() > end {
@@ -199,16 +225,23 @@ impl Gateway<'_> {
             None => Command::new(&programs.tollgate),
         };
         command.arg("serve").env_clear().envs(self.settings.iter().copied());
-        command.env("TOLLGATE_PROXY_ADDR", proxy.to_string()).env("TOLLGATE_ADMIN_ADDR", control.to_string());
+        command
+            .env("TOLLGATE_PROXY_ADDR", proxy.to_string())
+            .env("TOLLGATE_ADMIN_ADDR", control.to_string());
         command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);
-        command.env("ADMIN_TOKEN", TOKEN).env("TOLLGATE_SHUTDOWN_GRACE", "2s").env("LOG_FORMAT", "json");
+        command
+            .env("ADMIN_TOKEN", TOKEN)
+            .env("TOLLGATE_SHUTDOWN_GRACE", "2s")
+            .env("LOG_FORMAT", "json");
         if !self.on {
             command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");
             command.env("TOLLGATE_LIMITS_RESERVATION", "off");
         }
-        let mut target = target_within(self.name, proxy, TOKEN, Start { command, dir, limit: self.time_limit })?;
+        let mut target =
+            target_within(self.name, proxy, TOKEN, Start { command, dir, limit: self.time_limit })?;
         let end = Instant::now() + self.time_limit;
-        while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200) {
+        while !admin::http(metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200)
+        {
             if target.program.ended() || Instant::now() > end {
                 bail!("{} does not become ready", self.name);
             }
@@ -225,11 +258,12 @@ impl Gateway<'_> {
 
 /// A provider and prices.
 fn furnish(control: SocketAddr, mock: SocketAddr, kind: WireFormat) -> Result<()> {
-    let provider =
-        json!({"name": "mock", "url": format!("http://{mock}"), "key": "upstream", "provider_type": kind.as_str()});
+    let provider = json!({"name": "mock", "url": format!("http://{mock}"), "key": "upstream", "provider_type": kind.as_str()});
     admin::action(control, TOKEN, "providers/addProvider", &provider)?;
-    let price = json!({"mode": "chat", "input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7});
-    let table = json!({"bench-json": price, "bench-stream": price, "bench-held": price}).to_string();
+    let price =
+        json!({"mode": "chat", "input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7});
+    let table =
+        json!({"bench-json": price, "bench-stream": price, "bench-held": price}).to_string();
     admin::action(control, TOKEN, "model-prices/uploadPriceTable", &json!({"jsonContent": table}))?;
     Ok(())
 }
@@ -272,8 +306,10 @@ fn forbid_words(control: SocketAddr, words: usize) -> Result<()> {
     if words == 0 {
         return Ok(());
     }
-    let numbered = (PHRASES.split('|').count()..words).map(|number| format!("forbidden phrase {number}"));
-    let phrases = PHRASES.split('|').map(|phrase| phrase.trim().to_owned()).take(words).chain(numbered);
+    let numbered =
+        (PHRASES.split('|').count()..words).map(|number| format!("forbidden phrase {number}"));
+    let phrases =
+        PHRASES.split('|').map(|phrase| phrase.trim().to_owned()).take(words).chain(numbered);
     let others = OTHERS.into_iter().map(|(word, kind)| (word.to_owned(), kind));
     for (word, kind) in phrases.map(|phrase| (phrase, "contains")).chain(others) {
         let word = json!({"word": word, "matchType": kind});
@@ -286,7 +322,8 @@ fn forbid_words(control: SocketAddr, words: usize) -> Result<()> {
 /// access log.
 fn nginx_conf(dir: &Path, listen: SocketAddr, upstream: SocketAddr, workers: usize) -> String {
     let dir = dir.display();
-    let root = fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
+    let root = fs::metadata("/proc/self")
+        .is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0);
     let user = if root { "user root;" } else { "" };
     format!(
         "{user} daemon off; worker_processes {workers}; pid {dir}/nginx.pid; error_log {dir}/nginx-error.log warn;

@@ -81,8 +81,9 @@ mod tests {
     #[test]
     fn buckets_are_fine_and_in_order() {
         let mut last = 0;
-        for nanos in
-            (0..60).flat_map(|shift| [1u64 << shift, (1u64 << shift) + (1 << shift) / 3]).filter(|n| *n < 1 << 40)
+        for nanos in (0..60)
+            .flat_map(|shift| [1u64 << shift, (1u64 << shift) + (1 << shift) / 3])
+            .filter(|n| *n < 1 << 40)
         {
             let at = bucket(nanos);
             assert!(at >= last, "{nanos}");

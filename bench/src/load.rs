@@ -100,8 +100,9 @@ async fn connection(load: Rc<Load>, end: Instant) -> Seen {
         let time_limit = end.saturating_duration_since(Instant::now()) + TIME_LIMIT;
         number(&mut request, &load.numbers);
         let exchange = exchange((load.addr, &request), &mut stream, &mut buffer, &mut seen);
-        let result =
-            tokio::time::timeout(time_limit, exchange).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        let result = tokio::time::timeout(time_limit, exchange)
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         if let Err(error) = result {
             stream = None;
             seen.errors += 1;

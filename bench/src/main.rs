@@ -17,7 +17,9 @@ const FIRST_BYTES: u64 = 500;
 const FIRST_BYTE_ROUNDS: usize = 5;
 
 #[derive(Parser)]
-#[command(about = "Measures the gateway beside nginx, a bare Pingora and no proxy, on loopback, in some ten minutes")]
+#[command(
+    about = "Measures the gateway beside nginx, a bare Pingora and no proxy, on loopback, in some ten minutes"
+)]
 struct Args {
     /// Rounds over everything.
     #[arg(long, default_value_t = 3)]
@@ -51,7 +53,10 @@ impl Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    ensure!((1..=20).contains(&args.rounds) && (1..=60).contains(&args.seconds), "1–20 rounds of 1–60 seconds");
+    ensure!(
+        (1..=20).contains(&args.rounds) && (1..=60).contains(&args.seconds),
+        "1–20 rounds of 1–60 seconds"
+    );
     let beside = std::env::current_exe()?;
     let beside = beside.parent().context("this program lies nowhere")?;
     let programs = Programs {
@@ -89,8 +94,11 @@ fn heading(args: &Args, fixture: &Fixture) -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or_default();
-    let missing =
-        if fixture.missing.is_empty() { String::new() } else { format!("; without {}", fixture.missing.join(", ")) };
+    let missing = if fixture.missing.is_empty() {
+        String::new()
+    } else {
+        format!("; without {}", fixture.missing.join(", "))
+    };
     format!(
         "{} interleaved rounds of {} s; {cores} cores shared by load, mock and proxies; load average at start {load}{missing}. \
          Medians over the rounds. Absolute figures hold for this run alone: compare within it.\n\n",
@@ -101,7 +109,8 @@ fn heading(args: &Args, fixture: &Fixture) -> String {
 fn scenarios(args: &Args, fixture: &Fixture) -> Result<String> {
     // What was not seen before matters to sensitive words only.
     let matters = |new| new == New::Last || args.words > 0;
-    let chosen: Vec<_> = SCENARIOS.iter().filter(|s| args.wants(s.name) && matters(s.new)).collect();
+    let chosen: Vec<_> =
+        SCENARIOS.iter().filter(|s| args.wants(s.name) && matters(s.new)).collect();
     let row = |target| Row { target, samples: Vec::new() };
     let mut tables: Vec<Vec<Row>> =
         chosen.iter().map(|_| fixture.targets.iter().map(|t| row(t.name)).collect()).collect();
@@ -112,13 +121,15 @@ fn scenarios(args: &Args, fixture: &Fixture) -> Result<String> {
                 // Each round begins with another target, so that none always runs first.
                 let at = (turn + round) % count;
                 let target = &fixture.targets[at];
-                let sample = measure::sample(&scenario.at(target), Duration::from_secs(args.seconds))?;
+                let sample =
+                    measure::sample(&scenario.at(target), Duration::from_secs(args.seconds))?;
                 eprintln!("round {}: {}, {}: {sample:?}", round + 1, scenario.name, target.name);
                 rows[at].samples.push(sample);
             }
         }
     }
-    let tables = chosen.iter().zip(&tables).map(|(scenario, rows)| report::scenario(scenario, rows));
+    let tables =
+        chosen.iter().zip(&tables).map(|(scenario, rows)| report::scenario(scenario, rows));
     Ok(tables.collect::<Vec<_>>().join("\n"))
 }
 
@@ -134,7 +145,11 @@ fn conversions(args: &Args, fixture: &Fixture, kind: converted::Kind) -> Result<
 fn first_bytes(args: &Args, fixture: &Fixture) -> Result<String> {
     let chosen = &SCENARIOS[..3];
     let heads: Vec<&str> = chosen.iter().map(|scenario| scenario.name).collect();
-    let mut rows: Vec<_> = fixture.targets.iter().map(|target| (target.name, vec![Vec::new(); chosen.len()])).collect();
+    let mut rows: Vec<_> = fixture
+        .targets
+        .iter()
+        .map(|target| (target.name, vec![Vec::new(); chosen.len()]))
+        .collect();
     for _ in 0..FIRST_BYTE_ROUNDS.max(args.rounds) {
         for (at, scenario) in chosen.iter().enumerate() {
             for (target, (_, times)) in fixture.targets.iter().zip(&mut rows) {
@@ -151,7 +166,8 @@ fn memory(fixture: &Fixture) -> String {
         .iter()
         .map(|target| {
             let after = target.program.resident_kib();
-            let per_stream = if target.name == DIRECT { None } else { measure::held_stream_kib(target).ok() };
+            let per_stream =
+                if target.name == DIRECT { None } else { measure::held_stream_kib(target).ok() };
             Memory { target: target.name, idle: target.idle_kib, after, per_stream }
         })
         .collect();

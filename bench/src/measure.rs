@@ -65,7 +65,17 @@ pub const SCENARIOS: [Scenario; 5] = [
 impl Scenario {
     const fn json(name: &'static str, bytes: usize, connections: usize) -> Self {
         let (model, path) = ("bench-json", "/v1/messages");
-        Self { name, model, path, bytes, stream: false, connections, parts: 1, unit: "request", new: New::Last }
+        Self {
+            name,
+            model,
+            path,
+            bytes,
+            stream: false,
+            connections,
+            parts: 1,
+            unit: "request",
+            new: New::Last,
+        }
     }
 
     /// The scenario's load on a target.

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat;
 
 /// A text with line ends, quotes and letters of several bytes, as prompts have them.
-const PROSE: &str =
-    "She said \"wait\", and the naïve reader waited.\n\tfn main() { println!(\"{}\", 1 + 1); } // 東京\n";
+const PROSE: &str = "She said \"wait\", and the naïve reader waited.\n\tfn main() { println!(\"{}\", 1 + 1); } // 東京\n";
 /// Letters of prose per message of a long conversation.
 const MESSAGE: usize = 4000;
 
@@ -27,7 +26,8 @@ impl New {
     /// Where in a request the eight digits lie that make it a new one.
     #[must_use]
     pub fn places(self, request: &[u8]) -> Vec<usize> {
-        let mut all: Vec<usize> = memchr::memmem::find_iter(request, MARK).map(|at| at + 1).collect();
+        let mut all: Vec<usize> =
+            memchr::memmem::find_iter(request, MARK).map(|at| at + 1).collect();
         if self == Self::Last {
             all.drain(..all.len().saturating_sub(1));
         }
@@ -42,8 +42,11 @@ pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
     let mut left = size.saturating_sub(200);
     loop {
         let take = left.min(MESSAGE);
-        let text: String =
-            "#00000000 ".chars().chain(PROSE.chars().cycle()).take(MARK.len().max(take * 10 / 12)).collect();
+        let text: String = "#00000000 "
+            .chars()
+            .chain(PROSE.chars().cycle())
+            .take(MARK.len().max(take * 10 / 12))
+            .collect();
         let role = if messages.len() % 2 == 0 { "user" } else { "assistant" };
         messages.push(json!({"role": role, "content": [{"type": "text", "text": text}]}));
         left -= take;
@@ -51,7 +54,8 @@ pub fn body(model: &str, size: usize, stream: bool) -> Vec<u8> {
             break;
         }
     }
-    let body: Value = json!({"model": model, "max_tokens": 1024, "stream": stream, "messages": messages});
+    let body: Value =
+        json!({"model": model, "max_tokens": 1024, "stream": stream, "messages": messages});
     body.to_string().into_bytes()
 }
 
@@ -84,7 +88,9 @@ pub fn path_of(format: WireFormat, model: &str, stream: bool) -> String {
         WireFormat::Native => "/v1/messages".to_owned(),
         WireFormat::Responses => "/v1/responses".to_owned(),
         WireFormat::Chat => "/v1/chat/completions".to_owned(),
-        WireFormat::AltCli if stream => format!("/v1beta/models/{model}:streamGenerateContent?alt=sse"),
+        WireFormat::AltCli if stream => {
+            format!("/v1beta/models/{model}:streamGenerateContent?alt=sse")
+        }
         WireFormat::AltCli => format!("/v1beta/models/{model}:generateContent"),
     }
 }
@@ -120,7 +126,10 @@ mod tests {
             }
             let messages = value["messages"].as_array().unwrap();
             let places = New::Every.places(&body);
-            assert_eq!((places.len(), New::Last.places(&body)), (messages.len(), places[places.len() - 1..].to_vec()));
+            assert_eq!(
+                (places.len(), New::Last.places(&body)),
+                (messages.len(), places[places.len() - 1..].to_vec())
+            );
             assert!(places.iter().all(|at| &body[*at..at + 8] == b"00000000"));
             assert_eq!(messages.last().unwrap()["role"], "user");
         }

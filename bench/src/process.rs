@@ -36,7 +36,8 @@ impl Program {
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
         let pid = self.child.id();
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let children =
+            fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         let children = children.split_whitespace().filter_map(|child| child.parse().ok());
         std::iter::once(pid).chain(children).collect()
     }
@@ -50,7 +51,8 @@ impl Program {
     #[must_use]
     pub fn cpu(&self) -> Duration {
         let stat = |pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
-        let ticks: u64 = self.pids().into_iter().filter_map(stat).filter_map(|stat| ticks(&stat)).sum();
+        let ticks: u64 =
+            self.pids().into_iter().filter_map(stat).filter_map(|stat| ticks(&stat)).sum();
         Duration::from_millis(ticks * 1000 / TICKS)
     }
 
@@ -59,7 +61,8 @@ impl Program {
     pub fn cpu_by_thread(&self) -> BTreeMap<String, Duration> {
         let mut times = BTreeMap::new();
         for pid in self.pids() {
-            for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            for thread in fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten()
+            {
                 let name = fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
                 let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
                 let time = Duration::from_millis(ticks(&stat).unwrap_or(0) * 1000 / TICKS);
@@ -104,7 +107,10 @@ impl Drop for Program {
 }
 
 /// Sleeps; the bench's driver has no runtime.
-#[expect(clippy::disallowed_methods, reason = "the driver is a plain thread that has nothing else to do")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the driver is a plain thread that has nothing else to do"
+)]
 pub fn pause(time: Duration) {
     std::thread::sleep(time);
 }

@@ -102,7 +102,8 @@ pub fn conversions(kind: Kind, rows: &[Converted]) -> String {
     for row in rows {
         let least = row.samples.iter().map(|s| s.cpu_ns).min().unwrap_or(0);
         let most = row.samples.iter().map(|s| s.cpu_ns).max().unwrap_or(0);
-        let proxy = median(&row.samples, |s| s.threads.get(PROXY).copied().unwrap_or(0)).unwrap_or(0);
+        let proxy =
+            median(&row.samples, |s| s.threads.get(PROXY).copied().unwrap_or(0)).unwrap_or(0);
         let (pair, others) = match row.provider {
             None => (format!("{}, bare Pingora", row.client), ["–".to_owned(), "–".to_owned()]),
             Some(provider) => (
@@ -127,21 +128,30 @@ pub fn conversions(kind: Kind, rows: &[Converted]) -> String {
 
 /// What each kind of thread took, the largest first; the smallest are left out.
 fn threads(row: &Row) -> String {
-    let names: BTreeSet<&String> = row.samples.iter().flat_map(|sample| sample.threads.keys()).collect();
-    let of = |name: &String| median(&row.samples, |s| s.threads.get(name).copied().unwrap_or(0)).unwrap_or(0);
+    let names: BTreeSet<&String> =
+        row.samples.iter().flat_map(|sample| sample.threads.keys()).collect();
+    let of = |name: &String| {
+        median(&row.samples, |s| s.threads.get(name).copied().unwrap_or(0)).unwrap_or(0)
+    };
     let mut shares: Vec<(u64, &String)> = names.into_iter().map(|name| (of(name), name)).collect();
     shares.sort_unstable_by_key(|(share, _)| Reverse(*share));
     let shown = shares.iter().filter(|(share, _)| *share >= 100);
-    shown.map(|(share, name)| format!("{name} {}", hundredths(share / 10))).collect::<Vec<_>>().join(", ")
+    shown
+        .map(|(share, name)| format!("{name} {}", hundredths(share / 10)))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// First-byte times: for each target and each scenario named in `heads` the rounds' times; the
 /// middle one is shown, beside that of the first row.
 #[must_use]
 pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Vec<Duration>>)]) -> String {
-    let middles = |times: &[Vec<Duration>]| times.iter().map(|rounds| middle(rounds)).collect::<Vec<_>>();
-    let mut text =
-        format!("### First byte at one connection, p50 µs (added to direct)\n\n| | {} |\n", heads.join(" | "));
+    let middles =
+        |times: &[Vec<Duration>]| times.iter().map(|rounds| middle(rounds)).collect::<Vec<_>>();
+    let mut text = format!(
+        "### First byte at one connection, p50 µs (added to direct)\n\n| | {} |\n",
+        heads.join(" | ")
+    );
     let _ = writeln!(text, "|---|{}", "---|".repeat(heads.len()));
     let direct = rows.first().map(|(_, times)| middles(times)).unwrap_or_default();
     for (target, times) in rows {
@@ -185,7 +195,10 @@ mod tests {
     fn sample(cpu_ns: &u64) -> Sample {
         Sample {
             cpu_ns: *cpu_ns,
-            threads: BTreeMap::from([("proxy".to_owned(), cpu_ns / 2), ("writer".to_owned(), cpu_ns - 1000)]),
+            threads: BTreeMap::from([
+                ("proxy".to_owned(), cpu_ns / 2),
+                ("writer".to_owned(), cpu_ns - 1000),
+            ]),
             per_second: 1_000_000_000 / cpu_ns,
             p50: Duration::from_micros(10),
             p99: Duration::from_micros(20),
@@ -199,23 +212,33 @@ mod tests {
 
     #[test]
     fn pairs_are_beside_the_floor_of_the_same_client() {
-        let of =
-            |client, provider, cpus: &[u64]| Converted { client, provider, samples: cpus.iter().map(sample).collect() };
+        let of = |client, provider, cpus: &[u64]| Converted {
+            client,
+            provider,
+            samples: cpus.iter().map(sample).collect(),
+        };
         let (native, chat) = (WireFormat::Native, WireFormat::Chat);
-        let rows =
-            [of(native, None, &[40_000]), of(native, Some(chat), &[90_000, 50_000, 60_000]), of(chat, None, &[30_000])];
+        let rows = [
+            of(native, None, &[40_000]),
+            of(native, Some(chat), &[90_000, 50_000, 60_000]),
+            of(chat, None, &[30_000]),
+        ];
         let text = conversions(KINDS[0], &rows);
-        let line = "| native → chat-compatible | 60.00 (50.00 – 90.00) | 1.50 | 0.75 | 2.00 | 10 | 3 |";
+        let line =
+            "| native → chat-compatible | 60.00 (50.00 – 90.00) | 1.50 | 0.75 | 2.00 | 10 | 3 |";
         assert!(text.contains(line), "{text}");
         assert!(
-            text.contains("| chat-compatible, bare Pingora | 30.00 (30.00 – 30.00) | 1.00 | – | – | 10 | 1 |"),
+            text.contains(
+                "| chat-compatible, bare Pingora | 30.00 (30.00 – 30.00) | 1.00 | – | – | 10 | 1 |"
+            ),
             "{text}"
         );
     }
 
     #[test]
     fn ratios_are_to_the_floors_median() {
-        let text = scenario(&SCENARIOS[0], &[row(FLOOR, &[20_000, 40_000, 30_000]), row("x", &[45_000])]);
+        let text =
+            scenario(&SCENARIOS[0], &[row(FLOOR, &[20_000, 40_000, 30_000]), row("x", &[45_000])]);
         assert!(text.contains("| bare Pingora | 30.00 (20.00 – 40.00) | 1.00 |"), "{text}");
         assert!(text.contains("| x | 45.00 (45.00 – 45.00) | 1.50 |"), "{text}");
         let ours = scenario(&SCENARIOS[0], &[row("tollgate, on", &[45_000])]);

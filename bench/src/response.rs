@@ -82,7 +82,9 @@ impl Follower {
     fn parse_head(&mut self) -> io::Result<Option<usize>> {
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
-        let httparse::Status::Complete(length) = response.parse(&self.head).map_err(io::Error::other)? else {
+        let httparse::Status::Complete(length) =
+            response.parse(&self.head).map_err(io::Error::other)?
+        else {
             return Ok(None);
         };
         self.status = response.code.unwrap_or(0);
@@ -94,7 +96,9 @@ impl Follower {
                 body = if size == 0 { Body::Done } else { Body::Length(size) };
             } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
                 body = Body::Chunk { left: 0, line: Vec::with_capacity(16) };
-            } else if header.name.eq_ignore_ascii_case("connection") && value.eq_ignore_ascii_case("close") {
+            } else if header.name.eq_ignore_ascii_case("connection")
+                && value.eq_ignore_ascii_case("close")
+            {
                 self.keep = false;
             }
         }
@@ -194,7 +198,13 @@ mod tests {
     #[test]
     fn refuses_what_is_no_response() {
         assert!(Follower::default().feed(b"nonsense\r\n\r\n").is_err());
-        assert!(Follower::default().feed(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab").is_err());
-        assert!(Follower::default().feed(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n").is_err());
+        assert!(
+            Follower::default().feed(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab").is_err()
+        );
+        assert!(
+            Follower::default()
+                .feed(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n")
+                .is_err()
+        );
     }
 }

@@ -30,23 +30,30 @@ pub async fn read(
     headers: &HeaderMap,
     body: Body,
 ) -> Result<Ready, ApiError> {
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|bytes| usize::try_from(bytes).map_or(true, |bytes| bytes > operation.max_body)) {
+    let announced =
+        headers.get(header::CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|bytes| {
+        usize::try_from(bytes).map_or(true, |bytes| bytes > operation.max_body)
+    }) {
         return Err(too_large(operation.max_body));
     }
     let limit = if operation.permission == Permission::Open { OPEN_BODY_TIME } else { BODY_TIME };
-    let mut reservation =
-        who.map(|who| AdminBodyReservation::new(&surface.bodies, who.user_id().filter(|_| !who.is_admin())));
-    let arriving = tokio::time::timeout(limit, collect(body, operation.max_body, reservation.as_mut())).await;
-    let bytes = arriving
-        .map_err(|_| ApiError::because(Code::INVALID_FORMAT, Reason::BodyLate).at(StatusCode::REQUEST_TIMEOUT))??;
+    let mut reservation = who.map(|who| {
+        AdminBodyReservation::new(&surface.bodies, who.user_id().filter(|_| !who.is_admin()))
+    });
+    let arriving =
+        tokio::time::timeout(limit, collect(body, operation.max_body, reservation.as_mut())).await;
+    let bytes = arriving.map_err(|_| {
+        ApiError::because(Code::INVALID_FORMAT, Reason::BodyLate).at(StatusCode::REQUEST_TIMEOUT)
+    })??;
     let parsed = parse(operation, &bytes);
     drop(reservation);
     parsed
 }
 
 fn too_large(max: usize) -> ApiError {
-    let refusal = ApiError::by_code(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
+    let refusal =
+        ApiError::by_code(Code::PAYLOAD_TOO_LARGE, format!("the body is larger than {max} bytes"));
     refusal.with("max", max.into())
 }
 

@@ -31,7 +31,10 @@ use crate::domain::ids::RequestId;
 const ACTION_TIME: Duration = Duration::from_secs(60);
 
 /// Answers any request below `/api/`.
-pub(super) async fn dispatch(State(surface): State<Surface>, request: Request<Body>) -> Response<Body> {
+pub(super) async fn dispatch(
+    State(surface): State<Surface>,
+    request: Request<Body>,
+) -> Response<Body> {
     let path = request.uri().path().to_owned();
     let operation = table::find(path.trim_start_matches("/api/"));
     let ctx = Arc::clone(&surface.ctx);
@@ -52,10 +55,16 @@ pub(super) async fn elsewhere(surface: State<Surface>, request: Request<Body>) -
 
 fn unknown(path: &str) -> ApiError {
     let shown: String = path.chars().take(100).collect();
-    ApiError::by_code(Code::NOT_FOUND, format!("there is no operation {shown}")).at(StatusCode::NOT_FOUND)
+    ApiError::by_code(Code::NOT_FOUND, format!("there is no operation {shown}"))
+        .at(StatusCode::NOT_FOUND)
 }
 
-fn refuse(ctx: &Context, refusal: ApiError, path: &str, operation: Option<&Operation>) -> Response<Body> {
+fn refuse(
+    ctx: &Context,
+    refusal: ApiError,
+    path: &str,
+    operation: Option<&Operation>,
+) -> Response<Body> {
     let writes = operation.is_some_and(Operation::writes);
     let (refusal, is_known) = refusal.located(&ctx.conditions, ctx.clock.now(), writes);
     let Some(reason) = refusal.internal_reason() else { return refusal.into_response() };
@@ -81,9 +90,13 @@ async fn answer(
         Verb::Post => head.method == Method::POST,
     };
     if !allowed {
-        let refusal =
-            ApiError::by_code(Code::METHOD_NOT_ALLOWED, format!("this operation is {}", operation.verb.as_str()));
-        return Err(refusal.header(header::ALLOW, HeaderValue::from_static(operation.verb.as_str())));
+        let refusal = ApiError::by_code(
+            Code::METHOD_NOT_ALLOWED,
+            format!("this operation is {}", operation.verb.as_str()),
+        );
+        return Err(
+            refusal.header(header::ALLOW, HeaderValue::from_static(operation.verb.as_str()))
+        );
     }
     let ctx = &surface.ctx;
     let now = ctx.clock.now();
@@ -99,10 +112,11 @@ async fn answer(
     let Surface { ctx, throttle, live, .. } = surface;
     let call = Call { ctx, throttle, live, who, client, cookie, credentials, now };
     let task = Handle::current().spawn(ready(call));
-    let ended = tokio::time::timeout(ACTION_TIME, task)
-        .await
-        .map_err(|_| ApiError::unavailable(Reason::ActionUnfinished, "an action has not ended within a minute"))?;
-    let answer = ended.map_err(|error| ApiError::internal(format!("the action did not end: {error}")))??;
+    let ended = tokio::time::timeout(ACTION_TIME, task).await.map_err(|_| {
+        ApiError::unavailable(Reason::ActionUnfinished, "an action has not ended within a minute")
+    })?;
+    let answer =
+        ended.map_err(|error| ApiError::internal(format!("the action did not end: {error}")))??;
     Ok(match answer {
         ActionReply::Json { body, cookie } => {
             let mut response = json_response(StatusCode::OK, body);

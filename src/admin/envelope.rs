@@ -110,7 +110,8 @@ impl<'de> Deserialize<'de> for Code {
     /// A code of a body's check.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let known = Self::VALIDATION.iter().chain(&[Self::BATCH_SIZE_EXCEEDED]).find(|code| code.0 == name);
+        let known =
+            Self::VALIDATION.iter().chain(&[Self::BATCH_SIZE_EXCEEDED]).find(|code| code.0 == name);
         known.copied().ok_or_else(|| serde::de::Error::custom("no code of a body's check"))
     }
 }
@@ -171,7 +172,16 @@ impl ApiError {
 
     fn of(code: Code, params: Map<String, Value>, words: Words) -> Self {
         let (status, headers) = (code.status(), Vec::new());
-        Self(Box::new(Parts { status, code, words, params, at_field: false, headers, internal: None, database: None }))
+        Self(Box::new(Parts {
+            status,
+            code,
+            words,
+            params,
+            at_field: false,
+            headers,
+            internal: None,
+            database: None,
+        }))
     }
 
     /// What is wrong with the field `name`: it goes into the parameters, and before the words.
@@ -235,7 +245,8 @@ impl ApiError {
 
     /// An internal error: the client gets a request id, the log the reason.
     pub fn internal(reason: impl std::fmt::Display) -> Self {
-        let mut refusal = Self::because(Code::OPERATION_FAILED, Reason::Internal).at(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut refusal = Self::because(Code::OPERATION_FAILED, Reason::Internal)
+            .at(StatusCode::INTERNAL_SERVER_ERROR);
         refusal.0.internal = Some(reason.to_string());
         refusal
     }
@@ -243,7 +254,8 @@ impl ApiError {
     /// The database is unreachable or does not answer: the consequence for the caller, and the
     /// reason for the log.
     pub fn unavailable(why: Reason, reason: impl std::fmt::Display) -> Self {
-        let mut refusal = Self::because(Code::OPERATION_FAILED, why).at(StatusCode::SERVICE_UNAVAILABLE);
+        let mut refusal =
+            Self::because(Code::OPERATION_FAILED, why).at(StatusCode::SERVICE_UNAVAILABLE);
         refusal.0.internal = Some(reason.to_string());
         refusal.header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     }
@@ -289,14 +301,20 @@ impl ApiError {
     /// Gives a refusal caused by the database the cause that `/readyz` and the overview show.
     /// `writes`: the operation would have changed something. The second value: the cause was known
     /// already, and the log has a line about it.
-    pub fn located(mut self, conditions: &Conditions, now: Timestamp, writes: bool) -> (Self, bool) {
+    pub fn located(
+        mut self,
+        conditions: &Conditions,
+        now: Timestamp,
+        writes: bool,
+    ) -> (Self, bool) {
         let Some(trouble) = self.0.database else { return (self, false) };
         let is_news = trouble == DatabaseTrouble::Unreachable && conditions.database_lost(now);
         let Some(fault) = conditions.database() else { return (self, false) };
         let after = if writes { format!(". {UNCHANGED}") } else { String::new() };
         self.0.words = Words::Own(format!("the database {}{after}", fault.text));
-        let located =
-            self.with("reason", Reason::DatabaseUnreachable.as_str().into()).with("since", fault.since.to_iso().into());
+        let located = self
+            .with("reason", Reason::DatabaseUnreachable.as_str().into())
+            .with("since", fault.since.to_iso().into());
         (located, !is_news)
     }
 
@@ -322,8 +340,12 @@ impl ApiError {
             #[serde(skip_serializing_if = "Map::is_empty")]
             error_params: &'a Map<String, Value>,
         }
-        let failure =
-            Failure { ok: false, error: &self.message(), error_code: self.0.code.0, error_params: &self.0.params };
+        let failure = Failure {
+            ok: false,
+            error: &self.message(),
+            error_code: self.0.code.0,
+            error_params: &self.0.params,
+        };
         let body = serde_json::to_vec(&failure).unwrap_or_default();
         let mut response = json_response(self.0.status, body);
         response.headers_mut().extend(self.0.headers);

@@ -61,7 +61,14 @@ pub(super) struct HeadTimer<S> {
 
 impl<S> HeadTimer<S> {
     pub(super) fn new(stream: S, limit: Duration) -> Self {
-        Self { stream, answering: Answering::default(), limit, until: None, begun: 0, is_http2: None }
+        Self {
+            stream,
+            answering: Answering::default(),
+            limit,
+            until: None,
+            begun: 0,
+            is_http2: None,
+        }
     }
 
     /// The counter to notify when a request is being answered.
@@ -71,7 +78,11 @@ impl<S> HeadTimer<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for HeadTimer<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         let Counts { running, begun } = &*this.answering.0;
         let begun = begun.load(Ordering::Relaxed);
@@ -98,7 +109,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadTimer<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for HeadTimer<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 

@@ -56,7 +56,11 @@ impl LastUses {
 }
 
 /// The tightest limit of each of the keys that has one.
-pub(super) async fn of_keys(ctx: &Context, keys: Vec<Arc<Key>>, now: Timestamp) -> HashMap<KeyId, TightestLimit> {
+pub(super) async fn of_keys(
+    ctx: &Context,
+    keys: Vec<Arc<Key>>,
+    now: Timestamp,
+) -> HashMap<KeyId, TightestLimit> {
     let limited = keys.into_iter().filter(|key| key.limits.of_money());
     let asked = limited.map(|key| async move {
         let tightest = TightestLimit::of(&ctx.counters.key_usage(&key, now).await);
@@ -66,7 +70,11 @@ pub(super) async fn of_keys(ctx: &Context, keys: Vec<Arc<Key>>, now: Timestamp) 
 }
 
 /// The tightest limit of each of the users that has one.
-pub(super) async fn of_users(ctx: &Context, users: Vec<Arc<User>>, now: Timestamp) -> HashMap<UserId, TightestLimit> {
+pub(super) async fn of_users(
+    ctx: &Context,
+    users: Vec<Arc<User>>,
+    now: Timestamp,
+) -> HashMap<UserId, TightestLimit> {
     let limited = users.into_iter().filter(|user| user.limits.of_money());
     let asked = limited.map(|user| async move {
         let tightest = TightestLimit::of(&ctx.counters.user_usage(&user, now).await);
@@ -76,7 +84,11 @@ pub(super) async fn of_users(ctx: &Context, users: Vec<Arc<User>>, now: Timestam
 }
 
 /// Adds the results to records of keys.
-pub(super) fn show_keys(records: &mut [KeyRecord], tightest: &HashMap<KeyId, TightestLimit>, used: &LastUses) {
+pub(super) fn show_keys(
+    records: &mut [KeyRecord],
+    tightest: &HashMap<KeyId, TightestLimit>,
+    used: &LastUses,
+) {
     for record in records {
         let id = KeyId(record.id);
         record.tightest_limit = tightest.get(&id).cloned();
@@ -85,7 +97,11 @@ pub(super) fn show_keys(records: &mut [KeyRecord], tightest: &HashMap<KeyId, Tig
 }
 
 /// Adds the results to records of users.
-pub(super) fn show_users(records: &mut [UserRecord], tightest: &HashMap<UserId, TightestLimit>, used: &LastUses) {
+pub(super) fn show_users(
+    records: &mut [UserRecord],
+    tightest: &HashMap<UserId, TightestLimit>,
+    used: &LastUses,
+) {
     for record in records {
         let id = UserId(record.id);
         record.tightest_limit = tightest.get(&id).cloned();

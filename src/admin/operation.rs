@@ -112,7 +112,11 @@ const MAX_BODY: usize = 1024 * 1024;
 impl Operation {
     /// An action: POST, its result in the envelope. The schemas of the body and of the result are
     /// those of the types that the action takes and returns.
-    pub fn action<B, T, F>(path: &'static str, permission: Permission, action: fn(Call, B) -> F) -> Self
+    pub fn action<B, T, F>(
+        path: &'static str,
+        permission: Permission,
+        action: fn(Call, B) -> F,
+    ) -> Self
     where
         B: Input,
         T: Serialize + JsonSchema + 'static,
@@ -127,7 +131,11 @@ impl Operation {
     }
 
     /// An action that also sets a cookie.
-    pub fn cookie_action<B, T, F>(path: &'static str, permission: Permission, action: fn(Call, B) -> F) -> Self
+    pub fn cookie_action<B, T, F>(
+        path: &'static str,
+        permission: Permission,
+        action: fn(Call, B) -> F,
+    ) -> Self
     where
         B: Input,
         T: Serialize + JsonSchema + 'static,
@@ -158,12 +166,19 @@ impl Operation {
 
     /// A GET whose answer is no JSON text but of the media type `media`, head and all; `T`
     /// describes it in the document.
-    pub fn whole<T, F>(path: &'static str, permission: Permission, media: &'static str, action: fn(Call) -> F) -> Self
+    pub fn whole<T, F>(
+        path: &'static str,
+        permission: Permission,
+        media: &'static str,
+        action: fn(Call) -> F,
+    ) -> Self
     where
         T: JsonSchema + 'static,
         F: Future<Output = Result<Response<axum::body::Body>, ApiError>> + Send + 'static,
     {
-        let run = move |call, Nothing {}| async move { Ok(ActionReply::Whole(Box::new(action(call).await?))) };
+        let run = move |call, Nothing {}| async move {
+            Ok(ActionReply::Whole(Box::new(action(call).await?)))
+        };
         let this = Self::with(path, permission, schema_of::<T>, run);
         Self { verb: Verb::Get, enveloped: false, media, ..this }
     }
@@ -180,8 +195,14 @@ impl Operation {
         T: JsonSchema + 'static,
         F: Future<Output = Result<Response<axum::body::Body>, ApiError>> + Send + 'static,
     {
-        let run = move |call, body| async move { Ok(ActionReply::Whole(Box::new(action(call, body).await?))) };
-        Self { enveloped: false, media, ..Self::with::<B, _>(path, permission, schema_of::<T>, run) }
+        let run = move |call, body| async move {
+            Ok(ActionReply::Whole(Box::new(action(call, body).await?)))
+        };
+        Self {
+            enveloped: false,
+            media,
+            ..Self::with::<B, _>(path, permission, schema_of::<T>, run)
+        }
     }
 
     fn with<B, F>(
@@ -202,7 +223,20 @@ impl Operation {
         let (doc, errors): (_, &'static [Code]) = ("", &[]);
         let (verb, enveloped, max_body) = (Verb::Post, true, MAX_BODY);
         let (media, published) = ("application/json", true);
-        Self { verb, path, permission, doc, body, max_body, errors, enveloped, published, media, result, prepare }
+        Self {
+            verb,
+            path,
+            permission,
+            doc,
+            body,
+            max_body,
+            errors,
+            enveloped,
+            published,
+            media,
+            result,
+            prepare,
+        }
     }
 
     /// Gives it its line for the document.
@@ -238,7 +272,9 @@ impl Operation {
         let starts = |words: &[&str]| words.iter().any(|word| verb.starts_with(word));
         match () {
             () if starts(&["add", "create", "upload"]) => Code::CREATE_FAILED,
-            () if starts(&["edit", "update", "toggle", "renew", "batch", "save"]) => Code::UPDATE_FAILED,
+            () if starts(&["edit", "update", "toggle", "renew", "batch", "save"]) => {
+                Code::UPDATE_FAILED
+            }
             () if starts(&["remove", "delete"]) => Code::DELETE_FAILED,
             () => Code::OPERATION_FAILED,
         }

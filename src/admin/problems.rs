@@ -39,11 +39,16 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
     }));
     problems.extend(database(ctx, journal));
     problems.extend(counters(false));
-    let (paused, broken): (Vec<_>, Vec<_>) =
-        roll.amiss.iter().take(PROVIDERS).partition(|(_, seen)| seen.state == ProviderState::Cooldown);
+    let (paused, broken): (Vec<_>, Vec<_>) = roll
+        .amiss
+        .iter()
+        .take(PROVIDERS)
+        .partition(|(_, seen)| seen.state == ProviderState::Cooldown);
     problems.extend(broken.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
     let snapshot = ctx.state.snapshot();
-    problems.extend(snapshot.providers.iter().filter_map(|provider| switched_off(provider)).take(PROVIDERS));
+    problems.extend(
+        snapshot.providers.iter().filter_map(|provider| switched_off(provider)).take(PROVIDERS),
+    );
     problems.extend(reload(ctx));
     problems.extend(set_aside(journal));
     problems.extend(paused.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
@@ -78,7 +83,10 @@ fn database(ctx: &Context, journal: &JournalStats) -> Option<Problem> {
     let fault = ctx.conditions.database()?;
     let message = format!("the database {}", fault.text);
     let params = json!({ "pendingRecords": journal.pending_records });
-    Some(Problem { since: Some(Iso(fault.since)), ..problem("database_unreachable", "error", message, params) })
+    Some(Problem {
+        since: Some(Iso(fault.since)),
+        ..problem("database_unreachable", "error", message, params)
+    })
 }
 
 fn lost_counters(on_loss: OnLoss, fault: &str) -> Problem {
@@ -118,8 +126,10 @@ fn of_provider(provider: &Provider, seen: &Seen) -> Problem {
 /// It fails no request, but only an administrator can enable it.
 fn switched_off(provider: &Provider) -> Option<Problem> {
     let off = provider.switched_off.as_ref()?;
-    let mut message =
-        format!("provider {} was disabled by the gateway: {} probes in a row failed", provider.name, off.failed_probes);
+    let mut message = format!(
+        "provider {} was disabled by the gateway: {} probes in a row failed",
+        provider.name, off.failed_probes
+    );
     if let Some(error) = &off.error {
         message.push_str(": ");
         message.push_str(&error.message);
@@ -131,19 +141,30 @@ fn switched_off(provider: &Provider) -> Option<Problem> {
         "failedProbes": off.failed_probes,
         "lastError": record.error,
     });
-    Some(Problem { since: Some(record.at), ..problem("provider_switched_off", "warning", message, params) })
+    Some(Problem {
+        since: Some(record.at),
+        ..problem("provider_switched_off", "warning", message, params)
+    })
 }
 
 fn reload(ctx: &Context) -> Option<Problem> {
     let fault = ctx.conditions.reload()?;
-    let message = format!("the configuration file was refused, the old configuration stays in force: {}", fault.text);
+    let message = format!(
+        "the configuration file was refused, the old configuration stays in force: {}",
+        fault.text
+    );
     let params = json!({ "faults": fault.text });
-    Some(Problem { since: Some(Iso(fault.since)), ..problem("reload_refused", "warning", message, params) })
+    Some(Problem {
+        since: Some(Iso(fault.since)),
+        ..problem("reload_refused", "warning", message, params)
+    })
 }
 
 fn set_aside(journal: &JournalStats) -> Option<Problem> {
     let set_aside = journal.refused_records.saturating_add(journal.damaged_ranges);
-    let message =
-        format!("{set_aside} records or damaged stretches of the journal were put aside: see journal/set-aside");
-    (set_aside > 0).then(|| problem("records_set_aside", "warning", message, json!({ "setAside": set_aside })))
+    let message = format!(
+        "{set_aside} records or damaged stretches of the journal were put aside: see journal/set-aside"
+    );
+    (set_aside > 0)
+        .then(|| problem("records_set_aside", "warning", message, json!({ "setAside": set_aside })))
 }

@@ -152,7 +152,9 @@ impl Reason {
 
     /// The text with its parameters.
     pub fn filled(self, params: &Map<String, Value>) -> String {
-        let fill = |text: String, (name, value): (&String, &Value)| text.replace(&format!("{{{name}}}"), &plain(value));
+        let fill = |text: String, (name, value): (&String, &Value)| {
+            text.replace(&format!("{{{name}}}"), &plain(value))
+        };
         params.iter().fold(self.text().to_owned(), fill)
     }
 }

@@ -24,10 +24,15 @@ pub(super) fn same_origin(ctx: &Context, head: &Parts) -> Result<(), ApiError> {
         return Ok(());
     }
     let origin = text(header::ORIGIN).and_then(authority);
-    let host = head.uri.authority().map(|a| a.as_str().to_owned()).or_else(|| text(header::HOST).map(str::to_owned));
+    let host = head
+        .uri
+        .authority()
+        .map(|a| a.as_str().to_owned())
+        .or_else(|| text(header::HOST).map(str::to_owned));
     let ours = ctx.app_url.as_deref().and_then(authority);
     let known = |origin: &String| {
-        Some(origin) == host.map(|h| h.to_ascii_lowercase()).as_ref() || Some(origin) == ours.as_ref()
+        Some(origin) == host.map(|h| h.to_ascii_lowercase()).as_ref()
+            || Some(origin) == ours.as_ref()
     };
     match origin.as_ref().is_some_and(known) {
         true => Ok(()),

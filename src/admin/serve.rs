@@ -88,7 +88,8 @@ pub async fn serve(
         let Ok(place) = entry(Some(peer.ip())) else {
             if let Ok(room) = Arc::clone(&refusals).try_acquire_owned() {
                 connections.spawn(async move {
-                    let refusing = connection(stream, peer, tls, Router::new().fallback(too_many), watcher);
+                    let refusing =
+                        connection(stream, peer, tls, Router::new().fallback(too_many), watcher);
                     // The connection is closed whether the answer could be sent or not.
                     let _ = tokio::time::timeout(REFUSAL, refusing).await;
                     drop(room);
@@ -135,13 +136,19 @@ async fn connection(
         None => exchange(stream, peer, router, watcher).await,
         Some(tls) => {
             let handshake = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await;
-            let stream = handshake.map_err(|_| "no TLS handshake in time")?.map_err(|e| e.to_string())?;
+            let stream =
+                handshake.map_err(|_| "no TLS handshake in time")?.map_err(|e| e.to_string())?;
             exchange(stream, peer, router, watcher).await
         }
     }
 }
 
-async fn exchange<S>(stream: S, peer: SocketAddr, router: Router, watcher: Watcher) -> Result<(), String>
+async fn exchange<S>(
+    stream: S,
+    peer: SocketAddr,
+    router: Router,
+    watcher: Watcher,
+) -> Result<(), String>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -151,18 +158,26 @@ where
         let (router, answering) = (router.clone(), answering.clone());
         async move {
             let _until_answered = answering.begin();
-            let answered: Result<_, Infallible> = Ok(answer(request, peer, router, &answering).await);
+            let answered: Result<_, Infallible> =
+                Ok(answer(request, peer, router, &answering).await);
             answered
         }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEAD).keep_alive_timeout(HEAD);
-    let serving = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service)).into_owned();
+    let serving = builder
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
+        .into_owned();
     watcher.watch(serving).await.map_err(|e| e.to_string())
 }
 
-async fn answer(request: Request<Incoming>, peer: SocketAddr, router: Router, answering: &Answering) -> Response<Body> {
+async fn answer(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    router: Router,
+    answering: &Answering,
+) -> Response<Body> {
     let is_http1 = request.version() <= Version::HTTP_11;
     let is_awaited = request.headers().contains_key(EXPECT);
     let (mut has_begun, runtime) = (None, Handle::current());

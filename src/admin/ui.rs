@@ -9,7 +9,9 @@
 use std::fmt::Write;
 
 use axum::body::Body;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use axum::http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
+};
 use rust_embed::{EmbeddedFile, RustEmbed};
 
 #[derive(RustEmbed)]
@@ -39,7 +41,11 @@ pub(super) fn serve(request: &Request<Body>) -> Option<Response<Body>> {
     // would only confuse.
     let last = name.rsplit('/').next().unwrap_or_default();
     if name.starts_with("assets/") || last.contains('.') {
-        return Some(page(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there is no such file\n"));
+        return Some(page(
+            StatusCode::NOT_FOUND,
+            "text/plain; charset=utf-8",
+            "there is no such file\n",
+        ));
     }
     Some(match Files::get(INDEX) {
         Some(index) => answer(INDEX, index, request.headers()),
@@ -69,7 +75,8 @@ fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response<Body> {
     let tag = etag(&file);
     let fixed = name.starts_with("assets/");
     let kept = if fixed { "public, max-age=31536000, immutable" } else { "no-cache" };
-    let known = asked.get(header::IF_NONE_MATCH).is_some_and(|sent| sent.as_bytes() == tag.as_bytes());
+    let known =
+        asked.get(header::IF_NONE_MATCH).is_some_and(|sent| sent.as_bytes() == tag.as_bytes());
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
@@ -81,7 +88,11 @@ fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response<Body> {
     }
     let kind = mime_guess::from_path(name).first_or_octet_stream();
     let text = kind.type_() == mime_guess::mime::TEXT;
-    insert(headers, header::CONTENT_TYPE, &if text { format!("{kind}; charset=utf-8") } else { kind.to_string() });
+    insert(
+        headers,
+        header::CONTENT_TYPE,
+        &if text { format!("{kind}; charset=utf-8") } else { kind.to_string() },
+    );
     let (coding, file) = smaller(name, file, asked);
     if let Some(coding) = coding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
@@ -97,8 +108,13 @@ fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {
 }
 
 /// The file, or the compressed twin that the browser accepts.
-fn smaller(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> (Option<&'static str>, EmbeddedFile) {
-    let takes = asked.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or_default();
+fn smaller(
+    name: &str,
+    file: EmbeddedFile,
+    asked: &HeaderMap,
+) -> (Option<&'static str>, EmbeddedFile) {
+    let takes =
+        asked.get(header::ACCEPT_ENCODING).and_then(|v| v.to_str().ok()).unwrap_or_default();
     let named = |coding: &str| {
         takes.split(',').any(|part| {
             let mut words = part.split(';').map(str::trim);

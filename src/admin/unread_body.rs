@@ -37,8 +37,19 @@ pub(super) struct UnreadBody {
 
 impl UnreadBody {
     /// `is_awaited`: the client waits for a `100 Continue`.
-    pub(super) fn new(body: Incoming, is_awaited: bool, answering: AnsweringGuard, runtime: Handle) -> Self {
-        Self { body: Some(body), has_begun: Arc::default(), is_awaited, answering: Some(answering), runtime }
+    pub(super) fn new(
+        body: Incoming,
+        is_awaited: bool,
+        answering: AnsweringGuard,
+        runtime: Handle,
+    ) -> Self {
+        Self {
+            body: Some(body),
+            has_begun: Arc::default(),
+            is_awaited,
+            answering: Some(answering),
+            runtime,
+        }
     }
 
     /// Whether the body has been requested.
@@ -74,7 +85,10 @@ impl Body for UnreadBody {
 impl Drop for UnreadBody {
     fn drop(&mut self) {
         let unsent = self.is_awaited && !self.has_begun.load(Ordering::Relaxed);
-        let Some(mut body) = self.body.take().filter(|body| !body.is_end_stream() && !unsent) else { return };
+        let Some(mut body) = self.body.take().filter(|body| !body.is_end_stream() && !unsent)
+        else {
+            return;
+        };
         let answering = self.answering.take();
         self.runtime.spawn(async move {
             let rest = async { while let Some(Ok(_)) = body.frame().await {} };

@@ -38,14 +38,19 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
         }
         let mut warnings = privacy::warnings(config);
         let store = parts::store(config).await?;
-        store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
+        store
+            .check_schema()
+            .await
+            .context("the database (tollgate migrate brings it up to date)")?;
         let vault = secrets::vault(config)?;
         warnings.extend(super::rotate::check(&store, &vault).await?);
         let state = State::open(store, vault, Events::default()).await?;
         let snapshot = state.snapshot();
         let prices: BTreeMap<_, _> = snapshot.prices.iter().collect();
         warnings.extend(unapplied_prices(
-            prices.into_values().map(|price| (price.model.as_str(), price::unapplied(&price.data.parse()))),
+            prices
+                .into_values()
+                .map(|price| (price.model.as_str(), price::unapplied(&price.data.parse()))),
         ));
         Ok(warnings)
     })
@@ -75,7 +80,11 @@ fn unapplied_prices<'a>(entries: impl Iterator<Item = (&'a str, Vec<String>)>) -
         .take(GROUPS_SHOWN)
         .map(|(fields, models)| {
             let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
-            format!("prices that are not applied: {} of {}", first(&fields, FIELDS_SHOWN), first(models, MODELS_SHOWN))
+            format!(
+                "prices that are not applied: {} of {}",
+                first(&fields, FIELDS_SHOWN),
+                first(models, MODELS_SHOWN)
+            )
         })
         .collect();
     if left_out > 0 {
@@ -104,7 +113,8 @@ mod tests {
 
     #[test]
     fn prices_that_are_not_applied_are_told_in_groups() {
-        let fields = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let fields =
+            |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let names: Vec<String> = (0..7).map(|n| format!("m{n}")).collect();
         let same = names.iter().map(|name| (name.as_str(), fields(&["a_cost", "b_cost"])));
         let other = [("x", fields(&["c_cost"])), ("fine", Vec::new())];
@@ -115,8 +125,10 @@ mod tests {
                 "prices that are not applied: c_cost of x",
             ]
         );
-        let many: Vec<(String, String)> = (0..23).map(|n| (format!("m{n}"), format!("cost_{n:02}"))).collect();
-        let warnings = unapplied_prices(many.iter().map(|(model, field)| (model.as_str(), fields(&[field]))));
+        let many: Vec<(String, String)> =
+            (0..23).map(|n| (format!("m{n}"), format!("cost_{n:02}"))).collect();
+        let warnings =
+            unapplied_prices(many.iter().map(|(model, field)| (model.as_str(), fields(&[field]))));
         assert_eq!(warnings.len(), GROUPS_SHOWN + 1);
         assert!(warnings.last().unwrap().contains("3 more groups"), "{warnings:?}");
     }

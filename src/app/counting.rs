@@ -13,7 +13,8 @@ use super::rebuild::FromStore;
 use crate::config::{Config, OnRedisLoss, Redis};
 use crate::domain::secret::Secret;
 use crate::limits::{
-    CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, SharedSettings, SharedState, TOLERATED_MS, TimeSource,
+    CounterSettings, Counters, Keeper, MOST_WAITING, OnLoss, SharedSettings, SharedState,
+    TOLERATED_MS, TimeSource,
 };
 use crate::redis::Server;
 use crate::state::{Kept, Peers};
@@ -30,7 +31,8 @@ pub(super) const START_WAIT: Duration = Duration::from_secs(5);
 pub(super) fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>)> {
     let settings = CounterSettings {
         time_zone: config.time_zone,
-        session_ttl_ms: i64::try_from(config.session.ttl_s.saturating_mul(1000)).unwrap_or(i64::MAX),
+        session_ttl_ms: i64::try_from(config.session.ttl_s.saturating_mul(1000))
+            .unwrap_or(i64::MAX),
         reservation: config.limits.reservation,
     };
     let Some(redis) = &config.redis else { return Ok((Counters::new(settings), None)) };
@@ -49,7 +51,8 @@ pub(super) fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>
         time: TimeSource::Redis,
         unclean,
     };
-    let counters = Counters::shared(settings, shared).map_err(|e| anyhow::anyhow!("redis.url cannot be used: {e}"))?;
+    let counters = Counters::shared(settings, shared)
+        .map_err(|e| anyhow::anyhow!("redis.url cannot be used: {e}"))?;
     Ok((counters, Some(marker)))
 }
 
@@ -58,7 +61,8 @@ pub(super) fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>
 /// # Errors
 /// Names the file that cannot be read.
 pub(super) fn server(redis: &Redis) -> anyhow::Result<Server> {
-    let read = |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
+    let read =
+        |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
     let authorities = redis.ca.as_deref().map(read).transpose()?.map(String::into_bytes);
     let identity = match &redis.tls {
         Some(files) => Some((read(&files.cert)?.into_bytes(), Secret::new(read(&files.key)?))),
@@ -76,7 +80,13 @@ pub(super) fn keeper(parts: &Parts) -> Option<Keeper> {
 /// The task that shares providers' health. An invalid address was refused with the counters.
 pub(super) fn peers(parts: &Parts) -> Option<Peers> {
     let redis = parts.config.redis.as_ref()?;
-    Peers::new(&server(redis).ok()?, &redis.prefix, Arc::clone(&parts.state), Arc::clone(&parts.health)).ok()
+    Peers::new(
+        &server(redis).ok()?,
+        &redis.prefix,
+        Arc::clone(&parts.state),
+        Arc::clone(&parts.health),
+    )
+    .ok()
 }
 
 /// The providers' state when the previous process ended; and the task that stores it, if Redis does
@@ -85,7 +95,8 @@ pub(super) fn kept(parts: &Parts) -> Option<Kept> {
     if parts.config.redis.is_some() {
         return None;
     }
-    let (state, health, clock) = (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
+    let (state, health, clock) =
+        (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
     Some(Kept::open(&parts.config.data_dir, state, health, clock))
 }
 
@@ -98,7 +109,9 @@ pub(super) async fn wait(counters: &Counters) {
 
 /// After the last request: removes the marker if Redis has everything.
 pub(super) fn end(parts: &Parts) {
-    if let (Some(marker), Some(SharedState { waiting: 0, .. })) = (&parts.marker, parts.counters.shared_state()) {
+    if let (Some(marker), Some(SharedState { waiting: 0, .. })) =
+        (&parts.marker, parts.counters.shared_state())
+    {
         marker.lift();
     }
 }
@@ -110,7 +123,8 @@ pub(super) fn readiness(readiness: Readiness, counters: &Counters) -> Readiness 
     let state: PartState = shared.fault().map_or(Ok(()), Err);
     let ready = readiness.ready && (up || on_loss != OnLoss::Closed);
     // Neither makes the node unready: limits hold by the cluster's time and zone.
-    let readiness = readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
+    let readiness =
+        readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
     Readiness { ready, ..readiness.with_optional("time_zone", time_zone(other_zone)) }
 }
 
@@ -123,7 +137,9 @@ fn clock(off_ms: i64) -> PartState {
 }
 
 fn time_zone(other: Option<chrono_tz::Tz>) -> PartState {
-    other.map_or(Ok(()), |zone| Err(format!("differs from the cluster's: shared windows are in {}", zone.name())))
+    other.map_or(Ok(()), |zone| {
+        Err(format!("differs from the cluster's: shared windows are in {}", zone.name()))
+    })
 }
 
 /// For a scrape of the metrics.
@@ -132,7 +148,8 @@ pub(super) fn measure(counters: &Counters, metrics: &Metrics) {
     let SharedState { up, errors, losses, spells, waiting, clock_off_ms, other_zone, .. } = state;
     metrics.redis.clock_off_seconds.set(clock_off_ms / 1_000);
     metrics.redis.zone_differs.set(i64::from(other_zone.is_some()));
-    let grow = |counter: &IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
+    let grow =
+        |counter: &IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
     metrics.redis_up("counters", up);
     grow(&metrics.redis.errors, errors);
     grow(&metrics.redis.losses, losses);

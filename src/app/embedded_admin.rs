@@ -17,7 +17,11 @@ pub(super) struct AdminRouter(pub Router);
 
 #[async_trait]
 impl EmbeddedAdmin for AdminRouter {
-    async fn call(&self, request: http::Request<ClientBody>, peer: Option<SocketAddr>) -> AdminReply {
+    async fn call(
+        &self,
+        request: http::Request<ClientBody>,
+        peer: Option<SocketAddr>,
+    ) -> AdminReply {
         let mut request = request.map(Body::new);
         if let Some(peer) = peer {
             request.extensions_mut().insert(ConnectInfo(peer));

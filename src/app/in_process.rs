@@ -19,8 +19,8 @@ use pingora::http::ResponseHeader;
 use pingora::protocols::http::ServerSession;
 use pingora::protocols::raw_connect::ProxyDigest;
 use pingora::protocols::{
-    GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream, TimingDigest,
-    UniqueID, UniqueIDType,
+    GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream,
+    TimingDigest, UniqueID, UniqueIDType,
 };
 use pingora::proxy::HttpProxy;
 use pingora::server::ShutdownWatch;
@@ -73,9 +73,13 @@ impl InProcessProxy for InProcess {
             return None;
         }
         let (ours, theirs) = duplex(BUFFER);
-        let connection: Stream =
-            Box::new(Connection { pipe: ours, identity: identity(as_key)?, address: as_key.client.map(address) });
-        let bounds = HeadBounds { bytes: reached.gateway.live.load().max_head_bytes, time: Duration::ZERO };
+        let connection: Stream = Box::new(Connection {
+            pipe: ours,
+            identity: identity(as_key)?,
+            address: as_key.client.map(address),
+        });
+        let bounds =
+            HeadBounds { bytes: reached.gateway.live.load().max_head_bytes, time: Duration::ZERO };
         let mut session = ServerSession::new_http1(Box::new(ClientStream::new(connection, bounds)));
         session.set_keepalive(None);
         let (proxy, goaway) = (Arc::clone(&reached.proxy), reached.goaway.clone());
@@ -111,13 +115,21 @@ struct Connection {
 }
 
 impl AsyncRead for Connection {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().pipe).poll_read(cx, into)
     }
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.get_mut().pipe).poll_write(cx, bytes)
     }
 

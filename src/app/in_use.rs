@@ -47,7 +47,11 @@ impl InUse {
         Self::of(file, locked, data_dir)
     }
 
-    fn of(file: File, locked: Result<(), TryLockError>, data_dir: &Path) -> anyhow::Result<Option<Self>> {
+    fn of(
+        file: File,
+        locked: Result<(), TryLockError>,
+        data_dir: &Path,
+    ) -> anyhow::Result<Option<Self>> {
         match locked {
             Ok(()) => Ok(Some(Self { _locked: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -58,7 +62,12 @@ impl InUse {
 
 fn open(data_dir: &Path) -> anyhow::Result<File> {
     let mut options = files::private();
-    options.write(true).create(true).truncate(false).open(data_dir.join(NAME)).with_context(|| about(data_dir))
+    options
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(data_dir.join(NAME))
+        .with_context(|| about(data_dir))
 }
 
 fn about(data_dir: &Path) -> String {

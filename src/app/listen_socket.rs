@@ -54,7 +54,11 @@ impl ListenSocket {
         let socket = match socket.bind(addr) {
             Ok(()) => Some(socket),
             Err(e) if upgrade && e.kind() == ErrorKind::AddrInUse => None,
-            Err(e) => return Err(e).with_context(|| format!("the proxy address {addr} (proxy.addr) cannot be bound")),
+            Err(e) => {
+                return Err(e).with_context(|| {
+                    format!("the proxy address {addr} (proxy.addr) cannot be bound")
+                });
+            }
         };
         Ok(Self { addr, socket })
     }
@@ -69,8 +73,11 @@ impl ListenSocket {
         if inherited.lock().get(&name).is_some() {
             return Ok(());
         }
-        let socket = socket.with_context(|| format!("{name} belongs to another program, and was not handed over"))?;
-        let listener = socket.listen(BACKLOG).with_context(|| format!("listening on {name}"))?.into_std()?;
+        let socket = socket.with_context(|| {
+            format!("{name} belongs to another program, and was not handed over")
+        })?;
+        let listener =
+            socket.listen(BACKLOG).with_context(|| format!("listening on {name}"))?.into_std()?;
         inherited.lock().add(name, listener.into_raw_fd());
         Ok(())
     }
@@ -100,12 +107,20 @@ pub(super) struct Proxy {
 
 #[async_trait]
 impl Service for Proxy {
-    async fn start_service(&mut self, fds: Option<ListenFds>, shutdown: ShutdownWatch, listeners_per_fd: usize) {
+    async fn start_service(
+        &mut self,
+        fds: Option<ListenFds>,
+        shutdown: ShutdownWatch,
+        listeners_per_fd: usize,
+    ) {
         // Also if the code below panics.
         let _end = End { phase: self.watched.phase.clone(), ended: self.watched.ended.clone() };
         let fds = fds.unwrap_or_else(|| Arc::new(Mutex::new(Fds::new())));
         if let Err(e) = self.socket.open(&fds) {
-            tracing::error!(error = format!("{e:#}"), "the proxy address (proxy.addr) cannot be listened on");
+            tracing::error!(
+                error = format!("{e:#}"),
+                "the proxy address (proxy.addr) cannot be listened on"
+            );
             return;
         }
         self.watched.in_process.open(Handle::current());

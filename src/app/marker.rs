@@ -31,16 +31,24 @@ impl Marker {
         let mut unclean = false;
         for entry in std::fs::read_dir(data_dir).with_context(about)? {
             let path = entry.with_context(about)?.path();
-            let named = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(NAME));
+            let named = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .is_some_and(|name| name.starts_with(NAME));
             if named && is_left(&path).with_context(|| path.display().to_string())? {
                 std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
                 unclean = true;
             }
         }
         let path = data_dir.join(format!("{NAME}{}", uuid::Uuid::new_v4().simple()));
-        let file =
-            files::private().write(true).create_new(true).open(&path).with_context(|| path.display().to_string())?;
-        file.try_lock().map_err(std::io::Error::from).with_context(|| path.display().to_string())?;
+        let file = files::private()
+            .write(true)
+            .create_new(true)
+            .open(&path)
+            .with_context(|| path.display().to_string())?;
+        file.try_lock()
+            .map_err(std::io::Error::from)
+            .with_context(|| path.display().to_string())?;
         // A missing file means that everything was sent: it must survive a power failure.
         files::sync_dir(data_dir).with_context(about)?;
         Ok((Self { path, _locked: file }, unclean))

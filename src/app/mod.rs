@@ -76,10 +76,11 @@ pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
 pub fn health(config: &Config) -> anyhow::Result<Vec<String>> {
     let io = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let address = config.metrics.addr;
-    let answer = io
-        .block_on(readiness::ask(address))
-        .map_err(|why| anyhow::anyhow!("no answer from the metrics listener (metrics.addr, {address}): {why}"))?;
-    let faults: Vec<String> = answer.faults.iter().map(|(part, fault)| format!("{part}: {fault}")).collect();
+    let answer = io.block_on(readiness::ask(address)).map_err(|why| {
+        anyhow::anyhow!("no answer from the metrics listener (metrics.addr, {address}): {why}")
+    })?;
+    let faults: Vec<String> =
+        answer.faults.iter().map(|(part, fault)| format!("{part}: {fault}")).collect();
     anyhow::ensure!(answer.ready, "not ready: {}", faults.join("; "));
     Ok(faults)
 }

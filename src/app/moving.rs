@@ -63,7 +63,11 @@ pub struct Moved {
 ///
 /// # Errors
 /// What prevents the move, and what to do. An interrupted move continues when it is started again.
-pub fn move_database(config: &Config, to: &Secret, tell: &mut dyn FnMut(MoveNews<'_>)) -> anyhow::Result<Moved> {
+pub fn move_database(
+    config: &Config,
+    to: &Secret,
+    tell: &mut dyn FnMut(MoveNews<'_>),
+) -> anyhow::Result<Moved> {
     let database = embedded(config)?;
     runtime()?.block_on(async {
         let _alone = alone(config)?;
@@ -72,11 +76,14 @@ pub fn move_database(config: &Config, to: &Secret, tell: &mut dyn FnMut(MoveNews
         let mut target = Target::connect(to).await.context("the target")?;
         let looked_at = Source::looked_at(&store).await.context("the SQLite database")?;
         // Before anything is written.
-        if let Standing::BegunByOther { path } = target.standing(&looked_at, None).await.context("the target")? {
+        if let Standing::BegunByOther { path } =
+            target.standing(&looked_at, None).await.context("the target")?
+        {
             return Err(begun_by_other(&path));
         }
         deliver(config, &store, tell).await?;
-        let source = Source::held(&store).await.context("taking the SQLite database's write lock")?;
+        let source =
+            Source::held(&store).await.context("taking the SQLite database's write lock")?;
         for name in &source.strangers {
             tell(MoveNews::Note(&format!("not copied: the table {name}, which is not tollgate's")));
         }
@@ -85,16 +92,25 @@ pub fn move_database(config: &Config, to: &Secret, tell: &mut dyn FnMut(MoveNews
         let already = prepare(&mut target, (&source, &here, database.as_path()), tell).await?;
         if !already {
             let mut progress = |at: crate::store::transfer::Progress| {
-                tell(MoveNews::Copied { table: at.table, rows: at.copied, of: here.rows(at.table) });
+                tell(MoveNews::Copied {
+                    table: at.table,
+                    rows: at.copied,
+                    of: here.rows(at.table),
+                });
             };
             let copied = target.copy(&source, &mut progress).await;
-            copied.context("the move is not finished: start it again, and it goes on where it stopped")?;
+            copied.context(
+                "the move is not finished: start it again, and it goes on where it stopped",
+            )?;
             tell(MoveNews::Note("comparing both databases"));
         }
         let there = target.figures(&source).await.context("the target")?;
         compare(&here, &there)?;
         if !already {
-            target.finish(&source).await.context("all is copied, and the last step failed: start the move again")?;
+            target
+                .finish(&source)
+                .await
+                .context("all is copied, and the last step failed: start the move again")?;
         }
         target.close().await;
         Ok(Moved { already, here, there, database })
@@ -115,18 +131,24 @@ pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
         let target = Target::connect(to).await.context("the target")?;
         match target.standing(&source, None).await.context("the target")? {
             Standing::Empty => lines.push("the target is empty".to_owned()),
-            Standing::Begun { .. } => lines.push("the target has a part of it: the move goes on from there".to_owned()),
+            Standing::Begun { .. } => {
+                lines.push("the target has a part of it: the move goes on from there".to_owned())
+            }
             Standing::BegunByOther { path } => return Err(begun_by_other(&path)),
             Standing::Filled(filled) => return Err(not_empty(&filled)),
         }
         for (table, rows) in source.rows().await? {
             lines.push(format!("{table}: {rows} rows"));
         }
-        lines.extend(source.strangers.iter().map(|name| format!("{name}: not tollgate's, is not copied")));
+        lines.extend(
+            source.strangers.iter().map(|name| format!("{name}: not tollgate's, is not copied")),
+        );
         let journal = ledger::survey(&parts::journal_root(config)).context("the journal")?;
         if journal.waiting_bytes > 0 {
             let bytes = journal.waiting_bytes;
-            lines.push(format!("the journal: {bytes} bytes, which are delivered to SQLite before the move"));
+            lines.push(format!(
+                "the journal: {bytes} bytes, which are delivered to SQLite before the move"
+            ));
         }
         if journal.held > 0 {
             lines.push("a gateway is running: stop it before the move".to_owned());
@@ -137,10 +159,16 @@ pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
 
 /// The file of the embedded database, which must exist.
 fn embedded(config: &Config) -> anyhow::Result<PathBuf> {
-    let Configured::Sqlite { dir } = &config.database.target else { return Err(NOTHING_TO_MOVE.into()) };
+    let Configured::Sqlite { dir } = &config.database.target else {
+        return Err(NOTHING_TO_MOVE.into());
+    };
     super::backup::no_unfinished_restore(dir)?;
     let path = dir.join(FILE);
-    anyhow::ensure!(path.is_file(), "there is no SQLite database to move: {} is missing", path.display());
+    anyhow::ensure!(
+        path.is_file(),
+        "there is no SQLite database to move: {} is missing",
+        path.display()
+    );
     Ok(path)
 }
 
@@ -175,7 +203,11 @@ impl Sink for Remembering {
 }
 
 /// Delivers what a gateway left in its journal to SQLite, as its next start would.
-async fn deliver(config: &Config, store: &Store, tell: &mut dyn FnMut(MoveNews<'_>)) -> anyhow::Result<()> {
+async fn deliver(
+    config: &Config,
+    store: &Store,
+    tell: &mut dyn FnMut(MoveNews<'_>),
+) -> anyhow::Result<()> {
     let root = parts::journal_root(config);
     if ledger::survey(&root).context("the journal")?.abandoned == 0 {
         return Ok(());
@@ -198,10 +230,15 @@ async fn deliver(config: &Config, store: &Store, tell: &mut dyn FnMut(MoveNews<'
         done = moved;
     };
     let (new, known) = (stats.writer_rows, stats.writer_repeated);
-    tell(MoveNews::Note(&format!("delivered the journal to the SQLite database: {new} records, {known} known before")));
+    tell(MoveNews::Note(&format!(
+        "delivered the journal to the SQLite database: {new} records, {known} known before"
+    )));
     if stats.refused_records + stats.damaged_ranges > 0 {
         let aside = root.join("set-aside");
-        let note = format!("some of the journal could not be read or written: it is kept in {}", aside.display());
+        let note = format!(
+            "some of the journal could not be read or written: it is kept in {}",
+            aside.display()
+        );
         tell(MoveNews::Note(&note));
     }
     Ok(())
@@ -231,7 +268,9 @@ async fn prepare(
             tell(MoveNews::Note("a move was begun and not finished: going on where it stopped"));
         }
         Standing::Begun { changed: true } => {
-            tell(MoveNews::Note("the SQLite database was changed since the move began: copying all of it again"));
+            tell(MoveNews::Note(
+                "the SQLite database was changed since the move began: copying all of it again",
+            ));
             target.start_over(here).await.context("emptying the target")?;
         }
         Standing::BegunByOther { path } => return Err(begun_by_other(&path)),

@@ -38,7 +38,9 @@ impl Counted {
         let mut before = self.0.lock();
         for (rows, sign) in [(&stored, 1), (&*before, -1)] {
             for found in rows {
-                let sum = sums.entry((found.minute, found.user_id, found.key_id, found.provider_id)).or_default();
+                let sum = sums
+                    .entry((found.minute, found.user_id, found.key_id, found.provider_id))
+                    .or_default();
                 *sum = sum.saturating_add(found.cost.0.saturating_mul(sign));
             }
         }
@@ -85,7 +87,9 @@ impl Watch {
                         self.counters.spent_late(&self.counted.take_over(stored), self.clock.now());
                         seen = Some(version);
                     }
-                    Err(error) => tracing::warn!(error = %error, "opening balances cannot be read; trying again"),
+                    Err(error) => {
+                        tracing::warn!(error = %error, "opening balances cannot be read; trying again")
+                    }
                 }
             }
             tokio::select! {

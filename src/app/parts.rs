@@ -30,7 +30,8 @@ use crate::proxy::request::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests, State, SwitchOff, reseal,
+    AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests,
+    State, SwitchOff, reseal,
 };
 use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;
@@ -85,10 +86,12 @@ pub(super) struct Parts {
 pub(super) async fn store(config: &Config) -> anyhow::Result<Store> {
     super::backup::no_unfinished_restore(&config.data_dir)?;
     match &config.database.target {
-        Target::Sqlite { dir } => Store::open_sqlite(dir).await.context("opening the embedded database"),
-        Target::Postgres(url) => {
-            Store::open_postgres(url, config.database.max_connections).await.context("connecting to PostgreSQL")
+        Target::Sqlite { dir } => {
+            Store::open_sqlite(dir).await.context("opening the embedded database")
         }
+        Target::Postgres(url) => Store::open_postgres(url, config.database.max_connections)
+            .await
+            .context("connecting to PostgreSQL"),
     }
 }
 
@@ -99,12 +102,14 @@ async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store
         tracing::info!(name, "migrated the database");
     }
     store.check_schema().await.context("the database")?;
-    let seeded = seed::prices(config, &store, clock.now()).await.context("loading the seed price table")?;
+    let seeded =
+        seed::prices(config, &store, clock.now()).await.context("loading the seed price table")?;
     if seeded > 0 {
         tracing::info!(models = seeded, "loaded the seed price table");
     }
-    let rules =
-        builtin::install(&store, BUILTIN_RULES, clock.now()).await.context("loading the built-in error rules")?;
+    let rules = builtin::install(&store, BUILTIN_RULES, clock.now())
+        .await
+        .context("loading the built-in error rules")?;
     if rules > 0 {
         tracing::info!(rules, "loaded built-in error rules");
     }
@@ -193,7 +198,9 @@ async fn rebuilt(
 /// The vault, with stored credentials converted to this version's form.
 async fn ready_vault(config: &Config, store: &Store, upgrade: bool) -> anyhow::Result<Vault> {
     let vault = secrets::vault(config)?;
-    bind_credentials(store, &vault, upgrade).await.context("sealing credentials in this version's form")?;
+    bind_credentials(store, &vault, upgrade)
+        .await
+        .context("sealing credentials in this version's form")?;
     Ok(vault)
 }
 
@@ -232,7 +239,11 @@ fn jobs(config: &Config, store: &Store, gateway: &Gateway) -> Jobs {
 }
 
 /// The journal, after delivering what an earlier process left in it.
-async fn delivered_ledger(config: &Config, clock: &Arc<dyn Clock>, store: &Store) -> anyhow::Result<Arc<Ledger>> {
+async fn delivered_ledger(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    store: &Store,
+) -> anyhow::Result<Arc<Ledger>> {
     let ledger = open_ledger(config, clock)?;
     Arc::clone(&ledger).run(store.clone(), std::future::ready(())).await;
     Ok(ledger)
@@ -243,7 +254,8 @@ async fn delivered_ledger(config: &Config, clock: &Arc<dyn Clock>, store: &Store
 /// # Errors
 /// When its directory cannot be created or locked.
 pub(super) fn open_ledger(config: &Config, clock: &Arc<dyn Clock>) -> anyhow::Result<Arc<Ledger>> {
-    Ledger::open(&journal_root(config), ledger_settings(config), Arc::clone(clock)).context("opening the journal")
+    Ledger::open(&journal_root(config), ledger_settings(config), Arc::clone(clock))
+        .context("opening the journal")
 }
 
 /// The directory of the journals of all processes on this data directory.
@@ -265,9 +277,14 @@ fn fixed(config: &Config) -> anyhow::Result<Fixed> {
 /// The operator's instruction texts.
 fn instructions(config: &Config) -> anyhow::Result<Instructions> {
     let read = |file: &Option<PathBuf>| {
-        file.as_ref().map(|path| std::fs::read_to_string(path).with_context(|| path.display().to_string())).transpose()
+        file.as_ref()
+            .map(|path| std::fs::read_to_string(path).with_context(|| path.display().to_string()))
+            .transpose()
     };
-    Ok(Instructions { short: read(&config.instructions.short_file)?, long: read(&config.instructions.long_file)? })
+    Ok(Instructions {
+        short: read(&config.instructions.short_file)?,
+        long: read(&config.instructions.long_file)?,
+    })
 }
 
 /// The parts of OTLP that requests use, and the tasks that send; nothing if it is off.
@@ -293,7 +310,8 @@ fn messages(config: &Config, metrics: &Metrics) -> (Option<Messages>, Option<Mes
     if !config.session.store_messages {
         return (None, None);
     }
-    let (messages, queue) = Messages::new(config.session.message_bytes, metrics.journal.messages_lost.clone());
+    let (messages, queue) =
+        Messages::new(config.session.message_bytes, metrics.journal.messages_lost.clone());
     (Some(messages), Some(queue))
 }
 

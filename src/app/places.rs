@@ -14,10 +14,17 @@ pub(super) fn of_proxy(parts: &Parts) -> Entry {
 
 /// For the administration's listener.
 pub(super) fn of_admin(parts: &Parts) -> Entry {
-    entry(parts, "admin", parts.metrics.connections.admin_open.clone(), |live| live.admin_max_connections)
+    entry(parts, "admin", parts.metrics.connections.admin_open.clone(), |live| {
+        live.admin_max_connections
+    })
 }
 
-fn entry(parts: &Parts, name: &'static str, open: IntGauge, bounds: fn(&Live) -> ConnectionBounds) -> Entry {
+fn entry(
+    parts: &Parts,
+    name: &'static str,
+    open: IntGauge,
+    bounds: fn(&Live) -> ConnectionBounds,
+) -> Entry {
     let (refused_total, refused_address) = parts.metrics.connections.refused(name);
     let places = Places::new(Listener { name, open, refused_total, refused_address });
     let live = Arc::clone(&parts.live);

@@ -11,8 +11,16 @@ use crate::config::Config;
 use crate::files;
 
 /// The files that the gateway itself creates in its data directory.
-const OWN: [&str; 8] =
-    ["secret.key", "admin.token", "tollgate.db", "tollgate.db-wal", "tollgate.db-shm", "circuits", "journal", "lock"];
+const OWN: [&str; 8] = [
+    "secret.key",
+    "admin.token",
+    "tollgate.db",
+    "tollgate.db-wal",
+    "tollgate.db-shm",
+    "circuits",
+    "journal",
+    "lock",
+];
 /// Name prefixes of the `.new` files that a killed write leaves behind.
 const UNFINISHED: [&str; 3] = ["secret.", "admin.", "circuits."];
 
@@ -40,7 +48,10 @@ pub(super) fn tighten(config: &Config) {
 pub(super) fn warnings(config: &Config) -> Vec<String> {
     let own = own_files(&config.data_dir).into_iter().filter_map(|path| {
         let mode = octal(files::exposed(&path)?);
-        Some(format!("other users can use {} (mode {mode}): a start takes their rights away", path.display()))
+        Some(format!(
+            "other users can use {} (mode {mode}): a start takes their rights away",
+            path.display()
+        ))
     });
     directory_warning(&config.data_dir).into_iter().chain(own).collect()
 }
@@ -60,11 +71,14 @@ fn octal(mode: u32) -> String {
 /// The gateway's own files and directories in the data directory, at any depth. A directory that
 /// this user cannot list is left out.
 fn own_files(dir: &Path) -> Vec<PathBuf> {
-    let entries = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let entries = |dir: &Path| {
+        std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path())
+    };
     let own = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // A process that was killed while it replaced a file leaves the new one beside it.
-        let is_unfinished = name.ends_with(".new") && UNFINISHED.iter().any(|start| name.starts_with(start));
+        let is_unfinished =
+            name.ends_with(".new") && UNFINISHED.iter().any(|start| name.starts_with(start));
         // `counting-…` are the files of `marker.rs`.
         OWN.contains(&name) || is_unfinished || name.starts_with("counting-")
     };

@@ -29,7 +29,8 @@ pub(super) async fn counters(
     zone: Tz,
     now: Timestamp,
 ) -> anyhow::Result<Vec<SpendRow>> {
-    let (LedgerSums { rows, totals, .. }, opening) = read(counters, store, zone, (now, None)).await?;
+    let (LedgerSums { rows, totals, .. }, opening) =
+        read(counters, store, zone, (now, None)).await?;
     counters.rebuild(rows, totals, now);
     let recent = store.recent_requests(counters.replay_from(now)).await?;
     counters.replay(recent.into_iter().map(request), now);
@@ -49,7 +50,9 @@ impl Ledger for FromStore {
         ended_since: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
         Box::pin(async move {
-            let sums = read(&self.counters, &self.store, self.counters.zone(), (now, Some(ended_since))).await;
+            let sums =
+                read(&self.counters, &self.store, self.counters.zone(), (now, Some(ended_since)))
+                    .await;
             sums.map(|(sums, _)| sums).map_err(|e| e.to_string())
         })
     }
@@ -65,8 +68,12 @@ async fn read(
     let stretches = stretches(counters.rebuild_from(now), recent, zone, now);
     let SpendSeen { rows, totals, ended, opening } =
         store.spend_seen(&SpendLook { stretches, recent, ended_since }).await?;
-    let total =
-        |t: SpendTotal| limits::SpendTotal { key: t.key_id, user: t.user_id, provider: t.provider_id, cost: t.cost };
+    let total = |t: SpendTotal| limits::SpendTotal {
+        key: t.key_id,
+        user: t.user_id,
+        provider: t.provider_id,
+        cost: t.cost,
+    };
     let ever = opening.iter().map(|o| SpendTotal {
         key_id: o.key_id,
         user_id: o.user_id,
@@ -101,9 +108,15 @@ pub(super) fn row(from: SpendRow) -> limits::SpendRow {
 }
 
 /// The time from `oldest` to `recent`, split where the week and the month begin.
-fn stretches(oldest: Timestamp, recent: Timestamp, zone: Tz, now: Timestamp) -> Vec<(Timestamp, Timestamp)> {
+fn stretches(
+    oldest: Timestamp,
+    recent: Timestamp,
+    zone: Tz,
+    now: Timestamp,
+) -> Vec<(Timestamp, Timestamp)> {
     let begins = [Window::Weekly, Window::Monthly].map(|window| window.start(now, zone));
-    let mut cuts: Vec<Timestamp> = begins.into_iter().filter(|at| *at > oldest && *at < recent).collect();
+    let mut cuts: Vec<Timestamp> =
+        begins.into_iter().filter(|at| *at > oldest && *at < recent).collect();
     cuts.extend([oldest, recent]);
     cuts.sort_unstable();
     cuts.windows(2).map(|pair| (pair[0], pair[1])).filter(|(from, until)| from < until).collect()
@@ -115,7 +128,8 @@ mod tests {
 
     #[test]
     fn the_stretches_are_cut_where_the_windows_begin() {
-        let at = |text: &str| Timestamp::from(text.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
+        let at =
+            |text: &str| Timestamp::from(text.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
         // A Saturday: the week began on Monday the 16th, the month on the 1st.
         let now = at("2026-11-21T12:00:00Z");
         let (oldest, recent) = (at("2026-11-01T00:00:00Z"), now.plus_ms(-BY_THE_MINUTE_MS));

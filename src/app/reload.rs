@@ -23,7 +23,12 @@ pub(super) fn hangups() -> Option<Signal> {
 }
 
 /// Waits for hang-ups and for changed files until the process ends.
-pub(super) async fn run(mut hangups: Option<Signal>, mut current: Config, source: Source, parts: Reloaded) {
+pub(super) async fn run(
+    mut hangups: Option<Signal>,
+    mut current: Config,
+    source: Source,
+    parts: Reloaded,
+) {
     let mut files = SecretFiles::default();
     loop {
         let hung_up = async {

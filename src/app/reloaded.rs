@@ -54,7 +54,9 @@ impl Reloaded {
         let token = match secrets::admin_token(config) {
             Ok(found) => {
                 if self.admin_token.replace(found.token) {
-                    tracing::warn!("the admin token has changed: logins with the old one have ended");
+                    tracing::warn!(
+                        "the admin token has changed: logins with the old one have ended"
+                    );
                 }
                 true
             }
@@ -67,7 +69,8 @@ impl Reloaded {
     }
 
     async fn apply_keys(&self, config: &Config) -> bool {
-        let Some(ring) = secrets::key_ring(config).filter(|_| !self.state.vault().has_file()) else {
+        let Some(ring) = secrets::key_ring(config).filter(|_| !self.state.vault().has_file())
+        else {
             if self.state.vault().has_file() == config.auth.secret_key.is_some() {
                 tracing::warn!(
                     "auth.secret_key in place of the data directory's secret.key is in force after a restart"

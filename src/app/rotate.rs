@@ -54,8 +54,9 @@ pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
                     return Ok(Rotation::Distribute { file: file.path().display().to_string() });
                 }
                 let rotation = done(tx, &file.ring()).await?;
-                file.keep_newest()
-                    .context("the texts are sealed anew; the old key is in the file still: run this again")?;
+                file.keep_newest().context(
+                    "the texts are sealed anew; the old key is in the file still: run this again",
+                )?;
                 Ok(rotation)
             }
         }
@@ -64,7 +65,12 @@ pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
 
 /// Ensures that the file has a newer key than the one in use. Returns whether everything may be
 /// sealed with it.
-async fn ready_file(tx: &mut Tx, file: &mut KeyFile, backend: Backend, distributed: bool) -> anyhow::Result<bool> {
+async fn ready_file(
+    tx: &mut Tx,
+    file: &mut KeyFile,
+    backend: Backend,
+    distributed: bool,
+) -> anyhow::Result<bool> {
     let added = file.ring().keys().len() == 1;
     if added {
         // Before anything is changed.
@@ -77,7 +83,8 @@ async fn ready_file(tx: &mut Tx, file: &mut KeyFile, backend: Backend, distribut
 async fn done(mut tx: Tx, ring: &KeyRing) -> anyhow::Result<Rotation> {
     let key = ring.newest().context("there is no secret key")?;
     let rotated = reseal::rotate(&mut tx, ring, key).await?;
-    let after = serde_json::json!({ "key": key.id, "texts": rotated.texts, "resealed": rotated.resealed });
+    let after =
+        serde_json::json!({ "key": key.id, "texts": rotated.texts, "resealed": rotated.resealed });
     tx.audit(&AuditEntry {
         at: SystemClock.now(),
         actor: "command line".to_owned(),
@@ -99,25 +106,43 @@ async fn done(mut tx: Tx, ring: &KeyRing) -> anyhow::Result<Rotation> {
 pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         let store = parts::store(config).await?;
-        store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
+        store
+            .check_schema()
+            .await
+            .context("the database (tollgate migrate brings it up to date)")?;
         let ring = secrets::vault(config)?.ring();
         let (texts, sealing) = store.sealed_texts().await?;
         let mut lines: Vec<String> = ring
             .keys()
             .iter()
             .enumerate()
-            .map(|(at, key)| format!("key {}: {}", key.id, if at == 0 { "the newest here" } else { "opens only" }))
+            .map(|(at, key)| {
+                format!(
+                    "key {}: {}",
+                    key.id,
+                    if at == 0 { "the newest here" } else { "opens only" }
+                )
+            })
             .collect();
-        lines.push(format!("new texts are sealed with: {}", sealing.as_deref().unwrap_or("(none yet)")));
+        lines.push(format!(
+            "new texts are sealed with: {}",
+            sealing.as_deref().unwrap_or("(none yet)")
+        ));
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         let examined = reseal::examine(&ring, &texts);
         for text in &examined {
-            let form =
-                text.key.as_ref().map_or_else(|| "an earlier version's form".to_owned(), |id| format!("key {id}"));
+            let form = text
+                .key
+                .as_ref()
+                .map_or_else(|| "an earlier version's form".to_owned(), |id| format!("key {id}"));
             *counts.entry(form).or_default() += 1;
         }
-        lines.extend(counts.into_iter().map(|(form, count)| format!("texts sealed with {form}: {count}")));
-        lines.extend(examined.into_iter().filter_map(|t| t.fault.map(|fault| format!("{} {fault}", t.name))));
+        lines.extend(
+            counts.into_iter().map(|(form, count)| format!("texts sealed with {form}: {count}")),
+        );
+        lines.extend(
+            examined.into_iter().filter_map(|t| t.fault.map(|fault| format!("{} {fault}", t.name))),
+        );
         Ok(lines)
     })
 }
@@ -131,7 +156,8 @@ pub(super) async fn check(store: &Store, vault: &Vault) -> anyhow::Result<Vec<St
     let (texts, _) = store.sealed_texts().await?;
     let ring = vault.ring();
     let named = |text: reseal::Examined| text.fault.map(|fault| format!("{} {fault}", text.name));
-    let faults: Vec<String> = reseal::examine(&ring, &texts).into_iter().filter_map(named).collect();
+    let faults: Vec<String> =
+        reseal::examine(&ring, &texts).into_iter().filter_map(named).collect();
     anyhow::ensure!(faults.is_empty(), faults.join("; "));
     let newest = ring.newest().map(|key| key.id.clone());
     let (unbound, bound): (Vec<_>, Vec<_>) = texts.iter().partition(|text| !reseal::is_bound(text));
@@ -142,7 +168,9 @@ pub(super) async fn check(store: &Store, vault: &Vault) -> anyhow::Result<Vec<St
         (old, "with an older secret key than the newest one here"),
     ] {
         if count > 0 {
-            warnings.push(format!("{count} stored credentials are sealed {what}: run `tollgate secret rotate`"));
+            warnings.push(format!(
+                "{count} stored credentials are sealed {what}: run `tollgate secret rotate`"
+            ));
         }
     }
     Ok(warnings)

@@ -54,7 +54,9 @@ impl SecretFiles {
 /// Whether the file contains a secret other than the one that was read from it.
 fn is_other(file: &WatchedFile, current: &Config) -> bool {
     let taken = current.secret(file.setting);
-    taken.is_some_and(|taken| config::secret_of(file.setting, &file.path).is_ok_and(|now| now != *taken))
+    taken.is_some_and(|taken| {
+        config::secret_of(file.setting, &file.path).is_ok_and(|now| now != *taken)
+    })
 }
 
 /// Whether there is a change to apply.
@@ -66,11 +68,18 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
         Ok(secret) => secret,
         Err(why) => {
             parts.record_reload(Err(SECRET_REFUSED));
-            tracing::error!(why, "a file with a secret cannot be used: the old value stays in force");
+            tracing::error!(
+                why,
+                "a file with a secret cannot be used: the old value stays in force"
+            );
             return false;
         }
     };
-    let is_same = if generated { parts.admin_token.is(&secret) } else { current.secret(setting) == Some(&secret) };
+    let is_same = if generated {
+        parts.admin_token.is(&secret)
+    } else {
+        current.secret(setting) == Some(&secret)
+    };
     if is_same {
         return false;
     }
@@ -84,7 +93,11 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
 fn watched(config: &Config) -> Vec<WatchedFile> {
     let mut files = config.watched_files();
     if config.auth.admin_token.is_none() {
-        files.push(WatchedFile { setting: TOKEN, path: secrets::generated_token(config), live: true });
+        files.push(WatchedFile {
+            setting: TOKEN,
+            path: secrets::generated_token(config),
+            live: true,
+        });
     }
     files
 }

@@ -68,7 +68,8 @@ pub(super) fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>
 /// Creates the file with a new token, unless it exists.
 fn make(path: &Path) -> anyhow::Result<()> {
     let token = hex::encode(key_text::random::<24>()?);
-    files::place_new(path, format!("{token}\n").as_bytes()).with_context(|| format!("making {}", path.display()))?;
+    files::place_new(path, format!("{token}\n").as_bytes())
+        .with_context(|| format!("making {}", path.display()))?;
     Ok(())
 }
 

@@ -13,7 +13,11 @@ use crate::store::{Store, Tx};
 /// # Errors
 /// When the file cannot be read or is no JSON object, or the store fails. An invalid entry is
 /// logged and left out.
-pub(super) async fn prices(config: &Config, store: &Store, now: Timestamp) -> anyhow::Result<usize> {
+pub(super) async fn prices(
+    config: &Config,
+    store: &Store,
+    now: Timestamp,
+) -> anyhow::Result<usize> {
     let mut tx = store.begin().await?;
     let loaded = prices_into(config, &mut tx, now).await?;
     if loaded > 0 {
@@ -26,12 +30,17 @@ pub(super) async fn prices(config: &Config, store: &Store, now: Timestamp) -> an
 ///
 /// # Errors
 /// As [`prices`].
-pub(super) async fn prices_into(config: &Config, tx: &mut Tx, now: Timestamp) -> anyhow::Result<usize> {
+pub(super) async fn prices_into(
+    config: &Config,
+    tx: &mut Tx,
+    now: Timestamp,
+) -> anyhow::Result<usize> {
     if !tx.prices().await?.is_empty() {
         return Ok(0);
     }
     let text = match &config.prices.seed_file {
-        Some(path) => std::fs::read_to_string(path).with_context(|| format!("prices.seed_file {}", path.display()))?,
+        Some(path) => std::fs::read_to_string(path)
+            .with_context(|| format!("prices.seed_file {}", path.display()))?,
         None => BUILT_IN_PRICES.to_owned(),
     };
     let table: serde_json::Map<String, serde_json::Value> =

@@ -93,7 +93,11 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         counted: Counted::new(places::of_proxy(&parts)),
     };
     let watched = watched(&parts, open, io.handle(), &phase, &ended_sender);
-    let server = server(&parts, connections, drain, upgrade, |listening| Proxy { socket, listening, watched })?;
+    let server = server(&parts, connections, drain, upgrade, |listening| Proxy {
+        socket,
+        listening,
+        watched,
+    })?;
     io.spawn(async move {
         forced_stop.comes().await;
         let _ = ended_sender.try_send(Ended::AtOnce);
@@ -105,15 +109,20 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     })?;
     match wait(&ended, &returned) {
         Ended::Drained => finish(&io, listeners, tasks, &parts),
-        Ended::AtOnce => tracing::warn!(
-            cut = parts.metrics.requests_live.get(),
-            left_in_journal = parts.ledger.stats().pending_records,
-            "stopped at once: running requests were cut"
-        ),
+        Ended::AtOnce => log_cut(&parts),
         Ended::Failed => anyhow::bail!("the proxy has ended by itself: the log says why"),
     }
     log.flush();
     Ok(())
+}
+
+/// Logs what a forced stop leaves behind.
+fn log_cut(parts: &Parts) {
+    tracing::warn!(
+        cut = parts.metrics.requests_live.get(),
+        left_in_journal = parts.ledger.stats().pending_records,
+        "stopped at once: running requests were cut"
+    );
 }
 
 /// What the proxy reports to the rest of the process.
@@ -143,7 +152,12 @@ fn reachable(
 ) -> Arc<HttpProxy<Service>> {
     let proxy = Arc::new(proxy);
     let gateway = Arc::clone(&parts.gateway);
-    parts.in_process.reach(Reached { proxy: Arc::clone(&proxy), gateway, phase: phase.clone(), goaway });
+    parts.in_process.reach(Reached {
+        proxy: Arc::clone(&proxy),
+        gateway,
+        phase: phase.clone(),
+        goaway,
+    });
     proxy
 }
 
@@ -187,7 +201,12 @@ async fn open_listeners(
     readiness: Readiness,
 ) -> anyhow::Result<Listeners> {
     let metrics_listener = listen::bind(parts.config.metrics.addr, "metrics")?;
-    let serving = telemetry::serve(metrics_listener, Arc::clone(&parts.metrics), readiness, stopped(stop.clone()));
+    let serving = telemetry::serve(
+        metrics_listener,
+        Arc::clone(&parts.metrics),
+        readiness,
+        stopped(stop.clone()),
+    );
     let metrics = io.spawn(async move {
         if let Err(e) = serving.await {
             tracing::error!(error = %e, "the metrics listener failed");
@@ -221,12 +240,18 @@ fn server(
         threads: threads(config),
         grace_period_seconds: Some(config.shutdown.grace_s),
         graceful_shutdown_timeout_seconds: Some(RUNTIME_STOP_S),
-        upgrade_sock: config.proxy.upgrade_socket.as_ref().map(|p| p.display().to_string()).unwrap_or_default(),
+        upgrade_sock: config
+            .proxy
+            .upgrade_socket
+            .as_ref()
+            .map(|p| p.display().to_string())
+            .unwrap_or_default(),
         ..ServerConf::default()
     };
     let mut server = Server::new_with_opt_and_conf(Opt { upgrade, ..Opt::default() }, conf);
     server.bootstrap();
-    let http_proxy = service::http_proxy(Arc::clone(&parts.gateway), &server.configuration, config.proxy.h2c);
+    let http_proxy =
+        service::http_proxy(Arc::clone(&parts.gateway), &server.configuration, config.proxy.h2c);
     let connections = connections(http_proxy);
     let counted = Arc::clone(&connections.counted);
     let mut proxy = Listening::new("proxy".to_owned(), connections);
@@ -248,10 +273,13 @@ fn listen_on(proxy: &mut Listening<Connections>, config: &Config) -> anyhow::Res
         return Ok(());
     };
     let (cert, key) = (tls.cert.display().to_string(), tls.key.display().to_string());
-    let mut settings = TlsSettings::intermediate(&cert, &key)
-        .map_err(|e| anyhow::anyhow!("the proxy's certificate {cert} or key {key} cannot be used: {e}"))?;
+    let mut settings = TlsSettings::intermediate(&cert, &key).map_err(|e| {
+        anyhow::anyhow!("the proxy's certificate {cert} or key {key} cannot be used: {e}")
+    })?;
     settings.enable_h2();
-    proxy.add_listener(listener.tls(settings).l4_buffer(L4BufferSettings::new(TLS_READ_BUFFER, WRITE_BUFFER)));
+    proxy.add_listener(
+        listener.tls(settings).l4_buffer(L4BufferSettings::new(TLS_READ_BUFFER, WRITE_BUFFER)),
+    );
     Ok(())
 }
 
@@ -266,7 +294,9 @@ fn threads(config: &Config) -> usize {
 fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
     io.block_on(async {
         let grace = Duration::from_secs(parts.config.shutdown.grace_s.max(1));
-        let _ = tokio::time::timeout(grace, async { tokio::join!(listeners.admin, listeners.metrics) }).await;
+        let _ =
+            tokio::time::timeout(grace, async { tokio::join!(listeners.admin, listeners.metrics) })
+                .await;
         if let Some(keeper) = tasks.keeper {
             let _ = keeper.await;
             counting::end(parts);
@@ -278,7 +308,9 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
             let _ = exporters.await;
         }
         if tasks.writer.await.is_err() {
-            tracing::error!("the ledger's writer failed: what it had not written stays in the journal");
+            tracing::error!(
+                "the ledger's writer failed: what it had not written stays in the journal"
+            );
         }
         parts.store.close().await;
     });

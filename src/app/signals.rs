@@ -45,9 +45,15 @@ impl Signals {
     /// `phase` receives each change of phase. Call it within a runtime.
     pub(super) fn new(phase: watch::Sender<Phase>, successor: Successor) -> (Self, ForcedStop) {
         let (forced_stop, receiver) = oneshot::channel();
-        let kinds = [SignalKind::quit(), SignalKind::terminate(), SignalKind::interrupt(), SignalKind::user_defined2()];
+        let kinds = [
+            SignalKind::quit(),
+            SignalKind::terminate(),
+            SignalKind::interrupt(),
+            SignalKind::user_defined2(),
+        ];
         let [quit, terminate, interrupt, replace] = kinds.map(listen);
-        let receivers = Mutex::new(Some(Receivers { quit, terminate, interrupt, replace, forced_stop }));
+        let receivers =
+            Mutex::new(Some(Receivers { quit, terminate, interrupt, replace, forced_stop }));
         (Self { successor, phase, receivers }, ForcedStop(receiver))
     }
 }
@@ -56,7 +62,9 @@ impl Signals {
 impl ShutdownSignalWatch for Signals {
     async fn recv(&self) -> ShutdownSignal {
         let receivers = self.receivers.lock().take();
-        let Some(Receivers { mut quit, mut terminate, mut interrupt, mut replace, forced_stop }) = receivers else {
+        let Some(Receivers { mut quit, mut terminate, mut interrupt, mut replace, forced_stop }) =
+            receivers
+        else {
             return std::future::pending().await;
         };
         let (phase, asked) = tokio::select! {
@@ -80,7 +88,10 @@ impl Signals {
             match self.successor.start().await {
                 Ok(()) => return,
                 Err(e) => {
-                    tracing::error!(error = format!("{e:#}"), "no new process took over: this one goes on serving");
+                    tracing::error!(
+                        error = format!("{e:#}"),
+                        "no new process took over: this one goes on serving"
+                    );
                 }
             }
         }
@@ -96,7 +107,9 @@ impl ForcedStop {
 
 /// A signal that cannot be received counts as one that never arrives.
 fn listen(kind: SignalKind) -> Option<Signal> {
-    signal(kind).inspect_err(|e| tracing::error!(error = %e, ?kind, "a signal cannot be listened to")).ok()
+    signal(kind)
+        .inspect_err(|e| tracing::error!(error = %e, ?kind, "a signal cannot be listened to"))
+        .ok()
 }
 
 async fn next(signal: &mut Option<Signal>) {

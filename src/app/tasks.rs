@@ -140,18 +140,25 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
         keeper.health.keep_only(|id| snapshot.provider(id).is_some());
         keeper.gateway.listings.keep_only(|id| snapshot.provider(id).is_some());
         keeper.metrics.forget_breakers();
-        keeper.metrics.keep_providers(|name| snapshot.providers.iter().any(|provider| provider.name == name));
+        keeper
+            .metrics
+            .keep_providers(|name| snapshot.providers.iter().any(|provider| provider.name == name));
         // Bounded: if the database does not answer, the rest must still be swept.
         match tokio::time::timeout(PRUNING, keeper.store.prune_web_sessions(now)).await {
             Ok(Ok(_)) => {}
             Ok(Err(e)) => tracing::warn!(error = %e, "expired logins could not be removed"),
-            Err(_) => tracing::warn!("expired logins could not be removed: the database does not answer"),
+            Err(_) => {
+                tracing::warn!("expired logins could not be removed: the database does not answer")
+            }
         }
-        let oldest = now.plus_ms(-i64::from(snapshot.settings.cleanup_retention_days) * 24 * 3_600_000);
+        let oldest =
+            now.plus_ms(-i64::from(snapshot.settings.cleanup_retention_days) * 24 * 3_600_000);
         let pruning = messages::prune(&keeper.store, oldest, keeper.messages_total_bytes);
         match tokio::time::timeout(PRUNING, pruning).await {
             Ok(Ok(())) | Err(_) => {}
-            Ok(Err(e)) => tracing::warn!(error = %e, "old messages of sessions could not be removed"),
+            Ok(Err(e)) => {
+                tracing::warn!(error = %e, "old messages of sessions could not be removed")
+            }
         }
     }
 }
@@ -196,7 +203,8 @@ async fn watch_store(watch: StoreWatch, stop: watch::Receiver<bool>) {
 
 /// Figures that are read at each scrape.
 fn scrape_hooks(parts: &Parts) {
-    let (state, health, clock) = (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
+    let (state, health, clock) =
+        (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
     let (ledger, counters) = (Arc::clone(&parts.ledger), parts.counters.clone());
     let bodies = Arc::clone(&parts.gateway.bodies);
     parts.metrics.before_scrape(Box::new(move |metrics| {
@@ -233,7 +241,9 @@ fn journal_metrics(metrics: &Metrics, journal: &crate::ledger::JournalStats) {
     shown.pending_bytes.set(whole(journal.pending_bytes));
     shown.oldest_age_seconds.set(whole(journal.oldest_age_ms / 1000));
     // Counters only grow: adds the difference since the last scrape.
-    let grow = |counter: &crate::telemetry::IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
+    let grow = |counter: &crate::telemetry::IntCounter, total: u64| {
+        counter.inc_by(total.saturating_sub(counter.get()))
+    };
     shown.held_records.set(whole(journal.held_records));
     grow(&shown.append_errors, journal.append_errors);
     grow(&shown.lost_records, journal.lost_records);
@@ -252,23 +262,35 @@ pub(super) fn readiness(
     open: Arc<AtomicBool>,
     phase: watch::Receiver<Phase>,
 ) -> Arc<dyn Fn() -> Readiness + Send + Sync> {
-    let (state, ledger, counters) = (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
+    let (state, ledger, counters) =
+        (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
     let (conditions, health) = (Arc::clone(&parts.conditions), Arc::clone(&parts.health));
     let clock = Arc::clone(&parts.clock);
     Arc::new(move || {
         let journal = ledger.trouble().map_or(Ok(()), |trouble| Err(trouble.to_owned()));
         let store = conditions.database().map_or(Ok(()), |fault| Err(fault.text.clone()));
-        let stopping = if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
-        let proxy = if open.load(Ordering::Relaxed) { Ok(()) } else { Err("takes no connections yet".to_owned()) };
-        let needed = vec![("database", store), ("journal", journal), ("proxy", proxy), ("process", stopping)];
+        let stopping =
+            if *phase.borrow() == Phase::Serving { Ok(()) } else { Err("is stopping".to_owned()) };
+        let proxy = if open.load(Ordering::Relaxed) {
+            Ok(())
+        } else {
+            Err("takes no connections yet".to_owned())
+        };
+        let needed = vec![
+            ("database", store),
+            ("journal", journal),
+            ("proxy", proxy),
+            ("process", stopping),
+        ];
         // A provider that is left out is reported; the others serve.
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
         // In neither case is another node better: each has the same providers, and the old
         // configuration serves.
         let providers = Roll::call(&state.peek(), &health, clock.now()).fault().map_or(Ok(()), Err);
-        let reload =
-            conditions.reload().map(|fault| format!("the file was refused, the old one is in force: {}", fault.text));
+        let reload = conditions
+            .reload()
+            .map(|fault| format!("the file was refused, the old one is in force: {}", fault.text));
         let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
         let readiness = readiness.with_optional("providers", providers);
         let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));

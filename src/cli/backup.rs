@@ -36,12 +36,18 @@ pub(super) fn backup(config: &Config, args: &BackupArgs) -> anyhow::Result<()> {
         args.file.display()
     ))?;
     if !secrets.is_empty() {
-        say(&format!("it holds secrets ({}): keep it as safe as the provider credentials\n", secrets.join(", ")))?;
+        say(&format!(
+            "it holds secrets ({}): keep it as safe as the provider credentials\n",
+            secrets.join(", ")
+        ))?;
     }
     let keys = secret_keys.join(", ");
     let kept = match key_in_settings {
         true => "auth.secret_key (TOLLGATE_SECRET_KEY) apart from it".to_owned(),
-        false => format!("{} apart from it, or use --with-secrets", config.data_dir.join("secret.key").display()),
+        false => format!(
+            "{} apart from it, or use --with-secrets",
+            config.data_dir.join("secret.key").display()
+        ),
     };
     if !keys.is_empty() && (key_in_settings || !args.with_secrets) {
         complain(&format!(
@@ -61,7 +67,10 @@ pub(super) fn restore(config: &Config, args: &RestoreArgs) -> anyhow::Result<()>
     }
     say(&format!("restored the backup of {made_at} (tollgate {program}) to {dir}\n"))?;
     if let Some(before) = before {
-        say(&format!("the state from before is in {}: remove it when it is not needed\n", before.display()))?;
+        say(&format!(
+            "the state from before is in {}: remove it when it is not needed\n",
+            before.display()
+        ))?;
     }
     if !missing_keys.is_empty() {
         let place = if key_in_settings {

@@ -75,8 +75,12 @@ enum SecretsArg {
 
 pub(super) fn apply(config: &Config, args: &ApplyArgs) -> anyhow::Result<()> {
     let way = args.way.way();
-    let applying = Applying { file: &args.file, way: &way, dry_run: args.dry_run, prune: args.prune };
-    say(&told(&app::apply(config, &applying)?, "No changes: everything is as the file describes it."))
+    let applying =
+        Applying { file: &args.file, way: &way, dry_run: args.dry_run, prune: args.prune };
+    say(&told(
+        &app::apply(config, &applying)?,
+        "No changes: everything is as the file describes it.",
+    ))
 }
 
 pub(super) fn export(config: &Config, args: &ExportArgs) -> anyhow::Result<()> {
@@ -87,7 +91,8 @@ pub(super) fn export(config: &Config, args: &ExportArgs) -> anyhow::Result<()> {
     let text = app::export(config, &args.way.way(), secrets)?;
     match &args.output {
         None => say(&text),
-        Some(path) => files::write_synced(path, text.as_bytes()).with_context(|| format!("writing {}", path.display())),
+        Some(path) => files::write_synced(path, text.as_bytes())
+            .with_context(|| format!("writing {}", path.display())),
     }
 }
 
@@ -107,7 +112,8 @@ pub(super) fn told(plan: &Plan, nothing: &str) -> String {
     }
     let Plan { to_add, to_change, to_remove, .. } = plan;
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "\nPlan: {to_add} to add, {to_change} to change, {to_remove} to remove.");
+    let _ =
+        writeln!(text, "\nPlan: {to_add} to add, {to_change} to change, {to_remove} to remove.");
     if plan.applied {
         text.push_str("Applied.\n");
     }
@@ -132,7 +138,13 @@ fn one(text: &mut String, change: &PlannedChange) {
     for field in &change.fields {
         let _ = match sign {
             '+' => writeln!(text, "    {}: {}", field.field, shown(&field.after)),
-            _ => writeln!(text, "    {}: {} → {}", field.field, shown(&field.before), shown(&field.after)),
+            _ => writeln!(
+                text,
+                "    {}: {} → {}",
+                field.field,
+                shown(&field.before),
+                shown(&field.after)
+            ),
         };
     }
 }

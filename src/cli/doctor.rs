@@ -24,7 +24,8 @@ pub(super) fn doctor(config: &Config, args: &DoctorArgs) -> anyhow::Result<()> {
     let count = |level: Level| findings.iter().filter(|finding| finding.level == level).count();
     let (faults, warnings) = (count(Level::Fault), count(Level::Warning));
     if args.json {
-        let document = json!({ "version": version::text(), "ok": faults == 0, "findings": findings });
+        let document =
+            json!({ "version": version::text(), "ok": faults == 0, "findings": findings });
         say(&format!("{}\n", serde_json::to_string_pretty(&document)?))?;
     } else {
         let width = findings.iter().map(|finding| finding.part.len()).max().unwrap_or_default();
@@ -48,7 +49,11 @@ fn line(finding: &Finding, width: usize) -> String {
         Level::Warning => "warning",
         Level::Fault => "FAULT",
     };
-    let advice = if advice.is_empty() { String::new() } else { format!("{:width$}           → {advice}\n", "") };
+    let advice = if advice.is_empty() {
+        String::new()
+    } else {
+        format!("{:width$}           → {advice}\n", "")
+    };
     format!("{level:<7}  {part:<width$}  {text}\n{advice}")
 }
 

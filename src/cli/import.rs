@@ -17,7 +17,12 @@ pub(super) struct ImportArgs {
     peer: PeerArg,
     /// The address of its PostgreSQL database (postgres://user:password@host/database), or the path
     /// of its SQLite database, of a dump by mysqldump, or of LiteLLM's config.yaml.
-    #[arg(long, value_name = "ADDRESS", required_unless_present = "from_file", conflicts_with = "from_file")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        required_unless_present = "from_file",
+        conflicts_with = "from_file"
+    )]
     from: Option<String>,
     /// A file that holds the address, so that the password is not seen in the list of processes.
     #[arg(long, value_name = "PATH")]

@@ -148,7 +148,10 @@ pub fn run() -> ExitCode {
 
 /// Loads the configuration and goes on with it, or says everything that is wrong with it. Variables
 /// that look like settings and are none are named either way.
-fn with_config(file: Option<PathBuf>, go: impl FnOnce(Config, Option<PathBuf>) -> anyhow::Result<()>) -> ExitCode {
+fn with_config(
+    file: Option<PathBuf>,
+    go: impl FnOnce(Config, Option<PathBuf>) -> anyhow::Result<()>,
+) -> ExitCode {
     for stray in config::stray_variables() {
         complain(&format!("warning: {stray}"));
     }
@@ -167,8 +170,9 @@ fn exit_code(result: anyhow::Result<()>) -> ExitCode {
         Err(error) => {
             complain(&format!("{error:#}"));
             // The configuration is in order, but not for this command.
-            let is_input =
-                error.is::<app::NotEmbedded>() || error.is::<app::BadDocument>() || error.is::<app::BadSource>();
+            let is_input = error.is::<app::NotEmbedded>()
+                || error.is::<app::BadDocument>()
+                || error.is::<app::BadSource>();
             if is_input { ExitCode::from(WRONG_INPUT) } else { ExitCode::FAILURE }
         }
     }
@@ -236,7 +240,9 @@ fn secret(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
         SecretCommand::Rotate { distributed } => match app::rotate(config, *distributed)? {
             app::Rotation::Done { key, rotated } => {
                 let (resealed, texts) = (rotated.resealed, rotated.texts);
-                say(&format!("sealed {resealed} of {texts} stored texts anew; all are sealed with key {key}\n"))?;
+                say(&format!(
+                    "sealed {resealed} of {texts} stored texts anew; all are sealed with key {key}\n"
+                ))?;
             }
             app::Rotation::Distribute { file } => {
                 say(&format!(
@@ -263,7 +269,9 @@ fn completions(shell: Shell) -> anyhow::Result<()> {
 /// tollgate.1, and a page for each command.
 fn man(folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)
-        .and_then(|()| clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), folder))
+        .and_then(|()| {
+            clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), folder)
+        })
         .with_context(|| format!("writing the manual pages into {}", folder.display()))
 }
 

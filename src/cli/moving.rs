@@ -15,7 +15,12 @@ use crate::domain::secret::Secret;
 pub(super) struct MoveArgs {
     /// The PostgreSQL database to move to: postgres://user:password@host/database. It must be
     /// empty.
-    #[arg(long, value_name = "ADDRESS", required_unless_present = "to_file", conflicts_with = "to_file")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        required_unless_present = "to_file",
+        conflicts_with = "to_file"
+    )]
     to: Option<String>,
     /// A file that holds the address, so that the password is not seen in the list of processes.
     #[arg(long, value_name = "PATH")]
@@ -29,10 +34,11 @@ impl MoveArgs {
     /// Where to move to; else what is wrong with it, without the address.
     pub(super) fn address(&self) -> Result<Secret, String> {
         match (&self.to, &self.to_file) {
-            (Some(text), _) => config::postgres_address(text).map_err(|wrong| format!("--to {wrong}")),
-            (None, Some(path)) => {
-                config::secret_of("database.url", path).map_err(|wrong| format!("--to-file: {wrong}"))
+            (Some(text), _) => {
+                config::postgres_address(text).map_err(|wrong| format!("--to {wrong}"))
             }
+            (None, Some(path)) => config::secret_of("database.url", path)
+                .map_err(|wrong| format!("--to-file: {wrong}")),
             (None, None) => Err("--to is missing".to_owned()),
         }
     }
@@ -109,18 +115,25 @@ impl Screen {
 fn figures(moved: &Moved) -> String {
     let mut lines = vec![(String::new(), "SQLite".to_owned(), "PostgreSQL".to_owned())];
     let rows = moved.here.tables().zip(moved.there.tables());
-    lines.extend(rows.map(|((name, here), (_, there))| (name.to_owned(), here.to_string(), there.to_string())));
+    lines.extend(
+        rows.map(|((name, here), (_, there))| {
+            (name.to_owned(), here.to_string(), there.to_string())
+        }),
+    );
     let sums = moved.here.sums().into_iter().zip(moved.there.sums());
     lines.extend(sums.map(|((name, here), (_, there))| (name.to_owned(), here, there)));
     let users = (moved.here.users().to_string(), moved.there.users().to_string());
     lines.push(("users with equal sums".to_owned(), users.0, users.1));
-    let width = |of: fn(&(String, String, String)) -> &String| lines.iter().map(|l| of(l).len()).max().unwrap_or(0);
+    let width = |of: fn(&(String, String, String)) -> &String| {
+        lines.iter().map(|l| of(l).len()).max().unwrap_or(0)
+    };
     let (name, here, there) = (width(|l| &l.0), width(|l| &l.1), width(|l| &l.2));
     lines.iter().map(|l| format!("{:name$}  {:>here$}  {:>there$}\n", l.0, l.1, l.2)).collect()
 }
 
 fn done(moved: &Moved) -> String {
-    let (tables, rows) = moved.here.tables().fold((0, 0), |(tables, sum), (_, rows)| (tables + 1, sum + rows));
+    let (tables, rows) =
+        moved.here.tables().fold((0, 0), |(tables, sum), (_, rows)| (tables + 1, sum + rows));
     let first = match moved.already {
         false => format!("moved {rows} rows of {tables} tables"),
         true => format!("an earlier run has moved all {rows} rows of {tables} tables"),

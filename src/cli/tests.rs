@@ -15,9 +15,11 @@ fn the_definition_is_sound() {
 
 #[test]
 fn the_file_may_stand_before_or_after_the_command() {
-    for line in
-        ["tollgate --config here.yaml", "tollgate check --config here.yaml", "tollgate --config here.yaml check"]
-    {
+    for line in [
+        "tollgate --config here.yaml",
+        "tollgate check --config here.yaml",
+        "tollgate --config here.yaml check",
+    ] {
         assert_eq!(parse(line).unwrap().config, Some(PathBuf::from("here.yaml")), "{line}");
     }
     let upgrading = parse("tollgate serve -u").unwrap().command;

@@ -13,9 +13,9 @@ use rust_decimal::Decimal;
 use super::problem::Problems;
 use super::telemetry;
 use super::types::{
-    Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log,
-    LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts,
-    TlsFiles, Webhooks,
+    Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger,
+    Limits, Live, Log, LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry,
+    Session, Shutdown, Target, Timeouts, TlsFiles, Webhooks,
 };
 use super::value::{Value, Values};
 use crate::domain::network::{Network, Networks};
@@ -29,11 +29,7 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
     let data_dir = take.path("data_dir").unwrap_or_default();
     let proxy = proxy(&mut take, &data_dir);
     let admin = admin(&mut take);
-    let metrics = Metrics {
-        addr: take.address("metrics.addr"),
-        per_user: take.flag("metrics.per_user"),
-        per_key: take.flag("metrics.per_key"),
-    };
+    let metrics = metrics(&mut take);
     let database = database(&mut take, &data_dir);
     let redis = redis(&mut take);
     let auth = Auth {
@@ -48,18 +44,17 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
         reservation: Reservation::parse(&take.text("limits.reservation")),
         on_redis_loss: OnRedisLoss::parse(&take.text("limits.on_redis_loss")),
     };
-    let prices = Prices { seed_file: take.path("prices.seed_file"), sync_url: take.text("prices.sync_url") };
+    let prices =
+        Prices { seed_file: take.path("prices.seed_file"), sync_url: take.text("prices.sync_url") };
     let networks = take.list("webhooks.allow_private");
-    let webhooks = Webhooks { allow_private: networks.iter().filter_map(|text| Network::parse(text)).collect() };
+    let webhooks = Webhooks {
+        allow_private: networks.iter().filter_map(|text| Network::parse(text)).collect(),
+    };
     let instructions = Instructions {
         short_file: take.path("instructions.short_file"),
         long_file: take.path("instructions.long_file"),
     };
-    let log = Log {
-        level: take.text("log.level"),
-        format: LogFormat::parse(&take.text("log.format")),
-        access: take.flag("log.access"),
-    };
+    let log = log(&mut take);
     let telemetry = telemetry::build(&mut take);
     let time_zone = take.zone("time_zone");
     let shutdown = Shutdown { grace_s: take.millis("shutdown.grace") / 1000 };
@@ -87,6 +82,22 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
     }
 }
 
+fn metrics(take: &mut Take) -> Metrics {
+    Metrics {
+        addr: take.address("metrics.addr"),
+        per_user: take.flag("metrics.per_user"),
+        per_key: take.flag("metrics.per_key"),
+    }
+}
+
+fn log(take: &mut Take) -> Log {
+    Log {
+        level: take.text("log.level"),
+        format: LogFormat::parse(&take.text("log.format")),
+        access: take.flag("log.access"),
+    }
+}
+
 fn proxy(take: &mut Take, data_dir: &std::path::Path) -> Proxy {
     Proxy {
         addr: take.address("proxy.addr"),
@@ -95,14 +106,17 @@ fn proxy(take: &mut Take, data_dir: &std::path::Path) -> Proxy {
         threads: take.size("proxy.threads"),
         expose_admin: take.flag("proxy.expose_admin"),
         upstream_pool_size: take.size("proxy.upstream_pool_size"),
-        upgrade_socket: take.path("proxy.upgrade_socket").or_else(|| Some(data_dir.join("upgrade.sock"))),
+        upgrade_socket: take
+            .path("proxy.upgrade_socket")
+            .or_else(|| Some(data_dir.join("upgrade.sock"))),
     }
 }
 
 fn admin(take: &mut Take) -> Admin {
     let tls = take.tls("admin.tls.cert", "admin.tls.key");
     let app_url = take.optional_text("admin.app_url");
-    let over_https = tls.is_some() || app_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+    let over_https =
+        tls.is_some() || app_url.as_ref().is_some_and(|url| url.starts_with("https://"));
     let secure_cookies = match take.values.get("admin.secure_cookies") {
         Value::Flag(flag) => *flag,
         _ => over_https,
@@ -115,7 +129,8 @@ fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
         Some(url) => Target::Postgres(url),
         None => Target::Sqlite { dir: data_dir.to_owned() },
     };
-    let max_connections = u32::try_from(take.number("database.max_connections")).unwrap_or(u32::MAX);
+    let max_connections =
+        u32::try_from(take.number("database.max_connections")).unwrap_or(u32::MAX);
     Database { target, max_connections }
 }
 
@@ -158,7 +173,8 @@ fn live(take: &mut Take) -> Live {
         max_head_bytes: take.size("proxy.max_head_bytes"),
         max_connections: connections(take, "proxy"),
         admin_max_connections: connections(take, "admin"),
-        keepalive_requests: u32::try_from(take.number("proxy.keepalive_requests")).unwrap_or(u32::MAX),
+        keepalive_requests: u32::try_from(take.number("proxy.keepalive_requests"))
+            .unwrap_or(u32::MAX),
         on_abort: OnAbort::parse(&take.text("proxy.abort")),
         abort_drain_ms: take.millis("proxy.abort_drain"),
         abort_drain_bytes: take.size("proxy.abort_drain_bytes"),
@@ -177,8 +193,10 @@ fn live(take: &mut Take) -> Live {
         },
         breaker: Breaker {
             count_network_errors: take.flag("breaker.count_network_errors"),
-            disable_after_failed_probes: u32::try_from(take.number("breaker.disable_after_failed_probes"))
-                .unwrap_or(u32::MAX),
+            disable_after_failed_probes: u32::try_from(
+                take.number("breaker.disable_after_failed_probes"),
+            )
+            .unwrap_or(u32::MAX),
         },
         forward_headers: HeaderRules {
             drop_request: take.list("headers.drop_request"),
@@ -210,7 +228,11 @@ pub(super) struct Take<'a> {
 impl Take<'_> {
     /// An unset value of these kinds is an error: every such setting has a default.
     fn misfit(&mut self, path: &str) {
-        self.problems.add(path, "does not fit the table of settings", "this is a fault of tollgate: please report it");
+        self.problems.add(
+            path,
+            "does not fit the table of settings",
+            "this is a fault of tollgate: please report it",
+        );
     }
 
     fn address(&mut self, path: &str) -> SocketAddr {

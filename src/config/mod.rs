@@ -7,6 +7,7 @@
 mod build;
 mod kind;
 mod pairs;
+mod parse;
 mod problem;
 mod read;
 mod rules;
@@ -30,9 +31,9 @@ pub use show::{Change, Changes};
 pub use table::{ADMIN_TOKEN_MIN, SETTINGS};
 pub use telemetry::{Collector, Otlp, OtlpRelay, Sampler, Telemetry};
 pub use types::{
-    Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger, Limits, Live, Log,
-    LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry, Session, Shutdown, Target, Timeouts,
-    TlsFiles,
+    Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger,
+    Limits, Live, Log, LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry,
+    Session, Shutdown, Target, Timeouts, TlsFiles,
 };
 
 /// Read if no file is given; it may be missing.
@@ -50,7 +51,9 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
     let name = file.unwrap_or(Path::new(DEFAULT_FILE));
     let text = match std::fs::read_to_string(name) {
         Ok(text) => text,
-        Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            String::new()
+        }
         Err(error) => {
             let remedy = "name a readable YAML file with --config, or leave --config out";
             problems.add(&name.display().to_string(), format!("cannot be read: {error}"), remedy);
@@ -64,7 +67,11 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_str(text: &str, name: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
+pub fn load_str(
+    text: &str,
+    name: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, Problems> {
     load_text(text, name, env, Problems::default())
 }
 
@@ -87,7 +94,11 @@ fn parse(text: &str, name: &str, problems: &mut Problems) -> Mapping {
         Ok(Yaml::Mapping(tree)) => tree,
         Ok(Yaml::Null) => Mapping::new(),
         Ok(_) => {
-            problems.add(name, "holds no settings", "write `name: value` lines, as in conf/tollgate.yaml");
+            problems.add(
+                name,
+                "holds no settings",
+                "write `name: value` lines, as in conf/tollgate.yaml",
+            );
             Mapping::new()
         }
         Err(error) => {
@@ -111,7 +122,8 @@ pub fn process_env(name: &str) -> Option<String> {
 /// When the system does not report it.
 pub fn program() -> std::io::Result<PathBuf> {
     let path = std::env::current_exe()?;
-    let replaced = path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
+    let replaced =
+        path.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     Ok(replaced.unwrap_or(path))
 }
 

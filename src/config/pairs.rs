@@ -22,7 +22,8 @@ pub(super) fn read_pairs(text: &str) -> Option<Vec<(String, String)>> {
 #[must_use]
 pub(super) fn are_headers(pairs: &[(String, String)]) -> bool {
     pairs.iter().all(|(name, value)| {
-        http::HeaderName::from_bytes(name.as_bytes()).is_ok() && http::HeaderValue::from_str(value).is_ok()
+        http::HeaderName::from_bytes(name.as_bytes()).is_ok()
+            && http::HeaderValue::from_str(value).is_ok()
     })
 }
 

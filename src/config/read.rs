@@ -77,8 +77,19 @@ fn from_environment(setting: &Setting, env: Environment, problems: &mut Problems
     }
 }
 
-fn problem(setting: &Setting, variable: Option<String>, found: Option<String>, fault: Fault) -> Problem {
-    Problem { path: setting.path.to_owned(), variable, found, wrong: fault.wrong, remedy: fault.remedy }
+fn problem(
+    setting: &Setting,
+    variable: Option<String>,
+    found: Option<String>,
+    fault: Fault,
+) -> Problem {
+    Problem {
+        path: setting.path.to_owned(),
+        variable,
+        found,
+        wrong: fault.wrong,
+        remedy: fault.remedy,
+    }
 }
 
 /// A scalar as written; lists and sections would be too long to show.
@@ -96,7 +107,11 @@ fn shown(yaml: &Yaml) -> Option<String> {
 fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
     for (key, inner) in section {
         let Some(key) = key.as_str() else {
-            let at = if prefix.is_empty() { "the file's top level" } else { prefix.trim_end_matches('.') };
+            let at = if prefix.is_empty() {
+                "the file's top level"
+            } else {
+                prefix.trim_end_matches('.')
+            };
             problems.add(at, "has a key that is no text", "write setting names as plain words");
             continue;
         };
@@ -109,7 +124,11 @@ fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
             match inner {
                 Yaml::Mapping(inner) => unknown_keys(inner, &below, problems),
                 Yaml::Null => {}
-                _ => problems.add(&path, "is a section, not a value", "write its settings below it, indented"),
+                _ => problems.add(
+                    &path,
+                    "is a section, not a value",
+                    "write its settings below it, indented",
+                ),
             }
         } else {
             problems.add(&path, "is no setting", did_you_mean(&path));
@@ -119,10 +138,14 @@ fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
 
 /// Searches similar full paths first, then the same last name in another section.
 fn did_you_mean(path: &str) -> String {
-    let sections = SETTINGS.iter().filter_map(|setting| setting.path.split_once('.').map(|(section, _)| section));
+    let sections = SETTINGS
+        .iter()
+        .filter_map(|setting| setting.path.split_once('.').map(|(section, _)| section));
     let near = nearest(path, SETTINGS.iter().map(|setting| setting.path).chain(sections));
     let last = path.rsplit('.').next();
-    let elsewhere = || SETTINGS.iter().map(|setting| setting.path).find(|known| known.rsplit('.').next() == last);
+    let elsewhere = || {
+        SETTINGS.iter().map(|setting| setting.path).find(|known| known.rsplit('.').next() == last)
+    };
     match near.or_else(elsewhere) {
         Some(name) => format!("did you mean `{name}`?"),
         None => "remove it; conf/tollgate.yaml lists every setting".to_owned(),
@@ -131,7 +154,8 @@ fn did_you_mean(path: &str) -> String {
 
 /// `TOLLGATE_…` variables among `names` that no setting reads: most likely typing errors.
 pub(super) fn strays(names: impl Iterator<Item = String>) -> Vec<Problem> {
-    let known: Vec<String> = SETTINGS.iter().map(|setting| setting.variable().into_owned()).collect();
+    let known: Vec<String> =
+        SETTINGS.iter().map(|setting| setting.variable().into_owned()).collect();
     let unknown = names.filter(|name| name.starts_with("TOLLGATE_") && !known.contains(name));
     unknown
         .map(|name| {
@@ -139,7 +163,13 @@ pub(super) fn strays(names: impl Iterator<Item = String>) -> Vec<Problem> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "remove it; conf/tollgate.yaml lists every setting".to_owned(),
             };
-            Problem { path: name, variable: None, found: None, wrong: "is read by no setting".to_owned(), remedy }
+            Problem {
+                path: name,
+                variable: None,
+                found: None,
+                wrong: "is read by no setting".to_owned(),
+                remedy,
+            }
         })
         .collect()
 }

@@ -27,8 +27,12 @@ fn pairs(values: &Values, problems: &mut Problems) {
         let (cert, key) = (format!("{of}.tls.cert"), format!("{of}.tls.key"));
         let (cert, key) = (cert.as_str(), key.as_str());
         match (values.get(cert), values.get(key)) {
-            (Value::Unset, Value::Path(_)) => problems.add(cert, format!("is missing beside {key}"), "set both"),
-            (Value::Path(_), Value::Unset) => problems.add(key, format!("is missing beside {cert}"), "set both"),
+            (Value::Unset, Value::Path(_)) => {
+                problems.add(cert, format!("is missing beside {key}"), "set both")
+            }
+            (Value::Path(_), Value::Unset) => {
+                problems.add(key, format!("is missing beside {cert}"), "set both")
+            }
             _ => {}
         }
     }
@@ -38,9 +42,14 @@ fn pairs(values: &Values, problems: &mut Problems) {
 fn without_effect(config: &Config, problems: &mut Problems) {
     let given = |path| config.values.is_given(path);
     if config.proxy.h2c && config.proxy.tls.is_some() {
-        problems.add("proxy.h2c", "has no effect on a listener with TLS, which offers HTTP/2 anyway", "remove it");
+        problems.add(
+            "proxy.h2c",
+            "has no effect on a listener with TLS, which offers HTTP/2 anyway",
+            "remove it",
+        );
     }
-    if given("database.max_connections") && matches!(config.database.target, Target::Sqlite { .. }) {
+    if given("database.max_connections") && matches!(config.database.target, Target::Sqlite { .. })
+    {
         problems.add(
             "database.max_connections",
             "has no effect on the embedded database",
@@ -48,17 +57,26 @@ fn without_effect(config: &Config, problems: &mut Problems) {
         );
     }
     if config.auth.secret_key_previous.is_some() && config.auth.secret_key.is_none() {
-        problems.add("auth.secret_key_previous", "has no effect without auth.secret_key", "remove it, or set both");
+        problems.add(
+            "auth.secret_key_previous",
+            "has no effect without auth.secret_key",
+            "remove it, or set both",
+        );
     }
     for path in ["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"] {
         if given(path) && config.redis.is_none() {
             problems.add(path, "has no effect without redis.url", "remove it, or set redis.url");
         }
     }
-    let over_tls = config.redis.as_ref().is_some_and(|redis| redis.url.expose().starts_with("rediss://"));
+    let over_tls =
+        config.redis.as_ref().is_some_and(|redis| redis.url.expose().starts_with("rediss://"));
     for path in ["redis.tls.ca", "redis.tls.cert", "redis.tls.key"] {
         if given(path) && !over_tls {
-            problems.add(path, "has no effect without TLS to Redis", "remove it, or write redis.url as rediss://…");
+            problems.add(
+                path,
+                "has no effect without TLS to Redis",
+                "remove it, or write redis.url as rediss://…",
+            );
         }
     }
     let (proxy, admin) = (config.live.max_connections, config.live.admin_max_connections);
@@ -72,7 +90,8 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             );
         }
     }
-    let (first_byte, deadline) = (config.live.timeouts.first_byte_streaming_ms, config.live.retry.deadline_ms);
+    let (first_byte, deadline) =
+        (config.live.timeouts.first_byte_streaming_ms, config.live.retry.deadline_ms);
     if given("timeouts.first_byte_streaming") && first_byte > deadline {
         problems.add(
             "timeouts.first_byte_streaming",
@@ -87,7 +106,10 @@ fn order(config: &Config, problems: &mut Problems) {
     if timeouts.tls_ms > timeouts.connect_ms {
         problems.add(
             "timeouts.tls",
-            format!("is longer than timeouts.connect ({}), which it is part of", show_duration(timeouts.connect_ms)),
+            format!(
+                "is longer than timeouts.connect ({}), which it is part of",
+                show_duration(timeouts.connect_ms)
+            ),
             "lower it, or raise timeouts.connect",
         );
     }
@@ -95,7 +117,10 @@ fn order(config: &Config, problems: &mut Problems) {
     if all < one {
         problems.add(
             "proxy.max_inflight_body_bytes",
-            format!("is less than proxy.max_body_bytes ({}), which one request may take", show_size(one as u64)),
+            format!(
+                "is less than proxy.max_body_bytes ({}), which one request may take",
+                show_size(one as u64)
+            ),
             "raise it, or lower proxy.max_body_bytes",
         );
     }
@@ -111,13 +136,22 @@ fn order(config: &Config, problems: &mut Problems) {
 
 /// Two listeners on one port.
 fn collisions(config: &Config, problems: &mut Problems) {
-    let listeners: [(&str, SocketAddr); 3] =
-        [("proxy.addr", config.proxy.addr), ("admin.addr", config.admin.addr), ("metrics.addr", config.metrics.addr)];
+    let listeners: [(&str, SocketAddr); 3] = [
+        ("proxy.addr", config.proxy.addr),
+        ("admin.addr", config.admin.addr),
+        ("metrics.addr", config.metrics.addr),
+    ];
     for (i, (path, addr)) in listeners.iter().enumerate() {
         for (other_path, other) in &listeners[..i] {
-            let same_host = addr.ip() == other.ip() || addr.ip().is_unspecified() || other.ip().is_unspecified();
+            let same_host = addr.ip() == other.ip()
+                || addr.ip().is_unspecified()
+                || other.ip().is_unspecified();
             if addr.port() != 0 && addr.port() == other.port() && same_host {
-                problems.add(path, format!("uses the port of {other_path} ({other})"), "give each listener its own");
+                problems.add(
+                    path,
+                    format!("uses the port of {other_path} ({other})"),
+                    "give each listener its own",
+                );
             }
         }
     }
@@ -126,7 +160,8 @@ fn collisions(config: &Config, problems: &mut Problems) {
 fn files(values: &Values, problems: &mut Problems) {
     for setting in SETTINGS.iter().filter(|setting| matches!(setting.kind, Kind::File)) {
         let Value::Path(path) = values.get(setting.path) else { continue };
-        let readable = File::open(path).and_then(|file| file.metadata()).map(|about| about.is_file());
+        let readable =
+            File::open(path).and_then(|file| file.metadata()).map(|about| about.is_file());
         let wrong = match readable {
             Ok(true) => continue,
             Ok(false) => "is no file".to_owned(),

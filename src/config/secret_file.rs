@@ -44,7 +44,9 @@ pub(super) fn resolve(values: &mut Values, env: Environment, problems: &mut Prob
             continue;
         }
         let read = locate(&named, env).map_err(|wrong| (named.clone(), wrong));
-        match read.and_then(|path| content(&path, of.kind).map(|v| (path.clone(), v)).map_err(|wrong| (path, wrong))) {
+        match read.and_then(|path| {
+            content(&path, of.kind).map(|v| (path.clone(), v)).map_err(|wrong| (path, wrong))
+        }) {
             Ok((path, value)) => {
                 values.0.insert(of.path, Entry { value, origin: Origin::SecretFile(path) });
             }
@@ -65,7 +67,13 @@ fn problem(setting: &Setting, values: &Values, path: &Path, wrong: String) -> Pr
         Origin::Default | Origin::File | Origin::SecretFile(_) => None,
     };
     let remedy = "correct the file, or name another".to_owned();
-    Problem { path: setting.path.to_owned(), variable, found: Some(path.display().to_string()), wrong, remedy }
+    Problem {
+        path: setting.path.to_owned(),
+        variable,
+        found: Some(path.display().to_string()),
+        wrong,
+        remedy,
+    }
 }
 
 fn locate(named: &Path, env: Environment) -> Result<PathBuf, String> {
@@ -77,21 +85,26 @@ fn locate(named: &Path, env: Environment) -> Result<PathBuf, String> {
     }
     match env(DIRECTORY).filter(|dir| !dir.is_empty()) {
         Some(dir) => Ok(Path::new(&dir).join(name)),
-        None => Err(format!("is a systemd credential, and {DIRECTORY} is not set: the unit needs LoadCredential=")),
+        None => Err(format!(
+            "is a systemd credential, and {DIRECTORY} is not set: the unit needs LoadCredential="
+        )),
     }
 }
 
 /// The content of a file as a value of the kind, or what is wrong with it.
 fn content(path: &Path, kind: Kind) -> Result<Value, String> {
     let text = read(path)?;
-    let text = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    let text = text
+        .strip_suffix('\n')
+        .map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     if text.is_empty() {
         return Err("is empty".to_owned());
     }
     if text.trim() != text || text.contains('\n') {
         return Err("holds blanks or line ends around the value".to_owned());
     }
-    kind.read_text(text).map_err(|fault| format!("holds a value that {}; {}", fault.wrong, fault.remedy))
+    kind.read_text(text)
+        .map_err(|fault| format!("holds a value that {}; {}", fault.wrong, fault.remedy))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -142,10 +155,18 @@ impl Config {
             let Some(entry) = self.values.0.get(setting.path) else { continue };
             match (&entry.origin, &entry.value) {
                 (Origin::SecretFile(path), _) => {
-                    files.push(WatchedFile { setting: setting.path, path: path.clone(), live: setting.live });
+                    files.push(WatchedFile {
+                        setting: setting.path,
+                        path: path.clone(),
+                        live: setting.live,
+                    });
                 }
                 (_, Value::Path(path)) if setting.path.contains(".tls.") => {
-                    files.push(WatchedFile { setting: setting.path, path: path.clone(), live: false });
+                    files.push(WatchedFile {
+                        setting: setting.path,
+                        path: path.clone(),
+                        live: false,
+                    });
                 }
                 _ => {}
             }

@@ -27,7 +27,9 @@ impl Setting {
     pub fn variable(&self) -> Cow<'static, str> {
         match self.named_variable {
             Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(format!("TOLLGATE_{}", self.path.to_ascii_uppercase().replace('.', "_"))),
+            None => {
+                Cow::Owned(format!("TOLLGATE_{}", self.path.to_ascii_uppercase().replace('.', "_")))
+            }
         }
     }
 
@@ -41,7 +43,12 @@ impl Setting {
 }
 
 /// A setting with a default.
-pub(super) const fn setting(path: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Setting {
+pub(super) const fn setting(
+    path: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> Setting {
     Setting { path, kind, default: Some(default), named_variable: None, live: false, doc }
 }
 

@@ -41,13 +41,19 @@ impl Changes {
     /// One line for the log: what is in effect now, and what needs a restart.
     #[must_use]
     pub fn describe(&self) -> String {
-        let list = |changes: &[Change]| changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let list = |changes: &[Change]| {
+            changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        };
         match (self.live.is_empty(), self.restart.is_empty()) {
             (true, true) => "nothing changed".to_owned(),
             (false, true) => format!("in force now: {}", list(&self.live)),
             (true, false) => format!("in force after a restart: {}", list(&self.restart)),
             (false, false) => {
-                format!("in force now: {}; after a restart: {}", list(&self.live), list(&self.restart))
+                format!(
+                    "in force now: {}; after a restart: {}",
+                    list(&self.live),
+                    list(&self.restart)
+                )
             }
         }
     }

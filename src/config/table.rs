@@ -6,8 +6,8 @@
 //! in `conf/tollgate.yaml`.
 
 use super::kind::Kind::{
-    Address, Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers, Name, Networks,
-    Origin, Path, RedisUrl, Seconds, Secret, SecretFile, Size, Source, Zone,
+    Address, Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, FlagOrAuto, Headers,
+    Name, Networks, Origin, Path, RedisUrl, Seconds, Secret, SecretFile, Size, Source, Zone,
 };
 use super::kind::Zero::{MeansNone, Refused};
 use super::setting::{Setting, setting, unset};
@@ -39,7 +39,8 @@ const fn joined() -> [Setting; ROWS.len() + telemetry::ROWS.len()] {
     let mut all = [ROWS[0]; ROWS.len() + telemetry::ROWS.len()];
     let mut place = 0;
     while place < all.len() {
-        all[place] = if place < ROWS.len() { ROWS[place] } else { telemetry::ROWS[place - ROWS.len()] };
+        all[place] =
+            if place < ROWS.len() { ROWS[place] } else { telemetry::ROWS[place - ROWS.len()] };
         place += 1;
     }
     all

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use rust_decimal::Decimal;
 
 use super::build::Take;
-use super::kind::Kind::{Choice, Count, Duration, Endpoint, File, Flag, Pairs, Ratio, SecretFile, Size, Text};
+use super::kind::Kind::{
+    Choice, Count, Duration, Endpoint, File, Flag, Pairs, Ratio, SecretFile, Size, Text,
+};
 use super::kind::Zero::Refused;
 use super::pairs::read_pairs;
 use super::problem::Problems;
@@ -238,8 +240,10 @@ pub(super) fn build(take: &mut Take<'_>) -> Telemetry {
             .unwrap_or_default(),
     };
     let otlp = collector.map(own);
-    let relay = self::collector(take, "telemetry.otlp_relay")
-        .map(|collector| OtlpRelay { collector, max_body: take.size("telemetry.otlp_relay.max_body") });
+    let relay = self::collector(take, "telemetry.otlp_relay").map(|collector| OtlpRelay {
+        collector,
+        max_body: take.size("telemetry.otlp_relay.max_body"),
+    });
     Telemetry { otlp, relay }
 }
 
@@ -248,7 +252,10 @@ fn collector(take: &mut Take<'_>, section: &str) -> Option<Collector> {
     let headers = headers.and_then(|text| read_pairs(text.expose())).unwrap_or_default();
     Some(Collector {
         endpoint: take.optional_text(&format!("{section}.endpoint"))?,
-        headers: headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), Secret::new(value))).collect(),
+        headers: headers
+            .into_iter()
+            .map(|(name, value)| (name.to_ascii_lowercase(), Secret::new(value)))
+            .collect(),
         ca: take.path(&format!("{section}.tls.ca")),
         timeout_ms: take.millis(&format!("{section}.timeout")),
     })
@@ -262,7 +269,9 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
         ("telemetry.otlp.", config.telemetry.otlp.is_some()),
         ("telemetry.otlp_relay.", config.telemetry.relay.is_some()),
     ] {
-        let rows = ROWS.iter().filter(|row| row.path.starts_with(section) && !is_on && is_ours(values, row.path));
+        let rows = ROWS
+            .iter()
+            .filter(|row| row.path.starts_with(section) && !is_on && is_ours(values, row.path));
         for row in rows {
             problems.add(
                 row.path,
@@ -273,20 +282,36 @@ pub(super) fn check(config: &Config, problems: &mut Problems) {
     }
     let Some(otlp) = &config.telemetry.otlp else { return };
     if otlp.grpc && !has_no_path(&otlp.collector.endpoint) {
-        problems.add("telemetry.otlp.endpoint", "has a path, which gRPC does not use", "remove the path");
+        problems.add(
+            "telemetry.otlp.endpoint",
+            "has a path, which gRPC does not use",
+            "remove the path",
+        );
     }
     if !otlp.traces && !otlp.metrics && !otlp.logs {
-        problems.add("telemetry.otlp.endpoint", "has no effect: nothing is sent", "turn on traces, metrics or logs");
+        problems.add(
+            "telemetry.otlp.endpoint",
+            "has no effect: nothing is sent",
+            "turn on traces, metrics or logs",
+        );
     }
     let needs = [
-        (otlp.traces, "telemetry.otlp.traces", ["sampler", "sample_ratio", "content", "to_providers"].as_slice()),
+        (
+            otlp.traces,
+            "telemetry.otlp.traces",
+            ["sampler", "sample_ratio", "content", "to_providers"].as_slice(),
+        ),
         (otlp.metrics, "telemetry.otlp.metrics", ["metrics_interval"].as_slice()),
     ];
     for (is_on, needed, names) in needs {
         for name in names {
             let path = format!("telemetry.otlp.{name}");
             if !is_on && is_ours(values, &path) {
-                problems.add(&path, format!("has no effect without {needed}"), format!("remove it, or set {needed}"));
+                problems.add(
+                    &path,
+                    format!("has no effect without {needed}"),
+                    format!("remove it, or set {needed}"),
+                );
             }
         }
     }

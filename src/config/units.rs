@@ -1,7 +1,8 @@
 //! Durations and sizes in the form that people write: `500ms`, `30m`, `32MiB`.
 
 /// Longest unit first within a family, so that `ms` is not read as `m` + `s`.
-const DURATIONS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const DURATIONS: [(&str, u64); 5] =
+    [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 const SIZES: [(&str, u64); 7] = [
     ("KiB", 1 << 10),
@@ -64,25 +65,41 @@ mod tests {
 
     #[test]
     fn durations_are_read_and_written_exactly() {
-        for (text, ms) in [("500ms", 500), ("60s", 60_000), ("30m", 1_800_000), ("12h", 43_200_000), ("0", 0)] {
+        for (text, ms) in
+            [("500ms", 500), ("60s", 60_000), ("30m", 1_800_000), ("12h", 43_200_000), ("0", 0)]
+        {
             assert_eq!(read_duration(text), Some(ms), "{text}");
         }
-        for (ms, text) in [(1_500, "1500ms"), (60_000, "1m"), (90_000, "90s"), (86_400_000, "1d"), (0, "0")] {
+        for (ms, text) in
+            [(1_500, "1500ms"), (60_000, "1m"), (90_000, "90s"), (86_400_000, "1d"), (0, "0")]
+        {
             assert_eq!(show_duration(ms), text);
             assert_eq!(read_duration(text), Some(ms));
         }
-        for text in
-            ["", "5", "s", "1.5s", "-1s", "1h30m", "1 fortnight", "99999999999999999999d", "18446744073709551615d"]
-        {
+        for text in [
+            "",
+            "5",
+            "s",
+            "1.5s",
+            "-1s",
+            "1h30m",
+            "1 fortnight",
+            "99999999999999999999d",
+            "18446744073709551615d",
+        ] {
             assert_eq!(read_duration(text), None, "{text}");
         }
     }
 
     #[test]
     fn sizes_are_read_and_written_exactly() {
-        for (text, bytes) in
-            [("1B", 1), ("64KiB", 65_536), ("32MiB", 33_554_432), ("2gib", 2 << 30), ("5MB", 5_000_000)]
-        {
+        for (text, bytes) in [
+            ("1B", 1),
+            ("64KiB", 65_536),
+            ("32MiB", 33_554_432),
+            ("2gib", 2 << 30),
+            ("5MB", 5_000_000),
+        ] {
             assert_eq!(read_size(text), Some(bytes), "{text}");
         }
         for bytes in [0, 1, 1_500, 65_536, 33_554_432, 3 << 30] {

@@ -61,7 +61,12 @@ impl KeyRing {
     /// The keys of the settings, `current` first. Equal secrets are one key.
     #[must_use]
     pub fn from_secrets(current: &Secret, previous: Option<&Secret>) -> Self {
-        Self::of([Some(current), previous].into_iter().flatten().map(|secret| secret.expose().as_bytes()))
+        Self::of(
+            [Some(current), previous]
+                .into_iter()
+                .flatten()
+                .map(|secret| secret.expose().as_bytes()),
+        )
     }
 
     fn of<'a>(secrets: impl Iterator<Item = &'a [u8]>) -> Self {
@@ -218,7 +223,11 @@ mod tests {
         let first = file.ring().ids();
         let bytes = std::fs::read(file.path()).unwrap();
         assert_eq!(bytes.len(), 64);
-        assert_eq!(KeyRing::of([bytes.as_slice()].into_iter()).ids(), first, "one key is the file's bytes");
+        assert_eq!(
+            KeyRing::of([bytes.as_slice()].into_iter()).ids(),
+            first,
+            "one key is the file's bytes"
+        );
         file.add_key().unwrap();
         let both = KeyFile::open(dir.path()).unwrap().ring();
         assert_eq!((both.keys().len(), both.oldest().unwrap().id.as_str()), (2, first.as_str()));
@@ -230,9 +239,12 @@ mod tests {
 
     #[test]
     fn a_damaged_key_file_is_refused() {
-        for bad in
-            ["short", "tollgate-secret-keys 1\n", "tollgate-secret-keys 1\nzz\n", "tollgate-secret-keys 1\nabcd\n"]
-        {
+        for bad in [
+            "short",
+            "tollgate-secret-keys 1\n",
+            "tollgate-secret-keys 1\nzz\n",
+            "tollgate-secret-keys 1\nabcd\n",
+        ] {
             assert!(parse(bad.as_bytes()).is_err(), "{bad:?}");
         }
     }

@@ -84,7 +84,12 @@ mod tests {
         let (a, b) = (generate().unwrap(), generate().unwrap());
         let text = a.text.expose();
         assert_eq!(text.len(), 35);
-        assert!(text.strip_prefix("sk-").unwrap().bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')));
+        assert!(
+            text.strip_prefix("sk-")
+                .unwrap()
+                .bytes()
+                .all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
+        );
         assert!(text.starts_with(&a.prefix) && text.ends_with(&a.last_four));
         assert_eq!(a.hash, hash(text));
         assert!(is_like_a_key(text) && !is_like_a_session(text));

@@ -184,7 +184,9 @@ impl Vault {
     pub fn open(&self, place: Place, sealed: &str) -> Result<Secret, VaultError> {
         let opened = open(&self.ring.load(), place, sealed);
         match &opened {
-            Err(error) if error.lacks_key() && self.read_again() => open(&self.ring.load(), place, sealed),
+            Err(error) if error.lacks_key() && self.read_again() => {
+                open(&self.ring.load(), place, sealed)
+            }
             _ => opened,
         }
     }
@@ -201,10 +203,15 @@ pub fn open(ring: &KeyRing, place: Place, sealed: &str) -> Result<Secret, VaultE
             .reduce(|first, next| if first.is_ok() { first } else { next })
             .unwrap_or(Err(VaultError::WrongKey));
     }
-    let (id, encoded) =
-        sealed.strip_prefix(BOUND).and_then(|rest| rest.split_once(':')).ok_or(VaultError::UnknownForm)?;
+    let (id, encoded) = sealed
+        .strip_prefix(BOUND)
+        .and_then(|rest| rest.split_once(':'))
+        .ok_or(VaultError::UnknownForm)?;
     let Some(key) = ring.key(id) else {
-        return Err(VaultError::UnknownKey { sealed: id.chars().take(16).collect(), known: ring.ids() });
+        return Err(VaultError::UnknownKey {
+            sealed: id.chars().take(16).collect(),
+            known: ring.ids(),
+        });
     };
     decrypt(&key.aead, place.data(id), encoded).map_err(|error| match error {
         VaultError::WrongKey => VaultError::Altered,
@@ -252,14 +259,18 @@ mod tests {
 
     #[test]
     fn opens_only_what_it_sealed_and_only_where_it_belongs() {
-        let (vault, other) = (Vault::from_secret(&Secret::new("a")), Vault::from_secret(&Secret::new("b")));
+        let (vault, other) =
+            (Vault::from_secret(&Secret::new("a")), Vault::from_secret(&Secret::new("b")));
         let secret = Secret::new("upstream-credential ✓");
         let sealed = seal(&vault, &secret);
         assert_ne!(sealed, seal(&vault, &secret), "a nonce is never used twice");
         assert_eq!(vault.open(HERE, &sealed).unwrap(), secret);
         assert!(matches!(other.open(HERE, &sealed), Err(VaultError::UnknownKey { .. })));
         for elsewhere in [Place::ProviderKey(ProviderId(11)), Place::WebhookSecret] {
-            assert!(matches!(vault.open(elsewhere, &sealed), Err(VaultError::Altered)), "{elsewhere:?}");
+            assert!(
+                matches!(vault.open(elsewhere, &sealed), Err(VaultError::Altered)),
+                "{elsewhere:?}"
+            );
         }
         for bad in ["", "v1:", "v1:!!", "v2:AAAA", "plain", "v3:x:AAAA"] {
             assert!(matches!(vault.open(HERE, bad), Err(VaultError::UnknownForm)), "{bad}");
@@ -272,7 +283,9 @@ mod tests {
         let old = ring.oldest().unwrap();
         let nonce = [7; NONCE_LEN];
         let mut bytes = b"a credential".to_vec();
-        old.aead.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes).unwrap();
+        old.aead
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes)
+            .unwrap();
         let text = format!("v1:{}", STANDARD.encode([nonce.as_slice(), &bytes].concat()));
         assert_eq!(open(&ring, HERE, &text).unwrap().expose(), "a credential");
         assert!(!is_bound(&text) && key_id(&text).is_none());
@@ -284,6 +297,9 @@ mod tests {
     fn the_data_directory_keeps_its_secret() {
         let dir = tempfile::tempdir().unwrap();
         let sealed = seal(&Vault::from_data_dir(dir.path()).unwrap(), &Secret::new("x"));
-        assert_eq!(Vault::from_data_dir(dir.path()).unwrap().open(HERE, &sealed).unwrap().expose(), "x");
+        assert_eq!(
+            Vault::from_data_dir(dir.path()).unwrap().open(HERE, &sealed).unwrap().expose(),
+            "x"
+        );
     }
 }

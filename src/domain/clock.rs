@@ -9,7 +9,9 @@ use chrono::{DateTime, SecondsFormat, TimeZone, Utc};
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
@@ -105,7 +107,8 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the machine's clock")]
     fn now(&self) -> Timestamp {
-        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let since_epoch =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
     }
 }
@@ -144,12 +147,14 @@ mod tests {
 
     #[test]
     fn times_are_written_as_chrono_writes_them() {
-        let by_chrono = |time: Timestamp| time.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true);
+        let by_chrono =
+            |time: Timestamp| time.to_utc().to_rfc3339_opts(SecondsFormat::Millis, true);
         // From before year 1 to beyond year 9999, in steps that cover every time of day; each day
         // of 150 years; and the ends.
         let far = (-70_000_000_000_000..260_000_000_000_000).step_by(9_999_999_967);
         let daily = (0..55_000).map(|day| day * DAY_MS - 1 + day % 2);
-        let ends = [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX, 253_402_300_799_999, 253_402_300_800_000];
+        let ends =
+            [i64::MIN, i64::MIN + 1, -1, 0, 1, i64::MAX, 253_402_300_799_999, 253_402_300_800_000];
         for ms in far.chain(daily).chain(ends) {
             assert_eq!(Timestamp(ms).to_iso(), by_chrono(Timestamp(ms)), "{ms}");
         }

@@ -125,13 +125,18 @@ impl OverrideResponse {
         let read: Self = serde_json::from_str(text).map_err(|error| format!("{error}"))?;
         let word = |text: &Option<String>| {
             text.as_ref().is_none_or(|t| {
-                (1..=64).contains(&t.len()) && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
+                (1..=64).contains(&t.len())
+                    && t.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
             })
         };
         match () {
             () if read.message.trim().is_empty() => Err("the message is empty".to_owned()),
-            () if !word(&read.kind) => Err("the type must be one word of at most 64 letters".to_owned()),
-            () if !word(&read.code) => Err("the code must be one word of at most 64 letters".to_owned()),
+            () if !word(&read.kind) => {
+                Err("the type must be one word of at most 64 letters".to_owned())
+            }
+            () if !word(&read.code) => {
+                Err("the code must be one word of at most 64 letters".to_owned())
+            }
             () => Ok(read),
         }
     }
@@ -199,8 +204,13 @@ mod tests {
 
     #[test]
     fn rules_are_asked_about_client_errors_unless_they_say_otherwise() {
-        for (status, client, all) in [(400, true, true), (499, true, true), (200, true, true), (500, false, true)] {
-            assert_eq!((AppliesTo::ClientErrors.covers(status), AppliesTo::AllErrors.covers(status)), (client, all));
+        for (status, client, all) in
+            [(400, true, true), (499, true, true), (200, true, true), (500, false, true)]
+        {
+            assert_eq!(
+                (AppliesTo::ClientErrors.covers(status), AppliesTo::AllErrors.covers(status)),
+                (client, all)
+            );
         }
     }
 }

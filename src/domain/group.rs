@@ -85,7 +85,11 @@ mod tests {
             ("gold", "*", false),
         ];
         for (key, provider, expected) in cases {
-            assert_eq!(Groups::parse(key).reach(&Groups::parse(provider)), expected, "{key} → {provider}");
+            assert_eq!(
+                Groups::parse(key).reach(&Groups::parse(provider)),
+                expected,
+                "{key} → {provider}"
+            );
         }
     }
 }

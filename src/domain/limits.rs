@@ -28,7 +28,9 @@ impl Limits {
     /// Whether there is any spending limit.
     #[must_use]
     pub fn of_money(&self) -> bool {
-        [self.five_hours, self.daily, self.weekly, self.monthly, self.total].iter().any(Option::is_some)
+        [self.five_hours, self.daily, self.weekly, self.monthly, self.total]
+            .iter()
+            .any(Option::is_some)
     }
 }
 

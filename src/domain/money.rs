@@ -9,7 +9,9 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 
 /// Billionths of a US dollar (10⁻⁹ USD). Range about ±9.2 billion USD.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 #[serde(transparent)]
 pub struct NanoUsd(pub i64);
 
@@ -123,7 +125,12 @@ mod tests {
 
     #[test]
     fn decimals_round_to_the_nearest_nano_dollar() {
-        let cases = [("0.0000000014", 1), ("0.0000000015", 2), ("-0.0000000015", -2), ("12.5", 12_500_000_000)];
+        let cases = [
+            ("0.0000000014", 1),
+            ("0.0000000015", 2),
+            ("-0.0000000015", -2),
+            ("12.5", 12_500_000_000),
+        ];
         for (text, nanos) in cases {
             let decimal: Decimal = text.parse().unwrap_or_default();
             assert_eq!(NanoUsd::from_decimal(decimal), Some(NanoUsd(nanos)), "{text}");
@@ -136,7 +143,18 @@ mod tests {
         assert_eq!(NanoUsd(1_230_000).to_string(), "0.00123");
         assert_eq!(NanoUsd::usd(5).to_string(), "5");
         // The same text as a decimal's, for any amount.
-        let ends = [i64::MIN, i64::MAX, 0, 1, -1, 10, 100_000_000, -1_000_000_001, 999_999_999, -10_500_000_000];
+        let ends = [
+            i64::MIN,
+            i64::MAX,
+            0,
+            1,
+            -1,
+            10,
+            100_000_000,
+            -1_000_000_001,
+            999_999_999,
+            -10_500_000_000,
+        ];
         for nanos in ends.into_iter().chain((0..64).map(|shift| 0x5555_5555_5555_5555 >> shift)) {
             let amount = NanoUsd(nanos);
             assert_eq!(amount.to_string(), amount.to_decimal().normalize().to_string(), "{nanos}");

@@ -16,7 +16,8 @@ impl Network {
     /// error is detected.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (address, prefix) = text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        let (address, prefix) =
+            text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
         let base: IpAddr = address.parse().ok()?;
         let width = if base.is_ipv4() { 32 } else { 128 };
         let prefix = match prefix {
@@ -157,7 +158,17 @@ mod tests {
 
     #[test]
     fn networks_are_read_strictly_and_hold_their_own() {
-        for bad in ["", "10.0.0.0/33", "10.0.0.1/8", "10.0.0.0/", "10.0.0.0/+8", "fd00::/129", "10/8", "a/8", "::1/0"] {
+        for bad in [
+            "",
+            "10.0.0.0/33",
+            "10.0.0.1/8",
+            "10.0.0.0/",
+            "10.0.0.0/+8",
+            "fd00::/129",
+            "10/8",
+            "a/8",
+            "::1/0",
+        ] {
             assert_eq!(Network::parse(bad), None, "{bad}");
         }
         for (network, inside, outside) in [
@@ -168,7 +179,10 @@ mod tests {
             ("fd00::/8", "fdff::1", "fe00::"),
         ] {
             let network = Network::parse(network).unwrap();
-            assert!(network.contains(inside.parse().unwrap()) && !network.contains(outside.parse().unwrap()));
+            assert!(
+                network.contains(inside.parse().unwrap())
+                    && !network.contains(outside.parse().unwrap())
+            );
         }
         let all = NOT_PUBLIC_V4.iter().chain(&NOT_PUBLIC_V6);
         assert!(all.into_iter().all(|(network, _)| Network::parse(network).is_some()));

@@ -63,7 +63,8 @@ impl Price {
         rates: Rates,
         updated_at: Timestamp,
     ) -> Self {
-        let tokens = |name| entry.get(name).and_then(serde_json::Value::as_u64).filter(|tokens| *tokens > 0);
+        let tokens =
+            |name| entry.get(name).and_then(serde_json::Value::as_u64).filter(|tokens| *tokens > 0);
         let max_output = tokens("max_output_tokens").or_else(|| tokens("max_tokens"));
         Self { model, source, data: entry.into(), rates, max_output, updated_at }
     }

@@ -33,7 +33,8 @@ pub enum ProviderType {
 
 impl ProviderType {
     /// Every type, each once.
-    pub const ALL: [Self; 5] = [Self::Native, Self::NativeAuth, Self::Responses, Self::Chat, Self::AltCli];
+    pub const ALL: [Self; 5] =
+        [Self::Native, Self::NativeAuth, Self::Responses, Self::Chat, Self::AltCli];
 
     /// The id on the wire and in the database, such as `chat-compatible`.
     #[must_use]
@@ -217,7 +218,10 @@ impl Provider {
     /// The model name for this provider if the client requests `requested`.
     #[must_use]
     pub fn upstream_model<'a>(&'a self, requested: &'a str) -> &'a str {
-        self.model_redirects.iter().find(|(from, _)| from == requested).map_or(requested, |(_, to)| to)
+        self.model_redirects
+            .iter()
+            .find(|(from, _)| from == requested)
+            .map_or(requested, |(_, to)| to)
     }
 
     /// Whether `requested` is a redirect, or in the list of allowed models (an empty list allows

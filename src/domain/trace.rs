@@ -51,7 +51,11 @@ impl SpanContext {
         let (trace, span, flags) = (hex(&head[3..35])?, hex(&head[36..52])?, hex(&head[53..])?);
         let span = u64::try_from(span).ok()?;
         let sampled = flags & 1 == 1;
-        (trace != 0 && span != 0).then_some(Self { trace_id: TraceId(trace), span_id: SpanId(span), sampled })
+        (trace != 0 && span != 0).then_some(Self {
+            trace_id: TraceId(trace),
+            span_id: SpanId(span),
+            sampled,
+        })
     }
 }
 
@@ -85,14 +89,21 @@ mod tests {
         let text = format!("00-{TRACE}-b7ad6b7169203331-01");
         let context = SpanContext::parse(text.as_bytes()).unwrap();
         assert!(context.sampled && context.to_string() == text);
-        assert_eq!((context.trace_id.to_string(), context.span_id.0), (TRACE.to_owned(), 0xb7ad_6b71_6920_3331));
+        assert_eq!(
+            (context.trace_id.to_string(), context.span_id.0),
+            (TRACE.to_owned(), 0xb7ad_6b71_6920_3331)
+        );
         for (text, sampled) in [
             (format!("00-{TRACE}-b7ad6b7169203331-00"), false),
             (format!("00-{TRACE}-b7ad6b7169203331-03"), true),
             (format!("01-{TRACE}-b7ad6b7169203331-01"), true),
             (format!("cc-{TRACE}-b7ad6b7169203331-01-later"), true),
         ] {
-            assert_eq!(SpanContext::parse(text.as_bytes()).map(|context| context.sampled), Some(sampled), "{text}");
+            assert_eq!(
+                SpanContext::parse(text.as_bytes()).map(|context| context.sampled),
+                Some(sampled),
+                "{text}"
+            );
         }
         for text in [
             String::new(),

@@ -40,11 +40,20 @@ pub fn client_address(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> 
 type Found = Option<IpAddr>;
 
 /// Reads a header's lines from left to right. Outer `None` = there is no such header.
-fn walk(headers: &HeaderMap, name: HeaderName, trusted: &Networks, line: ReadLine) -> Option<Found> {
+fn walk(
+    headers: &HeaderMap,
+    name: HeaderName,
+    trusted: &Networks,
+    line: ReadLine,
+) -> Option<Found> {
     let mut lines = headers.get_all(name).into_iter().peekable();
     lines.peek()?;
     // A line that cannot be read hides everything to its left.
-    Some(lines.fold(None, |found, text| text.to_str().ok().and_then(|text| line(text, found, trusted))))
+    Some(
+        lines.fold(None, |found, text| {
+            text.to_str().ok().and_then(|text| line(text, found, trusted))
+        }),
+    )
 }
 
 /// Adds the elements of a line.
@@ -83,7 +92,10 @@ fn element(text: &str) -> Option<(Option<&str>, Option<&str>)> {
         if !rest.starts_with([';', ',']) && !rest.is_empty() {
             let (name, behind) = rest.split_once('=')?;
             let (value, behind) = value(behind)?;
-            if name.is_empty() || name.contains([',', ';', '"']) || name.contains(char::is_whitespace) {
+            if name.is_empty()
+                || name.contains([',', ';', '"'])
+                || name.contains(char::is_whitespace)
+            {
                 return None;
             }
             if name.eq_ignore_ascii_case("for") && node.replace(value).is_some() {
@@ -132,7 +144,9 @@ fn node(text: &str) -> Option<IpAddr> {
         IpAddr::V6(address.parse::<Ipv6Addr>().ok()?)
     } else {
         match text.split_once(':') {
-            Some((address, port)) if !port.contains(':') => IpAddr::V4(address.parse().ok().filter(|_| is_port(port))?),
+            Some((address, port)) if !port.contains(':') => {
+                IpAddr::V4(address.parse().ok().filter(|_| is_port(port))?)
+            }
             _ => text.parse().ok()?,
         }
     };

@@ -115,10 +115,14 @@ fn forwarded_is_walked_from_the_right() {
 /// A quotation that a client opens does not hide what the proxies append.
 #[test]
 fn a_clients_quotation_does_not_hide_what_proxies_append() {
-    for own in ["for=9.9.9.9;x=\"", "for=9.9.9.9;x=\"\\", "x=\"", "for=\"", "\"", "for=9.9.9.9;x=\"a\\\""] {
-        for appended in
-            [", for=203.0.113.7", ", for=\"[2001:db8::7]:443\"", ", for=\"203.0.113.7\";proto=\"https\";by=10.0.0.1"]
-        {
+    for own in
+        ["for=9.9.9.9;x=\"", "for=9.9.9.9;x=\"\\", "x=\"", "for=\"", "\"", "for=9.9.9.9;x=\"a\\\""]
+    {
+        for appended in [
+            ", for=203.0.113.7",
+            ", for=\"[2001:db8::7]:443\"",
+            ", for=\"203.0.113.7\";proto=\"https\";by=10.0.0.1",
+        ] {
             let line = format!("{own}{appended}");
             assert_ne!(found(&[("forwarded", &line)]), "9.9.9.9", "{line}");
         }
@@ -135,7 +139,11 @@ fn two_headers_that_disagree_count_for_nothing() {
         ("203.0.113.7", "for=\"", "10.0.0.1"),
         ("unknown", "for=203.0.113.7", "10.0.0.1"),
     ] {
-        assert_eq!(found(&[("x-forwarded-for", listed), ("forwarded", standard)]), expected, "{listed} {standard}");
+        assert_eq!(
+            found(&[("x-forwarded-for", listed), ("forwarded", standard)]),
+            expected,
+            "{listed} {standard}"
+        );
     }
 }
 

@@ -70,7 +70,8 @@ static FILE_KEYS: [Key<Tag>; 4] = [
 ];
 /// By address in alt-cli, inline as a text in responses.
 const FILE_DATA: Node<Tag> = Node::object(&FILE_KEYS).tagged(Tag::Media);
-static CHAT_FILE_KEYS: [Key<Tag>; 2] = [key("file_data", Node::value(Tag::Media, 0)), key("file_id", REMOTE)];
+static CHAT_FILE_KEYS: [Key<Tag>; 2] =
+    [key("file_data", Node::value(Tag::Media, 0)), key("file_id", REMOTE)];
 static INLINE_KEYS: [Key<Tag>; 3] = [
     key("mimeType", Node::value(Tag::MediaType, 64)),
     key("mime_type", Node::value(Tag::MediaType, 64)),
@@ -148,7 +149,8 @@ pub fn estimate(chunks: &[Bytes], limits: PeekLimits) -> Result<u64, BadRequest>
         scanner.feed(chunk, &mut sink)?;
     }
     scanner.finish(&mut sink)?;
-    let text: u64 = counter.texts.iter().flat_map(|span| edit::slices(chunks, span.clone())).map(weight).sum();
+    let text: u64 =
+        counter.texts.iter().flat_map(|span| edit::slices(chunks, span.clone())).map(weight).sum();
     Ok((text.div_ceil(TOKEN) + counter.tokens).max(1))
 }
 
@@ -188,7 +190,9 @@ struct Counter {
 impl Counter {
     fn found(&mut self, found: &Found<'_, Tag>) {
         match found.tag {
-            Tag::Text if found.kind == Kind::String => self.texts.push(found.span.start + 1..found.span.end - 1),
+            Tag::Text if found.kind == Kind::String => {
+                self.texts.push(found.span.start + 1..found.span.end - 1)
+            }
             // A list whose items are read one by one must not be counted again as a whole.
             Tag::Text if found.kind == Kind::Object => self.texts.push(found.span.clone()),
             Tag::Message => self.tokens += PER_MESSAGE,
@@ -198,7 +202,10 @@ impl Counter {
             }
             Tag::MediaType => self.is_image = found.text.starts_with(b"image/"),
             Tag::Image if found.kind == Kind::String => self.tokens += PER_IMAGE,
-            Tag::Kind => self.images |= found.text.starts_with(b"image") || found.text.starts_with(b"input_image"),
+            Tag::Kind => {
+                self.images |=
+                    found.text.starts_with(b"image") || found.text.starts_with(b"input_image")
+            }
             Tag::Remote if found.kind == Kind::String && found.span.len() > 2 => self.remote += 1,
             Tag::Block => {
                 let each = if std::mem::take(&mut self.images) { PER_IMAGE } else { PER_REMOTE };
@@ -222,7 +229,10 @@ fn weight(text: &[u8]) -> u64 {
         return ascii * ASCII;
     }
     let count = |from: u8, to: u8| text.iter().filter(|b| (from..=to).contains(*b)).count() as u64;
-    ascii * ASCII + count(0xC2, 0xDF) * (TOKEN / 2) + count(0xE0, 0xEF) * TOKEN + count(0xF0, 0xF4) * (2 * TOKEN)
+    ascii * ASCII
+        + count(0xC2, 0xDF) * (TOKEN / 2)
+        + count(0xE0, 0xEF) * TOKEN
+        + count(0xF0, 0xF4) * (2 * TOKEN)
 }
 
 #[cfg(test)]
@@ -255,11 +265,17 @@ mod tests {
         }
         for body in [
             format!(r#"{{"messages":[{{"role":"user","content":"{word}"}}]}}"#),
-            format!(r#"{{"messages":[{{"role":"user","content":[{{"type":"text","text":"{word}"}}]}}]}}"#),
-            format!(r#"{{"messages":[{{"content":[{{"type":"tool_result","content":[{{"text":"{word}"}}]}}]}}]}}"#),
+            format!(
+                r#"{{"messages":[{{"role":"user","content":[{{"type":"text","text":"{word}"}}]}}]}}"#
+            ),
+            format!(
+                r#"{{"messages":[{{"content":[{{"type":"tool_result","content":[{{"text":"{word}"}}]}}]}}]}}"#
+            ),
             format!(r#"{{"contents":[{{"parts":[{{"text":"{word}"}}]}}]}}"#),
             format!(r#"{{"request":{{"contents":[{{"parts":[{{"text":"{word}"}}]}}]}}}}"#),
-            format!(r#"{{"input":[{{"role":"user","content":[{{"type":"input_text","text":"{word}"}}]}}]}}"#),
+            format!(
+                r#"{{"input":[{{"role":"user","content":[{{"type":"input_text","text":"{word}"}}]}}]}}"#
+            ),
         ] {
             assert_eq!(tokens(&body), 14, "{body}");
         }
@@ -279,7 +295,11 @@ mod tests {
             ))
         };
         for block in [r#"{"image_url":{"url":"data:,x"}}"#, r#"{"image_url":"data:,x"}"#] {
-            assert_eq!(tokens(&format!(r#"{{"messages":[{{"content":[{block}]}}]}}"#)), 1504, "{block}");
+            assert_eq!(
+                tokens(&format!(r#"{{"messages":[{{"content":[{block}]}}]}}"#)),
+                1504,
+                "{block}"
+            );
         }
         assert_eq!(media("image/png", 500_000), 1504);
         assert_eq!(media("application/pdf", 500_000), 10_004);

@@ -30,7 +30,9 @@ pub fn one(format: WireFormat, name: &str) -> Vec<u8> {
 
 fn model(format: WireFormat, name: &str) -> Value {
     match format {
-        WireFormat::Native => json!({"type": "model", "id": name, "display_name": name, "created_at": CREATED}),
+        WireFormat::Native => {
+            json!({"type": "model", "id": name, "display_name": name, "created_at": CREATED})
+        }
         WireFormat::Chat | WireFormat::Responses => {
             json!({"id": name, "object": "model", "created": 0, "owned_by": "tollgate"})
         }
@@ -48,7 +50,9 @@ mod tests {
 
     #[test]
     fn each_format_lists_in_its_own_shape() {
-        let read = |format| serde_json::from_slice::<Value>(&list(format, ["a", "b"].into_iter())).unwrap();
+        let read = |format| {
+            serde_json::from_slice::<Value>(&list(format, ["a", "b"].into_iter())).unwrap()
+        };
         let native = read(WireFormat::Native);
         assert_eq!(
             (&native["first_id"], &native["last_id"], &native["has_more"]),
@@ -56,7 +60,8 @@ mod tests {
         );
         assert_eq!(read(WireFormat::Chat)["data"][1]["id"], "b");
         assert_eq!(read(WireFormat::AltCli)["models"][0]["name"], "models/a");
-        let empty: Value = serde_json::from_slice(&list(WireFormat::Native, std::iter::empty())).unwrap();
+        let empty: Value =
+            serde_json::from_slice(&list(WireFormat::Native, std::iter::empty())).unwrap();
         assert_eq!(empty["first_id"], Value::Null);
     }
 }

@@ -31,7 +31,11 @@ pub struct Original {
 
 impl Original {
     fn of(name: &ToolName<'_>) -> Self {
-        Self { namespace: name.namespace.as_deref().map(str::to_owned), name: name.name.to_string(), free_text: false }
+        Self {
+            namespace: name.namespace.as_deref().map(str::to_owned),
+            name: name.name.to_string(),
+            free_text: false,
+        }
     }
 
     fn is(&self, name: &ToolName<'_>) -> bool {
@@ -59,7 +63,9 @@ impl NameMap {
         }
         match &request.tool_choice {
             Some(ToolChoice::Tool(name)) => map.add(name, false),
-            Some(ToolChoice::Allowed { names, .. }) => names.iter().for_each(|name| map.add(name, false)),
+            Some(ToolChoice::Allowed { names, .. }) => {
+                names.iter().for_each(|name| map.add(name, false))
+            }
             _ => {}
         }
         for part in request.turns.iter().flat_map(|turn| &turn.parts) {
@@ -75,7 +81,8 @@ impl NameMap {
         if name.namespace.is_none() && !free_text && wire == name.name {
             return;
         }
-        let original = self.originals.entry(wire.into_owned()).or_insert_with(|| Original::of(name));
+        let original =
+            self.originals.entry(wire.into_owned()).or_insert_with(|| Original::of(name));
         original.free_text |= free_text && original.is(name);
     }
 
@@ -129,7 +136,8 @@ fn fitting(name: Cow<'_, str>) -> Cow<'_, str> {
         return name;
     }
     let keep = MAX - HASH - 1;
-    let mut short: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).take(keep).collect();
+    let mut short: String =
+        name.chars().map(|c| if allowed(c) { c } else { '_' }).take(keep).collect();
     short.push('_');
     short.push_str(&hash(&name, HASH));
     Cow::Owned(short)
@@ -150,8 +158,11 @@ mod tests {
     use crate::formats::conversation::Tool;
 
     fn tool(name: ToolName<'static>, free: bool) -> Tool<'static> {
-        let kind =
-            if free { ToolKind::FreeText { format: None } } else { ToolKind::Function { schema: None, strict: None } };
+        let kind = if free {
+            ToolKind::FreeText { format: None }
+        } else {
+            ToolKind::Function { schema: None, strict: None }
+        };
         Tool { name, description: None, kind }
     }
 
@@ -191,8 +202,10 @@ mod tests {
     #[test]
     fn names_that_share_a_prefix_stay_apart() {
         let names: Vec<String> = (0..100).map(|i| format!("{}{i}", "p".repeat(80))).collect();
-        let mut wires: Vec<String> =
-            names.iter().map(|name| wire_name(&ToolName::plain(name.as_str())).into_owned()).collect();
+        let mut wires: Vec<String> = names
+            .iter()
+            .map(|name| wire_name(&ToolName::plain(name.as_str())).into_owned())
+            .collect();
         wires.sort();
         wires.dedup();
         assert_eq!(wires.len(), names.len());

@@ -74,12 +74,16 @@ mod tests {
         assert_eq!(spans(&[2000]), [(0, 2000), (2000, 2010)]);
         assert_eq!(spans(&[100, 2000, 5]), [(0, 100), (100, 2100), (2100, 2115)]);
         assert_eq!(spans(&[2000, 5, 2000]), [(0, 2000), (2000, 4005), (4005, 4015)]);
-        assert_eq!(spans(&[600, 600, 600, 1024]), [(0, 1200), (1200, 1800), (1800, 2824), (2824, 2834)]);
+        assert_eq!(
+            spans(&[600, 600, 600, 1024]),
+            [(0, 1200), (1200, 1800), (1800, 2824), (2824, 2834)]
+        );
     }
 
     #[test]
     fn what_follows_or_goes_before_leaves_large_blocks_alone() {
-        let is_large = |(start, end): &(usize, usize)| (3000..3000 + LITTLE).contains(&(end - start));
+        let is_large =
+            |(start, end): &(usize, usize)| (3000..3000 + LITTLE).contains(&(end - start));
         let large = |blocks: &[usize]| spans(blocks).into_iter().filter(is_large).count();
         assert_eq!(large(&[50, 3000, 2, 3000, 7, 3000]), 3);
         assert_eq!(large(&[50, 700, 3000, 2, 3000, 900, 7, 3000, 4000, 8]), 3);

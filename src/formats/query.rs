@@ -16,7 +16,8 @@ use crate::domain::format::WireFormat;
 
 /// Parameters that contain a credential or change a reply's form, in lower case and without a
 /// leading `$`.
-const DROPPED: [&str; 8] = ["key", "fields", "alt", "prettyprint", "pp", "callback", "uploadtype", "upload_protocol"];
+const DROPPED: [&str; 8] =
+    ["key", "fields", "alt", "prettyprint", "pp", "callback", "uploadtype", "upload_protocol"];
 
 /// The query of the upstream call, without `?`; `None` when it is empty.
 ///
@@ -27,7 +28,8 @@ pub fn upstream(format: WireFormat, query: Option<&str>) -> Result<Option<String
     if format == WireFormat::AltCli {
         return alt(query);
     }
-    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_dropped(pair)).collect();
+    let kept: Vec<&str> =
+        query.split('&').filter(|pair| !pair.is_empty() && !is_dropped(pair)).collect();
     Ok((!kept.is_empty()).then(|| kept.join("&")))
 }
 
@@ -41,10 +43,18 @@ fn alt(query: &str) -> Result<Option<String>, BadRequest> {
         let value = match decode(value).to_ascii_lowercase().as_str() {
             "sse" => "sse",
             "json" => "json",
-            _ => return Err(BadRequest::field("alt", "the query may ask for `sse` or `json`, and for nothing else")),
+            _ => {
+                return Err(BadRequest::field(
+                    "alt",
+                    "the query may ask for `sse` or `json`, and for nothing else",
+                ));
+            }
         };
         if known.is_some_and(|known| known != value) {
-            return Err(BadRequest::field("alt", "the query has this parameter twice, with two values"));
+            return Err(BadRequest::field(
+                "alt",
+                "the query has this parameter twice, with two values",
+            ));
         }
         known = Some(value);
     }
@@ -92,10 +102,20 @@ mod tests {
             assert_eq!(kept(AltCli, query).as_deref(), expected, "{query}");
         }
         assert_eq!(upstream(AltCli, None), Ok(None));
-        for query in
-            ["alt=proto", "alt=media", "alt=", "alt", "alt=sse;fields=x", "alt=sse&alt=json", "alt=sse%26fields=x"]
-        {
-            assert_eq!(upstream(AltCli, Some(query)).unwrap_err().field.as_deref(), Some("alt"), "{query}");
+        for query in [
+            "alt=proto",
+            "alt=media",
+            "alt=",
+            "alt",
+            "alt=sse;fields=x",
+            "alt=sse&alt=json",
+            "alt=sse%26fields=x",
+        ] {
+            assert_eq!(
+                upstream(AltCli, Some(query)).unwrap_err().field.as_deref(),
+                Some("alt"),
+                "{query}"
+            );
         }
     }
 

@@ -49,7 +49,13 @@ pub struct Route {
 
 impl Route {
     const fn plain(format: WireFormat, operation: Operation) -> Self {
-        Self { format, operation, model_in_path: None, stream_in_path: None, internal_wrapper: false }
+        Self {
+            format,
+            operation,
+            model_in_path: None,
+            stream_in_path: None,
+            internal_wrapper: false,
+        }
     }
 }
 
@@ -65,7 +71,9 @@ pub fn match_path(method: &Method, path: &str) -> Option<Route> {
             "/v1/messages" => Some(Route::plain(WireFormat::Native, Operation::Generate)),
             "/v1/chat/completions" => Some(Route::plain(WireFormat::Chat, Operation::Generate)),
             "/v1/responses" => Some(Route::plain(WireFormat::Responses, Operation::Generate)),
-            "/v1/messages/count_tokens" => Some(Route::plain(WireFormat::Native, Operation::CountTokens)),
+            "/v1/messages/count_tokens" => {
+                Some(Route::plain(WireFormat::Native, Operation::CountTokens))
+            }
             _ => alt_cli(path),
         };
     }
@@ -131,7 +139,8 @@ pub fn check_model(model: &str) -> Result<(), BadRequest> {
     };
     let dots = model.trim_matches('.').is_empty() || model.contains("..");
     if dots || model.chars().any(splits) {
-        let message = "an alt-cli model's name must not hold slashes, dot segments, `%`, `?`, `#` or `;`";
+        let message =
+            "an alt-cli model's name must not hold slashes, dot segments, `%`, `?`, `#` or `;`";
         return Err(BadRequest::field("model", message));
     }
     Ok(())
@@ -149,14 +158,22 @@ pub fn check_redirect(model: &str) -> Result<(), BadRequest> {
 fn alt_cli(path: &str) -> Option<Route> {
     if let Some(action) = path.strip_prefix("/v1internal:") {
         let (operation, stream_in_path) = action_of(action)?;
-        return Some(Route { stream_in_path, internal_wrapper: true, ..Route::plain(WireFormat::AltCli, operation) });
+        return Some(Route {
+            stream_in_path,
+            internal_wrapper: true,
+            ..Route::plain(WireFormat::AltCli, operation)
+        });
     }
     let rest = path.strip_prefix("/v1beta/models/").or_else(|| path.strip_prefix("/v1/models/"))?;
     let decoded = decode(rest)?;
     let (model, action) = decoded.rsplit_once(':')?;
     let (operation, stream_in_path) = action_of(action)?;
     check_model(model).ok()?;
-    Some(Route { model_in_path: Some(model.to_owned()), stream_in_path, ..Route::plain(WireFormat::AltCli, operation) })
+    Some(Route {
+        model_in_path: Some(model.to_owned()),
+        stream_in_path,
+        ..Route::plain(WireFormat::AltCli, operation)
+    })
 }
 
 fn action_of(action: &str) -> Option<(Operation, Option<bool>)> {
@@ -171,7 +188,9 @@ fn action_of(action: &str) -> Option<(Operation, Option<bool>)> {
 /// Percent-decodes a model's name. `None` if it is empty, malformed, no UTF-8, or contains control
 /// characters.
 fn decode(text: &str) -> Option<String> {
-    let is_escape = |rest: &str| rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+    let is_escape = |rest: &str| {
+        rest.as_bytes().get(..2).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit))
+    };
     if !text.split('%').skip(1).all(is_escape) {
         return None;
     }
@@ -195,7 +214,11 @@ mod tests {
             ("/v1/chat/completions", WireFormat::Chat, Operation::Generate),
             ("/v1/responses", WireFormat::Responses, Operation::Generate),
         ] {
-            assert_eq!(match_path(&Method::POST, path), Some(Route::plain(format, operation)), "{path}");
+            assert_eq!(
+                match_path(&Method::POST, path),
+                Some(Route::plain(format, operation)),
+                "{path}"
+            );
             assert_eq!(match_path(&Method::GET, path), None, "GET {path}");
             assert_eq!(methods(path), Some("POST"), "{path}");
         }
@@ -205,16 +228,35 @@ mod tests {
     fn alt_cli_paths_carry_model_and_streaming() {
         for (path, model, operation, stream) in [
             ("/v1beta/models/g-2.5:generateContent", "g-2.5", Operation::Generate, Some(false)),
-            ("/v1beta/models/g-2.5:streamGenerateContent", "g-2.5", Operation::Generate, Some(true)),
+            (
+                "/v1beta/models/g-2.5:streamGenerateContent",
+                "g-2.5",
+                Operation::Generate,
+                Some(true),
+            ),
             ("/v1beta/models/g-2.5:countTokens", "g-2.5", Operation::CountTokens, None),
             ("/v1/models/g:generateContent", "g", Operation::Generate, Some(false)),
-            ("/v1beta/models/ft:g:mine:generateContent", "ft:g:mine", Operation::Generate, Some(false)),
-            ("/v1beta/models/g%3Alatest:generateContent", "g:latest", Operation::Generate, Some(false)),
+            (
+                "/v1beta/models/ft:g:mine:generateContent",
+                "ft:g:mine",
+                Operation::Generate,
+                Some(false),
+            ),
+            (
+                "/v1beta/models/g%3Alatest:generateContent",
+                "g:latest",
+                Operation::Generate,
+                Some(false),
+            ),
             ("/v1beta/models/g%3AgenerateContent", "g", Operation::Generate, Some(false)),
         ] {
             let route = match_path(&Method::POST, path).unwrap_or_else(|| panic!("{path}"));
             assert_eq!(route.format, WireFormat::AltCli, "{path}");
-            assert_eq!((route.model_in_path.as_deref(), route.operation), (Some(model), operation), "{path}");
+            assert_eq!(
+                (route.model_in_path.as_deref(), route.operation),
+                (Some(model), operation),
+                "{path}"
+            );
             assert_eq!((route.stream_in_path, route.internal_wrapper), (stream, false), "{path}");
         }
     }
@@ -222,7 +264,10 @@ mod tests {
     #[test]
     fn internal_paths_are_wrapped_and_name_no_model() {
         let route = match_path(&Method::POST, "/v1internal:streamGenerateContent").unwrap();
-        assert_eq!((route.model_in_path, route.stream_in_path, route.internal_wrapper), (None, Some(true), true));
+        assert_eq!(
+            (route.model_in_path, route.stream_in_path, route.internal_wrapper),
+            (None, Some(true), true)
+        );
         assert_eq!(match_path(&Method::POST, "/v1internal:loadSomething"), None);
     }
 
@@ -236,7 +281,11 @@ mod tests {
             ("/v1/models/org%2Fa", WireFormat::Chat, Operation::GetModel("org/a".to_owned())),
             ("/v1beta/models/g", WireFormat::AltCli, Operation::GetModel("g".to_owned())),
         ] {
-            assert_eq!(match_path(&Method::GET, path), Some(Route::plain(format, operation)), "{path}");
+            assert_eq!(
+                match_path(&Method::GET, path),
+                Some(Route::plain(format, operation)),
+                "{path}"
+            );
         }
     }
 
@@ -287,8 +336,10 @@ mod tests {
             "g%c0%af",
             "g%EF%BC%8Fother",
         ] {
-            for path in [format!("/v1beta/models/{model}:generateContent"), format!("/v1/models/{model}:countTokens/")]
-            {
+            for path in [
+                format!("/v1beta/models/{model}:generateContent"),
+                format!("/v1/models/{model}:countTokens/"),
+            ] {
                 let refused = check_path(&Method::POST, &path).expect_err(&path);
                 assert_eq!(refused.field.as_deref(), Some("model"), "{path}");
                 assert_eq!(match_path(&Method::POST, &path), None, "{path}");
@@ -314,7 +365,11 @@ mod tests {
             ("a%2Fb", false, false),
             ("", false, false),
         ] {
-            assert_eq!((check_model(model).is_ok(), check_redirect(model).is_ok()), (named, redirected), "{model}");
+            assert_eq!(
+                (check_model(model).is_ok(), check_redirect(model).is_ok()),
+                (named, redirected),
+                "{model}"
+            );
         }
     }
 }

@@ -24,20 +24,32 @@ pub enum AskError {
 ///
 /// # Errors
 /// It refused, or did not answer as a gateway does.
-pub async fn ask(base: &str, operation: &str, token: &Secret, body: &Value) -> Result<Value, AskError> {
+pub async fn ask(
+    base: &str,
+    operation: &str,
+    token: &Secret,
+    body: &Value,
+) -> Result<Value, AskError> {
     let failed = |error| AskError::Exchange(super::describe(error));
     let url = format!("{}/api/actions/{operation}", base.trim_end_matches('/'));
     // A redirect would carry the token, and all that is in the body, elsewhere.
-    let client = super::builder(TIME_LIMIT).redirect(reqwest::redirect::Policy::none()).build().map_err(failed)?;
-    let answer = client.post(url).bearer_auth(token.expose()).json(body).send().await.map_err(failed)?;
+    let client = super::builder(TIME_LIMIT)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .map_err(failed)?;
+    let answer =
+        client.post(url).bearer_auth(token.expose()).json(body).send().await.map_err(failed)?;
     let status = answer.status();
-    let mut envelope: Value = answer
-        .json()
-        .await
-        .map_err(|_| AskError::Exchange(format!("it answered {status}, and not as tollgate's administration does")))?;
+    let mut envelope: Value = answer.json().await.map_err(|_| {
+        AskError::Exchange(format!(
+            "it answered {status}, and not as tollgate's administration does"
+        ))
+    })?;
     match envelope["ok"].as_bool() {
         Some(true) => Ok(envelope["data"].take()),
         Some(false) => Err(AskError::Refused(envelope)),
-        None => Err(AskError::Exchange(format!("it answered {status}, and not as tollgate's administration does"))),
+        None => Err(AskError::Exchange(format!(
+            "it answered {status}, and not as tollgate's administration does"
+        ))),
     }
 }

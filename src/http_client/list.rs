@@ -42,7 +42,9 @@ pub async fn text(address: &str, max: usize) -> Result<String, ListError> {
             None => from_server(address, max).await,
         }
     };
-    let bytes = tokio::time::timeout(TIME_LIMIT, reading).await.map_err(|_| ListError::TooSlow(TIME_LIMIT))??;
+    let bytes = tokio::time::timeout(TIME_LIMIT, reading)
+        .await
+        .map_err(|_| ListError::TooSlow(TIME_LIMIT))??;
     String::from_utf8(bytes).map_err(|_| ListError::NotText)
 }
 

@@ -24,7 +24,8 @@ pub struct ReadyzAnswer {
 pub async fn ask(metrics: SocketAddr) -> Result<ReadyzAnswer, String> {
     let address = SocketAddr::new(reachable(metrics.ip()), metrics.port());
     let client = super::builder(TIME_LIMIT).build().map_err(super::describe)?;
-    let answer = client.get(format!("http://{address}/readyz")).send().await.map_err(super::describe)?;
+    let answer =
+        client.get(format!("http://{address}/readyz")).send().await.map_err(super::describe)?;
     let body: Value = answer.json().await.map_err(super::describe)?;
     read(&body).ok_or_else(|| format!("{address} does not answer as tollgate does"))
 }
@@ -33,7 +34,10 @@ pub async fn ask(metrics: SocketAddr) -> Result<ReadyzAnswer, String> {
 fn read(body: &Value) -> Option<ReadyzAnswer> {
     let parts = body["parts"].as_object()?;
     let state = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let faults = parts.iter().map(|(name, value)| (name.clone(), state(value))).filter(|(_, state)| state != "ok");
+    let faults = parts
+        .iter()
+        .map(|(name, value)| (name.clone(), state(value)))
+        .filter(|(_, state)| state != "ok");
     Some(ReadyzAnswer { ready: body["ready"].as_bool()?, faults: faults.collect() })
 }
 

@@ -107,7 +107,8 @@ impl Webhooks {
     pub async fn send(&self, address: &str, message: Message<'_>) -> Result<u16, WebhookError> {
         let url = shape(address)?;
         let sending = self.send_to(url, message);
-        let slow = |_| WebhookError::Exchange(format!("no answer within {} s", TIME_LIMIT.as_secs()));
+        let slow =
+            |_| WebhookError::Exchange(format!("no answer within {} s", TIME_LIMIT.as_secs()));
         tokio::time::timeout(TIME_LIMIT, sending).await.map_err(slow)?
     }
 
@@ -120,14 +121,20 @@ impl Webhooks {
             .resolve_to_addrs(&host, &addresses)
             .build()
             .map_err(failed)?;
-        let mut request =
-            client.post(url).header(CONTENT_TYPE, "application/json").header("x-tollgate-delivery", message.id);
+        let mut request = client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header("x-tollgate-delivery", message.id);
         if let Some(secret) = message.secret {
             request = request.header(SIGNATURE, sign(secret, message.at, message.body));
         }
         let answer = request.body(message.body.to_owned()).send().await.map_err(failed)?;
         let status = answer.status();
-        if status.is_success() { Ok(status.as_u16()) } else { Err(WebhookError::Status(status.as_u16())) }
+        if status.is_success() {
+            Ok(status.as_u16())
+        } else {
+            Err(WebhookError::Status(status.as_u16()))
+        }
     }
 
     /// Every address of the host, each one checked.
@@ -137,9 +144,11 @@ impl Webhooks {
             Some(ip) => vec![SocketAddr::new(ip, port)],
             None => {
                 let host = url.host_str().unwrap_or_default();
-                let unresolved = |why: String| WebhookError::Unresolved { host: host.to_owned(), why };
-                let found =
-                    tokio::net::lookup_host((host, port)).await.map_err(|error| unresolved(error.to_string()))?;
+                let unresolved =
+                    |why: String| WebhookError::Unresolved { host: host.to_owned(), why };
+                let found = tokio::net::lookup_host((host, port))
+                    .await
+                    .map_err(|error| unresolved(error.to_string()))?;
                 let found: Vec<SocketAddr> = found.collect();
                 if found.is_empty() {
                     return Err(unresolved("no address".to_owned()));
@@ -273,7 +282,11 @@ mod tests {
         for address in ["https://me:word@hooks.example", "https://me@127.0.0.1"] {
             assert_eq!(webhooks.check(address), Err(WebhookError::Credentials), "{address}");
         }
-        for address in ["https://hooks.example/a?token=b", "http://1.1.1.1:8080/", "https://[2606:4700::1111]/"] {
+        for address in [
+            "https://hooks.example/a?token=b",
+            "http://1.1.1.1:8080/",
+            "https://[2606:4700::1111]/",
+        ] {
             assert_eq!(webhooks.check(address), Ok(()), "{address}");
         }
     }
@@ -283,8 +296,11 @@ mod tests {
         let message = Message { body: "{}", id: "1", at: Timestamp(0), secret: None };
         let refused = Webhooks::default().send("http://localhost:9/", message).await;
         assert!(matches!(refused, Err(WebhookError::NotPublic { .. })), "{refused:?}");
-        let allowed = Webhooks::new(["127.0.0.0/8", "::1"].map(|n| Network::parse(n).unwrap()).to_vec());
-        for address in ["http://127.0.0.1", "http://[::ffff:127.0.0.1]", "http://2130706433", "http://[::1]"] {
+        let allowed =
+            Webhooks::new(["127.0.0.0/8", "::1"].map(|n| Network::parse(n).unwrap()).to_vec());
+        for address in
+            ["http://127.0.0.1", "http://[::ffff:127.0.0.1]", "http://2130706433", "http://[::1]"]
+        {
             assert_eq!(allowed.check(address), Ok(()), "{address}");
         }
         assert!(allowed.check("http://10.0.0.1").is_err());
@@ -294,7 +310,11 @@ mod tests {
     fn the_signature_is_the_hmac_of_time_and_body() {
         // As `printf '1700000000.{"a":1}' | openssl dgst -sha256 -hmac key-of-the-receiver` prints
         // it.
-        let signed = sign(&Secret::new("key-of-the-receiver"), Timestamp(1_700_000_000_999), "{\"a\":1}");
-        assert_eq!(signed, "t=1700000000,v1=9049d5ef64a353c41bd35d7094f062c3b83abe52553fa783f97102b6291a5ef5");
+        let signed =
+            sign(&Secret::new("key-of-the-receiver"), Timestamp(1_700_000_000_999), "{\"a\":1}");
+        assert_eq!(
+            signed,
+            "t=1700000000,v1=9049d5ef64a353c41bd35d7094f062c3b83abe52553fa783f97102b6291a5ef5"
+        );
     }
 }

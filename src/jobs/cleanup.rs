@@ -124,7 +124,11 @@ impl Jobs {
             None => {
                 tracing::info!(removed = report.removed, before = %report.cutoff.to_iso(), "the request log was cleaned up")
             }
-            Some(error) => tracing::warn!(error, removed = report.removed, "cleaning up the request log ended early"),
+            Some(error) => tracing::warn!(
+                error,
+                removed = report.removed,
+                "cleaning up the request log ended early"
+            ),
         }
         let told = parts.store.report_job(JOB, &report).await;
         let served = due.filter(|_| done.is_ok());

@@ -58,7 +58,10 @@ impl Jobs {
     }
 
     /// The price of the first of the names that has one.
-    async fn first_price(&self, names: impl IntoIterator<Item = String>) -> Result<Option<Price>, StoreError> {
+    async fn first_price(
+        &self,
+        names: impl IntoIterator<Item = String>,
+    ) -> Result<Option<Price>, StoreError> {
         for name in names {
             if let Some(price) = self.0.parts.store.price(&name).await? {
                 return Ok(Some(price));
@@ -67,9 +70,15 @@ impl Jobs {
         Ok(None)
     }
 
-    async fn price_all(&self, model: &str, upstream: Option<&String>, price: &Price) -> Result<u64, StoreError> {
+    async fn price_all(
+        &self,
+        model: &str,
+        upstream: Option<&String>,
+        price: &Price,
+    ) -> Result<u64, StoreError> {
         let upstream_model = upstream.map(String::as_str);
-        let (of, rates) = (UnpricedOf { model, upstream_model, price_model: &price.model }, &price.rates);
+        let (of, rates) =
+            (UnpricedOf { model, upstream_model, price_model: &price.model }, &price.rates);
         let parts = &self.0.parts;
         let mut priced = 0;
         loop {
@@ -78,7 +87,10 @@ impl Jobs {
                 return Ok(priced);
             }
             let began = Instant::now();
-            let rows = parts.store.reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times)).await?;
+            let rows = parts
+                .store
+                .reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times))
+                .await?;
             let spent: Vec<_> = rows.iter().map(row).collect();
             parts.counters.spent_late(&spent, parts.clock.now());
             parts.metrics.jobs.repriced.inc_by(rows.len() as u64);

@@ -20,7 +20,8 @@ pub(super) const NEW_NAME: &str = "checkpoint.new";
 
 pub(super) fn write(dir: &Path, at: Position) -> io::Result<()> {
     let body = format!("{} {}", at.segment, at.offset);
-    let mut file = files::private().write(true).create(true).truncate(true).open(dir.join(NEW_NAME))?;
+    let mut file =
+        files::private().write(true).create(true).truncate(true).open(dir.join(NEW_NAME))?;
     file.write_all(format!("{body} {:08x}\n", crc32fast::hash(body.as_bytes())).as_bytes())?;
     fs::rename(dir.join(NEW_NAME), dir.join(NAME))
 }

@@ -85,7 +85,8 @@ impl Claim {
     /// The directory, if no process holds it.
     fn take(path: PathBuf) -> io::Result<Option<Self>> {
         // Created if missing: a copy of a journal that was put here by hand is delivered too.
-        let opened = files::private().create(true).truncate(false).write(true).open(path.join(LOCK));
+        let opened =
+            files::private().create(true).truncate(false).write(true).open(path.join(LOCK));
         let lock = match opened {
             Ok(lock) => lock,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -157,7 +158,10 @@ mod tests {
         let path = first.path().to_owned();
         drop(first);
         let (left, held) = Claim::survey(root.path()).unwrap();
-        assert_eq!((left.iter().map(Claim::path).collect::<Vec<_>>(), held), (vec![path.as_path()], 1));
+        assert_eq!(
+            (left.iter().map(Claim::path).collect::<Vec<_>>(), held),
+            (vec![path.as_path()], 1)
+        );
         drop(left);
         let taken = Claim::abandoned(root.path()).unwrap();
         assert_eq!(taken.iter().map(Claim::path).collect::<Vec<_>>(), [path.as_path()]);

@@ -173,7 +173,9 @@ mod tests {
         fs::write(from.join("set-aside/y.corrupt.new"), "y").unwrap();
         copy_journals(&from, &to).unwrap();
         assert_eq!(fs::read(segment::path(&to.join(dir.file_name().unwrap()), 4)).unwrap(), bytes);
-        assert!(to.join("set-aside/x.corrupt").exists() && !to.join("set-aside/y.corrupt.new").exists());
+        assert!(
+            to.join("set-aside/x.corrupt").exists() && !to.join("set-aside/y.corrupt.new").exists()
+        );
         assert_eq!(copy_journals(&root.path().join("none"), &to).unwrap(), Copied::default());
     }
 }

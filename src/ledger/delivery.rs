@@ -91,7 +91,8 @@ impl Ledger {
         let (ledger, dir, at) = (Arc::clone(self), self.dir_of(source).to_owned(), source.at);
         let read = blocking(move || {
             let set_aside = &ledger.set_aside;
-            Reader { dir: &dir, end: end.map(|end| end.at), set_aside }.read(at, ledger.settings.batch_rows)
+            Reader { dir: &dir, end: end.map(|end| end.at), set_aside }
+                .read(at, ledger.settings.batch_rows)
         });
         let batch = match read.await {
             Ok(batch) => batch,
@@ -106,7 +107,9 @@ impl Ledger {
         match end {
             Some(end) if batch.at_end => self.mark_delivered(Some((end.records, end.bytes))),
             Some(_) => {
-                self.tally.delivered_records.fetch_add(batch.records.len() as u64, Ordering::SeqCst);
+                self.tally
+                    .delivered_records
+                    .fetch_add(batch.records.len() as u64, Ordering::SeqCst);
                 self.tally.delivered_bytes.fetch_add(batch.bytes, Ordering::SeqCst);
             }
             None => {}
@@ -121,11 +124,18 @@ impl Ledger {
 
     /// Delivers a batch and sets aside what the database refuses permanently. `Err` = nothing may
     /// be deleted yet.
-    async fn hand_over<S: Sink>(&self, sink: &S, source: &mut Source, records: &[Record]) -> Result<(), String> {
+    async fn hand_over<S: Sink>(
+        &self,
+        sink: &S,
+        source: &mut Source,
+        records: &[Record],
+    ) -> Result<(), String> {
         let Some(first) = records.first() else { return Ok(()) };
         let ended = first.started_at.plus_ms(i64::try_from(first.duration_ms).unwrap_or(0));
         self.tally.oldest_at.store(ended.0, Ordering::Relaxed);
-        let verdict = judge(sink, records, source.refusals >= TIME_LIMIT).await.map_err(|error| error.to_string())?;
+        let verdict = judge(sink, records, source.refusals >= TIME_LIMIT)
+            .await
+            .map_err(|error| error.to_string())?;
         let few = records.len() <= FEW && !verdict.doubtful;
         if verdict.taken == 0 && !(few && source.refusals + 1 >= TIME_LIMIT) {
             source.refusals = source.refusals.saturating_add(1);
@@ -134,7 +144,9 @@ impl Ledger {
         }
         source.refusals = 0;
         for (record, reason) in &verdict.refused {
-            self.set_aside.refused(record, reason).map_err(|error| format!("nothing can be set aside: {error}"))?;
+            self.set_aside
+                .refused(record, reason)
+                .map_err(|error| format!("nothing can be set aside: {error}"))?;
         }
         self.tally.oldest_at.store(0, Ordering::Relaxed);
         add(&self.tally.writer_batches, 1);
@@ -207,7 +219,13 @@ impl Ledger {
                     tracing::info!(journal = %claim.path().display(), bytes, "delivering the journal of a process that is gone");
                     add(&self.tally.adopted, 1);
                     self.tally.adopted_bytes.fetch_add(bytes, Ordering::Relaxed);
-                    adopted.push(Source { claim: Some(claim), at, left: bytes, refusals: 0, unnoted: false });
+                    adopted.push(Source {
+                        claim: Some(claim),
+                        at,
+                        left: bytes,
+                        refusals: 0,
+                        unnoted: false,
+                    });
                 }
             }
             Err(error) => {
@@ -236,7 +254,11 @@ impl Ledger {
 /// Offers a batch to the database, and halves it if something in it is refused.
 ///
 /// Unless `thorough` is set, it stops when many records were refused and none was accepted.
-async fn judge<'a, S: Sink>(sink: &S, records: &'a [Record], thorough: bool) -> Result<Verdict<'a>, SinkError> {
+async fn judge<'a, S: Sink>(
+    sink: &S,
+    records: &'a [Record],
+    thorough: bool,
+) -> Result<Verdict<'a>, SinkError> {
     let mut verdict = Verdict::default();
     let mut left = vec![records];
     while let Some(part) = left.pop() {

@@ -122,10 +122,14 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     out.signed_or_none(record.key_id.map(|id| id.0)).text_or_none(record.key_name.as_deref());
     out.signed_or_none(record.user_id.map(|id| id.0)).text_or_none(record.user_name.as_deref());
     out.text_or_none(record.session_id.as_ref().map(SessionId::as_str));
-    out.signed_or_none(record.provider_id.map(|id| id.0)).text_or_none(record.provider_name.as_deref());
-    out.number(format_number(record.client_format)).number_or_none(record.provider_format.map(format_number));
+    out.signed_or_none(record.provider_id.map(|id| id.0))
+        .text_or_none(record.provider_name.as_deref());
+    out.number(format_number(record.client_format))
+        .number_or_none(record.provider_format.map(format_number));
     out.text(&record.endpoint).text(&record.model).text_or_none(record.upstream_model.as_deref());
-    out.flag(record.streamed).number(record.status_code.into()).number(outcome_number(record.outcome));
+    out.flag(record.streamed)
+        .number(record.status_code.into())
+        .number(outcome_number(record.outcome));
     out.text_or_none(record.error_message.as_deref()).usage(&record.usage);
     out.signed_or_none(record.cost.map(|cost| cost.0));
     // Nearly always the same, and a decimal is slow to write.
@@ -139,7 +143,9 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     for decision in &record.decisions {
         out.signed_or_none(decision.provider_id.map(|id| id.0)).text(&decision.provider_name);
         out.number(step_number(decision.step)).text_or_none(decision.detail.as_deref());
-        out.number_or_none(decision.status.map(u64::from)).number(decision.at_ms).number_or_none(decision.took_ms);
+        out.number_or_none(decision.status.map(u64::from))
+            .number(decision.at_ms)
+            .number_or_none(decision.took_ms);
         out.maybe(decision.usage.as_ref(), |out, usage| {
             out.usage(usage);
         });
@@ -202,8 +208,14 @@ impl Out<'_> {
     }
 
     fn usage(&mut self, usage: &Usage) -> &mut Self {
-        self.number(usage.input).number(usage.output).number(usage.cache_write_5m).number(usage.cache_write_1h);
-        self.number(usage.cache_read).number(usage.reasoning).number(usage.image_input).number(usage.image_output);
+        self.number(usage.input)
+            .number(usage.output)
+            .number(usage.cache_write_5m)
+            .number(usage.cache_write_1h);
+        self.number(usage.cache_read)
+            .number(usage.reasoning)
+            .number(usage.image_input)
+            .number(usage.image_output);
         self.number(usage.audio_input).number(usage.audio_output).number(usage.web_searches);
         self.number(tier_number(usage.tier))
     }
@@ -285,7 +297,11 @@ impl<'a> In<'a> {
             user_agent: self.maybe(|input| input.shared(AGENT))?,
             client_addr: self.maybe(|input| input.shared(ADDRESS))?,
             // Fields are read in the order of this expression: this one is the last.
-            price_model: if self.version > DENSE_1 { self.maybe(|input| input.shared(PRICE))? } else { None },
+            price_model: if self.version > DENSE_1 {
+                self.maybe(|input| input.shared(PRICE))?
+            } else {
+                None
+            },
         })
     }
 
@@ -294,7 +310,9 @@ impl<'a> In<'a> {
         if count > self.rest.len() / LEAST_DECISION {
             return None;
         }
-        (0..count).map(|at| self.decision(if at + 1 == count { SUCCEEDED } else { DECIDED })).collect()
+        (0..count)
+            .map(|at| self.decision(if at + 1 == count { SUCCEEDED } else { DECIDED }))
+            .collect()
     }
 
     fn decision(&mut self, name: usize) -> Option<Decision> {

@@ -7,7 +7,13 @@ use super::*;
 use crate::ledger::segment::sample;
 
 fn texts() -> BoxedStrategy<String> {
-    prop_oneof![Just(String::new()), "[ -~]{0,12}", any::<String>(), Just("größer 東京 \u{10FFFF}".to_owned())].boxed()
+    prop_oneof![
+        Just(String::new()),
+        "[ -~]{0,12}",
+        any::<String>(),
+        Just("größer 東京 \u{10FFFF}".to_owned())
+    ]
+    .boxed()
 }
 
 fn shared() -> BoxedStrategy<Option<Arc<str>>> {
@@ -15,7 +21,8 @@ fn shared() -> BoxedStrategy<Option<Arc<str>>> {
 }
 
 fn numbers() -> BoxedStrategy<u64> {
-    prop_oneof![0..200_u64, any::<u64>(), Just(u64::MAX), (0..64_u32).prop_map(|bit| 1 << bit)].boxed()
+    prop_oneof![0..200_u64, any::<u64>(), Just(u64::MAX), (0..64_u32).prop_map(|bit| 1 << bit)]
+        .boxed()
 }
 
 fn signed() -> BoxedStrategy<i64> {
@@ -114,7 +121,11 @@ fn every_damaged_byte_is_read_as_nothing_or_as_something_else() {
     for at in 0..bytes.len() {
         for damage in [0x01, 0x20, 0x80, 0xFF] {
             bytes[at] ^= damage;
-            assert_ne!(Decoder::default().read(&bytes).as_ref(), Some(&record), "byte {at} ^ {damage:#x}");
+            assert_ne!(
+                Decoder::default().read(&bytes).as_ref(),
+                Some(&record),
+                "byte {at} ^ {damage:#x}"
+            );
             bytes[at] ^= damage;
         }
     }
@@ -138,7 +149,10 @@ fn numbers_in_the_journal_never_change() {
     let golden = include_bytes!("../../tests/ledger/dense2.bin");
     assert_eq!(Decoder::default().read(golden), Some(sample(7)));
     assert_eq!(written(&sample(7)), golden);
-    assert_eq!(Decoder::default().read(include_bytes!("../../tests/ledger/dense.bin")), Some(sample(7)));
+    assert_eq!(
+        Decoder::default().read(include_bytes!("../../tests/ledger/dense.bin")),
+        Some(sample(7))
+    );
 }
 
 #[test]
@@ -155,5 +169,7 @@ fn a_number_that_is_too_large_is_no_number() {
 fn a_text_that_repeats_is_one_text() {
     let mut decoder = Decoder::default();
     let [first, second] = [1, 2].map(|number| decoder.read(&written(&sample(number))).unwrap());
-    assert!(Arc::ptr_eq(&first.model, &second.model) && Arc::ptr_eq(&first.endpoint, &second.endpoint));
+    assert!(
+        Arc::ptr_eq(&first.model, &second.model) && Arc::ptr_eq(&first.endpoint, &second.endpoint)
+    );
 }

@@ -61,7 +61,9 @@ pub(super) fn read(bytes: &[u8]) -> Found<'_> {
     }
     match rest.get(..length) {
         None => Found::Short(HEAD + length),
-        Some(payload) if checksum([l0, l1, l2, l3], payload) == u32::from_le_bytes([c0, c1, c2, c3]) => {
+        Some(payload)
+            if checksum([l0, l1, l2, l3], payload) == u32::from_le_bytes([c0, c1, c2, c3]) =>
+        {
             Found::Frame(payload)
         }
         Some(_) => Found::Damaged,
@@ -71,7 +73,9 @@ pub(super) fn read(bytes: &[u8]) -> Found<'_> {
 /// The start of the next complete frame, after the first byte of `bytes`.
 pub(super) fn resync(bytes: &[u8]) -> Option<usize> {
     let rest = bytes.get(1..)?;
-    memchr::memmem::find_iter(rest, &MARK).map(|at| at + 1).find(|at| matches!(read(&bytes[*at..]), Found::Frame(_)))
+    memchr::memmem::find_iter(rest, &MARK)
+        .map(|at| at + 1)
+        .find(|at| matches!(read(&bytes[*at..]), Found::Frame(_)))
 }
 
 fn checksum(length: [u8; 4], payload: &[u8]) -> u32 {

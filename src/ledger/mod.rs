@@ -71,7 +71,9 @@ impl LedgerSettings {
     fn check(&self) -> Result<(), LedgerError> {
         let least = u64::try_from(segment::HEADER).unwrap_or(u64::MAX) + 1_024;
         match self {
-            s if s.segment_bytes < least => Err(LedgerError::Settings("segment_bytes is below 1 KiB")),
+            s if s.segment_bytes < least => {
+                Err(LedgerError::Settings("segment_bytes is below 1 KiB"))
+            }
             s if s.max_bytes < s.segment_bytes.saturating_mul(2) => {
                 Err(LedgerError::Settings("max_bytes is less than two segments"))
             }
@@ -105,15 +107,30 @@ impl Ledger {
     /// # Errors
     /// When the directory cannot be created, written or locked, or the settings contradict each
     /// other.
-    pub fn open(root: &Path, settings: LedgerSettings, clock: Arc<dyn Clock>) -> Result<Arc<Self>, LedgerError> {
+    pub fn open(
+        root: &Path,
+        settings: LedgerSettings,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Self>, LedgerError> {
         settings.check()?;
         let failed = |source| LedgerError::Directory { path: root.to_owned(), source };
         let claim = Claim::fresh(root).map_err(failed)?;
         let tally = Arc::new(Tally::default());
-        let journal = Journal::create(claim.path(), settings, Arc::clone(&tally)).map_err(failed)?;
+        let journal =
+            Journal::create(claim.path(), settings, Arc::clone(&tally)).map_err(failed)?;
         let set_aside = SetAside::beside(root, Arc::clone(&tally));
         let (wake, delivered) = (Notify::new(), Notify::new());
-        Ok(Arc::new(Self { root: root.to_owned(), settings, clock, claim, journal, set_aside, tally, wake, delivered }))
+        Ok(Arc::new(Self {
+            root: root.to_owned(),
+            settings,
+            clock,
+            claim,
+            journal,
+            set_aside,
+            tally,
+            wake,
+            delivered,
+        }))
     }
 
     /// Writes one record to the journal: one `write(2)`, no waiting. Returns when the kernel has
@@ -161,7 +178,10 @@ impl Ledger {
     /// All figures for metrics, as of now.
     #[must_use]
     pub fn stats(&self) -> JournalStats {
-        JournalStats { full: !self.has_room(), ..self.tally.read(self.settings.max_bytes, self.clock.now()) }
+        JournalStats {
+            full: !self.has_room(),
+            ..self.tally.read(self.settings.max_bytes, self.clock.now())
+        }
     }
 
     /// Waits until everything appended before the call is in the database; `false` if `timeout`
@@ -186,7 +206,8 @@ impl Ledger {
 
     fn is_drained(&self) -> bool {
         let delivered = self.tally.delivered_records.load(Ordering::SeqCst);
-        delivered >= self.tally.appended_records.load(Ordering::SeqCst) && self.journal.holds_nothing()
+        delivered >= self.tally.appended_records.load(Ordering::SeqCst)
+            && self.journal.holds_nothing()
     }
 }
 

@@ -119,7 +119,9 @@ impl Reader<'_> {
                 self.skip_damage(batch, segment)?;
             }
             Header::Foreign(version) => {
-                let what = format!("a journal segment of version {version}, which this program cannot read: set aside");
+                let what = format!(
+                    "a journal segment of version {version}, which this program cannot read: set aside"
+                );
                 let all = segment.bytes(0, segment.limit)?;
                 self.set_aside.damage(self.dir, batch.next, &all, &what)?;
                 advance(batch, segment.limit);
@@ -145,7 +147,9 @@ impl Reader<'_> {
         let rest = segment.bytes(batch.next.offset, segment.limit)?;
         let found = frame::resync(&rest);
         let what = match found {
-            Some(_) => "damage in the middle of a journal segment: set aside, the records behind it are read",
+            Some(_) => {
+                "damage in the middle of a journal segment: set aside, the records behind it are read"
+            }
             None if matches!(frame::read(&rest), Found::Short(_)) => {
                 "a journal segment ends in a torn record: set aside"
             }
@@ -191,9 +195,9 @@ impl Segment<'_> {
     fn bytes(&self, offset: u64, length: u64) -> io::Result<Vec<u8>> {
         let length = length.min(self.limit.saturating_sub(offset));
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-        self.file
-            .read_exact_at(&mut bytes, offset)
-            .map_err(|error| io::Error::new(error.kind(), format!("segment {} at {offset}: {error}", self.number)))?;
+        self.file.read_exact_at(&mut bytes, offset).map_err(|error| {
+            io::Error::new(error.kind(), format!("segment {} at {offset}: {error}", self.number))
+        })?;
         Ok(bytes)
     }
 }

@@ -70,7 +70,10 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<u64>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(SUFFIX)).and_then(|n| n.parse::<u64>().ok());
+        let number = name
+            .to_str()
+            .and_then(|name| name.strip_suffix(SUFFIX))
+            .and_then(|n| n.parse::<u64>().ok());
         found.extend(number);
     }
     found.sort_unstable();

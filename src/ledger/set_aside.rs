@@ -27,7 +27,13 @@ impl SetAside {
     }
 
     /// Stores bytes of a segment that are no frames, or no record that this program can read.
-    pub(super) fn damage(&self, journal: &Path, at: Position, bytes: &[u8], what: &str) -> io::Result<()> {
+    pub(super) fn damage(
+        &self,
+        journal: &Path,
+        at: Position,
+        bytes: &[u8],
+        what: &str,
+    ) -> io::Result<()> {
         let name = format!("{}-{:010}-{}.corrupt", name_of(journal), at.segment, at.offset);
         if self.keep(&name, bytes)? {
             add(&self.tally.damaged_ranges, 1);

@@ -14,7 +14,10 @@ pub trait Sink: Send + Sync {
     ///
     /// A record whose request id already exists is no error and changes nothing. On an error
     /// nothing was written.
-    fn append_records(&self, records: &[Record]) -> impl Future<Output = Result<u64, SinkError>> + Send;
+    fn append_records(
+        &self,
+        records: &[Record],
+    ) -> impl Future<Output = Result<u64, SinkError>> + Send;
 }
 
 /// Why a batch was not written.

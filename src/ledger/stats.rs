@@ -85,13 +85,15 @@ pub(super) fn add(counter: &AtomicU64, count: u64) {
 
 pub(super) fn subtract(gauge: &AtomicU64, count: u64) {
     // A gauge that was corrected meanwhile must not wrap around.
-    let _ = gauge.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(count)));
+    let _ = gauge
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| Some(now.saturating_sub(count)));
 }
 
 impl Tally {
     pub(super) fn read(&self, max_bytes: u64, now: Timestamp) -> JournalStats {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let pending_records = get(&self.appended_records).saturating_sub(get(&self.delivered_records));
+        let pending_records =
+            get(&self.appended_records).saturating_sub(get(&self.delivered_records));
         let own_bytes = get(&self.appended_bytes).saturating_sub(get(&self.delivered_bytes));
         let oldest_at = self.oldest_at.load(Ordering::Relaxed);
         let age = if oldest_at == 0 { 0 } else { now.since(Timestamp(oldest_at)) };

@@ -60,7 +60,8 @@ pub struct Waiting {
 /// # Errors
 /// When a directory cannot be read. That there is no journal is no error.
 pub fn waiting(root: &Path) -> io::Result<Waiting> {
-    let mut found = Waiting { set_aside: entries(&root.join(set_aside::DIR))?, ..Waiting::default() };
+    let mut found =
+        Waiting { set_aside: entries(&root.join(set_aside::DIR))?, ..Waiting::default() };
     let journals = match claim::journals(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
         journals => journals?,
@@ -84,7 +85,8 @@ fn waiting_in(dir: &Path) -> io::Result<(u64, Option<Timestamp>)> {
     let done = checkpoint::read(dir);
     let (mut bytes, mut oldest) = (0, None);
     for number in segment::list(dir)?.into_iter().filter(|number| *number >= done.segment) {
-        let from = if number == done.segment { done.offset.max(HEADER as u64) } else { HEADER as u64 };
+        let from =
+            if number == done.segment { done.offset.max(HEADER as u64) } else { HEADER as u64 };
         let file = File::open(segment::path(dir, number))?;
         let length = file.metadata()?.len().saturating_sub(from);
         if bytes == 0 && length > 0 {

@@ -79,7 +79,9 @@ impl Ledger {
             ledger.journal.sync()
         });
         match outcome.await {
-            Ok(()) if failed_before => tracing::info!("the journal can be synced again: nothing was lost"),
+            Ok(()) if failed_before => {
+                tracing::info!("the journal can be synced again: nothing was lost")
+            }
             Ok(()) => {}
             Err(error) => {
                 add(&self.tally.sync_errors, 1);
@@ -167,7 +169,12 @@ impl Ledger {
     }
 
     /// One batch of every source.
-    async fn round<S: Sink>(self: &Arc<Self>, sink: &S, own: &mut Source, adopted: &mut Vec<Source>) -> Step {
+    async fn round<S: Sink>(
+        self: &Arc<Self>,
+        sink: &S,
+        own: &mut Source,
+        adopted: &mut Vec<Source>,
+    ) -> Step {
         let mut outcome = match self.step(sink, own).await {
             Step::Failed(why) | Step::Unreadable(why) => return Step::Failed(why),
             fine => fine,
@@ -204,7 +211,9 @@ impl Ledger {
                 self.wake.notified().await;
             }
             let full = async {
-                while waiting() < settings.batch_rows as u64 && !self.tally.flush_asked.swap(false, Ordering::SeqCst) {
+                while waiting() < settings.batch_rows as u64
+                    && !self.tally.flush_asked.swap(false, Ordering::SeqCst)
+                {
                     self.wake.notified().await;
                 }
             };
@@ -220,7 +229,9 @@ impl Ledger {
 
     async fn back_off(&self, pause: Duration, stopped: &mut watch::Receiver<bool>) {
         // Up to a quarter more, so that nodes that lost the same database do not return in step.
-        let spread = Duration::from_millis(fastrand::u64(0..=u64::try_from(pause.as_millis()).unwrap_or(0) / 4));
+        let spread = Duration::from_millis(fastrand::u64(
+            0..=u64::try_from(pause.as_millis()).unwrap_or(0) / 4,
+        ));
         if *stopped.borrow() {
             return sleep(pause).await;
         }

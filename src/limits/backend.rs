@@ -118,7 +118,8 @@ impl CounterBackend {
 
     pub(super) async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
         let limits = &user.limits;
-        let asked = Asked { holder: format!("u{}", user.id), user: Some(user.id.0), rpm: user.rpm, limits };
+        let asked =
+            Asked { holder: format!("u{}", user.id), user: Some(user.id.0), rpm: user.rpm, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
             None => self.memory().user_usage(user, now),

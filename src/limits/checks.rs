@@ -27,9 +27,15 @@ pub(super) fn all(
 
 /// Under strict reservation: whether the request could exceed a limit together with those in
 /// flight. If no other request is in flight, it passes (docs/reference/limits.md).
-pub(super) fn strict(held: Held, estimate: NanoUsd, limit: NanoUsd, mode: Reservation) -> Option<Exceeds> {
+pub(super) fn strict(
+    held: Held,
+    estimate: NanoUsd,
+    limit: NanoUsd,
+    mode: Reservation,
+) -> Option<Exceeds> {
     let (reserved, own) = (held.reserved, estimate.max(NanoUsd::ZERO));
-    let refused = mode == Reservation::Strict && reserved > NanoUsd::ZERO && held.both() + own > limit;
+    let refused =
+        mode == Reservation::Strict && reserved > NanoUsd::ZERO && held.both() + own > limit;
     refused.then_some(Exceeds { reserved, own })
 }
 
@@ -45,7 +51,9 @@ struct Checks<'a, 'b> {
 impl Checks<'_, '_> {
     fn check(&mut self, limit_type: LimitType) -> Result<(), Denied> {
         match limit_type {
-            LimitType::KeyConcurrentSessions | LimitType::UserConcurrentSessions => self.sessions(limit_type),
+            LimitType::KeyConcurrentSessions | LimitType::UserConcurrentSessions => {
+                self.sessions(limit_type)
+            }
             LimitType::UserRpm => self.rpm(),
             spending => self.spending(spending).map_or(Ok(()), Err),
         }
@@ -61,20 +69,25 @@ impl Checks<'_, '_> {
         let period = limit_type.period()?;
         let limit = period.limit_of(limits)?;
         let reset = limits.daily_reset;
-        let spend = if limit_type.is_keys() { &mut self.pair.key.spend } else { &mut *self.pair.spend };
+        let spend =
+            if limit_type.is_keys() { &mut self.pair.key.spend } else { &mut *self.pair.spend };
         let held = spend.held(period, reset, self.admission.now, self.settings.time_zone);
         let exceeds = match held.both() >= limit {
             true => None,
-            false => match strict(held, self.admission.estimate, limit, self.settings.reservation) {
-                Some(exceeds) => Some(exceeds),
-                None => {
-                    let (remaining, reset_at) = (limit - held.both(), spend.ends_at(period, reset));
-                    if self.tightest.is_none_or(|tightest| remaining < tightest.remaining) {
-                        self.tightest = Some(MoneyLeft { limit_type, limit, remaining, reset_at });
+            false => {
+                match strict(held, self.admission.estimate, limit, self.settings.reservation) {
+                    Some(exceeds) => Some(exceeds),
+                    None => {
+                        let (remaining, reset_at) =
+                            (limit - held.both(), spend.ends_at(period, reset));
+                        if self.tightest.is_none_or(|tightest| remaining < tightest.remaining) {
+                            self.tightest =
+                                Some(MoneyLeft { limit_type, limit, remaining, reset_at });
+                        }
+                        return None;
                     }
-                    return None;
                 }
-            },
+            }
         };
         // It is unknown when a request in flight will release its reservation.
         let reset_at = if exceeds.is_none() { spend.below_at(period, reset, limit) } else { None };

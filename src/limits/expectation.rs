@@ -34,7 +34,12 @@ impl Expectations {
 
     pub(super) fn get(&self, key: KeyId, model: &str) -> Option<u64> {
         let models = self.0.lock(key.0);
-        models.get(&key)?.iter().find(|expected| &*expected.model == model)?.ninetieth.map(u64::from)
+        models
+            .get(&key)?
+            .iter()
+            .find(|expected| &*expected.model == model)?
+            .ninetieth
+            .map(u64::from)
     }
 
     pub(super) fn learn(&self, key: KeyId, model: &str, output: u64) {
@@ -48,7 +53,8 @@ impl Expectations {
             }
             None => {
                 models.truncate(MODELS_PER_KEY - 1);
-                let mut expected = Expected { model: model.into(), recent: VecDeque::new(), ninetieth: None };
+                let mut expected =
+                    Expected { model: model.into(), recent: VecDeque::new(), ninetieth: None };
                 expected.add(output);
                 models.insert(0, expected);
             }

@@ -50,7 +50,12 @@ impl UserState {
     }
 
     /// Brings the user's figures, and one key's, up to `now`.
-    pub(super) fn with_key(&mut self, key: KeyId, now: Timestamp, settings: &CounterSettings) -> Pair<'_> {
+    pub(super) fn with_key(
+        &mut self,
+        key: KeyId,
+        now: Timestamp,
+        settings: &CounterSettings,
+    ) -> Pair<'_> {
         self.refresh(now, settings);
         let pair = self.pair(key);
         pair.key.spend.refresh(now, settings.time_zone);

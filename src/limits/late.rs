@@ -25,7 +25,9 @@ impl Memory {
     pub(super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
         for row in rows {
             let holder = (row.user, row.key);
-            self.to_each(holder, row.provider, now, |spend| spend.add(row.minute, Held::spent(row.cost)));
+            self.to_each(holder, row.provider, now, |spend| {
+                spend.add(row.minute, Held::spent(row.cost))
+            });
         }
     }
 }

@@ -28,7 +28,12 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new(settings: CounterSettings) -> Self {
-        Self { settings, users: Shards::new(), providers: Shards::new(), expectations: Expectations::new() }
+        Self {
+            settings,
+            users: Shards::new(),
+            providers: Shards::new(),
+            expectations: Expectations::new(),
+        }
     }
 
     pub(super) fn charge(
@@ -41,7 +46,16 @@ impl Memory {
         let off = self.settings.reservation == Reservation::Off;
         let reserved = if off { NanoUsd::ZERO } else { estimate.max(NanoUsd::ZERO) };
         let slot = Slot { key: None, session: session.clone() };
-        Charge { request, user: None, slot, reserved, started, admitted: started, minute: None, asks: None }
+        Charge {
+            request,
+            user: None,
+            slot,
+            reserved,
+            started,
+            admitted: started,
+            minute: None,
+            asks: None,
+        }
     }
 
     /// What an admission will count.
@@ -83,7 +97,9 @@ impl Memory {
     ) -> Vec<(ProviderId, Blocked)> {
         let limited = providers.iter().filter(|provider| is_limited(&provider.limits));
         let look = |provider: &Arc<Provider>| {
-            let why = self.at_provider(provider.id, now, |state| state.blocked(provider, slot, now, &self.settings))?;
+            let why = self.at_provider(provider.id, now, |state| {
+                state.blocked(provider, slot, now, &self.settings)
+            })?;
             Some((provider.id, why))
         };
         limited.filter_map(look).collect()
@@ -102,7 +118,12 @@ impl Memory {
         state.sessions.get(&Slot { key: Some(key), session: session.clone() })?.provider
     }
 
-    fn at_provider<R>(&self, id: ProviderId, now: Timestamp, work: impl FnOnce(&mut ProviderState) -> R) -> R {
+    fn at_provider<R>(
+        &self,
+        id: ProviderId,
+        now: Timestamp,
+        work: impl FnOnce(&mut ProviderState) -> R,
+    ) -> R {
         let mut providers = self.providers.lock(id.0);
         let state = providers.entry(id).or_default();
         state.refresh(now, &self.settings);
@@ -166,7 +187,9 @@ impl Memory {
                     self.withdraw(charge, at, now);
                 }
                 if let Some(served) = served {
-                    self.at_provider(served, now, |state| state.spend.add(charge.started, Held::spent(cost)));
+                    self.at_provider(served, now, |state| {
+                        state.spend.add(charge.started, Held::spent(cost))
+                    });
                 }
             }
         }

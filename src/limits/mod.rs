@@ -57,8 +57,8 @@ pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
 #[cfg(fuzzing)]
 pub use redis::fuzz_answer;
 pub use redis::{
-    Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, RedisFacts, SharedSettings, SharedState, TOLERATED_MS,
-    TimeSource, examine, rebuild_shared,
+    Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, RedisFacts, SharedSettings, SharedState,
+    TOLERATED_MS, TimeSource, examine, rebuild_shared,
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;
@@ -145,9 +145,18 @@ impl Counters {
 
     /// For traffic of the admin token: no key, no user, no limits. It still counts towards provider
     /// limits.
-    pub fn bypass(&self, request: RequestId, session: &SessionId, estimate: NanoUsd, now: Timestamp) -> Permit {
+    pub fn bypass(
+        &self,
+        request: RequestId,
+        session: &SessionId,
+        estimate: NanoUsd,
+        now: Timestamp,
+    ) -> Permit {
         let started = self.books.time(now);
-        Permit::new(self.books.clone(), Counted::alone(self.memory().charge(request, session, estimate, started)))
+        Permit::new(
+            self.books.clone(),
+            Counted::alone(self.memory().charge(request, session, estimate, started)),
+        )
     }
 
     /// Which of the providers may not get a request of this session now, and why. Changes no

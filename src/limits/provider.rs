@@ -39,11 +39,13 @@ impl ProviderState {
         now: Timestamp,
         settings: &CounterSettings,
     ) -> Option<Blocked> {
-        const PERIODS: [Period; 5] = [Period::Total, Period::FiveHours, Period::Daily, Period::Weekly, Period::Monthly];
+        const PERIODS: [Period; 5] =
+            [Period::Total, Period::FiveHours, Period::Daily, Period::Weekly, Period::Monthly];
         let limits = &provider.limits;
         for period in PERIODS {
             if let Some(limit) = period.limit_of(limits)
-                && self.spend.held(period, limits.daily_reset, now, settings.time_zone).both() >= limit
+                && self.spend.held(period, limits.daily_reset, now, settings.time_zone).both()
+                    >= limit
             {
                 return Some(Blocked::Limit);
             }

@@ -101,11 +101,15 @@ impl Memory {
         self.providers.each().for_each(|mut providers| providers.clear());
         for row in rows {
             let holder = (row.user, row.key);
-            self.to_each(holder, row.provider, now, |spend| spend.add_to_windows(row.minute, Held::spent(row.cost)));
+            self.to_each(holder, row.provider, now, |spend| {
+                spend.add_to_windows(row.minute, Held::spent(row.cost))
+            });
         }
         for total in totals {
             let holder = (total.user, total.key);
-            self.to_each(holder, total.provider, now, |spend| spend.add_to_total(Held::spent(total.cost)));
+            self.to_each(holder, total.provider, now, |spend| {
+                spend.add_to_total(Held::spent(total.cost))
+            });
         }
     }
 
@@ -120,11 +124,17 @@ impl Memory {
         for users in self.users.each() {
             for (user, state) in users.iter() {
                 found.push((format!("u{user}"), state.spend.sums()));
-                found.extend(state.keys.iter().map(|(key, state)| (format!("k{key}"), state.spend.sums())));
+                found.extend(
+                    state.keys.iter().map(|(key, state)| (format!("k{key}"), state.spend.sums())),
+                );
             }
         }
         for providers in self.providers.each() {
-            found.extend(providers.iter().map(|(provider, state)| (format!("p{provider}"), state.spend.sums())));
+            found.extend(
+                providers
+                    .iter()
+                    .map(|(provider, state)| (format!("p{provider}"), state.spend.sums())),
+            );
         }
         found
     }

@@ -164,7 +164,9 @@ mod tests {
         rpm.refresh(at(back));
         let third = rpm.add(at(back));
         assert_eq!((rpm.count(), rpm.below_at(3)), (3, Some(at(back + 59_000))));
-        for (now, count) in [(back + 58_999, 3), (back + 59_000, 2), (back + 59_999, 2), (back + 60_000, 0)] {
+        for (now, count) in
+            [(back + 58_999, 3), (back + 59_000, 2), (back + 59_999, 2), (back + 60_000, 0)]
+        {
             rpm.refresh(at(now));
             assert_eq!(rpm.count(), count, "at {now}");
         }

@@ -99,8 +99,10 @@ impl Sessions {
             live.asks = asks.cloned();
             return false;
         }
-        let (ended, cost, provider, asks, queued) = (None, NanoUsd::ZERO, None, asks.cloned(), None);
-        let live = Live { running: 1, started: now, ended, requests: 1, cost, provider, asks, queued };
+        let (ended, cost, provider, asks, queued) =
+            (None, NanoUsd::ZERO, None, asks.cloned(), None);
+        let live =
+            Live { running: 1, started: now, ended, requests: 1, cost, provider, asks, queued };
         self.live.insert(slot.clone(), live);
         true
     }
@@ -119,7 +121,9 @@ impl Sessions {
 
     /// Takes a request of the session back. Returns whether this removed the session.
     pub(super) fn take_back(&mut self, slot: &Slot) -> bool {
-        let Some(live) = self.live.get_mut(slot).filter(|live| live.running > 0) else { return false };
+        let Some(live) = self.live.get_mut(slot).filter(|live| live.running > 0) else {
+            return false;
+        };
         live.running -= 1;
         live.requests -= 1;
         match (live.running, live.ended) {
@@ -138,7 +142,8 @@ impl Sessions {
     /// When the first idle session (of `key`, if given) ends if no request follows.
     pub(super) fn next_end(&self, key: Option<KeyId>, ttl_ms: i64) -> Option<Timestamp> {
         let mut idle = self.idle.iter().filter(|(ended, slot)| {
-            (key.is_none() || slot.key == key) && self.live.get(slot).is_some_and(|live| live.is_idle_since(*ended))
+            (key.is_none() || slot.key == key)
+                && self.live.get(slot).is_some_and(|live| live.is_idle_since(*ended))
         });
         idle.next().map(|(ended, _)| ended.plus_ms(ttl_ms))
     }
@@ -163,7 +168,9 @@ impl Sessions {
         }
         // Nearly always at the end: only requests that are taken back ended earlier.
         let place = match self.idle.back() {
-            Some((last, _)) if *last > ended => self.idle.partition_point(|(since, _)| *since <= ended),
+            Some((last, _)) if *last > ended => {
+                self.idle.partition_point(|(since, _)| *since <= ended)
+            }
             _ => self.idle.len(),
         };
         self.idle.insert(place, (ended, slot.clone()));

@@ -29,7 +29,8 @@ impl Hasher for IdHasher {
     fn write_i64(&mut self, number: i64) {
         // Fibonacci hashing: the high bits, which the map uses first, depend on every bit of the
         // number.
-        self.0 = (self.0 ^ number.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+        self.0 =
+            (self.0 ^ number.cast_unsigned()).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
     }
 }
 

@@ -107,8 +107,10 @@ struct Calendars {
 
 impl Default for Spend {
     fn default() -> Self {
-        let never = Calendar { span: Span { start: Timestamp(0), end: Timestamp(0) }, sum: Held::NONE };
-        let rolling = |length_ms| Rolling { length: length_ms / MINUTE_MS, from: i64::MIN, sum: Held::NONE };
+        let never =
+            Calendar { span: Span { start: Timestamp(0), end: Timestamp(0) }, sum: Held::NONE };
+        let rolling =
+            |length_ms| Rolling { length: length_ms / MINUTE_MS, from: i64::MIN, sum: Held::NONE };
         Self {
             buckets: VecDeque::new(),
             minute: i64::MIN,
@@ -161,7 +163,8 @@ impl Spend {
         let minute = minute_of(started);
         let at = Timestamp(minute * MINUTE_MS);
         let (weekly, monthly) = (&mut self.weekly, &mut self.monthly);
-        let weeks_and_months = [&mut weekly.current, &mut weekly.other, &mut monthly.current, &mut monthly.other];
+        let weeks_and_months =
+            [&mut weekly.current, &mut weekly.other, &mut monthly.current, &mut monthly.other];
         for calendar in weeks_and_months {
             if calendar.span.contains(at) {
                 calendar.sum += held;
@@ -187,7 +190,13 @@ impl Spend {
     }
 
     /// The amount held in a period. Call [`Self::refresh`] first.
-    pub(super) fn held(&mut self, period: Period, reset: DailyReset, now: Timestamp, tz: Tz) -> Held {
+    pub(super) fn held(
+        &mut self,
+        period: Period,
+        reset: DailyReset,
+        now: Timestamp,
+        tz: Tz,
+    ) -> Held {
         match period {
             Period::FiveHours => self.five_hours.sum,
             Period::Daily if reset.mode == ResetMode::Rolling => self.day.sum,
@@ -200,7 +209,12 @@ impl Spend {
 
     /// When less than `limit` will be held, if nothing is added. `None`: never, or unknown. Call
     /// [`Self::held`] first.
-    pub(super) fn below_at(&self, period: Period, reset: DailyReset, limit: NanoUsd) -> Option<Timestamp> {
+    pub(super) fn below_at(
+        &self,
+        period: Period,
+        reset: DailyReset,
+        limit: NanoUsd,
+    ) -> Option<Timestamp> {
         if limit <= NanoUsd::ZERO {
             return None;
         }
@@ -215,7 +229,8 @@ impl Spend {
     pub(super) fn resets_at(&self, period: Period, reset: DailyReset) -> Option<Timestamp> {
         match self.rolling(period, reset) {
             Some(rolling) => {
-                let inside = self.buckets.iter().rev().take_while(|bucket| bucket.minute >= rolling.from);
+                let inside =
+                    self.buckets.iter().rev().take_while(|bucket| bucket.minute >= rolling.from);
                 let mut spent = inside.filter(|bucket| bucket.held.spent != NanoUsd::ZERO);
                 spent.next().map(|last| rolling.ages_out(last.minute))
             }
@@ -238,7 +253,10 @@ impl Spend {
 
     /// The spend as figures from which another record can start.
     pub(super) fn sums(&self) -> Sums {
-        let kept = self.buckets.iter().filter(|bucket| bucket.minute >= self.minute.saturating_sub(KEEP_MINUTES));
+        let kept = self
+            .buckets
+            .iter()
+            .filter(|bucket| bucket.minute >= self.minute.saturating_sub(KEEP_MINUTES));
         let minutes = kept.map(|bucket| (bucket.minute, bucket.held.spent)).collect();
         let (weekly, monthly) = (self.weekly.held().spent, self.monthly.held().spent);
         Sums { total: self.total.spent, weekly, monthly, minutes }
@@ -280,7 +298,11 @@ impl Spend {
         let at = Timestamp(self.minute * MINUTE_MS).max(now);
         if !self.daily.span.contains(at) || reset.time != self.daily_time {
             let span = Window::Daily(reset).calendar(at, tz);
-            let inside = self.buckets.iter().rev().take_while(|b| Timestamp(b.minute * MINUTE_MS) >= span.start);
+            let inside = self
+                .buckets
+                .iter()
+                .rev()
+                .take_while(|b| Timestamp(b.minute * MINUTE_MS) >= span.start);
             let sum = inside.fold(Held::NONE, |sum, bucket| sum + bucket.held);
             self.daily = Calendar { span, sum };
             self.daily_time = reset.time;
@@ -291,7 +313,9 @@ impl Spend {
     fn bucket(&mut self, minute: i64) -> &mut Bucket {
         let place = match self.buckets.back() {
             Some(last) if last.minute == minute => self.buckets.len() - 1,
-            Some(last) if last.minute > minute => self.buckets.partition_point(|bucket| bucket.minute < minute),
+            Some(last) if last.minute > minute => {
+                self.buckets.partition_point(|bucket| bucket.minute < minute)
+            }
             _ => self.buckets.len(),
         };
         if self.buckets.get(place).is_none_or(|found| found.minute != minute) {

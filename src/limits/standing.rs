@@ -45,6 +45,10 @@ impl RequestsLeft {
     pub(super) fn after(limit: u32, before: u64, admitted: Timestamp) -> Option<Self> {
         let limit = u64::from(limit);
         let remaining = limit.saturating_sub(before + 1);
-        (limit > 0).then(|| Self { limit, remaining, reset_at: admitted.plus_ms(super::rpm::WINDOW_MS) })
+        (limit > 0).then(|| Self {
+            limit,
+            remaining,
+            reset_at: admitted.plus_ms(super::rpm::WINDOW_MS),
+        })
     }
 }

@@ -105,10 +105,17 @@ impl Memory {
         self.usage(&mut state.spend, &provider.limits, sessions, now)
     }
 
-    fn usage(&self, spend: &mut Spend, limits: &Limits, sessions: u64, now: Timestamp) -> HolderUsage {
+    fn usage(
+        &self,
+        spend: &mut Spend,
+        limits: &Limits,
+        sessions: u64,
+        now: Timestamp,
+    ) -> HolderUsage {
         spend.refresh(now, self.settings.time_zone);
         let mut money = |period: Period| {
-            let Held { spent, reserved } = spend.held(period, limits.daily_reset, now, self.settings.time_zone);
+            let Held { spent, reserved } =
+                spend.held(period, limits.daily_reset, now, self.settings.time_zone);
             let reset_at = spend.resets_at(period, limits.daily_reset);
             MoneyUsage { current: spent, reserved, limit: period.limit_of(limits), reset_at }
         };
@@ -118,7 +125,10 @@ impl Memory {
             weekly: money(Period::Weekly),
             monthly: money(Period::Monthly),
             total: money(Period::Total),
-            sessions: CountUsage { current: sessions, limit: u64::from(limits.concurrent_sessions) },
+            sessions: CountUsage {
+                current: sessions,
+                limit: u64::from(limits.concurrent_sessions),
+            },
             rpm: CountUsage::default(),
         }
     }

@@ -19,7 +19,13 @@ const LETTERS_PER_TOKEN: u64 = 4;
 
 /// The reply to `asked`. `text` is the user's tail text without its marker.
 #[must_use]
-pub(super) fn compose(route: &Route, asked: &Asked, directive: &Directive, request: Value, serial: u64) -> Reply {
+pub(super) fn compose(
+    route: &Route,
+    asked: &Asked,
+    directive: &Directive,
+    request: Value,
+    serial: u64,
+) -> Reply {
     let calls = calls(asked, directive, serial);
     let mut parts = Vec::new();
     let unasked = (asked.thinks && !calls.is_empty()).then(|| "A tool was asked for.".to_owned());
@@ -31,9 +37,10 @@ pub(super) fn compose(route: &Route, asked: &Asked, directive: &Directive, reque
     }
     let has_calls = !calls.is_empty();
     parts.extend(calls.into_iter().map(Part::MockCall));
-    let finish = directive.finish.unwrap_or(if has_calls { Finish::ToolCalls } else { Finish::Stop });
-    let usage =
-        (!directive.no_usage).then(|| directive.usage.map_or_else(|| computed_usage(asked, &parts), Usage::from));
+    let finish =
+        directive.finish.unwrap_or(if has_calls { Finish::ToolCalls } else { Finish::Stop });
+    let usage = (!directive.no_usage)
+        .then(|| directive.usage.map_or_else(|| computed_usage(asked, &parts), Usage::from));
     Reply {
         serial,
         model: asked.model.clone(),
@@ -90,7 +97,8 @@ fn wishes(asked: &Asked) -> Vec<CallSpec> {
             continue;
         }
         let arguments = serde_json::Deserializer::from_str(after).into_iter::<Value>().next();
-        let arguments = arguments.and_then(Result::ok).filter(Value::is_object).unwrap_or(Value::Null);
+        let arguments =
+            arguments.and_then(Result::ok).filter(Value::is_object).unwrap_or(Value::Null);
         found.push(CallSpec { name: name.to_owned(), arguments, id: None });
     }
     found
@@ -121,7 +129,8 @@ fn text(asked: &Asked, directive: &Directive, alone: bool) -> Option<String> {
 
 fn computed_usage(asked: &Asked, parts: &[Part]) -> Usage {
     let tokens = |text: &str| (text.chars().count() as u64).div_ceil(LETTERS_PER_TOKEN);
-    let mut usage = Usage { input: asked.letters.div_ceil(LETTERS_PER_TOKEN).max(1), ..Usage::default() };
+    let mut usage =
+        Usage { input: asked.letters.div_ceil(LETTERS_PER_TOKEN).max(1), ..Usage::default() };
     for part in parts {
         match part {
             Part::Thinking(text) => usage.reasoning += tokens(text),
@@ -151,7 +160,9 @@ mod tests {
 
     #[test]
     fn wishes_become_calls_when_on_offer() {
-        let found = wishes(&asked(r#"please use tool Bash {"command":"ls {}"} and use tool Bash, use tool Nope {}"#));
+        let found = wishes(&asked(
+            r#"please use tool Bash {"command":"ls {}"} and use tool Bash, use tool Nope {}"#,
+        ));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].arguments["command"], "ls {}");
         let two = wishes(&asked(r#"use tool Bash {"a":1} use tool Bash {"a":2}"#));
@@ -171,7 +182,10 @@ mod tests {
     #[test]
     fn usage_follows_lengths() {
         let asked = Asked { letters: 9, ..Asked::default() };
-        let usage = computed_usage(&asked, &[Part::Thinking("12345".to_owned()), Part::Text("1234".to_owned())]);
+        let usage = computed_usage(
+            &asked,
+            &[Part::Thinking("12345".to_owned()), Part::Text("1234".to_owned())],
+        );
         assert_eq!((usage.input, usage.output, usage.reasoning), (3, 3, 2));
     }
 

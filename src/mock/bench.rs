@@ -43,7 +43,8 @@ pub(super) fn wanted(parts: &Parts, first: &[u8]) -> Option<Bench> {
     let tail = &first[first.len().saturating_sub(WINDOW)..];
     let named = |name: &str| {
         let quoted = format!("\"{name}\"");
-        path.contains(name) || [head, tail].iter().any(|part| memmem::find(part, quoted.as_bytes()).is_some())
+        path.contains(name)
+            || [head, tail].iter().any(|part| memmem::find(part, quoted.as_bytes()).is_some())
     };
     let stream = match (named("bench-json"), named("bench-stream")) {
         (true, _) => false,
@@ -83,11 +84,16 @@ fn prebuild(format: WireFormat) -> Prebuilt {
 
 /// The prebuilt reply.
 pub(super) fn answer(bench: Bench, parts: &Parts, exchange: Exchange) -> Response {
-    let prebuilt = &PREBUILT[WireFormat::ALL.iter().position(|format| *format == bench.format).unwrap_or(0)];
+    let prebuilt =
+        &PREBUILT[WireFormat::ALL.iter().position(|format| *format == bench.format).unwrap_or(0)];
     let (steps, length, kind) = if bench.stream {
         (stream_steps(&prebuilt.events, parts), None, "text/event-stream")
     } else {
-        (vec![Step::Write(prebuilt.whole.clone())], Some(prebuilt.whole.len() as u64), "application/json")
+        (
+            vec![Step::Write(prebuilt.whole.clone())],
+            Some(prebuilt.whole.len() as u64),
+            "application/json",
+        )
     };
     let mut response = Response::new(Body::new(Playback::new(steps, length, exchange)));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -95,7 +101,11 @@ pub(super) fn answer(bench: Bench, parts: &Parts, exchange: Exchange) -> Respons
 }
 
 fn stream_steps(events: &[Bytes], parts: &Parts) -> Vec<Step> {
-    let pace = parts.uri.query().and_then(|_| query(parts).remove("pace_ms")).and_then(|ms| ms.parse().ok());
+    let pace = parts
+        .uri
+        .query()
+        .and_then(|_| query(parts).remove("pace_ms"))
+        .and_then(|ms| ms.parse().ok());
     let pause = pace.filter(|ms| *ms > 0).map(Duration::from_millis);
     let mut steps = Vec::with_capacity(events.len() * 2);
     for (index, event) in events.iter().enumerate() {

@@ -45,13 +45,16 @@ fn number(query: &Asked, name: &str) -> Option<u64> {
 
 /// A validated layer: an invalid one is refused here rather than when it is used.
 fn checked(value: Value) -> Result<Layer, DirectiveError> {
-    let Value::Object(layer) = value else { return Err(DirectiveError::NotAnObject("the request body")) };
+    let Value::Object(layer) = value else {
+        return Err(DirectiveError::NotAnObject("the request body"));
+    };
     directive::merge([layer.clone()])?;
     Ok(layer)
 }
 
 fn parsed(body: &Bytes) -> Result<Value, DirectiveError> {
-    serde_json::from_slice(body).map_err(|source| DirectiveError::Json { place: "the request body", source })
+    serde_json::from_slice(body)
+        .map_err(|source| DirectiveError::Json { place: "the request body", source })
 }
 
 async fn set_default(State(mock): State<Arc<Mock>>, query: Asked, body: Bytes) -> Response {
@@ -81,7 +84,11 @@ async fn append_script(State(mock): State<Arc<Mock>>, query: Asked, body: Bytes)
             if waiting + entries.len() > MAX_SCRIPT {
                 return refused(&DirectiveError::Bounds("script"));
             }
-            plans.scripts.entry(query.get("key").cloned().unwrap_or_default()).or_default().extend(entries);
+            plans
+                .scripts
+                .entry(query.get("key").cloned().unwrap_or_default())
+                .or_default()
+                .extend(entries);
             StatusCode::NO_CONTENT.into_response()
         }
         Err(error) => refused(&error),
@@ -94,7 +101,8 @@ async fn forget_scripts(State(mock): State<Arc<Mock>>) -> StatusCode {
 }
 
 async fn requests(State(mock): State<Arc<Mock>>, query: Asked) -> Json<Value> {
-    let last = number(&query, "last").and_then(|last| usize::try_from(last).ok()).unwrap_or(usize::MAX);
+    let last =
+        number(&query, "last").and_then(|last| usize::try_from(last).ok()).unwrap_or(usize::MAX);
     Json(mock.records.last(last))
 }
 
@@ -105,7 +113,8 @@ async fn forget_requests(State(mock): State<Arc<Mock>>) -> StatusCode {
 
 /// Continues one held stream, or as many as `streams` says.
 async fn go_on(State(mock): State<Arc<Mock>>, query: Asked) -> StatusCode {
-    let streams = number(&query, "streams").and_then(|streams| usize::try_from(streams).ok()).unwrap_or(1);
+    let streams =
+        number(&query, "streams").and_then(|streams| usize::try_from(streams).ok()).unwrap_or(1);
     mock.records.go_on(streams);
     StatusCode::NO_CONTENT
 }
@@ -113,8 +122,10 @@ async fn go_on(State(mock): State<Arc<Mock>>, query: Asked) -> StatusCode {
 /// The counts, after waiting for the requested ones. 408 with the counts if they are not reached in
 /// time.
 async fn stats(State(mock): State<Arc<Mock>>, query: Asked) -> Response {
-    let least = ["started", "finished", "dropped", "connections"].map(|name| number(&query, name).unwrap_or(0));
-    let wait = Duration::from_millis(number(&query, "timeout_ms").unwrap_or(WAIT_MS).min(MAX_WAIT_MS));
+    let least = ["started", "finished", "dropped", "connections"]
+        .map(|name| number(&query, name).unwrap_or(0));
+    let wait =
+        Duration::from_millis(number(&query, "timeout_ms").unwrap_or(WAIT_MS).min(MAX_WAIT_MS));
     let reached = tokio::time::timeout(wait, mock.records.reach(least)).await.is_ok();
     let status = if reached { StatusCode::OK } else { StatusCode::REQUEST_TIMEOUT };
     (status, Json(mock.records.counts())).into_response()

@@ -250,9 +250,11 @@ impl Directive {
                 return Err(DirectiveError::Bounds(name));
             }
         }
-        for (name, count) in
-            [("words", self.words.unwrap_or(0)), ("events", self.events.unwrap_or(0)), ("pings", self.pings)]
-        {
+        for (name, count) in [
+            ("words", self.words.unwrap_or(0)),
+            ("events", self.events.unwrap_or(0)),
+            ("pings", self.pings),
+        ] {
             if count > MAX_COUNT {
                 return Err(DirectiveError::Bounds(name));
             }
@@ -282,7 +284,9 @@ pub fn from_text(text: &str) -> Result<(Option<Layer>, String), DirectiveError> 
         Some(Ok(_)) | None => return Err(DirectiveError::NotAnObject(place)),
     };
     let rest = json[values.byte_offset()..].trim_start();
-    let Some(rest) = rest.strip_prefix(MARKER_END) else { return Err(DirectiveError::NotAnObject(place)) };
+    let Some(rest) = rest.strip_prefix(MARKER_END) else {
+        return Err(DirectiveError::NotAnObject(place));
+    };
     let before = text[..at].trim_end();
     let after = rest.trim_start();
     let gap = if before.is_empty() || after.is_empty() { "" } else { " " };
@@ -304,9 +308,14 @@ mod tests {
 
     #[test]
     fn unknown_fields_and_wild_values_are_refused() {
-        for text in
-            [r#"{"txet":"a"}"#, r#"{"status":99}"#, r#"{"delay_ms":9999999}"#, r#"{"chunking":{"bytes":0}}"#, "[]", "{"]
-        {
+        for text in [
+            r#"{"txet":"a"}"#,
+            r#"{"status":99}"#,
+            r#"{"delay_ms":9999999}"#,
+            r#"{"chunking":{"bytes":0}}"#,
+            "[]",
+            "{",
+        ] {
             assert!(layer(text, "t").and_then(|l| merge([l])).is_err(), "{text}");
         }
     }

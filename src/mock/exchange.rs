@@ -40,7 +40,10 @@ pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> R
             send(answer, &directive, exchange).await
         }
         Received::TooLarge => {
-            let answer = StagedAnswer::fault(format_of(&parts), &Fault::new(413, "Request exceeds the maximum size"));
+            let answer = StagedAnswer::fault(
+                format_of(&parts),
+                &Fault::new(413, "Request exceeds the maximum size"),
+            );
             send(answer, &Directive::default(), exchange).await
         }
         // The peer has closed: no answer is needed, and the guard counts the request as dropped.
@@ -114,9 +117,15 @@ fn judge(mock: &Mock, parts: &Parts, bytes: &Bytes, serial: u64) -> (StagedAnswe
 }
 
 /// Merges the layers for this request; takes the marker out of the asked text.
-fn directive_for(mock: &Mock, parts: &Parts, route: &Route, asked: &mut Asked) -> Result<Directive, DirectiveError> {
+fn directive_for(
+    mock: &Mock,
+    parts: &Parts,
+    route: &Route,
+    asked: &mut Asked,
+) -> Result<Directive, DirectiveError> {
     let generating = route.operation == Operation::Generate;
-    let (mut layers, scripted) = mock.layers(credential(parts).as_deref().unwrap_or_default(), generating);
+    let (mut layers, scripted) =
+        mock.layers(credential(parts).as_deref().unwrap_or_default(), generating);
     let (marked, text) = directive::from_text(&asked.user_text)?;
     asked.user_text = text;
     let no_calls = |layer: &mut Layer, without: bool| {
@@ -137,7 +146,10 @@ fn directive_for(mock: &Mock, parts: &Parts, route: &Route, asked: &mut Asked) -
         layers.push(directive::layer(&text, "the query")?);
     }
     if let Some(value) = parts.headers.get("x-mock") {
-        layers.push(directive::layer(&String::from_utf8_lossy(value.as_bytes()), "the x-mock header")?);
+        layers.push(directive::layer(
+            &String::from_utf8_lossy(value.as_bytes()),
+            "the x-mock header",
+        )?);
     }
     directive::merge(layers)
 }
@@ -146,7 +158,8 @@ fn directive_for(mock: &Mock, parts: &Parts, route: &Route, asked: &mut Asked) -
 fn credential(parts: &Parts) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    let found = header("x-api-key").or(bearer).or_else(|| header("x-goog-api-key")).map(str::to_owned);
+    let found =
+        header("x-api-key").or(bearer).or_else(|| header("x-goog-api-key")).map(str::to_owned);
     found.or_else(|| query(parts).remove("key")).filter(|key| !key.is_empty())
 }
 
@@ -177,7 +190,8 @@ async fn send(answer: StagedAnswer, directive: &Directive, exchange: Exchange) -
     answer.head(directive, exchange.serial(), &mut head);
     let (steps, length) = answer.steps(directive);
     let mut response = Response::new(Body::new(Playback::new(steps, length, exchange)));
-    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     *response.headers_mut() = head;
     response
 }
@@ -185,14 +199,18 @@ async fn send(answer: StagedAnswer, directive: &Directive, exchange: Exchange) -
 impl StagedAnswer {
     fn head(&self, directive: &Directive, serial: u64, head: &mut HeaderMap) {
         let mut put = |name: &str, value: &str| {
-            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::try_from(name), HeaderValue::try_from(value))
+            {
                 head.insert(name, value);
             }
         };
         put(CONTENT_TYPE.as_str(), directive.content_type.as_deref().unwrap_or(self.content_type));
         match self.format {
             WireFormat::Native => put("request-id", &format!("req_mock{serial:06}")),
-            WireFormat::Chat | WireFormat::Responses => put("x-request-id", &format!("req_mock{serial:06}")),
+            WireFormat::Chat | WireFormat::Responses => {
+                put("x-request-id", &format!("req_mock{serial:06}"))
+            }
             WireFormat::AltCli => {}
         }
         if self.streaming {

@@ -54,7 +54,10 @@ pub fn router() -> Router {
 ///
 /// # Errors
 /// When the listener has no address; accept errors are retried.
-pub async fn serve(listener: TcpListener, shutdown: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
     let mock = Arc::new(Mock::default());
     let closing = Arc::clone(&mock);
     let counted = Counted { listener, mock: Arc::clone(&mock) };

@@ -68,7 +68,13 @@ fn alt_verb(verb: &str, model: Option<&str>) -> Option<Route> {
         "countTokens" => (Operation::CountTokens, None),
         _ => return None,
     };
-    Some(Route { format: WireFormat::AltCli, operation, model: model.map(str::to_owned), stream, wrapped: false })
+    Some(Route {
+        format: WireFormat::AltCli,
+        operation,
+        model: model.map(str::to_owned),
+        stream,
+        wrapped: false,
+    })
 }
 
 #[cfg(test)]
@@ -80,9 +86,18 @@ mod tests {
         let cases = [
             ("/v1/messages", Some((WireFormat::Native, Operation::Generate, None))),
             ("/v1/responses", Some((WireFormat::Responses, Operation::Generate, None))),
-            ("/v1beta/models/m:countTokens", Some((WireFormat::AltCli, Operation::CountTokens, Some("m")))),
-            ("/v1/models/m:streamGenerateContent", Some((WireFormat::AltCli, Operation::Generate, Some("m")))),
-            ("/v1/models/a:b", Some((WireFormat::Chat, Operation::GetModel("a:b".to_owned()), None))),
+            (
+                "/v1beta/models/m:countTokens",
+                Some((WireFormat::AltCli, Operation::CountTokens, Some("m"))),
+            ),
+            (
+                "/v1/models/m:streamGenerateContent",
+                Some((WireFormat::AltCli, Operation::Generate, Some("m"))),
+            ),
+            (
+                "/v1/models/a:b",
+                Some((WireFormat::Chat, Operation::GetModel("a:b".to_owned()), None)),
+            ),
             ("/v1internal:generateContent", Some((WireFormat::AltCli, Operation::Generate, None))),
             ("/v1/nothing", None),
             ("/v1/models/", None),

@@ -45,7 +45,8 @@ pub(super) struct Playback {
 impl Playback {
     /// `length`, if given, is declared to the peer; it may be more than the steps write.
     pub(super) fn new(steps: Vec<Step>, length: Option<u64>, exchange: Exchange) -> Self {
-        let mut playback = Self { steps: steps.into(), left: length, pause: None, stalled: None, exchange };
+        let mut playback =
+            Self { steps: steps.into(), left: length, pause: None, stalled: None, exchange };
         playback.note_end();
         playback
     }
@@ -61,7 +62,10 @@ impl Body for Playback {
     type Data = Bytes;
     type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         loop {
             if let Some(pause) = self.pause.as_mut() {
                 if pause.as_mut().poll(cx).is_pending() {
@@ -90,7 +94,9 @@ impl Body for Playback {
                 }
                 Some(Step::Cut) => {
                     self.exchange.finish();
-                    return Poll::Ready(Some(Err(io::Error::other("the mock was told to cut the connection"))));
+                    return Poll::Ready(Some(Err(io::Error::other(
+                        "the mock was told to cut the connection",
+                    ))));
                 }
                 Some(Step::Stall) => self.stalled = Some(Box::pin(self.exchange.closing())),
             }
@@ -113,7 +119,10 @@ pub(super) fn writes(bytes: &Bytes, chunking: Chunking) -> Vec<Bytes> {
         Chunking::Event | Chunking::Whole => vec![bytes.clone()],
         Chunking::Bytes(count) => {
             let count = count.max(1);
-            (0..bytes.len()).step_by(count).map(|at| bytes.slice(at..bytes.len().min(at + count))).collect()
+            (0..bytes.len())
+                .step_by(count)
+                .map(|at| bytes.slice(at..bytes.len().min(at + count)))
+                .collect()
         }
         Chunking::Split => {
             let mut pieces = Vec::new();
@@ -157,12 +166,21 @@ mod tests {
     #[test]
     fn cuts_keep_the_bytes() {
         let text = Bytes::from("data: naïve 🚀\n\n");
-        for chunking in [Chunking::Whole, Chunking::Event, Chunking::Bytes(1), Chunking::Bytes(5), Chunking::Split] {
+        for chunking in [
+            Chunking::Whole,
+            Chunking::Event,
+            Chunking::Bytes(1),
+            Chunking::Bytes(5),
+            Chunking::Split,
+        ] {
             let pieces = writes(&text, chunking);
             assert_eq!(pieces.concat(), text, "{chunking:?}");
         }
         let split = writes(&text, Chunking::Split);
-        assert!(split.iter().any(|piece| std::str::from_utf8(piece).is_err()), "letters are broken");
+        assert!(
+            split.iter().any(|piece| std::str::from_utf8(piece).is_err()),
+            "letters are broken"
+        );
         assert_eq!(split.last().unwrap().as_ref(), b"\n");
     }
 

@@ -102,7 +102,9 @@ impl Records {
     }
 
     fn update(&self, serial: u64, change: impl FnOnce(&mut Record)) {
-        if let Some(record) = self.kept.lock().iter_mut().rev().find(|record| record.serial == serial) {
+        if let Some(record) =
+            self.kept.lock().iter_mut().rev().find(|record| record.serial == serial)
+        {
             change(record);
         }
     }
@@ -127,7 +129,8 @@ impl Records {
 
     fn numbers(&self) -> [u64; 4] {
         let counts = &self.counts;
-        [&counts.started, &counts.finished, &counts.dropped, &counts.connections].map(|n| n.load(Ordering::Relaxed))
+        [&counts.started, &counts.finished, &counts.dropped, &counts.connections]
+            .map(|n| n.load(Ordering::Relaxed))
     }
 
     /// Returns once started, finished, dropped and connections are at least `least`.
@@ -162,7 +165,14 @@ impl Exchange {
         let shown = body.slice(..body.len().min(MAX_BODY));
         let serial = self.serial;
         let state = State::Running;
-        self.records.keep(Record { serial, parts, body: shown, body_bytes: body.len(), status: None, state });
+        self.records.keep(Record {
+            serial,
+            parts,
+            body: shown,
+            body_bytes: body.len(),
+            status: None,
+            state,
+        });
     }
 
     /// Notes the status that is being sent.
@@ -232,7 +242,8 @@ fn shown(record: &Record) -> Value {
             }
         }
     }
-    let body = serde_json::from_slice(&record.body).unwrap_or_else(|_| json!(String::from_utf8_lossy(&record.body)));
+    let body = serde_json::from_slice(&record.body)
+        .unwrap_or_else(|_| json!(String::from_utf8_lossy(&record.body)));
     let state = match record.state {
         State::Running => "running",
         State::Finished => "finished",

@@ -85,7 +85,9 @@ pub(super) fn split(text: &str, pieces: usize) -> Vec<&str> {
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     let at = |letter: usize| starts.get(letter).copied().unwrap_or(text.len());
     (0..pieces)
-        .map(|piece| &text[at(piece * starts.len() / pieces)..at((piece + 1) * starts.len() / pieces)])
+        .map(|piece| {
+            &text[at(piece * starts.len() / pieces)..at((piece + 1) * starts.len() / pieces)]
+        })
         .filter(|piece| !piece.is_empty())
         .collect()
 }
@@ -93,8 +95,20 @@ pub(super) fn split(text: &str, pieces: usize) -> Vec<&str> {
 /// `count` words, the same every time, some of them with letters of two, three and four bytes.
 #[must_use]
 pub(super) fn words(count: usize) -> String {
-    const WORDS: [&str; 12] =
-        ["alpha", "naïve", "gamma", "東京", "delta", "smörgås", "omega", "🚀", "sigma", "café", "theta", "Привет"];
+    const WORDS: [&str; 12] = [
+        "alpha",
+        "naïve",
+        "gamma",
+        "東京",
+        "delta",
+        "smörgås",
+        "omega",
+        "🚀",
+        "sigma",
+        "café",
+        "theta",
+        "Привет",
+    ];
     let mut text = String::with_capacity(count * 8);
     for word in WORDS.iter().cycle().take(count) {
         if !text.is_empty() {

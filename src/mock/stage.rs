@@ -20,8 +20,7 @@ use crate::domain::format::WireFormat;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream; charset=utf-8";
-const HTML: &str =
-    "<!DOCTYPE html>\n<html><head><title>Mock</title></head><body><h1>A page, not a reply</h1></body></html>\n";
+const HTML: &str = "<!DOCTYPE html>\n<html><head><title>Mock</title></head><body><h1>A page, not a reply</h1></body></html>\n";
 
 /// The answer: the head's values, and the body in its natural pieces (a stream's events, or one
 /// piece).
@@ -68,7 +67,9 @@ pub(super) fn answer(
         return scripted;
     }
     match &route.operation {
-        Operation::ListModels => return StagedAnswer::json(format, &models::list(format, &shown_models(directive))),
+        Operation::ListModels => {
+            return StagedAnswer::json(format, &models::list(format, &shown_models(directive)));
+        }
         Operation::GetModel(id) => return model(format, directive, id),
         Operation::Generate | Operation::CountTokens => {}
     }
@@ -76,7 +77,9 @@ pub(super) fn answer(
         Ok(body) => body,
         Err(error) => return StagedAnswer::fault(format, &strict::bad_json(format, &error)),
     };
-    if let Err(fault) = strict::request(route, parts, &body, asked, directive.strict.unwrap_or(true)) {
+    if let Err(fault) =
+        strict::request(route, parts, &body, asked, directive.strict.unwrap_or(true))
+    {
         return StagedAnswer::fault(format, &fault);
     }
     if route.operation == Operation::CountTokens {
@@ -97,7 +100,10 @@ fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<S
     if let Some(body) = &directive.body {
         let text = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
         let kind = if stream && status.unwrap_or(200) < 400 { EVENTS } else { JSON };
-        return Some(StagedAnswer { content_type: kind, ..StagedAnswer::whole(format, status.unwrap_or(200), text) });
+        return Some(StagedAnswer {
+            content_type: kind,
+            ..StagedAnswer::whole(format, status.unwrap_or(200), text)
+        });
     }
     if directive.html {
         let page = StagedAnswer::whole(format, status.unwrap_or(200), HTML);
@@ -118,7 +124,10 @@ fn scripted(format: WireFormat, directive: &Directive, stream: bool) -> Option<S
     }
     let mid_stream = directive.error_after.is_some();
     if failed.is_some() || (directive.error.is_some() && !mid_stream) {
-        return Some(StagedAnswer::fault(format, &Fault::from_spec(failed.unwrap_or(500), directive.error.as_ref())));
+        return Some(StagedAnswer::fault(
+            format,
+            &Fault::from_spec(failed.unwrap_or(500), directive.error.as_ref()),
+        ));
     }
     None
 }
@@ -170,7 +179,10 @@ impl StagedAnswer {
         let breaks = directive.cut_after.is_some() || directive.stall_after.is_some();
         let mut pieces = self.pieces.clone();
         if !self.streaming && breaks {
-            pieces = pieces.iter().flat_map(|all| [all.slice(..all.len() / 2), all.slice(all.len() / 2..)]).collect();
+            pieces = pieces
+                .iter()
+                .flat_map(|all| [all.slice(..all.len() / 2), all.slice(all.len() / 2..)])
+                .collect();
         }
         if directive.gzip && !pieces.is_empty() {
             pieces = gzip(pieces).unwrap_or_default();
@@ -182,7 +194,8 @@ impl StagedAnswer {
         }
         let (kept, end) = self.broken_off(directive, pieces.len());
         pieces.truncate(kept);
-        let held = directive.hold_after.filter(|_| self.streaming).map(|after| after.min(pieces.len()));
+        let held =
+            directive.hold_after.filter(|_| self.streaming).map(|after| after.min(pieces.len()));
         play_pieces(pieces, directive, held, &mut steps);
         if let Some(end) = end {
             steps.extend([Step::Flush, end]);
@@ -204,8 +217,14 @@ impl StagedAnswer {
 
 /// `held`: the piece before which the operator is waited for; the number of pieces means after the
 /// last.
-fn play_pieces(pieces: Vec<Bytes>, directive: &Directive, held: Option<usize>, steps: &mut Vec<Step>) {
-    let pause = (directive.between_events_ms > 0).then(|| Duration::from_millis(directive.between_events_ms));
+fn play_pieces(
+    pieces: Vec<Bytes>,
+    directive: &Directive,
+    held: Option<usize>,
+    steps: &mut Vec<Step>,
+) {
+    let pause = (directive.between_events_ms > 0)
+        .then(|| Duration::from_millis(directive.between_events_ms));
     let pieces = if directive.chunking == Chunking::Whole && pause.is_none() && held.is_none() {
         let mut all = BytesMut::new();
         pieces.iter().for_each(|piece| all.extend_from_slice(piece));

@@ -20,11 +20,17 @@ struct Data<'a> {
     last_error: Option<&'a str>,
 }
 
-pub(super) async fn opened(notifier: &Notifier, outbox: &Outbox, change: &CircuitChange) -> Result<(), Fault> {
+pub(super) async fn opened(
+    notifier: &Notifier,
+    outbox: &Outbox,
+    change: &CircuitChange,
+) -> Result<(), Fault> {
     let Some(open_until) = change.open_until else { return Ok(()) };
     let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
-    let Some(address) = settings.circuit_breaker_webhook.clone().filter(|_| settings.circuit_breaker_enabled) else {
+    let Some(address) =
+        settings.circuit_breaker_webhook.clone().filter(|_| settings.circuit_breaker_enabled)
+    else {
         return Ok(());
     };
     let now = notifier.clock.now();
@@ -39,8 +45,16 @@ pub(super) async fn opened(notifier: &Notifier, outbox: &Outbox, change: &Circui
         retry_at: open_until.to_iso(),
         last_error: change.last_error.as_deref(),
     };
-    let title = format!("Provider {} is taken out of use: it failed {} times", data.provider_name, data.failure_count);
+    let title = format!(
+        "Provider {} is taken out of use: it failed {} times",
+        data.provider_name, data.failure_count
+    );
     let body = message::text(Kind::CircuitBreaker, &title, Level::Error, change.at, &data);
-    outbox.post(Parcel { kind: Kind::CircuitBreaker, address, body, secret: notifier.secret(&stored)? });
+    outbox.post(Parcel {
+        kind: Kind::CircuitBreaker,
+        address,
+        body,
+        secret: notifier.secret(&stored)?,
+    });
     Ok(())
 }

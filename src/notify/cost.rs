@@ -36,7 +36,9 @@ struct Share(Decimal);
 impl Serialize for Share {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = self.0.normalize().to_string();
-        serde_json::value::RawValue::from_string(text).map_err(serde::ser::Error::custom)?.serialize(serializer)
+        serde_json::value::RawValue::from_string(text)
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
     }
 }
 
@@ -48,7 +50,11 @@ struct Target<'a> {
     limits: &'a Limits,
 }
 
-pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox, checked: &mut Timestamp) -> Result<(), Fault> {
+pub(super) async fn if_due(
+    notifier: &Notifier,
+    outbox: &Outbox,
+    checked: &mut Timestamp,
+) -> Result<(), Fault> {
     let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
     if !settings.cost_alert_enabled || settings.cost_alert_webhook.is_none() {
@@ -62,7 +68,12 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox, checked: &mut T
     let snapshot = notifier.state.snapshot();
     let check = Check { notifier, outbox, stored: &stored, now };
     for caller in snapshot.callers() {
-        let target = Target { kind: "key", id: caller.key.id.0, name: &caller.key.name, limits: &caller.key.limits };
+        let target = Target {
+            kind: "key",
+            id: caller.key.id.0,
+            name: &caller.key.name,
+            limits: &caller.key.limits,
+        };
         if target.limits.of_money() {
             check.all(&target, notifier.counters.key_usage(&caller.key, now).await).await?;
         }
@@ -72,7 +83,12 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox, checked: &mut T
         check.all(&target, notifier.counters.user_usage(user, now).await).await?;
     }
     for provider in snapshot.providers.iter().filter(|provider| provider.limits.of_money()) {
-        let target = Target { kind: "provider", id: provider.id.0, name: &provider.name, limits: &provider.limits };
+        let target = Target {
+            kind: "provider",
+            id: provider.id.0,
+            name: &provider.name,
+            limits: &provider.limits,
+        };
         check.all(&target, notifier.counters.provider_usage(provider, now).await).await?;
     }
     Ok(())
@@ -131,7 +147,10 @@ impl Check<'_> {
             threshold: Share(settings.cost_alert_threshold),
             period,
         };
-        let title = format!("{} {}: {} of {} USD ({period}) are used", target.kind, target.name, money.current, limit);
+        let title = format!(
+            "{} {}: {} of {} USD ({period}) are used",
+            target.kind, target.name, money.current, limit
+        );
         let level = if money.current >= limit { Level::Error } else { Level::Warning };
         let body = message::text(Kind::CostAlert, &title, level, self.now, &data);
         let secret = self.notifier.secret(self.stored)?;

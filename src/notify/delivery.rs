@@ -47,7 +47,10 @@ impl Outbox {
         match self.queue.try_send(parcel) {
             Ok(()) => self.metrics.jobs.notifications_waiting.inc(),
             Err(_) => {
-                tracing::warn!(event, "a notification was dropped: too many wait for their receivers");
+                tracing::warn!(
+                    event,
+                    "a notification was dropped: too many wait for their receivers"
+                );
                 self.metrics.jobs.notified(event, Delivery::Dropped);
             }
         }
@@ -85,7 +88,12 @@ async fn attempts(parcel: &Parcel, notifier: &Notifier) -> Result<(), WebhookErr
     let id = uuid::Uuid::new_v4().to_string();
     let mut waits = notifier.backoff.iter();
     loop {
-        let message = Message { body: &parcel.body, id: &id, at: notifier.clock.now(), secret: parcel.secret.as_ref() };
+        let message = Message {
+            body: &parcel.body,
+            id: &id,
+            at: notifier.clock.now(),
+            secret: parcel.secret.as_ref(),
+        };
         let error = match notifier.webhooks.send(&parcel.address, message).await {
             Ok(_) => return Ok(()),
             Err(error) => error,

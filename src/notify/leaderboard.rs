@@ -42,7 +42,8 @@ struct Entry {
 pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), Fault> {
     let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
-    let address = settings.daily_leaderboard_webhook.clone().filter(|_| settings.daily_leaderboard_enabled);
+    let address =
+        settings.daily_leaderboard_webhook.clone().filter(|_| settings.daily_leaderboard_enabled);
     let Some(address) = address else { return Ok(()) };
     let now = notifier.clock.now();
     let at = |time| Window::Daily(DailyReset { mode: ResetMode::Fixed, time });
@@ -53,22 +54,39 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), F
     let today = at(TimeOfDay::default()).start(due, notifier.time_zone);
     let before = at(TimeOfDay::default()).start(today.plus_ms(-1), notifier.time_zone);
     let date = before.to_utc().with_timezone(&notifier.time_zone).format("%Y-%m-%d").to_string();
-    if !notifier.store.claim_notice(&format!("leaderboard:{date}"), now, now.plus_ms(3 * DAY_MS)).await? {
+    if !notifier
+        .store
+        .claim_notice(&format!("leaderboard:{date}"), now, now.plus_ms(3 * DAY_MS))
+        .await?
+    {
         return Ok(());
     }
     let data = report(notifier, (before, today), date, settings.daily_leaderboard_top_n).await?;
-    let title = format!("{}: {} requests, {} USD", data.date, data.total_requests, data.total_cost.0);
+    let title =
+        format!("{}: {} requests, {} USD", data.date, data.total_requests, data.total_cost.0);
     let body = message::text(Kind::DailyLeaderboard, &title, Level::Info, now, &data);
-    outbox.post(Parcel { kind: Kind::DailyLeaderboard, address, body, secret: notifier.secret(&stored)? });
+    outbox.post(Parcel {
+        kind: Kind::DailyLeaderboard,
+        address,
+        body,
+        secret: notifier.secret(&stored)?,
+    });
     Ok(())
 }
 
-async fn report(notifier: &Notifier, day: (Timestamp, Timestamp), date: String, most: u32) -> Result<Data, Fault> {
+async fn report(
+    notifier: &Notifier,
+    day: (Timestamp, Timestamp),
+    date: String,
+    most: u32,
+) -> Result<Data, Fault> {
     let sums = notifier.store.user_sums(day.0, day.1).await?;
     let snapshot = notifier.state.snapshot();
     let name = |sum: &UserSum| match sum.user_id {
         None => "admin token".to_owned(),
-        Some(id) => snapshot.user(id).map_or_else(|| format!("user {id}"), |user| user.name.clone()),
+        Some(id) => {
+            snapshot.user(id).map_or_else(|| format!("user {id}"), |user| user.name.clone())
+        }
     };
     let entry = |(rank, sum): (usize, &UserSum)| Entry {
         rank,

@@ -45,12 +45,20 @@ pub(super) struct Usd(pub NanoUsd);
 
 impl Serialize for Usd {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+        RawValue::from_string(self.0.to_string())
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
     }
 }
 
 /// The text of a message.
-pub(super) fn text<T: Serialize>(kind: Kind, title: &str, level: Level, at: Timestamp, data: &T) -> String {
+pub(super) fn text<T: Serialize>(
+    kind: Kind,
+    title: &str,
+    level: Level,
+    at: Timestamp,
+    data: &T,
+) -> String {
     #[derive(Serialize)]
     struct Whole<'a, T> {
         event: &'static str,

@@ -26,28 +26,37 @@ struct Data<'a> {
     last_error: Option<&'a str>,
 }
 
-pub(super) async fn changed(notifier: &Notifier, outbox: &Outbox, change: &ProviderChange) -> Result<(), Fault> {
+pub(super) async fn changed(
+    notifier: &Notifier,
+    outbox: &Outbox,
+    change: &ProviderChange,
+) -> Result<(), Fault> {
     let Some(stored) = notifier.settings().await? else { return Ok(()) };
     let settings = &stored.settings;
-    let Some(address) = settings.circuit_breaker_webhook.clone().filter(|_| settings.circuit_breaker_enabled) else {
+    let Some(address) =
+        settings.circuit_breaker_webhook.clone().filter(|_| settings.circuit_breaker_enabled)
+    else {
         return Ok(());
     };
     let name = &change.provider_name;
     let (kind, level, title) = match change.news {
-        ProviderNews::Recovered => (Kind::ProviderRecovered, Level::Info, format!("Provider {name} works again")),
+        ProviderNews::Recovered => {
+            (Kind::ProviderRecovered, Level::Info, format!("Provider {name} works again"))
+        }
         ProviderNews::Failing { in_a_row } => {
             let title = format!("Provider {name} is failing: {in_a_row} attempts in a row");
             (Kind::ProviderFailing, Level::Warning, title)
         }
         ProviderNews::SwitchedOff { failed_probes } => {
-            let title = format!("Provider {name} was disabled: {failed_probes} probes in a row failed");
+            let title =
+                format!("Provider {name} was disabled: {failed_probes} probes in a row failed");
             (Kind::ProviderSwitchedOff, Level::Error, title)
         }
     };
     let now = notifier.clock.now();
     let notice = format!("{}:{}", kind.as_str(), change.provider_id);
-    let claimed =
-        kind == Kind::ProviderSwitchedOff || notifier.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
+    let claimed = kind == Kind::ProviderSwitchedOff
+        || notifier.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;
     if !claimed {
         return Ok(());
     }

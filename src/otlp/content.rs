@@ -61,7 +61,8 @@ impl Content {
             _ => streamed(format, &self.reply)?,
         };
         let reason = reason(&finish);
-        let text = json!([{"role": "assistant", "parts": parts, "finish_reason": reason}]).to_string();
+        let text =
+            json!([{"role": "assistant", "parts": parts, "finish_reason": reason}]).to_string();
         Some((text, reason))
     }
 }
@@ -159,7 +160,9 @@ fn call_part(id: &str, name: &str, arguments: &str) -> Value {
 fn media_part(media: &Media<'_>) -> Value {
     let modality = media.media_type().split('/').next().unwrap_or_default();
     match &media.source {
-        Source::Base64 { .. } => json!({"type": "blob", "mime_type": media.media_type(), "modality": modality}),
+        Source::Base64 { .. } => {
+            json!({"type": "blob", "mime_type": media.media_type(), "modality": modality})
+        }
         Source::Url { url, .. } => json!({"type": "uri", "uri": url, "modality": modality}),
     }
 }
@@ -203,8 +206,11 @@ mod tests {
         let request = convert::read_request(WireFormat::Native, body.as_bytes()).unwrap();
         let mut content = Content::default();
         content.prompt(&request);
-        let found: Vec<(&str, Value)> =
-            content.prompt.iter().map(|(name, text)| (*name, serde_json::from_str(text).unwrap())).collect();
+        let found: Vec<(&str, Value)> = content
+            .prompt
+            .iter()
+            .map(|(name, text)| (*name, serde_json::from_str(text).unwrap()))
+            .collect();
         let wanted = [
             ("gen_ai.system_instructions", json!([{"type": "text", "content": "be brief"}])),
             (

@@ -63,14 +63,21 @@ pub struct Started {
 ///
 /// # Errors
 /// A metric registered twice or malformed: a programming error.
-pub fn start(settings: &Otlp, metrics: &Arc<Metrics>, clock: &Arc<dyn Clock>) -> Result<Started, prometheus::Error> {
-    let (tracer, spans) = settings.traces.then(|| Tracer::new(settings, Arc::clone(metrics))).unzip();
+pub fn start(
+    settings: &Otlp,
+    metrics: &Arc<Metrics>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Started, prometheus::Error> {
+    let (tracer, spans) =
+        settings.traces.then(|| Tracer::new(settings, Arc::clone(metrics))).unzip();
     let lines = settings.logs.then(|| logs::queue(settings, metrics, clock));
     let meter = settings.metrics.then(Meter::new).transpose()?.map(Arc::new);
     if settings.traces {
         metrics.exemplars.turn_on();
     }
-    for (signal, is_sent) in [("traces", settings.traces), ("metrics", settings.metrics), ("logs", settings.logs)] {
+    for (signal, is_sent) in
+        [("traces", settings.traces), ("metrics", settings.metrics), ("logs", settings.logs)]
+    {
         if is_sent {
             metrics.otlp.begin(signal);
         }
@@ -105,8 +112,11 @@ impl Exporters {
         };
         let figures = async {
             if let Some(meter) = self.meter {
-                let source = MetricSource::new(Arc::clone(&self.metrics), meter, Arc::clone(&self.clock));
-                sender.figures(&source, Duration::from_millis(self.settings.metrics_interval_ms)).await;
+                let source =
+                    MetricSource::new(Arc::clone(&self.metrics), meter, Arc::clone(&self.clock));
+                sender
+                    .figures(&source, Duration::from_millis(self.settings.metrics_interval_ms))
+                    .await;
             }
         };
         tokio::join!(spans, lines, figures);
@@ -140,7 +150,11 @@ impl Sending {
     }
 
     /// Sends everything from a queue, until the stop, and then the rest of it.
-    async fn queue<T>(&self, mut queue: mpsc::Receiver<T>, pack: impl Fn(&Self, Vec<T>) -> (Batch, u64)) {
+    async fn queue<T>(
+        &self,
+        mut queue: mpsc::Receiver<T>,
+        pack: impl Fn(&Self, Vec<T>) -> (Batch, u64),
+    ) {
         let mut failing = false;
         loop {
             let mut batch = Vec::new();
@@ -187,9 +201,14 @@ impl Sending {
                 () = sleep(interval) => false,
             };
             let (metrics, points) = source.collect();
-            let scope_metrics = vec![ScopeMetrics { scope: Some(proto::scope()), metrics, ..ScopeMetrics::default() }];
+            let scope_metrics = vec![ScopeMetrics {
+                scope: Some(proto::scope()),
+                metrics,
+                ..ScopeMetrics::default()
+            }];
             let resource = Some(self.resource.clone());
-            let resource_metrics = vec![ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }];
+            let resource_metrics =
+                vec![ResourceMetrics { resource, scope_metrics, ..ResourceMetrics::default() }];
             let batch = Batch::Metrics(ExportMetricsServiceRequest { resource_metrics });
             if !is_last {
                 self.deliver(&batch, points, &mut failing).await;
@@ -201,18 +220,22 @@ impl Sending {
     }
 
     fn spans(&self, requests: impl IntoIterator<Item = Box<Finished>>) -> (Batch, u64) {
-        let spans: Vec<Span> = requests.into_iter().flat_map(|request| spans::of(&request)).collect();
+        let spans: Vec<Span> =
+            requests.into_iter().flat_map(|request| spans::of(&request)).collect();
         let items = spans.len() as u64;
-        let scope_spans = vec![ScopeSpans { scope: Some(proto::scope()), spans, ..ScopeSpans::default() }];
+        let scope_spans =
+            vec![ScopeSpans { scope: Some(proto::scope()), spans, ..ScopeSpans::default() }];
         let resource = Some(self.resource.clone());
-        let resource_spans = vec![ResourceSpans { resource, scope_spans, ..ResourceSpans::default() }];
+        let resource_spans =
+            vec![ResourceSpans { resource, scope_spans, ..ResourceSpans::default() }];
         (Batch::Traces(ExportTraceServiceRequest { resource_spans }), items)
     }
 
     fn lines(&self, lines: Vec<Line>) -> (Batch, u64) {
         let log_records: Vec<_> = lines.into_iter().map(Line::into_record).collect();
         let items = log_records.len() as u64;
-        let scope_logs = vec![ScopeLogs { scope: Some(proto::scope()), log_records, ..ScopeLogs::default() }];
+        let scope_logs =
+            vec![ScopeLogs { scope: Some(proto::scope()), log_records, ..ScopeLogs::default() }];
         let resource = Some(self.resource.clone());
         let resource_logs = vec![ResourceLogs { resource, scope_logs, ..ResourceLogs::default() }];
         (Batch::Logs(ExportLogsServiceRequest { resource_logs }), items)

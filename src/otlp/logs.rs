@@ -32,7 +32,11 @@ pub(super) enum Line {
 }
 
 /// Queues the log's lines from now on; a full queue drops and counts them.
-pub(super) fn queue(settings: &Otlp, metrics: &Arc<Metrics>, clock: &Arc<dyn Clock>) -> mpsc::Receiver<Line> {
+pub(super) fn queue(
+    settings: &Otlp,
+    metrics: &Arc<Metrics>,
+    clock: &Arc<dyn Clock>,
+) -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(settings.queue);
     let with_error = settings.content;
     let (metrics, clock) = (Arc::clone(metrics), Arc::clone(clock));
@@ -80,16 +84,28 @@ fn access(at: u64, json: &[u8], with_error: bool) -> LogRecord {
         match member {
             _ if ["timestamp", "level", "target"].contains(&name.as_str()) => {}
             _ if name == "error" && !with_error => {}
-            Value::String(text) => drop(attributes.text(name, text.as_str())),
-            Value::Bool(flag) => drop(attributes.flag(name, *flag)),
-            Value::Number(number) => drop(attributes.number(name, number.as_i64().unwrap_or(i64::MAX))),
+            Value::String(text) => {
+                attributes.text(name, text.as_str());
+            }
+            Value::Bool(flag) => {
+                attributes.flag(name, *flag);
+            }
+            Value::Number(number) => {
+                attributes.number(name, number.as_i64().unwrap_or(i64::MAX));
+            }
             _ => {}
         }
     }
     record(at, SeverityNumber::Info, "INFO", "access", attributes)
 }
 
-fn record(at: u64, severity: SeverityNumber, text: &str, message: &str, attributes: Attributes) -> LogRecord {
+fn record(
+    at: u64,
+    severity: SeverityNumber,
+    text: &str,
+    message: &str,
+    attributes: Attributes,
+) -> LogRecord {
     let mut attributes = attributes.0;
     let mut id = |name: &str| {
         let place = attributes.iter().position(|attribute| attribute.key == name)?;
@@ -98,7 +114,8 @@ fn record(at: u64, severity: SeverityNumber, text: &str, message: &str, attribut
             _ => None,
         }
     };
-    let (trace_id, span_id) = (id("trace_id").unwrap_or_default(), id("span_id").unwrap_or_default());
+    let (trace_id, span_id) =
+        (id("trace_id").unwrap_or_default(), id("span_id").unwrap_or_default());
     LogRecord {
         time_unix_nano: at,
         observed_time_unix_nano: at,
@@ -131,13 +148,21 @@ mod tests {
         let json = br#"{"timestamp":"now","level":"INFO","target":"access","status":200,"streamed":true,
             "trace_id":"0af7651916cd43dd8448eb211c80319c","span_id":"b7ad6b7169203331","model":"m","error":"x"}"#;
         let record = access(5, json, false);
-        assert_eq!((record.trace_id.len(), record.span_id.len(), record.time_unix_nano), (16, 8, 5));
-        let names: Vec<&str> = record.attributes.iter().map(|attribute| attribute.key.as_str()).collect();
+        assert_eq!(
+            (record.trace_id.len(), record.span_id.len(), record.time_unix_nano),
+            (16, 8, 5)
+        );
+        let names: Vec<&str> =
+            record.attributes.iter().map(|attribute| attribute.key.as_str()).collect();
         assert_eq!(names, ["log.target", "status", "streamed", "model"]);
     }
 
     #[test]
     fn lines_of_the_sending_libraries_are_not_sent() {
-        assert!(is_own_client("h2::codec") && is_own_client("reqwest") && !is_own_client("tollgate::app"));
+        assert!(
+            is_own_client("h2::codec")
+                && is_own_client("reqwest")
+                && !is_own_client("tollgate::app")
+        );
     }
 }

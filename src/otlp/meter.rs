@@ -10,7 +10,8 @@ use crate::domain::record::{Record, RequestOutcome};
 use crate::formats::route::{self, Operation};
 
 /// The buckets that the conventions ask for, in seconds.
-const SECONDS: &[f64] = &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const SECONDS: &[f64] =
+    &[0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
 /// The buckets of tokens that the conventions asked for.
 const TOKENS: &[f64] = &[
@@ -40,9 +41,18 @@ const NAMES: [(&str, &str); 14] = [
     ("gen_ai_client_token_usage", "gen_ai.client.token.usage"),
     ("gen_ai_client_inference_usage_input_tokens", "gen_ai.client.inference.usage.input_tokens"),
     ("gen_ai_client_inference_usage_output_tokens", "gen_ai.client.inference.usage.output_tokens"),
-    ("gen_ai_client_inference_usage_cache_read", "gen_ai.client.inference.usage.cache_read.input_tokens"),
-    ("gen_ai_client_inference_usage_cache_write", "gen_ai.client.inference.usage.cache_write.input_tokens"),
-    ("gen_ai_client_inference_usage_reasoning", "gen_ai.client.inference.usage.reasoning.output_tokens"),
+    (
+        "gen_ai_client_inference_usage_cache_read",
+        "gen_ai.client.inference.usage.cache_read.input_tokens",
+    ),
+    (
+        "gen_ai_client_inference_usage_cache_write",
+        "gen_ai.client.inference.usage.cache_write.input_tokens",
+    ),
+    (
+        "gen_ai_client_inference_usage_reasoning",
+        "gen_ai.client.inference.usage.reasoning.output_tokens",
+    ),
     ("gen_ai_operation_name", "gen_ai.operation.name"),
     ("gen_ai_provider_name", "gen_ai.provider.name"),
     ("gen_ai_request_model", "gen_ai.request.model"),
@@ -71,7 +81,10 @@ impl Meter {
         let registry = Registry::new();
         let histogram = |name: &str, help: &str, buckets: &[f64], more: &[&str]| {
             let labels = [&LABELS, more].concat();
-            let family = HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), &labels)?;
+            let family = HistogramVec::new(
+                HistogramOpts::new(name, help).buckets(buckets.to_vec()),
+                &labels,
+            )?;
             registry.register(Box::new(family.clone()))?;
             Ok::<_, Error>(family)
         };
@@ -104,8 +117,14 @@ impl Meter {
             tokens: [
                 tokens(&format!("{usage}_input_tokens"), "Input tokens, cached ones included.")?,
                 tokens(&format!("{usage}_output_tokens"), "Output tokens, reasoning included.")?,
-                tokens(&format!("{usage}_cache_read"), "Input tokens that were read from a cache.")?,
-                tokens(&format!("{usage}_cache_write"), "Input tokens that were written to a cache.")?,
+                tokens(
+                    &format!("{usage}_cache_read"),
+                    "Input tokens that were read from a cache.",
+                )?,
+                tokens(
+                    &format!("{usage}_cache_write"),
+                    "Input tokens that were written to a cache.",
+                )?,
                 tokens(&format!("{usage}_reasoning"), "Output tokens that were reasoning.")?,
             ],
             registry,
@@ -125,7 +144,8 @@ impl Meter {
     /// Counts a settled request. `provider`: the one that answered, or the last that was asked;
     /// `model`: the price table's name for the model, a bounded set.
     pub fn count(&self, record: &Record, provider: &Provider, model: Option<&str>) {
-        let operation = route::match_path(&http::Method::POST, &record.endpoint).map(|route| route.operation);
+        let operation =
+            route::match_path(&http::Method::POST, &record.endpoint).map(|route| route.operation);
         if operation != Some(Operation::Generate) {
             return;
         }
@@ -140,7 +160,9 @@ impl Meter {
             outcome => outcome.as_str(),
         };
         let seconds = |ms| std::time::Duration::from_millis(ms).as_secs_f64();
-        self.duration.with_label_values(&[operation, name, model, error]).observe(seconds(record.duration_ms));
+        self.duration
+            .with_label_values(&[operation, name, model, error])
+            .observe(seconds(record.duration_ms));
         if let Some(ms) = record.first_byte_ms.filter(|_| record.streamed) {
             self.first_chunk.with_label_values(&[operation, name, model]).observe(seconds(ms));
         }
@@ -152,7 +174,8 @@ impl Meter {
             }
         }
         let cache_write = usage.cache_write_5m + usage.cache_write_1h;
-        let amounts = [usage.total_input(), usage.output, usage.cache_read, cache_write, usage.reasoning];
+        let amounts =
+            [usage.total_input(), usage.output, usage.cache_read, cache_write, usage.reasoning];
         for (counter, amount) in self.tokens.iter().zip(amounts).filter(|(_, amount)| *amount > 0) {
             counter.with_label_values(&[operation, name, model, "unknown"]).inc_by(amount);
         }

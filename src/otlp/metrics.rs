@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, Exemplar, Gauge, Histogram, HistogramDataPoint, Metric, NumberDataPoint, Sum, exemplar,
-    number_data_point,
+    AggregationTemporality, Exemplar, Gauge, Histogram, HistogramDataPoint, Metric,
+    NumberDataPoint, Sum, exemplar, number_data_point,
 };
 use prometheus::proto::{self as prom, MetricFamily, MetricType};
 
@@ -45,8 +45,10 @@ impl MetricSource {
         let own = own.iter().map(|family| (family.name().to_owned(), family));
         let gen_ai = self.meter.gather();
         let gen_ai = gen_ai.iter().map(|family| (Meter::public_name(family.name()), family));
-        let metrics: Vec<Metric> =
-            own.chain(gen_ai).filter_map(|(name, family)| self.metric(name, family, times)).collect();
+        let metrics: Vec<Metric> = own
+            .chain(gen_ai)
+            .filter_map(|(name, family)| self.metric(name, family, times))
+            .collect();
         let points = metrics.iter().map(points).sum();
         (metrics, points)
     }
@@ -56,7 +58,10 @@ impl MetricSource {
         let temporality = AggregationTemporality::Cumulative.into();
         let data = match family.get_field_type() {
             MetricType::COUNTER => Data::Sum(Sum {
-                data_points: series.iter().map(|one| number(one, one.get_counter().get_value(), times)).collect(),
+                data_points: series
+                    .iter()
+                    .map(|one| number(one, one.get_counter().get_value(), times))
+                    .collect(),
                 aggregation_temporality: temporality,
                 is_monotonic: true,
             }),
@@ -76,7 +81,13 @@ impl MetricSource {
             _ => return None,
         };
         let unit = unit(&name).to_owned();
-        Some(Metric { name, description: family.help().to_owned(), unit, data: Some(data), ..Metric::default() })
+        Some(Metric {
+            name,
+            description: family.help().to_owned(),
+            unit,
+            data: Some(data),
+            ..Metric::default()
+        })
     }
 
     fn histogram(&self, name: &str, series: &prom::Metric, times: Times) -> HistogramDataPoint {

@@ -1,6 +1,8 @@
 //! Short ways to make the protobuf messages that all signals share.
 
-use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, any_value};
+use opentelemetry_proto::tonic::common::v1::{
+    AnyValue, ArrayValue, InstrumentationScope, KeyValue, any_value,
+};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use crate::config::Otlp;
@@ -46,8 +48,13 @@ impl Attributes {
     }
 
     /// A list of texts.
-    pub(super) fn texts(&mut self, name: &str, values: impl IntoIterator<Item = String>) -> &mut Self {
-        let values = values.into_iter().map(|text| value(any_value::Value::StringValue(text))).collect();
+    pub(super) fn texts(
+        &mut self,
+        name: &str,
+        values: impl IntoIterator<Item = String>,
+    ) -> &mut Self {
+        let values =
+            values.into_iter().map(|text| value(any_value::Value::StringValue(text))).collect();
         self.add(name, any_value::Value::ArrayValue(ArrayValue { values }))
     }
 }

@@ -168,15 +168,20 @@ impl Relay {
     ) -> Result<RelayReply, RelayError> {
         let _slot = self.slots.try_acquire().map_err(|_| RelayError::Busy)?;
         let (kind, body) = match content_type.split(';').next().unwrap_or_default().trim() {
-            "application/x-protobuf" => ("application/x-protobuf", protobuf(signal, &body, sender)?),
+            "application/x-protobuf" => {
+                ("application/x-protobuf", protobuf(signal, &body, sender)?)
+            }
             "application/json" => ("application/json", json(signal, &body, sender)?),
             _ => return Err(RelayError::UnknownType),
         };
         let address = format!("{}/v1/{}", self.endpoint, signal.as_str());
-        let request = self.client.post(address).headers(self.headers.clone()).header(CONTENT_TYPE, kind);
+        let request =
+            self.client.post(address).headers(self.headers.clone()).header(CONTENT_TYPE, kind);
         let unreachable = |error| RelayError::Unreachable(describe(error));
         let mut answer = request.body(body).send().await.map_err(unreachable)?;
-        let header = |name| answer.headers().get(name).and_then(|value| Some(value.to_str().ok()?.to_owned()));
+        let header = |name| {
+            answer.headers().get(name).and_then(|value| Some(value.to_str().ok()?.to_owned()))
+        };
         let mut reply = RelayReply {
             status: answer.status().as_u16(),
             content_type: header(CONTENT_TYPE).unwrap_or_else(|| kind.to_owned()),
@@ -185,7 +190,9 @@ impl Relay {
         };
         while let Some(piece) = answer.chunk().await.map_err(unreachable)? {
             if reply.body.len() + piece.len() > MAX_ANSWER {
-                return Err(RelayError::Unreachable(format!("its answer is larger than {MAX_ANSWER} bytes")));
+                return Err(RelayError::Unreachable(format!(
+                    "its answer is larger than {MAX_ANSWER} bytes"
+                )));
             }
             reply.body.extend_from_slice(&piece);
         }
@@ -230,7 +237,8 @@ fn named<T: Message + Default>(
 /// The same in JSON. Everything else stays as it is, also what the gateway does not know.
 fn json(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>, RelayError> {
     let malformed = |why: &str| RelayError::Malformed(why.to_owned());
-    let mut request: Value = serde_json::from_slice(body).map_err(|error| RelayError::Malformed(error.to_string()))?;
+    let mut request: Value =
+        serde_json::from_slice(body).map_err(|error| RelayError::Malformed(error.to_string()))?;
     let list = match signal {
         Signal::Metrics => ["resourceMetrics", "resource_metrics"],
         Signal::Logs => ["resourceLogs", "resource_logs"],
@@ -245,10 +253,14 @@ fn json(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>,
             if resource.is_null() {
                 *resource = json!({});
             }
-            let resource = resource.as_object_mut().ok_or_else(|| malformed("a resource is no object"))?;
+            let resource =
+                resource.as_object_mut().ok_or_else(|| malformed("a resource is no object"))?;
             let attributes = resource.entry("attributes").or_insert_with(|| json!([]));
-            let attributes = attributes.as_array_mut().ok_or_else(|| malformed("its attributes are no list"))?;
-            attributes.retain(|attribute| !attribute["key"].as_str().is_some_and(|key| ATTRIBUTES.contains(&key)));
+            let attributes =
+                attributes.as_array_mut().ok_or_else(|| malformed("its attributes are no list"))?;
+            attributes.retain(|attribute| {
+                !attribute["key"].as_str().is_some_and(|key| ATTRIBUTES.contains(&key))
+            });
             if let Some(sender) = sender {
                 attributes.extend([
                     json!({"key": ATTRIBUTES[0], "value": {"stringValue": sender.user_name}}),
@@ -281,15 +293,20 @@ mod tests {
             json!({"key": "tollgate.user.id", "value": {"intValue": "7"}}),
             json!({"key": "tollgate.key.name", "value": {"stringValue": "laptop"}}),
         ];
-        let mut first = vec![json!({"key": "service.name", "value": {"stringValue": "claude-code"}})];
+        let mut first =
+            vec![json!({"key": "service.name", "value": {"stringValue": "claude-code"}})];
         first.extend(own.clone());
         let wanted = json!({"resourceLogs": [
             {"resource": {"attributes": first}, "scopeLogs": [{"later": 1.50}]},
             {"scopeLogs": [], "resource": {"attributes": own}}], "unknown": "1"});
         assert_eq!(serde_json::from_slice::<Value>(&changed).unwrap(), wanted);
-        for body in
-            ["", "[]", "{\"resourceLogs\":{}}", "{\"resourceLogs\":[1]}", "{\"resourceLogs\":[{\"resource\":1}]}"]
-        {
+        for body in [
+            "",
+            "[]",
+            "{\"resourceLogs\":{}}",
+            "{\"resourceLogs\":[1]}",
+            "{\"resourceLogs\":[{\"resource\":1}]}",
+        ] {
             let refused = json(Signal::Logs, body.as_bytes(), Some(&sender()));
             assert!(matches!(refused, Err(RelayError::Malformed(_))), "{body}");
         }

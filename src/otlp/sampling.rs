@@ -25,8 +25,10 @@ impl Sampling {
     /// Whether a request has spans. `parent`: the client's span, from its `traceparent`.
     #[must_use]
     pub(super) fn admits(&self, trace_id: TraceId, parent: Option<SpanContext>) -> bool {
-        let by_parent =
-            matches!(self.sampler, Sampler::ParentAlwaysOn | Sampler::ParentAlwaysOff | Sampler::ParentRatio);
+        let by_parent = matches!(
+            self.sampler,
+            Sampler::ParentAlwaysOn | Sampler::ParentAlwaysOff | Sampler::ParentRatio
+        );
         match parent {
             Some(parent) if by_parent => parent.sampled,
             _ => self.admits_root(trace_id),
@@ -55,7 +57,8 @@ mod tests {
 
     #[test]
     fn a_parent_decides_only_where_the_sampler_lets_it() {
-        let parent = |sampled| Some(SpanContext { trace_id: TraceId(1), span_id: SpanId(1), sampled });
+        let parent =
+            |sampled| Some(SpanContext { trace_id: TraceId(1), span_id: SpanId(1), sampled });
         // Sampler; without a parent, with one that is sampled, with one that is not.
         for (sampler, wanted) in [
             (Sampler::AlwaysOn, [true, true, true]),
@@ -66,17 +69,21 @@ mod tests {
             (Sampler::ParentRatio, [false, true, false]),
         ] {
             let sampling = Sampling::new(sampler, Decimal::ZERO);
-            let found = [None, parent(true), parent(false)].map(|parent| sampling.admits(TraceId(1), parent));
+            let found = [None, parent(true), parent(false)]
+                .map(|parent| sampling.admits(TraceId(1), parent));
             assert_eq!(found, wanted, "{sampler:?}");
         }
     }
 
     #[test]
     fn a_share_of_ids_is_sampled() {
-        for (ratio, least, most) in [("0", 0, 0), ("1", 10_000, 10_000), ("0.1", 900, 1_100), ("0.01", 60, 140)] {
+        for (ratio, least, most) in
+            [("0", 0, 0), ("1", 10_000, 10_000), ("0.1", 900, 1_100), ("0.01", 60, 140)]
+        {
             let sampling = Sampling::new(Sampler::Ratio, ratio.parse().unwrap());
             let mut random = fastrand::Rng::with_seed(7);
-            let count = (0..10_000).filter(|_| sampling.admits(TraceId(random.u128(1..)), None)).count();
+            let count =
+                (0..10_000).filter(|_| sampling.admits(TraceId(random.u128(1..)), None)).count();
             assert!((least..=most).contains(&count), "{ratio}: {count}");
         }
     }

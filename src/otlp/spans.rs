@@ -28,7 +28,8 @@ const ACTIONS: [&str; 3] = ["generateContent", "streamGenerateContent", "countTo
 
 /// All spans of a request, the server span first.
 pub(super) fn of(finished: &Finished) -> Vec<Span> {
-    let operation = route::match_path(&finished.trace.head.method, &finished.record.endpoint).map(|r| r.operation);
+    let operation = route::match_path(&finished.trace.head.method, &finished.record.endpoint)
+        .map(|r| r.operation);
     let mut spans = Vec::with_capacity(1 + finished.trace.attempts.len());
     spans.push(server(finished, operation.as_ref()));
     let operation = operation.unwrap_or(Operation::Generate);
@@ -52,7 +53,13 @@ impl Finished {
             trace_id: own.trace_id.0.to_be_bytes().to_vec(),
             span_id: id.0.to_be_bytes().to_vec(),
             parent_span_id: parent.map(|id| id.0.to_be_bytes().to_vec()).unwrap_or_default(),
-            trace_state: self.trace.state.as_ref().and_then(|state| state.to_str().ok()).unwrap_or_default().to_owned(),
+            trace_state: self
+                .trace
+                .state
+                .as_ref()
+                .and_then(|state| state.to_str().ok())
+                .unwrap_or_default()
+                .to_owned(),
             flags: u32::from(own.sampled) | PARENT_KNOWN,
             start_time_unix_nano: self.at(time.0),
             end_time_unix_nano: self.at(time.1),
@@ -88,7 +95,8 @@ fn server(finished: &Finished, operation: Option<&Operation>) -> Span {
     attributes.text("tollgate.request_id", record.request_id.to_string());
     attributes.text("tollgate.outcome", record.outcome.as_str());
     attributes.number("tollgate.attempts", record.attempts);
-    attributes.text_if_any("gen_ai.conversation.id", record.session_id.as_ref().map(SessionId::as_str));
+    attributes
+        .text_if_any("gen_ai.conversation.id", record.session_id.as_ref().map(SessionId::as_str));
     if let Some(usd) = record.cost.and_then(|cost| cost.to_decimal().to_f64()) {
         attributes.float("tollgate.cost_usd", usd);
     }
@@ -116,12 +124,20 @@ fn route_of(endpoint: &str, operation: &Operation) -> String {
         let Some(rest) = endpoint.strip_prefix(prefix) else { continue };
         let is_call = matches!(operation, Operation::Generate | Operation::CountTokens);
         let action = ACTIONS.into_iter().find(|action| is_call && rest.ends_with(action));
-        return action.map_or_else(|| format!("{prefix}{{model}}"), |action| format!("{prefix}{{model}}:{action}"));
+        return action.map_or_else(
+            || format!("{prefix}{{model}}"),
+            |action| format!("{prefix}{{model}}:{action}"),
+        );
     }
     endpoint.to_owned()
 }
 
-fn client(finished: &Finished, attempt: &AttemptTrace, operation: &Operation, is_last: bool) -> Span {
+fn client(
+    finished: &Finished,
+    attempt: &AttemptTrace,
+    operation: &Operation,
+    is_last: bool,
+) -> Span {
     let (trace, record) = (&finished.trace, &finished.record);
     let end = attempt.end.map_or(finished.took, |end| end.at);
     let format = attempt.provider.kind.format();
@@ -161,7 +177,8 @@ fn client(finished: &Finished, attempt: &AttemptTrace, operation: &Operation, is
         attributes.flag("tollgate.usage.estimated", attempt.end.is_none() && record.estimated);
     }
     if let Some(kind) = attempt_error(attempt, record) {
-        span.status = Some(failed(finished, &kind, record.error_message.as_deref().filter(|_| is_last)));
+        span.status =
+            Some(failed(finished, &kind, record.error_message.as_deref().filter(|_| is_last)));
         attributes.text("error.type", kind);
     }
     if is_last {
@@ -203,7 +220,11 @@ fn attempt_error(attempt: &AttemptTrace, record: &Record) -> Option<String> {
 }
 
 fn error_type(outcome: RequestOutcome, status: u16) -> String {
-    if outcome == RequestOutcome::BrokenOff { outcome.as_str().to_owned() } else { status.to_string() }
+    if outcome == RequestOutcome::BrokenOff {
+        outcome.as_str().to_owned()
+    } else {
+        status.to_string()
+    }
 }
 
 /// The status of a failed span. The message only if content may be shown.
@@ -215,7 +236,8 @@ fn failed(finished: &Finished, kind: &str, message: Option<&str>) -> Status {
 /// `server.address` and `server.port` of a host with a port or without.
 fn address(authority: &str, tls: bool, attributes: &mut Attributes) {
     let Ok(authority) = authority.parse::<http::uri::Authority>() else { return };
-    attributes.text("server.address", authority.host().trim_start_matches('[').trim_end_matches(']'));
+    attributes
+        .text("server.address", authority.host().trim_start_matches('[').trim_end_matches(']'));
     attributes.number("server.port", authority.port_u16().unwrap_or(if tls { 443 } else { 80 }));
 }
 
@@ -272,8 +294,16 @@ mod tests {
         for (endpoint, operation, route) in [
             ("/v1/messages", &generate, "/v1/messages"),
             ("/v1/messages/", &generate, "/v1/messages"),
-            ("/v1beta/models/g-2.5:generateContent", &generate, "/v1beta/models/{model}:generateContent"),
-            ("/v1beta/models/ft:g%3AgenerateContent", &generate, "/v1beta/models/{model}:generateContent"),
+            (
+                "/v1beta/models/g-2.5:generateContent",
+                &generate,
+                "/v1beta/models/{model}:generateContent",
+            ),
+            (
+                "/v1beta/models/ft:g%3AgenerateContent",
+                &generate,
+                "/v1beta/models/{model}:generateContent",
+            ),
             ("/v1/models/m-1", &Operation::GetModel("m-1".to_owned()), "/v1/models/{model}"),
         ] {
             assert_eq!(route_of(endpoint, operation), route);

@@ -207,7 +207,10 @@ mod tests {
                 headers.append(*name, HeaderValue::from_str(value).unwrap());
             }
             let (parent, state) = parent(&headers);
-            (parent.map(|parent| parent.to_string()), state.map(|state| state.to_str().unwrap().to_owned()))
+            (
+                parent.map(|parent| parent.to_string()),
+                state.map(|state| state.to_str().unwrap().to_owned()),
+            )
         };
         let known = Some(parent_text.to_owned());
         assert_eq!(read(&[]), (None, None));

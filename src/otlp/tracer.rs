@@ -42,7 +42,10 @@ pub struct Tracer {
 
 impl Tracer {
     /// A tracer by the settings, and the queue's other end.
-    pub(super) fn new(settings: &Otlp, metrics: Arc<Metrics>) -> (Self, mpsc::Receiver<Box<Finished>>) {
+    pub(super) fn new(
+        settings: &Otlp,
+        metrics: Arc<Metrics>,
+    ) -> (Self, mpsc::Receiver<Box<Finished>>) {
         let (queue, receiver) = mpsc::channel(settings.queue);
         let sampling = Sampling::new(settings.sampler, settings.sample_ratio);
         let (to_providers, content) = (settings.to_providers, settings.content);
@@ -51,9 +54,14 @@ impl Tracer {
 
     /// The trace of a request. `head` is called only if the request is sampled.
     #[must_use]
-    pub fn begin(&self, headers: &HeaderMap, head: impl FnOnce() -> RequestHead) -> Box<RequestTrace> {
+    pub fn begin(
+        &self,
+        headers: &HeaderMap,
+        head: impl FnOnce() -> RequestHead,
+    ) -> Box<RequestTrace> {
         let (parent, state) = parent(headers);
-        let trace_id = parent.map_or_else(|| TraceId(fastrand::u128(1..)), |parent| parent.trace_id);
+        let trace_id =
+            parent.map_or_else(|| TraceId(fastrand::u128(1..)), |parent| parent.trace_id);
         let sampled = self.sampling.admits(trace_id, parent);
         Box::new(RequestTrace {
             own: SpanContext { trace_id, span_id: SpanId(fastrand::u64(1..)), sampled },
@@ -75,7 +83,8 @@ impl Tracer {
         }
         let finished = Box::new(Finished { trace, record: record.clone(), took });
         if let Err(error) = self.queue.try_send(finished) {
-            let (mpsc::error::TrySendError::Full(lost) | mpsc::error::TrySendError::Closed(lost)) = error;
+            let (mpsc::error::TrySendError::Full(lost) | mpsc::error::TrySendError::Closed(lost)) =
+                error;
             self.metrics.otlp.dropped("traces", "queue_full", lost.spans());
         }
     }

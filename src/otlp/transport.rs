@@ -6,13 +6,21 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use opentelemetry_proto::tonic::collector::logs::v1::logs_service_client::LogsServiceClient;
-use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsServiceRequest, ExportLogsServiceResponse};
+use opentelemetry_proto::tonic::collector::logs::v1::{
+    ExportLogsServiceRequest, ExportLogsServiceResponse,
+};
 use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_client::MetricsServiceClient;
-use opentelemetry_proto::tonic::collector::metrics::v1::{ExportMetricsServiceRequest, ExportMetricsServiceResponse};
+use opentelemetry_proto::tonic::collector::metrics::v1::{
+    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+};
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_client::TraceServiceClient;
-use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use prost::Message as _;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
@@ -56,9 +64,15 @@ impl Batch {
     /// Items that the collector has rejected, by its answer over HTTP.
     fn rejected(&self, answer: &[u8]) -> u64 {
         let rejected = match self {
-            Self::Traces(_) => ExportTraceServiceResponse::decode(answer).ok().and_then(rejected_spans),
-            Self::Metrics(_) => ExportMetricsServiceResponse::decode(answer).ok().and_then(rejected_points),
-            Self::Logs(_) => ExportLogsServiceResponse::decode(answer).ok().and_then(rejected_lines),
+            Self::Traces(_) => {
+                ExportTraceServiceResponse::decode(answer).ok().and_then(rejected_spans)
+            }
+            Self::Metrics(_) => {
+                ExportMetricsServiceResponse::decode(answer).ok().and_then(rejected_points)
+            }
+            Self::Logs(_) => {
+                ExportLogsServiceResponse::decode(answer).ok().and_then(rejected_lines)
+            }
         };
         count(rejected)
     }
@@ -146,7 +160,11 @@ impl Transport {
             };
             endpoint = endpoint.tls_config(tls).map_err(unusable)?;
         }
-        Ok(Self::Grpc { channel: endpoint.connect_lazy(), metadata: MetadataMap::from_headers(headers), gzip })
+        Ok(Self::Grpc {
+            channel: endpoint.connect_lazy(),
+            metadata: MetadataMap::from_headers(headers),
+            gzip,
+        })
     }
 
     /// Sends a batch; returns how many of its items the collector has rejected.
@@ -156,10 +174,14 @@ impl Transport {
     pub(super) async fn send(&self, batch: &Batch) -> Result<u64, SendError> {
         match self {
             Self::Http { client, endpoint, headers, gzip } => {
-                let request = client.post(format!("{endpoint}/v1/{}", batch.signal())).headers(headers.clone());
+                let request = client
+                    .post(format!("{endpoint}/v1/{}", batch.signal()))
+                    .headers(headers.clone());
                 over_http(request, batch, *gzip).await
             }
-            Self::Grpc { channel, metadata, gzip } => over_grpc(channel.clone(), metadata, batch, *gzip).await,
+            Self::Grpc { channel, metadata, gzip } => {
+                over_grpc(channel.clone(), metadata, batch, *gzip).await
+            }
         }
     }
 }
@@ -168,7 +190,8 @@ impl Transport {
 pub(super) fn headers(collector: &Collector) -> HeaderMap {
     let mut headers = HeaderMap::new();
     for (name, value) in &collector.headers {
-        let (name, value) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value.expose()));
+        let (name, value) =
+            (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value.expose()));
         if let (Ok(name), Ok(mut value)) = (name, value) {
             value.set_sensitive(true);
             headers.append(name, value);
@@ -188,18 +211,26 @@ pub(super) fn http_client(collector: &Collector) -> Result<reqwest::Client, Coll
         .timeout(Duration::from_millis(collector.timeout_ms))
         .user_agent(concat!("tollgate/", env!("CARGO_PKG_VERSION")));
     if let Some(path) = &collector.ca {
-        let unusable = |error: reqwest::Error| CollectorError::Authorities(path.display().to_string(), describe(error));
-        let authorities = reqwest::Certificate::from_pem_bundle(&authorities(path)?).map_err(unusable)?;
+        let unusable = |error: reqwest::Error| {
+            CollectorError::Authorities(path.display().to_string(), describe(error))
+        };
+        let authorities =
+            reqwest::Certificate::from_pem_bundle(&authorities(path)?).map_err(unusable)?;
         builder = builder.tls_certs_only(authorities);
     }
     builder.build().map_err(|error| CollectorError::Address(describe(error)))
 }
 
 fn authorities(path: &Path) -> Result<Vec<u8>, CollectorError> {
-    std::fs::read(path).map_err(|error| CollectorError::Authorities(path.display().to_string(), error.to_string()))
+    std::fs::read(path)
+        .map_err(|error| CollectorError::Authorities(path.display().to_string(), error.to_string()))
 }
 
-async fn over_http(request: reqwest::RequestBuilder, batch: &Batch, gzip: bool) -> Result<u64, SendError> {
+async fn over_http(
+    request: reqwest::RequestBuilder,
+    batch: &Batch,
+    gzip: bool,
+) -> Result<u64, SendError> {
     let mut body = batch.encode();
     let mut request = request.header(CONTENT_TYPE, PROTOBUF);
     if gzip {
@@ -209,7 +240,8 @@ async fn over_http(request: reqwest::RequestBuilder, batch: &Batch, gzip: bool) 
     let failed = |error| SendError::retry(describe(error));
     let mut answer = request.body(body).send().await.map_err(failed)?;
     let status = answer.status();
-    let after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+    let after =
+        answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
     if !status.is_success() {
         return Err(SendError {
             message: format!("the collector answered {status}"),
@@ -235,7 +267,12 @@ fn compressed(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-async fn over_grpc(channel: Channel, metadata: &MetadataMap, batch: &Batch, gzip: bool) -> Result<u64, SendError> {
+async fn over_grpc(
+    channel: Channel,
+    metadata: &MetadataMap,
+    batch: &Batch,
+    gzip: bool,
+) -> Result<u64, SendError> {
     macro_rules! export {
         ($client:ident, $batch:expr) => {{
             let mut client = $client::new(channel);

@@ -46,7 +46,13 @@ const fn rule(
 
 /// All of them, in their order of evaluation.
 pub const BUILTIN_RULES: &[BuiltinRule] = &[
-    rule("prompt_too_long", PromptLimit, Contains, "prompt is too long", "The prompt does not fit the model."),
+    rule(
+        "prompt_too_long",
+        PromptLimit,
+        Contains,
+        "prompt is too long",
+        "The prompt does not fit the model.",
+    ),
     rule(
         "prompt_and_reply_too_long",
         PromptLimit,
@@ -54,7 +60,13 @@ pub const BUILTIN_RULES: &[BuiltinRule] = &[
         "exceed context limit",
         "Prompt and reserved reply together do not fit the model.",
     ),
-    rule("context_length_code", PromptLimit, Exact, "context_length_exceeded", "The error's code says so."),
+    rule(
+        "context_length_code",
+        PromptLimit,
+        Exact,
+        "context_length_exceeded",
+        "The error's code says so.",
+    ),
     rule(
         "context_length",
         PromptLimit,
@@ -69,7 +81,13 @@ pub const BUILTIN_RULES: &[BuiltinRule] = &[
         r"input token count.{0,40} exceeds the maximum",
         "More input tokens than the model takes.",
     ),
-    rule("input_too_long", PromptLimit, Contains, "input is too long for", "The input does not fit the model."),
+    rule(
+        "input_too_long",
+        PromptLimit,
+        Contains,
+        "input is too long for",
+        "The input does not fit the model.",
+    ),
     rule(
         "request_bytes",
         PromptLimit,
@@ -77,7 +95,13 @@ pub const BUILTIN_RULES: &[BuiltinRule] = &[
         r"request exceeds the maximum (size|allowed number of bytes)|request payload size exceeds the limit",
         "The request is larger than the provider takes.",
     ),
-    rule("text_too_long", PromptLimit, Exact, "string_above_max_length", "One text is longer than may be."),
+    rule(
+        "text_too_long",
+        PromptLimit,
+        Exact,
+        "string_above_max_length",
+        "One text is longer than may be.",
+    ),
     rule(
         "output_filtered",
         ContentFilter,
@@ -85,9 +109,27 @@ pub const BUILTIN_RULES: &[BuiltinRule] = &[
         "output blocked by content filtering policy",
         "The reply was stopped by the provider's filter.",
     ),
-    rule("content_filter_code", ContentFilter, Exact, "content_filter", "The error's code says so."),
-    rule("content_policy_code", ContentFilter, Exact, "content_policy_violation", "The error's code says so."),
-    rule("responsible_ai", ContentFilter, Exact, "ResponsibleAIPolicyViolation", "The error's code says so."),
+    rule(
+        "content_filter_code",
+        ContentFilter,
+        Exact,
+        "content_filter",
+        "The error's code says so.",
+    ),
+    rule(
+        "content_policy_code",
+        ContentFilter,
+        Exact,
+        "content_policy_violation",
+        "The error's code says so.",
+    ),
+    rule(
+        "responsible_ai",
+        ContentFilter,
+        Exact,
+        "ResponsibleAIPolicyViolation",
+        "The error's code says so.",
+    ),
     rule(
         "content_management",
         ContentFilter,
@@ -109,7 +151,13 @@ pub const BUILTIN_RULES: &[BuiltinRule] = &[
         r"prompt (was|is|has been) blocked|\bprohibited_content\b",
         "The prompt was refused for its content.",
     ),
-    rule("pdf_pages", PdfLimit, Regex, r"maximum of \d+ pdf pages", "The document has too many pages."),
+    rule(
+        "pdf_pages",
+        PdfLimit,
+        Regex,
+        r"maximum of \d+ pdf pages",
+        "The document has too many pages.",
+    ),
     rule(
         "pdf_unreadable",
         PdfLimit,
@@ -280,7 +328,8 @@ mod tests {
         for rule in BUILTIN_RULES.iter().filter(|rule| rule.match_type == Regex) {
             pattern::compile(rule.pattern).unwrap_or_else(|fault| panic!("{}: {fault}", rule.code));
         }
-        let categories: HashSet<ErrorCategory> = BUILTIN_RULES.iter().map(|rule| rule.category).collect();
+        let categories: HashSet<ErrorCategory> =
+            BUILTIN_RULES.iter().map(|rule| rule.category).collect();
         assert_eq!(categories.len(), ErrorCategory::ALL.len());
     }
 }

@@ -129,7 +129,9 @@ impl Verdict {
         let auth = [ClientError::InvalidApiKey, ClientError::BillingQuotaExceeded];
         match self.class {
             FailureClass::ProviderError | FailureClass::SystemError => true,
-            FailureClass::NonRetryableClientError => auth.iter().any(|error| error.as_str() == self.reason),
+            FailureClass::NonRetryableClientError => {
+                auth.iter().any(|error| error.as_str() == self.reason)
+            }
         }
     }
 }
@@ -177,7 +179,11 @@ fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
     let again = situation.attempts_here < situation.max_attempts_here;
     Verdict {
         class: FailureClass::SystemError,
-        next: if again { Next::SameProviderAgain } else { Next::NextProvider { cooldown_until: None } },
+        next: if again {
+            Next::SameProviderAgain
+        } else {
+            Next::NextProvider { cooldown_until: None }
+        },
         counts: situation.count_network_errors,
         reason: match failure {
             NetworkFailure::Resolve => "resolve",
@@ -194,15 +200,16 @@ fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
 }
 
 fn error_reply(reply: &ErrorReply<'_>, situation: &Situation) -> Verdict {
-    if let Some(error) = client_error::recognise(reply.status, reply.kind, reply.code, reply.message)
+    if let Some(error) =
+        client_error::recognise(reply.status, reply.kind, reply.code, reply.message)
         && !(error.is_upstream_auth() && situation.switch_on_upstream_auth)
     {
         return client_error(error, reply.status);
     }
     let rest = match reply.status {
-        429 | 503 => {
-            reply.retry_after.and_then(|header| cooldown_until(header, situation.now, situation.max_cooldown_ms))
-        }
+        429 | 503 => reply
+            .retry_after
+            .and_then(|header| cooldown_until(header, situation.now, situation.max_cooldown_ms)),
         _ => None,
     };
     provider_error(status_reason(reply.status), rest)
@@ -219,7 +226,12 @@ fn client_error(error: ClientError, upstream: u16) -> Verdict {
 }
 
 const fn provider_error(reason: &'static str, cooldown_until: Option<Timestamp>) -> Verdict {
-    Verdict { class: FailureClass::ProviderError, next: Next::NextProvider { cooldown_until }, counts: true, reason }
+    Verdict {
+        class: FailureClass::ProviderError,
+        next: Next::NextProvider { cooldown_until },
+        counts: true,
+        reason,
+    }
 }
 
 const fn status_reason(status: u16) -> &'static str {
@@ -270,7 +282,13 @@ mod tests {
         let cases = [
             (reply(500, None), "PROVIDER_ERROR", SWITCH, true, "upstream_5xx"),
             (reply(529, Some("overloaded_error")), "PROVIDER_ERROR", SWITCH, true, "overloaded"),
-            (reply(401, Some("authentication_error")), "PROVIDER_ERROR", SWITCH, true, "upstream_auth"),
+            (
+                reply(401, Some("authentication_error")),
+                "PROVIDER_ERROR",
+                SWITCH,
+                true,
+                "upstream_auth",
+            ),
             (reply(429, None), "PROVIDER_ERROR", SWITCH, true, "rate_limited"),
             (reply(400, None), "PROVIDER_ERROR", SWITCH, true, "upstream_4xx"),
             (reply(200, Some("api_error")), "PROVIDER_ERROR", SWITCH, true, "error_in_success"),
@@ -295,7 +313,13 @@ mod tests {
                 false,
                 "model_not_found",
             ),
-            (AttemptFailure::Unusable(UnusableReply::Html), "PROVIDER_ERROR", SWITCH, true, "html_page"),
+            (
+                AttemptFailure::Unusable(UnusableReply::Html),
+                "PROVIDER_ERROR",
+                SWITCH,
+                true,
+                "html_page",
+            ),
             (
                 AttemptFailure::Network(NetworkFailure::Connect),
                 "SYSTEM_ERROR",
@@ -315,8 +339,12 @@ mod tests {
     fn a_system_error_is_tried_again_here_up_to_the_number_of_attempts() {
         let broken = AttemptFailure::Network(NetworkFailure::Broken);
         for (made, max, next) in [(1, 2, Next::SameProviderAgain), (2, 2, SWITCH), (1, 1, SWITCH)] {
-            let situation =
-                Situation { attempts_here: made, max_attempts_here: max, count_network_errors: true, ..SITUATION };
+            let situation = Situation {
+                attempts_here: made,
+                max_attempts_here: max,
+                count_network_errors: true,
+                ..SITUATION
+            };
             let verdict = classify(&broken, &situation);
             assert_eq!((verdict.next, verdict.counts), (next, true), "{made} of {max}");
         }
@@ -343,6 +371,9 @@ mod tests {
             assert_eq!(classify(&failure, &SITUATION).next, Next::ClientError { status });
             assert_eq!(classify(&failure, &switching).next, SWITCH);
         }
-        assert_eq!(classify(&reply(404, Some("model_not_found")), &switching).next, Next::ClientError { status: 404 });
+        assert_eq!(
+            classify(&reply(404, Some("model_not_found")), &switching).next,
+            Next::ClientError { status: 404 }
+        );
     }
 }

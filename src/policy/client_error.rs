@@ -118,10 +118,17 @@ const OPERATOR_PHRASES: &[&str] = &[
 /// The client error in an upstream's error body, if it is one. `kind` and `code` are the body's
 /// error type and code.
 #[must_use]
-pub fn recognise(status: u16, kind: Option<&str>, code: Option<&str>, message: Option<&str>) -> Option<ClientError> {
+pub fn recognise(
+    status: u16,
+    kind: Option<&str>,
+    code: Option<&str>,
+    message: Option<&str>,
+) -> Option<ClientError> {
     let names = || [code, kind].into_iter().flatten();
     let is = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
-    if let Some(found) = ClientError::CODES.into_iter().find(|known| names().any(|n| is(n, known.as_str()))) {
+    if let Some(found) =
+        ClientError::CODES.into_iter().find(|known| names().any(|n| is(n, known.as_str())))
+    {
         return Some(found);
     }
     if !matches!(status, 400 | 404 | 413 | 422) {
@@ -142,7 +149,9 @@ pub fn recognise(status: u16, kind: Option<&str>, code: Option<&str>, message: O
         // error.
         return message.contains("model").then_some(ClientError::ModelNotFound);
     }
-    names().any(|n| CLIENT_KINDS.iter().any(|known| is(n, known))).then_some(ClientError::InvalidRequest)
+    names()
+        .any(|n| CLIENT_KINDS.iter().any(|known| is(n, known)))
+        .then_some(ClientError::InvalidRequest)
 }
 
 #[cfg(test)]
@@ -151,7 +160,9 @@ mod tests {
 
     #[test]
     fn client_errors_are_told_from_the_providers() {
-        use ClientError::{ContentFilter, InvalidApiKey, InvalidRequest, ModelNotFound, PromptTooLong};
+        use ClientError::{
+            ContentFilter, InvalidApiKey, InvalidRequest, ModelNotFound, PromptTooLong,
+        };
         let invalid = Some("invalid_request_error");
         let cases = [
             (500, None, Some("prompt_too_long"), None, Some(PromptTooLong)),
@@ -165,7 +176,13 @@ mod tests {
             (500, invalid, None, None, None),
             (400, invalid, None, Some("Your credit balance is too low"), None),
             (400, Some("INVALID_ARGUMENT"), Some("400"), Some("API key not valid."), None),
-            (400, Some("INVALID_ARGUMENT"), Some("400"), Some("contents is required"), Some(InvalidRequest)),
+            (
+                400,
+                Some("INVALID_ARGUMENT"),
+                Some("400"),
+                Some("contents is required"),
+                Some(InvalidRequest),
+            ),
             (404, Some("not_found_error"), None, Some("model: nonesuch"), Some(ModelNotFound)),
             (404, Some("not_found_error"), None, Some("Not Found"), None),
             (404, invalid, None, Some("Invalid URL (POST /v2)"), None),
@@ -174,7 +191,11 @@ mod tests {
             (404, None, None, None, None),
         ];
         for (status, kind, code, message, expected) in cases {
-            assert_eq!(recognise(status, kind, code, message), expected, "{status} {kind:?} {code:?} {message:?}");
+            assert_eq!(
+                recognise(status, kind, code, message),
+                expected,
+                "{status} {kind:?} {code:?} {message:?}"
+            );
         }
     }
 }

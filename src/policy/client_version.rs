@@ -39,7 +39,8 @@ const AGENTS: &[(&str, Client)] = &[
 
 impl Client {
     /// Every known client, each once.
-    pub const ALL: [Self; 5] = [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::QwenCode];
+    pub const ALL: [Self; 5] =
+        [Self::ClaudeCode, Self::Codex, Self::GeminiCli, Self::OpenCode, Self::QwenCode];
 
     /// The display name.
     #[must_use]
@@ -96,11 +97,17 @@ impl Version {
             None => (text, true),
         };
         let number = |part: Option<&str>| {
-            part.filter(|p| (1..=9).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
+            part.filter(|p| (1..=9).contains(&p.len()) && p.bytes().all(|b| b.is_ascii_digit()))?
+                .parse()
+                .ok()
         };
         let mut parts = numbers.split('.');
-        let version =
-            Self { major: number(parts.next())?, minor: number(parts.next())?, patch: number(parts.next())?, released };
+        let version = Self {
+            major: number(parts.next())?,
+            minor: number(parts.next())?,
+            patch: number(parts.next())?,
+            released,
+        };
         parts.next().is_none().then_some(version)
     }
 }
@@ -117,7 +124,8 @@ impl fmt::Display for Version {
 pub fn read(user_agent: &str) -> Option<(Client, Version)> {
     let (named, rest) = user_agent.split_once('/')?;
     let named = named.to_ascii_lowercase();
-    let fits = |name: &str| if name.ends_with('-') { named.starts_with(name) } else { named == name };
+    let fits =
+        |name: &str| if name.ends_with('-') { named.starts_with(name) } else { named == name };
     let (_, client) = AGENTS.iter().find(|(name, _)| fits(name))?;
     let end = rest.find([' ', '/', '(', ';', ',']).unwrap_or(rest.len());
     Some((*client, Version::parse(&rest[..end])?))
@@ -134,9 +142,15 @@ mod tests {
             ("claude-cli/2.1.329 (external, cli)", Some("claude-code 2.1.329")),
             ("Claude-CLI/1.0.60-beta.2 (external, claude-vscode)", Some("claude-code 1.0.60-pre")),
             ("codex_cli_rs/0.169.0 (Debian 13.0.0; x86_64) xterm", Some("codex 0.169.0")),
-            ("codex_exec/0.169.0 (Debian 12.0.0; x86_64) dumb (codex_exec; 0.169.0)", Some("codex 0.169.0")),
+            (
+                "codex_exec/0.169.0 (Debian 12.0.0; x86_64) dumb (codex_exec; 0.169.0)",
+                Some("codex 0.169.0"),
+            ),
             ("codex_exec/0.169.0-alpha.1", Some("codex 0.169.0-pre")),
-            ("GeminiCLI-tui/0.61.0/gemini-2.5-pro (linux; x64; terminal)", Some("gemini-cli 0.61.0")),
+            (
+                "GeminiCLI-tui/0.61.0/gemini-2.5-pro (linux; x64; terminal)",
+                Some("gemini-cli 0.61.0"),
+            ),
             ("GeminiCLIx/0.61.0", None),
             ("GeminiCLI/0.61.0/gemini-2.5-pro (linux; x64)", Some("gemini-cli 0.61.0")),
             ("GeminiCLI/v0.61.0", Some("gemini-cli 0.61.0")),
@@ -151,16 +165,20 @@ mod tests {
             ("é", None),
             ("", None),
         ] {
-            let found = read(agent).map(|(client, version)| format!("{} {version}", client.as_str()));
+            let found =
+                read(agent).map(|(client, version)| format!("{} {version}", client.as_str()));
             assert_eq!(found.as_deref(), expected, "{agent}");
         }
-        assert!(Client::ALL.into_iter().all(|client| Client::parse(client.as_str()) == Some(client)));
+        assert!(
+            Client::ALL.into_iter().all(|client| Client::parse(client.as_str()) == Some(client))
+        );
     }
 
     #[test]
     fn versions_are_compared_as_numbers_and_before_a_release_is_older() {
         let order = ["0.9.10", "1.0.0-rc.1", "1.0.0", "1.0.9", "1.0.10", "1.2.0", "2.0.0"];
-        let versions: Vec<Version> = order.iter().map(|text| Version::parse(text).unwrap()).collect();
+        let versions: Vec<Version> =
+            order.iter().map(|text| Version::parse(text).unwrap()).collect();
         assert!(versions.is_sorted());
     }
 }

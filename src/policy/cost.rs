@@ -63,7 +63,12 @@ pub struct CostLine {
 #[must_use]
 pub fn price(rates: &Rates, usage: &Usage, multiplier: Decimal) -> Cost {
     let lines = charges(rates, usage)
-        .map(|(kind, quantity, rate)| CostLine { kind, quantity, rate, amount: amount(quantity, rate.usd) })
+        .map(|(kind, quantity, rate)| CostLine {
+            kind,
+            quantity,
+            rate,
+            amount: amount(quantity, rate.usd),
+        })
         .collect();
     Cost { total: total(rates, usage, multiplier), lines }
 }
@@ -85,7 +90,10 @@ fn amount(quantity: u64, rate: Decimal) -> Decimal {
 }
 
 /// Every kind that was used and costs something, with its quantity and its rate.
-fn charges<'a>(rates: &'a Rates, usage: &Usage) -> impl Iterator<Item = (CostKind, u64, Rate)> + use<'a> {
+fn charges<'a>(
+    rates: &'a Rates,
+    usage: &Usage,
+) -> impl Iterator<Item = (CostKind, u64, Rate)> + use<'a> {
     let tariff = Tariff { rates, tier: usage.tier, input: whole_input(usage) };
     quantities(usage, tariff.named(CostKind::Reasoning).is_some())
         .into_iter()
@@ -142,11 +150,19 @@ impl<'a> Tariff<'a> {
     /// The rate that is charged, fall-backs resolved.
     fn rate(&self, kind: CostKind) -> Option<&'a Rate> {
         match kind {
-            CostKind::Input | CostKind::Output | CostKind::WebSearch | CostKind::Request => self.named(kind),
-            CostKind::CacheWrite5m | CostKind::CacheRead => self.named(kind).or_else(|| self.named(CostKind::Input)),
-            CostKind::CacheWrite1h => self.named(kind).or_else(|| self.rate(CostKind::CacheWrite5m)),
+            CostKind::Input | CostKind::Output | CostKind::WebSearch | CostKind::Request => {
+                self.named(kind)
+            }
+            CostKind::CacheWrite5m | CostKind::CacheRead => {
+                self.named(kind).or_else(|| self.named(CostKind::Input))
+            }
+            CostKind::CacheWrite1h => {
+                self.named(kind).or_else(|| self.rate(CostKind::CacheWrite5m))
+            }
             CostKind::ImageInput | CostKind::AudioInput => self.part(kind, CostKind::Input),
-            CostKind::ImageOutput | CostKind::AudioOutput | CostKind::Reasoning => self.part(kind, CostKind::Output),
+            CostKind::ImageOutput | CostKind::AudioOutput | CostKind::Reasoning => {
+                self.part(kind, CostKind::Output)
+            }
         }
     }
 
@@ -154,7 +170,9 @@ impl<'a> Tariff<'a> {
     /// nearest to them.
     fn named(&self, kind: CostKind) -> Option<&'a Rate> {
         let highest = |tier| {
-            let holds = |r: &&Rate| r.kind == kind && r.tier == tier && (r.above == 0 || self.input > r.above);
+            let holds = |r: &&Rate| {
+                r.kind == kind && r.tier == tier && (r.above == 0 || self.input > r.above)
+            };
             self.rates.iter().filter(holds).max_by_key(|rate| rate.above)
         };
         let standard = highest(ServiceTier::Standard);
@@ -162,7 +180,9 @@ impl<'a> Tariff<'a> {
             return standard;
         }
         match (highest(self.tier), standard) {
-            (Some(own), Some(standard)) if standard.above > own.above && standard.usd > own.usd => Some(standard),
+            (Some(own), Some(standard)) if standard.above > own.above && standard.usd > own.usd => {
+                Some(standard)
+            }
             (own, standard) => own.or(standard),
         }
     }

@@ -45,9 +45,21 @@ fn totals_equal_the_sums_done_by_hand() {
         ("every kind", full(), usage(1_000, 500, 1_000, 1_000, 1_000), "1", 20_550_000),
         ("exactly 200 000 is not long", full(), usage(200_000, 1, 0, 0, 0), "1", 600_015_000),
         // 100 001 × 6e-6 + 100 000 × 6e-7 + 10 × 2.25e-5
-        ("cached input counts for the tier", full(), usage(100_001, 10, 0, 0, 100_000), "1", 660_231_000),
+        (
+            "cached input counts for the tier",
+            full(),
+            usage(100_001, 10, 0, 0, 100_000),
+            "1",
+            660_231_000,
+        ),
         // the base names one hour, the threshold does not: 300 000 × 6e-6
-        ("a threshold falls back to the base", full(), usage(0, 0, 0, 300_000, 0), "1", 1_800_000_000),
+        (
+            "a threshold falls back to the base",
+            full(),
+            usage(0, 0, 0, 300_000, 0),
+            "1",
+            1_800_000_000,
+        ),
         // 60 × 5e-6 + 40 × 1e-5 + 200 × 2e-5 + 1000 × 4e-5 + 0.005
         ("images and a fee", image, picture, "1", 49_700_000),
         ("multiplier", plain(), usage(1_000, 500, 0, 0, 0), "0.35", 3_675_000),
@@ -82,7 +94,10 @@ fn charged_at(rates: &Rates, tier: ServiceTier, input: u64) -> Vec<(&'static str
     };
     let million = Decimal::from(1_000_000);
     let lines = price(rates, &usage, Decimal::ONE).lines;
-    lines.iter().map(|line| (line.kind.as_str(), (line.rate.usd * million).normalize().to_string())).collect()
+    lines
+        .iter()
+        .map(|line| (line.kind.as_str(), (line.rate.usd * million).normalize().to_string()))
+        .collect()
 }
 
 type Expected = &'static [(&'static str, &'static str)];
@@ -198,14 +213,22 @@ fn every_rate_falls_back_as_the_table_says() {
         ("priority, long", Priority, 150_000, PRIORITY),
         ("batch, which the entry does not know", Batch, 100, &[]),
     ] {
-        let changed = |kind: &str| changes.iter().find(|(name, _)| *name == kind).map(|(_, rate)| *rate);
-        let expected: Vec<_> =
-            PLAIN.iter().map(|(kind, rate)| (*kind, changed(kind).unwrap_or(rate).to_owned())).collect();
+        let changed =
+            |kind: &str| changes.iter().find(|(name, _)| *name == kind).map(|(_, rate)| *rate);
+        let expected: Vec<_> = PLAIN
+            .iter()
+            .map(|(kind, rate)| (*kind, changed(kind).unwrap_or(rate).to_owned()))
+            .collect();
         assert_eq!(charged_at(&sparse(), tier, input), expected, "{name}");
     }
     let nothing = rates(json!({"output_cost_per_token": 1e-6}));
-    let kinds: Vec<_> = charged_at(&nothing, Standard, 100).into_iter().map(|(kind, _)| kind).collect();
-    assert_eq!(kinds, ["output", "image_output", "audio_output"], "reasoning is inside output; the rest costs nothing");
+    let kinds: Vec<_> =
+        charged_at(&nothing, Standard, 100).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(
+        kinds,
+        ["output", "image_output", "audio_output"],
+        "reasoning is inside output; the rest costs nothing"
+    );
 }
 
 #[test]
@@ -242,14 +265,19 @@ fn lines_show_what_was_charged_and_add_up() {
     let usage = Usage { input: 10, output: 20, cache_read: 30, reasoning: 15, ..Usage::default() };
     let cost = price(&full(), &usage, Decimal::ONE);
     let kinds: Vec<_> = cost.lines.iter().map(|l| (l.kind.as_str(), l.quantity)).collect();
-    assert_eq!(kinds, [("input", 10), ("cache_read", 30), ("output", 20)], "reasoning is inside output");
+    assert_eq!(
+        kinds,
+        [("input", 10), ("cache_read", 30), ("output", 20)],
+        "reasoning is inside output"
+    );
     let sum: Decimal = cost.lines.iter().map(|l| l.amount).sum();
     assert_eq!(NanoUsd::from_decimal(sum), Some(cost.total));
 }
 
 #[test]
 fn absurd_figures_saturate() {
-    let usage = Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, ..Usage::default() };
+    let usage =
+        Usage { input: u64::MAX, output: u64::MAX, cache_read: u64::MAX, ..Usage::default() };
     let dear = rates(json!({"input_cost_per_token": 1, "output_cost_per_token": 1}));
     assert_eq!(total(&dear, &usage, Decimal::MAX), NanoUsd(i64::MAX));
 }
@@ -271,30 +299,34 @@ const KINDS: [CostKind; 12] = [
 
 /// Parts larger than their wholes occur too.
 fn usages() -> impl Strategy<Value = Usage> {
-    (any::<[u32; 5]>(), any::<[u32; 5]>(), any::<u16>(), 0..4_usize).prop_map(|(whole, part, searches, tier)| {
-        let ([whole, part], tier) = ([whole, part].map(|n| n.map(|n| u64::from(n) % 400_000)), ServiceTier::ALL[tier]);
-        Usage {
-            input: whole[0],
-            output: whole[1],
-            cache_write_5m: whole[2],
-            cache_write_1h: whole[3],
-            cache_read: whole[4],
-            reasoning: part[0],
-            image_input: part[1],
-            image_output: part[2],
-            audio_input: part[3],
-            audio_output: part[4],
-            web_searches: searches.into(),
-            tier,
-        }
-    })
+    (any::<[u32; 5]>(), any::<[u32; 5]>(), any::<u16>(), 0..4_usize).prop_map(
+        |(whole, part, searches, tier)| {
+            let ([whole, part], tier) =
+                ([whole, part].map(|n| n.map(|n| u64::from(n) % 400_000)), ServiceTier::ALL[tier]);
+            Usage {
+                input: whole[0],
+                output: whole[1],
+                cache_write_5m: whole[2],
+                cache_write_1h: whole[3],
+                cache_read: whole[4],
+                reasoning: part[0],
+                image_input: part[1],
+                image_output: part[2],
+                audio_input: part[3],
+                audio_output: part[4],
+                web_searches: searches.into(),
+                tier,
+            }
+        },
+    )
 }
 
 /// Realistic entries: each has some kinds, and some tiers and thresholds of these. Rates rise with
 /// each threshold (a tier's is at least the standard tier's one threshold below). Special tokens
 /// cost at least as much as plain ones (reasoning at most half as much more).
 fn entries() -> impl Strategy<Value = Rates> {
-    let base = proptest::collection::vec(proptest::option::weighted(0.7, 1..1_000_i64), KINDS.len());
+    let base =
+        proptest::collection::vec(proptest::option::weighted(0.7, 1..1_000_i64), KINDS.len());
     let more = proptest::collection::vec((0..KINDS.len(), 0..4_usize, 0..4_i64), 0..30);
     (base, more).prop_map(|(mut base, more)| {
         let (input, output) = (base[0].unwrap_or(0), base[6].unwrap_or(0));

@@ -66,7 +66,8 @@ impl ErrorRules {
     #[must_use]
     pub fn compile(source: Vec<ErrorRule>) -> Self {
         let mut rules = Self { source, ..Self::default() };
-        for rule in rules.source.iter().filter(|rule| rule.is_enabled && rule.deleted_at.is_none()) {
+        for rule in rules.source.iter().filter(|rule| rule.is_enabled && rule.deleted_at.is_none())
+        {
             match ReadyRule::compile(rule) {
                 Ok(ready) => rules.enabled.push(Arc::new(ready)),
                 Err(why) => rules.faults.push(format!("error rule {}: {why}", rule.id)),
@@ -89,7 +90,10 @@ impl ErrorRules {
     }
 
     /// The rules that match, in their order: the first one decides.
-    pub fn matching<'r>(&'r self, error: &'r ErrorReply<'_>) -> impl Iterator<Item = &'r Arc<ReadyRule>> {
+    pub fn matching<'r>(
+        &'r self,
+        error: &'r ErrorReply<'_>,
+    ) -> impl Iterator<Item = &'r Arc<ReadyRule>> {
         let texts = Texts::of(error);
         let asked = self.enabled.iter().filter(|ready| ready.rule.applies_to.covers(error.status));
         asked.filter(move |ready| ready.matches(&texts))
@@ -104,14 +108,17 @@ impl ErrorRules {
 
 impl<'e> Texts<'e> {
     fn of(error: &'e ErrorReply<'_>) -> Self {
-        let plain: Vec<&str> = [error.message, error.kind, error.code].into_iter().flatten().collect();
+        let plain: Vec<&str> =
+            [error.message, error.kind, error.code].into_iter().flatten().collect();
         Self { folded: plain.iter().map(|text| fold(text)).collect(), plain }
     }
 }
 
 impl Compiled {
     fn new(pattern: &str) -> Result<Self, String> {
-        let known = BUILTIN_RULES.iter().any(|rule| rule.match_type == MatchType::Regex && rule.pattern == pattern);
+        let known = BUILTIN_RULES
+            .iter()
+            .any(|rule| rule.match_type == MatchType::Regex && rule.pattern == pattern);
         let regex = OnceLock::new();
         if !known {
             let compiled = pattern::compile(pattern).map_err(|fault| fault.to_string())?;
@@ -133,7 +140,8 @@ impl ReadyRule {
             MatchType::Exact => Matcher::Exact(fold(rule.pattern.trim())),
             MatchType::Regex => Matcher::Regex(Compiled::new(&rule.pattern)?),
         };
-        let response = rule.override_response.as_deref().map(OverrideResponse::parse).transpose()?;
+        let response =
+            rule.override_response.as_deref().map(OverrideResponse::parse).transpose()?;
         Ok(Self { rule: rule.clone(), response, matcher })
     }
 

@@ -55,13 +55,20 @@ fn as_now(record: &Record, price: &Price, now: &Cost, charged: NanoUsd) -> Strin
         return text + ", which charges nothing for what was used" + basis(record);
     }
     let _ = write!(text, " at {}: {}", tier(record.usage.tier, &now.lines), lines(&now.lines));
-    let sum = now.lines.iter().fold(Decimal::ZERO, |sum, line| sum.saturating_add(line.amount)).normalize();
+    let sum = now
+        .lines
+        .iter()
+        .fold(Decimal::ZERO, |sum, line| sum.saturating_add(line.amount))
+        .normalize();
     if record.cost_multiplier == Decimal::ONE {
         let _ = write!(text, " {} {charged} USD", verb(&now.lines));
     } else {
         let multiplier = record.cost_multiplier.normalize();
         let verb = verb(&now.lines);
-        let _ = write!(text, " {verb} {sum} USD, × {multiplier} (the provider's multiplier) = {charged} USD");
+        let _ = write!(
+            text,
+            " {verb} {sum} USD, × {multiplier} (the provider's multiplier) = {charged} USD"
+        );
     }
     text + basis(record)
 }
@@ -97,7 +104,8 @@ const fn basis(record: &Record) -> &'static str {
 /// The rates of the entry that were used.
 fn tier(asked: ServiceTier, lines: &[CostLine]) -> String {
     let above = lines.iter().map(|line| line.rate.above).max().unwrap_or(0);
-    let beyond = if above == 0 { String::new() } else { format!(" for input above {above} tokens") };
+    let beyond =
+        if above == 0 { String::new() } else { format!(" for input above {above} tokens") };
     let is_named = lines.iter().any(|line| line.rate.tier == asked);
     match asked {
         ServiceTier::Standard => format!("standard rates{beyond}"),
@@ -120,7 +128,11 @@ fn lines(lines: &[CostLine]) -> String {
             CostKind::Request => write!(text, "a fee of {} USD per request", rate.normalize()),
             CostKind::WebSearch => {
                 let each = rate.normalize();
-                write!(text, "{quantity} web search{} at {each} USD", if quantity == 1 { "" } else { "es" })
+                write!(
+                    text,
+                    "{quantity} web search{} at {each} USD",
+                    if quantity == 1 { "" } else { "es" }
+                )
             }
             kind => {
                 let per_million = rate.saturating_mul(MILLION).normalize();

@@ -8,10 +8,13 @@ use crate::domain::price::PriceSource;
 
 /// A completed request for `large-1`: its usage, and what that costs by the entry.
 fn record(usage: Value, price: Option<&Price>) -> Record {
-    let text = include_str!("../../tests/ledger/sample.json").replace("\"@n\"", "0").replace("@id", "000000000001");
+    let text = include_str!("../../tests/ledger/sample.json")
+        .replace("\"@n\"", "0")
+        .replace("@id", "000000000001");
     let mut record: Record = serde_json::from_str(&text).unwrap();
     record.usage = serde_json::from_value(usage).unwrap();
-    record.cost = price.map(|price| cost::total(&price.rates, &record.usage, record.cost_multiplier));
+    record.cost =
+        price.map(|price| cost::total(&price.rates, &record.usage, record.cost_multiplier));
     record
 }
 
@@ -50,8 +53,10 @@ fn the_sentence_names_entry_tier_tokens_multiplier_and_basis() {
          0.01575 USD; the usage is an estimate, because the provider sent no final figures."
     );
     let exact = Price { model: "large-1".to_owned(), ..large() };
-    let long =
-        record(json!({"input": 200_001, "cacheRead": 1, "output": 1, "webSearches": 2, "tier": "flex"}), Some(&exact));
+    let long = record(
+        json!({"input": 200_001, "cacheRead": 1, "output": 1, "webSearches": 2, "tier": "flex"}),
+        Some(&exact),
+    );
     assert_eq!(
         explain(&long, Some(&exact), true),
         "Priced by the entry large-1 at flex tier rates for input above 200000 tokens: 200001 input tokens at 6 USD per \
@@ -103,7 +108,10 @@ fn what_costs_nothing_says_why() {
         "No cost yet: there was no price for large-1, so this request counts as nothing against limits until a price arrives."
     );
     record.upstream_model = Some("up".into());
-    assert!(explain(&record, None, true).contains("no price for large-1 nor for up, as which the provider"));
+    assert!(
+        explain(&record, None, true)
+            .contains("no price for large-1 nor for up, as which the provider")
+    );
     record.cost = Some(NanoUsd::ZERO);
     assert_eq!(explain(&record, Some(&large()), false), "No charge: this operation is not billed.");
     record.usage = Usage::default();

@@ -66,7 +66,8 @@ fn fold_letters(text: &mut [u8]) -> Option<usize> {
             match lead {
                 ..0xe0 => {
                     let Some(letter) = text[at..].first_chunk_mut::<2>() else { return Some(at) };
-                    let small = two_bytes[usize::from(lead & 0x1f) << 6 | usize::from(letter[1] & 0x3f)];
+                    let small =
+                        two_bytes[usize::from(lead & 0x1f) << 6 | usize::from(letter[1] & 0x3f)];
                     if small == [0, 0] {
                         return None;
                     }
@@ -90,7 +91,8 @@ fn fold_letters(text: &mut [u8]) -> Option<usize> {
 fn fold_long(letter: &mut [u8]) -> Option<()> {
     let rest = letter.iter().skip(1).fold(0, |code, byte| code << 6 | u32::from(byte & 0x3f));
     let first = letter.first().map_or(0, |lead| u32::from(*lead));
-    let code = if letter.len() == 3 { (first & 0x0f) << 12 | rest } else { (first & 0x07) << 18 | rest };
+    let code =
+        if letter.len() == 3 { (first & 0x0f) << 12 | rest } else { (first & 0x07) << 18 | rest };
     let c = char::from_u32(code)?;
     if has_no_case(c) {
         return Some(());

@@ -112,7 +112,9 @@ impl KeyRuleError {
     pub fn params(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::DuplicateName { name } => vec![("name", name.clone())],
-            Self::ExceedsUserLimit { key, user, .. } => vec![("keyLimit", key.clone()), ("userLimit", user.clone())],
+            Self::ExceedsUserLimit { key, user, .. } => {
+                vec![("keyLimit", key.clone()), ("userLimit", user.clone())]
+            }
             Self::NoGroupPermission { groups } => vec![("groups", groups.join(","))],
             _ => Vec::new(),
         }
@@ -133,16 +135,24 @@ pub fn name_is_free(keys: &[Key], name: &str, except: Option<KeyId>) -> Result<(
 /// # Errors
 /// [`KeyRuleError::KeyLimitsLocked`].
 pub fn may_change_limits(user: &User, before: &Limits, after: &Limits) -> Result<(), KeyRuleError> {
-    if user.lock_key_limits && before != after { Err(KeyRuleError::KeyLimitsLocked) } else { Ok(()) }
+    if user.lock_key_limits && before != after {
+        Err(KeyRuleError::KeyLimitsLocked)
+    } else {
+        Ok(())
+    }
 }
 
 /// The limits of a key that such a user adds: for each limit the tightest of their keys. A key
 /// without limits would bypass those that an administrator has set.
 #[must_use]
 pub fn tightest_limits(keys: &[Key]) -> Limits {
-    let of = |limit: fn(&Limits) -> Option<NanoUsd>| undeleted(keys).filter_map(|key| limit(&key.limits)).min();
-    let daily = undeleted(keys).filter(|key| key.limits.daily.is_some()).min_by_key(|key| key.limits.daily);
-    let sessions = undeleted(keys).map(|key| key.limits.concurrent_sessions).filter(|limit| *limit > 0).min();
+    let of = |limit: fn(&Limits) -> Option<NanoUsd>| {
+        undeleted(keys).filter_map(|key| limit(&key.limits)).min()
+    };
+    let daily =
+        undeleted(keys).filter(|key| key.limits.daily.is_some()).min_by_key(|key| key.limits.daily);
+    let sessions =
+        undeleted(keys).map(|key| key.limits.concurrent_sessions).filter(|limit| *limit > 0).min();
     Limits {
         five_hours: of(|limits| limits.five_hours),
         daily: of(|limits| limits.daily),
@@ -178,7 +188,11 @@ pub fn limits_within(key: &Limits, user: &Limits) -> Result<(), KeyRuleError> {
     let (key, user) = (key.concurrent_sessions, user.concurrent_sessions);
     if user > 0 && key > user {
         let limit = SharedLimit::ConcurrentSessions;
-        return Err(KeyRuleError::ExceedsUserLimit { limit, key: key.to_string(), user: user.to_string() });
+        return Err(KeyRuleError::ExceedsUserLimit {
+            limit,
+            key: key.to_string(),
+            user: user.to_string(),
+        });
     }
     Ok(())
 }
@@ -196,7 +210,11 @@ pub fn may_disable(keys: &[Key], id: KeyId, now: Timestamp) -> Result<(), KeyRul
 /// # Errors
 /// [`KeyRuleError::CannotDisableLastKey`].
 pub fn leaves_usable_key(after: &[Key], now: Timestamp) -> Result<(), KeyRuleError> {
-    if after.iter().any(|key| key.is_usable(now)) { Ok(()) } else { Err(KeyRuleError::CannotDisableLastKey) }
+    if after.iter().any(|key| key.is_usable(now)) {
+        Ok(())
+    } else {
+        Err(KeyRuleError::CannotDisableLastKey)
+    }
 }
 
 /// A user's last usable key stays, and a user (not an administrator) keeps a key of at least one
@@ -204,7 +222,12 @@ pub fn leaves_usable_key(after: &[Key], now: Timestamp) -> Result<(), KeyRuleErr
 ///
 /// # Errors
 /// [`KeyRuleError::CannotDeleteLastKey`], then [`KeyRuleError::CannotDeleteLastGroupKey`].
-pub fn may_delete(keys: &[Key], id: KeyId, by_admin: bool, now: Timestamp) -> Result<(), KeyRuleError> {
+pub fn may_delete(
+    keys: &[Key],
+    id: KeyId,
+    by_admin: bool,
+    now: Timestamp,
+) -> Result<(), KeyRuleError> {
     if is_last_usable(keys, id, now) {
         return Err(KeyRuleError::CannotDeleteLastKey);
     }
@@ -227,7 +250,8 @@ pub fn may_assign_groups(keys: &[Key], wanted: &Groups) -> Result<(), KeyRuleErr
     if wanted.has(group::DEFAULT) && !holds(group::DEFAULT) {
         return Err(KeyRuleError::NoDefaultGroupPermission);
     }
-    let groups: Vec<String> = wanted.effective().filter(|name| !holds(name)).map(str::to_owned).collect();
+    let groups: Vec<String> =
+        wanted.effective().filter(|name| !holds(name)).map(str::to_owned).collect();
     if groups.is_empty() { Ok(()) } else { Err(KeyRuleError::NoGroupPermission { groups }) }
 }
 
@@ -306,14 +330,27 @@ mod tests {
             assert_eq!(code(limits_within(&key, &user)), expected);
             set(&mut key, 5);
             assert_eq!(code(limits_within(&key, &user)), "ok", "{expected}: equal");
-            assert_eq!(code(limits_within(&Limits::default(), &user)), "ok", "{expected}: the key has no limit");
+            assert_eq!(
+                code(limits_within(&Limits::default(), &user)),
+                "ok",
+                "{expected}: the key has no limit"
+            );
             set(&mut user, 0);
             assert_eq!(code(limits_within(&key, &user)), expected, "0 allows nothing");
         }
         let sessions = |n| Limits { concurrent_sessions: n, ..Limits::default() };
-        let cases = [(3, 2, "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT"), (2, 2, "ok"), (3, 0, "ok"), (0, 2, "ok")];
+        let cases = [
+            (3, 2, "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT"),
+            (2, 2, "ok"),
+            (3, 0, "ok"),
+            (0, 2, "ok"),
+        ];
         for (key, user, expected) in cases {
-            assert_eq!(code(limits_within(&sessions(key), &sessions(user))), expected, "{key} of {user}");
+            assert_eq!(
+                code(limits_within(&sessions(key), &sessions(user))),
+                expected,
+                "{key} of {user}"
+            );
         }
     }
 
@@ -323,7 +360,11 @@ mod tests {
         keys[1].is_enabled = false;
         keys[2].expires_at = Some(NOW);
         assert_eq!(code(may_disable(&keys, KeyId(1), NOW)), "CANNOT_DISABLE_LAST_KEY");
-        assert_eq!(code(may_delete(&keys, KeyId(1), true, NOW)), "CANNOT_DELETE_LAST_KEY", "administrators too");
+        assert_eq!(
+            code(may_delete(&keys, KeyId(1), true, NOW)),
+            "CANNOT_DELETE_LAST_KEY",
+            "administrators too"
+        );
         assert_eq!(code(may_delete(&keys, KeyId(3), false, NOW)), "ok", "an unusable key may go");
         keys[1].is_enabled = true;
         assert_eq!(code(may_disable(&keys, KeyId(1), NOW)), "ok");
@@ -332,7 +373,10 @@ mod tests {
             key.is_enabled = false;
         }
         assert_eq!(code(leaves_usable_key(&keys, NOW)), "CANNOT_DISABLE_LAST_KEY");
-        assert_eq!(code(may_delete(&keys[..1], KeyId(1), false, NOW)), "CANNOT_DELETE_LAST_GROUP_KEY");
+        assert_eq!(
+            code(may_delete(&keys[..1], KeyId(1), false, NOW)),
+            "CANNOT_DELETE_LAST_GROUP_KEY"
+        );
         assert_eq!(code(may_delete(&keys[..1], KeyId(1), true, NOW)), "ok");
     }
 
@@ -351,7 +395,8 @@ mod tests {
             let result = may_assign_groups(&[key(1, held)], &Groups::parse(wanted));
             assert_eq!(code(result), expected, "{held:?} gives {wanted:?}");
         }
-        let error = may_assign_groups(&[key(1, "gold")], &Groups::parse("iron,gold,silver")).unwrap_err();
+        let error =
+            may_assign_groups(&[key(1, "gold")], &Groups::parse("iron,gold,silver")).unwrap_err();
         assert_eq!(error.params(), [("groups", "iron,silver".to_owned())]);
     }
 

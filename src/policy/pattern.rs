@@ -27,7 +27,9 @@ pub enum PatternFault {
     #[error("the pattern is longer than {MAX_LENGTH} characters")]
     TooLong,
     /// A repeat without an upper bound within another one, such as `(a+)+`.
-    #[error("a repeat without an upper bound stands within another one, as in (a+)+: bound one of them")]
+    #[error(
+        "a repeat without an upper bound stands within another one, as in (a+)+: bound one of them"
+    )]
     NestedRepeat,
     /// Look-ahead or look-behind, which the engine does not have.
     #[error("look-around, as in (?=…) or (?<!…), is not supported")]
@@ -77,7 +79,9 @@ pub fn compile(pattern: &str) -> Result<Regex, PatternFault> {
 ///
 /// # Errors
 /// [`PatternFault::TooLarge`] when they are too large together.
-pub fn compile_set<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<RegexSet, PatternFault> {
+pub fn compile_set<'p>(
+    patterns: impl IntoIterator<Item = &'p str>,
+) -> Result<RegexSet, PatternFault> {
     RegexSetBuilder::new(patterns)
         .case_insensitive(true)
         .size_limit(MAX_COMPILED_TOGETHER)
@@ -180,7 +184,10 @@ mod tests {
     #[test]
     fn sets_are_bounded_too() {
         let patterns: Vec<String> = (0..400).map(|n| format!(r"\w{{20}}{n}")).collect();
-        assert_eq!(compile_set(patterns.iter().map(String::as_str)).unwrap_err(), PatternFault::TooLarge);
+        assert_eq!(
+            compile_set(patterns.iter().map(String::as_str)).unwrap_err(),
+            PatternFault::TooLarge
+        );
         assert!(compile_set(["one", "two"]).unwrap().matches("and TWO").matched(1));
     }
 }

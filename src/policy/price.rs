@@ -36,8 +36,11 @@ const BASES: [(&str, CostKind); 12] = [
     ("output_cost_per_image_token", CostKind::ImageOutput),
     ("input_cost_per_request", CostKind::Request),
 ];
-const TIERS: [(&str, ServiceTier); 3] =
-    [("_priority", ServiceTier::Priority), ("_flex", ServiceTier::Flex), ("_batches", ServiceTier::Batch)];
+const TIERS: [(&str, ServiceTier); 3] = [
+    ("_priority", ServiceTier::Priority),
+    ("_flex", ServiceTier::Flex),
+    ("_batches", ServiceTier::Batch),
+];
 
 /// A fee per web search: a number, or one for each size of context.
 const SEARCH: &str = "search_context_cost_per_query";
@@ -91,7 +94,9 @@ impl PriceProblem {
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::NotAnObject | Self::NoRates => None,
-            Self::NotANumber { field } | Self::Negative { field } | Self::TooLarge { field, .. } => Some(field),
+            Self::NotANumber { field }
+            | Self::Negative { field }
+            | Self::TooLarge { field, .. } => Some(field),
         }
     }
 }
@@ -113,7 +118,10 @@ pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProb
 /// fields: invalid rates are skipped, so that no stored entry is lost.
 #[must_use]
 pub fn stored_rates(entry: &Value) -> Rates {
-    entry.as_object().map(|entry| ordered(rates(entry, Belief::Forced).flatten().collect())).unwrap_or_default()
+    entry
+        .as_object()
+        .map(|entry| ordered(rates(entry, Belief::Forced).flatten().collect()))
+        .unwrap_or_default()
 }
 
 /// Fields of the entry that look like a price but are never charged: `output_cost_per_second` and
@@ -121,13 +129,16 @@ pub fn stored_rates(entry: &Value) -> Rates {
 #[must_use]
 pub fn unapplied(entry: &Value) -> Vec<String> {
     let Some(entry) = entry.as_object() else { return Vec::new() };
-    let looks_like_one = |name: &str| ["cost", "price", "pricing"].iter().any(|word| name.contains(word));
+    let looks_like_one =
+        |name: &str| ["cost", "price", "pricing"].iter().any(|word| name.contains(word));
     let mut names = Vec::new();
-    for (name, value) in entry.iter().filter(|(name, value)| looks_like_one(name) && charges(value)) {
+    for (name, value) in entry.iter().filter(|(name, value)| looks_like_one(name) && charges(value))
+    {
         if name == SEARCH {
             let applied = search_fee(value).map(|(size, _)| size);
             let sizes = value.as_object().into_iter().flatten();
-            let other = sizes.filter(|(_, fee)| applied.and_then(|size| value.get(size)) != Some(fee));
+            let other =
+                sizes.filter(|(_, fee)| applied.and_then(|size| value.get(size)) != Some(fee));
             names.extend(other.map(|(size, _)| format!("{name}.{size}")));
         } else if parse_name(name).is_none() {
             names.push(name.clone());
@@ -154,7 +165,10 @@ fn ordered(mut found: Vec<(usize, Rate)>) -> Rates {
 }
 
 /// Each rate in the entry, with its name's index in [`BASES`].
-fn rates(entry: &Map<String, Value>, belief: Belief) -> impl Iterator<Item = Result<(usize, Rate), PriceProblem>> {
+fn rates(
+    entry: &Map<String, Value>,
+    belief: Belief,
+) -> impl Iterator<Item = Result<(usize, Rate), PriceProblem>> {
     let (per_token, per_request) = match belief {
         Belief::Usual => (MAX_PER_TOKEN, MAX_PER_REQUEST),
         Belief::Forced => (FORCED, FORCED),
@@ -164,7 +178,9 @@ fn rates(entry: &Map<String, Value>, belief: Belief) -> impl Iterator<Item = Res
             let (size, fee) = search_fee(value)?;
             let usd = amount(fee, &format!("{SEARCH}.{size}"), per_request);
             let tier = ServiceTier::Standard;
-            return Some(usd.map(|usd| (0, Rate { kind: CostKind::WebSearch, tier, above: 0, usd })));
+            return Some(
+                usd.map(|usd| (0, Rate { kind: CostKind::WebSearch, tier, above: 0, usd })),
+            );
         }
         let Name { place, kind, tier, above } = parse_name(field)?;
         let max = if kind == CostKind::Request { per_request } else { per_token };
@@ -196,9 +212,12 @@ fn parse_name(field: &str) -> Option<Name> {
             let (_, kind) = BASES.get(place)?;
             return Some(Name { place, kind: *kind, tier, above });
         }
-        let shorter = TIERS.iter().find_map(|(suffix, tier)| Some((rest.strip_suffix(suffix)?, *tier)));
+        let shorter =
+            TIERS.iter().find_map(|(suffix, tier)| Some((rest.strip_suffix(suffix)?, *tier)));
         match shorter {
-            Some((shorter, found)) if tier == ServiceTier::Standard => (rest, tier) = (shorter, found),
+            Some((shorter, found)) if tier == ServiceTier::Standard => {
+                (rest, tier) = (shorter, found)
+            }
             _ if above == 0 => (rest, above) = threshold(rest)?,
             _ => return None,
         }
@@ -225,7 +244,9 @@ fn amount(value: &Value, field: &str, max: Decimal) -> Result<Decimal, PriceProb
     let field = || field.trim_end_matches('.').to_owned();
     match rate {
         None => Err(PriceProblem::NotANumber { field: field() }),
-        Some(rate) if rate.is_sign_negative() && !rate.is_zero() => Err(PriceProblem::Negative { field: field() }),
+        Some(rate) if rate.is_sign_negative() && !rate.is_zero() => {
+            Err(PriceProblem::Negative { field: field() })
+        }
         Some(rate) if rate > max => Err(PriceProblem::TooLarge { field: field(), max }),
         Some(rate) => Ok(rate.normalize()),
     }

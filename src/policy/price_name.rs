@@ -26,7 +26,9 @@ fn without_date(model: &str) -> Option<&str> {
     }
     let (shorter, date) = parts(plain)?;
     match *date.as_bytes() {
-        [b'-' | b'@', y0, y1, y2, y3, m0, m1, d0, d1] => is_date([y0, y1, y2, y3, m0, m1, d0, d1]).then_some(shorter),
+        [b'-' | b'@', y0, y1, y2, y3, m0, m1, d0, d1] => {
+            is_date([y0, y1, y2, y3, m0, m1, d0, d1]).then_some(shorter)
+        }
         _ => None,
     }
 }
@@ -34,12 +36,15 @@ fn without_date(model: &str) -> Option<&str> {
 /// Year, month and day in digits. A version number is hardly ever one.
 fn is_date(digits: [u8; 8]) -> bool {
     let number = |digits: &[u8]| {
-        digits.iter().try_fold(0_u32, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0')))
+        digits.iter().try_fold(0_u32, |sum, digit| {
+            digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0'))
+        })
     };
-    let (year, month, day) = digits.split_at_checked(4).map_or((None, None, None), |(year, rest)| {
-        let (month, day) = rest.split_at_checked(2).unwrap_or((rest, &[]));
-        (number(year), number(month), number(day))
-    });
+    let (year, month, day) =
+        digits.split_at_checked(4).map_or((None, None, None), |(year, rest)| {
+            let (month, day) = rest.split_at_checked(2).unwrap_or((rest, &[]));
+            (number(year), number(month), number(day))
+        });
     matches!((year, month, day), (Some(2020..=2099), Some(1..=12), Some(1..=31)))
 }
 
@@ -124,7 +129,11 @@ mod tests {
             (&all[..], "h", "h", None),
             (&all[..], "vendor/m", "vendor/m", None),
         ] {
-            assert_eq!(find_in(table, requested, upstream), expected, "{requested} → {upstream} in {table:?}");
+            assert_eq!(
+                find_in(table, requested, upstream),
+                expected,
+                "{requested} → {upstream} in {table:?}"
+            );
         }
     }
 }

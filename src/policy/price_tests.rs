@@ -5,7 +5,8 @@ use serde_json::json;
 use super::*;
 
 fn input(text: &str) -> Result<Option<Decimal>, PriceProblem> {
-    let entry: Value = serde_json::from_str(&format!(r#"{{"input_cost_per_token": {text}}}"#)).unwrap();
+    let entry: Value =
+        serde_json::from_str(&format!(r#"{{"input_cost_per_token": {text}}}"#)).unwrap();
     rates_from_json(&entry, Belief::Usual).map(|rates| rates.base(CostKind::Input))
 }
 
@@ -33,18 +34,33 @@ fn numbers_are_read_exactly_in_every_notation() {
 fn what_is_no_price_is_refused_by_name() {
     let field = || "input_cost_per_token".to_owned();
     let not_a_number = || Err(PriceProblem::NotANumber { field: field() });
-    for text in
-        ["\"NaN\"", "\"Infinity\"", "\"-inf\"", "\"\"", "\"1_000\"", "\"1,5\"", "true", "[1]", "{}", "5e-324", "1e300"]
-    {
+    for text in [
+        "\"NaN\"",
+        "\"Infinity\"",
+        "\"-inf\"",
+        "\"\"",
+        "\"1_000\"",
+        "\"1,5\"",
+        "true",
+        "[1]",
+        "{}",
+        "5e-324",
+        "1e300",
+    ] {
         assert_eq!(input(text), not_a_number(), "{text}");
     }
     assert_eq!(input("-1e-6"), Err(PriceProblem::Negative { field: field() }));
     assert_eq!(input("1.0001"), Err(PriceProblem::TooLarge { field: field(), max: Decimal::ONE }));
-    let at_fault = |entry: Value| rates_from_json(&entry, Belief::Usual).unwrap_err().field().map(str::to_owned);
+    let at_fault = |entry: Value| {
+        rates_from_json(&entry, Belief::Usual).unwrap_err().field().map(str::to_owned)
+    };
     for (entry, field) in [
         (json!({"input_cost_per_request": 1_001}), "input_cost_per_request"),
         (json!({"input_cost_per_token_flex": "free"}), "input_cost_per_token_flex"),
-        (json!({"output_cost_per_token_above_272k_tokens": -1}), "output_cost_per_token_above_272k_tokens"),
+        (
+            json!({"output_cost_per_token_above_272k_tokens": -1}),
+            "output_cost_per_token_above_272k_tokens",
+        ),
         (json!({"search_context_cost_per_query": -1}), "search_context_cost_per_query"),
         (
             json!({"search_context_cost_per_query": {"search_context_size_medium": true}}),
@@ -59,8 +75,14 @@ fn what_is_no_price_is_refused_by_name() {
 fn an_entry_needs_a_rate() {
     let read = |entry: Value| rates_from_json(&entry, Belief::Usual);
     assert_eq!(read(json!(5)), Err(PriceProblem::NotAnObject));
-    assert_eq!(read(json!({"mode": "chat", "input_cost_per_token": null})), Err(PriceProblem::NoRates));
-    assert_eq!(read(json!({"mode": "video", "output_cost_per_second": 0.1})), Err(PriceProblem::NoRates));
+    assert_eq!(
+        read(json!({"mode": "chat", "input_cost_per_token": null})),
+        Err(PriceProblem::NoRates)
+    );
+    assert_eq!(
+        read(json!({"mode": "video", "output_cost_per_second": 0.1})),
+        Err(PriceProblem::NoRates)
+    );
     assert!(read(json!({"mode": "chat", "input_cost_per_token": 0})).is_ok(), "free is a price");
 }
 
@@ -85,18 +107,31 @@ fn every_field_of_the_public_list_finds_its_rate() {
         ("output_cost_per_token_above_272k_tokens", Output, Standard, 272_000),
         ("output_cost_per_token_above_1m_tokens", Output, Standard, 1_000_000),
         ("cache_creation_input_token_cost_above_200k_tokens", CacheWrite5m, Standard, 200_000),
-        ("cache_creation_input_token_cost_above_1hr_above_200k_tokens", CacheWrite1h, Standard, 200_000),
+        (
+            "cache_creation_input_token_cost_above_1hr_above_200k_tokens",
+            CacheWrite1h,
+            Standard,
+            200_000,
+        ),
         ("cache_read_input_token_cost_above_200k_tokens", CacheRead, Standard, 200_000),
         ("input_cost_per_token_priority", Input, Priority, 0),
         ("input_cost_per_token_above_200k_tokens_priority", Input, Priority, 200_000),
         ("input_cost_per_token_priority_above_272k_tokens", Input, Priority, 272_000),
         ("cache_read_input_token_cost_flex", CacheRead, Flex, 0),
-        ("cache_creation_input_token_cost_above_1hr_above_100k_tokens_batches", CacheWrite1h, Batch, 100_000),
+        (
+            "cache_creation_input_token_cost_above_1hr_above_100k_tokens_batches",
+            CacheWrite1h,
+            Batch,
+            100_000,
+        ),
         ("output_cost_per_image_token_batches", ImageOutput, Batch, 0),
         ("input_cost_per_audio_token_flex", AudioInput, Flex, 0),
     ];
-    let entry: Map<_, _> =
-        names.iter().zip(1..).map(|(name, n)| (name.0.to_owned(), json!(f64::from(n) / 1e6))).collect();
+    let entry: Map<_, _> = names
+        .iter()
+        .zip(1..)
+        .map(|(name, n)| (name.0.to_owned(), json!(f64::from(n) / 1e6)))
+        .collect();
     let read = rates_from_json(&Value::Object(entry.clone()), Belief::Usual).unwrap();
     assert_eq!(read.iter().count(), names.len());
     for ((name, kind, tier, above), n) in names.into_iter().zip(1..) {
@@ -108,9 +143,13 @@ fn every_field_of_the_public_list_finds_its_rate() {
 
 #[test]
 fn a_rate_under_two_names_counts_once() {
-    let entry = json!({"input_cost_per_token_cache_hit": 1e-7, "cache_read_input_token_cost": 2e-7});
+    let entry =
+        json!({"input_cost_per_token_cache_hit": 1e-7, "cache_read_input_token_cost": 2e-7});
     let read = rates_from_json(&entry, Belief::Usual).unwrap();
-    assert_eq!((read.iter().count(), read.base(CostKind::CacheRead)), (1, Some(Decimal::new(2, 7))));
+    assert_eq!(
+        (read.iter().count(), read.base(CostKind::CacheRead)),
+        (1, Some(Decimal::new(2, 7)))
+    );
     let entry = json!({"input_cost_per_token_cache_hit": 1e-7});
     let read = rates_from_json(&entry, Belief::Usual).unwrap();
     assert_eq!(read.base(CostKind::CacheRead), Some(Decimal::new(1, 7)));
@@ -160,8 +199,7 @@ fn prices_that_are_not_applied_are_named() {
 
 #[test]
 fn a_stored_entry_keeps_the_rates_that_can_be_read() {
-    let entry =
-        json!({"input_cost_per_token": 7, "output_cost_per_audio_token": "dear", "input_cost_per_token_flex": -1});
+    let entry = json!({"input_cost_per_token": 7, "output_cost_per_audio_token": "dear", "input_cost_per_token_flex": -1});
     let read = stored_rates(&entry);
     assert_eq!((read.iter().count(), read.base(CostKind::Input)), (1, Some(Decimal::from(7))));
     assert!(stored_rates(&json!([])).is_empty());

@@ -32,7 +32,8 @@ pub enum ProviderState {
 
 impl ProviderState {
     /// Every state, each once.
-    pub const ALL: [Self; 5] = [Self::NeverUsed, Self::Healthy, Self::Failing, Self::Cooldown, Self::CircuitOpen];
+    pub const ALL: [Self; 5] =
+        [Self::NeverUsed, Self::Healthy, Self::Failing, Self::Cooldown, Self::CircuitOpen];
 
     /// The name in records and metrics, such as `circuit_open`.
     #[must_use]
@@ -154,7 +155,8 @@ impl Attempts {
     fn within(&self, now: Timestamp, buckets: i64) -> Recent {
         let newest = number_of(now);
         let oldest = newest - buckets;
-        let recent = self.buckets.iter().filter(|bucket| bucket.number > oldest && bucket.number <= newest);
+        let recent =
+            self.buckets.iter().filter(|bucket| bucket.number > oldest && bucket.number <= newest);
         recent.fold(Recent::default(), |sum, bucket| Recent {
             attempts: sum.attempts.saturating_add(bucket.succeeded).saturating_add(bucket.failed),
             failures: sum.failures.saturating_add(bucket.failed),
@@ -218,7 +220,11 @@ mod tests {
         }
         assert_eq!(attempts.recent(START), Recent { attempts: 10, failures: 5 });
         assert_eq!(attempts.state(false, false, START), ProviderState::Failing);
-        assert_eq!(attempts.state(false, false, START.plus_ms(60_000)), ProviderState::Healthy, "a minute later");
+        assert_eq!(
+            attempts.state(false, false, START.plus_ms(60_000)),
+            ProviderState::Healthy,
+            "a minute later"
+        );
         attempts.succeeded(START);
         assert_eq!(attempts.state(false, false, START), ProviderState::Healthy);
     }

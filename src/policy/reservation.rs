@@ -99,7 +99,11 @@ pub fn amount<'a>(
     if mode == Reservation::Off {
         return NanoUsd::ZERO;
     }
-    candidates.into_iter().map(|candidate| at(mode, forecast, &candidate)).max().unwrap_or(NanoUsd::ZERO)
+    candidates
+        .into_iter()
+        .map(|candidate| at(mode, forecast, &candidate))
+        .max()
+        .unwrap_or(NanoUsd::ZERO)
 }
 
 /// The reserved output tokens, for a model with this maximum.
@@ -158,8 +162,13 @@ mod tests {
     use crate::domain::price::{Price, PriceSource};
     use crate::policy::price::{Belief, rates_from_json};
 
-    const ASK: Forecast =
-        Forecast { input: 1_000, input_bound: 4_000, max_tokens: Some(8_000), choices: 1, usual_output: None };
+    const ASK: Forecast = Forecast {
+        input: 1_000,
+        input_bound: 4_000,
+        max_tokens: Some(8_000),
+        choices: 1,
+        usual_output: None,
+    };
 
     fn rates(entry: Value) -> Rates {
         rates_from_json(&entry, Belief::Usual).unwrap()
@@ -179,7 +188,12 @@ mod tests {
             ("a quarter is rounded up", with(Some(7), Some(0)), None, [2, 7]),
             ("longer than this one may be", with(Some(8_000), Some(9_000)), None, [8_000, 8_000]),
             ("by the price entry", with(None, None), Some(64_000), [64_000, 64_000]),
-            ("the request's bound goes first", with(Some(8_000), None), Some(64_000), [8_000, 8_000]),
+            (
+                "the request's bound goes first",
+                with(Some(8_000), None),
+                Some(64_000),
+                [8_000, 8_000],
+            ),
             ("a quarter of the entry's", with(None, Some(100)), Some(64_000), [16_000, 64_000]),
             ("nobody says", with(None, None), None, [UNKNOWN_MAXIMUM, UNKNOWN_MAXIMUM]),
             ("three choices", Forecast { choices: 3, ..ASK }, None, [24_000, 24_000]),
@@ -194,7 +208,8 @@ mod tests {
 
     #[test]
     fn the_dearest_candidate_counts_with_its_multiplier_and_its_own_maximum() {
-        let (cheap, dear) = (plain(), rates(json!({"input_cost_per_token": 0, "output_cost_per_token": 3e-5})));
+        let (cheap, dear) =
+            (plain(), rates(json!({"input_cost_per_token": 0, "output_cost_per_token": 3e-5})));
         let candidate = |rates, multiplier: &str, max_output| Candidate {
             rates,
             max_output,
@@ -223,8 +238,9 @@ mod tests {
             "cache_creation_input_token_cost": 1.25e-6, "cache_creation_input_token_cost_above_1hr": 2e-6,
             "output_cost_per_image_token": 4e-5,
         }));
-        let reserved =
-            |mode, rates: &Rates| amount(mode, &ASK, [Candidate { rates, max_output: None, multiplier: Decimal::ONE }]);
+        let reserved = |mode, rates: &Rates| {
+            amount(mode, &ASK, [Candidate { rates, max_output: None, multiplier: Decimal::ONE }])
+        };
         // 4 000 × 1e-6 + 8 000 × 1e-5
         assert_eq!(reserved(Strict, &plain()), NanoUsd(84_000_000));
         // 4 000 × 2e-6 + 8 000 × 4e-5
@@ -252,7 +268,13 @@ mod tests {
             (json!({}), None),
         ];
         for (entry, expected) in cases {
-            let price = Price::new("m".to_owned(), PriceSource::Manual, &entry, Rates::default(), Timestamp(1));
+            let price = Price::new(
+                "m".to_owned(),
+                PriceSource::Manual,
+                &entry,
+                Rates::default(),
+                Timestamp(1),
+            );
             assert_eq!(price.max_output, expected, "{entry}");
         }
     }

@@ -12,7 +12,8 @@ use crate::domain::clock::Timestamp;
 #[must_use]
 pub fn cooldown_until(header: &str, now: Timestamp, max_ms: u64) -> Option<Timestamp> {
     let header = header.trim();
-    let wait_ms = seconds_as_ms(header).or_else(|| http_date(header).map(|date| date.since(now)))?;
+    let wait_ms =
+        seconds_as_ms(header).or_else(|| http_date(header).map(|date| date.since(now)))?;
     let bounded = wait_ms.min(i64::try_from(max_ms).unwrap_or(i64::MAX));
     (bounded > 0).then(|| now.plus_ms(bounded))
 }
@@ -66,7 +67,11 @@ mod tests {
             (".", None),
         ];
         for (header, wait) in cases {
-            assert_eq!(cooldown_until(header, now, 60_000), wait.map(|ms| now.plus_ms(ms)), "{header:?}");
+            assert_eq!(
+                cooldown_until(header, now, 60_000),
+                wait.map(|ms| now.plus_ms(ms)),
+                "{header:?}"
+            );
         }
     }
 }

@@ -99,10 +99,23 @@ mod tests {
         let cases = [
             (all, "from-header"),
             (SessionHints { header: Some("  "), ..all }, "5f0c"),
-            (SessionHints { header: None, metadata_user_id: Some("user_ab12"), ..all }, "cache-key"),
-            (SessionHints { header: None, metadata_user_id: Some("user_session_"), ..all }, "cache-key"),
+            (
+                SessionHints { header: None, metadata_user_id: Some("user_ab12"), ..all },
+                "cache-key",
+            ),
+            (
+                SessionHints { header: None, metadata_user_id: Some("user_session_"), ..all },
+                "cache-key",
+            ),
             (SessionHints { metadata_session_id: Some("meta"), ..hints() }, "meta"),
-            (SessionHints { previous_response_id: Some("resp_1"), first_messages_hash: Some(1), ..hints() }, "resp_1"),
+            (
+                SessionHints {
+                    previous_response_id: Some("resp_1"),
+                    first_messages_hash: Some(1),
+                    ..hints()
+                },
+                "resp_1",
+            ),
             (SessionHints { first_messages_hash: Some(0xab), ..hints() }, "m-00000000000000ab"),
         ];
         for (hints, expected) in cases {
@@ -140,7 +153,11 @@ mod tests {
         for text in [long.as_str(), "line\r\nbreak", "größe", "two words"] {
             let id = derive(&SessionHints { header: Some(text), ..hints() });
             assert!(id.as_str().starts_with("h-") && id.as_str().len() == 34, "{id}");
-            assert_eq!(id, derive(&SessionHints { header: Some(text), ..hints() }), "the same text, the same id");
+            assert_eq!(
+                id,
+                derive(&SessionHints { header: Some(text), ..hints() }),
+                "the same text, the same id"
+            );
         }
         let longest = "x".repeat(SessionId::MAX_LEN);
         assert_eq!(derive(&SessionHints { header: Some(&longest), ..hints() }).as_str(), longest);

@@ -21,7 +21,9 @@ pub struct Gap<'a> {
 pub fn gap<'a>(provider: &'a Provider, others: &[&Provider]) -> Option<Gap<'a>> {
     provider.group_tag.effective().find_map(|group| {
         let mut served = served(provider);
-        let model = served.find(|model| !others.iter().any(|one| one.group_tag.has(group) && covers(one, model)))?;
+        let model = served.find(|model| {
+            !others.iter().any(|one| one.group_tag.has(group) && covers(one, model))
+        })?;
         Some(Gap { group, model })
     })
 }
@@ -30,14 +32,18 @@ pub fn gap<'a>(provider: &'a Provider, others: &[&Provider]) -> Option<Gap<'a>> 
 fn served(provider: &Provider) -> impl Iterator<Item = &str> {
     let every = provider.allowed_models.is_empty().then_some("*");
     let listed = provider.allowed_models.iter().map(String::as_str);
-    every.into_iter().chain(listed).chain(provider.model_redirects.iter().map(|(from, _)| from.as_str()))
+    every
+        .into_iter()
+        .chain(listed)
+        .chain(provider.model_redirects.iter().map(|(from, _)| from.as_str()))
 }
 
 fn covers(provider: &Provider, model: &str) -> bool {
     match model.strip_suffix('*') {
         None => provider.supports_model(model),
         Some(prefix) => {
-            let wider = |own: &String| own.strip_suffix('*').is_some_and(|own| prefix.starts_with(own));
+            let wider =
+                |own: &String| own.strip_suffix('*').is_some_and(|own| prefix.starts_with(own));
             provider.allowed_models.is_empty() || provider.allowed_models.iter().any(wider)
         }
     }
@@ -63,7 +69,12 @@ mod tests {
         /// Groups, and the models that are allowed.
         type Of = (&'static str, &'static [&'static str]);
         /// Groups and models of the one, of the others, and the gap.
-        type Case = (&'static str, &'static [&'static str], &'static [Of], Option<(&'static str, &'static str)>);
+        type Case = (
+            &'static str,
+            &'static [&'static str],
+            &'static [Of],
+            Option<(&'static str, &'static str)>,
+        );
         let cases: [Case; 11] = [
             ("", &[], &[], Some(("default", "*"))),
             ("", &[], &[("", &[])], None),
@@ -79,7 +90,8 @@ mod tests {
         ];
         for (groups, models, others, expected) in cases {
             let one = of(1, groups, models);
-            let others: Vec<_> = (2..).zip(others).map(|(id, (groups, models))| of(id, groups, models)).collect();
+            let others: Vec<_> =
+                (2..).zip(others).map(|(id, (groups, models))| of(id, groups, models)).collect();
             let others: Vec<&Provider> = others.iter().map(|other| &**other).collect();
             let found = gap(&one, &others).map(|gap| (gap.group, gap.model));
             assert_eq!(found, expected, "{groups} {models:?}");

@@ -6,7 +6,9 @@
 //! over it, and a day that a zone skipped has no window. Windows never overlap and leave no gap,
 //! and each boundary passes once.
 
-use chrono::{Datelike as _, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone as _};
+use chrono::{
+    Datelike as _, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone as _,
+};
 use chrono_tz::Tz;
 
 use crate::domain::clock::Timestamp;
@@ -83,7 +85,9 @@ impl Window {
             Self::FiveHours | Self::Daily(DailyReset { mode: ResetMode::Rolling, .. }) => {
                 Span { start: self.start(now, tz), end: now.plus_ms(1) }
             }
-            Self::Daily(reset) => around(now, tz, [-1, 0, 1, 2].map(|n| day(today, n).and_time(time(reset.time)))),
+            Self::Daily(reset) => {
+                around(now, tz, [-1, 0, 1, 2].map(|n| day(today, n).and_time(time(reset.time))))
+            }
             Self::Weekly => {
                 let monday = day(today, -i64::from(today.weekday().num_days_from_monday()));
                 around(now, tz, [-7, 0, 7, 14].map(|n| midnight(day(monday, n))))
@@ -198,7 +202,10 @@ mod tests {
 
     #[test]
     fn boundaries_of_odd_days() {
-        let lines = ODD_DAYS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = ODD_DAYS
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
         for line in lines {
             let words: Vec<&str> = line.split_whitespace().collect();
             let tz: Tz = words[0].parse().unwrap();
@@ -209,8 +216,16 @@ mod tests {
             };
             let [now, start, end] = [2, 3, 4].map(|n| instant(words[n]));
             let span = window.calendar(now, tz);
-            assert_eq!((span.start.to_iso(), span.end.to_iso()), (start.to_iso(), end.to_iso()), "{line}");
-            assert_eq!((window.start(now, tz), window.reset(now, tz)), (start, Some(end)), "{line}");
+            assert_eq!(
+                (span.start.to_iso(), span.end.to_iso()),
+                (start.to_iso(), end.to_iso()),
+                "{line}"
+            );
+            assert_eq!(
+                (window.start(now, tz), window.reset(now, tz)),
+                (start, Some(end)),
+                "{line}"
+            );
         }
     }
 
@@ -218,7 +233,8 @@ mod tests {
     fn rolling_windows_have_a_length_and_no_reset() {
         let now = instant("2024-03-31T12:00:00Z");
         let tz = Tz::Europe__Berlin;
-        let rolling = Window::Daily(DailyReset { mode: ResetMode::Rolling, ..DailyReset::default() });
+        let rolling =
+            Window::Daily(DailyReset { mode: ResetMode::Rolling, ..DailyReset::default() });
         assert_eq!((rolling.start(now, tz), rolling.reset(now, tz)), (now.plus_ms(-DAY_MS), None));
         assert_eq!(Window::FiveHours.start(now, tz), now.plus_ms(-FIVE_HOURS_MS));
     }
@@ -239,10 +255,13 @@ mod tests {
     /// later time.
     fn walked(window: Window, now: Timestamp, tz: Tz) -> (Timestamp, Timestamp) {
         const MINUTE: i64 = 60_000;
-        let read = |at: i64| tz.from_utc_datetime(&Timestamp(at).to_utc().naive_utc()).naive_local();
+        let read =
+            |at: i64| tz.from_utc_datetime(&Timestamp(at).to_utc().naive_utc()).naive_local();
         let is_boundary = |wall: NaiveDateTime| match window {
             Window::Daily(reset) => wall.time() == time(reset.time),
-            Window::Weekly => wall.time() == NaiveTime::MIN && wall.weekday() == chrono::Weekday::Mon,
+            Window::Weekly => {
+                wall.time() == NaiveTime::MIN && wall.weekday() == chrono::Weekday::Mon
+            }
             _ => wall.time() == NaiveTime::MIN && wall.day() == 1,
         };
         let days = match window {

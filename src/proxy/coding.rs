@@ -54,7 +54,11 @@ impl Coding {
 ///
 /// # Errors
 /// When the body is damaged, or larger than `max` once decoded.
-pub(super) fn decode_whole(coding: Coding, chunks: Vec<Bytes>, max: usize) -> Result<Vec<Bytes>, CodingError> {
+pub(super) fn decode_whole(
+    coding: Coding,
+    chunks: Vec<Bytes>,
+    max: usize,
+) -> Result<Vec<Bytes>, CodingError> {
     decode_within(coding, chunks, max, |_| true)
 }
 
@@ -76,13 +80,18 @@ pub(super) fn decode_within(
         Coding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(source)),
         Coding::Deflate => Box::new(flate2::read::ZlibDecoder::new(source)),
         Coding::Brotli => Box::new(brotli::Decompressor::new(source, 16 * 1024)),
-        Coding::Zstd => Box::new(zstd::stream::read::Decoder::new(source).map_err(|_| CodingError::Damaged)?),
+        Coding::Zstd => {
+            Box::new(zstd::stream::read::Decoder::new(source).map_err(|_| CodingError::Damaged)?)
+        }
     };
     let mut decoded = Vec::new();
     let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
     let mut reader = reader.take(limit);
     loop {
-        let read = (&mut reader).take(DECODE_STEP).read_to_end(&mut decoded).map_err(|_| CodingError::Damaged)?;
+        let read = (&mut reader)
+            .take(DECODE_STEP)
+            .read_to_end(&mut decoded)
+            .map_err(|_| CodingError::Damaged)?;
         if decoded.len() > max {
             return Err(CodingError::TooLarge);
         }
@@ -151,13 +160,19 @@ impl StreamDecoder {
     pub(super) fn new(coding: Coding) -> Result<Option<Self>, CodingError> {
         Ok(match coding {
             Coding::Identity => None,
-            Coding::Gzip => Some(Self::Gzip(flate2::write::MultiGzDecoder::new(Decoded::default()))),
-            Coding::Deflate => Some(Self::Deflate(flate2::write::ZlibDecoder::new(Decoded::default()))),
-            Coding::Brotli => {
-                Some(Self::Brotli(Box::new(brotli::DecompressorWriter::new(Decoded::default(), 16 * 1024))))
+            Coding::Gzip => {
+                Some(Self::Gzip(flate2::write::MultiGzDecoder::new(Decoded::default())))
             }
+            Coding::Deflate => {
+                Some(Self::Deflate(flate2::write::ZlibDecoder::new(Decoded::default())))
+            }
+            Coding::Brotli => Some(Self::Brotli(Box::new(brotli::DecompressorWriter::new(
+                Decoded::default(),
+                16 * 1024,
+            )))),
             Coding::Zstd => Some(Self::Zstd(
-                zstd::stream::write::Decoder::new(Decoded::default()).map_err(|_| CodingError::Damaged)?,
+                zstd::stream::write::Decoder::new(Decoded::default())
+                    .map_err(|_| CodingError::Damaged)?,
             )),
         })
     }
@@ -168,10 +183,18 @@ impl StreamDecoder {
     /// When the stream is damaged, or the chunk decodes to more than 16 MiB.
     pub(super) fn push(&mut self, chunk: &[u8]) -> Result<Bytes, CodingError> {
         let decoded = match self {
-            Self::Gzip(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
-            Self::Deflate(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
-            Self::Brotli(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
-            Self::Zstd(d) => d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut())),
+            Self::Gzip(d) => {
+                d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut()))
+            }
+            Self::Deflate(d) => {
+                d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut()))
+            }
+            Self::Brotli(d) => {
+                d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut()))
+            }
+            Self::Zstd(d) => {
+                d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut()))
+            }
         };
         decoded.map(|decoded| decoded.0.into()).map_err(|_| CodingError::Damaged)
     }
@@ -190,7 +213,8 @@ mod tests {
                 e.finish().unwrap()
             }
             Coding::Deflate => {
-                let mut e = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+                let mut e =
+                    flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
                 e.write_all(plain).unwrap();
                 e.finish().unwrap()
             }
@@ -224,9 +248,17 @@ mod tests {
         let bomb = vec![b' '; 1 << 20];
         for coding in ALL {
             let packed = Bytes::from(encoded(coding, &bomb));
-            assert_eq!(decode_whole(coding, vec![packed], 1000), Err(CodingError::TooLarge), "{coding:?}");
+            assert_eq!(
+                decode_whole(coding, vec![packed], 1000),
+                Err(CodingError::TooLarge),
+                "{coding:?}"
+            );
             let noise = Bytes::from_static(b"this is no compressed body at all");
-            assert_eq!(decode_whole(coding, vec![noise], 1000), Err(CodingError::Damaged), "{coding:?}");
+            assert_eq!(
+                decode_whole(coding, vec![noise], 1000),
+                Err(CodingError::Damaged),
+                "{coding:?}"
+            );
         }
     }
 

@@ -245,9 +245,12 @@ impl RequestContext {
         }
         let Some(forwarding) = &mut self.forwarding else { return };
         forwarding.release_body();
-        if let Some(Incoming::Reply(relay)) = forwarding.attempt.as_mut().map(|attempt| &mut attempt.incoming) {
+        if let Some(Incoming::Reply(relay)) =
+            forwarding.attempt.as_mut().map(|attempt| &mut attempt.incoming)
+        {
             relay.release(&gateway.metrics.streams_live, whole);
-            self.ending = Ending { outcome: RequestOutcome::Completed, status: relay.status, error: None };
+            self.ending =
+                Ending { outcome: RequestOutcome::Completed, status: relay.status, error: None };
         }
     }
 
@@ -265,7 +268,8 @@ impl RequestContext {
         if self.record.is_none() {
             return;
         }
-        let relayed = self.released_relay().filter(|_| self.ending.outcome == RequestOutcome::Completed);
+        let relayed =
+            self.released_relay().filter(|_| self.ending.outcome == RequestOutcome::Completed);
         if let Some(relay) = relayed {
             let estimated_input = self.record.as_ref().map_or(0, |record| record.estimated_input());
             let (usage, estimated) = relay.bill(estimated_input);
@@ -289,10 +293,13 @@ impl RequestContext {
 
     /// Notes the usage of an attempt that does not complete.
     pub fn note_partial_usage(&mut self) {
-        let Some(record) = self.record.as_ref().filter(|record| record.is_metered()) else { return };
+        let Some(record) = self.record.as_ref().filter(|record| record.is_metered()) else {
+            return;
+        };
         let estimated_input = record.estimated_input();
         let Ok(attempt) = self.attempt() else { return };
-        let (usage, estimated) = attempt.incoming.partial_usage(estimated_input, attempt.is_billable);
+        let (usage, estimated) =
+            attempt.incoming.partial_usage(estimated_input, attempt.is_billable);
         if let Some(record) = &mut self.record {
             record.note_usage(usage, estimated);
         }
@@ -369,6 +376,10 @@ impl Ending {
     /// The client left before its reply was complete.
     #[must_use]
     pub fn client_aborted() -> Self {
-        Self { outcome: RequestOutcome::ClientAborted, status: 499, error: Some("the client left".to_owned()) }
+        Self {
+            outcome: RequestOutcome::ClientAborted,
+            status: 499,
+            error: Some("the client left".to_owned()),
+        }
     }
 }

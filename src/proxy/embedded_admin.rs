@@ -28,7 +28,11 @@ use super::upstream::wire;
 #[async_trait]
 pub trait EmbeddedAdmin: Send + Sync {
     /// Answers a request.
-    async fn call(&self, request: http::Request<ClientBody>, peer: Option<SocketAddr>) -> AdminReply;
+    async fn call(
+        &self,
+        request: http::Request<ClientBody>,
+        peer: Option<SocketAddr>,
+    ) -> AdminReply;
 }
 
 /// A request's body: each piece is read from the client on request.
@@ -89,14 +93,19 @@ pub trait Pieces: Send {
 #[must_use]
 pub fn is_admin(head: &RequestHeader) -> bool {
     let path = head.uri.path();
-    path.starts_with("/api/") || (!path.starts_with("/v1") && matches!(head.method, Method::GET | Method::HEAD))
+    path.starts_with("/api/")
+        || (!path.starts_with("/v1") && matches!(head.method, Method::GET | Method::HEAD))
 }
 
 /// Passes a request to the administration and its reply to the client.
 ///
 /// # Errors
 /// When the request's body is badly framed, or the client closes the connection.
-pub async fn serve(session: &mut Session, ctx: &mut RequestContext, admin: &dyn EmbeddedAdmin) -> Result<()> {
+pub async fn serve(
+    session: &mut Session,
+    ctx: &mut RequestContext,
+    admin: &dyn EmbeddedAdmin,
+) -> Result<()> {
     let (body, feed) = client_body();
     let head = session.req_header();
     let mut request = http::Request::new(body);
@@ -132,7 +141,9 @@ impl Feeding {
     /// Ends with the body, or when the administration drops its end.
     async fn run(&mut self, session: &mut Session, mut feed: Feed) -> Result<()> {
         while feed.wanted.recv().await.is_some() {
-            if !std::mem::replace(&mut self.has_begun, true) && session.req_header().headers.contains_key(EXPECT) {
+            if !std::mem::replace(&mut self.has_begun, true)
+                && session.req_header().headers.contains_key(EXPECT)
+            {
                 session.write_continue_response().await.map_err(|e| e.into_down())?;
             }
             self.is_reading = true;
@@ -193,7 +204,9 @@ async fn write(session: &mut Session, reply: AdminReply) -> Result<()> {
             head.append_header(name.clone(), value.clone())?;
         }
     }
-    if !from.headers.contains_key(CONTENT_LENGTH) && session.req_header().version == http::Version::HTTP_11 {
+    if !from.headers.contains_key(CONTENT_LENGTH)
+        && session.req_header().version == http::Version::HTTP_11
+    {
         head.insert_header(TRANSFER_ENCODING, "chunked")?;
     }
     session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;

@@ -99,15 +99,23 @@ impl OpenRecord {
 
     /// Settles the request. A full journal is logged as an error; new requests are refused until it
     /// has space (`admit`).
-    pub(super) fn settle(mut self, ctx: &RequestContext, trace: Option<Box<RequestTrace>>, ending: &Ending) {
+    pub(super) fn settle(
+        mut self,
+        ctx: &RequestContext,
+        trace: Option<Box<RequestTrace>>,
+        ending: &Ending,
+    ) {
         let gateway = &ctx.gateway;
         self.last_decision(ctx, ending);
         let span = trace.as_ref().map(|trace| trace.own);
         let trace_id = span.map(|span| tracing::field::display(span.trace_id));
         let permit = self.permit.take();
         let snapshot = Arc::clone(&self.snapshot);
-        let asked =
-            self.asked.as_ref().filter(|_| gateway.otlp.meter.is_some()).map(|asked| Arc::clone(&asked.provider));
+        let asked = self
+            .asked
+            .as_ref()
+            .filter(|_| gateway.otlp.meter.is_some())
+            .map(|asked| Arc::clone(&asked.provider));
         let record = self.finish(ctx, ending);
         if let Some(permit) = permit {
             // A refused request counts towards nothing: dropping its permit releases everything.
@@ -123,7 +131,9 @@ impl OpenRecord {
         } else if let Err(e) = gateway.ledger.append(&record) {
             tracing::error!(request_id = %record.request_id, trace_id, error = %e, "the journal did not take a record");
         }
-        if let (RequestOutcome::Completed, Some(key), 1..) = (record.outcome, record.key_id, record.usage.output) {
+        if let (RequestOutcome::Completed, Some(key), 1..) =
+            (record.outcome, record.key_id, record.usage.output)
+        {
             gateway.counters.learn_output(key, &record.model, record.usage.output);
         }
         gateway.metrics.request_done(&record);
@@ -143,7 +153,9 @@ impl OpenRecord {
     fn last_decision(&mut self, ctx: &RequestContext, ending: &Ending) {
         let step = match ending.outcome {
             RequestOutcome::Completed => DecisionStep::Succeeded,
-            RequestOutcome::BrokenOff | RequestOutcome::ClientAborted => DecisionStep::AttemptFailed,
+            RequestOutcome::BrokenOff | RequestOutcome::ClientAborted => {
+                DecisionStep::AttemptFailed
+            }
             _ => return,
         };
         let Some(asked) = &self.asked else { return };
@@ -215,8 +227,14 @@ impl OpenRecord {
             return free(multiplier);
         }
         let price = self.snapshot.price_for(&body.model, &asked.model);
-        let entry = price.filter(|price| *price.model != *body.model).map(|price| price.model.as_str().into());
-        Priced { cost: price.map(|price| cost::total(&price.rates, usage, multiplier)), entry, multiplier }
+        let entry = price
+            .filter(|price| *price.model != *body.model)
+            .map(|price| price.model.as_str().into());
+        Priced {
+            cost: price.map(|price| cost::total(&price.rates, usage, multiplier)),
+            entry,
+            multiplier,
+        }
     }
 }
 

@@ -136,7 +136,11 @@ impl ProxyHttp for Service {
     }
 
     /// The attempts, in the shape of Pingora's own retry loop (pingora-proxy 0.9.1, lib.rs:1148).
-    async fn proxy_upstream_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
+    async fn proxy_upstream_filter(
+        &self,
+        session: &mut Session,
+        ctx: &mut Self::CTX,
+    ) -> Result<bool> {
         trace(ctx, "proxy_upstream_filter");
         while let Err(e) = self.proxy_to_upstream(session, ctx).await {
             if !e.retry() {
@@ -153,7 +157,13 @@ impl ProxyHttp for Service {
         attempt::next_peer(ctx).await
     }
 
-    fn fail_to_connect(&self, _: &mut Session, _: &HttpPeer, ctx: &mut Self::CTX, e: Box<Error>) -> Box<Error> {
+    fn fail_to_connect(
+        &self,
+        _: &mut Session,
+        _: &HttpPeer,
+        ctx: &mut Self::CTX,
+        e: Box<Error>,
+    ) -> Box<Error> {
         trace(ctx, "fail_to_connect");
         verdict::failed(ctx, e)
     }
@@ -279,7 +289,12 @@ impl ProxyHttp for Service {
     /// Writes what the client gets in place of a reply: a refusal, a provider's client error, or
     /// the error event of a stream that has begun. Writes nothing if the client has closed the
     /// connection.
-    async fn fail_to_proxy(&self, session: &mut Session, e: &Error, ctx: &mut Self::CTX) -> FailToProxy {
+    async fn fail_to_proxy(
+        &self,
+        session: &mut Session,
+        e: &Error,
+        ctx: &mut Self::CTX,
+    ) -> FailToProxy {
         trace(ctx, "fail_to_proxy");
         let gone = FailToProxy { error_code: 0, can_reuse_downstream: false };
         if *e.esource() == ErrorSource::Downstream {
@@ -326,13 +341,23 @@ impl ProxyHttp for Service {
 
     /// Without the query, which may hold a key.
     fn request_summary(&self, session: &Session, ctx: &Self::CTX) -> String {
-        format!("{} {}, request {}", session.req_header().method, session.req_header().uri.path(), ctx.id)
+        format!(
+            "{} {}, request {}",
+            session.req_header().method,
+            session.req_header().uri.path(),
+            ctx.id
+        )
     }
 }
 
 impl Service {
     /// Writes an answer of the gateway itself, through the hooks that every reply passes.
-    async fn respond(&self, session: &mut Session, ctx: &mut Box<RequestContext>, answer: Answer) -> Result<()> {
+    async fn respond(
+        &self,
+        session: &mut Session,
+        ctx: &mut Box<RequestContext>,
+        answer: Answer,
+    ) -> Result<()> {
         let mut head = answer.head()?;
         ctx.ending = answer.ending;
         let mut body = Some(answer.body);
@@ -343,7 +368,12 @@ impl Service {
     }
 
     /// A refusal, counted and noted in the decision chain.
-    fn refusal(&self, ctx: &mut RequestContext, refusal: &Refusal, outcome: RequestOutcome) -> Answer {
+    fn refusal(
+        &self,
+        ctx: &mut RequestContext,
+        refusal: &Refusal,
+        outcome: RequestOutcome,
+    ) -> Answer {
         let metrics = &self.gateway.metrics;
         match refusal {
             Refusal::Limit(denied) => metrics.refused(denied.limit_type.as_str()),
@@ -356,9 +386,9 @@ impl Service {
             // No caller is known.
             _ => metrics.unauthenticated(refusal.reason()),
         }
-        let mut meaning = refusal.meaning(ctx.now(), ctx.zone());
+        let mut reply = refusal.reply(ctx.now(), ctx.zone());
         if let Refusal::Limit(denied) = refusal {
-            meaning.headers.extend(limit_headers::of_refusal(ctx, denied));
+            reply.headers.extend(limit_headers::of_refusal(ctx, denied));
         }
         let step = match outcome {
             RequestOutcome::Refused => Some(DecisionStep::Refused),
@@ -366,10 +396,10 @@ impl Service {
             _ => None,
         };
         if let Some(step) = step {
-            let detail = refusal.detail().unwrap_or_else(|| meaning.message.clone());
-            ctx.decide_itself(step, detail, Some(meaning.status));
+            let detail = refusal.detail().unwrap_or_else(|| reply.message.clone());
+            ctx.decide_itself(step, detail, Some(reply.status));
         }
-        let answer = Answer::refusal(ctx, meaning, outcome);
+        let answer = Answer::refusal(ctx, reply, outcome);
         if !ctx.is_open() && !refusal.is_of_identity() {
             record::log_stranger(ctx, &answer.ending);
         }
@@ -381,14 +411,20 @@ impl Service {
 
     /// Ends a reply that has begun. A stream gets its format's error event and a regular end of the
     /// body. A reply in one piece is cut off, so that no client treats it as complete.
-    async fn break_off(&self, session: &mut Session, ctx: &mut Box<RequestContext>, why: &str) -> FailToProxy {
+    async fn break_off(
+        &self,
+        session: &mut Session,
+        ctx: &mut Box<RequestContext>,
+        why: &str,
+    ) -> FailToProxy {
         let format = ctx.format;
         let Ok(Incoming::Reply(relay)) = ctx.attempt().map(|attempt| &mut attempt.incoming) else {
             return FailToProxy { error_code: 500, can_reuse_downstream: false };
         };
         let (status, streamed) = (relay.status, relay.streamed);
         let event = if streamed { relay.error_event(format, why) } else { Bytes::new() };
-        ctx.ending = Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
+        ctx.ending =
+            Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
         let mut body = Some(event);
         let filtered = self.response_body_filter(session, &mut body, true, ctx);
         // The client may have closed too: the record is made, so nothing depends on this write.

@@ -33,7 +33,10 @@ impl Server {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let address = self.url.expose().into_connection_info().map_err(|e| e.to_string())?;
         if self.url.expose().ends_with("#insecure") {
-            return Err("certificates are always checked; name the authority of this one in redis.tls.ca".to_owned());
+            return Err(
+                "certificates are always checked; name the authority of this one in redis.tls.ca"
+                    .to_owned(),
+            );
         }
         if self.authorities.is_none() && self.identity.is_none() {
             return Client::open(address).map_err(|e| e.to_string());
@@ -73,7 +76,8 @@ mod tests {
         let server = |url: &str| Server::new(Secret::new(url));
         assert_eq!(server("redis://me:word@host/0").names("p").as_deref(), Ok("p"));
         assert_eq!(server("rediss://host/3").names("p").as_deref(), Ok("p.3"));
-        for wrong in ["redis://:word@host/many", "rediss://:word@host#insecure", "rediss://:word@"] {
+        for wrong in ["redis://:word@host/many", "rediss://:word@host#insecure", "rediss://:word@"]
+        {
             let error = server(wrong).client().err();
             let error = error.unwrap_or_else(|| panic!("{wrong} was taken"));
             assert!(!error.contains("word"), "{error}");

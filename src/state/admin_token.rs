@@ -106,7 +106,8 @@ impl AdminToken {
 
 impl Token {
     fn new(text: Secret) -> Self {
-        let (hash, is_like_a_key) = (key_text::hash(text.expose()), key_text::is_like_a_key(text.expose()));
+        let (hash, is_like_a_key) =
+            (key_text::hash(text.expose()), key_text::is_like_a_key(text.expose()));
         Self { text, hash, is_like_a_key }
     }
 }
@@ -130,12 +131,19 @@ mod tests {
             assert_eq!(check("the-administrators-tokem", "192.0.2.1", NOW), TokenCheck::Wrong);
         }
         for text in ["the-administrators-token", "x", ""] {
-            assert_eq!(check(text, "192.0.2.1", NOW), TokenCheck::Throttled { seconds: 900 }, "{text}");
+            assert_eq!(
+                check(text, "192.0.2.1", NOW),
+                TokenCheck::Throttled { seconds: 900 },
+                "{text}"
+            );
         }
         assert_eq!(check(KEY, "192.0.2.1", NOW), TokenCheck::UnknownKey);
         assert_eq!(check("the-administrators-token", "192.0.2.2", NOW), TokenCheck::Right);
         assert_eq!(token.check("the-administrators-token", None, NOW), TokenCheck::Right);
-        assert_eq!(check("the-administrators-token", "192.0.2.1", NOW.plus_ms(900_000)), TokenCheck::Right);
+        assert_eq!(
+            check("the-administrators-token", "192.0.2.1", NOW.plus_ms(900_000)),
+            TokenCheck::Right
+        );
     }
 
     #[test]
@@ -144,7 +152,10 @@ mod tests {
         for _ in 0..20 {
             assert_eq!(token.check(KEY, from("192.0.2.1"), NOW), TokenCheck::UnknownKey);
         }
-        assert_eq!(token.check("the-administrators-token", from("192.0.2.1"), NOW), TokenCheck::Right);
+        assert_eq!(
+            token.check("the-administrators-token", from("192.0.2.1"), NOW),
+            TokenCheck::Right
+        );
         token.replace(Secret::new("sk-0123456789abcdef0123456789abcdef"));
         for _ in 0..10 {
             assert_eq!(token.check(KEY, from("192.0.2.1"), NOW), TokenCheck::Wrong);

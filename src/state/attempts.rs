@@ -116,7 +116,8 @@ impl AttemptLog {
             self.last_line = Some(now);
             std::mem::take(&mut self.unlogged)
         });
-        let reported = in_a_row >= REPORTED_AFTER && !std::mem::replace(&mut self.reported, in_a_row >= REPORTED_AFTER);
+        let reported = in_a_row >= REPORTED_AFTER
+            && !std::mem::replace(&mut self.reported, in_a_row >= REPORTED_AFTER);
         Noted { line, turned: in_a_row == 1, reported, in_a_row }
     }
 
@@ -156,7 +157,12 @@ impl AttemptLog {
         self.last_error.as_ref().map(|error| Arc::from(&*error.message))
     }
 
-    pub(super) fn seen(&self, open_until: Option<Timestamp>, cooldown: Option<Timestamp>, now: Timestamp) -> Seen {
+    pub(super) fn seen(
+        &self,
+        open_until: Option<Timestamp>,
+        cooldown: Option<Timestamp>,
+        now: Timestamp,
+    ) -> Seen {
         Seen {
             state: self.attempts.state(open_until.is_some(), cooldown.is_some(), now),
             last_error: self.last_error.clone(),

@@ -15,7 +15,11 @@ use crate::store::{Store, StoreError, Tx};
 ///
 /// # Errors
 /// The store failed; nothing was changed.
-pub async fn install(store: &Store, rules: &[BuiltinRule], now: Timestamp) -> Result<usize, StoreError> {
+pub async fn install(
+    store: &Store,
+    rules: &[BuiltinRule],
+    now: Timestamp,
+) -> Result<usize, StoreError> {
     let mut tx = store.begin().await?;
     let written = install_into(&mut tx, rules, now).await?;
     if written > 0 {
@@ -28,7 +32,11 @@ pub async fn install(store: &Store, rules: &[BuiltinRule], now: Timestamp) -> Re
 ///
 /// # Errors
 /// The store failed.
-pub async fn install_into(tx: &mut Tx, rules: &[BuiltinRule], now: Timestamp) -> Result<usize, StoreError> {
+pub async fn install_into(
+    tx: &mut Tx,
+    rules: &[BuiltinRule],
+    now: Timestamp,
+) -> Result<usize, StoreError> {
     let stored = tx.error_rules().await?;
     let mut written = 0;
     for builtin in rules {
@@ -37,8 +45,13 @@ pub async fn install_into(tx: &mut Tx, rules: &[BuiltinRule], now: Timestamp) ->
                 tx.insert_error_rule(&made(builtin, now)).await?;
                 written += 1;
             }
-            Some(old) if old.builtin_revision < builtin.revision && !old.is_edited && old.deleted_at.is_none() => {
-                let new = ErrorRule { id: old.id, created_at: old.created_at, ..made(builtin, now) };
+            Some(old)
+                if old.builtin_revision < builtin.revision
+                    && !old.is_edited
+                    && old.deleted_at.is_none() =>
+            {
+                let new =
+                    ErrorRule { id: old.id, created_at: old.created_at, ..made(builtin, now) };
                 tx.update_error_rule(&new).await?;
                 written += 1;
             }

@@ -111,7 +111,8 @@ impl ClientVersions {
         inner.seen.retain(|_, noted| now.since(noted.at) < AGAIN_MS);
         inner.newest.clear();
         for (client, version) in agreed {
-            if let (Some(client), Some(version)) = (Client::parse(client), Version::parse(version)) {
+            if let (Some(client), Some(version)) = (Client::parse(client), Version::parse(version))
+            {
                 inner.raise(client, version);
             }
         }
@@ -131,14 +132,23 @@ impl ClientVersions {
     }
 
     /// Runs until `shutdown` resolves. Errors are logged once per change of state.
-    pub async fn run(self, store: Store, clock: Arc<dyn Clock>, shutdown: impl Future<Output = ()>) {
+    pub async fn run(
+        self,
+        store: Store,
+        clock: Arc<dyn Clock>,
+        shutdown: impl Future<Output = ()>,
+    ) {
         tokio::pin!(shutdown);
         let mut failing = false;
         loop {
             let exchanged = self.exchange(&store, clock.now()).await;
             match (&exchanged, failing) {
-                (Err(e), false) => tracing::warn!(error = %e, "versions of clients cannot be kept in the database"),
-                (Ok(()), true) => tracing::info!("versions of clients are kept in the database again"),
+                (Err(e), false) => {
+                    tracing::warn!(error = %e, "versions of clients cannot be kept in the database")
+                }
+                (Ok(()), true) => {
+                    tracing::info!("versions of clients are kept in the database again")
+                }
                 _ => {}
             }
             failing = exchanged.is_err();

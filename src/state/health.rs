@@ -78,7 +78,9 @@ impl Health {
     /// Whether the provider is available; changes nothing.
     #[must_use]
     pub fn availability(&self, provider: &Provider, now: Timestamp) -> Availability {
-        let Some(entry) = self.entries.read().get(&provider.id).cloned() else { return Availability::Ready };
+        let Some(entry) = self.entries.read().get(&provider.id).cloned() else {
+            return Availability::Ready;
+        };
         let mut entry = entry.lock();
         self.renew(provider, &mut entry);
         match (entry.breaker.look(now), entry.resting(now)) {
@@ -151,7 +153,13 @@ impl Health {
         self.tell_attempts(provider, &noted, Some(&error), now);
     }
 
-    fn tell_attempts(&self, provider: &Provider, noted: &Noted, error: Option<&AttemptError>, now: Timestamp) {
+    fn tell_attempts(
+        &self,
+        provider: &Provider,
+        noted: &Noted,
+        error: Option<&AttemptError>,
+        now: Timestamp,
+    ) {
         if noted.turned {
             if error.is_none() {
                 tracing::info!(provider = provider.name, "a provider that failed answers again");
@@ -334,7 +342,11 @@ impl Health {
         }
         (entry.cooldown_until, entry.changed) = (update.cooldown_until, Some(update.at));
         drop(entry);
-        self.report(provider, change, Happened { now: update.at, failures: update.standing.failures, error: None });
+        self.report(
+            provider,
+            change,
+            Happened { now: update.at, failures: update.standing.failures, error: None },
+        );
     }
 
     fn update_of(&self, provider: ProviderId) -> Option<HealthUpdate> {
@@ -349,7 +361,13 @@ impl Health {
     }
 
     /// Marks circuit or cooldown as changed, if they are. Counts are local to each node.
-    fn mark(&self, provider: ProviderId, entry: &mut Entry, before: (Standing, Option<Timestamp>), now: Timestamp) {
+    fn mark(
+        &self,
+        provider: ProviderId,
+        entry: &mut Entry,
+        before: (Standing, Option<Timestamp>),
+        now: Timestamp,
+    ) {
         let after = entry.standing();
         if after.0.same_state(&before.0) && after.1 == before.1 {
             return;

@@ -43,7 +43,12 @@ type Version = (u64, i64, i64);
 impl Kept {
     /// Applies what the previous process stored. An unreadable file counts as missing.
     #[must_use]
-    pub fn open(data_dir: &Path, state: Arc<State>, health: Arc<Health>, clock: Arc<dyn Clock>) -> Self {
+    pub fn open(
+        data_dir: &Path,
+        state: Arc<State>,
+        health: Arc<Health>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let mut kept = Self { path: data_dir.join(NAME), state, health, clock, seen: None };
         let text = std::fs::read_to_string(&kept.path);
         kept.seen = version(std::fs::metadata(&kept.path));
@@ -154,7 +159,8 @@ mod tests {
             update("5 100 10000001 0 closed"),
             update("6 100 - 5 half 9000000 1 -"),
         ];
-        let kept: Vec<char> = lines(&all, now).lines().filter_map(|line| line.chars().next()).collect();
+        let kept: Vec<char> =
+            lines(&all, now).lines().filter_map(|line| line.chars().next()).collect();
         assert_eq!(kept, ['1', '3', '5', '6']);
     }
 }

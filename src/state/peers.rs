@@ -44,7 +44,12 @@ pub struct Peers {
 impl Peers {
     /// # Errors
     /// When the address is invalid; the error does not contain the address.
-    pub fn new(server: &Server, prefix: &str, state: Arc<State>, health: Arc<Health>) -> Result<Self, String> {
+    pub fn new(
+        server: &Server,
+        prefix: &str,
+        state: Arc<State>,
+        health: Arc<Health>,
+    ) -> Result<Self, String> {
         Ok(Self { client: server.client()?, prefix: server.names(prefix)?, state, health })
     }
 
@@ -81,8 +86,11 @@ impl Peers {
 
     /// Subscribes first and reads then, so that no change is missed.
     async fn connect(&self) -> Result<(MultiplexedConnection, PubSub), Fault> {
-        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(TIME_LIMIT)).set_response_timeout(None);
-        let mut connection = within(self.client.get_multiplexed_async_connection_with_config(&config)).await?;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(TIME_LIMIT))
+            .set_response_timeout(None);
+        let mut connection =
+            within(self.client.get_multiplexed_async_connection_with_config(&config)).await?;
         let mut listening = within(self.client.get_async_pubsub()).await?;
         within(listening.subscribe(self.channel())).await?;
         let known = redis::cmd("HVALS").arg(self.stored()).to_owned();
@@ -128,7 +136,10 @@ impl Peers {
         let mut all = redis::pipe();
         for update in &news {
             let text = update.to_text();
-            all.hset(self.stored(), update.provider.0, &text).ignore().publish(self.channel(), &text).ignore();
+            all.hset(self.stored(), update.provider.0, &text)
+                .ignore()
+                .publish(self.channel(), &text)
+                .ignore();
         }
         all.pexpire(self.stored(), KEEP_MS).ignore();
         let done = within(all.query_async::<()>(connection)).await;

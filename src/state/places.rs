@@ -88,7 +88,11 @@ impl Places {
     ///
     /// # Errors
     /// When all are taken. The refusal is counted, and logged once a minute.
-    pub fn enter(self: &Arc<Self>, address: Option<IpAddr>, bounds: PlaceBounds<'_>) -> Result<Place, Full> {
+    pub fn enter(
+        self: &Arc<Self>,
+        address: Option<IpAddr>,
+        bounds: PlaceBounds<'_>,
+    ) -> Result<Place, Full> {
         let address = address.map(|address| address.to_canonical());
         let exempt = address.is_none_or(|address| bounds.exempt.contains(address));
         let counted = address.map(network_of);
@@ -96,7 +100,8 @@ impl Places {
         if bounds.total > 0 && held.total >= bounds.total {
             return Err(self.refused(&mut held, Full::Total, bounds.total, address));
         }
-        let here = counted.and_then(|counted| held.by_address.get(&counted)).copied().unwrap_or_default();
+        let here =
+            counted.and_then(|counted| held.by_address.get(&counted)).copied().unwrap_or_default();
         if !exempt && bounds.per_address > 0 && here >= bounds.per_address {
             return Err(self.refused(&mut held, Full::Address, bounds.per_address, address));
         }
@@ -111,7 +116,9 @@ impl Places {
     fn refused(&self, held: &mut Held, full: Full, most: usize, address: Option<IpAddr>) -> Full {
         let (counter, logged, setting) = match full {
             Full::Total => (&self.listener.refused_total, &mut held.logged[0], "max_connections"),
-            Full::Address => (&self.listener.refused_address, &mut held.logged[1], "max_connections_per_address"),
+            Full::Address => {
+                (&self.listener.refused_address, &mut held.logged[1], "max_connections_per_address")
+            }
         };
         counter.inc();
         if logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
@@ -147,7 +154,9 @@ impl Drop for Place {
 fn network_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
-        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << (128 - IPV6_PREFIX)))),
+        IpAddr::V6(v6) => {
+            IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << (128 - IPV6_PREFIX))))
+        }
     }
 }
 
@@ -165,9 +174,17 @@ mod tests {
         })
     }
 
-    fn enter(places: &Arc<Places>, address: &str, total: usize, per_address: usize) -> Result<Place, Full> {
+    fn enter(
+        places: &Arc<Places>,
+        address: &str,
+        total: usize,
+        per_address: usize,
+    ) -> Result<Place, Full> {
         let exempt = Networks::parse(&["10.0.0.0/8"]).unwrap();
-        places.enter(Some(address.parse().unwrap()), PlaceBounds { total, per_address, exempt: &exempt })
+        places.enter(
+            Some(address.parse().unwrap()),
+            PlaceBounds { total, per_address, exempt: &exempt },
+        )
     }
 
     #[test]
@@ -185,7 +202,10 @@ mod tests {
             held.push(enter(&places, "10.1.2.3", 0, 2).unwrap());
         }
         assert_eq!(enter(&places, "192.0.2.7", 9, 2).err(), Some(Full::Total));
-        assert_eq!((places.listener.refused_address.get(), places.listener.refused_total.get()), (2, 1));
+        assert_eq!(
+            (places.listener.refused_address.get(), places.listener.refused_total.get()),
+            (2, 1)
+        );
         drop(held);
         assert_eq!((places.held.lock().by_address.len(), places.listener.open.get()), (0, 0));
     }
@@ -194,7 +214,8 @@ mod tests {
     fn the_table_does_not_keep_the_room_of_a_flood() {
         let places = places();
         let address = |n: u32| Ipv6Addr::from(u128::from(n) << 64).to_string();
-        let flood: Vec<Place> = (0..50_000).map(|n| enter(&places, &address(n), 0, 1).unwrap()).collect();
+        let flood: Vec<Place> =
+            (0..50_000).map(|n| enter(&places, &address(n), 0, 1).unwrap()).collect();
         assert!(places.held.lock().by_address.capacity() >= 50_000);
         drop(flood);
         assert!(places.held.lock().by_address.capacity() <= 4 * SMALL_TABLE);

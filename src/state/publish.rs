@@ -97,7 +97,9 @@ impl State {
             return Ok(false);
         }
         let (texts, _) = self.store.sealed_texts().await?;
-        let opens = |text: &SealedText| vault::open(&present, Place::from(&text.owner), &text.cipher).is_ok();
+        let opens = |text: &SealedText| {
+            vault::open(&present, Place::from(&text.owner), &text.cipher).is_ok()
+        };
         let opened: Vec<SealedText> = texts.into_iter().filter(opens).collect();
         reseal::check(&ring, &opened)?;
         self.vault.replace(ring);
@@ -128,8 +130,13 @@ fn tell_faults(snapshot: &Snapshot) {
 
 /// `former`: unchanged parts that are expensive to build are taken from it. Also returns the number
 /// of faults caused by a key that this process does not have.
-async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<(Snapshot, usize), StoreError> {
-    let Everything { version, users, keys, providers, prices, settings, words, error_rules } = store.load_all().await?;
+async fn load(
+    store: &Store,
+    vault: &Vault,
+    former: &Snapshot,
+) -> Result<(Snapshot, usize), StoreError> {
+    let Everything { version, users, keys, providers, prices, settings, words, error_rules } =
+        store.load_all().await?;
     let mut snapshot = Snapshot::new(version, users, keys);
     let mut lack_key = 0;
     for StoredProvider { mut provider, key_cipher } in providers {
@@ -140,12 +147,16 @@ async fn load(store: &Store, vault: &Vault, former: &Snapshot) -> Result<(Snapsh
             }
             Err(e) => {
                 lack_key += usize::from(e.lacks_key());
-                snapshot.faults.push(format!("the credential of provider {} ({}) {e}", provider.id, provider.name));
+                snapshot.faults.push(format!(
+                    "the credential of provider {} ({}) {e}",
+                    provider.id, provider.name
+                ));
             }
         }
     }
     snapshot.providers.sort_by_key(|p| p.id);
-    snapshot.prices = prices.into_iter().map(|price| (price.model.clone(), kept(price, former))).collect();
+    snapshot.prices =
+        prices.into_iter().map(|price| (price.model.clone(), kept(price, former))).collect();
     snapshot.settings = settings;
     snapshot.words = compiled(words, &former.words);
     snapshot.error_rules = compiled_rules(error_rules, &former.error_rules);

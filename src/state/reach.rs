@@ -78,7 +78,8 @@ impl Reach<'_> {
     /// The enabled providers that are reachable.
     pub fn providers<'s>(&self, snapshot: &'s Snapshot) -> impl Iterator<Item = &'s Arc<Provider>> {
         let groups = self.groups.cloned();
-        let reaches = move |p: &Provider| groups.as_ref().is_none_or(|groups| groups.reach(&p.group_tag));
+        let reaches =
+            move |p: &Provider| groups.as_ref().is_none_or(|groups| groups.reach(&p.group_tag));
         snapshot.providers.iter().filter(move |p| p.is_enabled && reaches(p))
     }
 
@@ -102,7 +103,9 @@ impl Reach<'_> {
                 }
             }
         }
-        names.retain(|model| self.allowed_models.is_empty() || model_matches(self.allowed_models, model));
+        names.retain(|model| {
+            self.allowed_models.is_empty() || model_matches(self.allowed_models, model)
+        });
         names
     }
 }

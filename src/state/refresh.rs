@@ -35,8 +35,12 @@ pub async fn run(state: Arc<State>, shutdown: impl Future<Output = ()>) {
         }
         let looked = look(&state).await;
         match (&looked, failing) {
-            (Err(e), false) => tracing::error!(error = %e, "configuration changes of other nodes cannot be seen"),
-            (Ok(()), true) => tracing::info!("configuration changes of other nodes can be seen again"),
+            (Err(e), false) => {
+                tracing::error!(error = %e, "configuration changes of other nodes cannot be seen")
+            }
+            (Ok(()), true) => {
+                tracing::info!("configuration changes of other nodes can be seen again")
+            }
             _ => {}
         }
         failing = looked.is_err();

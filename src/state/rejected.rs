@@ -135,8 +135,10 @@ impl RejectedRequests {
     }
 
     fn entry(&self, attempt: &Attempt<'_>) -> Rejected {
-        let Attempt { at, client, endpoint, format, reason, user_agent, credential, key } = *attempt;
-        let cut = |text: &str| -> Box<str> { text.chars().take(TEXT_CHARS).collect::<String>().into() };
+        let Attempt { at, client, endpoint, format, reason, user_agent, credential, key } =
+            *attempt;
+        let cut =
+            |text: &str| -> Box<str> { text.chars().take(TEXT_CHARS).collect::<String>().into() };
         let fingerprint = credential.map(|text| self.fingerprint(text));
         let (endpoint, user_agent) = (cut(endpoint), user_agent.map(cut));
         let mut hasher = DefaultHasher::new();
@@ -194,8 +196,12 @@ mod tests {
         let other = Attempt { credential: Some("sk-another"), ..attempt(4, "/v1/models") };
         rejected.note(&other);
         let (all, total, _) = rejected.all();
-        let shown: Vec<_> = all.iter().map(|e| (&*e.endpoint, e.count, e.first_at.0, e.last_at.0)).collect();
-        assert_eq!(shown, [("/v1/models", 1, 4, 4), ("/v1/messages", 2, 1, 3), ("/v1/models", 1, 2, 2)]);
+        let shown: Vec<_> =
+            all.iter().map(|e| (&*e.endpoint, e.count, e.first_at.0, e.last_at.0)).collect();
+        assert_eq!(
+            shown,
+            [("/v1/models", 1, 4, 4), ("/v1/messages", 2, 1, 3), ("/v1/models", 1, 2, 2)]
+        );
         assert_eq!((total, all[1].fingerprint == all[2].fingerprint), (4, true));
         assert_ne!(all[0].fingerprint, all[2].fingerprint);
         assert!(!format!("{all:?}").contains("0123456789abcdef"));
@@ -210,7 +216,8 @@ mod tests {
         for (n, path) in (0_i64..).zip(&paths) {
             rejected.note(&attempt(n * 100, path));
         }
-        let noted = paths.iter().filter(|path| rejected.note(&attempt(7_000_000, path)).is_some()).count();
+        let noted =
+            paths.iter().filter(|path| rejected.note(&attempt(7_000_000, path)).is_some()).count();
         let (all, total, _) = rejected.all();
         assert_eq!((all.len(), total, noted), (ENTRIES, 2_000, PER_SECOND as usize));
     }

@@ -36,7 +36,12 @@ pub enum SealError {
 ///
 /// # Errors
 /// When this process does not have the key: what it sealed would open nowhere else.
-pub async fn seal(vault: &Vault, tx: &mut Tx, place: Place, secret: &Secret) -> Result<String, SealError> {
+pub async fn seal(
+    vault: &Vault,
+    tx: &mut Tx,
+    place: Place,
+    secret: &Secret,
+) -> Result<String, SealError> {
     let named = tx.sealing_key().await?;
     let ring = named.as_ref().map_or_else(|| vault.ring(), |id| vault.ring_with(id));
     if let Some(key) = named.as_ref().and_then(|id| ring.key(id)) {
@@ -44,7 +49,11 @@ pub async fn seal(vault: &Vault, tx: &mut Tx, place: Place, secret: &Secret) -> 
     }
     let own = ring.oldest().ok_or(VaultError::WrongKey)?;
     if let Some(sealing) = named
-        && tx.sealed_texts().await?.iter().any(|text| vault::key_id(&text.cipher) == Some(sealing.as_str()))
+        && tx
+            .sealed_texts()
+            .await?
+            .iter()
+            .any(|text| vault::key_id(&text.cipher) == Some(sealing.as_str()))
     {
         return Err(SealError::OtherKey { sealing, known: ring.ids() });
     }
@@ -136,7 +145,12 @@ pub async fn rotate(tx: &mut Tx, ring: &KeyRing, key: &SealKey) -> Result<Rotate
     Ok(Rotated { texts: texts.len(), resealed })
 }
 
-async fn reseal(tx: &mut Tx, ring: &KeyRing, key: &SealKey, text: &SealedText) -> Result<(), RotateError> {
+async fn reseal(
+    tx: &mut Tx,
+    ring: &KeyRing,
+    key: &SealKey,
+    text: &SealedText,
+) -> Result<(), RotateError> {
     let place = Place::from(&text.owner);
     let sealed = Vault::seal(key, place, &vault::open(ring, place, &text.cipher)?)?;
     Ok(tx.replace_sealed(&text.owner, &sealed).await?)

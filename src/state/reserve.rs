@@ -12,20 +12,30 @@ impl Snapshot {
     ///
     /// Each provider's price is the one that its reply would be billed by. No allocation.
     #[must_use]
-    pub fn reservation(&self, mode: Reservation, ask: &SelectAsk<'_>, forecast: &Forecast) -> NanoUsd {
+    pub fn reservation(
+        &self,
+        mode: Reservation,
+        ask: &SelectAsk<'_>,
+        forecast: &Forecast,
+    ) -> NanoUsd {
         if mode == Reservation::Off {
             return NanoUsd::ZERO;
         }
         let reachable = self.providers.iter().filter(|provider| select::could_serve(ask, provider));
         let candidates = reachable.filter_map(|provider| {
             let price = self.price_for(ask.model, provider.upstream_model(ask.model))?;
-            Some(Candidate { rates: &price.rates, max_output: price.max_output, multiplier: provider.cost_multiplier })
+            Some(Candidate {
+                rates: &price.rates,
+                max_output: price.max_output,
+                multiplier: provider.cost_multiplier,
+            })
         });
         // Most providers of a model share one price and one multiplier: each pair is computed once.
         let mut last: Option<Candidate<'_>> = None;
         let distinct = candidates.filter(move |next| {
-            let same =
-                last.is_some_and(|last| std::ptr::eq(last.rates, next.rates) && last.multiplier == next.multiplier);
+            let same = last.is_some_and(|last| {
+                std::ptr::eq(last.rates, next.rates) && last.multiplier == next.multiplier
+            });
             last = Some(*next);
             !same
         });

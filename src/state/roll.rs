@@ -56,15 +56,22 @@ impl Roll {
         let fails = self.amiss.iter().any(|(_, seen)| seen.state != ProviderState::Cooldown);
         match () {
             () if self.none_works() => Some(self.none_works_text()),
-            () if fails => {
-                Some(format!("{} of {} enabled ones do not work: {}", self.amiss.len(), self.enabled, self.names()))
-            }
+            () if fails => Some(format!(
+                "{} of {} enabled ones do not work: {}",
+                self.amiss.len(),
+                self.enabled,
+                self.names()
+            )),
             () => None,
         }
     }
 
     fn names(&self) -> String {
-        let named = self.amiss.iter().take(NAMED).map(|(provider, seen)| format!("{} {}", provider.name, words(seen)));
+        let named = self
+            .amiss
+            .iter()
+            .take(NAMED)
+            .map(|(provider, seen)| format!("{} {}", provider.name, words(seen)));
         let mut text = named.collect::<Vec<_>>().join(", ");
         if self.amiss.len() > NAMED {
             text.push_str(", …");

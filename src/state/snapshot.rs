@@ -52,7 +52,8 @@ impl Snapshot {
     /// Builds the look-up tables from undeleted records.
     #[must_use]
     pub fn new(version: i64, users: Vec<User>, keys: Vec<Key>) -> Self {
-        let users: HashMap<UserId, Arc<User>> = users.into_iter().map(|u| (u.id, Arc::new(u))).collect();
+        let users: HashMap<UserId, Arc<User>> =
+            users.into_iter().map(|u| (u.id, Arc::new(u))).collect();
         let mut snapshot = Self { version, users, ..Self::default() };
         for key in keys {
             if let Some(user) = snapshot.users.get(&key.user_id) {

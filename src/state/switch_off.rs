@@ -124,7 +124,8 @@ impl SwitchOff {
     ) -> Result<Done, StateError> {
         let mut tx = self.state.store().begin().await?;
         let all = tx.providers().await?;
-        let Some(stored) = all.iter().map(|one| &one.provider).find(|one| one.id == provider.id) else {
+        let Some(stored) = all.iter().map(|one| &one.provider).find(|one| one.id == provider.id)
+        else {
             return Ok(Done::Nothing);
         };
         if !stored.is_enabled || stored.health_since != provider.health_since {
@@ -132,7 +133,9 @@ impl SwitchOff {
         }
         // If its credential does not open here, it serves nothing.
         let snapshot = self.state.snapshot();
-        let serves = |one: &&Provider| one.is_enabled && one.id != stored.id && snapshot.provider(one.id).is_some();
+        let serves = |one: &&Provider| {
+            one.is_enabled && one.id != stored.id && snapshot.provider(one.id).is_some()
+        };
         let others: Vec<&Provider> = all.iter().map(|one| &one.provider).filter(serves).collect();
         if let Some(gap) = stand_in::gap(stored, &others) {
             return Ok(Done::Kept { group: gap.group.to_owned(), model: gap.model.to_owned() });
@@ -140,12 +143,12 @@ impl SwitchOff {
         let now = self.clock.now();
         let why = SwitchedOff { at: now, failed_probes: probes, error: error.map(last_error) };
         let switched_off = Some(why.clone());
-        let disabled = Provider { is_enabled: false, switched_off, updated_at: now, ..stored.clone() };
+        let disabled =
+            Provider { is_enabled: false, switched_off, updated_at: now, ..stored.clone() };
         tx.update_provider(&disabled, None).await?;
-        let reason = why
-            .error
-            .as_ref()
-            .map(|error| json!({ "kind": error.kind, "status": error.status, "message": error.message }));
+        let reason = why.error.as_ref().map(
+            |error| json!({ "kind": error.kind, "status": error.status, "message": error.message }),
+        );
         tx.audit(&AuditEntry {
             at: now,
             actor: ACTOR.to_owned(),

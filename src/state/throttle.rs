@@ -64,7 +64,12 @@ impl Throttle {
 
     /// Makes an attempt, unless the address has failed too often. Concurrent attempts run one after
     /// the other, so that all are counted.
-    pub fn attempt(&self, address: IpAddr, now: Timestamp, is_right: impl FnOnce() -> bool) -> ThrottledAttempt {
+    pub fn attempt(
+        &self,
+        address: IpAddr,
+        now: Timestamp,
+        is_right: impl FnOnce() -> bool,
+    ) -> ThrottledAttempt {
         let address = network(address);
         let mut addresses = self.addresses.lock();
         if let Some(seconds) = closed_for(&addresses, address, now) {
@@ -104,7 +109,8 @@ fn count(addresses: &mut HashMap<IpAddr, Past>, address: IpAddr, now: Timestamp)
 fn make_room(addresses: &mut HashMap<IpAddr, Past>, now: Timestamp) {
     addresses.retain(|_, past| !past.is_over(now));
     if addresses.len() >= CAPACITY {
-        let quiet = addresses.iter().min_by_key(|(_, past)| past.last()).map(|(address, _)| *address);
+        let quiet =
+            addresses.iter().min_by_key(|(_, past)| past.last()).map(|(address, _)| *address);
         quiet.and_then(|address| addresses.remove(&address));
     }
 }

@@ -170,12 +170,20 @@ impl Store {
     /// A transaction for writing. Dropping it rolls it back.
     async fn write(&self) -> Result<Transaction<'static, Any>, StoreError> {
         let backend = self.pools.backend;
-        self.pools.write.begin_with(backend.begin_write()).await.map_err(|error| backend.acquire_error(error))
+        self.pools
+            .write
+            .begin_with(backend.begin_write())
+            .await
+            .map_err(|error| backend.acquire_error(error))
     }
 
     /// A transaction for several reads as of one moment.
     async fn read(&self) -> Result<Transaction<'static, Any>, StoreError> {
         let backend = self.pools.backend;
-        self.pools.read.begin_with(backend.begin_read()).await.map_err(|error| backend.acquire_error(error))
+        self.pools
+            .read
+            .begin_with(backend.begin_read())
+            .await
+            .map_err(|error| backend.acquire_error(error))
     }
 }

@@ -18,7 +18,9 @@ impl Store {
         let mut values = Values::default();
         values.text(&path.to_string_lossy());
         // Not on a reader's connection: SQLite takes the new file for a change, too.
-        sqlx::query_with("VACUUM INTO $1", values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        sqlx::query_with("VACUUM INTO $1", values.into_arguments())
+            .execute(&mut *self.writer().await?)
+            .await?;
         Ok(())
     }
 }

@@ -101,23 +101,31 @@ fn write_rejected(rejected: &RejectedLine<'_>, text: &mut Vec<u8>, style: Style)
     let mut line = JsonLine::begin(text, style, &rejected.at.to_iso());
     line.plain("request_id", &rejected.request_id.to_string());
     if let Some(span) = rejected.span {
-        line.plain("trace_id", &span.trace_id.to_string()).plain("span_id", &span.span_id.to_string());
+        line.plain("trace_id", &span.trace_id.to_string())
+            .plain("span_id", &span.span_id.to_string());
     }
-    line.number("status", rejected.status.into()).plain("outcome", "refused").plain("reason", rejected.reason);
+    line.number("status", rejected.status.into())
+        .plain("outcome", "refused")
+        .plain("reason", rejected.reason);
     line.text("error", rejected.error);
     line.text("endpoint", rejected.endpoint).plain("client_format", rejected.format.as_str());
     line.id_if_any("key_id", rejected.key_id.map(|id| id.0));
     line.text_if_any("key_fingerprint", rejected.key_fingerprint).number("times", rejected.times);
-    line.text_if_any("user_agent", rejected.user_agent).text_if_any("client_addr", rejected.client_addr);
+    line.text_if_any("user_agent", rejected.user_agent)
+        .text_if_any("client_addr", rejected.client_addr);
     line.end();
 }
 
 /// Appends the line, including its end. Unknown values are left out.
 fn write(record: &Record, span: Option<SpanContext>, out: &mut Vec<u8>, style: Style) {
     let mut line = JsonLine::begin(out, style, &record.started_at.to_iso());
-    line.plain("request_id", record.request_id.0.as_hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()));
+    line.plain(
+        "request_id",
+        record.request_id.0.as_hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()),
+    );
     if let Some(span) = span {
-        line.plain("trace_id", &span.trace_id.to_string()).plain("span_id", &span.span_id.to_string());
+        line.plain("trace_id", &span.trace_id.to_string())
+            .plain("span_id", &span.span_id.to_string());
     }
     line.number("status", record.status_code.into());
     line.plain("outcome", record.outcome.as_str());
@@ -222,10 +230,20 @@ mod tests {
         let line: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(line["timestamp"], "2023-11-14T22:13:20.123Z");
         assert_eq!((&line["status"], &line["outcome"]), (&json!(503), &json!("upstream_failed")));
-        assert_eq!((&line["cost_usd"], &line["cost_multiplier"]), (&json!("0.00000123"), &json!("1.5")));
+        assert_eq!(
+            (&line["cost_usd"], &line["cost_multiplier"]),
+            (&json!("0.00000123"), &json!("1.5"))
+        );
         assert_eq!(line["user_name"], "Ann \"A\"\nB");
         assert_eq!(line["error"].as_str().unwrap().chars().count(), ERROR_CHARS);
-        let absent = ["key_id", "key_name", "provider_name", "upstream_model", "first_byte_ms", "user_agent"];
+        let absent = [
+            "key_id",
+            "key_name",
+            "provider_name",
+            "upstream_model",
+            "first_byte_ms",
+            "user_agent",
+        ];
         assert!(absent.iter().all(|name| line.get(name).is_none()), "{text}");
     }
 }

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::RwLock;
-use prometheus::{Counter, CounterVec, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec};
+use prometheus::{
+    Counter, CounterVec, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+};
 use rust_decimal::prelude::ToPrimitive as _;
 
 use super::registration::Registration;
@@ -35,7 +37,11 @@ pub(super) struct Breakdowns {
 }
 
 impl Breakdowns {
-    pub(super) fn register(on: &Registration<'_>, per_user: bool, per_key: bool) -> Result<Self, Error> {
+    pub(super) fn register(
+        on: &Registration<'_>,
+        per_user: bool,
+        per_key: bool,
+    ) -> Result<Self, Error> {
         let holders = |wanted: bool, what, labels: &'static [&'static str]| {
             wanted.then(|| Breakdown::register(on, what, labels, HOLDERS)).transpose()
         };
@@ -49,18 +55,24 @@ impl Breakdowns {
     /// `model`: the price table's name of the requested model.
     pub(super) fn count(&self, record: &Record, model: Option<&str>) {
         match model {
-            Some(model) => self.models.of(model, |name: &str| Box::from(name), || vec![model.to_owned()]).add(record),
+            Some(model) => self
+                .models
+                .of(model, |name: &str| Box::from(name), || vec![model.to_owned()])
+                .add(record),
             None => self.models.others().add(record),
         }
         let name = |name: &Option<Arc<str>>| name.as_deref().unwrap_or_default().to_owned();
         if let Some(users) = &self.users {
             match record.user_id {
-                Some(id) => users.of(&id.0, |id| *id, || vec![id.to_string(), name(&record.user_name)]).add(record),
+                Some(id) => users
+                    .of(&id.0, |id| *id, || vec![id.to_string(), name(&record.user_name)])
+                    .add(record),
                 None => users.others().add(record),
             }
         }
         if let Some(keys) = &self.keys {
-            let labels = |id: i64| vec![id.to_string(), name(&record.key_name), name(&record.user_name)];
+            let labels =
+                |id: i64| vec![id.to_string(), name(&record.key_name), name(&record.user_name)];
             match record.key_id {
                 Some(id) => keys.of(&id.0, |id| *id, || labels(id.0)).add(record),
                 None => keys.others().add(record),
@@ -95,13 +107,26 @@ struct Row {
 }
 
 impl<K: Hash + Eq> Breakdown<K> {
-    fn register(on: &Registration<'_>, what: &str, labels: &[&str], most: usize) -> Result<Self, Error> {
+    fn register(
+        on: &Registration<'_>,
+        what: &str,
+        labels: &[&str],
+        most: usize,
+    ) -> Result<Self, Error> {
         let name = |rest: &str| format!("tollgate_{what}_{rest}");
-        let help = |of: &str| format!("{of}, by {what}; beyond {most} of them the rest is `other`.");
+        let help =
+            |of: &str| format!("{of}, by {what}; beyond {most} of them the rest is `other`.");
         let with = |label| labels.iter().copied().chain([label]).collect::<Vec<_>>();
-        let opts = HistogramOpts::new(name("first_byte_seconds"), help("From request to first byte of the reply"));
+        let opts = HistogramOpts::new(
+            name("first_byte_seconds"),
+            help("From request to first byte of the reply"),
+        );
         Ok(Self {
-            requests: on.counters(&name("requests_total"), &help("Authenticated requests"), &with("result"))?,
+            requests: on.counters(
+                &name("requests_total"),
+                &help("Authenticated requests"),
+                &with("result"),
+            )?,
             tokens: on.counters(&name("tokens_total"), &help("Tokens"), &with("kind"))?,
             cost: on.sums(&name("cost_usd_total"), &help("Cost of priced requests"), labels)?,
             first_byte: on.histograms(opts.buckets(FIRST_BYTE_S.to_vec()), labels)?,
@@ -111,7 +136,12 @@ impl<K: Hash + Eq> Breakdown<K> {
         })
     }
 
-    fn of<Q>(&self, key: &Q, own: impl FnOnce(&Q) -> K, labels: impl FnOnce() -> Vec<String>) -> Arc<Row>
+    fn of<Q>(
+        &self,
+        key: &Q,
+        own: impl FnOnce(&Q) -> K,
+        labels: impl FnOnce() -> Vec<String>,
+    ) -> Arc<Row>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -162,7 +192,9 @@ impl Row {
         self.tokens[0].inc_by(usage.total().saturating_sub(usage.output));
         self.tokens[1].inc_by(usage.output);
         // A metric, not an account: the exact sum is in the ledger.
-        if let Some(usd) = record.cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0) {
+        if let Some(usd) =
+            record.cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0)
+        {
             self.cost.inc_by(usd);
         }
         if let Some(ms) = record.first_byte_ms {

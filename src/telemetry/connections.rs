@@ -64,7 +64,8 @@ impl ConnectionMetrics {
     /// The counters of a listener's refused connections: in total, and by address.
     #[must_use]
     pub fn refused(&self, listener: &'static str) -> (IntCounter, IntCounter) {
-        let [total, address] = LIMITS.map(|limit| self.refused.with_label_values(&[listener, limit]));
+        let [total, address] =
+            LIMITS.map(|limit| self.refused.with_label_values(&[listener, limit]));
         (total, address)
     }
 

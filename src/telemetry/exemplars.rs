@@ -56,7 +56,9 @@ impl Exemplars {
     /// Notes a sampled request that was counted in the histograms.
     pub fn note(&self, record: &Record, span: SpanContext) {
         let duration = (record.attempts > 0).then_some(record.duration_ms);
-        for (name, bounds, ms) in [(DURATION, DURATION_S, duration), (FIRST_BYTE, FIRST_BYTE_S, record.first_byte_ms)] {
+        for (name, bounds, ms) in
+            [(DURATION, DURATION_S, duration), (FIRST_BYTE, FIRST_BYTE_S, record.first_byte_ms)]
+        {
             let Some(ms) = ms else { continue };
             let value = Duration::from_millis(ms).as_secs_f64();
             let bucket = bounds.iter().position(|bound| value <= *bound).unwrap_or(bounds.len());
@@ -73,10 +75,17 @@ impl Exemplars {
 
     /// The same with the index of their buckets.
     pub(super) fn cells(&self, name: &str, labels: &[(&str, &str)]) -> Vec<(usize, Exemplar)> {
-        let label = |wanted: &str| labels.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
-        let (Some(format), Some(streamed)) = (label("client_format"), label("streamed")) else { return Vec::new() };
+        let label =
+            |wanted: &str| labels.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
+        let (Some(format), Some(streamed)) = (label("client_format"), label("streamed")) else {
+            return Vec::new();
+        };
         let all = self.cells.lock();
-        let is_one = |cell: &Cell| cell.0 == name && cell.1 == format && cell.2 == (streamed == "true");
-        all.iter().filter(|(cell, _)| is_one(cell)).map(|(cell, exemplar)| (cell.3, *exemplar)).collect()
+        let is_one =
+            |cell: &Cell| cell.0 == name && cell.1 == format && cell.2 == (streamed == "true");
+        all.iter()
+            .filter(|(cell, _)| is_one(cell))
+            .map(|(cell, exemplar)| (cell.3, *exemplar))
+            .collect()
     }
 }

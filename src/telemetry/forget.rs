@@ -11,7 +11,8 @@ pub(super) fn forget<T: prometheus::core::MetricVecBuilder>(
 ) {
     for family_now in family.collect() {
         for series in family_now.get_metric() {
-            let labels: HashMap<&str, &str> = series.get_label().iter().map(|l| (l.name(), l.value())).collect();
+            let labels: HashMap<&str, &str> =
+                series.get_label().iter().map(|l| (l.name(), l.value())).collect();
             if labels.get("provider").is_some_and(|name| !keep(name)) {
                 let _ = family.remove(&labels);
             }

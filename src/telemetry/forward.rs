@@ -81,6 +81,11 @@ impl<S: Subscriber> Layer<S> for Forward {
         event.record(&mut fields);
         let target = fields.target.as_deref().unwrap_or(event.metadata().target());
         let level = *event.metadata().level();
-        receiver(Forwarded::Event { level, target, message: &fields.message, fields: &fields.others });
+        receiver(Forwarded::Event {
+            level,
+            target,
+            message: &fields.message,
+            fields: &fields.others,
+        });
     }
 }

@@ -36,11 +36,20 @@ impl JobMetrics {
             &["event", "result"],
         )?;
         registry.register(Box::new(notifications.clone()))?;
-        let waiting = IntGauge::new("tollgate_notifications_waiting", "Notifications that wait to be delivered.")?;
+        let waiting = IntGauge::new(
+            "tollgate_notifications_waiting",
+            "Notifications that wait to be delivered.",
+        )?;
         registry.register(Box::new(waiting.clone()))?;
         Ok(Self {
-            pruned: counter("tollgate_pruned_rows_total", "Rows of the request log removed because of their age.")?,
-            repriced: counter("tollgate_repriced_requests_total", "Requests priced after their price arrived.")?,
+            pruned: counter(
+                "tollgate_pruned_rows_total",
+                "Rows of the request log removed because of their age.",
+            )?,
+            repriced: counter(
+                "tollgate_repriced_requests_total",
+                "Requests priced after their price arrived.",
+            )?,
             notifications,
             notifications_waiting: waiting,
         })

@@ -64,7 +64,8 @@ impl<'o> JsonLine<'o> {
 
     /// Any text.
     pub(super) fn text(&mut self, name: &'static str, value: &str) -> &mut Self {
-        let is_bare = self.style == Style::Json || (!value.is_empty() && !value.contains([' ', '=']));
+        let is_bare =
+            self.style == Style::Json || (!value.is_empty() && !value.contains([' ', '=']));
         if is_bare && !needs_escaping(value) {
             return self.plain(name, value);
         }
@@ -134,7 +135,10 @@ mod tests {
     fn as_text_a_line_reads_like_the_others_of_a_terminal() {
         let mut out = Vec::new();
         let mut line = JsonLine::begin(&mut out, Style::Text, "2026-01-02T03:04:05.678Z");
-        line.number("status", 200).text("model", "m-1").text("error", "it \"broke\"\noff").text("none", "");
+        line.number("status", 200)
+            .text("model", "m-1")
+            .text("error", "it \"broke\"\noff")
+            .text("none", "");
         line.flag("streamed", true).id_if_any("key_id", Some(7));
         line.end();
         assert_eq!(

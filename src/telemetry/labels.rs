@@ -3,7 +3,9 @@
 
 use std::sync::OnceLock;
 
-use prometheus::{Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
+use prometheus::{
+    Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
+};
 
 use crate::domain::format::WireFormat;
 use crate::domain::record::{Record, RequestOutcome};
@@ -21,10 +23,16 @@ pub(super) struct RequestCounts {
 
 impl RequestCounts {
     pub(super) fn register(registry: &Registry) -> Result<Self, Error> {
-        let opts = Opts::new("tollgate_requests_total", "Requests that were answered, refusals included.");
-        let family = IntCounterVec::new(opts, &["client_format", "provider_format", "status_class", "outcome"])?;
+        let opts =
+            Opts::new("tollgate_requests_total", "Requests that were answered, refusals included.");
+        let family = IntCounterVec::new(
+            opts,
+            &["client_format", "provider_format", "status_class", "outcome"],
+        )?;
         registry.register(Box::new(family.clone()))?;
-        let cells = (0..FORMATS * (FORMATS + 1) * CLASSES.len() * OUTCOMES).map(|_| OnceLock::new()).collect();
+        let cells = (0..FORMATS * (FORMATS + 1) * CLASSES.len() * OUTCOMES)
+            .map(|_| OnceLock::new())
+            .collect();
         Ok(Self { family, cells })
     }
 
@@ -32,11 +40,13 @@ impl RequestCounts {
         let client = record.client_format as usize;
         let provider = record.provider_format.map_or(FORMATS, |format| format as usize);
         let class = class_of(record.status_code);
-        let index = ((client * (FORMATS + 1) + provider) * CLASSES.len() + class) * OUTCOMES + record.outcome as usize;
+        let index = ((client * (FORMATS + 1) + provider) * CLASSES.len() + class) * OUTCOMES
+            + record.outcome as usize;
         let Some(cell) = self.cells.get(index) else { return };
         let resolve = || {
             let provider = record.provider_format.map_or("none", WireFormat::as_str);
-            let labels = [record.client_format.as_str(), provider, CLASSES[class], record.outcome.as_str()];
+            let labels =
+                [record.client_format.as_str(), provider, CLASSES[class], record.outcome.as_str()];
             self.family.with_label_values(&labels)
         };
         cell.get_or_init(resolve).inc();
@@ -57,8 +67,11 @@ impl ReplyTimes {
     pub(super) fn register(registry: &Registry, opts: HistogramOpts) -> Result<Self, Error> {
         let family = HistogramVec::new(opts, &["client_format", "streamed"])?;
         registry.register(Box::new(family.clone()))?;
-        let cell = |format: WireFormat, streamed| family.with_label_values(&[format.as_str(), streamed]);
-        Ok(Self { cells: WireFormat::ALL.map(|format| [cell(format, "false"), cell(format, "true")]) })
+        let cell =
+            |format: WireFormat, streamed| family.with_label_values(&[format.as_str(), streamed]);
+        Ok(Self {
+            cells: WireFormat::ALL.map(|format| [cell(format, "false"), cell(format, "true")]),
+        })
     }
 
     pub(super) fn observe(&self, record: &Record, ms: u64) {
@@ -79,7 +92,9 @@ mod tests {
         for (index, outcome) in RequestOutcome::ALL.into_iter().enumerate() {
             assert_eq!(outcome as usize, index);
         }
-        for (status, class) in [(0, "1xx"), (100, "1xx"), (200, "2xx"), (404, "4xx"), (529, "5xx"), (999, "5xx")] {
+        for (status, class) in
+            [(0, "1xx"), (100, "1xx"), (200, "2xx"), (404, "4xx"), (529, "5xx"), (999, "5xx")]
+        {
             assert_eq!(CLASSES[class_of(status)], class);
         }
     }

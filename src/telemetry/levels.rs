@@ -99,7 +99,9 @@ impl LibraryLine {
 impl<S: Subscriber> Layer<S> for Levels {
     /// Only libraries' lines that passed the level: few.
     fn event_enabled(&self, event: &Event<'_>, _context: Context<'_, S>) -> bool {
-        if event.metadata().target() != "log" || self.verbosity.load(Ordering::Relaxed) >= verbosity_of(Level::DEBUG) {
+        if event.metadata().target() != "log"
+            || self.verbosity.load(Ordering::Relaxed) >= verbosity_of(Level::DEBUG)
+        {
             return true;
         }
         let mut line = LibraryLine::default();
@@ -147,7 +149,11 @@ mod tests {
             (Level::TRACE, "sqlx::query", Level::DEBUG, true),
         ];
         for (level, target, line, expected) in cases {
-            assert_eq!(Levels::new(level).allows(target, line), expected, "{level} {target} {line}");
+            assert_eq!(
+                Levels::new(level).allows(target, line),
+                expected,
+                "{level} {target} {line}"
+            );
         }
     }
 }

@@ -47,8 +47,11 @@ struct State {
 impl LineBuffer {
     /// Starts the writing thread.
     pub(super) fn start(mut out: impl Write + Send + 'static) -> io::Result<Self> {
-        let buffer =
-            Self(Arc::new(Shared { state: Mutex::default(), arrived: Condvar::new(), written: Condvar::new() }));
+        let buffer = Self(Arc::new(Shared {
+            state: Mutex::default(),
+            arrived: Condvar::new(),
+            written: Condvar::new(),
+        }));
         let shared = Arc::clone(&buffer.0);
         std::thread::Builder::new().name("log".to_owned()).spawn(move || {
             let mut lines = Vec::new();
@@ -94,7 +97,8 @@ impl Shared {
         let mut state = self.state.lock();
         self.arrived.wait_while(&mut state, |state| state.waiting.is_empty());
         if !state.flush_wanted {
-            let _gathered = self.arrived.wait_while_for(&mut state, |state| !state.flush_wanted, GATHER);
+            let _gathered =
+                self.arrived.wait_while_for(&mut state, |state| !state.flush_wanted, GATHER);
         }
         state.flush_wanted = false;
         state.writing = true;

@@ -66,7 +66,8 @@ pub fn init_logging(level: &str, json: Option<bool>, access: bool) -> Result<Log
     let levels = Levels::new(level);
     let lines = LineBuffer::start(std::io::stdout())?;
     let on_terminal = std::io::stdout().is_terminal();
-    let look = if json.unwrap_or(!on_terminal) { Look::Json } else { Look::Text { colours: on_terminal } };
+    let look =
+        if json.unwrap_or(!on_terminal) { Look::Json } else { Look::Text { colours: on_terminal } };
     let style = if matches!(look, Look::Json) { Style::Json } else { Style::Text };
     dispatch(levels.clone(), lines.clone(), look).try_init()?;
     if access {
@@ -89,7 +90,8 @@ where
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     match look {
         Look::Json => {
-            let layer = layer.json().flatten_event(true).with_current_span(false).with_span_list(false);
+            let layer =
+                layer.json().flatten_event(true).with_current_span(false).with_span_list(false);
             Dispatch::new(registry.with(layer))
         }
         Look::Text { colours } => Dispatch::new(registry.with(layer.with_ansi(colours).compact())),
@@ -143,9 +145,13 @@ mod tests {
         // Both are global: another test may have installed them.
         let _ = tracing_log::LogTracer::init();
         log::set_max_level(log::LevelFilter::Trace);
-        tracing::dispatcher::with_default(&dispatch(Levels::new(level), sink.clone(), Look::Json), write);
+        tracing::dispatcher::with_default(
+            &dispatch(Levels::new(level), sink.clone(), Look::Json),
+            write,
+        );
         let text = String::from_utf8(sink.0.lock().clone()).unwrap();
-        let messages = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let messages =
+            text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         messages.map(|line| line["message"].as_str().unwrap().to_owned()).collect()
     }
 
@@ -169,14 +175,18 @@ mod tests {
     fn every_json_line_is_an_object_and_the_level_changes() {
         let sink = Sink::default();
         let levels = Levels::new(Level::INFO);
-        tracing::dispatcher::with_default(&dispatch(levels.clone(), sink.clone(), Look::Json), || {
-            tracing::info!(target: "tollgate::app", port = 8080, "started");
-            tracing::debug!(target: "tollgate::app", "not wanted");
-            levels.set(Level::DEBUG);
-            tracing::debug!(target: "tollgate::app", "wanted now");
-        });
+        tracing::dispatcher::with_default(
+            &dispatch(levels.clone(), sink.clone(), Look::Json),
+            || {
+                tracing::info!(target: "tollgate::app", port = 8080, "started");
+                tracing::debug!(target: "tollgate::app", "not wanted");
+                levels.set(Level::DEBUG);
+                tracing::debug!(target: "tollgate::app", "wanted now");
+            },
+        );
         let text = String::from_utf8(sink.0.lock().clone()).unwrap();
-        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<serde_json::Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 2, "{text}");
         assert_eq!((&lines[0]["message"], &lines[0]["port"]), (&"started".into(), &8080.into()));
         assert_eq!(lines[1]["message"], "wanted now");

@@ -11,8 +11,8 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use prometheus::proto::MetricFamily;
 use prometheus::{
-    Counter, CounterVec, Encoder as _, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge,
-    IntGaugeVec, Registry, TextEncoder,
+    Counter, CounterVec, Encoder as _, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec,
+    IntGauge, IntGaugeVec, Registry, TextEncoder,
 };
 use rust_decimal::prelude::ToPrimitive as _;
 
@@ -53,17 +53,20 @@ const LIMITS: [&str; 13] = [
     "user_monthly",
 ];
 
-const TOKEN_KINDS: [&str; 6] = ["input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "reasoning"];
+const TOKEN_KINDS: [&str; 6] =
+    ["input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "reasoning"];
 
 /// From 10 µs: the time that the gateway itself adds.
 const OVERHEAD_S: &[f64] = &[
-    0.000_01, 0.000_02, 0.000_03, 0.000_05, 0.000_075, 0.000_1, 0.000_15, 0.000_2, 0.000_3, 0.000_5, 0.001, 0.002,
-    0.005, 0.01, 0.05, 0.1, 0.5,
+    0.000_01, 0.000_02, 0.000_03, 0.000_05, 0.000_075, 0.000_1, 0.000_15, 0.000_2, 0.000_3,
+    0.000_5, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5,
 ];
-pub(super) const FIRST_BYTE_S: &[f64] =
-    &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0];
-pub(super) const DURATION_S: &[f64] =
-    &[0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0];
+pub(super) const FIRST_BYTE_S: &[f64] = &[
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
+];
+pub(super) const DURATION_S: &[f64] = &[
+    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0,
+];
 
 /// The gateway's metrics. Share it as `Arc<Metrics>`.
 pub struct Metrics {
@@ -214,7 +217,9 @@ impl Metrics {
         if record.estimated {
             self.estimated.inc();
         }
-        if let Some(provider) = record.provider_name.as_deref().filter(|_| used || record.cost.is_some()) {
+        if let Some(provider) =
+            record.provider_name.as_deref().filter(|_| used || record.cost.is_some())
+        {
             self.provider(provider).add(record);
         }
     }
@@ -311,7 +316,8 @@ impl Metrics {
             hook(self);
         }
         self.process.update();
-        self.log_dropped.inc_by(super::line_buffer::dropped_total().saturating_sub(self.log_dropped.get()));
+        self.log_dropped
+            .inc_by(super::line_buffer::dropped_total().saturating_sub(self.log_dropped.get()));
         self.registry.gather()
     }
 
@@ -344,13 +350,21 @@ impl Metrics {
 impl ProviderTotals {
     fn add(&self, record: &Record) {
         let usage = &record.usage;
-        let amounts =
-            [usage.input, usage.output, usage.cache_write_5m, usage.cache_write_1h, usage.cache_read, usage.reasoning];
+        let amounts = [
+            usage.input,
+            usage.output,
+            usage.cache_write_5m,
+            usage.cache_write_1h,
+            usage.cache_read,
+            usage.reasoning,
+        ];
         for (counter, amount) in self.tokens.iter().zip(amounts) {
             counter.inc_by(amount);
         }
         // A metric, not an account: the exact sum is in the ledger.
-        if let Some(usd) = record.cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0) {
+        if let Some(usd) =
+            record.cost.and_then(|cost| cost.to_decimal().to_f64()).filter(|usd| *usd > 0.0)
+        {
             self.cost.inc_by(usd);
         }
     }

@@ -24,7 +24,11 @@ pub(super) fn render(families: &[MetricFamily], exemplars: &Exemplars) -> String
     out
 }
 
-fn write_family(out: &mut String, family: &MetricFamily, exemplars: &Exemplars) -> std::fmt::Result {
+fn write_family(
+    out: &mut String,
+    family: &MetricFamily,
+    exemplars: &Exemplars,
+) -> std::fmt::Result {
     let name = family.name();
     let counter = name.strip_suffix("_total");
     let (base, kind) = match (family.get_field_type(), counter) {
@@ -38,21 +42,32 @@ fn write_family(out: &mut String, family: &MetricFamily, exemplars: &Exemplars) 
     for series in family.get_metric() {
         match family.get_field_type() {
             MetricType::HISTOGRAM => write_histogram(out, name, series, exemplars)?,
-            MetricType::COUNTER => sample(out, (name, ""), &labels(series), series.get_counter().get_value())?,
-            MetricType::GAUGE => sample(out, (name, ""), &labels(series), series.get_gauge().get_value())?,
+            MetricType::COUNTER => {
+                sample(out, (name, ""), &labels(series), series.get_counter().get_value())?
+            }
+            MetricType::GAUGE => {
+                sample(out, (name, ""), &labels(series), series.get_gauge().get_value())?
+            }
             _ => {}
         }
     }
     Ok(())
 }
 
-fn write_histogram(out: &mut String, name: &str, series: &Metric, exemplars: &Exemplars) -> std::fmt::Result {
+fn write_histogram(
+    out: &mut String,
+    name: &str,
+    series: &Metric,
+    exemplars: &Exemplars,
+) -> std::fmt::Result {
     let (labels, histogram) = (labels(series), series.get_histogram());
     let noted = exemplars.cells(name, &labels);
-    let exemplar = |bucket: usize| noted.iter().find(|(place, _)| *place == bucket).map(|(_, found)| found);
+    let exemplar =
+        |bucket: usize| noted.iter().find(|(place, _)| *place == bucket).map(|(_, found)| found);
     for (place, bucket) in histogram.get_bucket().iter().enumerate() {
         let bound = bucket.upper_bound().to_string();
-        let with_bound: Vec<(&str, &str)> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
+        let with_bound: Vec<(&str, &str)> =
+            labels.iter().copied().chain([("le", bound.as_str())]).collect();
         line(out, (name, "_bucket"), &with_bound)?;
         write!(out, " {}", bucket.cumulative_count())?;
         end(out, exemplar(place))?;
@@ -77,13 +92,22 @@ fn end(out: &mut String, exemplar: Option<&Exemplar>) -> std::fmt::Result {
     )
 }
 
-fn sample(out: &mut String, name: (&str, &str), labels: &[(&str, &str)], value: f64) -> std::fmt::Result {
+fn sample(
+    out: &mut String,
+    name: (&str, &str),
+    labels: &[(&str, &str)],
+    value: f64,
+) -> std::fmt::Result {
     line(out, name, labels)?;
     writeln!(out, " {value}")
 }
 
 /// Name, its ending, and labels.
-fn line(out: &mut String, (name, ending): (&str, &str), labels: &[(&str, &str)]) -> std::fmt::Result {
+fn line(
+    out: &mut String,
+    (name, ending): (&str, &str),
+    labels: &[(&str, &str)],
+) -> std::fmt::Result {
     write!(out, "{name}{ending}")?;
     for (place, (label, value)) in labels.iter().enumerate() {
         write!(out, "{}{label}=\"{}\"", if place == 0 { "{" } else { "," }, escaped(value))?;

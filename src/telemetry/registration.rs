@@ -1,8 +1,8 @@
 //! Creates and registers a metric in one step.
 
 use prometheus::{
-    CounterVec, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts,
-    Registry,
+    CounterVec, Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Opts, Registry,
 };
 
 /// Makes and registers in one step.
@@ -14,12 +14,16 @@ impl<'a> Registration<'a> {
     }
 
     pub(super) fn build_info(&self) -> Result<(), Error> {
-        let info = self.gauges("tollgate_build_info", "Always 1; the version is a label.", &["version"])?;
+        let info =
+            self.gauges("tollgate_build_info", "Always 1; the version is a label.", &["version"])?;
         info.with_label_values(&[env!("CARGO_PKG_VERSION")]).set(1);
         Ok(())
     }
 
-    fn keep<M: prometheus::core::Collector + Clone + 'static>(&self, metric: M) -> Result<M, Error> {
+    fn keep<M: prometheus::core::Collector + Clone + 'static>(
+        &self,
+        metric: M,
+    ) -> Result<M, Error> {
         self.0.register(Box::new(metric.clone()))?;
         Ok(metric)
     }
@@ -28,11 +32,21 @@ impl<'a> Registration<'a> {
         self.keep(IntCounter::new(name, help)?)
     }
 
-    pub(super) fn counters(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntCounterVec, Error> {
+    pub(super) fn counters(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<IntCounterVec, Error> {
         self.keep(IntCounterVec::new(Opts::new(name, help), labels)?)
     }
 
-    pub(super) fn sums(&self, name: &str, help: &str, labels: &[&str]) -> Result<CounterVec, Error> {
+    pub(super) fn sums(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<CounterVec, Error> {
         self.keep(CounterVec::new(Opts::new(name, help), labels)?)
     }
 
@@ -40,11 +54,20 @@ impl<'a> Registration<'a> {
         self.keep(IntGauge::new(name, help)?)
     }
 
-    pub(super) fn gauges(&self, name: &str, help: &str, labels: &[&str]) -> Result<IntGaugeVec, Error> {
+    pub(super) fn gauges(
+        &self,
+        name: &str,
+        help: &str,
+        labels: &[&str],
+    ) -> Result<IntGaugeVec, Error> {
         self.keep(IntGaugeVec::new(Opts::new(name, help), labels)?)
     }
 
-    pub(super) fn histograms(&self, opts: HistogramOpts, labels: &[&str]) -> Result<HistogramVec, Error> {
+    pub(super) fn histograms(
+        &self,
+        opts: HistogramOpts,
+        labels: &[&str],
+    ) -> Result<HistogramVec, Error> {
         self.keep(HistogramVec::new(opts, labels)?)
     }
 

@@ -48,7 +48,8 @@ impl Readiness {
 
     /// `{"ready": …, "degraded": […], "parts": {"store": "ok", …}}`
     fn to_json(&self) -> Value {
-        let text = |state: &PartState| Value::from(state.as_ref().err().map_or("ok", String::as_str));
+        let text =
+            |state: &PartState| Value::from(state.as_ref().err().map_or("ok", String::as_str));
         let parts: Map<String, Value> =
             self.parts.iter().map(|(name, state)| ((*name).to_owned(), text(state))).collect();
         json!({ "ready": self.ready, "degraded": self.degraded, "parts": parts })
@@ -83,8 +84,12 @@ pub async fn serve(
 
 /// In the format that the scraper prefers, if there is anything that only OpenMetrics can carry.
 async fn scrape(State(shared): State<Shared>, headers: HeaderMap) -> Response {
-    let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
-    let open = accepted.contains("application/openmetrics-text").then(|| shared.metrics.render_open()).flatten();
+    let accepted =
+        headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let open = accepted
+        .contains("application/openmetrics-text")
+        .then(|| shared.metrics.render_open())
+        .flatten();
     if let Some(text) = open {
         return ([(header::CONTENT_TYPE, openmetrics::CONTENT_TYPE)], text).into_response();
     }

@@ -44,10 +44,14 @@ impl Connect for Tunnel {
             .resolve(&self.proxy_host, self.proxy_port)
             .await
             .or_err(ErrorType::ConnectProxyFailure, "proxy address")?;
-        let mut tcp = TcpStream::connect(address).await.or_err(ErrorType::ConnectProxyFailure, "proxy connect")?;
+        let mut tcp = TcpStream::connect(address)
+            .await
+            .or_err(ErrorType::ConnectProxyFailure, "proxy connect")?;
         tcp.set_nodelay(true).or_err(ErrorType::ConnectProxyFailure, "proxy socket")?;
         let request = format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", self.target);
-        tcp.write_all(request.as_bytes()).await.or_err(ErrorType::ConnectProxyFailure, "proxy handshake")?;
+        tcp.write_all(request.as_bytes())
+            .await
+            .or_err(ErrorType::ConnectProxyFailure, "proxy handshake")?;
         read_head(&mut tcp).await?;
         Ok(Stream::from(tcp))
     }
@@ -58,14 +62,24 @@ async fn read_head(tcp: &mut TcpStream) -> Result<()> {
     let mut head = Vec::with_capacity(256);
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() >= MAX_HEAD {
-            return Error::e_explain(ErrorType::ConnectProxyFailure, "the proxy's answer is too long");
+            return Error::e_explain(
+                ErrorType::ConnectProxyFailure,
+                "the proxy's answer is too long",
+            );
         }
-        head.push(tcp.read_u8().await.or_err(ErrorType::ConnectProxyFailure, "the proxy closed the connection")?);
+        head.push(
+            tcp.read_u8()
+                .await
+                .or_err(ErrorType::ConnectProxyFailure, "the proxy closed the connection")?,
+        );
     }
     let line = head.split(|b| *b == b'\r').next().unwrap_or_default();
     let status = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
     if status.first() == Some(&b'2') && status.len() == 3 {
         return Ok(());
     }
-    Error::e_explain(ErrorType::ConnectProxyFailure, format!("the proxy answered {}", String::from_utf8_lossy(line)))
+    Error::e_explain(
+        ErrorType::ConnectProxyFailure,
+        format!("the proxy answered {}", String::from_utf8_lossy(line)),
+    )
 }

@@ -26,7 +26,9 @@ impl Connect for Direct {
             let kind = match e.kind() {
                 ErrorKind::ConnectionRefused => ErrorType::ConnectRefused,
                 ErrorKind::TimedOut => ErrorType::ConnectTimedout,
-                ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => ErrorType::ConnectNoRoute,
+                ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+                    ErrorType::ConnectNoRoute
+                }
                 _ => ErrorType::ConnectError,
             };
             Error::because(kind, format!("connecting to {address}"), e)

@@ -61,7 +61,8 @@ pub enum EndpointError {
 }
 
 /// Paths of complete calls, which are removed from the end of an address.
-const CALLS: [&str; 5] = ["/messages/count_tokens", "/messages", "/chat/completions", "/responses", "/models"];
+const CALLS: [&str; 5] =
+    ["/messages/count_tokens", "/messages", "/chat/completions", "/responses", "/models"];
 
 impl Endpoint {
     /// Reads a base address.
@@ -89,8 +90,11 @@ impl Endpoint {
         let own_port = if tls { 443 } else { 80 };
         let port = authority.port_u16().unwrap_or(own_port);
         let (prefix, version) = split_version(uri.path());
-        let authority =
-            if port == own_port { authority.host().to_owned() } else { format!("{}:{port}", authority.host()) };
+        let authority = if port == own_port {
+            authority.host().to_owned()
+        } else {
+            format!("{}:{port}", authority.host())
+        };
         Ok(Self { tls, host, port, authority, prefix, version })
     }
 
@@ -109,7 +113,9 @@ impl Endpoint {
         match (format, call) {
             (_, ProviderCall::ListModels) => format!("{base}/models"),
             (WireFormat::Native, ProviderCall::Generate { .. }) => format!("{base}/messages"),
-            (WireFormat::Native, ProviderCall::CountTokens { .. }) => format!("{base}/messages/count_tokens"),
+            (WireFormat::Native, ProviderCall::CountTokens { .. }) => {
+                format!("{base}/messages/count_tokens")
+            }
             (WireFormat::Responses, _) => format!("{base}/responses"),
             (WireFormat::Chat, _) => format!("{base}/chat/completions"),
             (WireFormat::AltCli, ProviderCall::Generate { model, stream: false }) => {
@@ -143,11 +149,13 @@ fn split_version(path: &str) -> (String, Option<String>) {
 /// `v1`, `v4`, `v1beta`, `v1alpha2`, …
 fn is_version(segment: &str) -> bool {
     let Some(rest) = segment.strip_prefix('v') else { return false };
-    rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+    rest.starts_with(|c: char| c.is_ascii_digit())
+        && rest.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// Characters that a model's name in a path keeps without an escape.
-const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
+const SEGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
 
 /// A model name as one path segment: characters that would end or split it are percent-encoded.
 /// Clients' names with slashes are refused before (`formats::route::check_model`).
@@ -173,7 +181,11 @@ mod tests {
             ("https://api.example/v1", WireFormat::Responses, "/v1/responses"),
             ("https://api.example/openai/v1", WireFormat::Chat, "/openai/v1/chat/completions"),
             ("https://api.example/api/v3", WireFormat::Chat, "/api/v3/chat/completions"),
-            ("https://api.example/api/paas/v4/chat/completions", WireFormat::Chat, "/api/paas/v4/chat/completions"),
+            (
+                "https://api.example/api/paas/v4/chat/completions",
+                WireFormat::Chat,
+                "/api/paas/v4/chat/completions",
+            ),
             ("https://api.example", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
             ("https://api.example/v1beta", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
             ("https://api.example/gw/v1", WireFormat::AltCli, "/gw/v1/models/m:generateContent"),
@@ -186,10 +198,16 @@ mod tests {
     #[test]
     fn hosts_ports_and_faults() {
         let e = Endpoint::parse("http://[::1]:9100/v1").unwrap();
-        assert_eq!((e.tls, e.host.as_str(), e.port, e.authority.as_str()), (false, "::1", 9100, "[::1]:9100"));
+        assert_eq!(
+            (e.tls, e.host.as_str(), e.port, e.authority.as_str()),
+            (false, "::1", 9100, "[::1]:9100")
+        );
         assert_eq!(e.connect_target(), "[::1]:9100");
         let e = Endpoint::parse("https://api.example:443").unwrap();
-        assert_eq!((e.authority.as_str(), e.connect_target().as_str()), ("api.example", "api.example:443"));
+        assert_eq!(
+            (e.authority.as_str(), e.connect_target().as_str()),
+            ("api.example", "api.example:443")
+        );
         for bad in ["", "api.example", "ftp://x", "http://", "/v1", "https:///v1"] {
             assert_eq!(Endpoint::parse(bad), Err(EndpointError::NotAbsolute), "{bad}");
         }
@@ -200,9 +218,11 @@ mod tests {
     #[test]
     fn a_model_name_stays_inside_its_segment() {
         let e = Endpoint::parse("https://x").unwrap();
-        let path = e.path(WireFormat::AltCli, ProviderCall::Generate { model: "a b?c#d:e", stream: true });
+        let path =
+            e.path(WireFormat::AltCli, ProviderCall::Generate { model: "a b?c#d:e", stream: true });
         assert_eq!(path, "/v1beta/models/a%20b%3Fc%23d%3Ae:streamGenerateContent");
-        let path = e.path(WireFormat::AltCli, ProviderCall::Generate { model: "a/../b", stream: false });
+        let path =
+            e.path(WireFormat::AltCli, ProviderCall::Generate { model: "a/../b", stream: false });
         assert_eq!(path, "/v1beta/models/a%2F..%2Fb:generateContent");
     }
 }

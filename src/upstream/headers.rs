@@ -73,7 +73,8 @@ const RESHAPING: [&str; 16] = [
 
 /// The forms of a reply that usage can be read from, and those that leave the choice to the
 /// provider.
-const READABLE: [&str; 5] = ["application/json", "text/event-stream", "application/*", "text/*", "*/*"];
+const READABLE: [&str; 5] =
+    ["application/json", "text/event-stream", "application/*", "text/*", "*/*"];
 
 /// Headers of a request in another format that are still meaningful for the provider.
 const CONVERTED: [&str; 2] = ["user-agent", "accept-language"];
@@ -112,7 +113,8 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
     let mut head = RequestHeader::build_no_case(method, parts.target.as_bytes(), Some(places))?;
     let listed = connection_listed(parts.client);
     for (name, value) in parts.client {
-        if goes_on(name.as_str(), parts, &listed) && (name != header::ACCEPT || is_readable(value)) {
+        if goes_on(name.as_str(), parts, &listed) && (name != header::ACCEPT || is_readable(value))
+        {
             head.append_header(name.clone(), value.clone())?;
         }
     }
@@ -154,14 +156,21 @@ fn reshapes(name: &str) -> bool {
 
 /// Whether an `Accept` header allows only readable forms.
 fn is_readable(accept: &HeaderValue) -> bool {
-    let form = |range: &str| range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    accept.to_str().is_ok_and(|list| list.split(',').all(|range| READABLE.contains(&form(range).as_str())))
+    let form =
+        |range: &str| range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    accept
+        .to_str()
+        .is_ok_and(|list| list.split(',').all(|range| READABLE.contains(&form(range).as_str())))
 }
 
 /// Names that the client's `Connection` header declares as hop-by-hop.
 fn connection_listed(client: &HeaderMap) -> Vec<String> {
     let values = client.get_all(header::CONNECTION).into_iter().filter_map(|v| v.to_str().ok());
-    values.flat_map(|v| v.split(',')).map(|n| n.trim().to_ascii_lowercase()).filter(|n| !n.is_empty()).collect()
+    values
+        .flat_map(|v| v.split(','))
+        .map(|n| n.trim().to_ascii_lowercase())
+        .filter(|n| !n.is_empty())
+        .collect()
 }
 
 fn credential(head: &mut RequestHeader, provider: &Provider) -> pingora::Result<()> {
@@ -176,8 +185,9 @@ fn credential(head: &mut RequestHeader, provider: &Provider) -> pingora::Result<
         }
         ProviderType::AltCli => (HeaderName::from_static("x-goog-api-key"), key.to_owned()),
     };
-    let mut value = HeaderValue::from_str(&text)
-        .map_err(|_| pingora::Error::explain(pingora::ErrorType::InvalidHTTPHeader, "the provider's key"))?;
+    let mut value = HeaderValue::from_str(&text).map_err(|_| {
+        pingora::Error::explain(pingora::ErrorType::InvalidHTTPHeader, "the provider's key")
+    })?;
     value.set_sensitive(true);
     head.insert_header(name, value)
 }
@@ -194,7 +204,9 @@ fn address(head: &mut RequestHeader, parts: &HeadParts<'_>) -> pingora::Result<(
         .authority(parts.endpoint.authority.as_str())
         .path_and_query(parts.target)
         .build()
-        .map_err(|_| pingora::Error::explain(pingora::ErrorType::InvalidHTTPHeader, "the upstream address"))?;
+        .map_err(|_| {
+            pingora::Error::explain(pingora::ErrorType::InvalidHTTPHeader, "the upstream address")
+        })?;
     head.set_uri(uri);
     head.set_version(http::Version::HTTP_2);
     Ok(())
@@ -206,9 +218,14 @@ mod tests {
 
     #[test]
     fn headers_that_reshape_a_reply_are_known_in_any_spelling() {
-        for name in
-            ["x-goog-fieldmask", "x_goog_fieldmask", "x-goog_fieldmask", "range", "prefer", "x-goog-upload-protocol"]
-        {
+        for name in [
+            "x-goog-fieldmask",
+            "x_goog_fieldmask",
+            "x-goog_fieldmask",
+            "range",
+            "prefer",
+            "x-goog-upload-protocol",
+        ] {
             assert!(reshapes(name), "{name}");
         }
         for name in ["accept", "x-goog-api-client", "anthropic-beta", "user-agent", "x_app"] {

@@ -96,7 +96,11 @@ impl Upstreams {
     ///
     /// # Errors
     /// When its address is invalid, or its name does not resolve.
-    pub async fn link(&self, provider: &Provider, times: LinkTimes) -> Result<Arc<Link>, LinkError> {
+    pub async fn link(
+        &self,
+        provider: &Provider,
+        times: LinkTimes,
+    ) -> Result<Arc<Link>, LinkError> {
         let target = self.target(provider)?;
         let address = match &target.proxy {
             // The proxy resolves the provider's name; the address here only identifies the pool's
@@ -105,7 +109,9 @@ impl Upstreams {
             None => self.resolver.resolve(&target.endpoint.host, target.endpoint.port).await?,
         };
         let mut last = target.link.lock();
-        if let Some(link) = last.as_ref().filter(|link| link.address == address && link.times == times) {
+        if let Some(link) =
+            last.as_ref().filter(|link| link.address == address && link.times == times)
+        {
             return Ok(Arc::clone(link));
         }
         let link = Arc::new(self.make(&target, address, times));
@@ -114,7 +120,10 @@ impl Upstreams {
     }
 
     fn make(&self, target: &Target, address: SocketAddr, times: LinkTimes) -> Link {
-        #[expect(clippy::disallowed_methods, reason = "the address is resolved: this neither blocks nor panics")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the address is resolved: this neither blocks nor panics"
+        )]
         let mut peer = HttpPeer::new(address, target.endpoint.tls, target.endpoint.host.clone());
         peer.group_key = target.group;
         peer.options.connection_timeout = times.connect;
@@ -169,7 +178,12 @@ impl Upstreams {
     pub async fn release(&self, session: Box<HttpSession>, link: &Link) {
         // Boxed, as above: 5 KB for a moment at the end, not for the whole life of the caller's
         // future.
-        Box::pin(self.connector.release_http_session(*session, &link.peer, Some(link.times.keepalive))).await;
+        Box::pin(self.connector.release_http_session(
+            *session,
+            &link.peer,
+            Some(link.times.keepalive),
+        ))
+        .await;
     }
 
     fn target(&self, provider: &Provider) -> Result<Arc<Target>, LinkError> {
@@ -178,7 +192,12 @@ impl Upstreams {
             return Ok(Arc::clone(target));
         }
         let endpoint = Endpoint::parse(&provider.url).map_err(LinkError::Address)?;
-        let proxy = provider.proxy_url.as_deref().map(Endpoint::parse).transpose().map_err(LinkError::Proxy)?;
+        let proxy = provider
+            .proxy_url
+            .as_deref()
+            .map(Endpoint::parse)
+            .transpose()
+            .map_err(LinkError::Proxy)?;
         let mut hasher = DefaultHasher::new();
         (version, &provider.url, &provider.proxy_url).hash(&mut hasher);
         let (endpoint, link) = (Arc::new(endpoint), Mutex::default());

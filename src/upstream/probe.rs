@@ -39,14 +39,24 @@ pub async fn probe(
 ) -> Result<Probed, ProbeError> {
     let began = Instant::now();
     let asked = tokio::time::timeout(time_limit, ask(provider, call, body));
-    let late = |_| ProbeError::new(ProbeFault::TimedOut, format!("no answer within {} s", time_limit.as_secs()));
+    let late = |_| {
+        ProbeError::new(
+            ProbeFault::TimedOut,
+            format!("no answer within {} s", time_limit.as_secs()),
+        )
+    };
     let (status, body) = asked.await.map_err(late)??;
     Ok(Probed { status, body, took: began.elapsed() })
 }
 
-async fn ask(provider: &Provider, call: ProviderCall<'_>, body: Option<String>) -> Result<(u16, Vec<u8>), ProbeError> {
+async fn ask(
+    provider: &Provider,
+    call: ProviderCall<'_>,
+    body: Option<String>,
+) -> Result<(u16, Vec<u8>), ProbeError> {
     let bad = |text: String| ProbeError::new(ProbeFault::BadAddress, text);
-    let endpoint = Endpoint::parse(&provider.url).map_err(|error| bad(format!("the address {error}")))?;
+    let endpoint =
+        Endpoint::parse(&provider.url).map_err(|error| bad(format!("the address {error}")))?;
     let target = endpoint.path(provider.kind.format(), call);
     let method = if body.is_some() { http::Method::POST } else { http::Method::GET };
     let parts = HeadParts {
@@ -61,12 +71,13 @@ async fn ask(provider: &Provider, call: ProviderCall<'_>, body: Option<String>) 
         credentials: &[],
         drop: &[],
     };
-    let head =
-        headers::build(method.clone(), &parts).map_err(|_| bad("the key cannot be sent in a header".to_owned()))?;
+    let head = headers::build(method.clone(), &parts)
+        .map_err(|_| bad("the key cannot be sent in a header".to_owned()))?;
     let scheme = if endpoint.tls { "https" } else { "http" };
     let client = client(provider)?;
-    let mut request =
-        client.request(method, format!("{scheme}://{}{target}", endpoint.authority)).headers(head.headers.clone());
+    let mut request = client
+        .request(method, format!("{scheme}://{}{target}", endpoint.authority))
+        .headers(head.headers.clone());
     if let Some(body) = body {
         request = request.body(body);
     }

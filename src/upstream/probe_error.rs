@@ -57,8 +57,8 @@ impl From<reqwest::Error> for ProbeError {
 /// The resolver's error has no separate type: hyper says "dns error".
 fn of_cause(cause: &(dyn Error + 'static), said: &str) -> Option<ProbeFault> {
     let io = cause.downcast_ref::<io::Error>();
-    let is_tls =
-        cause.is::<rustls::Error>() || io.and_then(io::Error::get_ref).is_some_and(|inner| inner.is::<rustls::Error>());
+    let is_tls = cause.is::<rustls::Error>()
+        || io.and_then(io::Error::get_ref).is_some_and(|inner| inner.is::<rustls::Error>());
     match io.map(io::Error::kind) {
         _ if is_tls => Some(ProbeFault::TlsFailed),
         _ if said == "dns error" => Some(ProbeFault::UnknownHost),

@@ -61,7 +61,11 @@ impl Resolver {
         };
         match self.cached(host, |_| true) {
             Some(ip) => {
-                tracing::warn!(host, reason, "the name does not resolve now: its last address is used");
+                tracing::warn!(
+                    host,
+                    reason,
+                    "the name does not resolve now: its last address is used"
+                );
                 Ok(SocketAddr::new(ip, port))
             }
             None => Err(ResolveError { host: host.to_owned(), reason }),

@@ -18,7 +18,8 @@ async fn bearer(gate: &Gate, credential: &str) -> u16 {
 }
 
 async fn cookie(gate: &Gate, value: &str) -> u16 {
-    let request = gate.post(&format!("actions/{SESSIONS}")).header("cookie", format!("auth-token={value}"));
+    let request =
+        gate.post(&format!("actions/{SESSIONS}")).header("cookie", format!("auth-token={value}"));
     Reply::of(request).await.status.as_u16()
 }
 
@@ -50,7 +51,12 @@ async fn ten_wrong_tokens_close_every_operation_to_the_token_and_to_nothing_else
                 _ => gate.http.post(&url).json(&json!({})),
             };
             let reply = Reply::of(request.bearer_auth(credential)).await;
-            assert_eq!(reply.failure(), (429, "TOO_MANY_ATTEMPTS"), "{} {credential}", operation.path);
+            assert_eq!(
+                reply.failure(),
+                (429, "TOO_MANY_ATTEMPTS"),
+                "{} {credential}",
+                operation.path
+            );
             assert_eq!(reply.headers["retry-after"], "900");
             assert_eq!(reply.body["errorParams"]["retryAfter"], 900);
         }
@@ -104,7 +110,11 @@ async fn stale_sessions_and_unknown_api_keys_are_no_attempts_at_the_token() {
     Reply::of(gate.post("auth/logout").header("cookie", format!("auth-token={ended}"))).await;
     for _ in 0..30 {
         assert_eq!(cookie(&gate, &ended).await, 401, "a browser that goes on asking");
-        assert_eq!(bearer(&gate, "sk-00000000000000000000000000000000").await, 401, "a script with a deleted key");
+        assert_eq!(
+            bearer(&gate, "sk-00000000000000000000000000000000").await,
+            401,
+            "a script with a deleted key"
+        );
     }
     assert_eq!(bearer(&gate, TOKEN).await, 200);
     login(&gate, TOKEN).await.data();

@@ -12,18 +12,27 @@ async fn the_audit_log_is_read_by_page_and_by_filter() {
         let ann = gate.person("Ann_1", json!({ "role": "admin" })).await;
         let provider = gate.provider("up").await;
         gate.clock.set(NOON.plus_ms(60_000));
-        let edit = json!({ "providerId": provider, "weight": 7, "key": "another-upstream-credential" });
+        let edit =
+            json!({ "providerId": provider, "weight": 7, "key": "another-upstream-credential" });
         gate.call("providers/editProvider", &ann.key, edit).await.data();
         gate.admin("keys/editKey", json!({ "keyId": ann.key_id, "name": "renamed" })).await.data();
 
         let read = async |filter: Value| gate.admin("audit/getAuditLog", filter).await.data();
         let actions = |page: &Value| -> Vec<String> {
-            page["entries"].as_array().unwrap().iter().map(|e| e["action"].as_str().unwrap().to_owned()).collect()
+            page["entries"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|e| e["action"].as_str().unwrap().to_owned())
+                .collect()
         };
-        let all = ["keys.editKey", "providers.editProvider", "providers.addProvider", "users.addUser"];
+        let all =
+            ["keys.editKey", "providers.editProvider", "providers.addProvider", "users.addUser"];
         assert_eq!(actions(&read(json!({})).await), all, "newest first");
 
-        let edited = read(json!({ "target": format!("provider {provider}"), "action": "providers.edit" })).await;
+        let edited =
+            read(json!({ "target": format!("provider {provider}"), "action": "providers.edit" }))
+                .await;
         let entry = &edited["entries"][0];
         assert_eq!((&entry["before"]["weight"], &entry["after"]["weight"]), (&json!(1), &json!(7)));
         assert!(entry["actor"].as_str().unwrap().contains("Ann_1"), "{entry}");
@@ -59,6 +68,9 @@ async fn the_audit_log_is_read_by_page_and_by_filter() {
         }
         assert_eq!(seen, all);
         let bob = gate.person("bob", json!({})).await;
-        assert_eq!(gate.call("audit/getAuditLog", &bob.key, json!({})).await.failure(), (403, "PERMISSION_DENIED"));
+        assert_eq!(
+            gate.call("audit/getAuditLog", &bob.key, json!({})).await.failure(),
+            (403, "PERMISSION_DENIED")
+        );
     }
 }

@@ -60,7 +60,9 @@ pub fn is_partial(shape: &Shape) -> bool {
 }
 
 fn of_object(schema: &Value) -> Vec<Field> {
-    let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)));
+    let required = |name: &str| {
+        schema["required"].as_array().is_some_and(|names| names.contains(&json!(name)))
+    };
     let field = |(name, schema): (&String, &Value)| Field {
         name: name.clone(),
         kind: kind(name, schema),
@@ -91,7 +93,10 @@ fn kind(name: &str, schema: &Value) -> Kind {
         "number" => {
             let pattern = schema["pattern"].as_str().unwrap();
             let places = pattern.rsplit_once("{1,").unwrap().1.split('}').next().unwrap();
-            Kind::Decimal { max: schema["maximum"].as_i64().unwrap(), places: places.parse().unwrap() }
+            Kind::Decimal {
+                max: schema["maximum"].as_i64().unwrap(),
+                places: places.parse().unwrap(),
+            }
         }
         "boolean" => Kind::Boolean,
         "string" if schema["examples"].is_array() => Kind::Moment,
@@ -108,7 +113,10 @@ fn kind(name: &str, schema: &Value) -> Kind {
         "object" if schema["properties"].is_object() => Kind::Object(of_object(schema)),
         "object" if schema["maxProperties"].is_u64() => {
             let text_max = schema["additionalProperties"]["maxLength"].as_u64().unwrap();
-            Kind::Map { max: size("maxProperties").unwrap(), text_max: usize::try_from(text_max).unwrap() }
+            Kind::Map {
+                max: size("maxProperties").unwrap(),
+                text_max: usize::try_from(text_max).unwrap(),
+            }
         }
         "object" => Kind::Document,
         other => panic!("{name}: {other}"),
@@ -140,9 +148,13 @@ pub fn of_kind(name: &str, kind: &Kind) -> Value {
         Kind::Text { form: Form::BaseUrl, .. } => json!("https://up.example/v1"),
         Kind::Text { form: Form::ProxyUrl, .. } => json!("http://proxy.example:3128"),
         Kind::Text { form: Form::Webhook, .. } => json!("http://127.0.0.1:9/hook"),
-        Kind::Document if name == "document" => json!({ "version": 1, "settings": { "site_title": "x" } }),
+        Kind::Document if name == "document" => {
+            json!({ "version": 1, "settings": { "site_title": "x" } })
+        }
         Kind::Document => json!({ "input_cost_per_token": 1e-6 }),
-        Kind::Text { .. } if name == "jsonContent" => json!("{\"m\": {\"input_cost_per_token\": 1e-6}}"),
+        Kind::Text { .. } if name == "jsonContent" => {
+            json!("{\"m\": {\"input_cost_per_token\": 1e-6}}")
+        }
         Kind::Text { min, .. } => json!("sample-text".repeat(min.div_ceil(11).max(1))),
         Kind::Boolean => json!(true),
         Kind::Moment => json!("2027-01-31"),
@@ -155,7 +167,8 @@ pub fn of_kind(name: &str, kind: &Kind) -> Value {
 
 /// A body with every required field, and one more in a partial update.
 pub fn smallest(shape: &Shape) -> Map<String, Value> {
-    let mut body: Map<String, Value> = required(shape).iter().map(|f| (f.name.clone(), sample(f))).collect();
+    let mut body: Map<String, Value> =
+        required(shape).iter().map(|f| (f.name.clone(), sample(f))).collect();
     if is_partial(shape) {
         let all = fields(shape);
         let more = all.iter().find(|f| !body.contains_key(&f.name)).unwrap();

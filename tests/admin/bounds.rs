@@ -45,7 +45,11 @@ fn of_kind(name: &str, kind: &Kind) -> Vec<Case> {
         }
         Kind::Text { min, max, form } => text(*min, *max, *form),
         Kind::Boolean => {
-            vec![(json!(false), None), (json!("true"), Some("INVALID_TYPE")), (json!(1), Some("INVALID_TYPE"))]
+            vec![
+                (json!(false), None),
+                (json!("true"), Some("INVALID_TYPE")),
+                (json!(1), Some("INVALID_TYPE")),
+            ]
         }
         Kind::Moment => vec![
             (json!("2027-02-28T10:00:00+08:00"), None),
@@ -56,7 +60,10 @@ fn of_kind(name: &str, kind: &Kind) -> Vec<Case> {
         Kind::Choice(words) => words
             .iter()
             .map(|word| (json!(word), None))
-            .chain([(json!("no such word"), Some("INVALID_FORMAT")), (json!(3), Some("INVALID_TYPE"))])
+            .chain([
+                (json!("no such word"), Some("INVALID_FORMAT")),
+                (json!(3), Some("INVALID_TYPE")),
+            ])
             .collect(),
         Kind::List { item, min, max } => list(name, item, *min, *max),
         Kind::Map { max, text_max } => {
@@ -102,7 +109,11 @@ fn integer(min: i64, max: i64) -> Vec<Case> {
         (json!(true), Some("INVALID_TYPE")),
     ];
     if max < i64::MAX {
-        cases.extend([(json!(max), None), (json!(max + 1), Some("MAX_VALUE")), (json!(1e300), Some("MAX_VALUE"))]);
+        cases.extend([
+            (json!(max), None),
+            (json!(max + 1), Some("MAX_VALUE")),
+            (json!(1e300), Some("MAX_VALUE")),
+        ]);
     }
     cases
 }
@@ -113,7 +124,10 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
         cases.push((json!("x".repeat(max + 1)), Some("MAX_LENGTH")));
     }
     if min > 0 {
-        cases.extend([(json!(""), Some("MIN_LENGTH")), (json!(" ".repeat(max.min(10))), Some("MIN_LENGTH"))]);
+        cases.extend([
+            (json!(""), Some("MIN_LENGTH")),
+            (json!(" ".repeat(max.min(10))), Some("MIN_LENGTH")),
+        ]);
     }
     match form {
         Form::Any if max < 10_000 => cases.extend([
@@ -192,12 +206,16 @@ fn is_about(reply: &Reply, path: &str) -> bool {
 async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
     let gate = Gate::start().await;
     let mut tried = 0;
-    for operation in operations().iter().filter(|o| o.verb == Verb::Post && o.path != "auth/login") {
+    for operation in operations().iter().filter(|o| o.verb == Verb::Post && o.path != "auth/login")
+    {
         let fields = bodies::fields(operation.body);
-        let mut targets: Vec<(String, Field)> = fields.iter().map(|f| (f.name.clone(), f.clone())).collect();
+        let mut targets: Vec<(String, Field)> =
+            fields.iter().map(|f| (f.name.clone(), f.clone())).collect();
         for field in &fields {
             if let Kind::Object(inner) = &field.kind {
-                targets.extend(inner.iter().map(|f| (format!("{}.{}", field.name, f.name), f.clone())));
+                targets.extend(
+                    inner.iter().map(|f| (format!("{}.{}", field.name, f.name), f.clone())),
+                );
             }
         }
         for (path, field) in targets {
@@ -231,13 +249,22 @@ async fn each_field_takes_what_is_within_its_bounds_and_refuses_what_is_not() {
 #[tokio::test]
 async fn what_is_required_is_missed_and_what_is_unknown_refused() {
     let gate = Gate::start().await;
-    for operation in operations().iter().filter(|o| o.verb == Verb::Post && o.path != "auth/login") {
-        let send = |body: Map<String, Value>| Reply::of(gate.post(operation.path).bearer_auth(TOKEN).json(&body));
+    for operation in operations().iter().filter(|o| o.verb == Verb::Post && o.path != "auth/login")
+    {
+        let send = |body: Map<String, Value>| {
+            Reply::of(gate.post(operation.path).bearer_auth(TOKEN).json(&body))
+        };
         for field in required(operation.body) {
             let mut body = smallest(operation.body);
             body.remove(&field.name);
             let reply = send(body).await;
-            assert_eq!(reply.failure(), (400, "REQUIRED_FIELD"), "{} without {}", operation.path, field.name);
+            assert_eq!(
+                reply.failure(),
+                (400, "REQUIRED_FIELD"),
+                "{} without {}",
+                operation.path,
+                field.name
+            );
             assert!(is_about(&reply, &field.name), "{:?}", reply.body);
         }
         let mut body = smallest(operation.body);
@@ -246,7 +273,10 @@ async fn what_is_required_is_missed_and_what_is_unknown_refused() {
         assert_eq!(reply.failure(), (400, "INVALID_FORMAT"), "{}", operation.path);
         assert!(is_about(&reply, "isEnabbled"));
         if bodies::is_partial(operation.body) {
-            let target = required(operation.body).iter().map(|f| (f.name.clone(), bodies::sample(f))).collect();
+            let target = required(operation.body)
+                .iter()
+                .map(|f| (f.name.clone(), bodies::sample(f)))
+                .collect();
             assert_eq!(send(target).await.failure(), (400, "EMPTY_UPDATE"), "{}", operation.path);
         }
     }
@@ -283,7 +313,8 @@ async fn every_fault_of_a_body_is_named_not_the_first_alone() {
     // Errors of a nested table are in the same list.
     let body = json!({ "keyIds": [], "updates": { "limitDailyUsd": "x", "isEnabled": 3 } });
     let reply = gate.admin("keys/batchUpdateKeys", body).await;
-    let faults: Vec<Value> = reply.body["errorParams"]["faults"].as_array().unwrap().iter().map(named).collect();
+    let faults: Vec<Value> =
+        reply.body["errorParams"]["faults"].as_array().unwrap().iter().map(named).collect();
     assert!(faults.contains(&json!(["updates.limitDailyUsd", "INVALID_TYPE"])), "{faults:?}");
     assert!(faults.contains(&json!(["updates.isEnabled", "INVALID_TYPE"])), "{faults:?}");
 }

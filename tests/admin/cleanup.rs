@@ -52,10 +52,15 @@ async fn a_run_removes_what_is_old_beside_the_writer_and_nothing_else() {
         let edge = [at(&ann, NOON.plus_ms(-DAY)), at(&ann, NOON.plus_ms(-DAY - 1)), at(&ann, NOON)];
         gate.store.append_records(&old).await.unwrap();
         gate.store.append_records(&edge).await.unwrap();
-        gate.admin("system-config/saveSystemSettings", json!({ "cleanupRetentionDays": 1 })).await.data();
+        gate.admin("system-config/saveSystemSettings", json!({ "cleanupRetentionDays": 1 }))
+            .await
+            .data();
 
         let begun = gate.admin("system-config/runCleanup", json!({})).await.data();
-        assert_eq!((&begun["running"], &begun["cutoff"]), (&json!(true), &json!("2026-11-20T04:00:00.000Z")));
+        assert_eq!(
+            (&begun["running"], &begun["cutoff"]),
+            (&json!(true), &json!("2026-11-20T04:00:00.000Z"))
+        );
         for n in 0..40 {
             let written = gate.store.append_records(&[at(&ann, NOON.plus_ms(n))]).await.unwrap();
             assert_eq!(written, 1, "the writer goes on");
@@ -64,7 +69,8 @@ async fn a_run_removes_what_is_old_beside_the_writer_and_nothing_else() {
         assert_eq!((&end["removed"], &end["error"]), (&json!(1_251), &Value::Null), "{end}");
         assert_eq!(logged(&gate).await, 42);
         assert_eq!(spent(&gate).await, (1_253 + 40) * 1_000, "the ledger keeps all");
-        let statistics = gate.admin("keys/getKeysWithStatistics", json!({ "userId": ann.id })).await.data();
+        let statistics =
+            gate.admin("keys/getKeysWithStatistics", json!({ "userId": ann.id })).await.data();
         assert_eq!(statistics[0]["totalCost"], json!(0.001293), "{statistics}");
         assert!(gate.metrics.render().contains("tollgate_pruned_rows_total 1251"));
     }
@@ -100,7 +106,9 @@ async fn the_schedule_is_served_once_a_day_by_one_node() {
             node.clean_if_due().await;
         }
         assert_eq!(logged(&gate).await, 1, "today was served");
-        gate.admin("system-config/saveSystemSettings", json!({ "enableAutoCleanup": false })).await.data();
+        gate.admin("system-config/saveSystemSettings", json!({ "enableAutoCleanup": false }))
+            .await
+            .data();
         gate.clock.set(NOON.plus_ms(DAY + 30 * 60_000));
         other.clean_if_due().await;
         assert_eq!(logged(&gate).await, 1, "switched off");

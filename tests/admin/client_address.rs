@@ -27,10 +27,17 @@ async fn ten_bad_logins_through_a_trusted_proxy_lock_out_their_own_client_alone(
     }
     let limited = (429, "TOO_MANY_ATTEMPTS".to_owned());
     assert_eq!(login(&gate, TOKEN, &attacker).await, limited);
-    assert_eq!(login(&gate, TOKEN, &[("forwarded", "for=\"203.0.113.7:1234\";proto=https")]).await, limited);
+    assert_eq!(
+        login(&gate, TOKEN, &[("forwarded", "for=\"203.0.113.7:1234\";proto=https")]).await,
+        limited
+    );
     // The client's own claim, on the left, gives it no other address.
     assert_eq!(login(&gate, TOKEN, &[("x-forwarded-for", "1.2.3.4, 203.0.113.7")]).await, limited);
-    for other in [&[("x-forwarded-for", "203.0.113.8")] as &[_], &[("forwarded", "for=\"[2001:db8::7]:443\"")], &[]] {
+    for other in [
+        &[("x-forwarded-for", "203.0.113.8")] as &[_],
+        &[("forwarded", "for=\"[2001:db8::7]:443\"")],
+        &[],
+    ] {
         assert_eq!(login(&gate, TOKEN, other).await.0, 200, "{other:?}");
     }
 }
@@ -49,13 +56,17 @@ async fn without_a_trusted_proxy_no_header_changes_the_address() {
 async fn audit_records_name_the_client_behind_the_proxy() {
     let gate = Gate::start().await;
     let add = async |name: &str| {
-        let request = gate.post("actions/users/addUser").bearer_auth(TOKEN).header("x-forwarded-for", "203.0.113.7");
+        let request = gate
+            .post("actions/users/addUser")
+            .bearer_auth(TOKEN)
+            .header("x-forwarded-for", "203.0.113.7");
         Reply::of(request.json(&json!({ "name": name }))).await.data();
     };
     add("direct").await;
     *gate.trusted.lock().unwrap() = Networks::parse(&["127.0.0.1"]).unwrap();
     add("proxied").await;
     let page = gate.admin("audit/getAuditLog", json!({})).await.data();
-    let addresses: Vec<&Value> = page["entries"].as_array().unwrap().iter().map(|e| &e["clientAddress"]).collect();
+    let addresses: Vec<&Value> =
+        page["entries"].as_array().unwrap().iter().map(|e| &e["clientAddress"]).collect();
     assert_eq!(addresses, ["203.0.113.7", "127.0.0.1"], "newest first");
 }

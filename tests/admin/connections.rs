@@ -26,9 +26,9 @@ fn start(tasks: &mut JoinSet<()>) -> String {
     let pages = Router::new()
         .route("/refuse", post(async || (StatusCode::UNAUTHORIZED, "who are you?")))
         .route("/take", post(async |body: Bytes| body.len().to_string()));
-    tasks.spawn(
-        async move { serve(listener, None, pages, super::places::places(), std::future::pending()).await.unwrap() },
-    );
+    tasks.spawn(async move {
+        serve(listener, None, pages, super::places::places(), std::future::pending()).await.unwrap()
+    });
     address
 }
 
@@ -57,7 +57,10 @@ async fn a_request_that_is_refused_from_its_head_keeps_its_connection() {
         };
         let head = format!("POST /refuse HTTP/1.1\r\nhost: x\r\n{field}\r\n\r\n");
         let (refused, _) = ask(&mut tcp, &head).await;
-        assert!(refused.starts_with("http/1.1 401") && !refused.contains("connection: close"), "{refused}");
+        assert!(
+            refused.starts_with("http/1.1 401") && !refused.contains("connection: close"),
+            "{refused}"
+        );
         // The body comes later than the head, as some clients send it, and with it the next
         // request.
         tcp.write_all(rest.as_bytes()).await.unwrap();
@@ -73,7 +76,10 @@ async fn a_body_of_any_announced_size_is_answered_from_the_head_and_the_answer_a
     let address = start(&mut tasks);
     let tcp = TcpStream::connect(&address).await.unwrap();
     let (mut reading, mut writing) = tcp.into_split();
-    writing.write_all(b"POST /refuse HTTP/1.1\r\nhost: x\r\ncontent-length: 1073741824\r\n\r\n").await.unwrap();
+    writing
+        .write_all(b"POST /refuse HTTP/1.1\r\nhost: x\r\ncontent-length: 1073741824\r\n\r\n")
+        .await
+        .unwrap();
     let sending = async move {
         // More than both kernels' buffers hold: the write completes only if it is read.
         let piece = vec![0; 64 << 10];
@@ -96,10 +102,16 @@ async fn a_client_that_waits_to_be_told_to_send_is_not_told_to() {
     let mut tasks = JoinSet::new();
     let address = start(&mut tasks);
     let mut tcp = TcpStream::connect(&address).await.unwrap();
-    let head =
-        |path: &str| format!("POST {path} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n");
+    let head = |path: &str| {
+        format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n"
+        )
+    };
     let (refused, _) = ask(&mut tcp, &head("/refuse")).await;
-    assert!(refused.starts_with("http/1.1 401") && refused.contains("connection: close"), "{refused}");
+    assert!(
+        refused.starts_with("http/1.1 401") && refused.contains("connection: close"),
+        "{refused}"
+    );
     assert_eq!(tcp.read(&mut [0; 8]).await.unwrap(), 0, "closed, as was said");
     let mut tcp = TcpStream::connect(&address).await.unwrap();
     let (told, _) = ask(&mut tcp, &head("/take")).await;

@@ -14,16 +14,25 @@ const SNAPSHOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/admin/openapi
 
 #[test]
 fn the_document_is_the_one_on_record() {
-    let document = serde_json::to_string_pretty(&openapi(Some("https://gate.example"))).unwrap() + "\n";
+    let document =
+        serde_json::to_string_pretty(&openapi(Some("https://gate.example"))).unwrap() + "\n";
     #[expect(clippy::disallowed_methods, reason = "a switch of the tests, not of the gateway")]
     let update = std::env::var_os("UPDATE").is_some();
     if update {
         std::fs::write(SNAPSHOT, &document).unwrap();
     }
     let recorded = std::fs::read_to_string(SNAPSHOT).unwrap_or_default();
-    let differing = recorded.lines().zip(document.lines()).enumerate().find(|(_, (old, new))| old != new);
-    assert_eq!(differing, None, "the document changed: look at it, and run the tests with UPDATE=1 to record it");
-    assert_eq!(recorded.len(), document.len(), "the document changed: run the tests with UPDATE=1 to record it");
+    let differing =
+        recorded.lines().zip(document.lines()).enumerate().find(|(_, (old, new))| old != new);
+    assert_eq!(
+        differing, None,
+        "the document changed: look at it, and run the tests with UPDATE=1 to record it"
+    );
+    assert_eq!(
+        recorded.len(),
+        document.len(),
+        "the document changed: run the tests with UPDATE=1 to record it"
+    );
 }
 
 /// Every `$ref` below `node`.
@@ -43,29 +52,39 @@ fn the_document_is_whole() {
     let document = openapi(None);
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(document["servers"], json!([{ "url": "/" }]));
-    assert_eq!(openapi(Some("https://gate.example/"))["servers"], json!([{ "url": "https://gate.example" }]));
+    assert_eq!(
+        openapi(Some("https://gate.example/"))["servers"],
+        json!([{ "url": "https://gate.example" }])
+    );
     let mut found = Vec::new();
     references(&document, &mut found);
     assert!(!found.is_empty());
     for target in found {
-        assert!(document.pointer(target.trim_start_matches('#')).is_some(), "{target} leads nowhere");
+        assert!(
+            document.pointer(target.trim_start_matches('#')).is_some(),
+            "{target} leads nowhere"
+        );
     }
     let paths = document["paths"].as_object().unwrap();
     assert_eq!(paths.len(), published().count(), "two operations share a path");
     let described = paths.values().flat_map(|path| path.as_object().unwrap().values());
-    let ids: BTreeSet<&str> = described.clone().map(|operation| operation["operationId"].as_str().unwrap()).collect();
+    let ids: BTreeSet<&str> =
+        described.clone().map(|operation| operation["operationId"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), published().count(), "operation ids are not unique");
     for operation in described {
         for text in ["summary", "description"] {
             assert!(operation[text].as_str().is_some_and(|s| !s.is_empty()), "{operation}");
         }
-        assert!(operation["responses"]["200"].is_object() && operation["responses"]["500"].is_object());
+        assert!(
+            operation["responses"]["200"].is_object() && operation["responses"]["500"].is_object()
+        );
     }
 }
 
 #[tokio::test]
 async fn the_served_document_is_the_same_and_every_path_in_it_answers() {
-    let gate = Gate::start_as(tollgate::store::Backend::Sqlite, Some("https://gate.example"), false).await;
+    let gate =
+        Gate::start_as(tollgate::store::Backend::Sqlite, Some("https://gate.example"), false).await;
     let served = Reply::of(gate.http.get(format!("{}/api/actions/openapi.json", gate.url))).await;
     assert_eq!(served.body, openapi(gate.app_url.as_deref()));
     for operation in operations() {
@@ -83,7 +102,8 @@ async fn the_served_document_is_the_same_and_every_path_in_it_answers() {
 
 /// Where an example does not fit its own schema.
 fn misfits(document: &Value, operation: &Operation) -> Vec<String> {
-    let described = &document["paths"][format!("/api/{}", operation.path)][operation.verb.as_str().to_lowercase()];
+    let described = &document["paths"][format!("/api/{}", operation.path)]
+        [operation.verb.as_str().to_lowercase()];
     let mut shown: Vec<(&Value, &Value)> = Vec::new();
     if operation.verb == Verb::Post {
         let body = &described["requestBody"]["content"]["application/json"];
@@ -115,7 +135,8 @@ fn every_example_is_what_its_schema_asks_for_and_every_body_would_be_taken() {
     for operation in published() {
         assert_eq!(misfits(&document, operation), Vec::<String>::new(), "{}", operation.path);
         if operation.verb == Verb::Post {
-            let content = &document["paths"][format!("/api/{}", operation.path)]["post"]["requestBody"]["content"];
+            let content = &document["paths"][format!("/api/{}", operation.path)]["post"]["requestBody"]
+                ["content"];
             let body = content["application/json"]["example"].as_object().unwrap();
             let refused = (operation.prepare)(body).err();
             assert!(refused.is_none(), "{}: {body:?}: {refused:?}", operation.path);

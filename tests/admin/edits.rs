@@ -13,7 +13,13 @@ fn recorded_as(name: &str) -> String {
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |camel, part| {
         let mut letters = part.chars();
-        camel + &letters.next().map(|c| c.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+        camel
+            + &letters
+                .next()
+                .map(|c| c.to_ascii_uppercase())
+                .into_iter()
+                .chain(letters)
+                .collect::<String>()
     })
 }
 
@@ -52,7 +58,9 @@ fn changed(before: &Value, after: &Value) -> Vec<String> {
     let (before, after) = (before.as_object().unwrap(), after.as_object().unwrap());
     // The tightest limit follows from the limits, and is no field of the record.
     let derived = ["updatedAt", "tightestLimit"];
-    let names = after.keys().filter(|name| !derived.contains(&name.as_str()) && before.get(*name) != after.get(*name));
+    let names = after
+        .keys()
+        .filter(|name| !derived.contains(&name.as_str()) && before.get(*name) != after.get(*name));
     names.cloned().collect()
 }
 
@@ -66,7 +74,9 @@ where
         let mut body = target.clone();
         body[&field.name] = value;
         // Another destination requires the credential again (`kept_credentials.rs`).
-        if operation == "providers/editProvider" && ["url", "proxy_url"].contains(&field.name.as_str()) {
+        if operation == "providers/editProvider"
+            && ["url", "proxy_url"].contains(&field.name.as_str())
+        {
             body["key"] = json!("upstream-credential-0123456789");
         }
         body
@@ -80,8 +90,10 @@ where
         let name = recorded_as(&field.name);
         let moved = changed(&before, &after);
         assert!(moved.contains(&name), "{operation} {}: {moved:?}", field.name);
-        let others: Vec<_> =
-            moved.iter().filter(|m| **m != name && !moves_with(&field.name).contains(&m.as_str())).collect();
+        let others: Vec<_> = moved
+            .iter()
+            .filter(|m| **m != name && !moves_with(&field.name).contains(&m.as_str()))
+            .collect();
         assert!(others.is_empty(), "{operation} {} moved {others:?}", field.name);
         if field.nullable {
             gate.admin(operation, with(field, Value::Null)).await.data();
@@ -97,14 +109,20 @@ async fn editing_one_field_of_a_key_leaves_the_others() {
     let gate = Gate::start().await;
     let user = gate.person("user", json!({})).await;
     let (id, _) = gate.key(user.id, "k", json!({})).await;
-    each_field(&gate, "keys/editKey", json!({ "keyId": id }), async || gate.key_record(user.id, id).await).await;
+    each_field(&gate, "keys/editKey", json!({ "keyId": id }), async || {
+        gate.key_record(user.id, id).await
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn editing_one_field_of_a_user_leaves_the_others() {
     let gate = Gate::start().await;
     let user = gate.person("user", json!({})).await;
-    each_field(&gate, "users/editUser", json!({ "userId": user.id }), async || gate.user_record(user.id).await).await;
+    each_field(&gate, "users/editUser", json!({ "userId": user.id }), async || {
+        gate.user_record(user.id).await
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -120,7 +138,10 @@ async fn editing_one_setting_leaves_the_others() {
     let gate = Gate::start().await;
     for (save, read) in [
         ("system-config/saveSystemSettings", "system-config/fetchSystemSettings"),
-        ("notifications/updateNotificationSettingsAction", "notifications/getNotificationSettingsAction"),
+        (
+            "notifications/updateNotificationSettingsAction",
+            "notifications/getNotificationSettingsAction",
+        ),
     ] {
         each_field(&gate, save, json!({}), async || gate.admin(read, json!({})).await.data()).await;
     }

@@ -40,8 +40,11 @@ impl Watcher {
     async fn next(&mut self) -> Option<(String, Value)> {
         loop {
             if let Some((event, rest)) = self.text.split_once("\n\n") {
-                let lines: Vec<(&str, &str)> = event.lines().filter_map(|line| line.split_once(": ")).collect();
-                let field = |name| lines.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+                let lines: Vec<(&str, &str)> =
+                    event.lines().filter_map(|line| line.split_once(": ")).collect();
+                let field = |name| {
+                    lines.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned())
+                };
                 let (name, data) = (field("event"), field("data"));
                 self.text = rest.to_owned();
                 if let (Some(name), Some(data)) = (name, data) {
@@ -49,7 +52,9 @@ impl Watcher {
                 }
                 continue;
             }
-            let chunk = tokio::time::timeout(TIME_LIMIT, self.response.chunk()).await.expect("nothing came");
+            let chunk = tokio::time::timeout(TIME_LIMIT, self.response.chunk())
+                .await
+                .expect("nothing came");
             self.text.push_str(std::str::from_utf8(&chunk.ok()??).unwrap());
         }
     }
@@ -87,24 +92,35 @@ async fn administrators_see_every_request_and_users_their_own() {
         let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
         let before = record(ada.id, ada.key_id, 2_000_000_000);
         gate.store.append_records(std::slice::from_ref(&before)).await.unwrap();
-        let (mut all, mut own) = (Watcher::start(&gate, TOKEN).await, Watcher::start(&gate, &bob.key).await);
+        let (mut all, mut own) =
+            (Watcher::start(&gate, TOKEN).await, Watcher::start(&gate, &bob.key).await);
         for watcher in [&mut all, &mut own] {
             let (name, hello) = watcher.next().await.unwrap();
             assert_eq!(name, "hello");
-            assert_eq!(hello, json!({ "version": "1.2.3", "timeZone": "Asia/Shanghai", "now": NOON.to_iso() }));
+            assert_eq!(
+                hello,
+                json!({ "version": "1.2.3", "timeZone": "Asia/Shanghai", "now": NOON.to_iso() })
+            );
         }
         assert_eq!(all.until("overview", |_| true).await["todayCost"], 2);
         assert_eq!(own.until("overview", |_| true).await["todayCost"], 0);
 
-        let (of_ada, of_bob) = (record(ada.id, ada.key_id, 1), record(bob.id, bob.key_id, 500_000_000));
+        let (of_ada, of_bob) =
+            (record(ada.id, ada.key_id, 1), record(bob.id, bob.key_id, 500_000_000));
         for record in [&of_ada, &of_bob] {
             gate.events.tell(|| Event::Request(record.clone().into()));
         }
         let logged = all.until("log", |_| true).await;
-        assert_eq!((&logged["requestId"], &logged["userId"]), (&json!(of_ada.request_id.to_string()), &json!(ada.id)));
+        assert_eq!(
+            (&logged["requestId"], &logged["userId"]),
+            (&json!(of_ada.request_id.to_string()), &json!(ada.id))
+        );
         let logged = all.until("log", |_| true).await;
         assert_eq!(logged["costUsd"], json!(0.5));
-        assert_eq!(own.until("log", |_| true).await["requestId"], json!(of_bob.request_id.to_string()));
+        assert_eq!(
+            own.until("log", |_| true).await["requestId"],
+            json!(of_bob.request_id.to_string())
+        );
         let overview = own.until("overview", |o| o["todayRequests"] == 1).await;
         assert_eq!(overview["todayCost"], json!(0.5));
         let overview = all.until("overview", |o| o["todayRequests"] == 3).await;
@@ -164,13 +180,19 @@ async fn circuits_and_configurations_are_told() {
     let gate = Gate::start().await;
     let provider = gate.provider("upstream").await;
     let ada = gate.person("ada", json!({})).await;
-    let (mut all, mut own) = (Watcher::start(&gate, TOKEN).await, Watcher::start(&gate, &ada.key).await);
+    let (mut all, mut own) =
+        (Watcher::start(&gate, TOKEN).await, Watcher::start(&gate, &ada.key).await);
     own.until("hello", |_| true).await;
     all.until("hello", |_| true).await;
     trip(&gate, provider);
     let breaker = all.until("breaker", |_| true).await;
     assert_eq!((&breaker["providerId"], &breaker["state"]), (&json!(provider), &json!("OPEN")));
-    assert_eq!(gate.admin("providers/resetProviderCircuit", json!({ "providerId": provider })).await.status, 200);
+    assert_eq!(
+        gate.admin("providers/resetProviderCircuit", json!({ "providerId": provider }))
+            .await
+            .status,
+        200
+    );
     assert_eq!(all.until("breaker", |_| true).await["state"], "CLOSED");
     let version = gate.store.config_version().await.unwrap();
     // The user's stream up to the same point: no circuits.
@@ -203,7 +225,8 @@ async fn the_stream_ends_with_its_credential() {
     let admin = gate.person("grace", json!({ "role": "admin" })).await;
 
     let login = Reply::of(gate.post("auth/login").json(&json!({ "key": ada.key }))).await;
-    let cookie = login.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookie =
+        login.headers["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     let watch = gate.http.get(format!("{}/api/events", gate.url)).header("cookie", &cookie);
     let mut by_session = Watcher::of(watch).await;
     by_session.until("hello", |_| true).await;
@@ -212,13 +235,17 @@ async fn the_stream_ends_with_its_credential() {
 
     let mut by_key = Watcher::start(&gate, &ada.key).await;
     by_key.until("hello", |_| true).await;
-    let disabled = gate.admin("keys/toggleKeyEnabled", json!({ "keyId": ada.key_id, "enabled": false })).await;
+    let disabled =
+        gate.admin("keys/toggleKeyEnabled", json!({ "keyId": ada.key_id, "enabled": false })).await;
     assert_eq!(disabled.status, 200, "{:?}", disabled.body);
     by_key.ended().await;
 
     let mut by_role = Watcher::start(&gate, &admin.key).await;
     by_role.until("hello", |_| true).await;
-    assert_eq!(gate.admin("users/editUser", json!({ "userId": admin.id, "role": "user" })).await.status, 200);
+    assert_eq!(
+        gate.admin("users/editUser", json!({ "userId": admin.id, "role": "user" })).await.status,
+        200
+    );
     by_role.ended().await;
 }
 

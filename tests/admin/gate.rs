@@ -94,7 +94,9 @@ pub fn client() -> reqwest::Client {
 async fn fresh_store(backend: Backend, dir: &std::path::Path) -> Store {
     let store = match backend {
         Backend::Sqlite => Store::open_sqlite(dir).await.unwrap(),
-        Backend::Postgres => Store::open_postgres(&Secret::new(postgres::fresh_database()), 8).await.unwrap(),
+        Backend::Postgres => {
+            Store::open_postgres(&Secret::new(postgres::fresh_database()), 8).await.unwrap()
+        }
     };
     store.migrate().await.unwrap();
     store
@@ -117,7 +119,11 @@ pub fn asks() -> Asks {
 }
 
 fn counters(time_zone: chrono_tz::Tz) -> Counters {
-    Counters::new(CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone })
+    Counters::new(CounterSettings {
+        session_ttl_ms: 300_000,
+        reservation: Reservation::Expected,
+        time_zone,
+    })
 }
 
 fn jobs(
@@ -141,7 +147,9 @@ fn open_door(context: Context, stopped: oneshot::Receiver<()>, tasks: &mut JoinS
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let until = async move { stopped.await.unwrap_or_default() };
-    tasks.spawn(async move { serve(listener, None, router(Arc::new(context)), places(), until).await.unwrap() });
+    tasks.spawn(async move {
+        serve(listener, None, router(Arc::new(context)), places(), until).await.unwrap()
+    });
     url
 }
 
@@ -199,7 +207,9 @@ impl Gate {
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
             unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
-            client_address: Arc::new(move |peer, headers| client_address(peer, headers, &trusting.lock().unwrap())),
+            client_address: Arc::new(move |peer, headers| {
+                client_address(peer, headers, &trusting.lock().unwrap())
+            }),
             admin_token: Arc::clone(&admin_token),
             time_zone,
             app_url: app_url.map(str::to_owned),
@@ -302,7 +312,9 @@ impl Gate {
     pub fn works(&self, key: &str) -> bool {
         let snapshot = self.state.snapshot();
         let caller = snapshot.caller(&tollgate::crypto::key_text::hash(key));
-        caller.is_some_and(|c| c.key.is_usable(self.clock.now()) && c.user.is_active(self.clock.now()))
+        caller.is_some_and(|c| {
+            c.key.is_usable(self.clock.now()) && c.user.is_active(self.clock.now())
+        })
     }
 }
 
@@ -313,7 +325,8 @@ impl Reply {
         let live = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
         let text = match live {
             // For an unbounded reply: its beginning.
-            true => String::from_utf8(response.chunk().await.unwrap().unwrap_or_default().to_vec()).unwrap(),
+            true => String::from_utf8(response.chunk().await.unwrap().unwrap_or_default().to_vec())
+                .unwrap(),
             false => response.text().await.unwrap(),
         };
         Self { status, headers, body: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
@@ -321,7 +334,12 @@ impl Reply {
 
     /// The data of a success.
     pub fn data(&self) -> Value {
-        assert_eq!((self.status, &self.body["ok"]), (StatusCode::OK, &json!(true)), "{:?}", self.body);
+        assert_eq!(
+            (self.status, &self.body["ok"]),
+            (StatusCode::OK, &json!(true)),
+            "{:?}",
+            self.body
+        );
         self.body["data"].clone()
     }
 
@@ -355,7 +373,10 @@ pub async fn audit_entries(gate: &Gate) -> Vec<Audited> {
     sqlx::any::install_default_drivers();
     let url = format!("sqlite:{}/tollgate.db", gate.dir.path().display());
     let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
-    let rows = sqlx::query("SELECT * FROM audit_log ORDER BY id").fetch_all(&mut connection).await.unwrap();
+    let rows = sqlx::query("SELECT * FROM audit_log ORDER BY id")
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
     let json = |text: Option<String>| text.map(|text| serde_json::from_str(&text).unwrap());
     let read = |row: &sqlx::any::AnyRow| Audited {
         actor: row.get("actor"),

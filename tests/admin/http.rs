@@ -9,9 +9,16 @@ use super::gate::{Gate, NOON, Reply, TOKEN};
 #[tokio::test]
 async fn what_is_not_there_is_404_in_the_envelope() {
     let gate = Gate::start().await;
-    for path in ["/api/actions/keys/nothing", "/api/actions", "/api/", "/api/nothing", "/nothing", "/api/actions/keys"]
-    {
-        let reply = Reply::of(gate.http.post(format!("{}{path}", gate.url)).bearer_auth(TOKEN)).await;
+    for path in [
+        "/api/actions/keys/nothing",
+        "/api/actions",
+        "/api/",
+        "/api/nothing",
+        "/nothing",
+        "/api/actions/keys",
+    ] {
+        let reply =
+            Reply::of(gate.http.post(format!("{}{path}", gate.url)).bearer_auth(TOKEN)).await;
         assert_eq!(reply.failure(), (404, "NOT_FOUND"), "{path}");
     }
 }
@@ -29,7 +36,12 @@ async fn a_body_must_be_a_json_object() {
     let request = gate.post("actions/users/getUsers").bearer_auth(TOKEN).body(deep);
     assert_eq!(Reply::of(request).await.failure(), (400, "INVALID_FORMAT"));
     for body in ["", "  ", "{}", " {} "] {
-        assert!(Reply::of(gate.post("actions/users/getUsers").bearer_auth(TOKEN).body(body)).await.data().is_array());
+        assert!(
+            Reply::of(gate.post("actions/users/getUsers").bearer_auth(TOKEN).body(body))
+                .await
+                .data()
+                .is_array()
+        );
     }
 }
 
@@ -57,7 +69,10 @@ async fn bodies_are_bounded_with_and_without_an_announced_length() {
 async fn every_reply_has_the_security_headers_and_health_is_plain() {
     let gate = Gate::start().await;
     let health = Reply::of(gate.http.get(format!("{}/api/actions/health", gate.url))).await;
-    assert_eq!(health.body, json!({ "status": "ok", "timestamp": NOON.to_iso(), "version": "1.2.3" }));
+    assert_eq!(
+        health.body,
+        json!({ "status": "ok", "timestamp": NOON.to_iso(), "version": "1.2.3" })
+    );
     let missing = Reply::of(gate.http.get(format!("{}/api/nothing", gate.url))).await;
     for reply in [health, missing, gate.admin("users/getUsers", json!({})).await] {
         let headers = reply.headers;

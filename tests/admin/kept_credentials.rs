@@ -44,8 +44,11 @@ impl Listener {
 
     async fn thief() -> Self {
         let body = r#"{"data":[],"content":[]}"#;
-        Self::start(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()))
-            .await
+        Self::start(format!(
+            "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        ))
+        .await
     }
 
     fn came(&self) -> String {
@@ -108,7 +111,10 @@ async fn a_test_follows_no_redirect_with_the_key() {
         );
         let moved = Listener::start(answer).await;
         let id = add(&gate, &moved.url, json!({})).await;
-        let told = gate.admin("providers/testProvider", json!({ "providerId": id, "model": "m" })).await.data();
+        let told = gate
+            .admin("providers/testProvider", json!({ "providerId": id, "model": "m" }))
+            .await
+            .data();
         assert_eq!(told["ok"], false, "{told}");
         assert!(moved.came().contains(KEY), "the provider itself gets it");
         assert_eq!(thief.came(), "", "{status} was followed");
@@ -121,11 +127,17 @@ async fn what_a_provider_echoes_of_the_key_is_not_shown() {
     let key = "quoted\"and\\escaped-0123456789";
     let quoted = json!(key).to_string();
     let body = format!(r#"{{"data":[{{"id":{quoted}}}],"oddity":{quoted}}}"#);
-    let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len());
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
     let echo = Listener::start(answer).await;
     let body = json!({ "name": "echo", "url": echo.url, "key": key });
     let id = gate.admin("providers/addProvider", body).await.data()["id"].clone();
-    let told = gate.admin("providers/testProvider", json!({ "providerId": id, "model": "m" })).await.data();
+    let told = gate
+        .admin("providers/testProvider", json!({ "providerId": id, "model": "m" }))
+        .await
+        .data();
     let shown = told.to_string();
     assert!(!shown.contains("escaped-0123456789"), "{shown}");
     assert_eq!(told["models"], json!(["***"]), "{shown}");
@@ -144,7 +156,11 @@ async fn an_edit_to_another_destination_asks_for_the_key() {
         let reply = gate.admin("providers/editProvider", body).await;
         assert_eq!(reply.failure(), (400, "REQUIRED_FIELD"), "{way}: {:?}", reply.body);
         assert_eq!(reply.body["errorParams"]["field"], "key", "{way}");
-        assert!(reply.body["error"].as_str().unwrap().contains("enter it again"), "{:?}", reply.body);
+        assert!(
+            reply.body["error"].as_str().unwrap().contains("enter it again"),
+            "{:?}",
+            reply.body
+        );
         assert_eq!(record().await, before, "{way}");
     }
     let edit = async |fields: Value| {
@@ -154,7 +170,9 @@ async fn an_edit_to_another_destination_asks_for_the_key() {
     };
     // The same origin in another spelling, another path, another type, the same proxy: no key
     // needed.
-    edit(json!({ "url": format!("{}/v1/", mock.url), "provider_type": "responses", "name": "n" })).await.data();
+    edit(json!({ "url": format!("{}/v1/", mock.url), "provider_type": "responses", "name": "n" }))
+        .await
+        .data();
     assert_eq!(gate.state.snapshot().providers[0].key.expose(), KEY);
     // With the key it is accepted; the way back needs it as well.
     edit(json!({ "proxy_url": thief.url, "key": OTHER })).await.data();
@@ -162,7 +180,10 @@ async fn an_edit_to_another_destination_asks_for_the_key() {
     assert_eq!(edit(json!({ "proxy_url": null })).await.failure(), (400, "REQUIRED_FIELD"));
     edit(json!({ "url": thief.url, "key": OTHER })).await.data();
     let snapshot = gate.state.snapshot();
-    assert_eq!((snapshot.providers[0].url.as_str(), snapshot.providers[0].key.expose()), (thief.url.as_str(), OTHER));
+    assert_eq!(
+        (snapshot.providers[0].url.as_str(), snapshot.providers[0].key.expose()),
+        (thief.url.as_str(), OTHER)
+    );
     assert!(!thief.came().contains(KEY), "{}", thief.came());
 }
 
@@ -173,7 +194,11 @@ async fn every_test_is_audited_and_the_key_is_in_none_of_the_records() {
     let id = add(&gate, &mock.url, json!({})).await;
     let version = gate.store.config_version().await.unwrap();
     gate.admin("providers/testProvider", json!({ "providerId": id, "model": "m" })).await.data();
-    gate.admin("providers/testProvider", json!({ "providerId": id, "model": "m", "url": thief.url })).await;
+    gate.admin(
+        "providers/testProvider",
+        json!({ "providerId": id, "model": "m", "url": thief.url }),
+    )
+    .await;
     let unsaved = json!({ "url": format!("{}/v1", mock.url), "key": OTHER, "provider_type": "chat-compatible" });
     let mut named = unsaved.clone();
     named["model"] = json!("m");
@@ -181,10 +206,14 @@ async fn every_test_is_audited_and_the_key_is_in_none_of_the_records() {
     let nobody = json!({ "url": thief.url, "key": OTHER });
     assert_eq!(gate.admin("providers/testProvider", nobody).await.data()["ok"], false);
 
-    let page = gate.admin("audit/getAuditLog", json!({ "action": "providers.testProvider" })).await.data();
+    let page =
+        gate.admin("audit/getAuditLog", json!({ "action": "providers.testProvider" })).await.data();
     let entries = page["entries"].as_array().unwrap();
-    let told: Vec<Value> =
-        entries.iter().rev().map(|e| json!([e["target"], e["after"]["url"], e["after"]["key"]])).collect();
+    let told: Vec<Value> = entries
+        .iter()
+        .rev()
+        .map(|e| json!([e["target"], e["after"]["url"], e["after"]["key"]]))
+        .collect();
     let target = format!("provider {id}");
     assert_eq!(
         told,
@@ -199,9 +228,16 @@ async fn every_test_is_audited_and_the_key_is_in_none_of_the_records() {
     assert_eq!((&outcome(0)["ok"], &outcome(0)["status"]), (&json!(true), &json!(200)));
     assert!(outcome(1)["refused"].as_str().unwrap().contains("enter it again"), "{}", outcome(1));
     assert_eq!(outcome(3)["ok"], false, "{}", outcome(3));
-    assert_eq!((&entries[0]["actor"], &entries[0]["clientAddress"]), (&json!("admin token"), &json!("127.0.0.1")));
+    assert_eq!(
+        (&entries[0]["actor"], &entries[0]["clientAddress"]),
+        (&json!("admin token"), &json!("127.0.0.1"))
+    );
     assert!(!page.to_string().contains("credential-"), "{page}");
-    assert_eq!(gate.store.config_version().await.unwrap(), version, "a test changes no configuration");
+    assert_eq!(
+        gate.store.config_version().await.unwrap(),
+        version,
+        "a test changes no configuration"
+    );
 }
 
 #[tokio::test]
@@ -213,6 +249,7 @@ async fn a_removed_provider_leaves_no_credential() {
     sqlx::any::install_default_drivers();
     let url = format!("sqlite://{}", gate.dir.path().join("tollgate.db").display());
     let mut connection = sqlx::AnyConnection::connect(&url).await.unwrap();
-    let row = sqlx::query("SELECT key_cipher FROM providers").fetch_one(&mut connection).await.unwrap();
+    let row =
+        sqlx::query("SELECT key_cipher FROM providers").fetch_one(&mut connection).await.unwrap();
     assert_eq!(row.get::<String, _>("key_cipher"), "");
 }

@@ -26,9 +26,12 @@ async fn lists_show_the_tightest_limit_and_the_last_use() {
         let gate = Gate::start_on(backend).await;
         let ada = gate.person("ada", json!({ "limitMonthlyUsd": 100, "limitTotalUsd": 40 })).await;
         let bob = gate.person("bob", json!({})).await;
-        gate.admin("keys/editKey", json!({ "keyId": ada.key_id, "limitWeeklyUsd": 16, "limitDailyUsd": 32 }))
-            .await
-            .data();
+        gate.admin(
+            "keys/editKey",
+            json!({ "keyId": ada.key_id, "limitWeeklyUsd": 16, "limitDailyUsd": 32 }),
+        )
+        .await
+        .data();
         let (spare, _) = gate.key(ada.id, "spare", json!({})).await;
         let provider = gate.provider("upstream").await;
         spend(&gate, &ada, provider, 8).await;

@@ -30,10 +30,22 @@ async fn a_login_says_who_it_is_and_opens_a_session() {
     let admin = gate.person("root", json!({ "role": "admin" })).await;
     let (_, read_only) = gate.key(user.id, "cli", json!({ "canLoginWebUi": false })).await;
     let cases: [(&str, Value); 4] = [
-        (TOKEN, json!({ "role": "admin", "userId": null, "userName": "admin", "redirectTo": "/dashboard" })),
-        (&user.key, json!({ "role": "user", "userId": user.id, "userName": "ann", "redirectTo": "/dashboard" })),
-        (&admin.key, json!({ "role": "admin", "userId": admin.id, "userName": "root", "redirectTo": "/dashboard" })),
-        (&read_only, json!({ "role": "user", "userId": user.id, "userName": "ann", "redirectTo": "/my-usage" })),
+        (
+            TOKEN,
+            json!({ "role": "admin", "userId": null, "userName": "admin", "redirectTo": "/dashboard" }),
+        ),
+        (
+            &user.key,
+            json!({ "role": "user", "userId": user.id, "userName": "ann", "redirectTo": "/dashboard" }),
+        ),
+        (
+            &admin.key,
+            json!({ "role": "admin", "userId": admin.id, "userName": "root", "redirectTo": "/dashboard" }),
+        ),
+        (
+            &read_only,
+            json!({ "role": "user", "userId": user.id, "userName": "ann", "redirectTo": "/my-usage" }),
+        ),
     ];
     for (key, expected) in cases {
         let reply = login(&gate, key).await;
@@ -62,7 +74,10 @@ async fn raw_credentials_are_taken_in_header_and_cookie_and_bearer_wins() {
     let user = gate.person("ann", json!({})).await;
     for credential in [TOKEN, &user.key] {
         assert_eq!(with_cookie(&gate, credential).await, 200);
-        assert_eq!(gate.call("active-sessions/getActiveSessions", credential, json!({})).await.status, 200);
+        assert_eq!(
+            gate.call("active-sessions/getActiveSessions", credential, json!({})).await.status,
+            200
+        );
     }
     let request = |bearer: &str, cookie: &str| {
         gate.post("actions/active-sessions/getActiveSessions")
@@ -87,15 +102,29 @@ async fn a_session_ends_at_logout_and_with_its_key_for_good() {
     let session = async || token(&login(&gate, &key).await);
 
     let first = session().await;
-    let logout = Reply::of(gate.post("auth/logout").header("cookie", format!("auth-token={first}"))).await;
+    let logout =
+        Reply::of(gate.post("auth/logout").header("cookie", format!("auth-token={first}"))).await;
     assert_eq!(logout.body, json!({ "ok": true }));
-    assert!(logout.headers["set-cookie"].to_str().unwrap().starts_with("auth-token=; Path=/; Max-Age=0;"));
+    assert!(
+        logout.headers["set-cookie"]
+            .to_str()
+            .unwrap()
+            .starts_with("auth-token=; Path=/; Max-Age=0;")
+    );
     assert_eq!(with_cookie(&gate, &first).await, 401);
     assert_eq!(Reply::of(gate.post("auth/logout")).await.status, 200);
 
     let off_and_on = [
-        ("keys/toggleKeyEnabled", json!({ "keyId": id, "enabled": false }), json!({ "keyId": id, "enabled": true })),
-        ("keys/editKey", json!({ "keyId": id, "expiresAt": "2026-11-01" }), json!({ "keyId": id, "expiresAt": null })),
+        (
+            "keys/toggleKeyEnabled",
+            json!({ "keyId": id, "enabled": false }),
+            json!({ "keyId": id, "enabled": true }),
+        ),
+        (
+            "keys/editKey",
+            json!({ "keyId": id, "expiresAt": "2026-11-01" }),
+            json!({ "keyId": id, "expiresAt": null }),
+        ),
         (
             "keys/batchUpdateKeys",
             json!({ "keyIds": [id], "updates": { "isEnabled": false } }),
@@ -113,7 +142,11 @@ async fn a_session_ends_at_logout_and_with_its_key_for_good() {
         gate.admin(operation, off).await.data();
         gate.admin(operation, on).await.data();
         assert!(gate.works(&key));
-        assert_eq!(with_cookie(&gate, &cookie).await, 401, "{operation}: the session came back to life");
+        assert_eq!(
+            with_cookie(&gate, &cookie).await,
+            401,
+            "{operation}: the session came back to life"
+        );
     }
     let cookie = session().await;
     gate.admin("keys/removeKey", json!({ "keyId": id })).await.data();
@@ -129,7 +162,11 @@ async fn sessions_end_when_time_passes() {
     gate.clock.advance_ms(2 * 24 * 3_600_000);
     assert_eq!(with_cookie(&gate, &mine).await, 401, "the key has expired");
     gate.admin("keys/renewKeyExpiresAt", json!({ "keyId": id, "expiresAt": null })).await.data();
-    assert_eq!(with_cookie(&gate, &mine).await, 401, "renewing the key does not revive its session");
+    assert_eq!(
+        with_cookie(&gate, &mine).await,
+        401,
+        "renewing the key does not revive its session"
+    );
     assert_eq!(with_cookie(&gate, &admins).await, 200);
     gate.clock.advance_ms(5 * 24 * 3_600_000);
     assert_eq!(with_cookie(&gate, &admins).await, 401, "seven days are over");
@@ -139,7 +176,10 @@ async fn sessions_end_when_time_passes() {
 async fn ten_failed_logins_close_the_door_for_fifteen_minutes() {
     let gate = Gate::start().await;
     for _ in 0..10 {
-        assert_eq!(login(&gate, "sk-ffffffffffffffffffffffffffffffff").await.failure(), (401, "UNAUTHORIZED"));
+        assert_eq!(
+            login(&gate, "sk-ffffffffffffffffffffffffffffffff").await.failure(),
+            (401, "UNAUTHORIZED")
+        );
     }
     for key in ["sk-ffffffffffffffffffffffffffffffff", TOKEN] {
         let reply = login(&gate, key).await;
@@ -195,13 +235,19 @@ async fn pages_of_other_origins_write_nothing_with_the_cookie() {
             }
             request
         };
-        let by_cookie = Reply::of(with(add("x").header("cookie", format!("auth-token={cookie}")))).await;
+        let by_cookie =
+            Reply::of(with(add("x").header("cookie", format!("auth-token={cookie}")))).await;
         assert_eq!(by_cookie.status, status, "{headers:?}");
-        let by_raw_cookie = Reply::of(with(add("x").header("cookie", format!("auth-token={TOKEN}")))).await;
+        let by_raw_cookie =
+            Reply::of(with(add("x").header("cookie", format!("auth-token={TOKEN}")))).await;
         assert_eq!(by_raw_cookie.status, status, "{headers:?}");
         let by_bearer = Reply::of(with(add("x").bearer_auth(TOKEN))).await;
-        assert_eq!(by_bearer.status, 200, "a page cannot send a Bearer of somebody else: {headers:?}");
-        let logging_in = Reply::of(with(gate.post("auth/login").json(&json!({ "key": TOKEN })))).await;
+        assert_eq!(
+            by_bearer.status, 200,
+            "a page cannot send a Bearer of somebody else: {headers:?}"
+        );
+        let logging_in =
+            Reply::of(with(gate.post("auth/login").json(&json!({ "key": TOKEN })))).await;
         assert_eq!(logging_in.status, status, "{headers:?}");
     }
 }

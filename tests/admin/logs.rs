@@ -62,7 +62,9 @@ async fn the_log_is_filtered_paged_and_summed() {
     let mut records: Vec<Record> = (0..6).map(|n| record(&ann, n)).collect();
     records.extend((0..2).map(|n| record(&bob, n)));
     gate.store.append_records(&records).await.unwrap();
-    let total = async |filter: Value| gate.admin("usage-logs/getUsageLogs", filter).await.data()["total"].clone();
+    let total = async |filter: Value| {
+        gate.admin("usage-logs/getUsageLogs", filter).await.data()["total"].clone()
+    };
     let cases = [
         (json!({}), 8),
         (json!({ "userId": ann.id }), 6),
@@ -88,25 +90,46 @@ async fn the_log_is_filtered_paged_and_summed() {
         assert_eq!(total(filter.clone()).await, json!(expected), "{filter}");
     }
 
-    let page = gate.admin("usage-logs/getUsageLogs", json!({ "userId": ann.id, "pageSize": 4 })).await.data();
-    assert_eq!((&page["page"], &page["pageSize"], page["logs"].as_array().unwrap().len()), (&json!(1), &json!(4), 4));
+    let page = gate
+        .admin("usage-logs/getUsageLogs", json!({ "userId": ann.id, "pageSize": 4 }))
+        .await
+        .data();
+    assert_eq!(
+        (&page["page"], &page["pageSize"], page["logs"].as_array().unwrap().len()),
+        (&json!(1), &json!(4), 4)
+    );
     let sums = &page["summary"];
-    assert_eq!((&sums["requests"], &sums["errors"], &sums["unpriced"]), (&json!(6), &json!(1), &json!(1)));
+    assert_eq!(
+        (&sums["requests"], &sums["errors"], &sums["unpriced"]),
+        (&json!(6), &json!(1), &json!(1))
+    );
     assert_eq!((&sums["costUsd"], &sums["inputTokens"]), (&json!(0.006150005), &json!(60)));
     let (unpriced, failed) = (&page["logs"][0], &page["logs"][1]);
     assert_eq!((&unpriced["costUsd"], &failed["costUsd"]), (&json!(null), &json!(0.001230001)));
-    assert_eq!((&failed["statusCode"], &failed["outcome"]), (&json!(502), &json!("upstream_failed")));
-    assert_eq!((&failed["decisionChain"][0]["step"], &failed["costMultiplier"]), (&json!("chosen"), &json!(1.5)));
+    assert_eq!(
+        (&failed["statusCode"], &failed["outcome"]),
+        (&json!(502), &json!("upstream_failed"))
+    );
+    assert_eq!(
+        (&failed["decisionChain"][0]["step"], &failed["costMultiplier"]),
+        (&json!("chosen"), &json!(1.5))
+    );
     let by_cursor = json!({ "userId": ann.id, "pageSize": 4, "cursor": page["nextCursor"] });
     let by_number = json!({ "userId": ann.id, "pageSize": 4, "page": 2 });
     let (next, second) = (
         gate.admin("usage-logs/getUsageLogs", by_cursor).await,
         gate.admin("usage-logs/getUsageLogs", by_number).await,
     );
-    assert_eq!((next.data()["logs"].as_array().unwrap().len(), &next.data()["nextCursor"]), (2, &json!(null)));
+    assert_eq!(
+        (next.data()["logs"].as_array().unwrap().len(), &next.data()["nextCursor"]),
+        (2, &json!(null))
+    );
     assert_eq!(next.data()["logs"], second.data()["logs"]);
     let bad = gate.admin("usage-logs/getUsageLogs", json!({ "cursor": "x" })).await;
-    assert_eq!((bad.failure(), &bad.body["errorParams"]["field"]), ((400, "INVALID_FORMAT"), &json!("cursor")));
+    assert_eq!(
+        (bad.failure(), &bad.body["errorParams"]["field"]),
+        ((400, "INVALID_FORMAT"), &json!("cursor"))
+    );
 }
 
 #[tokio::test]
@@ -126,7 +149,9 @@ async fn users_read_their_own_requests_whatever_they_ask() {
 async fn one_request_is_shown_with_its_cost_line_by_line_to_those_who_may_see_it() {
     let gate = Gate::start().await;
     let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
-    let prices = json!({"alpha": {"input_cost_per_token": 0.000_001, "output_cost_per_token": 0.000_002}}).to_string();
+    let prices =
+        json!({"alpha": {"input_cost_per_token": 0.000_001, "output_cost_per_token": 0.000_002}})
+            .to_string();
     gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": prices })).await.data();
     let (priced, unpriced) = (record(&ann, 0), record(&ann, 3));
     gate.store.append_records(&[priced.clone(), unpriced.clone()]).await.unwrap();
@@ -142,12 +167,19 @@ async fn one_request_is_shown_with_its_cost_line_by_line_to_those_who_may_see_it
         ])
     );
     // (10 + 10) millionths × 1.5; the entry keeps what was charged then.
-    assert_eq!((&shown["costAtPresentPrices"], &shown["entry"]["costUsd"]), (&json!(0.000_03), &json!(0.001_230_001)));
+    assert_eq!(
+        (&shown["costAtPresentPrices"], &shown["entry"]["costUsd"]),
+        (&json!(0.000_03), &json!(0.001_230_001))
+    );
 
     let without = gate.admin("usage-logs/getUsageLogDetail", body(&unpriced)).await.data();
-    assert_eq!((&without["costLines"], &without["costAtPresentPrices"]), (&json!([]), &json!(null)));
+    assert_eq!(
+        (&without["costLines"], &without["costAtPresentPrices"]),
+        (&json!([]), &json!(null))
+    );
     let foreign = gate.call("usage-logs/getUsageLogDetail", &bob.key, body(&priced)).await;
-    let unknown = gate.call("usage-logs/getUsageLogDetail", &bob.key, json!({ "requestId": "x" })).await;
+    let unknown =
+        gate.call("usage-logs/getUsageLogDetail", &bob.key, json!({ "requestId": "x" })).await;
     assert_eq!((foreign.failure(), unknown.failure()), ((400, "NOT_FOUND"), (400, "NOT_FOUND")));
     assert_eq!(foreign.body["error"], unknown.body["error"]);
 }

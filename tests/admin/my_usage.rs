@@ -57,10 +57,16 @@ async fn a_read_only_key_sees_its_own_use_and_nothing_of_the_users_other_keys() 
             (&metadata["keyName"], &metadata["userName"], &metadata["keyId"]),
             (&json!("script"), &json!("ada"), &json!(id))
         );
-        assert_eq!((&metadata["canLoginWebUi"], &metadata["timeZone"]), (&json!(false), &json!("Asia/Shanghai")));
+        assert_eq!(
+            (&metadata["canLoginWebUi"], &metadata["timeZone"]),
+            (&json!(false), &json!("Asia/Shanghai"))
+        );
 
         let today = ask(&gate, &key, "getMyTodayStats", json!({})).await;
-        assert_eq!((&today["calls"], &today["costUsd"], &today["totalTokens"]), (&json!(2), &json!(0.5), &json!(30)));
+        assert_eq!(
+            (&today["calls"], &today["costUsd"], &today["totalTokens"]),
+            (&json!(2), &json!(0.5), &json!(30))
+        );
         assert_eq!(today["modelStats"].as_array().unwrap().len(), 2);
         let ever = ask(&gate, &key, "getMyStatsSummary", json!({})).await;
         assert_eq!(
@@ -75,8 +81,12 @@ async fn a_read_only_key_sees_its_own_use_and_nothing_of_the_users_other_keys() 
         let logs = ask(&gate, &key, "getMyUsageLogs", json!({})).await;
         assert_eq!((&logs["total"], &logs["summary"]["costUsd"]), (&json!(3), &json!(0.75)));
         assert!(logs["logs"].as_array().unwrap().iter().all(|entry| entry["keyId"] == json!(id)));
-        assert_eq!(ask(&gate, &key, "getMyUsageLogs", json!({ "model": "other" })).await["total"], 0);
-        let foreign = gate.call("my-usage/getMyUsageLogs", &key, json!({ "keyId": ada.key_id })).await;
+        assert_eq!(
+            ask(&gate, &key, "getMyUsageLogs", json!({ "model": "other" })).await["total"],
+            0
+        );
+        let foreign =
+            gate.call("my-usage/getMyUsageLogs", &key, json!({ "keyId": ada.key_id })).await;
         assert_eq!(foreign.failure(), (400, "INVALID_FORMAT"), "there is no such filter");
     }
 }
@@ -84,8 +94,11 @@ async fn a_read_only_key_sees_its_own_use_and_nothing_of_the_users_other_keys() 
 #[tokio::test]
 async fn quotas_are_those_that_requests_are_held_by() {
     let gate = Gate::start().await;
-    let ada = gate.person("ada", json!({ "rpm": 7, "dailyQuota": 50, "limitConcurrentSessions": 4 })).await;
-    let limits = json!({ "canLoginWebUi": false, "limitDailyUsd": 20, "limitConcurrentSessions": 2 });
+    let ada = gate
+        .person("ada", json!({ "rpm": 7, "dailyQuota": 50, "limitConcurrentSessions": 4 }))
+        .await;
+    let limits =
+        json!({ "canLoginWebUi": false, "limitDailyUsd": 20, "limitConcurrentSessions": 2 });
     let (id, key) = gate.key(ada.id, "script", limits).await;
     let snapshot = gate.state.snapshot();
     let caller = snapshot.key(KeyId(id)).unwrap();
@@ -114,7 +127,10 @@ async fn quotas_are_those_that_requests_are_held_by() {
     assert_eq!(quota["key"]["concurrentSessions"], json!({ "current": 1, "limit": 2 }));
     running.settle(NOON, NanoUsd(100_000_000), None);
     let quota = ask(&gate, &key, "getMyQuota", json!({})).await;
-    assert_eq!(quota["key"]["costDaily"], json!({ "current": 1.6, "reserved": 0, "limit": 20, "resetAt": midnight }));
+    assert_eq!(
+        quota["key"]["costDaily"],
+        json!({ "current": 1.6, "reserved": 0, "limit": 20, "resetAt": midnight })
+    );
 }
 
 #[tokio::test]
@@ -131,14 +147,25 @@ async fn the_models_are_those_within_the_keys_reach() {
         body.as_object_mut().unwrap().extend(fields.as_object().cloned().unwrap());
         gate.admin("providers/addProvider", body)
     };
-    provider("listed", json!({ "allowed_models": ["b", "a"], "model_redirects": { "alias": "a" } })).await.data();
+    provider(
+        "listed",
+        json!({ "allowed_models": ["b", "a"], "model_redirects": { "alias": "a" } }),
+    )
+    .await
+    .data();
     provider("gold", json!({ "allowed_models": ["secret"], "group_tag": "gold" })).await.data();
     provider("off", json!({ "allowed_models": ["off"], "is_enabled": false })).await.data();
     let ada = gate.person("ada", json!({})).await;
     let (_, key) = gate.key(ada.id, "script", json!({ "canLoginWebUi": false })).await;
-    assert_eq!(ask(&gate, &key, "getMyAvailableModels", json!({})).await, json!(["a", "alias", "b"]));
+    assert_eq!(
+        ask(&gate, &key, "getMyAvailableModels", json!({})).await,
+        json!(["a", "alias", "b"])
+    );
     provider("open", json!({})).await.data();
-    assert_eq!(ask(&gate, &key, "getMyAvailableModels", json!({})).await, json!(["a", "alias", "b", "priced"]));
+    assert_eq!(
+        ask(&gate, &key, "getMyAvailableModels", json!({})).await,
+        json!(["a", "alias", "b", "priced"])
+    );
     gate.admin("users/editUser", json!({ "userId": ada.id, "allowedModels": ["a*"] })).await;
     assert_eq!(ask(&gate, &key, "getMyAvailableModels", json!({})).await, json!(["a", "alias"]));
 }

@@ -75,27 +75,42 @@ async fn metric(gate: &Gate, line: &str) {
 async fn settings_are_kept_and_the_secret_is_never_shown() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
-        let first = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
+        let first =
+            gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
         assert_eq!((&first["enabled"], &first["costAlertThreshold"]), (&json!(false), &json!(0.8)));
-        assert_eq!((&first["dailyLeaderboardTime"], &first["hasWebhookSecret"]), (&json!("09:00"), &json!(false)));
+        assert_eq!(
+            (&first["dailyLeaderboardTime"], &first["hasWebhookSecret"]),
+            (&json!("09:00"), &json!(false))
+        );
         let webhook = format!("{}?key=nobody-else-may-know", gate.receiver.url);
         let sent = json!({ "webhookSecret": SECRET, "costAlertThreshold": 0.55, "costAlertWebhook": webhook });
         configure(&gate, sent).await;
-        let after = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
-        assert_eq!((&after["costAlertThreshold"], &after["hasWebhookSecret"]), (&json!(0.55), &json!(true)));
+        let after =
+            gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
+        assert_eq!(
+            (&after["costAlertThreshold"], &after["hasWebhookSecret"]),
+            (&json!(0.55), &json!(true))
+        );
         let stored = gate.store.notifications().await.unwrap();
         assert!(!format!("{stored:?}").contains(SECRET), "sealed at rest");
-        let audit = gate.admin("audit/getAuditLog", json!({ "action": "notifications." })).await.data();
+        let audit =
+            gate.admin("audit/getAuditLog", json!({ "action": "notifications." })).await.data();
         assert!(!audit.to_string().contains(SECRET) && !after.to_string().contains(SECRET));
         assert_eq!(after["costAlertWebhook"], json!(webhook), "it can be edited");
         let noted = audit["entries"][0]["after"]["costAlertWebhook"].as_str().unwrap();
         assert!(
-            noted.starts_with("http://127.0.0.1:") && noted.ends_with("know") && !noted.contains("nobody"),
+            noted.starts_with("http://127.0.0.1:")
+                && noted.ends_with("know")
+                && !noted.contains("nobody"),
             "{noted}"
         );
         configure(&gate, json!({ "webhookSecret": null, "costAlertWebhook": null })).await;
-        let cleared = gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
-        assert_eq!((&cleared["hasWebhookSecret"], &cleared["costAlertWebhook"]), (&json!(false), &Value::Null));
+        let cleared =
+            gate.admin("notifications/getNotificationSettingsAction", json!({})).await.data();
+        assert_eq!(
+            (&cleared["hasWebhookSecret"], &cleared["costAlertWebhook"]),
+            (&json!(false), &Value::Null)
+        );
     }
 }
 
@@ -103,7 +118,9 @@ async fn settings_are_kept_and_the_secret_is_never_shown() {
 async fn a_webhook_is_tested_and_private_addresses_are_refused() {
     let gate = Gate::start().await;
     configure(&gate, json!({ "webhookSecret": SECRET })).await;
-    let test = async |url: &str| gate.admin("notifications/testWebhookAction", json!({ "webhookUrl": url })).await;
+    let test = async |url: &str| {
+        gate.admin("notifications/testWebhookAction", json!({ "webhookUrl": url })).await
+    };
     assert_eq!(test(&gate.receiver.url).await.data()["status"], 204);
     let got = gate.receiver.wait_for(1).await.remove(0);
     assert_eq!(got.json()["event"], "test");
@@ -118,8 +135,12 @@ async fn a_webhook_is_tested_and_private_addresses_are_refused() {
         let reply = test(url).await;
         assert_eq!(reply.failure(), (400, "INVALID_FORMAT"), "{url}");
         assert_eq!(reply.body["errorParams"]["field"], "webhookUrl", "{url}");
-        let saved =
-            gate.admin("notifications/updateNotificationSettingsAction", json!({ "circuitBreakerWebhook": url })).await;
+        let saved = gate
+            .admin(
+                "notifications/updateNotificationSettingsAction",
+                json!({ "circuitBreakerWebhook": url }),
+            )
+            .await;
         assert_eq!(saved.failure(), (400, "INVALID_FORMAT"), "{url}");
     }
     gate.receiver.refuse(1);
@@ -168,7 +189,11 @@ async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
         gate.clock.advance_ms(5 * 60_000);
         tell(&nodes[1], opened(3, gate.clock.now())).await;
         assert_eq!(gate.receiver.wait_for(5).await[4].json()["data"]["providerId"], 3);
-        metric(&gate, "tollgate_notifications_total{event=\"circuit_breaker\",result=\"delivered\"} 3").await;
+        metric(
+            &gate,
+            "tollgate_notifications_total{event=\"circuit_breaker\",result=\"delivered\"} 3",
+        )
+        .await;
         assert_eq!(gate.receiver.got().len(), 5);
     }
 }
@@ -179,7 +204,11 @@ async fn a_failing_provider_and_its_recovery_are_told_once_each() {
     let mut tasks = JoinSet::new();
     let events = ring(&gate, &mut tasks, super::gate::ZONE);
     let webhook = &gate.receiver.url;
-    configure(&gate, json!({ "enabled": true, "circuitBreakerEnabled": true, "circuitBreakerWebhook": webhook })).await;
+    configure(
+        &gate,
+        json!({ "enabled": true, "circuitBreakerEnabled": true, "circuitBreakerWebhook": webhook }),
+    )
+    .await;
     let change = |failures| ProviderChange {
         provider_id: ProviderId(3),
         provider_name: "up".into(),
@@ -239,7 +268,8 @@ async fn a_dead_receiver_costs_its_own_messages_and_nothing_else() {
     for provider in 1..=20 {
         tell(&events, opened(provider, NOON)).await;
     }
-    metric(&gate, "tollgate_notifications_total{event=\"circuit_breaker\",result=\"failed\"} 20").await;
+    metric(&gate, "tollgate_notifications_total{event=\"circuit_breaker\",result=\"failed\"} 20")
+        .await;
     configure(&gate, on(&gate.receiver.url)).await;
     tell(&events, opened(21, NOON)).await;
     assert_eq!(gate.receiver.wait_for(1).await[0].json()["data"]["providerId"], 21);
@@ -306,9 +336,17 @@ async fn the_leaderboard_tells_of_the_day_before_once_over_all_nodes() {
                 ],
             })
         );
-        metric(&gate, "tollgate_notifications_total{event=\"daily_leaderboard\",result=\"delivered\"} 1").await;
+        metric(
+            &gate,
+            "tollgate_notifications_total{event=\"daily_leaderboard\",result=\"delivered\"} 1",
+        )
+        .await;
         assert!(
-            !gate.store.claim_notice(&format!("leaderboard:{date}"), gate.clock.now(), gate.clock.now()).await.unwrap()
+            !gate
+                .store
+                .claim_notice(&format!("leaderboard:{date}"), gate.clock.now(), gate.clock.now())
+                .await
+                .unwrap()
         );
     }
 }
@@ -317,7 +355,12 @@ async fn the_leaderboard_tells_of_the_day_before_once_over_all_nodes() {
 async fn a_limit_that_is_nearly_used_up_is_told_once_for_its_window() {
     let gate = Gate::start().await;
     let ann = gate.person("ann", json!({ "dailyQuota": 10, "limitWeeklyUsd": 100 })).await;
-    gate.admin("keys/editKey", json!({ "keyId": ann.key_id, "limitDailyUsd": 5, "limit5hUsd": 4.5 })).await.data();
+    gate.admin(
+        "keys/editKey",
+        json!({ "keyId": ann.key_id, "limitDailyUsd": 5, "limit5hUsd": 4.5 }),
+    )
+    .await
+    .data();
     let spend = |usd: i64| SpendRow {
         minute: gate.clock.now(),
         key: Some(KeyId(ann.key_id)),
@@ -336,7 +379,8 @@ async fn a_limit_that_is_nearly_used_up_is_told_once_for_its_window() {
     for _ in 0..2 {
         ring(&gate, &mut tasks, super::gate::ZONE);
     }
-    let mut told: Vec<Value> = gate.receiver.wait_for(2).await.iter().map(super::receiver::Got::json).collect();
+    let mut told: Vec<Value> =
+        gate.receiver.wait_for(2).await.iter().map(super::receiver::Got::json).collect();
     told.sort_by_key(|t| t["data"]["period"].to_string());
     assert_eq!(
         told[1]["data"],
@@ -360,5 +404,6 @@ async fn a_limit_that_is_nearly_used_up_is_told_once_for_its_window() {
     gate.counters.spent_late(&[spend(4)], gate.clock.now());
     ring(&gate, &mut tasks, super::gate::ZONE);
     gate.receiver.wait_for(5).await;
-    metric(&gate, "tollgate_notifications_total{event=\"cost_alert\",result=\"delivered\"} 5").await;
+    metric(&gate, "tollgate_notifications_total{event=\"cost_alert\",result=\"delivered\"} 5")
+        .await;
 }

@@ -35,9 +35,14 @@ async fn the_day_and_the_day_before_are_those_of_the_time_zone() {
     for zone in [chrono_tz::Asia::Shanghai, chrono_tz::Asia::Kolkata] {
         for backend in [Backend::Sqlite, Backend::Postgres] {
             let gate = Gate::start_in(zone, backend, None, false).await;
-            let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
+            let (ada, bob) =
+                (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
             let provider = gate.provider("upstream").await;
-            let midnight = NOON.plus_ms(if zone == chrono_tz::Asia::Shanghai { -12 * HOUR } else { -19 * HOUR / 2 });
+            let midnight = NOON.plus_ms(if zone == chrono_tz::Asia::Shanghai {
+                -12 * HOUR
+            } else {
+                -19 * HOUR / 2
+            });
             let failed = Record {
                 outcome: RequestOutcome::UpstreamFailed,
                 duration_ms: 700,
@@ -77,7 +82,10 @@ async fn the_day_and_the_day_before_are_those_of_the_time_zone() {
                 (&json!(2), &json!(1), &json!(50))
             );
             assert_eq!(own["topUsers"].as_array().unwrap().len(), 1);
-            assert_eq!((&own["yesterdaySamePeriodCost"], &own["attention"]), (&json!(16), &Value::Null));
+            assert_eq!(
+                (&own["yesterdaySamePeriodCost"], &own["attention"]),
+                (&json!(16), &Value::Null)
+            );
         }
     }
 }
@@ -124,10 +132,15 @@ async fn administrators_are_told_of_limits_nearly_used_up_and_of_records_that_wa
     spend(&gate, &far, provider, 7).await;
     spend(&gate, &asleep, provider, 10).await;
     gate.admin("users/editUser", json!({ "userId": asleep.id, "isEnabled": false })).await.data();
-    *gate.journal.lock().unwrap() =
-        JournalStats { pending_records: 3, oldest_age_ms: 61_000, writer_failing: true, ..JournalStats::default() };
+    *gate.journal.lock().unwrap() = JournalStats {
+        pending_records: 3,
+        oldest_age_ms: 61_000,
+        writer_failing: true,
+        ..JournalStats::default()
+    };
 
-    let attention = gate.admin("overview/getOverviewData", json!({})).await.data()["attention"].clone();
+    let attention =
+        gate.admin("overview/getOverviewData", json!({})).await.data()["attention"].clone();
     let name = gate.state.snapshot().key(KeyId(near.key_id)).unwrap().key.name.clone();
     let expected = json!([
         {
@@ -170,7 +183,8 @@ async fn every_provider_has_a_health_record_and_a_reset_closes_its_circuit() {
         (&json!("OPEN"), &json!(true), &json!(0))
     );
 
-    let reset = |id: Value| gate.admin("providers/resetProviderCircuit", json!({ "providerId": id }));
+    let reset =
+        |id: Value| gate.admin("providers/resetProviderCircuit", json!({ "providerId": id }));
     assert_eq!(reset(json!(9_999)).await.failure(), (400, "NOT_FOUND"));
     assert_eq!(reset(json!(tripped)).await.status, 200);
     let health = gate.admin("providers/getProvidersHealthStatus", json!({})).await.data();
@@ -188,9 +202,15 @@ async fn refusals_by_limits_are_no_errors_and_stand_beside_them() {
             let gate = Gate::start_in(zone, backend, None, false).await;
             let ada = gate.person("ada", json!({})).await;
             let provider = gate.provider("upstream").await;
-            let midnight = NOON.plus_ms(if zone == chrono_tz::Asia::Shanghai { -12 * HOUR } else { -19 * HOUR / 2 });
+            let midnight = NOON.plus_ms(if zone == chrono_tz::Asia::Shanghai {
+                -12 * HOUR
+            } else {
+                -19 * HOUR / 2
+            });
             // One within the hour in which a day of Kolkata begins.
-            let at = |n: i64| if n == 0 { midnight.plus_ms(HOUR / 4) } else { NOON.plus_ms(-n * 60_000) };
+            let at = |n: i64| {
+                if n == 0 { midnight.plus_ms(HOUR / 4) } else { NOON.plus_ms(-n * 60_000) }
+            };
             let refused = |n: i64, status_code| Record {
                 outcome: RequestOutcome::Refused,
                 provider_id: None,
@@ -203,17 +223,22 @@ async fn refusals_by_limits_are_no_errors_and_stand_beside_them() {
                 ..record(&ada, provider, at(9), 0)
             };
             let good = (1..=2).map(|n| record(&ada, provider, at(n), 1));
-            let others = [refused(0, 429), refused(4, 429), refused(5, 402), refused(6, 403), upstream];
+            let others =
+                [refused(0, 429), refused(4, 429), refused(5, 402), refused(6, 403), upstream];
             let records: Vec<Record> = good.chain(others).collect();
             gate.store.append_records(&records).await.unwrap();
             for credential in [super::gate::TOKEN, &ada.key] {
-                let found = gate.call("overview/getOverviewData", credential, json!({})).await.data();
+                let found =
+                    gate.call("overview/getOverviewData", credential, json!({})).await.data();
                 assert_eq!(
                     (&found["todayRequests"], &found["todayLimitRefusals"]),
                     (&json!(7), &json!(3)),
                     "{zone} {backend:?}"
                 );
-                assert_eq!(found["todayErrorRate"], 50, "two of four: the word and the provider's own 429");
+                assert_eq!(
+                    found["todayErrorRate"], 50,
+                    "two of four: the word and the provider's own 429"
+                );
             }
         }
     }
@@ -226,11 +251,21 @@ async fn problems_come_before_limits_and_the_worst_comes_first() {
     trip(&gate, provider);
     gate.conditions.reload_refused("proxy.threads: many", NOON);
     gate.conditions.database_lost(NOON);
-    *gate.journal.lock().unwrap() =
-        JournalStats { full: true, held_records: 4, lost_records: 2, damaged_ranges: 1, ..JournalStats::default() };
-    let attention = gate.admin("overview/getOverviewData", json!({})).await.data()["attention"].clone();
-    let kinds: Vec<&str> =
-        attention["problems"].as_array().unwrap().iter().map(|p| p["kind"].as_str().unwrap()).collect();
+    *gate.journal.lock().unwrap() = JournalStats {
+        full: true,
+        held_records: 4,
+        lost_records: 2,
+        damaged_ranges: 1,
+        ..JournalStats::default()
+    };
+    let attention =
+        gate.admin("overview/getOverviewData", json!({})).await.data()["attention"].clone();
+    let kinds: Vec<&str> = attention["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["kind"].as_str().unwrap())
+        .collect();
     let expected = [
         "journal_full",
         "records_lost",
@@ -248,6 +283,9 @@ async fn problems_come_before_limits_and_the_worst_comes_first() {
     let database = &attention["problems"][3];
     assert_eq!(
         (&database["since"], &database["message"]),
-        (&json!(NOON.to_iso()), &json!(format!("the database cannot be reached since {}", NOON.to_iso())))
+        (
+            &json!(NOON.to_iso()),
+            &json!(format!("the database cannot be reached since {}", NOON.to_iso()))
+        )
     );
 }

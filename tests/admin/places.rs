@@ -15,5 +15,7 @@ pub fn places() -> Entry {
         refused_address: counter("address"),
     });
     let exempt = Networks::default();
-    Arc::new(move |address| places.enter(address, PlaceBounds { total: 0, per_address: 0, exempt: &exempt }))
+    Arc::new(move |address| {
+        places.enter(address, PlaceBounds { total: 0, per_address: 0, exempt: &exempt })
+    })
 }

@@ -25,7 +25,10 @@ async fn an_uploaded_price_is_in_force_and_a_bad_entry_fails_alone() {
     );
     assert!(report["failures"][0]["reason"].as_str().unwrap().contains("input_cost_per_token"));
     let snapshot = gate.state.snapshot();
-    assert_eq!(snapshot.price_for("alpha", "").unwrap().rates.base(CostKind::Input).unwrap().to_string(), "0.000003");
+    assert_eq!(
+        snapshot.price_for("alpha", "").unwrap().rates.base(CostKind::Input).unwrap().to_string(),
+        "0.000003"
+    );
     assert!(snapshot.price_for("beta", "").is_none());
     assert_eq!(gate.admin("model-prices/hasPriceTable", json!({})).await.data(), json!(true));
     let shown = gate.admin("model-prices/getModelPrices", json!({})).await.data();
@@ -35,7 +38,10 @@ async fn an_uploaded_price_is_in_force_and_a_bad_entry_fails_alone() {
 
     assert_eq!(upload(&table, json!({})).await["unchanged"], json!(["alpha"]));
     let dearer = json!({ "alpha": { "input_cost_per_token": 4e-6 } });
-    assert_eq!(upload(&dearer, json!({ "overwriteManual": false })).await["unchanged"], json!(["alpha"]));
+    assert_eq!(
+        upload(&dearer, json!({ "overwriteManual": false })).await["unchanged"],
+        json!(["alpha"])
+    );
     assert_eq!(upload(&dearer, json!({})).await["updated"], json!(["alpha"]));
 }
 
@@ -43,11 +49,13 @@ async fn an_uploaded_price_is_in_force_and_a_bad_entry_fails_alone() {
 async fn what_is_no_price_table_is_refused() {
     let gate = Gate::start().await;
     for text in ["[]", "{", "null", "1", "\"{}\""] {
-        let reply = gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": text })).await;
+        let reply =
+            gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": text })).await;
         assert_eq!(reply.failure().0, 400, "{text}");
         assert_eq!(reply.body["errorParams"]["field"], "jsonContent", "{text}");
     }
-    let empty = gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": "{}" })).await.data();
+    let empty =
+        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": "{}" })).await.data();
     assert_eq!(empty["total"], 0);
 }
 
@@ -56,12 +64,16 @@ async fn a_table_of_thousands_of_entries_loads() {
     let gate = Gate::start().await;
     let entry = |n: usize| {
         let padding = json!({ "nested": { "list": ["x".repeat(200)] }, "max_tokens": n });
-        (format!("vendor/model-{n}"), json!({ "input_cost_per_token": 1e-6, "litellm_provider": "v", "more": padding }))
+        (
+            format!("vendor/model-{n}"),
+            json!({ "input_cost_per_token": 1e-6, "litellm_provider": "v", "more": padding }),
+        )
     };
     let table: serde_json::Map<String, serde_json::Value> = (0..4000).map(entry).collect();
     let text = serde_json::Value::from(table).to_string();
     assert!(text.len() > 1 << 20);
-    let report = gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": text })).await.data();
+    let report =
+        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": text })).await.data();
     assert_eq!((report["added"].as_array().unwrap().len(), &report["total"]), (4000, &json!(4000)));
     assert_eq!(gate.state.snapshot().prices.len(), 4000);
 }
@@ -98,7 +110,10 @@ async fn a_sync_takes_the_public_list_and_leaves_what_was_entered_by_hand() {
         let gate = Gate::start_on(backend).await;
         let own = json!({ "modelName": "native-large", "priceData": { "input_cost_per_token": 9e-6, "note": "ours" } });
         let made = gate.admin("model-prices/upsertModelPrice", own.clone()).await.data();
-        assert_eq!((&made["source"], &made["priceData"]["note"]), (&json!("manual"), &json!("ours")));
+        assert_eq!(
+            (&made["source"], &made["priceData"]["note"]),
+            (&json!("manual"), &json!("ours"))
+        );
         let file = gate.dir.path().join("public-list.json");
         std::fs::write(&file, public_list().to_string()).unwrap();
 
@@ -106,18 +121,35 @@ async fn a_sync_takes_the_public_list_and_leaves_what_was_entered_by_hand() {
         assert_eq!(report["added"], json!(["vendor/flash", "as-text", "embedder"]));
         assert_eq!((&report["unchanged"], &report["total"]), (&json!(["native-large"]), &json!(6)));
         assert_eq!(report["failed"], json!(["by-the-picture", "a-slip"]));
-        assert!(report["failures"][1]["reason"].as_str().unwrap().contains("input_cost_per_token"), "{report}");
+        assert!(
+            report["failures"][1]["reason"].as_str().unwrap().contains("input_cost_per_token"),
+            "{report}"
+        );
         let snapshot = gate.state.snapshot();
-        assert_eq!(snapshot.prices["as-text"].rates.base(CostKind::Input).unwrap().to_string(), "0.0000005");
-        assert_eq!(snapshot.prices["native-large"].rates.base(CostKind::Input).unwrap().to_string(), "0.000009");
+        assert_eq!(
+            snapshot.prices["as-text"].rates.base(CostKind::Input).unwrap().to_string(),
+            "0.0000005"
+        );
+        assert_eq!(
+            snapshot.prices["native-large"].rates.base(CostKind::Input).unwrap().to_string(),
+            "0.000009"
+        );
         assert!(!snapshot.prices.contains_key("sample_spec"));
         let again = gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data();
-        assert_eq!((again["added"].as_array().unwrap().len(), again["unchanged"].as_array().unwrap().len()), (0, 4));
+        assert_eq!(
+            (
+                again["added"].as_array().unwrap().len(),
+                again["unchanged"].as_array().unwrap().len()
+            ),
+            (0, 4)
+        );
 
         // Once the manual entry is deleted, the list's is used.
         gate.admin("model-prices/deleteModelPrice", json!({ "modelName": "native-large" })).await;
         assert!(gate.state.snapshot().price_for("native-large", "").is_none());
-        let gone = gate.admin("model-prices/deleteModelPrice", json!({ "modelName": "native-large" })).await;
+        let gone = gate
+            .admin("model-prices/deleteModelPrice", json!({ "modelName": "native-large" }))
+            .await;
         assert_eq!(gone.failure(), (400, "NOT_FOUND"));
         assert_eq!(
             gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data()["added"],
@@ -138,14 +170,20 @@ async fn a_list_that_cannot_be_had_changes_nothing_and_says_why() {
     gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.data();
     let before = gate.store.config_version().await.unwrap();
     let file = gate.dir.path().join("public-list.json");
-    for (text, code) in
-        [(Some("[1, 2]"), "INVALID_FORMAT"), (Some("<html>"), "INVALID_FORMAT"), (None, "OPERATION_FAILED")]
-    {
+    for (text, code) in [
+        (Some("[1, 2]"), "INVALID_FORMAT"),
+        (Some("<html>"), "INVALID_FORMAT"),
+        (None, "OPERATION_FAILED"),
+    ] {
         match text {
             Some(text) => std::fs::write(&file, text).unwrap(),
             None => std::fs::remove_file(&file).unwrap(),
         }
-        assert_eq!(gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.failure(), (400, code), "{text:?}");
+        assert_eq!(
+            gate.admin("model-prices/syncLiteLLMPrices", json!({})).await.failure(),
+            (400, code),
+            "{text:?}"
+        );
     }
     std::fs::write(&file, " ".repeat(16 * 1024 * 1024 + 1)).unwrap();
     let reply = gate.admin("model-prices/syncLiteLLMPrices", json!({})).await;
@@ -158,7 +196,12 @@ async fn a_list_that_cannot_be_had_changes_nothing_and_says_why() {
 #[tokio::test]
 async fn models_to_choose_from_come_from_providers_and_the_price_table() {
     let gate = Gate::start().await;
-    gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": public_list().to_string() })).await.data();
+    gate.admin(
+        "model-prices/uploadPriceTable",
+        json!({ "jsonContent": public_list().to_string() }),
+    )
+    .await
+    .data();
     let bare = json!({ "modelName": "bare", "priceData": { "input_cost_per_token": 1e-6 } });
     gate.admin("model-prices/upsertModelPrice", bare).await.data();
     let provider = json!({
@@ -166,12 +209,17 @@ async fn models_to_choose_from_come_from_providers_and_the_price_table() {
         "allowed_models": ["own-*", "own-1"], "model_redirects": { "nick": "vendor/flash" },
     });
     gate.admin("providers/addProvider", provider).await.data();
-    let models =
-        async |of: serde_json::Value| gate.admin("model-prices/getAvailableModelsByProviderType", of).await.data();
+    let models = async |of: serde_json::Value| {
+        gate.admin("model-prices/getAvailableModelsByProviderType", of).await.data()
+    };
     assert_eq!(models(json!({ "providerType": "native" })).await, json!(["bare", "native-large"]));
-    assert_eq!(models(json!({ "providerType": "alt-cli" })).await, json!(["bare", "nick", "own-1", "vendor/flash"]));
+    assert_eq!(
+        models(json!({ "providerType": "alt-cli" })).await,
+        json!(["bare", "nick", "own-1", "vendor/flash"])
+    );
     assert_eq!(models(json!({ "providerType": "responses" })).await, json!(["as-text", "bare"]));
-    let all = json!(["as-text", "bare", "embedder", "native-large", "nick", "own-1", "vendor/flash"]);
+    let all =
+        json!(["as-text", "bare", "embedder", "native-large", "nick", "own-1", "vendor/flash"]);
     assert_eq!(models(json!({})).await, all);
 }
 

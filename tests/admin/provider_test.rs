@@ -16,7 +16,10 @@ async fn a_provider_of_each_type_is_asked_in_its_own_format() {
             "model_redirects": { "asked": "served" },
         });
         let id = gate.admin("providers/addProvider", body).await.data()["id"].clone();
-        let told = gate.admin("providers/testProvider", json!({ "providerId": id, "model": "asked" })).await.data();
+        let told = gate
+            .admin("providers/testProvider", json!({ "providerId": id, "model": "asked" }))
+            .await
+            .data();
         assert_eq!(
             (&told["ok"], &told["status"], &told["model"]),
             (&json!(true), &json!(200), &json!("served")),
@@ -29,7 +32,8 @@ async fn a_provider_of_each_type_is_asked_in_its_own_format() {
         assert_eq!((&told["ok"], &told["status"]), (&json!(false), &Value::Null), "{told}");
         assert!(!told["message"].as_str().unwrap().is_empty());
     }
-    let unsaved = json!({ "url": mock.url, "key": "k", "provider_type": "chat-compatible", "model": "m" });
+    let unsaved =
+        json!({ "url": mock.url, "key": "k", "provider_type": "chat-compatible", "model": "m" });
     assert_eq!(gate.admin("providers/testProvider", unsaved).await.data()["ok"], true);
     for (body, code, field) in [
         (json!({}), "REQUIRED_FIELD", "url"),
@@ -38,7 +42,11 @@ async fn a_provider_of_each_type_is_asked_in_its_own_format() {
     ] {
         let reply = gate.admin("providers/testProvider", body.clone()).await;
         assert_eq!(reply.failure(), (400, code), "{body}");
-        assert!(field.is_empty() || reply.body["errorParams"]["field"] == field, "{:?}", reply.body);
+        assert!(
+            field.is_empty() || reply.body["errorParams"]["field"] == field,
+            "{:?}",
+            reply.body
+        );
     }
 }
 
@@ -49,7 +57,8 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
     let serving = |status: u16, body: &'static str| async move {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let answer = move || async move { (axum::http::StatusCode::from_u16(status).unwrap(), body) };
+        let answer =
+            move || async move { (axum::http::StatusCode::from_u16(status).unwrap(), body) };
         let app = axum::Router::new().fallback(get(answer));
         #[expect(clippy::disallowed_methods, reason = "the test's runtime outlives its server")]
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -57,7 +66,12 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
     };
     let refused = r#"{"error": {"message": "no such key: the-upstream-key"}}"#;
     let cases = [
-        ("http://127.0.0.1:1".to_owned(), "connection_refused", json!({ "host": "127.0.0.1", "port": 1 }), ""),
+        (
+            "http://127.0.0.1:1".to_owned(),
+            "connection_refused",
+            json!({ "host": "127.0.0.1", "port": 1 }),
+            "",
+        ),
         (
             "http://no-such-host.invalid".to_owned(),
             "unknown_host",
@@ -76,9 +90,13 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
         ),
     ];
     for (url, code, params, message) in cases {
-        let body = json!({ "url": url, "key": "the-upstream-key", "provider_type": "chat-compatible" });
+        let body =
+            json!({ "url": url, "key": "the-upstream-key", "provider_type": "chat-compatible" });
         let told = gate.admin("providers/testProvider", body).await.data();
-        assert_eq!((&told["ok"], &told["stage"], &told["model"]), (&json!(false), &json!("listing"), &Value::Null));
+        assert_eq!(
+            (&told["ok"], &told["stage"], &told["model"]),
+            (&json!(false), &json!("listing"), &Value::Null)
+        );
         assert_eq!((&told["code"], &told["params"]), (&json!(code), &params), "{told}");
         assert!(!told["message"].as_str().unwrap().is_empty(), "{told}");
         assert!(message.is_empty() || told["message"] == message, "{told}");

@@ -28,11 +28,18 @@ async fn a_provider_is_in_force_before_the_reply_is_read_and_its_credential_is_n
     let shown = gate.admin("providers/getProviders", json!({})).await.data().to_string();
     assert!(!shown.contains("credential") && shown.contains("upst…6789"), "{shown}");
     let stored = gate.store.load_all().await.unwrap();
-    assert!(!stored.providers[0].key_cipher.contains("credential"), "the credential is stored in the clear");
+    assert!(
+        !stored.providers[0].key_cipher.contains("credential"),
+        "the credential is stored in the clear"
+    );
 
-    gate.admin("providers/editProvider", json!({ "providerId": id, "name": "renamed" })).await.data();
+    gate.admin("providers/editProvider", json!({ "providerId": id, "name": "renamed" }))
+        .await
+        .data();
     assert_eq!(gate.state.snapshot().providers[0].key.expose(), "upstream-credential-0123456789");
-    gate.admin("providers/editProvider", json!({ "providerId": id, "key": "another-credential" })).await.data();
+    gate.admin("providers/editProvider", json!({ "providerId": id, "key": "another-credential" }))
+        .await
+        .data();
     assert_eq!(gate.state.snapshot().providers[0].key.expose(), "another-credential");
     gate.admin("providers/removeProvider", json!({ "providerId": id })).await.data();
     assert!(gate.state.snapshot().providers.is_empty());

@@ -30,11 +30,22 @@ async fn whatever_takes_the_last_two_keys_at_once_leaves_one() {
             let user = gate.person("ann", json!({})).await;
             let (second, text) = gate.key(user.id, "second", json!({})).await;
             let (first, last) = (&ways(user.key_id)[one], &ways(second)[other]);
-            let (a, b) = tokio::join!(gate.admin(first.0, first.1.clone()), gate.admin(last.0, last.1.clone()));
+            let (a, b) = tokio::join!(
+                gate.admin(first.0, first.1.clone()),
+                gate.admin(last.0, last.1.clone())
+            );
             let done = [&a, &b].iter().filter(|reply| reply.status == 200).count();
-            assert_eq!(done, 1, "{backend:?}: {} and {}: {:?} {:?}", first.0, last.0, a.body, b.body);
+            assert_eq!(
+                done, 1,
+                "{backend:?}: {} and {}: {:?} {:?}",
+                first.0, last.0, a.body, b.body
+            );
             let (refused, name) = if a.status == 200 { (&b, last.0) } else { (&a, first.0) };
-            let code = if name == "keys/removeKey" { "CANNOT_DELETE_LAST_KEY" } else { "CANNOT_DISABLE_LAST_KEY" };
+            let code = if name == "keys/removeKey" {
+                "CANNOT_DELETE_LAST_KEY"
+            } else {
+                "CANNOT_DISABLE_LAST_KEY"
+            };
             assert_eq!(refused.failure(), (400, code), "{backend:?}: {} and {}", first.0, last.0);
             let left = [&user.key, &text].into_iter().filter(|key| gate.works(key)).count();
             assert_eq!(left, 1, "{backend:?}: {} and {}", first.0, last.0);
@@ -65,9 +76,16 @@ async fn nobody_sees_half_of_a_batch() {
         let ids = many_keys(&gate, user.id, 500).await;
         let changed = async || {
             let keys = gate.admin("keys/getKeys", json!({ "userId": user.id })).await.data();
-            keys.as_array().unwrap().iter().filter(|key| key["limitWeeklyUsd"] == json!(7.5)).count()
+            keys.as_array()
+                .unwrap()
+                .iter()
+                .filter(|key| key["limitWeeklyUsd"] == json!(7.5))
+                .count()
         };
-        let batch = gate.admin("keys/batchUpdateKeys", json!({ "keyIds": ids, "updates": { "limitWeeklyUsd": 7.5 } }));
+        let batch = gate.admin(
+            "keys/batchUpdateKeys",
+            json!({ "keyIds": ids, "updates": { "limitWeeklyUsd": 7.5 } }),
+        );
         tokio::pin!(batch);
         let mut seen = Vec::new();
         let reply = loop {
@@ -92,7 +110,10 @@ async fn of_two_batches_that_leave_a_user_without_a_key_one_changes_nothing() {
         let (one, other) = ids.split_at(10);
         let other: Vec<i64> = other.iter().copied().chain([user.key_id]).collect();
         let disable = |ids: &[i64]| {
-            gate.admin("keys/batchUpdateKeys", json!({ "keyIds": ids, "updates": { "isEnabled": false } }))
+            gate.admin(
+                "keys/batchUpdateKeys",
+                json!({ "keyIds": ids, "updates": { "isEnabled": false } }),
+            )
         };
         let (a, b) = tokio::join!(disable(one), disable(&other));
         let (kept, refused) = if a.status == 200 { (other.as_slice(), b) } else { (one, a) };

@@ -23,7 +23,8 @@ fn reason(reply: &Reply) -> String {
 fn the_document_lists_every_reason_once() {
     let document = openapi(None);
     let failure = &document["components"]["schemas"]["Failure"];
-    let listed = failure["properties"]["errorParams"]["properties"]["reason"]["enum"].as_array().unwrap();
+    let listed =
+        failure["properties"]["errorParams"]["properties"]["reason"]["enum"].as_array().unwrap();
     let words: BTreeSet<&str> = listed.iter().filter_map(Value::as_str).collect();
     assert_eq!((words.len(), listed.len()), (Reason::ALL.len(), Reason::ALL.len()));
     for reason in Reason::ALL {
@@ -57,7 +58,10 @@ async fn what_is_wrong_with_a_body_is_told_by_reason_and_parameters() {
     assert_eq!((&faults[4]["min"], &faults[5]["places"]), (&json!(1), &json!(4)));
     assert_eq!(faults[2]["allowed"].as_array().unwrap().len(), 5);
     let one = gate.admin("users/addUser", json!({ "name": "x".repeat(65) })).await;
-    assert_eq!((reason(&one).as_str(), &one.body["errorParams"]["max"]), ("at_most_characters", &json!(64)));
+    assert_eq!(
+        (reason(&one).as_str(), &one.body["errorParams"]["max"]),
+        ("at_most_characters", &json!(64))
+    );
 }
 
 #[tokio::test]
@@ -67,10 +71,16 @@ async fn who_is_refused_is_told_why_by_reason() {
     let other = gate.person("other", json!({})).await;
     let (id, key) = gate.key(user.id, "spare", json!({ "canLoginWebUi": false })).await;
     let own = json!({ "userId": other.id });
-    assert_eq!(reason(&gate.call("users/getUsers", &user.key, json!({})).await), "needs_administrator");
+    assert_eq!(
+        reason(&gate.call("users/getUsers", &user.key, json!({})).await),
+        "needs_administrator"
+    );
     assert_eq!(reason(&gate.call("users/getUsers", &key, json!({})).await), "reads_own_usage");
     assert_eq!(reason(&gate.call("keys/getKeys", &user.key, own).await), "belongs_to_another");
-    assert_eq!(reason(&gate.call("keys/getKeys", "sk-unknown", json!({})).await), "credential_unknown");
+    assert_eq!(
+        reason(&gate.call("keys/getKeys", "sk-unknown", json!({})).await),
+        "credential_unknown"
+    );
     gate.admin("keys/toggleKeyEnabled", json!({ "keyId": id, "enabled": false })).await.data();
     assert_eq!(reason(&gate.call("keys/getKeys", &key, json!({})).await), "key_disabled");
     let nobody = Reply::of(gate.post("auth/whoami").json(&json!({}))).await;
@@ -81,7 +91,9 @@ async fn who_is_refused_is_told_why_by_reason() {
 async fn what_an_action_refuses_is_told_by_reason() {
     let gate = Gate::start().await;
     let rule = |pattern: &str| json!({ "pattern": pattern, "matchType": "regex", "category": "prompt_limit" });
-    let create = async |body: Value| Reply::of(gate.post("ui/error-rules/create").bearer_auth(TOKEN).json(&body)).await;
+    let create = async |body: Value| {
+        Reply::of(gate.post("ui/error-rules/create").bearer_auth(TOKEN).json(&body)).await
+    };
     assert_eq!(reason(&create(rule("(a+)+")).await), "nested_repeat");
     assert_eq!(reason(&create(rule("(")).await), "syntax");
     let price = json!({ "modelName": "m", "priceData": { "input_cost_per_token": -1 } });
@@ -89,13 +101,17 @@ async fn what_an_action_refuses_is_told_by_reason() {
     assert_eq!(reason(&refused), "price_negative");
     assert_eq!(refused.body["errorParams"]["rate"], "input_cost_per_token");
     let table = json!({ "jsonContent": "{\"m\": {\"input_cost_per_token\": \"x\"}}" });
-    let failure = gate.admin("model-prices/uploadPriceTable", table).await.data()["failures"][0].clone();
+    let failure =
+        gate.admin("model-prices/uploadPriceTable", table).await.data()["failures"][0].clone();
     assert_eq!(
         (&failure["code"], &failure["params"]["rate"]),
         (&json!("price_no_number"), &json!("input_cost_per_token"))
     );
     let hook = json!({ "webhookUrl": "http://192.168.0.1/" });
-    assert_eq!(reason(&gate.admin("notifications/testWebhookAction", hook).await), "webhook_not_public");
+    assert_eq!(
+        reason(&gate.admin("notifications/testWebhookAction", hook).await),
+        "webhook_not_public"
+    );
     let id = gate.provider("up").await;
     let moved = json!({ "providerId": id, "url": "https://elsewhere.example" });
     assert_eq!(reason(&gate.admin("providers/editProvider", moved).await), "other_destination");

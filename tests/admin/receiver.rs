@@ -51,7 +51,8 @@ impl Receiver {
         let receive = move |headers: HeaderMap, body: Bytes| async move {
             kept.got.lock().push(Got { headers, text: String::from_utf8(body.to_vec()).unwrap() });
             kept.came.notify_waiters();
-            let refused = kept.refuse.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+            let refused =
+                kept.refuse.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
             if refused.is_ok() { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::NO_CONTENT }
         };
         let app = Router::new().route("/hook", post(receive));

@@ -44,7 +44,8 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
-        let mut records: Vec<Record> = (0..450).map(|n| unpriced(&ann, NOON.plus_ms(-n), "late", None)).collect();
+        let mut records: Vec<Record> =
+            (0..450).map(|n| unpriced(&ann, NOON.plus_ms(-n), "late", None)).collect();
         records.extend((0..30).map(|n| unpriced(&ann, NOON.plus_ms(-3 * DAY - n), "late", None)));
         // Asked for under a name without a price, served under one that gets it.
         records.extend((0..20).map(|_| unpriced(&bob, NOON, "alias", Some("late"))));
@@ -55,8 +56,11 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
         gate.clock.set(NOON.plus_ms(1_000));
 
         // 1 000 × 2e-6 + 100 × 1e-5 = 0.003; × 1.5
-        let table = json!({ "late": { "input_cost_per_token": 2e-6, "output_cost_per_token": "0.00001" } });
-        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() })).await.data();
+        let table =
+            json!({ "late": { "input_cost_per_token": 2e-6, "output_cost_per_token": "0.00001" } });
+        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() }))
+            .await
+            .data();
         // Beside the work that the upload started: each request is priced by one of the two.
         gate.jobs.reprice().await.unwrap();
 
@@ -69,12 +73,16 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
         settles("the log", async || summary(json!({})).await, json!([513, 2.254_500_539, 5])).await;
         let of_ann = json!({ "userId": ann.id });
         settles("ann's log", async || summary(of_ann.clone()).await, json!([480, 2.16, 0])).await;
-        let page = gate.admin("usage-logs/getUsageLogs", json!({ "userId": ann.id, "pageSize": 100 })).await.data();
+        let page = gate
+            .admin("usage-logs/getUsageLogs", json!({ "userId": ann.id, "pageSize": 100 }))
+            .await
+            .data();
         assert!(page["logs"].as_array().unwrap().iter().all(|log| log["costUsd"] == json!(0.0045)));
 
         // The limits' counters: spending belongs to the request's start.
         let usage = async || {
-            let usage = gate.admin("keys/getKeyLimitUsage", json!({ "keyId": ann.key_id })).await.data();
+            let usage =
+                gate.admin("keys/getKeyLimitUsage", json!({ "keyId": ann.key_id })).await.data();
             json!([
                 usage["cost5h"]["current"],
                 usage["costDaily"]["current"],
@@ -83,8 +91,12 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
             ])
         };
         settles("the counters", usage, json!([2.025, 2.025, 2.16, 2.16])).await;
-        let statistics = gate.admin("keys/getKeysWithStatistics", json!({ "userId": ann.id })).await.data();
-        assert_eq!((&statistics[0]["totalCost"], &statistics[0]["todayCost"]), (&json!(2.16), &json!(2.025)));
+        let statistics =
+            gate.admin("keys/getKeysWithStatistics", json!({ "userId": ann.id })).await.data();
+        assert_eq!(
+            (&statistics[0]["totalCost"], &statistics[0]["todayCost"]),
+            (&json!(2.16), &json!(2.025))
+        );
         let totals = gate.store.spend_totals().await.unwrap();
         let total = |key| totals.iter().filter(|t| t.key_id == key).map(|t| t.cost.0).sum::<i64>();
         assert_eq!(total(Some(KeyId(ann.key_id))), 2_160_000_000);
@@ -99,7 +111,8 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
 
         let entry = json!({ "modelName": "alias", "priceData": { "input_cost_per_token": 1e-6 } });
         gate.admin("model-prices/upsertModelPrice", entry).await.data();
-        settles("the rest", async || summary(json!({})).await, json!([513, 2.262_000_539, 0])).await;
+        settles("the rest", async || summary(json!({})).await, json!([513, 2.262_000_539, 0]))
+            .await;
     }
 }
 
@@ -118,8 +131,10 @@ async fn a_late_price_costs_what_it_would_have_cost_in_time_tier_and_searches_an
             tier: ServiceTier::Flex,
             ..Usage::default()
         };
-        let late = |model: &str, upstream| Record { usage, ..unpriced(&ann, NOON, model, upstream) };
-        let records = [late("late-20250929", None), late("alias", Some("late-latest")), late("other", None)];
+        let late =
+            |model: &str, upstream| Record { usage, ..unpriced(&ann, NOON, model, upstream) };
+        let records =
+            [late("late-20250929", None), late("alias", Some("late-latest")), late("other", None)];
         assert_eq!(gate.store.append_records(&records).await.unwrap(), 3);
         gate.clock.set(NOON.plus_ms(1_000));
         let table = json!({ "late": {
@@ -128,13 +143,20 @@ async fn a_late_price_costs_what_it_would_have_cost_in_time_tier_and_searches_an
             "output_cost_per_token": 20e-6, "output_cost_per_token_flex": 10e-6, "output_cost_per_audio_token_flex": 30e-6,
             "search_context_cost_per_query": 0.01,
         } });
-        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() })).await.data();
+        gate.admin("model-prices/uploadPriceTable", json!({ "jsonContent": table.to_string() }))
+            .await
+            .data();
         gate.jobs.reprice().await.unwrap();
         // (299 000 × 3 + 1 000 × 5 + 90 × 10 + 10 × 30) millionths + 2 × 0.01, and × 1.5
         let logs = async || {
             let page = gate.admin("usage-logs/getUsageLogs", json!({})).await.data();
             let of = |model: &str| {
-                let row = page["logs"].as_array().unwrap().iter().find(|row| row["model"] == model).unwrap();
+                let row = page["logs"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .find(|row| row["model"] == model)
+                    .unwrap();
                 json!([
                     row["costUsd"],
                     row["priceModel"],

@@ -10,7 +10,8 @@ const LOCKED: (u16, &str) = (403, "KEY_LIMITS_LOCKED");
 /// The limits of a key, by the names that they have in a body.
 async fn limits(gate: &Gate, user: i64, key: i64) -> Value {
     let record = gate.key_record(user, key).await;
-    let names = ["limit5hUsd", "limitDailyUsd", "limitWeeklyUsd", "limitMonthlyUsd", "limitTotalUsd"];
+    let names =
+        ["limit5hUsd", "limitDailyUsd", "limitWeeklyUsd", "limitMonthlyUsd", "limitTotalUsd"];
     let further = ["limitConcurrentSessions", "dailyResetMode", "dailyResetTime"];
     names.iter().chain(&further).map(|name| ((*name).to_owned(), record[*name].clone())).collect()
 }
@@ -62,11 +63,22 @@ async fn a_user_with_locked_key_limits_changes_none_and_an_administrator_does() 
         });
         gate.call("keys/editKey", &user.key, rest).await.data();
         let batch = json!({ "keyIds": [user.key_id], "updates": { "limitDailyUsd": 9 } });
-        assert_eq!(gate.call("keys/batchUpdateKeys", &user.key, batch.clone()).await.failure().0, 403);
+        assert_eq!(
+            gate.call("keys/batchUpdateKeys", &user.key, batch.clone()).await.failure().0,
+            403
+        );
         gate.admin("keys/batchUpdateKeys", batch).await.data();
         // Unlocked, they are the user's again.
-        gate.admin("users/editUser", json!({ "userId": user.id, "lockKeyLimits": false })).await.data();
-        gate.call("keys/editKey", &user.key, json!({ "keyId": user.key_id, "limitDailyUsd": null })).await.data();
+        gate.admin("users/editUser", json!({ "userId": user.id, "lockKeyLimits": false }))
+            .await
+            .data();
+        gate.call(
+            "keys/editKey",
+            &user.key,
+            json!({ "keyId": user.key_id, "limitDailyUsd": null }),
+        )
+        .await
+        .data();
     }
 }
 
@@ -76,7 +88,11 @@ async fn a_key_that_such_a_user_adds_has_the_tightest_limits_of_their_others() {
     let user = locked(&gate).await;
     let loose = json!({ "limitDailyUsd": 20, "limitTotalUsd": 40, "limitWeeklyUsd": 30 });
     gate.key(user.id, "loose", loose).await;
-    for sent in [json!({ "limitDailyUsd": 1 }), json!({ "limitTotalUsd": 0 }), json!({ "dailyResetTime": "01:00" })] {
+    for sent in [
+        json!({ "limitDailyUsd": 1 }),
+        json!({ "limitTotalUsd": 0 }),
+        json!({ "dailyResetTime": "01:00" }),
+    ] {
         let mut body = json!({ "userId": user.id, "name": "more" });
         body.as_object_mut().unwrap().extend(sent.as_object().cloned().unwrap());
         assert_eq!(gate.call("keys/addKey", &user.key, body).await.failure(), LOCKED, "{sent}");
@@ -97,9 +113,16 @@ async fn by_default_key_limits_are_the_users_and_an_administrators_own_are_never
     let gate = Gate::start().await;
     let user = gate.person("ann", json!({})).await;
     assert_eq!(gate.user_record(user.id).await["lockKeyLimits"], false);
-    gate.call("keys/editKey", &user.key, json!({ "keyId": user.key_id, "limitDailyUsd": 5 })).await.data();
+    gate.call("keys/editKey", &user.key, json!({ "keyId": user.key_id, "limitDailyUsd": 5 }))
+        .await
+        .data();
     let admin = gate.person("root", json!({ "role": "admin", "lockKeyLimits": true })).await;
-    gate.call("keys/editKey", &admin.key, json!({ "keyId": admin.key_id, "limitDailyUsd": 5 })).await.data();
+    gate.call("keys/editKey", &admin.key, json!({ "keyId": admin.key_id, "limitDailyUsd": 5 }))
+        .await
+        .data();
     let own = json!({ "userId": user.id, "lockKeyLimits": false });
-    assert_eq!(gate.call("users/editUser", &user.key, own).await.failure(), (403, "PERMISSION_DENIED"));
+    assert_eq!(
+        gate.call("users/editUser", &user.key, own).await.failure(),
+        (403, "PERMISSION_DENIED")
+    );
 }

@@ -76,12 +76,22 @@ async fn rule(gate: &Gate) -> i64 {
 async fn shipped(gate: &Gate) -> i64 {
     builtin::install(&gate.store, &BUILTIN_RULES[..1], NOON).await.unwrap();
     gate.state.publish().await.unwrap();
-    gate.state.snapshot().error_rules.all().iter().find(|rule| rule.builtin_code.is_some()).unwrap().id.0
+    gate.state
+        .snapshot()
+        .error_rules
+        .all()
+        .iter()
+        .find(|rule| rule.builtin_code.is_some())
+        .unwrap()
+        .id
+        .0
 }
 
 async fn word(gate: &Gate) -> i64 {
     let word = json!({ "word": "a word", "matchType": "exact" });
-    gate.admin("sensitive-words/createSensitiveWordAction", word).await.data()["id"].as_i64().unwrap()
+    gate.admin("sensitive-words/createSensitiveWordAction", word).await.data()["id"]
+        .as_i64()
+        .unwrap()
 }
 
 /// The smallest valid body of the operation, about the user's records.
@@ -136,9 +146,17 @@ async fn each_operation_lets_in_whom_it_should_and_nobody_else() {
         let before = gate.store.config_version().await.unwrap();
         let cases: [(&str, Option<&str>, &[Permission]); 5] = [
             ("no credential", None, &[Permission::Open]),
-            ("a wrong credential", Some("sk-00000000000000000000000000000000"), &[Permission::Open]),
+            (
+                "a wrong credential",
+                Some("sk-00000000000000000000000000000000"),
+                &[Permission::Open],
+            ),
             ("a read-only key", Some(&people.read_only), &[Permission::Open, Permission::Any]),
-            ("another user", Some(&people.other.key), &[Permission::Open, Permission::Any, Permission::User]),
+            (
+                "another user",
+                Some(&people.other.key),
+                &[Permission::Open, Permission::Any, Permission::User],
+            ),
             (
                 "the user",
                 Some(&people.user.key),
@@ -152,10 +170,20 @@ async fn each_operation_lets_in_whom_it_should_and_nobody_else() {
                 _ => (403, "PERMISSION_DENIED"),
             };
             if allowed.contains(&operation.permission) {
-                assert!(![401, 403].contains(&reply.status.as_u16()), "{} by {who}: {:?}", operation.path, reply.body);
+                assert!(
+                    ![401, 403].contains(&reply.status.as_u16()),
+                    "{} by {who}: {:?}",
+                    operation.path,
+                    reply.body
+                );
             } else {
                 assert_eq!(reply.failure(), refused, "{} by {who}", operation.path);
-                assert_eq!(gate.store.config_version().await.unwrap(), before, "{} by {who}", operation.path);
+                assert_eq!(
+                    gate.store.config_version().await.unwrap(),
+                    before,
+                    "{} by {who}",
+                    operation.path
+                );
             }
         }
     }
@@ -166,7 +194,8 @@ async fn administrators_may_do_everything_and_get_what_the_document_promises() {
     let document = openapi(None);
     for operation in operations() {
         // The token is no key, and so has no usage.
-        let whose = if operation.path.contains("/my-usage/") { &[false][..] } else { &[true, false][..] };
+        let whose =
+            if operation.path.contains("/my-usage/") { &[false][..] } else { &[true, false][..] };
         for token in whose.iter().copied() {
             let gate = Gate::start().await;
             let people = people(&gate).await;
@@ -183,10 +212,13 @@ async fn administrators_may_do_everything_and_get_what_the_document_promises() {
             let described = &document["paths"][format!("/api/{}", operation.path)][verb];
             let json = |part: &Value| part["content"]["application/json"]["schema"].clone();
             if operation.media != "application/json" {
-                assert!(described["responses"]["200"]["content"][operation.media]["schema"].is_object());
+                assert!(
+                    described["responses"]["200"]["content"][operation.media]["schema"].is_object()
+                );
                 continue;
             }
-            let faults = schema::faults(&document, &json(&described["responses"]["200"]), &reply.body);
+            let faults =
+                schema::faults(&document, &json(&described["responses"]["200"]), &reply.body);
             assert_eq!(faults, Vec::<String>::new(), "{}: reply {}", operation.path, reply.body);
             if operation.verb == Verb::Post {
                 let faults = schema::faults(&document, &json(&described["requestBody"]), &body);
@@ -200,7 +232,9 @@ async fn administrators_may_do_everything_and_get_what_the_document_promises() {
 fn assert_no_secret(people: &People, body: &Value, path: &str) {
     let text = body.to_string();
     let keys = [&people.user.key, &people.read_only, &people.other.key, &people.admin.key];
-    for secret in keys.into_iter().map(String::as_str).chain([TOKEN, "upstream-credential-0123456789"]) {
+    for secret in
+        keys.into_iter().map(String::as_str).chain([TOKEN, "upstream-credential-0123456789"])
+    {
         assert!(!text.contains(secret), "{path} shows a secret: {text}");
     }
 }
@@ -208,14 +242,17 @@ fn assert_no_secret(people: &People, body: &Value, path: &str) {
 /// Whether an operation writes, by the prefix of its name. One that fits neither list must be added
 /// to one.
 fn writes(path: &str) -> bool {
-    const READS: [&str; 12] =
-        ["get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site", "scalar", "docs"];
+    const READS: [&str; 12] = [
+        "get", "fetch", "has", "list", "health", "openapi", "events", "test", "whoami", "site",
+        "scalar", "docs",
+    ];
     const WRITES: [&str; 18] = [
-        "add", "edit", "remove", "toggle", "renew", "batch", "upload", "sync", "upsert", "delete", "save", "run",
-        "update", "create", "reset", "restore", "send", "apply",
+        "add", "edit", "remove", "toggle", "renew", "batch", "upload", "sync", "upsert", "delete",
+        "save", "run", "update", "create", "reset", "restore", "send", "apply",
     ];
     // Logins change no configuration; refreshing a cache changes nothing at all.
-    const NEITHER: [&str; 3] = ["auth/login", "auth/logout", "actions/sensitive-words/refreshCacheAction"];
+    const NEITHER: [&str; 3] =
+        ["auth/login", "auth/logout", "actions/sensitive-words/refreshCacheAction"];
     // A test sends a credential, which is recorded though nothing is changed.
     if path == "actions/providers/testProvider" {
         return true;
@@ -241,12 +278,18 @@ async fn each_write_leaves_an_audit_record_without_secrets_and_no_read_does() {
         };
         let before = newest().await;
         // The token has no usage.
-        let credential = if operation.path.contains("my-usage/") { &people.admin.key } else { TOKEN };
-        let reply = send(&gate, operation, Some(credential), &body(&gate, operation, &people)).await;
+        let credential =
+            if operation.path.contains("my-usage/") { &people.admin.key } else { TOKEN };
+        let reply =
+            send(&gate, operation, Some(credential), &body(&gate, operation, &people)).await;
         assert_eq!(reply.status, 200, "{}: {:?}", operation.path, reply.body);
         let after = newest().await;
         if writes(operation.path) {
-            let action = operation.path.trim_start_matches("actions/").trim_start_matches("ui/").replace('/', ".");
+            let action = operation
+                .path
+                .trim_start_matches("actions/")
+                .trim_start_matches("ui/")
+                .replace('/', ".");
             assert_ne!(after["id"], before["id"], "{} leaves no audit record", operation.path);
             assert_eq!(
                 (&after["action"], &after["actor"]),
@@ -256,7 +299,11 @@ async fn each_write_leaves_an_audit_record_without_secrets_and_no_read_does() {
             );
             assert_no_secret(&people, &after, operation.path);
             if let Some(made) = reply.body.pointer("/data/generatedKey").and_then(Value::as_str) {
-                assert!(!after.to_string().contains(made), "{} audits a key in full", operation.path);
+                assert!(
+                    !after.to_string().contains(made),
+                    "{} audits a key in full",
+                    operation.path
+                );
             }
         } else {
             assert_eq!(after, before, "{} is audited", operation.path);
@@ -269,8 +316,14 @@ async fn an_administrators_read_only_key_is_no_administrator() {
     let gate = Gate::start().await;
     let admin = gate.person("admin", json!({ "role": "admin" })).await;
     let (_, key) = gate.key(admin.id, "for a script", json!({ "canLoginWebUi": false })).await;
-    assert_eq!(gate.call("users/getUsers", &key, json!({})).await.failure(), (403, "PERMISSION_DENIED"));
-    assert_eq!(gate.call("keys/getKeys", &key, json!({ "userId": admin.id })).await.failure().0, 403);
+    assert_eq!(
+        gate.call("users/getUsers", &key, json!({})).await.failure(),
+        (403, "PERMISSION_DENIED")
+    );
+    assert_eq!(
+        gate.call("keys/getKeys", &key, json!({ "userId": admin.id })).await.failure().0,
+        403
+    );
 }
 
 #[tokio::test]
@@ -279,7 +332,9 @@ async fn users_see_themselves_only_and_the_list_is_for_administrators() {
     let people = people(&gate).await;
     let refused = gate.call("users/getUsers", &people.user.key, json!({})).await;
     assert_eq!(refused.failure(), (403, "PERMISSION_DENIED"));
-    let who = Reply::of(gate.post("auth/whoami").bearer_auth(&people.user.key).json(&json!({}))).await.data();
+    let who = Reply::of(gate.post("auth/whoami").bearer_auth(&people.user.key).json(&json!({})))
+        .await
+        .data();
     let seen = &who["user"];
     assert_eq!((&seen["id"], seen["keys"].as_array().unwrap().len()), (&json!(people.user.id), 2));
     let whole = gate.call("users/getUsers", &people.admin.key, json!({})).await.data();

@@ -8,7 +8,8 @@ use super::gate::{Gate, Person};
 const BOTH: [Backend; 2] = [Backend::Sqlite, Backend::Postgres];
 
 async fn toggle(gate: &Gate, key: i64, enabled: bool) -> (u16, String) {
-    let reply = gate.admin("keys/toggleKeyEnabled", json!({ "keyId": key, "enabled": enabled })).await;
+    let reply =
+        gate.admin("keys/toggleKeyEnabled", json!({ "keyId": key, "enabled": enabled })).await;
     let (status, code) = reply.failure();
     (status, code.to_owned())
 }
@@ -32,9 +33,17 @@ async fn a_key_works_or_stops_before_the_reply_is_read() {
         ("keys/toggleKeyEnabled", json!({ "keyId": id, "enabled": true }), true),
         ("keys/renewKeyExpiresAt", json!({ "keyId": id, "expiresAt": "2026-11-20" }), false),
         ("keys/renewKeyExpiresAt", json!({ "keyId": id, "expiresAt": "2026-11-21" }), true),
-        ("keys/batchUpdateKeys", json!({ "keyIds": [id], "updates": { "isEnabled": false } }), false),
+        (
+            "keys/batchUpdateKeys",
+            json!({ "keyIds": [id], "updates": { "isEnabled": false } }),
+            false,
+        ),
         ("keys/renewKeyExpiresAt", json!({ "keyId": id, "expiresAt": "2027-01-01" }), false),
-        ("keys/renewKeyExpiresAt", json!({ "keyId": id, "expiresAt": "2027-01-01", "enableKey": true }), true),
+        (
+            "keys/renewKeyExpiresAt",
+            json!({ "keyId": id, "expiresAt": "2027-01-01", "enableKey": true }),
+            true,
+        ),
         ("keys/editKey", json!({ "keyId": id, "isEnabled": false }), false),
         ("keys/editKey", json!({ "keyId": id, "isEnabled": true, "expiresAt": null }), true),
         ("keys/removeKey", json!({ "keyId": id }), false),
@@ -42,7 +51,8 @@ async fn a_key_works_or_stops_before_the_reply_is_read() {
         gate.admin(operation, body.clone()).await.data();
         assert_eq!(gate.works(&text), works, "{operation} {body}");
     }
-    let reply = gate.admin("keys/renewKeyExpiresAt", json!({ "keyId": id, "expiresAt": null })).await;
+    let reply =
+        gate.admin("keys/renewKeyExpiresAt", json!({ "keyId": id, "expiresAt": null })).await;
     assert_eq!(reply.failure(), (400, "NOT_FOUND"), "a deleted key does not come back");
 }
 
@@ -61,7 +71,9 @@ async fn expiry_is_read_in_the_gateways_time_zone_and_changes_only_when_sent() {
         gate.admin("keys/editKey", json!({ "keyId": id, "expiresAt": sent })).await.data();
         assert_eq!(expires().await, stored);
     }
-    gate.admin("keys/editKey", json!({ "keyId": id, "expiresAt": "", "name": "third" })).await.data();
+    gate.admin("keys/editKey", json!({ "keyId": id, "expiresAt": "", "name": "third" }))
+        .await
+        .data();
     assert_eq!(expires().await, json!("2026-12-24T07:00:00.000Z"));
     let only_empty = gate.admin("keys/editKey", json!({ "keyId": id, "expiresAt": "" })).await;
     assert_eq!(only_empty.failure(), (400, "EMPTY_UPDATE"));
@@ -79,9 +91,21 @@ async fn the_last_usable_key_stays_whatever_takes_it_away() {
         let last = user.key_id;
         assert_eq!(toggle(&gate, last, false).await, refused("CANNOT_DISABLE_LAST_KEY"));
         for (operation, body, code) in [
-            ("keys/editKey", json!({ "keyId": last, "isEnabled": false }), "CANNOT_DISABLE_LAST_KEY"),
-            ("keys/editKey", json!({ "keyId": last, "expiresAt": "2026-11-01" }), "CANNOT_DISABLE_LAST_KEY"),
-            ("keys/renewKeyExpiresAt", json!({ "keyId": last, "expiresAt": "2026-11-01" }), "CANNOT_DISABLE_LAST_KEY"),
+            (
+                "keys/editKey",
+                json!({ "keyId": last, "isEnabled": false }),
+                "CANNOT_DISABLE_LAST_KEY",
+            ),
+            (
+                "keys/editKey",
+                json!({ "keyId": last, "expiresAt": "2026-11-01" }),
+                "CANNOT_DISABLE_LAST_KEY",
+            ),
+            (
+                "keys/renewKeyExpiresAt",
+                json!({ "keyId": last, "expiresAt": "2026-11-01" }),
+                "CANNOT_DISABLE_LAST_KEY",
+            ),
             (
                 "keys/batchUpdateKeys",
                 json!({ "keyIds": [last, disabled], "updates": { "isEnabled": false } }),
@@ -113,7 +137,10 @@ async fn of_two_requests_that_each_disable_a_last_but_one_key_one_fails() {
             };
             let (a, b, code) = match round % 2 {
                 0 => {
-                    let (a, b) = tokio::join!(toggle(&gate, user.key_id, false), toggle(&gate, second, false));
+                    let (a, b) = tokio::join!(
+                        toggle(&gate, user.key_id, false),
+                        toggle(&gate, second, false)
+                    );
                     (a, b, "CANNOT_DISABLE_LAST_KEY")
                 }
                 _ => {
@@ -139,13 +166,18 @@ async fn a_batch_of_500_is_all_or_nothing() {
         for n in 0..500_i64 {
             let mut hash = template.hash;
             hash.0[..8].copy_from_slice(&n.to_be_bytes());
-            let key = tollgate::domain::key::Key { name: format!("key {n}"), hash, ..template.clone() };
+            let key =
+                tollgate::domain::key::Key { name: format!("key {n}"), hash, ..template.clone() };
             ids.push(tx.insert_key(&key).await.unwrap().0);
         }
         tx.commit().await.unwrap();
         let weekly = async || {
             let keys = gate.admin("keys/getKeys", json!({ "userId": user.id })).await.data();
-            keys.as_array().unwrap().iter().filter(|key| key["limitWeeklyUsd"] == json!(7.5)).count()
+            keys.as_array()
+                .unwrap()
+                .iter()
+                .filter(|key| key["limitWeeklyUsd"] == json!(7.5))
+                .count()
         };
         let batch = async |ids: &[i64]| {
             let updates = json!({ "limitWeeklyUsd": "7.50", "canLoginWebUi": false });
@@ -157,7 +189,10 @@ async fn a_batch_of_500_is_all_or_nothing() {
         assert_eq!(reply.body["errorParams"]["ids"], json!([999_999]));
         assert_eq!(weekly().await, 0);
         let reply = batch(&ids.iter().copied().chain([user.key_id]).collect::<Vec<_>>()).await;
-        assert_eq!((reply.failure(), &reply.body["errorParams"]["max"]), ((400, "BATCH_SIZE_EXCEEDED"), &json!(500)));
+        assert_eq!(
+            (reply.failure(), &reply.body["errorParams"]["max"]),
+            ((400, "BATCH_SIZE_EXCEEDED"), &json!(500))
+        );
         let done = batch(&ids).await.data();
         assert_eq!((&done["requestedCount"], &done["updatedCount"]), (&json!(500), &json!(500)));
         assert_eq!(done["updatedIds"], json!(ids));
@@ -181,12 +216,14 @@ async fn names_are_unique_among_a_users_keys() {
         let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
         let (id, _) = gate.key(ann.id, "laptop", json!({})).await;
         let again = async |user: &Person| {
-            let reply = gate.admin("keys/addKey", json!({ "userId": user.id, "name": " laptop " })).await;
+            let reply =
+                gate.admin("keys/addKey", json!({ "userId": user.id, "name": " laptop " })).await;
             reply.failure().1.to_owned()
         };
         assert_eq!(again(&ann).await, "DUPLICATE_NAME");
         assert_eq!(again(&bob).await, "");
-        let rename = gate.admin("keys/editKey", json!({ "keyId": ann.key_id, "name": "laptop" })).await;
+        let rename =
+            gate.admin("keys/editKey", json!({ "keyId": ann.key_id, "name": "laptop" })).await;
         assert_eq!(rename.failure(), (400, "DUPLICATE_NAME"));
         gate.admin("keys/editKey", json!({ "keyId": id, "name": "laptop" })).await.data();
         gate.admin("keys/removeKey", json!({ "keyId": id })).await.data();
@@ -244,15 +281,22 @@ async fn users_hand_on_only_the_groups_that_they_hold() {
     assert_eq!(add(&gold, "b", json!("")).await.0, "NO_DEFAULT_GROUP_PERMISSION");
     assert_eq!(add(&gold, "b", json!("gold,default")).await.0, "NO_DEFAULT_GROUP_PERMISSION");
     let wanted = json!("gold,silver,iron");
-    assert_eq!(add(&gold, "b", wanted).await, ("NO_GROUP_PERMISSION".to_owned(), json!(["iron", "silver"])));
+    assert_eq!(
+        add(&gold, "b", wanted).await,
+        ("NO_GROUP_PERMISSION".to_owned(), json!(["iron", "silver"]))
+    );
     let all = gate.person("all", json!({ "providerGroup": "*" })).await;
     assert_eq!(add(&all, "a", json!("silver,default")).await, fine);
     let edit = json!({ "keyId": gold.key_id, "providerGroup": "silver" });
     let reply = gate.call("keys/editKey", &gold.key, edit.clone()).await;
     assert_eq!(reply.failure(), (403, "PERMISSION_DENIED"));
-    gate.call("keys/editKey", &gold.key, json!({ "keyId": gold.key_id, "providerGroup": "gold", "name": "x" }))
-        .await
-        .data();
+    gate.call(
+        "keys/editKey",
+        &gold.key,
+        json!({ "keyId": gold.key_id, "providerGroup": "gold", "name": "x" }),
+    )
+    .await
+    .data();
 
     // The union is stored when a key's groups change, and when a key comes or goes.
     let groups = async || gate.user_record(gold.id).await["providerGroup"].clone();
@@ -260,12 +304,19 @@ async fn users_hand_on_only_the_groups_that_they_hold() {
     assert_eq!(groups().await, "gold,silver");
     let (iron, _) = gate.key(gold.id, "iron", json!({ "providerGroup": "iron" })).await;
     assert_eq!(groups().await, "gold,iron,silver");
-    gate.admin("keys/batchUpdateKeys", json!({ "keyIds": [iron], "updates": { "providerGroup": null } })).await.data();
+    gate.admin(
+        "keys/batchUpdateKeys",
+        json!({ "keyIds": [iron], "updates": { "providerGroup": null } }),
+    )
+    .await
+    .data();
     assert_eq!(groups().await, "default,gold,silver");
     gate.admin("keys/removeKey", json!({ "keyId": iron })).await.data();
     assert_eq!(groups().await, "gold,silver");
     // Groups that an administrator grants to the user may be passed on.
-    gate.admin("users/editUser", json!({ "userId": gold.id, "providerGroup": "gold,silver,iron" })).await.data();
+    gate.admin("users/editUser", json!({ "userId": gold.id, "providerGroup": "gold,silver,iron" }))
+        .await
+        .data();
     assert_eq!(add(&gold, "granted", json!("iron")).await, fine);
     assert_eq!(groups().await, "gold,iron,silver");
 }

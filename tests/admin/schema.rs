@@ -46,7 +46,12 @@ fn check(document: &Value, schema: &Value, value: &Value, at: &str, faults: &mut
         }
         return;
     };
-    faults.extend(rules.keys().filter(|k| !KNOWN.contains(&k.as_str())).map(|k| format!("{at}: unknown keyword {k}")));
+    faults.extend(
+        rules
+            .keys()
+            .filter(|k| !KNOWN.contains(&k.as_str()))
+            .map(|k| format!("{at}: unknown keyword {k}")),
+    );
     if let Some(target) = rules.get("$ref").and_then(Value::as_str) {
         match document.pointer(target.trim_start_matches('#')) {
             Some(target) => check(document, target, value, at, faults),
@@ -83,7 +88,8 @@ fn check(document: &Value, schema: &Value, value: &Value, at: &str, faults: &mut
             faults.push(format!("{at}: {name} {bound} against {size}"));
         }
     }
-    if let (Some(pattern), Some(text)) = (rules.get("pattern").and_then(Value::as_str), value.as_str())
+    if let (Some(pattern), Some(text)) =
+        (rules.get("pattern").and_then(Value::as_str), value.as_str())
         && !regex::Regex::new(pattern).unwrap().is_match(text)
     {
         faults.push(format!("{at}: {text:?} does not look like {pattern}"));
@@ -99,7 +105,8 @@ fn one_of_and_content(
     faults: &mut Vec<String>,
 ) {
     if let Some(one) = rules.get("oneOf").and_then(Value::as_array) {
-        let fitting = one.iter().filter(|schema| self::faults(document, schema, value).is_empty()).count();
+        let fitting =
+            one.iter().filter(|schema| self::faults(document, schema, value).is_empty()).count();
         if fitting != 1 {
             faults.push(format!("{at}: fits {fitting} of {one:?}"));
         }
@@ -108,7 +115,9 @@ fn one_of_and_content(
         && rules.get("contentMediaType").is_some_and(|kind| kind == "application/json")
     {
         match (serde_json::from_str(text), rules.get("contentSchema")) {
-            (Ok(content), Some(schema)) => check(document, schema, &content, &format!("{at}.content"), faults),
+            (Ok(content), Some(schema)) => {
+                check(document, schema, &content, &format!("{at}.content"), faults)
+            }
             (Ok(_), None) => {}
             (Err(e), _) => faults.push(format!("{at}: holds no JSON: {e}")),
         }
@@ -128,14 +137,24 @@ fn children(
         }
     }
     let Some(map) = value.as_object() else { return };
-    for name in rules.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+    for name in rules
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+    {
         if !map.contains_key(name) {
             faults.push(format!("{at}: lacks {name}"));
         }
     }
     for (name, value) in map {
         let at = format!("{at}.{name}");
-        match rules.get("properties").and_then(|p| p.get(name)).or_else(|| rules.get("additionalProperties")) {
+        match rules
+            .get("properties")
+            .and_then(|p| p.get(name))
+            .or_else(|| rules.get("additionalProperties"))
+        {
             Some(Value::Bool(false)) => faults.push(format!("{at}: is not declared")),
             Some(schema) => check(document, schema, value, &at, faults),
             None => {}

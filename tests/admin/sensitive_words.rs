@@ -35,12 +35,24 @@ async fn a_word_is_in_force_from_its_creation_to_its_removal() {
         let listed = gate.admin("sensitive-words/listSensitiveWords", json!({})).await.data();
         let row = &listed.as_array().unwrap()[0];
         let expected = json!([id, "quagga", "exact", "why", false]);
-        assert_eq!(json!([row["id"], row["word"], row["matchType"], row["description"], row["isEnabled"]]), expected);
+        assert_eq!(
+            json!([row["id"], row["word"], row["matchType"], row["description"], row["isEnabled"]]),
+            expected
+        );
         gate.admin(DELETE, json!({ "id": id })).await;
-        assert_eq!(gate.admin("sensitive-words/listSensitiveWords", json!({})).await.data(), json!([]));
+        assert_eq!(
+            gate.admin("sensitive-words/listSensitiveWords", json!({})).await.data(),
+            json!([])
+        );
         for operation in [UPDATE, DELETE] {
-            let gone = gate
-                .admin(operation, if operation == UPDATE { json!({"id": id, "word": "x"}) } else { json!({"id": id}) });
+            let gone = gate.admin(
+                operation,
+                if operation == UPDATE {
+                    json!({"id": id, "word": "x"})
+                } else {
+                    json!({"id": id})
+                },
+            );
             assert_eq!(gone.await.failure(), (400, "NOT_FOUND"));
         }
     }
@@ -80,27 +92,45 @@ async fn dangerous_patterns_are_refused_and_nothing_changes() {
         ] {
             assert_eq!(reply.failure(), (400, "INVALID_FORMAT"), "{pattern}");
             let params = &reply.body["errorParams"];
-            assert_eq!((&params["field"], &params["reason"]), (&json!("word"), &json!(reason)), "{pattern}");
+            assert_eq!(
+                (&params["field"], &params["reason"]),
+                (&json!("word"), &json!(reason)),
+                "{pattern}"
+            );
         }
     }
     // A word becomes a pattern only if it is a good one.
     gate.admin(UPDATE, json!({ "id": id, "word": "((b)+)+" })).await.data();
-    assert_eq!(gate.admin(UPDATE, json!({ "id": id, "matchType": "regex" })).await.failure(), (400, "INVALID_FORMAT"));
+    assert_eq!(
+        gate.admin(UPDATE, json!({ "id": id, "matchType": "regex" })).await.failure(),
+        (400, "INVALID_FORMAT")
+    );
     assert_eq!(found(&gate, "((b)+)+"), id.as_i64());
-    assert_eq!(gate.admin("sensitive-words/listSensitiveWords", json!({})).await.data().as_array().unwrap().len(), 1);
+    assert_eq!(
+        gate.admin("sensitive-words/listSensitiveWords", json!({}))
+            .await
+            .data()
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[tokio::test]
 async fn the_figures_tell_what_is_in_force() {
     let gate = Gate::start().await;
-    for (text, kind) in [("one", "contains"), ("two", "contains"), ("three", "exact"), ("fo+ur", "regex")] {
+    for (text, kind) in
+        [("one", "contains"), ("two", "contains"), ("three", "exact"), ("fo+ur", "regex")]
+    {
         gate.admin(CREATE, word(text, kind)).await.data();
     }
     let mut off = word("five", "contains");
     off["isEnabled"] = json!(false);
     gate.admin(CREATE, off).await.data();
     let stats = gate.admin("sensitive-words/getCacheStats", json!({})).await.data();
-    let counts = |s: &Value| json!([s["containsCount"], s["exactCount"], s["regexCount"], s["totalCount"]]);
+    let counts =
+        |s: &Value| json!([s["containsCount"], s["exactCount"], s["regexCount"], s["totalCount"]]);
     assert_eq!(counts(&stats), json!([2, 1, 1, 4]));
     // Directly in the database.
     let mut tx = gate.store.begin().await.unwrap();

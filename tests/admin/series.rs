@@ -32,16 +32,20 @@ async fn ask(gate: &Gate, key: &str, body: Value) -> Value {
 /// The points that are not all zeros: place, then cost and calls of one line.
 fn points(data: &Value, line: &str) -> Vec<(usize, Value, Value)> {
     let points = data["chartData"].as_array().unwrap().iter().enumerate();
-    let values = points.map(|(at, p)| (at, p[format!("{line}_cost")].clone(), p[format!("{line}_calls")].clone()));
+    let values = points
+        .map(|(at, p)| (at, p[format!("{line}_cost")].clone(), p[format!("{line}_calls")].clone()));
     values.filter(|(_, _, calls)| *calls != json!(0)).collect()
 }
 
 #[tokio::test]
 async fn days_hours_and_minutes_are_those_of_the_time_zone_and_filled_with_zeros() {
-    for (zone, midnight) in [(chrono_tz::Asia::Shanghai, -12 * HOUR), (chrono_tz::Asia::Kolkata, -19 * HOUR / 2)] {
+    for (zone, midnight) in
+        [(chrono_tz::Asia::Shanghai, -12 * HOUR), (chrono_tz::Asia::Kolkata, -19 * HOUR / 2)]
+    {
         for backend in [Backend::Sqlite, Backend::Postgres] {
             let gate = Gate::start_in(zone, backend, None, false).await;
-            let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
+            let (ada, bob) =
+                (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
             let midnight = NOON.plus_ms(midnight);
             let records = [
                 record(&ada, "m", midnight, 1),
@@ -60,20 +64,36 @@ async fn days_hours_and_minutes_are_those_of_the_time_zone_and_filled_with_zeros
             );
             assert_eq!(month["chartData"].as_array().unwrap().len(), 30);
             assert_eq!(month["chartData"][29]["date"], json!(midnight.to_iso()));
-            assert_eq!(points(&month, &ada_line), [(28, json!(2), json!(1)), (29, json!(1), json!(1))]);
-            assert_eq!(points(&month, &bob_line), [(0, json!(8), json!(1)), (29, json!(4), json!(1))]);
+            assert_eq!(
+                points(&month, &ada_line),
+                [(28, json!(2), json!(1)), (29, json!(1), json!(1))]
+            );
+            assert_eq!(
+                points(&month, &bob_line),
+                [(0, json!(8), json!(1)), (29, json!(4), json!(1))]
+            );
             let line = |person: &Person, name| json!({ "id": person.id, "name": name, "dataKey": format!("user-{}", person.id) });
             assert_eq!(month["users"], json!([line(&bob, "bob"), line(&ada, "ada")]));
 
-            let week = ask(&gate, super::gate::TOKEN, json!({ "timeRange": "week", "userId": ada.id })).await;
+            let week =
+                ask(&gate, super::gate::TOKEN, json!({ "timeRange": "week", "userId": ada.id }))
+                    .await;
             assert_eq!(week["users"], json!([line(&ada, "ada")]));
-            assert_eq!(points(&week, &ada_line), [(5, json!(2), json!(1)), (6, json!(1), json!(1))]);
+            assert_eq!(
+                points(&week, &ada_line),
+                [(5, json!(2), json!(1)), (6, json!(1), json!(1))]
+            );
 
             let hour = ask(&gate, super::gate::TOKEN, json!({ "timeRange": "hour" })).await;
-            assert_eq!((&hour["resolution"], hour["chartData"].as_array().unwrap().len()), (&json!("minute"), 60));
+            assert_eq!(
+                (&hour["resolution"], hour["chartData"].as_array().unwrap().len()),
+                (&json!("minute"), 60)
+            );
             assert_eq!(points(&hour, &bob_line), [(58, json!(4), json!(1))]);
 
-            let today = ask(&gate, super::gate::TOKEN, json!({ "timeRange": "today", "groupBy": "model" })).await;
+            let today =
+                ask(&gate, super::gate::TOKEN, json!({ "timeRange": "today", "groupBy": "model" }))
+                    .await;
             assert_eq!(today["mode"], "models");
             assert_eq!(today["chartData"][0]["date"], json!(midnight.to_iso()));
             assert_eq!(
@@ -94,22 +114,33 @@ async fn days_are_summed_once_they_are_over_and_again_when_something_comes_late(
         // Noon of Shanghai is five in the morning of Berlin: the day before has been over for five
         // hours.
         let midnight = NOON.plus_ms(-5 * HOUR);
-        let every_seven_hours = (0..100).map(|n| record(&ada, "m", NOON.plus_ms(-n * 7 * HOUR), 1 + n));
+        let every_seven_hours =
+            (0..100).map(|n| record(&ada, "m", NOON.plus_ms(-n * 7 * HOUR), 1 + n));
         gate.store.append_records(&every_seven_hours.collect::<Vec<_>>()).await.unwrap();
         let month = json!({ "timeRange": "month", "groupBy": "key" });
-        let log = json!({ "startDate": midnight.plus_ms(-20 * 24 * HOUR).to_iso(), "keyId": ada.key_id });
+        let log =
+            json!({ "startDate": midnight.plus_ms(-20 * 24 * HOUR).to_iso(), "keyId": ada.key_id });
         let figures = async || {
             let page = gate.admin("usage-logs/getUsageLogs", log.clone()).await.data();
-            (ask(&gate, super::gate::TOKEN, month.clone()).await, page["total"].clone(), page["summary"].clone())
+            (
+                ask(&gate, super::gate::TOKEN, month.clone()).await,
+                page["total"].clone(),
+                page["summary"].clone(),
+            )
         };
         let by_hours = figures().await;
-        assert_eq!(points(&by_hours.0, &format!("key-{}", ada.key_id)).len(), 30, "each day has some");
+        assert_eq!(
+            points(&by_hours.0, &format!("key-{}", ada.key_id)).len(),
+            30,
+            "each day has some"
+        );
         // 693 hours before five in the morning.
         assert_eq!(gate.jobs.sum_days().await.unwrap(), 29);
         assert_eq!(figures().await, by_hours);
         assert_eq!(gate.jobs.sum_days().await.unwrap(), 0);
 
-        let late = [record(&ada, "m", midnight.plus_ms(-1), 1_000), record(&ada, "m", midnight, 2_000)];
+        let late =
+            [record(&ada, "m", midnight.plus_ms(-1), 1_000), record(&ada, "m", midnight, 2_000)];
         gate.store.append_records(&late).await.unwrap();
         let with_late = figures().await;
         assert_eq!(with_late.1, json!(by_hours.1.as_u64().unwrap() + 2));
@@ -129,7 +160,8 @@ async fn users_see_their_own_unless_they_may_see_everybodys() {
     let gate = Gate::start().await;
     let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
     let (_, read_only) = gate.key(ada.id, "read-only", json!({ "canLoginWebUi": false })).await;
-    let records = [record(&ada, "m", NOON, 1), Record { status_code: 429, ..record(&bob, "n", NOON, 2) }];
+    let records =
+        [record(&ada, "m", NOON, 1), Record { status_code: 429, ..record(&bob, "n", NOON, 2) }];
     gate.store.append_records(&records).await.unwrap();
     let own = ask(&gate, &ada.key, json!({})).await;
     assert_eq!(own["users"].as_array().unwrap().len(), 1);
@@ -140,9 +172,17 @@ async fn users_see_their_own_unless_they_may_see_everybodys() {
     let foreign = json!({ "userId": bob.id });
     let refused = gate.call("statistics/getUserStatistics", &ada.key, foreign.clone()).await;
     assert_eq!(refused.failure(), (403, "PERMISSION_DENIED"));
-    assert_eq!(gate.call("statistics/getUserStatistics", &read_only, json!({})).await.failure().0, 403);
-    let nobody = ask(&gate, &gate.person("eve", json!({})).await.key, json!({ "timeRange": "thisMonth" })).await;
-    assert_eq!((&nobody["users"][0]["name"], nobody["chartData"].as_array().unwrap().len()), (&json!("eve"), 21));
+    assert_eq!(
+        gate.call("statistics/getUserStatistics", &read_only, json!({})).await.failure().0,
+        403
+    );
+    let nobody =
+        ask(&gate, &gate.person("eve", json!({})).await.key, json!({ "timeRange": "thisMonth" }))
+            .await;
+    assert_eq!(
+        (&nobody["users"][0]["name"], nobody["chartData"].as_array().unwrap().len()),
+        (&json!("eve"), 21)
+    );
 
     for (list, all, own) in [
         ("usage-logs/getModelList", json!(["m", "n"]), json!(["m"])),
@@ -157,7 +197,10 @@ async fn users_see_their_own_unless_they_may_see_everybodys() {
     assert_eq!(ask(&gate, &ada.key, foreign).await["users"][0]["name"], "bob");
     let overview = gate.call("overview/getOverviewData", &ada.key, json!({})).await.data();
     assert_eq!(overview["todayRequests"], 2);
-    assert_eq!(gate.call("usage-logs/getModelList", &ada.key, json!({})).await.data(), json!(["m"]));
+    assert_eq!(
+        gate.call("usage-logs/getModelList", &ada.key, json!({})).await.data(),
+        json!(["m"])
+    );
 }
 
 #[tokio::test]
@@ -166,7 +209,10 @@ async fn nobody_is_shown_the_names_of_others_keys() {
     let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
     let secret = "the key of bobs secret project";
     gate.admin("keys/editKey", json!({ "keyId": bob.key_id, "name": secret })).await.data();
-    gate.store.append_records(&[record(&ada, "m", NOON, 1), record(&bob, "n", NOON, 2)]).await.unwrap();
+    gate.store
+        .append_records(&[record(&ada, "m", NOON, 1), record(&bob, "n", NOON, 2)])
+        .await
+        .unwrap();
     gate.settings(json!({ "allowGlobalUsageView": true })).await;
     let keys = ask(&gate, &ada.key, json!({ "groupBy": "key" })).await;
     assert_eq!(keys["users"].as_array().unwrap().len(), 1, "{keys}");
@@ -174,7 +220,10 @@ async fn nobody_is_shown_the_names_of_others_keys() {
     let foreign = json!({ "groupBy": "key", "userId": bob.id });
     let refused = gate.call("statistics/getUserStatistics", &ada.key, foreign.clone()).await;
     assert_eq!(refused.failure(), (403, "PERMISSION_DENIED"));
-    assert_eq!(gate.admin("statistics/getUserStatistics", foreign).await.data()["users"][0]["name"], secret);
+    assert_eq!(
+        gate.admin("statistics/getUserStatistics", foreign).await.data()["users"][0]["name"],
+        secret
+    );
     // None of the user's other operations shows the name or another user's data.
     for operation in tollgate::admin::table::operations() {
         let target = json!({ "userId": ada.id, "keyId": ada.key_id });
@@ -192,10 +241,18 @@ async fn nobody_is_shown_the_names_of_others_keys() {
             })
             .collect();
         let reads = ["get", "has", "list", "whoami"];
-        let is_read = reads.iter().any(|verb| operation.path.rsplit('/').next().unwrap().starts_with(verb));
+        let is_read =
+            reads.iter().any(|verb| operation.path.rsplit('/').next().unwrap().starts_with(verb));
         if operation.verb == tollgate::admin::operation::Verb::Post && is_read {
-            let reply = super::gate::Reply::of(gate.post(operation.path).bearer_auth(&ada.key).json(&body)).await;
-            assert!(!reply.body.to_string().contains(secret), "{} shows it: {}", operation.path, reply.body);
+            let reply =
+                super::gate::Reply::of(gate.post(operation.path).bearer_auth(&ada.key).json(&body))
+                    .await;
+            assert!(
+                !reply.body.to_string().contains(secret),
+                "{} shows it: {}",
+                operation.path,
+                reply.body
+            );
         }
     }
 }

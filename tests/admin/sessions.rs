@@ -23,7 +23,14 @@ fn record(person: &Person, session: &str, at_ms: i64) -> Record {
         model: format!("m{at_ms}").into(),
         client_format: WireFormat::Chat,
         cost: Some(NanoUsd(1_500_000_000)),
-        usage: Usage { input: 10, output: 20, cache_write_5m: 1, cache_write_1h: 2, cache_read: 4, ..Usage::default() },
+        usage: Usage {
+            input: 10,
+            output: 20,
+            cache_write_5m: 1,
+            cache_write_1h: 2,
+            cache_read: 4,
+            ..Usage::default()
+        },
         duration_ms: 70,
         decisions: full_record().decisions,
         ..bare_record()
@@ -31,7 +38,12 @@ fn record(person: &Person, session: &str, at_ms: i64) -> Record {
 }
 
 async fn sessions(gate: &Gate, key: &str) -> Vec<Value> {
-    gate.call("active-sessions/getActiveSessions", key, json!({})).await.data().as_array().unwrap().clone()
+    gate.call("active-sessions/getActiveSessions", key, json!({}))
+        .await
+        .data()
+        .as_array()
+        .unwrap()
+        .clone()
 }
 
 #[tokio::test]
@@ -43,9 +55,11 @@ async fn live_sessions_are_listed_with_what_they_used() {
         let begin = async |person: &Person, session: &str, ms: i64| {
             let caller = snapshot.key(KeyId(person.key_id)).unwrap();
             let session = SessionId::from(session);
-            let (key, user, estimate, now) = (&caller.key, &caller.user, NanoUsd::ZERO, NOON.plus_ms(ms));
+            let (key, user, estimate, now) =
+                (&caller.key, &caller.user, NanoUsd::ZERO, NOON.plus_ms(ms));
             let (request, session, asks) = (RequestId::new(), &session, &super::gate::asks());
-            let admission = Admission { request, key, user, session, estimate, now, started: now, asks };
+            let admission =
+                Admission { request, key, user, session, estimate, now, started: now, asks };
             gate.counters.admit(&admission).await.unwrap()
         };
         let first = begin(&ada, "s", 0).await;
@@ -80,10 +94,16 @@ async fn a_sessions_requests_come_in_order_and_foreign_ones_not_at_all() {
         let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
         let records: Vec<Record> = (0..5).map(|n| record(&ada, "s", n)).collect();
         gate.store.append_records(&records).await.unwrap();
-        gate.store.append_records(&[record(&bob, "shared", 0), record(&ada, "shared", 1)]).await.unwrap();
-        let details = async |key: &str, body: Value| gate.call("active-sessions/getSessionDetails", key, body).await;
+        gate.store
+            .append_records(&[record(&bob, "shared", 0), record(&ada, "shared", 1)])
+            .await
+            .unwrap();
+        let details = async |key: &str, body: Value| {
+            gate.call("active-sessions/getSessionDetails", key, body).await
+        };
         let whole = details(&ada.key, json!({ "sessionId": "s" })).await.data();
-        let models: Vec<&Value> = whole["requests"].as_array().unwrap().iter().map(|r| &r["model"]).collect();
+        let models: Vec<&Value> =
+            whole["requests"].as_array().unwrap().iter().map(|r| &r["model"]).collect();
         assert_eq!(models, ["m0", "m1", "m2", "m3", "m4"]);
         assert_eq!(
             (&whole["total"], &whole["summary"]["costUsd"], &whole["status"]),
@@ -92,7 +112,10 @@ async fn a_sessions_requests_come_in_order_and_foreign_ones_not_at_all() {
         assert_eq!(whole["requests"][0]["decisionChain"].as_array().unwrap().len(), 2);
 
         let last = details(&ada.key, json!({ "sessionId": "s", "pageSize": 2 })).await.data();
-        assert_eq!((&last["requests"][0]["model"], &last["requests"][1]["model"]), (&json!("m3"), &json!("m4")));
+        assert_eq!(
+            (&last["requests"][0]["model"], &last["requests"][1]["model"]),
+            (&json!("m3"), &json!("m4"))
+        );
         let before = json!({ "sessionId": "s", "pageSize": 2, "cursor": last["nextCursor"] });
         assert_eq!(details(&ada.key, before).await.data()["requests"][0]["model"], "m1");
         assert_eq!(
@@ -100,9 +123,18 @@ async fn a_sessions_requests_come_in_order_and_foreign_ones_not_at_all() {
             (400, "INVALID_FORMAT")
         );
 
-        assert_eq!(details(&bob.key, json!({ "sessionId": "s" })).await.failure(), (403, "PERMISSION_DENIED"));
-        assert_eq!(details(&bob.key, json!({ "sessionId": "none" })).await.failure(), (400, "NOT_FOUND"));
-        assert_eq!(details(&bob.key, json!({ "sessionId": "shared" })).await.data()["keyId"], bob.key_id);
+        assert_eq!(
+            details(&bob.key, json!({ "sessionId": "s" })).await.failure(),
+            (403, "PERMISSION_DENIED")
+        );
+        assert_eq!(
+            details(&bob.key, json!({ "sessionId": "none" })).await.failure(),
+            (400, "NOT_FOUND")
+        );
+        assert_eq!(
+            details(&bob.key, json!({ "sessionId": "shared" })).await.data()["keyId"],
+            bob.key_id
+        );
         let latest = details(super::gate::TOKEN, json!({ "sessionId": "shared" })).await.data();
         assert_eq!((&latest["keyId"], &latest["total"]), (&json!(ada.key_id), &json!(1)));
         let named = json!({ "sessionId": "shared", "keyId": bob.key_id });

@@ -10,13 +10,22 @@ async fn settings_are_saved_in_part_and_in_force_at_once() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let first = gate.admin("system-config/fetchSystemSettings", json!({})).await.data();
-        assert_eq!((&first["siteTitle"], &first["cleanupRetentionDays"]), (&json!("tollgate"), &json!(30)));
-        assert_eq!((&first["cleanupSchedule"], &first["timezone"]), (&json!("03:00"), &json!(ZONE.to_string())));
+        assert_eq!(
+            (&first["siteTitle"], &first["cleanupRetentionDays"]),
+            (&json!("tollgate"), &json!(30))
+        );
+        assert_eq!(
+            (&first["cleanupSchedule"], &first["timezone"]),
+            (&json!("03:00"), &json!(ZONE.to_string()))
+        );
 
         let part = json!({ "siteTitle": "Gate of ours", "cleanupSchedule": "4:05", "allowGlobalUsageView": true });
         let saved = gate.admin("system-config/saveSystemSettings", part).await.data();
         assert_eq!(saved["cleanupSchedule"], "04:05");
-        assert_eq!((&saved["cleanupRetentionDays"], &saved["enableAutoCleanup"]), (&json!(30), &json!(false)));
+        assert_eq!(
+            (&saved["cleanupRetentionDays"], &saved["enableAutoCleanup"]),
+            (&json!(30), &json!(false))
+        );
         assert_eq!(gate.admin("system-config/fetchSystemSettings", json!({})).await.data(), saved);
         let in_force = gate.state.snapshot().settings.clone();
         assert!(in_force.allow_global_usage_view && in_force.site_title == "Gate of ours");
@@ -32,6 +41,10 @@ async fn settings_are_saved_in_part_and_in_force_at_once() {
             let reply = gate.admin("system-config/saveSystemSettings", body.clone()).await;
             assert_eq!(reply.failure(), (400, code), "{body}");
         }
-        assert_eq!(gate.admin("system-config/fetchSystemSettings", json!({})).await.data(), saved, "nothing changed");
+        assert_eq!(
+            gate.admin("system-config/fetchSystemSettings", json!({})).await.data(),
+            saved,
+            "nothing changed"
+        );
     }
 }

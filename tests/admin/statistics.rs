@@ -82,7 +82,8 @@ async fn keys_come_with_what_they_were_used_for_today_and_in_all() {
         (Backend::Postgres, chrono_tz::Asia::Kathmandu, "2026-11-20T18:15:00Z"),
     ] {
         let gate = Gate::start_in(zone, backend, None, false).await;
-        let midnight: Timestamp = chrono::DateTime::parse_from_rfc3339(midnight).unwrap().to_utc().into();
+        let midnight: Timestamp =
+            chrono::DateTime::parse_from_rfc3339(midnight).unwrap().to_utc().into();
         let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
         let (spare, _) = gate.key(ann.id, "spare", json!({})).await;
         assert_eq!(gate.provider("up").await, 1);
@@ -116,8 +117,15 @@ async fn keys_come_with_what_they_were_used_for_today_and_in_all() {
             "lastProviderName": null,
             "modelStats": [],
         });
-        assert_eq!(statistics(&gate, &ann, &ann.key).await, json!([used, unused]), "{backend:?} in {zone}");
-        assert_eq!(statistics(&gate, &bob, super::gate::TOKEN).await[0]["todayCost"], json!(0.000000005));
+        assert_eq!(
+            statistics(&gate, &ann, &ann.key).await,
+            json!([used, unused]),
+            "{backend:?} in {zone}"
+        );
+        assert_eq!(
+            statistics(&gate, &bob, super::gate::TOKEN).await[0]["todayCost"],
+            json!(0.000000005)
+        );
 
         // The next day: one request at its first moment; a key that is deleted is not shown.
         gate.admin("keys/removeKey", json!({ "keyId": spare })).await.data();
@@ -126,8 +134,15 @@ async fn keys_come_with_what_they_were_used_for_today_and_in_all() {
         gate.store.append_records(&[record(&ann, tomorrow, "cheap", Some(20))]).await.unwrap();
         let next = statistics(&gate, &ann, &ann.key).await;
         assert_eq!(next.as_array().unwrap().len(), 1);
-        assert_eq!(next[0]["modelStats"], json!([model("cheap", 1, json!(0.00000002))]), "{backend:?} in {zone}");
-        assert_eq!((&next[0]["todayCost"], &next[0]["totalCost"]), (&json!(0.00000002), &json!(8.234567922)));
+        assert_eq!(
+            next[0]["modelStats"],
+            json!([model("cheap", 1, json!(0.00000002))]),
+            "{backend:?} in {zone}"
+        );
+        assert_eq!(
+            (&next[0]["todayCost"], &next[0]["totalCost"]),
+            (&json!(0.00000002), &json!(8.234567922))
+        );
     }
 }
 

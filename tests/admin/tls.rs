@@ -28,13 +28,18 @@ async fn tls_serves_http_1_and_http_2() {
     let (listener, address) = listener();
     let (_stop, stopped) = oneshot::channel::<()>();
     let mut tasks = JoinSet::new();
-    let router = Router::new()
-        .route("/", get(|request: axum::extract::Request| async move { format!("{:?}", request.version()) }));
+    let router = Router::new().route(
+        "/",
+        get(|request: axum::extract::Request| async move { format!("{:?}", request.version()) }),
+    );
     let files = Some((file("cert.pem"), file("key.pem")));
     tasks.spawn(async move {
-        serve(listener, files, router, places(), async move { stopped.await.unwrap_or_default() }).await.unwrap();
+        serve(listener, files, router, places(), async move { stopped.await.unwrap_or_default() })
+            .await
+            .unwrap();
     });
-    let authority = reqwest::Certificate::from_pem(&std::fs::read(file("cert.pem")).unwrap()).unwrap();
+    let authority =
+        reqwest::Certificate::from_pem(&std::fs::read(file("cert.pem")).unwrap()).unwrap();
     let builder = || reqwest::Client::builder().no_proxy().tls_certs_only([authority.clone()]);
     for (builder, version) in [(builder(), "HTTP/2.0"), (builder().http1_only(), "HTTP/1.1")] {
         let url = format!("https://localhost:{}/", address.port());
@@ -47,7 +52,8 @@ async fn tls_serves_http_1_and_http_2() {
 async fn a_missing_certificate_file_is_named_in_the_error() {
     let (listener, _) = listener();
     let files = Some((file("none.pem"), file("key.pem")));
-    let error = serve(listener, files, Router::new(), places(), std::future::pending()).await.unwrap_err();
+    let error =
+        serve(listener, files, Router::new(), places(), std::future::pending()).await.unwrap_err();
     assert!(error.to_string().contains("none.pem"), "{error}");
 }
 
@@ -68,7 +74,8 @@ async fn at_shutdown_in_flight_requests_finish_and_new_connections_are_refused()
     let mut tasks = JoinSet::new();
     let router = Router::new().route("/", get(slow));
     tasks.spawn(async move {
-        serve(listener, None, router, places(), async move { stopped.await.unwrap_or_default() }).await
+        serve(listener, None, router, places(), async move { stopped.await.unwrap_or_default() })
+            .await
     });
     let url = format!("http://{address}/");
     let mut requests = JoinSet::new();

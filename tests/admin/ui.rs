@@ -19,12 +19,18 @@ async fn every_view_is_the_same_page_and_a_missing_file_is_none() {
     for view in ["/dashboard", "/my-usage", "/people?user=1"] {
         assert_eq!(get(view).await.unwrap().text().await.unwrap(), page, "{view}");
     }
-    for file in ["/assets/index-00000000.js", "/nothing.png", "/../Cargo.toml", "/%2e%2e/Cargo.toml"] {
+    for file in
+        ["/assets/index-00000000.js", "/nothing.png", "/../Cargo.toml", "/%2e%2e/Cargo.toml"]
+    {
         assert_eq!(get(file).await.unwrap().status(), StatusCode::NOT_FOUND, "{file}");
     }
-    let written = Reply::of(gate.http.post(format!("{}/dashboard", gate.url)).bearer_auth(TOKEN)).await;
+    let written =
+        Reply::of(gate.http.post(format!("{}/dashboard", gate.url)).bearer_auth(TOKEN)).await;
     assert_eq!(written.failure(), (404, "NOT_FOUND"));
-    assert_eq!(Reply::of(gate.http.get(format!("{}/api", gate.url))).await.failure(), (404, "NOT_FOUND"));
+    assert_eq!(
+        Reply::of(gate.http.get(format!("{}/api", gate.url))).await.failure(),
+        (404, "NOT_FOUND")
+    );
     match script(&page) {
         Some(script) => a_named_file_is_kept(&gate, script).await,
         None => assert!(page.contains("npm run build"), "{page}"),
@@ -45,7 +51,11 @@ async fn a_named_file_is_kept(gate: &Gate, path: &str) {
     let tag = plain.headers()["etag"].clone();
     let whole = plain.bytes().await.unwrap();
     for coding in ["br", "gzip"] {
-        let reply = get().header("accept-encoding", format!("deflate, {coding};q=0.5")).send().await.unwrap();
+        let reply = get()
+            .header("accept-encoding", format!("deflate, {coding};q=0.5"))
+            .send()
+            .await
+            .unwrap();
         assert_eq!(reply.headers()["content-encoding"], coding);
         assert!(reply.bytes().await.unwrap().len() < whole.len());
     }
@@ -65,7 +75,8 @@ async fn anyone_logged_in_learns_who_they_are() {
     assert_eq!(site().await, json!({ "siteTitle": "Our <gate>" }));
     let user = gate.person("ann", json!({})).await;
     let (key_id, read_only) = gate.key(user.id, "cli", json!({ "canLoginWebUi": false })).await;
-    let whoami = async |credential: &str| Reply::of(gate.post("auth/whoami").bearer_auth(credential)).await;
+    let whoami =
+        async |credential: &str| Reply::of(gate.post("auth/whoami").bearer_auth(credential)).await;
     let gateway = json!({ "timeZone": "Asia/Shanghai", "now": NOON.to_iso(), "version": "1.2.3", "proxyPort": 8080, "proxyTls": false,
         "siteTitle": "Our <gate>", "currencyDisplay": "€" });
     let record = gate.user_record(user.id).await;
@@ -91,7 +102,10 @@ async fn anyone_logged_in_learns_who_they_are() {
         expected.as_object_mut().unwrap().extend(gateway.as_object().unwrap().clone());
         assert_eq!(whoami(credential).await.data(), expected);
     }
-    assert_eq!(whoami("sk-00000000000000000000000000000000").await.failure(), (401, "UNAUTHORIZED"));
+    assert_eq!(
+        whoami("sk-00000000000000000000000000000000").await.failure(),
+        (401, "UNAUTHORIZED")
+    );
 }
 
 #[tokio::test]
@@ -101,14 +115,20 @@ async fn the_pages_of_the_api_reference_load_from_here_alone() {
     for path in ["/api/actions/scalar", "/api/actions/docs"] {
         let reply = get(path).await.unwrap();
         assert_eq!(reply.status(), StatusCode::OK, "{path}");
-        assert!(reply.headers()["content-type"].to_str().unwrap().starts_with("text/html"), "{path}");
+        assert!(
+            reply.headers()["content-type"].to_str().unwrap().starts_with("text/html"),
+            "{path}"
+        );
         let policy = reply.headers()["content-security-policy"].to_str().unwrap().to_owned();
         let page = reply.text().await.unwrap();
         let Some(files) = page.contains("id=\"reference\"").then(|| files(&page)) else {
             assert!(page.contains("npm run build"), "{path}: {page}");
             continue;
         };
-        assert!(!policy.contains("eval") && !policy.contains("http") && !policy.contains('*'), "{path}: {policy}");
+        assert!(
+            !policy.contains("eval") && !policy.contains("http") && !policy.contains('*'),
+            "{path}: {policy}"
+        );
         assert!(policy.contains("script-src 'self';"), "{path}: {policy}");
         assert!(files.len() > 2, "{path}: {page}");
         for file in files {
@@ -119,6 +139,7 @@ async fn the_pages_of_the_api_reference_load_from_here_alone() {
 
 /// What a page loads.
 fn files(page: &str) -> Vec<&str> {
-    let named = ["href=\"", "src=\""].into_iter().flat_map(|attribute| page.split(attribute).skip(1));
+    let named =
+        ["href=\"", "src=\""].into_iter().flat_map(|attribute| page.split(attribute).skip(1));
     named.filter_map(|rest| rest.split('"').next()).filter(|file| file.starts_with('/')).collect()
 }

@@ -10,7 +10,9 @@ use super::gate::{Gate, NOON};
 #[tokio::test]
 async fn usage_shows_what_was_counted_against_which_limit_and_until_when() {
     let gate = Gate::start().await;
-    let user = gate.person("ann", json!({ "rpm": 10, "dailyQuota": 50, "limitConcurrentSessions": 4 })).await;
+    let user = gate
+        .person("ann", json!({ "rpm": 10, "dailyQuota": 50, "limitConcurrentSessions": 4 }))
+        .await;
     let limits = json!({ "keyId": user.key_id, "limitWeeklyUsd": 12.5, "dailyResetTime": "08:00" });
     gate.admin("keys/editKey", limits).await.data();
     let id = gate.provider("up").await;
@@ -33,9 +35,9 @@ async fn usage_shows_what_was_counted_against_which_limit_and_until_when() {
     assert!(permit.enter(provider, NOON).await);
     permit.settle(NOON, NanoUsd(1_234_567_891), Some(provider.id));
 
-    let cost =
-        |limit: Value, reset: Value| json!({ "current": 1.234567891, "reserved": 0, "limit": limit, "resetAt": reset });
-    let of_key = gate.call("keys/getKeyLimitUsage", &user.key, json!({ "keyId": user.key_id })).await.data();
+    let cost = |limit: Value, reset: Value| json!({ "current": 1.234567891, "reserved": 0, "limit": limit, "resetAt": reset });
+    let of_key =
+        gate.call("keys/getKeyLimitUsage", &user.key, json!({ "keyId": user.key_id })).await.data();
     assert_eq!(of_key["costDaily"], cost(json!(null), json!("2026-11-22T00:00:00.000Z")));
     assert_eq!(of_key["costWeekly"], cost(json!(12.5), json!("2026-11-22T16:00:00.000Z")));
     assert_eq!(of_key["costMonthly"], cost(json!(null), json!("2026-11-30T16:00:00.000Z")));
@@ -43,12 +45,14 @@ async fn usage_shows_what_was_counted_against_which_limit_and_until_when() {
     assert_eq!(of_key["cost5h"]["current"], json!(1.234567891));
     assert_eq!(of_key["concurrentSessions"], json!({ "current": 1, "limit": 0 }));
 
-    let of_user = gate.call("users/getUserLimitUsage", &user.key, json!({ "userId": user.id })).await.data();
+    let of_user =
+        gate.call("users/getUserLimitUsage", &user.key, json!({ "userId": user.id })).await.data();
     assert_eq!(of_user["rpm"], json!({ "current": 1, "limit": 10, "window": "per_minute" }));
     assert_eq!(of_user["dailyCost"], cost(json!(50), json!("2026-11-21T16:00:00.000Z")));
     assert_eq!(of_user["concurrentSessions"], json!({ "current": 1, "limit": 4 }));
 
-    let of_provider = gate.admin("providers/getProviderLimitUsage", json!({ "providerId": id })).await.data();
+    let of_provider =
+        gate.admin("providers/getProviderLimitUsage", json!({ "providerId": id })).await.data();
     assert_eq!(of_provider["costTotal"]["current"], json!(1.234567891));
     for (operation, body) in [
         ("keys/getKeyLimitUsage", json!({ "keyId": 999 })),

@@ -7,7 +7,8 @@ use super::gate::{Gate, TOKEN};
 #[tokio::test]
 async fn a_new_users_key_works_before_the_reply_is_read_and_is_shown_once() {
     let gate = Gate::start().await;
-    let user = gate.person("ann", json!({ "providerGroup": "gold, silver", "dailyQuota": "12.50" })).await;
+    let user =
+        gate.person("ann", json!({ "providerGroup": "gold, silver", "dailyQuota": "12.50" })).await;
     assert!(user.key.strip_prefix("sk-").is_some_and(|hex| hex.len() == 32), "{}", user.key);
     assert!(gate.works(&user.key));
     let record = gate.user_record(user.id).await;
@@ -16,7 +17,11 @@ async fn a_new_users_key_works_before_the_reply_is_read_and_is_shown_once() {
     let key = &record["keys"][0];
     assert_eq!((&key["name"], &key["providerGroup"]), (&json!("default"), &json!("gold,silver")));
     let masked = key["key"].as_str().unwrap();
-    assert!(masked.starts_with(&user.key[..7]) && masked.ends_with(&user.key[31..]) && masked.len() < 20);
+    assert!(
+        masked.starts_with(&user.key[..7])
+            && masked.ends_with(&user.key[31..])
+            && masked.len() < 20
+    );
 }
 
 #[tokio::test]
@@ -33,7 +38,10 @@ async fn a_removed_or_disabled_or_expired_users_keys_stop_at_once() {
         body["userId"] = json!(user.id);
         gate.admin(operation, body).await.data();
         assert!(!gate.works(&user.key), "{operation}");
-        assert_eq!(gate.call("users/getUsers", &user.key, json!({})).await.failure(), (401, "UNAUTHORIZED"));
+        assert_eq!(
+            gate.call("users/getUsers", &user.key, json!({})).await.failure(),
+            (401, "UNAUTHORIZED")
+        );
     }
     let gone = gate.admin("users/removeUser", json!({ "userId": 1 })).await;
     assert_eq!(gone.failure(), (400, "NOT_FOUND"));
@@ -54,7 +62,9 @@ async fn amounts_come_back_digit_by_digit() {
     let gate = Gate::start().await;
     let user = gate.person("x", json!({})).await;
     for amount in ["0.07", "0.1", "9999999.99", "1234567.89", "0"] {
-        gate.admin("users/editUser", json!({ "userId": user.id, "limitTotalUsd": amount })).await.data();
+        gate.admin("users/editUser", json!({ "userId": user.id, "limitTotalUsd": amount }))
+            .await
+            .data();
         let request = gate.post("actions/users/getUsers").bearer_auth(TOKEN);
         let text = request.send().await.unwrap().text().await.unwrap();
         assert!(text.contains(&format!("\"limitTotalUsd\":{amount},")), "{amount} in {text}");
@@ -71,7 +81,10 @@ async fn every_write_leaves_an_audit_record_without_secrets() {
     gate.admin("keys/removeKey", json!({ "keyId": key })).await.data();
     let entries = super::gate::audit_entries(&gate).await;
     let actions: Vec<&str> = entries.iter().map(|e| e.action.as_str()).collect();
-    assert_eq!(actions, ["users.addUser", "keys.addKey", "keys.editKey", "providers.addProvider", "keys.removeKey"]);
+    assert_eq!(
+        actions,
+        ["users.addUser", "keys.addKey", "keys.editKey", "providers.addProvider", "keys.removeKey"]
+    );
     assert_eq!(entries[0].actor, "admin token");
     assert!(entries[2].actor.contains("ann"), "{}", entries[2].actor);
     assert_eq!(entries[2].before.as_ref().unwrap()["name"], "second");

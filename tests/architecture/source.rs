@@ -17,7 +17,8 @@ impl NamedPath {
     }
 
     pub fn ends_with(&self, suffix: &[&str]) -> bool {
-        self.parts.len() >= suffix.len() && suffix.iter().rev().zip(self.parts.iter().rev()).all(|(a, b)| a == b)
+        self.parts.len() >= suffix.len()
+            && suffix.iter().rev().zip(self.parts.iter().rev()).all(|(a, b)| a == b)
     }
 }
 
@@ -42,8 +43,9 @@ pub fn blank(text: &str) -> String {
 /// The end of the comment or literal that begins at `at`; `at` itself if none begins there.
 fn literal_end(chars: &[char], at: usize) -> usize {
     let next = |n: usize| chars.get(at + n).copied().unwrap_or('\0');
-    let find =
-        |from: usize, stop: &dyn Fn(usize) -> bool| (from..chars.len()).find(|i| stop(*i)).unwrap_or(chars.len());
+    let find = |from: usize, stop: &dyn Fn(usize) -> bool| {
+        (from..chars.len()).find(|i| stop(*i)).unwrap_or(chars.len())
+    };
     let inside_word = at > 0 && is_word(chars[at - 1]);
     match chars[at] {
         '/' if next(1) == '/' => find(at, &|i| chars[i] == '\n'),
@@ -55,7 +57,9 @@ fn literal_end(chars: &[char], at: usize) -> usize {
                 return at;
             }
             let close = |i: usize| {
-                chars[i] == '"' && chars[i + 1..].iter().take_while(|c| **c == '#').take(hashes).count() == hashes
+                chars[i] == '"'
+                    && chars[i + 1..].iter().take_while(|c| **c == '#').take(hashes).count()
+                        == hashes
             };
             (find(at + 2 + hashes, &close) + 1 + hashes).min(chars.len())
         }
@@ -97,7 +101,8 @@ pub fn without_tests(code: &str) -> String {
     while let Some(found) = out[from..].find(MARK) {
         let start = from + found;
         let end = item_end(&out, start + MARK.len());
-        let gap: String = out[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+        let gap: String =
+            out[start..end].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
         from = start + gap.len();
         out.replace_range(start..end, &gap);
     }
@@ -143,7 +148,9 @@ fn plain_path(tokens: &[Token], mut at: usize, found: &mut Vec<NamedPath>) -> us
     let line = tokens[at].0;
     let mut parts = vec![tokens[at].1.clone()];
     at += 1;
-    while tokens.get(at).is_some_and(|t| t.1 == "::") && tokens.get(at + 1).is_some_and(|t| is_word_token(&t.1)) {
+    while tokens.get(at).is_some_and(|t| t.1 == "::")
+        && tokens.get(at + 1).is_some_and(|t| is_word_token(&t.1))
+    {
         parts.push(tokens[at + 1].1.clone());
         at += 2;
     }
@@ -154,7 +161,12 @@ fn plain_path(tokens: &[Token], mut at: usize, found: &mut Vec<NamedPath>) -> us
 }
 
 /// Reads one branch of a `use` tree, and returns the position of the `,`, `}` or `;` that ends it.
-fn use_tree(tokens: &[Token], mut at: usize, prefix: &[String], found: &mut Vec<NamedPath>) -> usize {
+fn use_tree(
+    tokens: &[Token],
+    mut at: usize,
+    prefix: &[String],
+    found: &mut Vec<NamedPath>,
+) -> usize {
     let mut parts = prefix.to_vec();
     let mut line = tokens.get(at).map_or(0, |t| t.0);
     let mut grouped = false;
@@ -191,7 +203,9 @@ fn tokens(code: &str) -> Vec<Token> {
             line += 1;
         }
         match out.last_mut() {
-            Some((_, last)) if joined && keep && is_word(c) && last.chars().all(is_word) => last.push(c),
+            Some((_, last)) if joined && keep && is_word(c) && last.chars().all(is_word) => {
+                last.push(c)
+            }
             Some((_, last)) if joined && c == ':' && last == ":" => last.push(':'),
             _ if keep => out.push((line, c.to_string())),
             _ => {}

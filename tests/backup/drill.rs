@@ -84,7 +84,14 @@ async fn what_waits_in_the_journal_alone_is_in_the_backup() {
         other.signal("TERM");
         other.ended().await;
         assert_eq!(sums(&url(&data(&other))).await.0, 20, "each record once");
-        system("cp", &["-r", &format!("{}/.", copy.display()), data(&other).join("journal").to_str().unwrap()]);
+        system(
+            "cp",
+            &[
+                "-r",
+                &format!("{}/.", copy.display()),
+                data(&other).join("journal").to_str().unwrap(),
+            ],
+        );
     }
 }
 

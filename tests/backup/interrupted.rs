@@ -13,8 +13,20 @@ fn killed_at(gateway: &Gateway, file: &Path, nth: usize) -> bool {
     let restore = gateway.command(&["restore", file.to_str().unwrap(), "--replace"]);
     let inject = format!("inject=rename,renameat,renameat2:signal=KILL:when={nth}");
     let mut strace = Command::new("strace");
-    strace.args(["-f", "-q", "-o", "/dev/null", "-e", "trace=rename,renameat,renameat2", "-e", &inject]);
-    strace.arg(restore.get_program()).args(restore.get_args()).current_dir(restore.get_current_dir().unwrap());
+    strace.args([
+        "-f",
+        "-q",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=rename,renameat,renameat2",
+        "-e",
+        &inject,
+    ]);
+    strace
+        .arg(restore.get_program())
+        .args(restore.get_args())
+        .current_dir(restore.get_current_dir().unwrap());
     strace.env_clear().envs(restore.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let done = strace.output().unwrap();
     // strace ends as its program did.
@@ -49,7 +61,10 @@ async fn a_restore_that_is_killed_anywhere_goes_on() {
                 let new = bed.file("new");
                 let arguments = [command, new.to_str().unwrap()];
                 let (well, said) = other.run(&arguments[..if command == "backup" { 2 } else { 1 }]);
-                assert!(!well && said.contains("was interrupted: run `tollgate restore`"), "{nth} {command}: {said}");
+                assert!(
+                    !well && said.contains("was interrupted: run `tollgate restore`"),
+                    "{nth} {command}: {said}"
+                );
             }
             // Another file is not mixed with it.
             bed.fixture.gateway.spawn();
@@ -63,7 +78,10 @@ async fn a_restore_that_is_killed_anywhere_goes_on() {
         } else {
             before_switch += 1;
             let unchanged = |(path, bytes): &(String, Vec<u8>)| {
-                let path = path.replace(data(&bed.fixture.gateway).to_str().unwrap(), data(&other).to_str().unwrap());
+                let path = path.replace(
+                    data(&bed.fixture.gateway).to_str().unwrap(),
+                    data(&other).to_str().unwrap(),
+                );
                 std::fs::read(path).is_ok_and(|found| found == *bytes)
             };
             assert!(old.iter().all(unchanged), "the old state is there");
@@ -101,7 +119,8 @@ async fn a_full_disk_changes_nothing() {
         let done = sh.output().unwrap();
         (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
     };
-    let (code, said) = limited(&bed.fixture.gateway, &["backup", bed.file("new").to_str().unwrap()]);
+    let (code, said) =
+        limited(&bed.fixture.gateway, &["backup", bed.file("new").to_str().unwrap()]);
     assert!(code == Some(1) && said.contains("copying the database"), "{code:?} {said}");
     assert_eq!(std::fs::read_dir(bed.files.path()).unwrap().count(), 1, "nothing is left");
     bed.ask_of(&bed.fixture.gateway).await;

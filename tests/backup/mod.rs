@@ -40,7 +40,10 @@ impl Bed {
 
     /// A request of the first key to a gateway.
     pub async fn ask_of(&self, gateway: &Gateway) {
-        let ask = gateway.client.post(format!("{}/v1/messages", gateway.proxy)).header("x-api-key", &self.fixture.key);
+        let ask = gateway
+            .client
+            .post(format!("{}/v1/messages", gateway.proxy))
+            .header("x-api-key", &self.fixture.key);
         let answer = ask.json(&request("native", false)).send().await.unwrap();
         assert_eq!(answer.status(), 200);
         answer.bytes().await.unwrap();
@@ -49,7 +52,8 @@ impl Bed {
     /// The same while other futures of this task go on.
     pub async fn backup_meanwhile(&self, name: &str) {
         let file = self.file(name);
-        let mut command = self.fixture.gateway.command(&["backup", file.to_str().unwrap(), "--with-secrets"]);
+        let mut command =
+            self.fixture.gateway.command(&["backup", file.to_str().unwrap(), "--with-secrets"]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
         let status = loop {
             match child.try_wait().unwrap() {
@@ -67,7 +71,8 @@ impl Bed {
     /// A backup that must succeed; what is said.
     pub fn backup(&self, name: &str, more: &[&str]) -> String {
         let file = self.file(name);
-        let (well, said) = self.fixture.gateway.run(&[&["backup", file.to_str().unwrap()], more].concat());
+        let (well, said) =
+            self.fixture.gateway.run(&[&["backup", file.to_str().unwrap()], more].concat());
         assert!(well, "{said}");
         said
     }
@@ -94,7 +99,8 @@ pub fn url(data: &Path) -> String {
 /// Requests and cost, which must be the same by the ledger, by the request log and by the hourly
 /// sums.
 pub async fn sums(url: &str) -> (i64, i64) {
-    let figures = "CAST(COALESCE(SUM(@), 0) AS TEXT) || ' ' || CAST(COALESCE(SUM(cost), 0) AS TEXT)";
+    let figures =
+        "CAST(COALESCE(SUM(@), 0) AS TEXT) || ' ' || CAST(COALESCE(SUM(cost), 0) AS TEXT)";
     let mut found = Vec::new();
     for (table, count) in [("ledger", "1"), ("request_log", "1"), ("hourly_sums", "requests")] {
         found.push(one(url, &format!("SELECT {} FROM {table}", figures.replace('@', count))).await);
@@ -171,7 +177,8 @@ pub fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
 /// Runs a program of the system.
 pub fn system(program: &str, arguments: &[&str]) -> String {
     let done = Command::new(program).args(arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    let said =
+        String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{program} {arguments:?}: {said}");
     said
 }

@@ -45,5 +45,8 @@ async fn journals_and_then_pg_dump_hold_what_was_recorded_before() {
     other.signal("TERM");
     other.ended().await;
     let (requests, _) = sums(&target).await;
-    assert!((least + 1..=most + 1).contains(&requests), "{requests}, not in {least}..={most} and one");
+    assert!(
+        (least + 1..=most + 1).contains(&requests),
+        "{requests}, not in {least}..={most} and one"
+    );
 }

@@ -10,7 +10,8 @@ use crate::moving::run;
 
 /// Writes an archive of these entries.
 fn pack(path: &Path, entries: &[(String, Vec<u8>)]) {
-    let mut archive = tar::Builder::new(zstd::Encoder::new(std::fs::File::create(path).unwrap(), 1).unwrap());
+    let mut archive =
+        tar::Builder::new(zstd::Encoder::new(std::fs::File::create(path).unwrap(), 1).unwrap());
     for (name, bytes) in entries {
         let mut header = tar::Header::new_gnu();
         header.set_size(bytes.len() as u64);
@@ -21,7 +22,8 @@ fn pack(path: &Path, entries: &[(String, Vec<u8>)]) {
 }
 
 fn unpack(path: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut archive = tar::Archive::new(zstd::Decoder::new(std::fs::File::open(path).unwrap()).unwrap());
+    let mut archive =
+        tar::Archive::new(zstd::Decoder::new(std::fs::File::open(path).unwrap()).unwrap());
     let entries = archive.entries().unwrap().map(|entry| {
         let mut entry = entry.unwrap();
         let mut bytes = Vec::new();
@@ -114,7 +116,10 @@ async fn a_running_gateway_and_a_state_are_not_replaced_unasked() {
     let before = tree(&data(&bed.fixture.gateway));
     let (well, said) = bed.restore(&bed.fixture.gateway, "file", &[]);
     assert!(
-        !well && said.contains("is not empty (tollgate.db, secret.key). To replace its state, add --replace"),
+        !well
+            && said.contains(
+                "is not empty (tollgate.db, secret.key). To replace its state, add --replace"
+            ),
         "{said}"
     );
     assert!(tree(&data(&bed.fixture.gateway)) == before);
@@ -122,14 +127,18 @@ async fn a_running_gateway_and_a_state_are_not_replaced_unasked() {
     bed.backup("plain", &[]);
     let other = bed.other(&[]);
     std::fs::create_dir(data(&other)).unwrap();
-    std::fs::copy(data(&bed.fixture.gateway).join("secret.key"), data(&other).join("secret.key")).unwrap();
+    std::fs::copy(data(&bed.fixture.gateway).join("secret.key"), data(&other).join("secret.key"))
+        .unwrap();
     let (well, said) = bed.restore(&other, "plain", &[]);
     assert!(well && !said.contains("warning"), "{said}");
 
     let (well, said) = bed.restore(&bed.fixture.gateway, "file", &["--replace"]);
     assert!(well && said.contains("the state from before is in"), "{said}");
-    let kept = std::fs::read_dir(data(&bed.fixture.gateway)).unwrap().map(|entry| entry.unwrap().path());
-    let kept = kept.filter(|path| path.display().to_string().contains("before-restore-")).collect::<Vec<_>>();
+    let kept =
+        std::fs::read_dir(data(&bed.fixture.gateway)).unwrap().map(|entry| entry.unwrap().path());
+    let kept = kept
+        .filter(|path| path.display().to_string().contains("before-restore-"))
+        .collect::<Vec<_>>();
     assert_eq!(sums(&url(&kept[0])).await.0, 4, "the old state is whole");
     bed.fixture.gateway.spawn();
     bed.fixture.gateway.ready().await;
@@ -158,7 +167,11 @@ async fn wrong_files_and_settings_are_told() {
     bed.fixture.gateway.signal("TERM");
     bed.fixture.gateway.ended().await;
     let newest = "(SELECT MAX(version) FROM schema_history)";
-    run(&url(&data(&bed.fixture.gateway)), &format!("DELETE FROM schema_history WHERE version = {newest}")).await;
+    run(
+        &url(&data(&bed.fixture.gateway)),
+        &format!("DELETE FROM schema_history WHERE version = {newest}"),
+    )
+    .await;
     bed.backup("older", &[]);
     let (well, said) = bed.restore(&bed.other(&[]), "older", &[]);
     assert!(well, "{said}");

@@ -13,15 +13,25 @@ fn mode(path: &Path) -> u32 {
 async fn the_secret_key_is_in_a_backup_only_when_it_is_asked_for() {
     let mut bed = Bed::start(&[], 1).await;
     bed.fixture.gateway.unset("ADMIN_TOKEN");
-    std::fs::write(data(&bed.fixture.gateway).join("admin.token"), "an-admin-token-of-the-file\n").unwrap();
+    std::fs::write(data(&bed.fixture.gateway).join("admin.token"), "an-admin-token-of-the-file\n")
+        .unwrap();
     let said = bed.backup("plain", &[]);
-    assert!(said.contains("the secret key (") && said.contains("is not in the backup: keep"), "{said}");
+    assert!(
+        said.contains("the secret key (") && said.contains("is not in the backup: keep"),
+        "{said}"
+    );
     let said = bed.backup("full", &["--with-secrets"]);
-    assert!(said.contains("it holds secrets (secret.key, admin.token)") && !said.contains("is not in"), "{said}");
+    assert!(
+        said.contains("it holds secrets (secret.key, admin.token)") && !said.contains("is not in"),
+        "{said}"
+    );
     let listed = |name: &str| system("tar", &["--zstd", "-tf", bed.file(name).to_str().unwrap()]);
-    assert!(listed("full").starts_with("manifest.json\n") && listed("full").contains("secret.key\n"));
+    assert!(
+        listed("full").starts_with("manifest.json\n") && listed("full").contains("secret.key\n")
+    );
     assert!(!listed("plain").contains("secret.key") && !listed("plain").contains("admin.token"));
-    let names: Vec<_> = std::fs::read_dir(bed.files.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        std::fs::read_dir(bed.files.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), 2, "nothing is left beside them: {names:?}");
     assert_eq!((mode(&bed.file("plain")), mode(&bed.file("full"))), (0o600, 0o600));
 

@@ -73,7 +73,8 @@ async fn hidden_reasoning_is_billed_when_the_client_leaves_before_the_figures() 
         let body = format!("{said}: {}\n\n", "x".repeat(said.len()));
         fixture.upstream.default(json!({"body": body, "stall_after": 1, "strict": false})).await;
         for client in FORMATS {
-            let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
+            let answer =
+                fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{client} from {provider}");
             let mut body = answer.bytes_stream();
             let mut seen = String::new();
@@ -83,10 +84,17 @@ async fn hidden_reasoning_is_billed_when_the_client_leaves_before_the_figures() 
         }
         for row in fixture.gateway.logs(FORMATS.len()).await {
             let what = format!("from {provider}: {row}");
-            assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{what}");
+            assert_eq!(
+                (&row["outcome"], &row["estimated"]),
+                (&json!("client_aborted"), &json!(true)),
+                "{what}"
+            );
             let [_, billed, thought, ..] = figures(&row);
             assert!((output..output + 10).contains(&billed), "{billed} of {output}, {what}");
-            assert!((reasoning..reasoning + 10).contains(&thought), "{thought} of {reasoning}, {what}");
+            assert!(
+                (reasoning..reasoning + 10).contains(&thought),
+                "{thought} of {reasoning}, {what}"
+            );
         }
     }
 }
@@ -110,5 +118,9 @@ async fn figures_that_came_are_final_though_the_client_left_before_the_end() {
     }
     drop(body);
     let row = fixture.gateway.logs(1).await.remove(0);
-    assert_eq!((figures(&row)[..2].to_vec(), &row["estimated"]), (vec![1000, 4321], &json!(false)), "{row}");
+    assert_eq!(
+        (figures(&row)[..2].to_vec(), &row["estimated"]),
+        (vec![1000, 4321], &json!(false)),
+        "{row}"
+    );
 }

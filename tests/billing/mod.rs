@@ -1,7 +1,10 @@
 //! No request is free: the bill covers the provider's work, whatever a client requests and whenever
 //! it closes.
 
-#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own tasks live on the test's own runtime"
+)]
 
 mod cut_short;
 mod model_paths;

@@ -34,7 +34,8 @@ async fn names_that_leave_their_segment_are_refused_in_the_path() {
                 format!("/v1/models/{model}:generateContent"),
             ] {
                 // Unchanged: a client library would normalise the dots.
-                let (status, text) = raw(&fixture.gateway, &path, &fixture.key, &request("alt-cli", false)).await;
+                let (status, text) =
+                    raw(&fixture.gateway, &path, &fixture.key, &request("alt-cli", false)).await;
                 assert!(status == 400 && text.contains("model"), "{path}: {status} {text}");
             }
         }
@@ -83,8 +84,13 @@ async fn a_redirect_into_another_segment_is_refused_when_it_is_configured() {
         "key": "k", "provider_type": kind, "model_redirects": {"m": to}})
     };
     for to in ["g/../other", "g%2Fother", "g\\other", "g//other", ".."] {
-        let (status, answer) = fixture.gateway.call("providers/addProvider", fields("alt-cli", to)).await;
-        assert_eq!((status, &answer["errorCode"]), (400, &json!("INVALID_FORMAT")), "{to}: {answer}");
+        let (status, answer) =
+            fixture.gateway.call("providers/addProvider", fields("alt-cli", to)).await;
+        assert_eq!(
+            (status, &answer["errorCode"]),
+            (400, &json!("INVALID_FORMAT")),
+            "{to}: {answer}"
+        );
         assert_eq!(answer["errorParams"]["field"], "model_redirects", "{answer}");
     }
     fixture.gateway.admin("providers/addProvider", fields("chat-compatible", "a/../b")).await;
@@ -96,7 +102,8 @@ async fn a_redirect_into_another_segment_is_refused_when_it_is_configured() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operators_slash_is_encoded_in_the_path() {
     let fixture = Fixture::bare(&[]).await;
-    let redirect = json!({"model_redirects": {"m": "vendor/model"}, "circuit_breaker_failure_threshold": 0});
+    let redirect =
+        json!({"model_redirects": {"m": "vendor/model"}, "circuit_breaker_failure_threshold": 0});
     fixture.gateway.provider("alt-cli", &fixture.upstream.url, redirect).await;
     for client in FORMATS {
         fixture.post(path(client, false), &request(client, false)).send().await.unwrap();
@@ -106,7 +113,12 @@ async fn an_operators_slash_is_encoded_in_the_path() {
 }
 
 /// Sends a request with an unchanged path: status and the complete answer.
-async fn raw(gateway: &crate::support::gateway::Gateway, path: &str, key: &str, body: &Value) -> (u16, String) {
+async fn raw(
+    gateway: &crate::support::gateway::Gateway,
+    path: &str,
+    key: &str,
+    body: &Value,
+) -> (u16, String) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut tcp = tokio::net::TcpStream::connect(gateway.proxy_addr()).await.unwrap();
     let body = body.to_string();

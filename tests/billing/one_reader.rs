@@ -51,7 +51,8 @@ fn cases() -> Vec<Case> {
     let case = |provider, stream, body: String, billed| Case { provider, stream, body, billed };
     let native_body = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":8000,"cache_creation_input_tokens":70,"cache_creation":{"ephemeral_5m_input_tokens":20,"ephemeral_1h_input_tokens":40},"output_tokens":600}}"#;
     let chat_body = r#"{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1000,"completion_tokens":300,"total_tokens":1700,"cached_tokens":250,"completion_tokens_details":{"reasoning_tokens":400}}}"#;
-    let completed = format!(r#"{{"type":"response.completed","sequence_number":9,"response":{RESPONSE}}}"#);
+    let completed =
+        format!(r#"{{"type":"response.completed","sequence_number":9,"response":{RESPONSE}}}"#);
     let responses = events(&[
         r#"{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","output":[],"usage":null}}"#,
         r#"{"type":"response.output_text.delta","sequence_number":1,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"hello"}"#,
@@ -78,7 +79,10 @@ async fn the_same_bytes_cost_the_same_for_clients_of_all_formats() {
         let mut expected = Vec::new();
         for case in cases.iter().filter(|case| case.provider == provider) {
             for chunking in [json!("whole"), json!({"bytes": 7})] {
-                fixture.upstream.default(json!({"body": case.body, "chunking": chunking, "strict": false})).await;
+                fixture
+                    .upstream
+                    .default(json!({"body": case.body, "chunking": chunking, "strict": false}))
+                    .await;
                 for client in FORMATS {
                     ask(&fixture, client, case.stream).await;
                     expected.push((client, case, chunking.clone()));
@@ -87,9 +91,14 @@ async fn the_same_bytes_cost_the_same_for_clients_of_all_formats() {
         }
         let rows = fixture.gateway.logs(expected.len()).await;
         for (row, (client, case, chunking)) in rows.iter().rev().zip(expected) {
-            let what = format!("{client} from {provider}, streamed {}, {chunking}: {row}", case.stream);
+            let what =
+                format!("{client} from {provider}, streamed {}, {chunking}: {row}", case.stream);
             assert_eq!(figures(row), case.billed, "{what}");
-            assert_eq!((&row["estimated"], &row["outcome"]), (&json!(false), &json!("completed")), "{what}");
+            assert_eq!(
+                (&row["estimated"], &row["outcome"]),
+                (&json!(false), &json!("completed")),
+                "{what}"
+            );
         }
     }
 }
@@ -121,7 +130,8 @@ async fn what_comes_behind_a_finish_reason_still_counts() {
         let fixture = Fixture::bare(&[]).await;
         fixture.gateway.provider("alt-cli", &url, json!({})).await;
         for client in FORMATS {
-            let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
+            let answer =
+                fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
             let mut body = answer.bytes_stream();
             let (mut seen, mut told) = (String::new(), false);
             while let Some(piece) = body.next().await {
@@ -134,7 +144,11 @@ async fn what_comes_behind_a_finish_reason_still_counts() {
         }
         for row in fixture.gateway.logs(FORMATS.len()).await {
             let what = format!("{first} {rest}: {row}");
-            assert_eq!((&figures(&row)[..2], &row["estimated"]), (&[100, 5000][..], &json!(false)), "{what}");
+            assert_eq!(
+                (&figures(&row)[..2], &row["estimated"]),
+                (&[100, 5000][..], &json!(false)),
+                "{what}"
+            );
             assert_eq!(row["outcome"], "completed", "{what}");
         }
     }
@@ -153,7 +167,8 @@ async fn held_back(first: String, rest: String, go: Arc<Notify>) -> String {
                     break;
                 }
             }
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+            let head =
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
             let _ = tcp.write_all(format!("{head}{first}").as_bytes()).await;
             go.notified().await;
             let _ = tcp.write_all(rest.as_bytes()).await;
@@ -167,14 +182,21 @@ async fn a_provider_that_leaves_the_connection_open_behind_its_figures_has_answe
     let fixture = Fixture::bare(&[]).await;
     let fields = json!({"streaming_idle_timeout_ms": 300, "circuit_breaker_failure_threshold": 0});
     fixture.gateway.provider("alt-cli", &fixture.upstream.url, fields).await;
-    fixture.upstream.default(json!({"events": 3, "stall_after": 3, "usage": {"input": 100, "output": 500}})).await;
+    fixture
+        .upstream
+        .default(json!({"events": 3, "stall_after": 3, "usage": {"input": 100, "output": 500}}))
+        .await;
     for client in FORMATS {
         let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
         let text = answer.text().await.unwrap();
         assert!(!text.contains("\"error\":{"), "{client}: {text}");
     }
     for row in fixture.gateway.logs(FORMATS.len()).await {
-        assert_eq!((&figures(&row)[..2], &row["outcome"]), (&[100, 500][..], &json!("completed")), "{row}");
+        assert_eq!(
+            (&figures(&row)[..2], &row["outcome"]),
+            (&[100, 500][..], &json!("completed")),
+            "{row}"
+        );
     }
 }
 
@@ -183,7 +205,8 @@ async fn what_a_converted_reply_tells_its_client_is_what_is_billed() {
     let fixture = with("chat-compatible").await;
     let body = &cases()[3].body;
     fixture.upstream.default(json!({"body": body, "strict": false})).await;
-    let answer = fixture.post(path("native", false), &request("native", false)).send().await.unwrap();
+    let answer =
+        fixture.post(path("native", false), &request("native", false)).send().await.unwrap();
     let told: Value = answer.json().await.unwrap();
     let row = fixture.gateway.logs(1).await.remove(0);
     let usage = &told["usage"];

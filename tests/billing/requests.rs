@@ -10,9 +10,12 @@ use crate::proxy::fixture::{FORMATS, path, request};
 async fn a_temperature_above_one_is_one_for_a_native_provider() {
     let fixture = with("native").await;
     for client in FORMATS.into_iter().filter(|client| *client != "native") {
-        for (asked, sent) in
-            [(json!(1.7), json!(1)), (json!(2), json!(1)), (json!(1), json!(1)), (json!(0.3), json!(0.3))]
-        {
+        for (asked, sent) in [
+            (json!(1.7), json!(1)),
+            (json!(2), json!(1)),
+            (json!(1), json!(1)),
+            (json!(0.3), json!(0.3)),
+        ] {
             let mut body = request(client, false);
             match client {
                 "alt-cli" => body["generationConfig"] = json!({"temperature": asked}),

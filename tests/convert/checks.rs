@@ -34,7 +34,9 @@ fn name_fits(name: &Value) -> Result<(), Fault> {
 }
 
 fn schema_fits(schema: &Value) -> Result<(), Fault> {
-    ensure(schema["type"] == "object" && schema["properties"].is_object(), || format!("no object schema: {schema}"))?;
+    ensure(schema["type"] == "object" && schema["properties"].is_object(), || {
+        format!("no object schema: {schema}")
+    })?;
     ensure(schema.get("$schema").is_none(), || "`$schema` was kept".to_owned())
 }
 
@@ -66,11 +68,16 @@ fn native_request(body: &Value) -> Result<(), Fault> {
         "service_tier",
     ];
     only(body, &KEYS)?;
-    ensure(body["max_tokens"].as_u64().is_some_and(|limit| limit > 0), || "no max_tokens".to_owned())?;
+    ensure(body["max_tokens"].as_u64().is_some_and(|limit| limit > 0), || {
+        "no max_tokens".to_owned()
+    })?;
     if let Some(budget) = body["thinking"]["budget_tokens"].as_u64() {
-        ensure(budget >= 1024 && budget < body["max_tokens"].as_u64().unwrap(), || format!("budget {budget}"))?;
+        ensure(budget >= 1024 && budget < body["max_tokens"].as_u64().unwrap(), || {
+            format!("budget {budget}")
+        })?;
     }
-    let names: HashSet<&str> = list(body, "tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let names: HashSet<&str> =
+        list(body, "tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
     for tool in list(body, "tools").iter().filter(|tool| tool.get("type").is_none()) {
         name_fits(&tool["name"])?;
         schema_fits(&tool["input_schema"])?;
@@ -79,7 +86,9 @@ fn native_request(body: &Value) -> Result<(), Fault> {
         ensure(names.contains(name), || format!("the chosen tool {name} is not declared"))?;
     }
     let messages = list(body, "messages");
-    ensure(messages.first().is_some_and(|first| first["role"] == "user"), || "the user must begin".to_owned())?;
+    ensure(messages.first().is_some_and(|first| first["role"] == "user"), || {
+        "the user must begin".to_owned()
+    })?;
     for pair in messages.windows(2) {
         ensure(pair[0]["role"] != pair[1]["role"], || "roles must take turns".to_owned())?;
     }
@@ -112,10 +121,14 @@ fn native_message(message: &Value) -> Result<(HashSet<String>, HashSet<String>),
                 ensure(block["input"].is_object(), || "input is no object".to_owned())?;
                 calls.insert(block["id"].as_str().unwrap().to_owned());
             }
-            "text" => ensure(!block["text"].as_str().unwrap().trim().is_empty(), || "a blank text".to_owned())?,
+            "text" => ensure(!block["text"].as_str().unwrap().trim().is_empty(), || {
+                "a blank text".to_owned()
+            })?,
             "thinking" => {
                 let proof = block["signature"].as_str().unwrap_or_default();
-                ensure(!proof.is_empty() && !proof.starts_with("tg1."), || "foreign thinking".to_owned())?;
+                ensure(!proof.is_empty() && !proof.starts_with("tg1."), || {
+                    "foreign thinking".to_owned()
+                })?;
             }
             _ => {}
         }
@@ -152,7 +165,9 @@ fn chat_request(body: &Value) -> Result<(), Fault> {
         name_fits(&tool["function"]["name"])?;
         schema_fits(&tool["function"]["parameters"])?;
     }
-    ensure(body.get("tool_choice").is_none() || !list(body, "tools").is_empty(), || "a choice of nothing".to_owned())?;
+    ensure(body.get("tool_choice").is_none() || !list(body, "tools").is_empty(), || {
+        "a choice of nothing".to_owned()
+    })?;
     let mut open: HashSet<String> = HashSet::new();
     for message in list(body, "messages") {
         match message["role"].as_str().unwrap_or_default() {
@@ -164,7 +179,8 @@ fn chat_request(body: &Value) -> Result<(), Fault> {
             }
             "system" | "user" => {}
             "assistant" => {
-                let said = message["content"].is_string() || !list(message, "tool_calls").is_empty();
+                let said =
+                    message["content"].is_string() || !list(message, "tool_calls").is_empty();
                 ensure(said, || "an assistant that says nothing".to_owned())?;
             }
             other => return Err(format!("role {other}")),
@@ -173,9 +189,10 @@ fn chat_request(body: &Value) -> Result<(), Fault> {
         for call in list(message, "tool_calls") {
             name_fits(&call["id"])?;
             name_fits(&call["function"]["name"])?;
-            ensure(call["function"]["arguments"].as_str().is_some_and(|text| !text.is_empty()), || {
-                "no arguments".to_owned()
-            })?;
+            ensure(
+                call["function"]["arguments"].as_str().is_some_and(|text| !text.is_empty()),
+                || "no arguments".to_owned(),
+            )?;
             open.insert(call["id"].as_str().unwrap().to_owned());
         }
     }
@@ -204,7 +221,9 @@ fn responses_request(body: &Value) -> Result<(), Fault> {
     ];
     only(body, &KEYS)?;
     ensure(body["store"] == false, || "it would be stored".to_owned())?;
-    ensure(body["max_output_tokens"].as_u64().is_none_or(|limit| limit >= 16), || "too few tokens".to_owned())?;
+    ensure(body["max_output_tokens"].as_u64().is_none_or(|limit| limit >= 16), || {
+        "too few tokens".to_owned()
+    })?;
     for tool in list(body, "tools").iter().filter(|tool| tool["type"] == "function") {
         name_fits(&tool["name"])?;
         schema_fits(&tool["parameters"])?;
@@ -214,7 +233,9 @@ fn responses_request(body: &Value) -> Result<(), Fault> {
     let items = list(body, "input");
     for (index, item) in items.iter().enumerate() {
         match item["type"].as_str().unwrap_or_default() {
-            "message" => ensure(!list(item, "content").is_empty(), || "an empty message".to_owned())?,
+            "message" => {
+                ensure(!list(item, "content").is_empty(), || "an empty message".to_owned())?
+            }
             "function_call" => {
                 name_fits(&item["call_id"])?;
                 name_fits(&item["name"])?;
@@ -230,7 +251,9 @@ fn responses_request(body: &Value) -> Result<(), Fault> {
                 ensure(matches!(next, Some("message" | "function_call" | "reasoning")), || {
                     "nothing follows the reasoning".to_owned()
                 })?;
-                ensure(item["id"].as_str().is_some_and(|id| id.starts_with("rs_")), || "no id".to_owned())?;
+                ensure(item["id"].as_str().is_some_and(|id| id.starts_with("rs_")), || {
+                    "no id".to_owned()
+                })?;
             }
             other => return Err(format!("item {other}")),
         }
@@ -241,16 +264,22 @@ fn responses_request(body: &Value) -> Result<(), Fault> {
 fn alt_cli_request(body: &Value) -> Result<(), Fault> {
     only(body, &["contents", "systemInstruction", "tools", "toolConfig", "generationConfig"])?;
     let contents = list(body, "contents");
-    ensure(contents.first().is_some_and(|first| first["role"] == "user"), || "the user must begin".to_owned())?;
+    ensure(contents.first().is_some_and(|first| first["role"] == "user"), || {
+        "the user must begin".to_owned()
+    })?;
     for pair in contents.windows(2) {
         ensure(pair[0]["role"] != pair[1]["role"], || "roles must take turns".to_owned())?;
-        let count =
-            |content: &Value, key: &str| list(content, "parts").iter().filter(|part| part.get(key).is_some()).count();
-        let (calls, results) = (count(&pair[0], "functionCall"), count(&pair[1], "functionResponse"));
+        let count = |content: &Value, key: &str| {
+            list(content, "parts").iter().filter(|part| part.get(key).is_some()).count()
+        };
+        let (calls, results) =
+            (count(&pair[0], "functionCall"), count(&pair[1], "functionResponse"));
         ensure(calls == results, || format!("{calls} calls, {results} results"))?;
     }
     for part in contents.iter().flat_map(|content| list(content, "parts")) {
-        ensure(part.as_object().is_some_and(|part| !part.is_empty()), || "an empty part".to_owned())?;
+        ensure(part.as_object().is_some_and(|part| !part.is_empty()), || {
+            "an empty part".to_owned()
+        })?;
         if let Some(call) = part.get("functionCall").or(part.get("functionResponse")) {
             name_fits(&call["name"])?;
         }
@@ -277,29 +306,48 @@ pub fn reply(format: WireFormat, body: &Value) -> Result<(), Fault> {
         ]
         .iter()
         .try_for_each(|path| has(path)),
-        WireFormat::Chat => {
-            ["/id", "/created", "/model", "/choices/0/message/role", "/choices/0/finish_reason", "/usage/total_tokens"]
-                .iter()
-                .try_for_each(|path| has(path))
-        }
+        WireFormat::Chat => [
+            "/id",
+            "/created",
+            "/model",
+            "/choices/0/message/role",
+            "/choices/0/finish_reason",
+            "/usage/total_tokens",
+        ]
+        .iter()
+        .try_for_each(|path| has(path)),
         WireFormat::Responses => response(body, true),
         WireFormat::AltCli => {
             let inner = if body.get("response").is_some() { "/response" } else { "" };
-            ["/candidates/0/content/parts", "/candidates/0/finishReason", "/usageMetadata/totalTokenCount"]
-                .iter()
-                .try_for_each(|path| has(&format!("{inner}{path}")))
+            [
+                "/candidates/0/content/parts",
+                "/candidates/0/finishReason",
+                "/usageMetadata/totalTokenCount",
+            ]
+            .iter()
+            .try_for_each(|path| has(&format!("{inner}{path}")))
         }
     }
 }
 
 /// A response object, as the SDKs require it.
 pub fn response(body: &Value, ended: bool) -> Result<(), Fault> {
-    for key in
-        ["id", "object", "created_at", "model", "output", "parallel_tool_calls", "tool_choice", "tools", "status"]
-    {
+    for key in [
+        "id",
+        "object",
+        "created_at",
+        "model",
+        "output",
+        "parallel_tool_calls",
+        "tool_choice",
+        "tools",
+        "status",
+    ] {
         ensure(body.get(key).is_some(), || format!("no {key}"))?;
     }
-    ensure(body["usage"].is_object() == ended, || "usage must come at the end, and then".to_owned())?;
+    ensure(body["usage"].is_object() == ended, || {
+        "usage must come at the end, and then".to_owned()
+    })?;
     for item in list(body, "output") {
         ensure(item["id"].is_string(), || format!("an item without id: {item}"))?;
     }

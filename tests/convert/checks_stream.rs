@@ -104,7 +104,10 @@ fn chat(all: &[Event]) -> Result<(), Fault> {
         if data.get("error").is_some() {
             continue;
         }
-        if data["object"] != "chat.completion.chunk" || !data["id"].is_string() || !data["created"].is_number() {
+        if data["object"] != "chat.completion.chunk"
+            || !data["id"].is_string()
+            || !data["created"].is_number()
+        {
             return Err(format!("not a chunk: {data}"));
         }
         let choice = &data["choices"][0];

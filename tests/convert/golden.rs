@@ -12,7 +12,9 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat;
-use tollgate::formats::convert::{self, ReplyContext, RequestOptions, StreamConverter, StreamProblem};
+use tollgate::formats::convert::{
+    self, ReplyContext, RequestOptions, StreamConverter, StreamProblem,
+};
 use tollgate::formats::error::ErrorReply;
 use tollgate::formats::names::NameMap;
 
@@ -36,18 +38,28 @@ pub fn sources() -> &'static [Source] {
 fn read_sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut all = Vec::new();
-    let mut dirs: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut dirs: Vec<PathBuf> =
+        fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
     dirs.sort();
     for dir in dirs {
         let case = dir.file_name().unwrap().to_string_lossy().into_owned();
-        let mut files: Vec<PathBuf> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort();
         for file in files.into_iter().filter(|file| file.is_file()) {
             let name = file.file_name().unwrap().to_string_lossy().into_owned();
-            let [kind, format, _ending] = name.split('.').collect::<Vec<_>>()[..] else { panic!("{name}") };
+            let [kind, format, _ending] = name.split('.').collect::<Vec<_>>()[..] else {
+                panic!("{name}")
+            };
             let format = WireFormat::parse(format).unwrap_or_else(|| panic!("{name}"));
             let bytes = fs::read(&file).unwrap();
-            all.push(Source { case: case.clone(), dir: dir.clone(), kind: kind.to_owned(), format, bytes });
+            all.push(Source {
+                case: case.clone(),
+                dir: dir.clone(),
+                kind: kind.to_owned(),
+                format,
+                bytes,
+            });
         }
     }
     all
@@ -69,9 +81,9 @@ pub fn upstream_model(to: WireFormat) -> &'static str {
 /// The context of a reply to a client of format `client`: from the case's request in that format,
 /// if it has one.
 pub fn reply_context(dir: &Path, client: WireFormat, provider: WireFormat) -> ReplyContext {
-    let request = fs::read(dir.join(format!("request.{client}.json")))
-        .ok()
-        .and_then(|body| convert::request(client, provider, &body, &RequestOptions::new("upstream-1", true)).ok());
+    let request = fs::read(dir.join(format!("request.{client}.json"))).ok().and_then(|body| {
+        convert::request(client, provider, &body, &RequestOptions::new("upstream-1", true)).ok()
+    });
     let plain = ReplyContext {
         names: NameMap::default(),
         model: "m-1".to_owned(),
@@ -88,7 +100,12 @@ pub fn reply_context(dir: &Path, client: WireFormat, provider: WireFormat) -> Re
 }
 
 /// A complete stream, converted in one piece; a problem becomes the client's error event.
-pub fn convert_stream(from: WireFormat, to: WireFormat, bytes: &[u8], context: ReplyContext) -> Vec<u8> {
+pub fn convert_stream(
+    from: WireFormat,
+    to: WireFormat,
+    bytes: &[u8],
+    context: ReplyContext,
+) -> Vec<u8> {
     let mut out = Vec::new();
     let mut converter = StreamConverter::new(from, to, context);
     let result = converter.feed(bytes, &mut out).and_then(|()| converter.finish(&mut out));
@@ -101,17 +118,24 @@ pub fn convert_stream(from: WireFormat, to: WireFormat, bytes: &[u8], context: R
 /// Sends a problem to the client, as the proxy does.
 pub fn fail(converter: &mut StreamConverter, problem: &StreamProblem, out: &mut Vec<u8>) {
     let message = problem.to_string();
-    converter.fail(&ErrorReply { status: 502, kind: "api_error", message: &message, code: None, extra: &[] }, out);
+    converter.fail(
+        &ErrorReply { status: 502, kind: "api_error", message: &message, code: None, extra: &[] },
+        out,
+    );
 }
 
 fn convert_request(source: &Source, to: WireFormat) -> Vec<u8> {
     let stream = source.bytes.windows(14).any(|text| text == b"\"stream\": true");
-    let options = RequestOptions { cache_key: Some("session-1"), ..RequestOptions::new(upstream_model(to), stream) };
+    let options = RequestOptions {
+        cache_key: Some("session-1"),
+        ..RequestOptions::new(upstream_model(to), stream)
+    };
     let value = match convert::request(source.format, to, &source.bytes, &options) {
         Err(problem) => json!({"refused": {"field": problem.field, "message": problem.message}}),
         Ok(converted) => {
             let body: Value = serde_json::from_slice(&converted.body).unwrap();
-            checks::request(to, &body).unwrap_or_else(|fault| panic!("{} to {to}: {fault}\n{body:#}", source.case));
+            checks::request(to, &body)
+                .unwrap_or_else(|fault| panic!("{} to {to}: {fault}\n{body:#}", source.case));
             json!({"body": body, "left_out": converted.dropped, "changed": converted.changed})
         }
     };
@@ -122,7 +146,8 @@ fn convert_reply(source: &Source, to: WireFormat) -> Vec<u8> {
     let context = reply_context(&source.dir, to, source.format);
     let reply = convert::reply(source.format, to, &source.bytes, &context).unwrap();
     let value: Value = serde_json::from_slice(&reply).unwrap();
-    checks::reply(to, &value).unwrap_or_else(|fault| panic!("{} to {to}: {fault}\n{value:#}", source.case));
+    checks::reply(to, &value)
+        .unwrap_or_else(|fault| panic!("{} to {to}: {fault}\n{value:#}", source.case));
     pretty(&value)
 }
 
@@ -132,7 +157,10 @@ fn pretty(value: &Value) -> Vec<u8> {
     text.into_bytes()
 }
 
-#[expect(clippy::disallowed_methods, reason = "a switch for whoever runs the tests, not a setting of the program")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a switch for whoever runs the tests, not a setting of the program"
+)]
 pub fn updates() -> bool {
     std::env::var("UPDATE").is_ok_and(|value| value == "1")
 }
@@ -149,8 +177,9 @@ fn every_case_converts_as_recorded() {
                 "stream" => {
                     let context = reply_context(&source.dir, to, source.format);
                     let out = convert_stream(source.format, to, &source.bytes, context);
-                    checks_stream::stream(to, &out, source.case != "stream_error")
-                        .unwrap_or_else(|fault| panic!("{} {} to {to}: {fault}", source.case, source.format));
+                    checks_stream::stream(to, &out, source.case != "stream_error").unwrap_or_else(
+                        |fault| panic!("{} {} to {to}: {fault}", source.case, source.format),
+                    );
                     ("sse", out)
                 }
                 other => panic!("{}: what is a {other}?", source.case),
@@ -167,7 +196,12 @@ fn every_case_converts_as_recorded() {
         }
     }
     assert!(count >= 300, "only {count} conversions: were the cases found?");
-    assert!(wrong.is_empty(), "{} of {count} differ (UPDATE=1 rewrites):\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {count} differ (UPDATE=1 rewrites):\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -176,7 +210,8 @@ fn every_expected_file_has_its_source() {
         .iter()
         .flat_map(|source| {
             let ending = if source.kind == "stream" { "sse" } else { "json" };
-            let name = |to| format!("{}/{}.{}.to.{to}.{ending}", source.case, source.kind, source.format);
+            let name =
+                |to| format!("{}/{}.{}.to.{to}.{ending}", source.case, source.kind, source.format);
             targets(source.format).map(name).collect::<Vec<_>>()
         })
         .collect();

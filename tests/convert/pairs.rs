@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
 use tollgate::domain::key::CacheTtl;
 use tollgate::domain::provider::InstructionsStrategy;
-use tollgate::formats::convert::{self, ReplyContext, ReplyProblem, RequestOptions, StreamConverter};
+use tollgate::formats::convert::{
+    self, ReplyContext, ReplyProblem, RequestOptions, StreamConverter,
+};
 use tollgate::formats::error::ErrorReply;
 use tollgate::formats::responses::instructions::Official;
 
@@ -19,8 +21,10 @@ fn converted(from: WireFormat, to: WireFormat, body: &Value) -> Value {
 fn with_choice(from: WireFormat, choice: &Value) -> Value {
     let schema = json!({"type": "object", "properties": {}});
     match from {
-        Native => json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}],
-            "tools": [{"name": "f", "input_schema": schema}], "tool_choice": choice}),
+        Native => {
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}],
+            "tools": [{"name": "f", "input_schema": schema}], "tool_choice": choice})
+        }
         Chat => json!({"model": "m", "messages": [{"role": "user", "content": "x"}],
             "tools": [{"type": "function", "function": {"name": "f", "parameters": schema}}], "tool_choice": choice}),
         Responses => json!({"model": "m", "input": "x",
@@ -53,9 +57,22 @@ fn tool_choice_in_all_its_forms() {
         ),
         (
             Chat,
-            [json!("auto"), json!("required"), json!("none"), json!({"type": "function", "function": {"name": "f"}})],
+            [
+                json!("auto"),
+                json!("required"),
+                json!("none"),
+                json!({"type": "function", "function": {"name": "f"}}),
+            ],
         ),
-        (Responses, [json!("auto"), json!("required"), json!("none"), json!({"type": "function", "name": "f"})]),
+        (
+            Responses,
+            [
+                json!("auto"),
+                json!("required"),
+                json!("none"),
+                json!({"type": "function", "name": "f"}),
+            ],
+        ),
         (
             AltCli,
             [
@@ -81,12 +98,16 @@ fn tool_choice_in_all_its_forms() {
 
 fn with_effort(from: WireFormat, effort: &str, budget: u64) -> Value {
     match from {
-        Native => json!({"model": "m", "max_tokens": 64_000, "messages": [{"role": "user", "content": "x"}],
-            "thinking": {"type": "enabled", "budget_tokens": budget}}),
+        Native => {
+            json!({"model": "m", "max_tokens": 64_000, "messages": [{"role": "user", "content": "x"}],
+            "thinking": {"type": "enabled", "budget_tokens": budget}})
+        }
         Chat => {
             json!({"model": "m", "max_tokens": 64_000, "messages": [{"role": "user", "content": "x"}], "reasoning_effort": effort})
         }
-        Responses => json!({"model": "m", "max_output_tokens": 64_000, "input": "x", "reasoning": {"effort": effort}}),
+        Responses => {
+            json!({"model": "m", "max_output_tokens": 64_000, "input": "x", "reasoning": {"effort": effort}})
+        }
         AltCli => json!({"contents": [{"parts": [{"text": "x"}]}],
             "generationConfig": {"maxOutputTokens": 64_000, "thinkingConfig": {"thinkingBudget": budget}}}),
     }
@@ -94,7 +115,8 @@ fn with_effort(from: WireFormat, effort: &str, budget: u64) -> Value {
 
 #[test]
 fn efforts_and_budgets_in_every_pair() {
-    let table = [("minimal", 1024), ("low", 4096), ("medium", 8192), ("high", 24_576), ("xhigh", 32_768)];
+    let table =
+        [("minimal", 1024), ("low", 4096), ("medium", 8192), ("high", 24_576), ("xhigh", 32_768)];
     for from in WireFormat::ALL {
         for to in WireFormat::ALL {
             for (effort, budget) in table {
@@ -103,9 +125,10 @@ fn efforts_and_budgets_in_every_pair() {
                     Native => (&body["thinking"]["budget_tokens"], json!(budget)),
                     Chat => (&body["reasoning_effort"], json!(effort)),
                     Responses => (&body["reasoning"]["effort"], json!(effort)),
-                    AltCli => {
-                        (&body["generationConfig"]["thinkingConfig"]["thinkingBudget"], json!(budget.min(24_576)))
-                    }
+                    AltCli => (
+                        &body["generationConfig"]["thinkingConfig"]["thinkingBudget"],
+                        json!(budget.min(24_576)),
+                    ),
                 };
                 assert_eq!(*given, expected, "{from} to {to}: {effort}");
             }
@@ -128,7 +151,11 @@ fn the_budget_stays_below_the_limit() {
     ] {
         let body = json!({"model": "m", "max_tokens": limit, "messages": [{"role": "user", "content": "x"}], "reasoning_effort": "xhigh"});
         let body = converted(Chat, Native, &body);
-        assert_eq!(body["thinking"].get("budget_tokens").cloned().unwrap_or_default(), expected, "{limit}");
+        assert_eq!(
+            body["thinking"].get("budget_tokens").cloned().unwrap_or_default(),
+            expected,
+            "{limit}"
+        );
     }
 }
 
@@ -144,14 +171,14 @@ fn the_older_and_newer_chat_models_get_their_own_fields() {
     let body = json!({"model": "m", "max_output_tokens": 99, "input": "x", "text": {"verbosity": "low"}, "prompt_cache_key": "k"});
     let ask = |model: &str| -> Value {
         let options = RequestOptions::new(model, true);
-        let done = convert::request(Responses, Chat, body.to_string().as_bytes(), &options).unwrap();
+        let done =
+            convert::request(Responses, Chat, body.to_string().as_bytes(), &options).unwrap();
         serde_json::from_slice(&done.body).unwrap()
     };
     let messages = json!([{"role": "user", "content": "x"}]);
     let streamed = json!({"include_usage": true});
     let new = json!({"model": "gpt-5", "messages": messages, "max_completion_tokens": 99, "verbosity": "low", "prompt_cache_key": "k", "stream": true, "stream_options": streamed});
-    let old =
-        json!({"model": "other", "messages": messages, "max_tokens": 99, "stream": true, "stream_options": streamed});
+    let old = json!({"model": "other", "messages": messages, "max_tokens": 99, "stream": true, "stream_options": streamed});
     assert_eq!(ask("gpt-5"), new);
     assert_eq!(ask("other"), old);
 }
@@ -179,8 +206,12 @@ fn a_forced_instruction_text_goes_into_converted_requests() {
     for (strategy, expected) in
         [(InstructionsStrategy::ForceOfficial, "official"), (InstructionsStrategy::Auto, "mine")]
     {
-        let options = RequestOptions { instructions: Some((strategy, official)), ..RequestOptions::new("m", false) };
-        let done = convert::request(Native, Responses, body.to_string().as_bytes(), &options).unwrap();
+        let options = RequestOptions {
+            instructions: Some((strategy, official)),
+            ..RequestOptions::new("m", false)
+        };
+        let done =
+            convert::request(Native, Responses, body.to_string().as_bytes(), &options).unwrap();
         let body: Value = serde_json::from_slice(&done.body).unwrap();
         assert_eq!(body["instructions"], expected);
     }
@@ -190,9 +221,14 @@ fn a_forced_instruction_text_goes_into_converted_requests() {
 #[test]
 fn upstream_errors_and_bodies_that_are_no_reply_are_different_problems() {
     let context =
-        convert::request(Chat, Native, br#"{"messages":[]}"#, &RequestOptions::new("m", false)).unwrap().reply;
+        convert::request(Chat, Native, br#"{"messages":[]}"#, &RequestOptions::new("m", false))
+            .unwrap()
+            .reply;
     let bodies: [(WireFormat, Value); 5] = [
-        (Native, json!({"type": "error", "error": {"type": "overloaded_error", "message": "Too busy"}})),
+        (
+            Native,
+            json!({"type": "error", "error": {"type": "overloaded_error", "message": "Too busy"}}),
+        ),
         (Chat, json!({"error": {"message": "Too busy", "type": "server_error"}})),
         (Chat, json!({"error": "Too busy"})),
         (
@@ -202,8 +238,12 @@ fn upstream_errors_and_bodies_that_are_no_reply_are_different_problems() {
         (AltCli, json!({"error": {"code": 503, "message": "Too busy", "status": "UNAVAILABLE"}})),
     ];
     for (from, body) in bodies {
-        let problem = convert::reply(from, Native, body.to_string().as_bytes(), &context).unwrap_err();
-        assert!(matches!(problem, ReplyProblem::Upstream { message, .. } if message == "Too busy"), "{from}");
+        let problem =
+            convert::reply(from, Native, body.to_string().as_bytes(), &context).unwrap_err();
+        assert!(
+            matches!(problem, ReplyProblem::Upstream { message, .. } if message == "Too busy"),
+            "{from}"
+        );
     }
     for from in WireFormat::ALL {
         for body in ["{}", "[]", "", "<html>", "null"] {
@@ -217,12 +257,12 @@ fn upstream_errors_and_bodies_that_are_no_reply_are_different_problems() {
 /// stay.
 #[test]
 fn a_wrapped_request_is_unwrapped_and_its_reply_wrapped() {
-    let inner =
-        json!({"contents": [{"role": "user", "parts": [{"text": "x"}]}], "cachedContent": "c", "safetySettings": [1]});
+    let inner = json!({"contents": [{"role": "user", "parts": [{"text": "x"}]}], "cachedContent": "c", "safetySettings": [1]});
     let mut given = inner.clone();
     given["session_id"] = json!("s");
     let body = json!({"model": "m", "project": "p", "request": given}).to_string();
-    let done = convert::request(AltCli, AltCli, body.as_bytes(), &RequestOptions::new("m", true)).unwrap();
+    let done =
+        convert::request(AltCli, AltCli, body.as_bytes(), &RequestOptions::new("m", true)).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&done.body).unwrap(), inner);
     let chunk = json!({"candidates": [{"content": {"parts": [{"text": "y"}]}, "finishReason": "STOP", "groundingMetadata": {"a": 1}}]});
     let whole = convert::reply(AltCli, AltCli, chunk.to_string().as_bytes(), &done.reply).unwrap();
@@ -231,7 +271,9 @@ fn a_wrapped_request_is_unwrapped_and_its_reply_wrapped() {
         let context = ReplyContext { json_array, ..done.reply.clone() };
         let mut converter = StreamConverter::new(AltCli, AltCli, context);
         let mut out = Vec::new();
-        converter.feed(format!("data: {chunk}\r\n\r\ndata: {chunk}\n\n").as_bytes(), &mut out).unwrap();
+        converter
+            .feed(format!("data: {chunk}\r\n\r\ndata: {chunk}\n\n").as_bytes(), &mut out)
+            .unwrap();
         assert!(converter.has_content());
         converter.finish(&mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
@@ -249,16 +291,25 @@ fn a_wrapped_request_is_unwrapped_and_its_reply_wrapped() {
 #[test]
 fn an_alt_cli_array_is_closed_in_every_case() {
     let body = br#"{"contents": [{"parts": [{"text": "x"}]}]}"#;
-    let reply = convert::request(AltCli, Chat, body, &RequestOptions::new("m", true)).unwrap().reply;
+    let reply =
+        convert::request(AltCli, Chat, body, &RequestOptions::new("m", true)).unwrap().reply;
     let context = ReplyContext { json_array: true, ..reply };
-    let chunk = |text: &str| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": text}}]}));
+    let chunk = |text: &str| {
+        format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": {"content": text}}]}))
+    };
     for (ending, whole) in [("data: [DONE]\n\n", true), ("", false)] {
         for chunks in [0, 2] {
             let mut converter = StreamConverter::new(Chat, AltCli, context.clone());
             let mut out = Vec::new();
             converter.feed((chunk("a").repeat(chunks) + ending).as_bytes(), &mut out).unwrap();
             if converter.finish(&mut out).is_err() {
-                let error = ErrorReply { status: 502, kind: "api_error", message: "cut", code: None, extra: &[] };
+                let error = ErrorReply {
+                    status: 502,
+                    kind: "api_error",
+                    message: "cut",
+                    code: None,
+                    extra: &[],
+                };
                 converter.fail(&error, &mut out);
             }
             let list: Vec<Value> = serde_json::from_slice(&out).unwrap();

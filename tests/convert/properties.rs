@@ -7,7 +7,9 @@ use tollgate::domain::format::WireFormat;
 use tollgate::formats::convert::{self, RequestOptions, StreamConverter, StreamProblem, foreign};
 
 use super::checks_stream;
-use super::golden::{Source, convert_stream, fail, reply_context, sources, targets, upstream_model};
+use super::golden::{
+    Source, convert_stream, fail, reply_context, sources, targets, upstream_model,
+};
 
 fn streams() -> Vec<&'static Source> {
     sources().iter().filter(|source| source.kind == "stream").collect()
@@ -15,7 +17,8 @@ fn streams() -> Vec<&'static Source> {
 
 fn converted(source: &Source, to: WireFormat, pieces: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut converter = StreamConverter::new(source.format, to, reply_context(&source.dir, to, source.format));
+    let mut converter =
+        StreamConverter::new(source.format, to, reply_context(&source.dir, to, source.format));
     for piece in pieces {
         if let Err(problem) = converter.feed(piece, &mut out) {
             fail(&mut converter, &problem, &mut out);
@@ -33,19 +36,31 @@ fn a_stream_cut_into_single_bytes_gives_the_same() {
         let bytes: Vec<&[u8]> = source.bytes.chunks(1).collect();
         for to in targets(source.format) {
             let whole = converted(source, to, &[&source.bytes]);
-            assert!(converted(source, to, &bytes) == whole, "{} {} to {to}", source.case, source.format);
+            assert!(
+                converted(source, to, &bytes) == whole,
+                "{} {} to {to}",
+                source.case,
+                source.format
+            );
         }
     }
 }
 
 #[test]
 fn a_stream_cut_in_two_anywhere_gives_the_same() {
-    for source in streams().into_iter().filter(|source| source.case == "parallel_tools" || source.case == "thinking") {
+    for source in streams()
+        .into_iter()
+        .filter(|source| source.case == "parallel_tools" || source.case == "thinking")
+    {
         for to in targets(source.format) {
             let whole = converted(source, to, &[&source.bytes]);
             for at in 0..source.bytes.len() {
                 let (left, right) = source.bytes.split_at(at);
-                assert!(converted(source, to, &[left, right]) == whole, "{} to {to} at {at}", source.format);
+                assert!(
+                    converted(source, to, &[left, right]) == whole,
+                    "{} to {to} at {at}",
+                    source.format
+                );
             }
         }
     }
@@ -54,8 +69,13 @@ fn a_stream_cut_in_two_anywhere_gives_the_same() {
 #[test]
 fn a_cut_stream_never_looks_complete() {
     for source in streams().into_iter().filter(|source| source.case != "stream_error") {
-        let ends: Vec<usize> =
-            source.bytes.windows(2).enumerate().filter(|(_, w)| w == b"\n\n").map(|(i, _)| i + 2).collect();
+        let ends: Vec<usize> = source
+            .bytes
+            .windows(2)
+            .enumerate()
+            .filter(|(_, w)| w == b"\n\n")
+            .map(|(i, _)| i + 2)
+            .collect();
         // The last events may be optional: a usage chunk, a terminator that some services omit.
         let spared = match source.format {
             WireFormat::Chat => 3,
@@ -67,8 +87,19 @@ fn a_cut_stream_never_looks_complete() {
                 let context = reply_context(&source.dir, to, source.format);
                 let mut converter = StreamConverter::new(source.format, to, context);
                 converter.feed(&source.bytes[..*end], &mut out).unwrap();
-                assert_eq!(converter.finish(&mut out), Err(StreamProblem::Cut), "{} {}", source.case, source.format);
-                assert!(!checks_stream::is_complete(to, &out), "{} {} to {to}", source.case, source.format);
+                assert_eq!(
+                    converter.finish(&mut out),
+                    Err(StreamProblem::Cut),
+                    "{} {}",
+                    source.case,
+                    source.format
+                );
+                assert!(
+                    !checks_stream::is_complete(to, &out),
+                    "{} {} to {to}",
+                    source.case,
+                    source.format
+                );
                 assert!(!converter.is_complete());
                 fail(&mut converter, &StreamProblem::Cut, &mut out);
                 checks_stream::stream(to, &out, false).unwrap();
@@ -82,15 +113,22 @@ fn a_cut_stream_never_looks_complete() {
 fn reading_what_we_wrote_gives_the_same_conversation() {
     for source in sources().iter().filter(|source| source.kind == "request") {
         for to in WireFormat::ALL {
-            let options = RequestOptions { cache_key: Some("s"), ..RequestOptions::new(upstream_model(to), true) };
-            let Ok(first) = convert::request(source.format, to, &source.bytes, &options) else { continue };
+            let options = RequestOptions {
+                cache_key: Some("s"),
+                ..RequestOptions::new(upstream_model(to), true)
+            };
+            let Ok(first) = convert::request(source.format, to, &source.bytes, &options) else {
+                continue;
+            };
             if first.reply.wrapped && to == source.format {
                 // Only unwrapped, not read.
                 continue;
             }
             let second = convert::request(to, to, &first.body, &options).unwrap();
-            let values: [Value; 2] =
-                [serde_json::from_slice(&first.body).unwrap(), serde_json::from_slice(&second.body).unwrap()];
+            let values: [Value; 2] = [
+                serde_json::from_slice(&first.body).unwrap(),
+                serde_json::from_slice(&second.body).unwrap(),
+            ];
             assert_eq!(values[1], values[0], "{} {} to {to}", source.case, source.format);
         }
     }
@@ -161,7 +199,12 @@ fn any_json() -> impl Strategy<Value = Value> {
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
             prop::collection::vec(
                 (
-                    prop_oneof![Just("type".to_owned()), Just("role".to_owned()), Just("content".to_owned()), ".{0,6}"],
+                    prop_oneof![
+                        Just("type".to_owned()),
+                        Just("role".to_owned()),
+                        Just("content".to_owned()),
+                        ".{0,6}"
+                    ],
                     inner
                 ),
                 0..5
@@ -199,7 +242,9 @@ fn convert_everything(kind: &str, from: WireFormat, bytes: &[u8]) {
         let context = reply_context(std::path::Path::new("/nowhere"), to, from);
         match kind {
             "request" => {
-                if let Ok(done) = convert::request(from, to, bytes, &RequestOptions::new("gemini-3-pro", true)) {
+                if let Ok(done) =
+                    convert::request(from, to, bytes, &RequestOptions::new("gemini-3-pro", true))
+                {
                     serde_json::from_slice::<Value>(&done.body).unwrap();
                 }
                 if let Some(clean) = foreign::strip(from, bytes) {

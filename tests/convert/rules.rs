@@ -24,7 +24,10 @@ fn the_documentation_shows_the_codes_rules() {
     if updates() {
         fs::write(&path, expected).unwrap();
     } else {
-        assert!(text == expected, "docs/conversion.md is not up to date: run the tests with UPDATE=1");
+        assert!(
+            text == expected,
+            "docs/conversion.md is not up to date: run the tests with UPDATE=1"
+        );
     }
 }
 

@@ -38,14 +38,19 @@ async fn the_services_take_every_converted_request() {
         for to in targets(source.format) {
             for stream in [false, true] {
                 let options = RequestOptions::new(upstream_model(to), stream);
-                let Ok(done) = convert::request(source.format, to, &source.bytes, &options) else { continue };
+                let Ok(done) = convert::request(source.format, to, &source.bytes, &options) else {
+                    continue;
+                };
                 count += 1;
                 let reply = mock.clone().oneshot(ask(to, stream, done.body)).await.unwrap();
                 let status = reply.status();
                 let bytes = axum::body::to_bytes(reply.into_body(), 1 << 24).await.unwrap();
                 if status != StatusCode::OK {
                     let told = String::from_utf8_lossy(&bytes).into_owned();
-                    faults.push(format!("{} {} to {to}: {status} {told}", source.case, source.format));
+                    faults.push(format!(
+                        "{} {} to {to}: {status} {told}",
+                        source.case, source.format
+                    ));
                     continue;
                 }
                 // The service's answer must be valid for the client, too.

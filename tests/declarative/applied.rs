@@ -26,13 +26,21 @@ fn file(url: &str, daily: u32) -> String {
 
 /// The key's text behind its name.
 fn shown_key<'a>(said: &'a str, name: &str) -> &'a str {
-    let line = said.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_else(|| panic!("{said}"));
+    let line = said
+        .lines()
+        .find(|line| line.trim_start().starts_with(name))
+        .unwrap_or_else(|| panic!("{said}"));
     line.rsplit(' ').next().unwrap()
 }
 
 async fn ask(bed: &Bed, key: &str) -> u16 {
-    let body = json!({"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]});
-    let ask = bed.gateway.client.post(format!("{}/v1/messages", bed.gateway.proxy)).header("x-api-key", key);
+    let body =
+        json!({"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]});
+    let ask = bed
+        .gateway
+        .client
+        .post(format!("{}/v1/messages", bed.gateway.proxy))
+        .header("x-api-key", key);
     ask.json(&body).send().await.unwrap().status().as_u16()
 }
 
@@ -40,8 +48,9 @@ async fn the_plan_is_shown_and_a_second_run_changes_nothing(backend: Backend) {
     let bed = Bed::start(backend).await;
     for way in [Way::Api, Way::Database] {
         let url = format!("https://{way:?}.example.com");
-        let name =
-            |text: String| text.replace("main", &format!("main {way:?}")).replace("ada", &format!("ada {way:?}"));
+        let name = |text: String| {
+            text.replace("main", &format!("main {way:?}")).replace("ada", &format!("ada {way:?}"))
+        };
         let text = name(file(&url, 5)).replace("  m:", &format!("  m-{way:?}:"));
         let said = bed.apply(way, &text, &[]);
         assert!(said.contains("Plan: 4 to add, 0 to change, 0 to remove.\nApplied.\n"), "{said}");
@@ -55,13 +64,21 @@ async fn the_plan_is_shown_and_a_second_run_changes_nothing(backend: Backend) {
         ] {
             assert!(said.contains(&line), "{line:?} in {said}");
         }
-        assert!(!said.contains("weight") && !said.contains("an-upstream-credential"), "defaults, secrets: {said}");
+        assert!(
+            !said.contains("weight") && !said.contains("an-upstream-credential"),
+            "defaults, secrets: {said}"
+        );
         let said = bed.apply(way, &text, &[]);
-        assert!(said.contains("No changes") && said.contains("Plan: 0 to add, 0 to change, 0 to remove."), "{said}");
+        assert!(
+            said.contains("No changes")
+                && said.contains("Plan: 0 to add, 0 to change, 0 to remove."),
+            "{said}"
+        );
         assert!(!said.contains("Applied") && !said.contains("New keys"), "{said}");
         let said = bed.apply(way, &text.replace("limit_daily_usd: 5", "limit_daily_usd: 10"), &[]);
-        let change =
-            format!("~ user \"ada {way:?}\"\n    limit_daily_usd: 5 → 10\n\nPlan: 0 to add, 1 to change, 0 to remove.");
+        let change = format!(
+            "~ user \"ada {way:?}\"\n    limit_daily_usd: 5 → 10\n\nPlan: 0 to add, 1 to change, 0 to remove."
+        );
         assert!(said.contains(&change), "{said}");
     }
     let audits = bed.audits().await;
@@ -88,16 +105,27 @@ async fn a_key_that_was_made_works_and_one_that_was_in_use_goes_on_working(backe
     let more = format!("      - {{ name: moved, key: {mine} }}\n");
     let text = file(&upstream.url, 5).replace("prices:", &format!("{more}prices:"));
     let said = bed.apply(Way::Api, &text, &[]);
-    assert!(said.contains("+ key \"ada/moved\"") && said.contains("sk-of-a…6789") && !said.contains(mine), "{said}");
+    assert!(
+        said.contains("+ key \"ada/moved\"")
+            && said.contains("sk-of-a…6789")
+            && !said.contains(mine),
+        "{said}"
+    );
     assert_eq!((ask(&bed, mine).await, ask(&bed, &made).await), (200, 200));
 
     // Another text for a key: the former one stops at once.
     let said = bed.apply(Way::Api, &text.replace(mine, "sk-of-a-third-gateway-987654321"), &[]);
     assert!(said.contains("key: \"sk-of-a…6789\" → \"sk-of-a…4321\""), "{said}");
-    assert_eq!((ask(&bed, mine).await, ask(&bed, "sk-of-a-third-gateway-987654321").await), (401, 200));
+    assert_eq!(
+        (ask(&bed, mine).await, ask(&bed, "sk-of-a-third-gateway-987654321").await),
+        (401, 200)
+    );
     // As a hash it is the same key.
     let exported = bed.export(Way::Api);
-    assert!(exported.contains("hash: sha256:") && exported.contains("prefix: sk-of-a"), "{exported}");
+    assert!(
+        exported.contains("hash: sha256:") && exported.contains("prefix: sk-of-a"),
+        "{exported}"
+    );
     assert!(!exported.contains("third") && !exported.contains(&made), "{exported}");
 }
 
@@ -107,7 +135,10 @@ async fn a_dry_run_changes_nothing(backend: Backend) {
     for way in [Way::Api, Way::Database] {
         let said = bed.apply(way, &file("https://llm.example.com", 5), &["--dry-run"]);
         assert!(said.contains("Plan: 4 to add, 0 to change, 0 to remove."), "{said}");
-        assert!(!said.contains("Applied") && !said.contains("sk-") && !said.contains("New keys"), "{said}");
+        assert!(
+            !said.contains("Applied") && !said.contains("sk-") && !said.contains("New keys"),
+            "{said}"
+        );
         assert_eq!(bed.export(Way::Database), before);
     }
     assert!(bed.audits().await.is_empty());
@@ -132,13 +163,17 @@ async fn a_database_is_written_without_a_gateway(backend: Backend) {
 /// `migrate` and `apply` before the first start.
 async fn a_database_that_no_gateway_has_used_yet_is_furnished(backend: Backend) {
     let mut bed = Bed::prepare(backend);
-    let text = file("https://llm.example.com", 5) + "error_rules:\n  - { builtin: prompt_too_long, removed: true }\n";
+    let text = file("https://llm.example.com", 5)
+        + "error_rules:\n  - { builtin: prompt_too_long, removed: true }\n";
     bed.write("gateway.yaml", &text);
     let (code, _, err) = bed.run(Way::Database, &["apply", "-f", "gateway.yaml"]);
     assert!(code == Some(1) && err.contains("tollgate migrate"), "{err}");
     bed.done(Way::Database, &["migrate"]);
     let said = bed.apply(Way::Database, &text, &["--dry-run"]);
-    assert!(said.contains("- error rule \"prompt_too_long\"") && said.contains("Plan: 4 to add"), "{said}");
+    assert!(
+        said.contains("- error rule \"prompt_too_long\"") && said.contains("Plan: 4 to add"),
+        "{said}"
+    );
     bed.apply(Way::Database, &text, &[]);
     bed.gateway.spawn();
     bed.gateway.ready().await;
@@ -175,7 +210,11 @@ async fn a_provider_that_the_gateway_disabled_stays_disabled(backend: Backend) {
         (&changed["weight"], &changed["isEnabled"], changed["switchedOff"].is_null()),
         (&json!(7), &json!(false), false)
     );
-    let said = bed.apply(Way::Api, &text.replace("an-upstream-credential", "another-upstream-credential"), &[]);
+    let said = bed.apply(
+        Way::Api,
+        &text.replace("an-upstream-credential", "another-upstream-credential"),
+        &[],
+    );
     assert!(said.contains("key: \"an-u…tial\" → \"anot…tial\""), "{said}");
     let changed = provider().await;
     assert_eq!(

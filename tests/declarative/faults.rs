@@ -81,7 +81,10 @@ async fn every_fault_is_named_with_its_place(backend: Backend) {
     for way in [Way::Api, Way::Database] {
         let said = bed.refused(way, BAD, &[]);
         for expected in EXPECTED {
-            assert!(said.lines().any(|line| line.starts_with(expected)), "{expected:?} is not in\n{said}");
+            assert!(
+                said.lines().any(|line| line.starts_with(expected)),
+                "{expected:?} is not in\n{said}"
+            );
         }
         assert_eq!(said.lines().count(), EXPECTED.len(), "{said}");
         assert_eq!(*before.get_or_insert_with(|| said.clone()), said, "both ways tell the same");
@@ -110,7 +113,8 @@ async fn every_fault_is_named_with_its_place(backend: Backend) {
     assert!(code == Some(1) && err.contains("reading missing.yaml"), "{err}");
     bed.write("token", "not-the-token-of-the-gateway\n");
     bed.write("gateway.yaml", "version: 1\n");
-    let (code, _, err) = bed.run(Way::Api, &["apply", "-f", "gateway.yaml", "--token-file", "token"]);
+    let (code, _, err) =
+        bed.run(Way::Api, &["apply", "-f", "gateway.yaml", "--token-file", "token"]);
     assert!(code == Some(1) && err.contains("the gateway at http"), "{err}");
 }
 
@@ -121,27 +125,40 @@ async fn rules_that_need_stored_records_are_kept(backend: Backend) {
         "version: 1\nusers:\n  - name: ada\n    keys: [{ name: one, key: sk-0123456789abcdef }]\n",
         &[],
     );
-    let user =
-        |keys: &str| format!("version: 1\nusers:\n  - name: ada\n    keys: [{keys}]\n  - {{ name: eve, keys: [] }}\n");
+    let user = |keys: &str| {
+        format!(
+            "version: 1\nusers:\n  - name: ada\n    keys: [{keys}]\n  - {{ name: eve, keys: [] }}\n"
+        )
+    };
     let last = "gateway.yaml:4:5: users[0].keys: ";
     let said = bed.refused(Way::Api, &user(""), &["--prune"]);
     assert!(said.contains(last), "{said}");
     let said = bed.refused(Way::Api, &user("{ name: one, is_enabled: false }"), &[]);
     assert!(said.contains(last), "{said}");
     // One key's text is not another's too: not of this file, not of the store.
-    let said = bed.refused(Way::Api, &user("{ name: one }, { name: two, key: sk-0123456789abcdef }"), &[]);
+    let said =
+        bed.refused(Way::Api, &user("{ name: one }, { name: two, key: sk-0123456789abcdef }"), &[]);
     assert!(said.contains("users[0].keys[1]: is the text of the key \"one\""), "{said}");
     let twice = "{ name: two, key: sk-another-text-of-a-key }, { name: three, key: sk-another-text-of-a-key }";
     assert!(
-        bed.refused(Way::Api, &user(twice), &[]).contains("users[0].keys[1]: is there already, at users[0].keys[0]")
+        bed.refused(Way::Api, &user(twice), &[])
+            .contains("users[0].keys[1]: is there already, at users[0].keys[0]")
     );
     // A webhook to where none may lead.
-    let said = bed.refused(Way::Api, "version: 1\nnotifications:\n  cost_alert_webhook: http://127.0.0.1/x\n", &[]);
-    assert!(said.contains("gateway.yaml:3:3: notifications.cost_alert_webhook: leads to 127.0.0.1"), "{said}");
+    let said = bed.refused(
+        Way::Api,
+        "version: 1\nnotifications:\n  cost_alert_webhook: http://127.0.0.1/x\n",
+        &[],
+    );
+    assert!(
+        said.contains("gateway.yaml:3:3: notifications.cost_alert_webhook: leads to 127.0.0.1"),
+        "{said}"
+    );
     // As a user one may not.
     let key = bed.gateway.user(json!({"name": "someone"})).await.2;
     bed.write("token", &key);
     bed.write("gateway.yaml", "version: 1\n");
-    let (code, _, err) = bed.run(Way::Api, &["apply", "-f", "gateway.yaml", "--token-file", "token"]);
+    let (code, _, err) =
+        bed.run(Way::Api, &["apply", "-f", "gateway.yaml", "--token-file", "token"]);
     assert!(code == Some(1) && err.contains("administrator"), "{err}");
 }

@@ -108,8 +108,11 @@ impl Bed {
 
     /// Calls an operation of the web interface that must succeed: its data.
     pub async fn ui(&self, operation: &str, body: Value) -> Value {
-        let ask =
-            self.gateway.client.post(format!("{}/api/ui/{operation}", self.gateway.admin)).bearer_auth(ADMIN_TOKEN);
+        let ask = self
+            .gateway
+            .client
+            .post(format!("{}/api/ui/{operation}", self.gateway.admin))
+            .bearer_auth(ADMIN_TOKEN);
         let answer: Value = ask.json(&body).send().await.unwrap().json().await.unwrap();
         assert_eq!(answer["ok"], true, "{operation}: {answer}");
         answer["data"].clone()

@@ -30,7 +30,8 @@ error_rules:
 
 async fn only_sections_of_the_file_lose_records(backend: Backend) {
     let bed = Bed::start(backend).await;
-    let seeded = bed.gateway.admin("model-prices/getModelPrices", json!({})).await.as_array().unwrap().len();
+    let seeded =
+        bed.gateway.admin("model-prices/getModelPrices", json!({})).await.as_array().unwrap().len();
     bed.apply(Way::Api, ALL, &[]);
     let full = bed.export(Way::Api);
 
@@ -43,9 +44,13 @@ async fn only_sections_of_the_file_lose_records(backend: Backend) {
         "version: 1\nusers:\n  - name: ada\n    keys: [{ name: two }]\n",
         &["--prune", "--dry-run"],
     );
-    assert!(said.contains("- user \"eve\"\n") && said.contains("- key \"eve/default\"\n"), "{said}");
     assert!(
-        said.contains("- key \"ada/one\"\n") && said.contains("Plan: 0 to add, 0 to change, 3 to remove."),
+        said.contains("- user \"eve\"\n") && said.contains("- key \"eve/default\"\n"),
+        "{said}"
+    );
+    assert!(
+        said.contains("- key \"ada/one\"\n")
+            && said.contains("Plan: 0 to add, 0 to change, 3 to remove."),
         "{said}"
     );
     assert_eq!(bed.export(Way::Api), full);
@@ -68,25 +73,51 @@ async fn only_sections_of_the_file_lose_records(backend: Backend) {
     let said = bed.apply(Way::Database, less, &["--prune"]);
     assert!(said.contains("No changes"), "{said}");
     let rules = bed.gateway.client.post(format!("{}/api/ui/error-rules/list", bed.gateway.admin));
-    let rules: serde_json::Value =
-        rules.bearer_auth(crate::support::gateway::ADMIN_TOKEN).send().await.unwrap().json().await.unwrap();
-    assert!(rules["data"].as_array().unwrap().iter().all(|rule| rule["isEdited"] == false), "{rules}");
+    let rules: serde_json::Value = rules
+        .bearer_auth(crate::support::gateway::ADMIN_TOKEN)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert!(
+        rules["data"].as_array().unwrap().iter().all(|rule| rule["isEdited"] == false),
+        "{rules}"
+    );
     let prices = bed.gateway.admin("model-prices/getModelPrices", json!({})).await;
     assert_eq!(prices.as_array().unwrap().len(), seeded, "the program's prices stay");
     let users = bed.users().await;
-    assert_eq!((users.len(), users[0]["keys"].as_array().unwrap().len()), (1, 2), "keys of a user without `keys` stay");
+    assert_eq!(
+        (users.len(), users[0]["keys"].as_array().unwrap().len()),
+        (1, 2),
+        "keys of a user without `keys` stay"
+    );
     bed.assert_stable(Way::Api);
 }
 
 async fn a_removed_key_comes_back_by_its_hash(backend: Backend) {
     let bed = Bed::start(backend).await;
-    bed.apply(Way::Api, "version: 1\nusers:\n  - name: ada\n    keys: [{ name: one }, { name: two }]\n", &[]);
+    bed.apply(
+        Way::Api,
+        "version: 1\nusers:\n  - name: ada\n    keys: [{ name: one }, { name: two }]\n",
+        &[],
+    );
     let full = bed.export(Way::Api);
     let ids = |users: &[serde_json::Value]| {
-        users[0]["keys"].as_array().unwrap().iter().map(|key| key["id"].as_i64().unwrap()).collect::<Vec<_>>()
+        users[0]["keys"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|key| key["id"].as_i64().unwrap())
+            .collect::<Vec<_>>()
     };
     let before = ids(&bed.users().await);
-    bed.apply(Way::Api, "version: 1\nusers:\n  - name: ada\n    keys: [{ name: two }]\n", &["--prune"]);
+    bed.apply(
+        Way::Api,
+        "version: 1\nusers:\n  - name: ada\n    keys: [{ name: two }]\n",
+        &["--prune"],
+    );
     let said = bed.apply(Way::Api, &full, &[]);
     assert!(said.contains("+ key \"ada/one\"") && !said.contains("New keys"), "{said}");
     assert_eq!(ids(&bed.users().await), before);
@@ -96,7 +127,10 @@ async fn a_removed_key_comes_back_by_its_hash(backend: Backend) {
     assert!(said.contains("- key \"ada/two\"") && said.contains("+ key \"ada/deux\""), "{said}");
     assert_eq!(ids(&bed.users().await), before);
     let said = bed.refused(Way::Api, &full, &[]);
-    assert!(said.contains("is the text of the key \"deux\"") && said.contains("with --prune"), "{said}");
+    assert!(
+        said.contains("is the text of the key \"deux\"") && said.contains("with --prune"),
+        "{said}"
+    );
     bed.apply(Way::Api, &full, &["--prune"]);
     // With the whole user gone, its keys come back to the new one of that name.
     bed.apply(Way::Api, "version: 1\nusers: []\n", &["--prune"]);

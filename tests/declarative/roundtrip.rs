@@ -44,7 +44,8 @@ const TEXTS: [&str; 30] = [
 ];
 
 fn text(rng: &mut Rng) -> String {
-    let mut text = (0..rng.usize(1..3)).map(|_| TEXTS[rng.usize(..TEXTS.len())]).collect::<Vec<_>>().join(" ");
+    let mut text =
+        (0..rng.usize(1..3)).map(|_| TEXTS[rng.usize(..TEXTS.len())]).collect::<Vec<_>>().join(" ");
     text.push_str(&format!(" {}", rng.u16(..)));
     text.chars().take(60).collect()
 }
@@ -56,7 +57,9 @@ fn maybe(rng: &mut Rng, value: Value) -> Value {
 /// Some limits of at most 50 USD, as decimal texts.
 fn limits(rng: &mut Rng) -> Value {
     let mut limits = json!({});
-    for name in ["limit5hUsd", "limitDailyUsd", "limitWeeklyUsd", "limitMonthlyUsd", "limitTotalUsd"] {
+    for name in
+        ["limit5hUsd", "limitDailyUsd", "limitWeeklyUsd", "limitMonthlyUsd", "limitTotalUsd"]
+    {
         let amount = format!("{}.{:02}", rng.u32(1..50), rng.u32(..100));
         limits[name] = maybe(rng, json!(amount));
     }
@@ -115,7 +118,9 @@ async fn users(bed: &Bed, rng: &mut Rng) {
             gateway.call("keys/addKey", fields).await;
         }
         if rng.bool() {
-            gateway.admin("users/editUser", json!({"userId": id, "providerGroup": "granted"})).await;
+            gateway
+                .admin("users/editUser", json!({"userId": id, "providerGroup": "granted"}))
+                .await;
         }
     }
 }
@@ -134,10 +139,14 @@ async fn prices_and_words(bed: &Bed, rng: &mut Rng) {
         let word = json!({"word": text(rng), "matchType": if rng.bool() { "contains" } else { "exact" }, "isEnabled": rng.bool(), "description": text(rng)});
         gateway.admin("sensitive-words/createSensitiveWordAction", word).await;
     }
-    let forced = json!({"modelName": "dear", "priceData": {"input_cost_per_token": 5}, "force": true});
+    let forced =
+        json!({"modelName": "dear", "priceData": {"input_cost_per_token": 5}, "force": true});
     gateway.admin("model-prices/upsertModelPrice", forced).await;
     gateway
-        .admin("sensitive-words/createSensitiveWordAction", json!({"word": "^a${1}b", "matchType": "contains"}))
+        .admin(
+            "sensitive-words/createSensitiveWordAction",
+            json!({"word": "^a${1}b", "matchType": "contains"}),
+        )
         .await;
     gateway
         .admin(
@@ -203,12 +212,22 @@ async fn records_of_one_name_are_told_apart(backend: Backend) {
     let bed = Bed::start(backend).await;
     for note in ["first", "second", "third"] {
         bed.gateway.user(json!({"name": "ada", "note": note})).await;
-        bed.gateway.provider("native", "https://x.example.com", json!({"name": "same", "note": note})).await;
+        bed.gateway
+            .provider("native", "https://x.example.com", json!({"name": "same", "note": note}))
+            .await;
     }
     bed.assert_stable(Way::Api);
     let exported = bed.export(Way::Api);
-    assert_eq!((exported.matches("nth: 2").count(), exported.matches("nth: 3").count()), (2, 2), "{exported}");
-    let said = bed.apply(Way::Api, "version: 1\nusers:\n  - { name: ada, nth: 2, note: changed }\n", &["--prune"]);
+    assert_eq!(
+        (exported.matches("nth: 2").count(), exported.matches("nth: 3").count()),
+        (2, 2),
+        "{exported}"
+    );
+    let said = bed.apply(
+        Way::Api,
+        "version: 1\nusers:\n  - { name: ada, nth: 2, note: changed }\n",
+        &["--prune"],
+    );
     assert!(said.contains("~ user \"ada (2)\"\n    note: \"second\" → \"changed\"\n"), "{said}");
     assert!(said.contains("- user \"ada (3)\"\n") && said.contains("- user \"ada\"\n"), "{said}");
     let users = bed.users().await;

@@ -42,7 +42,10 @@ async fn masked_and_absent_secrets_leave_what_is_stored(backend: Backend) {
     assert_eq!((bed.ciphers().await, bed.notifications().await), (ciphers, settings));
     // Elsewhere there is nothing that a mask could stand for.
     let said = bed.refused(Way::Api, &exported.replace("name: main", "name: other"), &[]);
-    assert!(said.contains("providers[0].key: is required for a new provider, and not masked"), "{said}");
+    assert!(
+        said.contains("providers[0].key: is required for a new provider, and not masked"),
+        "{said}"
+    );
     // A stored credential is not sent to an address that is chosen later.
     let elsewhere = "version: 1\nproviders:\n  - { name: main, url: https://evil.example.com }\n";
     let said = bed.refused(Way::Api, elsewhere, &[]);
@@ -54,7 +57,10 @@ async fn masked_and_absent_secrets_leave_what_is_stored(backend: Backend) {
     assert!(said.contains("key: \"***\" → \"*** (another)\""), "{said}");
     let said = bed.apply(Way::Api, "version: 1\nnotifications: { webhook_secret: null }\n", &[]);
     assert!(said.contains("webhook_secret: \"***\" → none"), "{said}");
-    assert!(said.contains("cost_alert_webhook: \"https://hooks.example.com/T000…cret\" → none"), "{said}");
+    assert!(
+        said.contains("cost_alert_webhook: \"https://hooks.example.com/T000…cret\" → none"),
+        "{said}"
+    );
 }
 
 async fn references_are_resolved_where_the_command_runs(backend: Backend) {
@@ -68,9 +74,15 @@ async fn references_are_resolved_where_the_command_runs(backend: Backend) {
                 providers:\n  - { name: main, url: 'https://${HOST}', key: '${MAIN_KEY}', note: 'plain $${HOST}' }\n";
     bed.write("team/gateway.yaml", text);
     let said = bed.done(Way::Api, &["apply", "-f", "team/gateway.yaml"]);
-    assert!(!said.contains("the-credential-of-main") && said.contains("note: \"plain ${HOST}\""), "{said}");
+    assert!(
+        !said.contains("the-credential-of-main") && said.contains("note: \"plain ${HOST}\""),
+        "{said}"
+    );
     let said = bed.apply(Way::Database, FILE, &[]);
-    assert!(said.contains("note: \"plain ${HOST}\" → \"\"") && !said.contains("key:"), "the same secrets: {said}");
+    assert!(
+        said.contains("note: \"plain ${HOST}\" → \"\"") && !said.contains("key:"),
+        "the same secrets: {said}"
+    );
     bed.done(Way::Api, &["apply", "-f", "team/gateway.yaml"]);
     assert!(bed.export(Way::Api).contains("plain $${HOST}"));
     bed.assert_stable(Way::Api);
@@ -80,7 +92,12 @@ async fn a_sealed_credential_opens_for_its_destination_alone(backend: Backend) {
     let bed = Bed::start(backend).await;
     bed.apply(Way::Api, FILE, &[]);
     let sealed = bed.done(Way::Api, &["export", "--secrets", "sealed"]);
-    assert!(sealed.matches("sealed:v2:").count() == 3 && !sealed.contains('…') && !sealed.contains("***"), "{sealed}");
+    assert!(
+        sealed.matches("sealed:v2:").count() == 3
+            && !sealed.contains('…')
+            && !sealed.contains("***"),
+        "{sealed}"
+    );
     let said = bed.apply(Way::Api, &sealed, &["--prune"]);
     assert!(said.contains("No changes"), "{said}");
     // On another gateway with the same secret key.
@@ -90,15 +107,17 @@ async fn a_sealed_credential_opens_for_its_destination_alone(backend: Backend) {
     let plain = other.apply(Way::Api, FILE, &[]);
     assert!(plain.contains("No changes"), "they are the same secrets: {plain}");
     // To another address, for another record, or altered, it is of no use.
-    let elsewhere =
-        sealed.replace("https://llm.example.com", "https://evil.example.com").replace("name: main", "name: evil");
+    let elsewhere = sealed
+        .replace("https://llm.example.com", "https://evil.example.com")
+        .replace("name: main", "name: evil");
     let said = other.refused(Way::Api, &elsewhere, &[]);
     assert!(
         said.contains("providers[0].key: the sealed text was altered, or was sealed for another place or address"),
         "{said}"
     );
     // With another secret key it does not open.
-    let mut strange = Gateway::prepare(&[("TOLLGATE_SECRET_KEY", &format!("{SECRET_KEY}-of-others"))]);
+    let mut strange =
+        Gateway::prepare(&[("TOLLGATE_SECRET_KEY", &format!("{SECRET_KEY}-of-others"))]);
     strange.spawn();
     strange.ready().await;
     let strange = Bed { gateway: strange, database: None };
@@ -106,7 +125,8 @@ async fn a_sealed_credential_opens_for_its_destination_alone(backend: Backend) {
     assert!(said.contains("was sealed with the secret key"), "{said}");
     // A file that it is written to is private.
     bed.done(Way::Database, &["export", "--secrets", "sealed", "-o", "backup.yaml"]);
-    let mode =
-        std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(bed.path("backup.yaml")).unwrap().permissions());
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(bed.path("backup.yaml")).unwrap().permissions(),
+    );
     assert_eq!(mode & 0o777, 0o600);
 }

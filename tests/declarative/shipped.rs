@@ -24,7 +24,8 @@ fn the_shipped_schema_is_the_one_of_the_code() {
 }
 
 fn example() -> String {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/declarative.md")).unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/declarative.md"))
+        .unwrap();
     let begin = page.find("```yaml\n").unwrap() + 8;
     page[begin..][..page[begin..].find("```").unwrap()].to_owned()
 }
@@ -50,13 +51,20 @@ async fn the_example_is_applied_and_fits_the_schema(backend: Backend) {
     bed.write("team-key", "the-credential-of-the-team\n");
     assert_eq!(wrong(&example()), Vec::<String>::new());
     let said = bed.apply(Way::Api, &example(), &[]);
-    assert!(said.contains("Plan: 12 to add, 3 to change, 1 to remove.") && said.contains("Applied."), "{said}");
+    assert!(
+        said.contains("Plan: 12 to add, 3 to change, 1 to remove.") && said.contains("Applied."),
+        "{said}"
+    );
     let made = said.split("New keys, shown this once:\n").nth(1).unwrap();
-    let names: Vec<&str> = made.lines().map(|line| line.trim().rsplit_once("  ").unwrap().0).collect();
+    let names: Vec<&str> =
+        made.lines().map(|line| line.trim().rsplit_once("  ").unwrap().0).collect();
     assert_eq!(names, ["ada/default", "ada/laptop", "grace/default"]);
     assert!(bed.apply(Way::Database, &example(), &[]).contains("No changes"));
     bed.assert_stable(Way::Api);
     assert_eq!(wrong(&bed.export(Way::Api)), Vec::<String>::new());
     assert!(!wrong("version: 1\nusers:\n  - { name: a, rmp: 5 }\n").is_empty());
-    assert_eq!(bed.done(Way::Database, &["export", "--schema"]), std::fs::read_to_string(SCHEMA).unwrap());
+    assert_eq!(
+        bed.done(Way::Database, &["export", "--schema"]),
+        std::fs::read_to_string(SCHEMA).unwrap()
+    );
 }

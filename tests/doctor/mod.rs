@@ -12,15 +12,18 @@ use crate::support::redis::Redis;
 /// The findings of one part, as `level text` lines; and whether the command succeeded.
 fn examine(gateway: &Gateway, part: &str) -> (bool, Vec<String>) {
     let done = gateway.command(&["doctor", "--json"]).output().unwrap();
-    let document: Value = serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
+    let document: Value =
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
     assert_eq!(document["ok"], done.status.success());
     let findings = document["findings"].as_array().unwrap();
     for finding in findings {
-        let (level, advice) = (finding["level"].as_str().unwrap(), finding["advice"].as_str().unwrap());
+        let (level, advice) =
+            (finding["level"].as_str().unwrap(), finding["advice"].as_str().unwrap());
         assert_eq!(["ok", "note"].contains(&level), advice.is_empty(), "{finding}");
     }
     let of_part = findings.iter().filter(|finding| finding["part"] == part);
-    let line = |f: &Value| format!("{} {}", f["level"].as_str().unwrap(), f["text"].as_str().unwrap());
+    let line =
+        |f: &Value| format!("{} {}", f["level"].as_str().unwrap(), f["text"].as_str().unwrap());
     (done.status.success(), of_part.map(line).collect())
 }
 
@@ -35,7 +38,8 @@ fn only(gateway: &Gateway, part: &str, level: &str) -> String {
 }
 
 async fn add_provider(gateway: &Gateway, name: &str, url: &str) {
-    let body = json!({"name": name, "url": url, "key": "upstream-secret", "provider_type": "native"});
+    let body =
+        json!({"name": name, "url": url, "key": "upstream-secret", "provider_type": "native"});
     gateway.admin("providers/addProvider", body).await;
 }
 
@@ -43,11 +47,22 @@ async fn add_provider(gateway: &Gateway, name: &str, url: &str) {
 async fn a_sound_gateway_has_no_fault_and_nothing_is_changed() {
     let fixture = Fixture::native().await;
     fixture.ask().send().await.unwrap().bytes().await.unwrap();
-    fixture.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
+    fixture
+        .gateway
+        .metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0)
+        .await;
     let (well, said) = fixture.gateway.run(&["doctor"]);
     assert!(well, "{said}");
-    for part in ["gateway", "data directory", "disk", "journal", "database", "stored credentials", "redis", "providers"]
-    {
+    for part in [
+        "gateway",
+        "data directory",
+        "disk",
+        "journal",
+        "database",
+        "stored credentials",
+        "redis",
+        "providers",
+    ] {
         assert!(
             said.lines().any(|line| line.get(9..).is_some_and(|rest| rest.starts_with(part))),
             "no {part}:\n{said}"
@@ -86,7 +101,8 @@ async fn a_provider_that_refuses_the_credential_is_a_fault() {
     use axum::http::StatusCode;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let app = axum::Router::new().fallback(|| async { (StatusCode::UNAUTHORIZED, "no such key: upstream-secret") });
+    let app = axum::Router::new()
+        .fallback(|| async { (StatusCode::UNAUTHORIZED, "no such key: upstream-secret") });
     #[expect(clippy::disallowed_methods, reason = "the test's runtime outlives its server")]
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
     let fixture = Fixture::bare(&[]).await;
@@ -104,7 +120,10 @@ async fn a_missing_secret_key_and_a_taken_port_are_found_while_no_gateway_runs()
     let key = data.join("secret.key");
     std::fs::rename(&key, data.join("elsewhere")).unwrap();
     let missing = only(&fixture.gateway, "stored credentials", "fault");
-    assert!(missing.contains("secret.key is missing, and 1 stored credentials are sealed"), "{missing}");
+    assert!(
+        missing.contains("secret.key is missing, and 1 stored credentials are sealed"),
+        "{missing}"
+    );
     assert!(!key.exists(), "it makes none");
     std::fs::write(&key, "not a key\n").unwrap();
     only(&fixture.gateway, "stored credentials", "fault");
@@ -118,7 +137,10 @@ async fn a_missing_secret_key_and_a_taken_port_are_found_while_no_gateway_runs()
 async fn records_that_wait_and_a_damaged_database_are_found() {
     let mut fixture = Fixture::native_with(&[("TOLLGATE_LEDGER_FLUSH_INTERVAL", "60s")]).await;
     fixture.ask().send().await.unwrap().bytes().await.unwrap();
-    fixture.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 1.0).await;
+    fixture
+        .gateway
+        .metric_shows("tollgate_journal_pending_records", |pending| pending == 1.0)
+        .await;
     fixture.gateway.kill();
     let (_, lines) = examine(&fixture.gateway, "journal");
     assert!(lines[0].starts_with("ok ") && lines[0].contains("wait for the database"), "{lines:?}");
@@ -158,7 +180,10 @@ async fn redis_is_examined_and_its_loss_its_eviction_and_another_zone_are_found(
     let mut redis = Redis::start();
     let gateway = Gateway::with(&[("REDIS_URL", &redis.url()), ("TZ", "Asia/Tokyo")]).await;
     let (well, lines) = examine(&gateway, "redis");
-    assert!(well && lines[0].starts_with("ok Redis ") | lines[0].starts_with("ok Valkey "), "{lines:?}");
+    assert!(
+        well && lines[0].starts_with("ok Redis ") | lines[0].starts_with("ok Valkey "),
+        "{lines:?}"
+    );
     assert!(examine(&gateway, "clock").1[0].starts_with("ok as Redis'"));
     let mut elsewhere = Gateway::prepare(&[("REDIS_URL", &redis.url())]);
     elsewhere.set("TZ", "Europe/Berlin");
@@ -172,7 +197,8 @@ async fn redis_is_examined_and_its_loss_its_eviction_and_another_zone_are_found(
 }
 
 async fn set_policy(redis: &Redis, policy: &str) {
-    let mut connection = redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let mut connection =
+        redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
     let mut set = redis::cmd("CONFIG");
     set.arg("SET").arg("maxmemory-policy").arg(policy);
     set.query_async::<()>(&mut connection).await.unwrap();

@@ -55,13 +55,19 @@ impl Attack {
             self.began.elapsed().as_secs_f32()
         );
         assert_eq!(panics, 0, "{}: {log}", self.class);
-        assert!(most < self.memory + growth, "{}: it grew from {} to {most} MiB", self.class, self.memory);
+        assert!(
+            most < self.memory + growth,
+            "{}: it grew from {} to {most} MiB",
+            self.class,
+            self.memory
+        );
     }
 }
 
 /// A gateway with one native provider that speaks HTTP/2 without TLS.
 pub async fn fixture(env: &[(&str, &str)]) -> Fixture {
-    let env: Vec<_> = [("TOLLGATE_PROXY_H2C", "true")].into_iter().chain(env.iter().copied()).collect();
+    let env: Vec<_> =
+        [("TOLLGATE_PROXY_H2C", "true")].into_iter().chain(env.iter().copied()).collect();
     Fixture::native_with(&env).await
 }
 
@@ -106,7 +112,8 @@ pub fn field(name: &str, value: &str) -> Vec<u8> {
 /// The fields of a request to the native endpoint.
 pub fn request_fields(key: &str) -> Vec<u8> {
     // POST and http are numbers of the static table.
-    let fields = [field(":path", "/v1/messages"), field(":authority", "x"), field("x-api-key", key)];
+    let fields =
+        [field(":path", "/v1/messages"), field(":authority", "x"), field("x-api-key", key)];
     [vec![0x83, 0x86], fields.concat()].concat()
 }
 
@@ -129,14 +136,18 @@ impl Ended {
     pub async fn of(tcp: &mut (impl AsyncReadExt + Unpin)) -> Self {
         let mut got = Vec::new();
         // A reset ends it as well.
-        let _ = tokio::time::timeout(SOON, tcp.read_to_end(&mut got)).await.expect("the connection is still open");
+        let _ = tokio::time::timeout(SOON, tcp.read_to_end(&mut got))
+            .await
+            .expect("the connection is still open");
         Self { frames: frames(&got) }
     }
 
     /// The error code of the GOAWAY, if one was sent.
     pub fn goaway(&self) -> Option<u32> {
         let mut goaways = self.frames.iter().filter(|(kind, ..)| *kind == GOAWAY);
-        goaways.next_back().map(|(.., payload)| u32::from_be_bytes(payload[4..8].try_into().unwrap()))
+        goaways
+            .next_back()
+            .map(|(.., payload)| u32::from_be_bytes(payload[4..8].try_into().unwrap()))
     }
 }
 
@@ -159,7 +170,9 @@ pub fn frames(mut bytes: &[u8]) -> Vec<(u8, u8, u32, Vec<u8>)> {
 /// for up to five seconds more, and the bytes are discarded.
 pub async fn pour(tcp: &mut (impl AsyncWriteExt + Unpin), pieces: impl Iterator<Item = Vec<u8>>) {
     for piece in pieces {
-        let written = tokio::time::timeout(SOON, tcp.write_all(&piece)).await.expect("it is neither read nor closed");
+        let written = tokio::time::timeout(SOON, tcp.write_all(&piece))
+            .await
+            .expect("it is neither read nor closed");
         if written.is_err() {
             return;
         }

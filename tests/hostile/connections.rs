@@ -29,7 +29,8 @@ async fn hold(address: &str, count: usize) -> Vec<TcpStream> {
 fn client(http2: bool) -> reqwest::Client {
     // Installs the TLS provider.
     drop(crate::support::gateway::client());
-    let builder = reqwest::Client::builder().no_proxy().danger_accept_invalid_certs(true).timeout(SOON);
+    let builder =
+        reqwest::Client::builder().no_proxy().danger_accept_invalid_certs(true).timeout(SOON);
     if http2 { builder.build() } else { builder.http1_only().build() }.unwrap()
 }
 
@@ -58,7 +59,9 @@ async fn with_tls_handshakes_are_counted_and_both_versions_of_http_are_told() {
     let mut handshakes = hold(gateway.proxy_addr(), 3).await;
     gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
     let url = format!("{}/v1/messages", gateway.proxy.replace("http://", "https://"));
-    let ask = |http2| client(http2).post(&url).bearer_auth(&fixture.key).json(&request("native", false)).send();
+    let ask = |http2| {
+        client(http2).post(&url).bearer_auth(&fixture.key).json(&request("native", false)).send()
+    };
     for http2 in [true, false] {
         let answer = ask(http2).await.unwrap();
         let version = if http2 { reqwest::Version::HTTP_2 } else { reqwest::Version::HTTP_11 };
@@ -77,24 +80,41 @@ async fn without_tls_both_versions_of_http_are_told() {
     fixture.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
     let _held = hold(fixture.gateway.proxy_addr(), 3).await;
     fixture.gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
-    let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().timeout(SOON).build().unwrap();
+    let http2 = reqwest::Client::builder()
+        .no_proxy()
+        .http2_prior_knowledge()
+        .timeout(SOON)
+        .build()
+        .unwrap();
     for client in [client(false), http2] {
         let url = format!("{}/v1/messages", fixture.gateway.proxy);
-        refused(client.post(url).bearer_auth(&fixture.key).json(&request("native", false)).send().await.unwrap()).await;
+        refused(
+            client
+                .post(url)
+                .bearer_auth(&fixture.key)
+                .json(&request("native", false))
+                .send()
+                .await
+                .unwrap(),
+        )
+        .await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_address_does_not_take_the_places_of_the_others() {
-    let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "3")]).await;
+    let fixture =
+        Fixture::native_with(&[("TOLLGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "3")]).await;
     let gateway = &fixture.gateway;
     gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
     let mut held = hold(gateway.proxy_addr(), 3).await;
     gateway.metric_shows("tollgate_connections", |open| open == 3.0).await;
     refused(fixture.ask().send().await.unwrap()).await;
     let metrics = gateway.client.get(format!("{}/metrics", gateway.metrics)).send().await.unwrap();
-    let (by_address, in_total) =
-        ("max_connections_per_address\",listener=\"proxy\"} 1", "max_connections\",listener=\"proxy\"} 0");
+    let (by_address, in_total) = (
+        "max_connections_per_address\",listener=\"proxy\"} 1",
+        "max_connections\",listener=\"proxy\"} 0",
+    );
     let metrics = metrics.text().await.unwrap();
     assert!(metrics.contains(by_address) && metrics.contains(in_total), "{metrics}");
     let log = gateway.log_shows("proxy.max_connections_per_address are open").await;
@@ -117,7 +137,10 @@ async fn one_address_does_not_take_the_places_of_the_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trusted_proxy_may_hold_as_many_as_there_are() {
-    let env = [("TOLLGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "3"), ("TOLLGATE_TRUSTED_PROXIES", "127.0.0.1")];
+    let env = [
+        ("TOLLGATE_PROXY_MAX_CONNECTIONS_PER_ADDRESS", "3"),
+        ("TOLLGATE_TRUSTED_PROXIES", "127.0.0.1"),
+    ];
     let fixture = Fixture::native_with(&env).await;
     let _held = hold(fixture.gateway.proxy_addr(), 20).await;
     fixture.gateway.metric_shows("tollgate_connections", |open| open >= 20.0).await;
@@ -139,11 +162,25 @@ async fn the_administration_has_limits_of_its_own() {
             client(false).post(url).bearer_auth(ADMIN_TOKEN).json(&json!({})).send()
         };
         let answer = ask().await.unwrap();
-        assert_eq!((answer.status().as_u16(), &answer.headers()["retry-after"]), (503, &"5".parse().unwrap()));
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["retry-after"]),
+            (503, &"5".parse().unwrap())
+        );
         let body: Value = answer.json().await.unwrap();
-        assert_eq!((&body["ok"], &body["errorCode"]), (&json!(false), &json!("TOO_MANY_CONNECTIONS")), "{body}");
+        assert_eq!(
+            (&body["ok"], &body["errorCode"]),
+            (&json!(false), &json!("TOO_MANY_CONNECTIONS")),
+            "{body}"
+        );
         gateway.log_shows("admin.max_connections").await;
-        let metrics = gateway.client.get(format!("{}/metrics", gateway.metrics)).send().await.unwrap().text().await;
+        let metrics = gateway
+            .client
+            .get(format!("{}/metrics", gateway.metrics))
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await;
         assert!(metrics.unwrap().contains(&format!("{limit},listener=\"admin\"}} 1")), "{setting}");
         let mut other = from("127.0.0.2", &address).await;
         let mut first = [0; 1];
@@ -168,7 +205,9 @@ async fn a_flood_of_connections_above_the_limit_is_over_at_once() {
     for tcp in hold(fixture.gateway.proxy_addr(), FLOOD).await {
         waiting.push(tokio::spawn(async move {
             let (mut tcp, mut got) = (tcp, Vec::new());
-            let _ = tokio::time::timeout(SOON, tcp.read_to_end(&mut got)).await.expect("it is left hanging");
+            let _ = tokio::time::timeout(SOON, tcp.read_to_end(&mut got))
+                .await
+                .expect("it is left hanging");
             got.starts_with(b"HTTP/1.1 503 ")
         }));
     }

@@ -4,8 +4,9 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::attack::{
-    Attack, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Ended, HEADERS, PING, PRIORITY, RST_STREAM,
-    SETTINGS, SOON, connect, count, field, fixture, frame, frames, pour, request_fields,
+    Attack, CONTINUATION, DATA, END_HEADERS, END_STREAM, ENHANCE_YOUR_CALM, Ended, HEADERS, PING,
+    PRIORITY, RST_STREAM, SETTINGS, SOON, connect, count, field, fixture, frame, frames, pour,
+    request_fields,
 };
 
 /// Frames that one connection may send without requests, and those that come while it is being
@@ -26,7 +27,8 @@ async fn requests_that_are_reset_before_they_are_seen_end_their_connection() {
     let attack = Attack::begin(&fixture, "HTTP/2 rapid reset, at once");
     let (mut reading, mut writing) = connect(&fixture, &[]).await.into_split();
     let pouring = tokio::spawn(async move {
-        let pieces = (0..FLOOD / 1_000).map(|n| (n * 1_000..(n + 1) * 1_000).flat_map(open_and_reset).collect());
+        let pieces = (0..FLOOD / 1_000)
+            .map(|n| (n * 1_000..(n + 1) * 1_000).flat_map(open_and_reset).collect());
         pour(&mut writing, pieces).await
     });
     let ended = Ended::of(&mut reading).await;
@@ -51,11 +53,14 @@ async fn requests_that_are_seen_and_reset_use_up_a_budget() {
         // One at a time: the gateway accepts one on each read, so none accumulate. Of those that
         // are not accepted the library allows few, and then closes the connection itself: several
         // at once were faster than a busy gateway.
-        let begun = tcp.write_all(&[open_and_reset(sent), frame(PING, 0, 0, &[0; 8])].concat()).await;
+        let begun =
+            tcp.write_all(&[open_and_reset(sent), frame(PING, 0, 0, &[0; 8])].concat()).await;
         sent += 1;
         let mut got = Vec::new();
         // The answer to the ping: everything before it has been read.
-        while begun.is_ok() && !frames(&got).iter().any(|(kind, flags, ..)| (*kind, *flags) == (PING, 1)) {
+        while begun.is_ok()
+            && !frames(&got).iter().any(|(kind, flags, ..)| (*kind, *flags) == (PING, 1))
+        {
             match tokio::time::timeout(SOON, tcp.read_buf(&mut got)).await.expect("no answer") {
                 Ok(0) | Err(_) => break 'flood,
                 Ok(_) => {}
@@ -102,7 +107,8 @@ async fn a_client_that_resets_and_pings_now_and_then_is_served() {
     let fixture = fixture(&[]).await;
     let mut tcp = connect(&fixture, &[]).await;
     for n in 0..200_u32 {
-        let head = frame(HEADERS, END_HEADERS | END_STREAM, n * 2 + 1, &request_fields("sk-unknown"));
+        let head =
+            frame(HEADERS, END_HEADERS | END_STREAM, n * 2 + 1, &request_fields("sk-unknown"));
         let reset = frame(RST_STREAM, 0, n * 2 + 1, &8_u32.to_be_bytes());
         tcp.write_all(&[head, reset, frame(PING, 0, 0, &[0; 8])].concat()).await.unwrap();
         // The answer to the ping: everything before it has been read.
@@ -161,12 +167,16 @@ async fn a_connection_has_so_many_requests_at_once_and_no_more() {
     let attack = Attack::begin(&fixture, "streams at once");
     let mut tcp = connect(&fixture, &[]).await;
     // Their bodies never come.
-    let open = (0..FLOOD).flat_map(|n| frame(HEADERS, END_HEADERS, n * 2 + 1, &request_fields(&fixture.key)));
+    let open = (0..FLOOD)
+        .flat_map(|n| frame(HEADERS, END_HEADERS, n * 2 + 1, &request_fields(&fixture.key)));
     tcp.write_all(&open.collect::<Vec<_>>()).await.unwrap();
     let mut got = Vec::new();
-    let refused = |got: &[u8]| frames(got).iter().filter(|(kind, .., why)| *kind == RST_STREAM && why[3] == 7).count();
+    let refused = |got: &[u8]| {
+        frames(got).iter().filter(|(kind, .., why)| *kind == RST_STREAM && why[3] == 7).count()
+    };
     while refused(&got) < FLOOD as usize - 100 {
-        let read = tokio::time::timeout(SOON, tcp.read_buf(&mut got)).await.expect("they are not refused");
+        let read =
+            tokio::time::timeout(SOON, tcp.read_buf(&mut got)).await.expect("they are not refused");
         assert!(read.unwrap() > 0, "closed: {:?}", frames(&got));
     }
     assert_eq!(refused(&got), FLOOD as usize - 100);

@@ -34,8 +34,11 @@ async fn a_provider_that_never_answers_the_tls_handshake_is_given_up_after_timeo
             held.push(tcp);
         }
     });
-    let env =
-        [("TOLLGATE_TIMEOUTS_CONNECT", "45s"), ("TOLLGATE_TIMEOUTS_TLS", "700ms"), ("TOLLGATE_RETRY_DEADLINE", "5m")];
+    let env = [
+        ("TOLLGATE_TIMEOUTS_CONNECT", "45s"),
+        ("TOLLGATE_TIMEOUTS_TLS", "700ms"),
+        ("TOLLGATE_RETRY_DEADLINE", "5m"),
+    ];
     let fixture = Fixture::bare(&env).await;
     fixture.gateway.provider("native", &url, json!({"max_retry_attempts": 1})).await;
     let began = Instant::now();

@@ -5,7 +5,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::attack::{
-    Attack, CONTINUATION, END_HEADERS, END_STREAM, Ended, HEADERS, SOON, connect, field, fixture, frame, request_fields,
+    Attack, CONTINUATION, END_HEADERS, END_STREAM, Ended, HEADERS, SOON, connect, field, fixture,
+    frame, request_fields,
 };
 use crate::proxy::fixture::Fixture;
 
@@ -36,12 +37,18 @@ async fn http2_heads_that_unpack_to_too_much_are_refused() {
     packed[0] = 0x40;
     packed.extend(vec![0xbe; 30_000]);
     // A table that changes its size for each field.
-    let resized: Vec<u8> = (0..10_000).flat_map(|_| [vec![0x20, 0x3f, 0xe1, 0x1f], field("x", "y")].concat()).collect();
+    let resized: Vec<u8> = (0..10_000)
+        .flat_map(|_| [vec![0x20, 0x3f, 0xe1, 0x1f], field("x", "y")].concat())
+        .collect();
     let cookies: Vec<u8> = (0..15_000).flat_map(|_| field("cookie", "a=b")).collect();
     let mut tried = 0;
-    for (name, more) in
-        [("many", many), ("large", large), ("packed", packed), ("resized", resized), ("cookies", cookies)]
-    {
+    for (name, more) in [
+        ("many", many),
+        ("large", large),
+        ("packed", packed),
+        ("resized", resized),
+        ("cookies", cookies),
+    ] {
         let bytes = block(&[request_fields(&fixture.key), more].concat());
         let mut waiting = Vec::new();
         for _ in 0..AT_ONCE {
@@ -55,8 +62,13 @@ async fn http2_heads_that_unpack_to_too_much_are_refused() {
         for one in waiting {
             let ended = one.await.unwrap();
             // A literal 431, or the end of the connection or of the stream.
-            let status = ended.frames.iter().find(|(kind, ..)| *kind == HEADERS).map(|(.., head)| head.clone());
-            let refused = status.is_none_or(|head| head.windows(3).any(|w| w == b"431") || head.contains(&0x48));
+            let status = ended
+                .frames
+                .iter()
+                .find(|(kind, ..)| *kind == HEADERS)
+                .map(|(.., head)| head.clone());
+            let refused = status
+                .is_none_or(|head| head.windows(3).any(|w| w == b"431") || head.contains(&0x48));
             assert!(refused, "{name}: {ended:?}");
         }
         tried += AT_ONCE;
@@ -69,10 +81,15 @@ async fn http2_heads_that_unpack_to_too_much_are_refused() {
 async fn http1_heads_of_too_much_are_refused() {
     let fixture = Fixture::native().await;
     let attack = Attack::begin(&fixture, "HTTP/1 header bombs");
-    let line = |rest: &str| format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n{rest}", fixture.key);
+    let line = |rest: &str| {
+        format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n{rest}", fixture.key)
+    };
     let bombs = [
         ("many small fields", line(&"a:b\r\n".repeat(5_000)) + "content-length: 0\r\n\r\n"),
-        ("more bytes than a head may have", line(&"x-padding: yyyyyyyyyyyyyyyyyyyyy\r\n".repeat(10_000))),
+        (
+            "more bytes than a head may have",
+            line(&"x-padding: yyyyyyyyyyyyyyyyyyyyy\r\n".repeat(10_000)),
+        ),
         ("one field without end", line("x-padding: ") + &"y".repeat(1 << 20)),
         ("a path without end", format!("GET /{}", "v".repeat(1 << 20))),
         ("a name without end", line(&"n".repeat(1 << 20))),
@@ -83,9 +100,12 @@ async fn http1_heads_of_too_much_are_refused() {
     for (name, bomb) in &bombs {
         let mut waiting = Vec::new();
         for _ in 0..AT_ONCE {
-            let (mut tcp, bomb) = (TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap(), bomb.clone());
+            let (mut tcp, bomb) =
+                (TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap(), bomb.clone());
             waiting.push(tokio::spawn(async move {
-                let _ = tokio::time::timeout(SOON, tcp.write_all(bomb.as_bytes())).await.expect("it is not closed");
+                let _ = tokio::time::timeout(SOON, tcp.write_all(bomb.as_bytes()))
+                    .await
+                    .expect("it is not closed");
                 let mut got = Vec::new();
                 let reading = tokio::io::AsyncReadExt::read_to_end(&mut tcp, &mut got);
                 let _ = tokio::time::timeout(SOON, reading).await.expect("it is not closed");
@@ -95,7 +115,9 @@ async fn http1_heads_of_too_much_are_refused() {
         for one in waiting {
             let got = one.await.unwrap();
             // Nothing, if the reset for unread bytes overtakes the answer.
-            let refused = got.is_empty() || got.starts_with(b"HTTP/1.1 431") || got.starts_with(b"HTTP/1.1 400");
+            let refused = got.is_empty()
+                || got.starts_with(b"HTTP/1.1 431")
+                || got.starts_with(b"HTTP/1.1 400");
             assert!(refused, "{name}: {}", got.escape_ascii());
         }
     }

@@ -3,7 +3,10 @@
 //! Each test prints at its end one line with the attack and its cost: `cargo test hostile:: --
 //! --nocapture`.
 
-#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own tasks live on the test's own runtime"
+)]
 
 mod attack;
 mod connections;

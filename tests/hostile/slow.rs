@@ -6,8 +6,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::attack::{
-    Attack, CONTINUATION, DATA, END_HEADERS, Ended, HEADERS, PREFACE, SETTINGS, SOON, connect, fixture, frame,
-    request_fields,
+    Attack, CONTINUATION, DATA, END_HEADERS, Ended, HEADERS, PREFACE, SETTINGS, SOON, connect,
+    fixture, frame, request_fields,
 };
 
 /// Sends one byte at a time until the peer has closed; returns the answer and the duration.
@@ -26,14 +26,20 @@ async fn drip(tcp: TcpStream, begin: Vec<u8>, byte: Vec<u8>) -> (Vec<u8>, Durati
         }
     });
     let mut got = Vec::new();
-    let _ = tokio::time::timeout(SOON, reading.read_to_end(&mut got)).await.expect("the connection is still open");
+    let _ = tokio::time::timeout(SOON, reading.read_to_end(&mut got))
+        .await
+        .expect("the connection is still open");
     dripping.abort();
     (got, began.elapsed())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_http2_head_that_drips_or_stops_ends_its_connection() {
-    let fixture = fixture(&[("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s"), ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m")]).await;
+    let fixture = fixture(&[
+        ("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s"),
+        ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m"),
+    ])
+    .await;
     let attack = Attack::begin(&fixture, "slow HTTP/2 heads");
     let address = fixture.gateway.proxy_addr();
     let begun = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[])].concat();
@@ -42,7 +48,11 @@ async fn an_http2_head_that_drips_or_stops_ends_its_connection() {
     // The rest of the head's last field, byte by byte, each in a frame; the rest of its frame;
     // nothing at all.
     let cases = [
-        ("CONTINUATION frames that drip", [begun.clone(), head.clone()].concat(), frame(CONTINUATION, 0, 1, &[])),
+        (
+            "CONTINUATION frames that drip",
+            [begun.clone(), head.clone()].concat(),
+            frame(CONTINUATION, 0, 1, &[]),
+        ),
         ("a frame that stops", [begun.clone(), half].concat(), Vec::new()),
         ("a head without an end", [begun.clone(), head].concat(), Vec::new()),
         ("a frame's head that stops", [begun, vec![0, 0]].concat(), Vec::new()),
@@ -88,13 +98,20 @@ async fn a_body_that_drips_is_refused_over_both_versions_of_http() {
             let mut got = Vec::new();
             // The stream is answered and ended; the connection may go on.
             while !super::attack::frames(&got).iter().any(|(kind, flags, stream, _)| {
-                *stream == 1 && (*kind == super::attack::RST_STREAM || (*kind <= HEADERS && flags & 1 != 0))
+                *stream == 1
+                    && (*kind == super::attack::RST_STREAM || (*kind <= HEADERS && flags & 1 != 0))
             }) {
-                let read = tokio::time::timeout(SOON, tcp.read_buf(&mut got)).await.expect("it is not answered");
+                let read = tokio::time::timeout(SOON, tcp.read_buf(&mut got))
+                    .await
+                    .expect("it is not answered");
                 assert!(read.unwrap() > 0, "closed: {:?}", super::attack::frames(&got));
                 let _ = tcp.write_all(&frame(DATA, 0, 1, b" ")).await;
             }
-            assert!(String::from_utf8_lossy(&got).contains("\"error\""), "{:?}", super::attack::frames(&got));
+            assert!(
+                String::from_utf8_lossy(&got).contains("\"error\""),
+                "{:?}",
+                super::attack::frames(&got)
+            );
         }));
     }
     let tried = waiting.len();
@@ -121,7 +138,8 @@ async fn half_of_a_preface_behind_tls_does_not_hold_its_connection() {
         ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m"),
     ];
     let fixture = crate::proxy::fixture::Fixture::native_with(&env).await;
-    let mut tls = super::handshake::client_tls(fixture.gateway.proxy_addr(), &file("cert.pem")).await;
+    let mut tls =
+        super::handshake::client_tls(fixture.gateway.proxy_addr(), &file("cert.pem")).await;
     tls.write_all(&PREFACE[..10]).await.unwrap();
     tls.flush().await.unwrap();
     Ended::of(&mut tls).await;

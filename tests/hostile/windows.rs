@@ -10,8 +10,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
 use super::attack::{
-    Attack, DATA, END_HEADERS, Ended, FLOW_CONTROL_ERROR, HEADERS, RST_STREAM, WINDOW_UPDATE, connect, fixture, frame,
-    pour, request_fields,
+    Attack, DATA, END_HEADERS, Ended, FLOW_CONTROL_ERROR, HEADERS, RST_STREAM, WINDOW_UPDATE,
+    connect, fixture, frame, pour, request_fields,
 };
 use crate::proxy::fixture::{Fixture, request};
 use crate::resilience::raw::{self, Provider, STREAM_HEAD, beginning, chunk, text};
@@ -53,11 +53,19 @@ fn asked(fixture: &Fixture) -> Vec<u8> {
 async fn given_up(fixture: &Fixture, left: &AtomicU64) {
     let began = std::time::Instant::now();
     while left.load(Ordering::SeqCst) < u64::from(STREAMS) {
-        assert!(began.elapsed() < Duration::from_secs(90), "{} providers were left", left.load(Ordering::SeqCst));
+        assert!(
+            began.elapsed() < Duration::from_secs(90),
+            "{} providers were left",
+            left.load(Ordering::SeqCst)
+        );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     for row in fixture.gateway.logs(STREAMS as usize).await {
-        assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
+        assert_eq!(
+            (&row["outcome"], &row["estimated"]),
+            (&json!("client_aborted"), &json!(true)),
+            "{row}"
+        );
     }
     fixture.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
 }
@@ -73,14 +81,18 @@ async fn slow_stage() -> (Fixture, Provider, Arc<AtomicU64>) {
 /// Asks a provider that answers, so that the attack's end can be checked.
 async fn end(attack: Attack, fixture: &Fixture, provider_id: i64) {
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
-    fixture.gateway.admin("providers/editProvider", json!({"providerId": provider_id, "is_enabled": false})).await;
+    fixture
+        .gateway
+        .admin("providers/editProvider", json!({"providerId": provider_id, "is_enabled": false}))
+        .await;
     attack.end(fixture, STREAMS as usize, 64).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_to_a_window_that_is_never_opened_are_given_up_and_billed() {
     let (fixture, _provider, left) = slow_stage().await;
-    let id = fixture.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
+    let id =
+        fixture.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
     let attack = Attack::begin(&fixture, "windows that are never opened");
     let mut tcp = connect(&fixture, &NO_WINDOW).await;
     tcp.write_all(&asked(&fixture)).await.unwrap();
@@ -91,11 +103,13 @@ async fn replies_to_a_window_that_is_never_opened_are_given_up_and_billed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_to_a_window_of_single_bytes_are_given_up_and_billed() {
     let (fixture, _provider, left) = slow_stage().await;
-    let id = fixture.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
+    let id =
+        fixture.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
     let attack = Attack::begin(&fixture, "windows of single bytes");
     let (mut reading, mut writing) = connect(&fixture, &NO_WINDOW).await.into_split();
     writing.write_all(&asked(&fixture)).await.unwrap();
-    let reading = tokio::spawn(async move { tokio::io::copy(&mut reading, &mut tokio::io::sink()).await });
+    let reading =
+        tokio::spawn(async move { tokio::io::copy(&mut reading, &mut tokio::io::sink()).await });
     let opening = tokio::spawn(async move {
         loop {
             let open = |n: u32| frame(WINDOW_UPDATE, 0, n * 2 + 1, &1_u32.to_be_bytes());

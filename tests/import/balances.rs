@@ -24,8 +24,14 @@ async fn statistics_do_not_contain_them_and_limits_do() {
     let audit = bed.gateway.admin("audit/getAuditLog", json!({"pageSize": 100})).await;
     let entries = audit["entries"].as_array().unwrap();
     let of = |action: &str| entries.iter().filter(|entry| entry["action"] == action).count();
-    assert!(of("configuration.applyConfiguration") >= 10 && of("configuration.import") == 4, "{audit}");
-    assert!(entries.iter().all(|entry| entry["actor"] == "command line (import claude-code-hub)"), "{audit}");
+    assert!(
+        of("configuration.applyConfiguration") >= 10 && of("configuration.import") == 4,
+        "{audit}"
+    );
+    assert!(
+        entries.iter().all(|entry| entry["actor"] == "command line (import claude-code-hub)"),
+        "{audit}"
+    );
 }
 
 /// A copy to PostgreSQL, a backup and a restore keep them.

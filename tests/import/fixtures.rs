@@ -84,7 +84,10 @@ impl Bed {
             .replace("\"model_limits_enabled\" numeric", "\"model_limits_enabled\" boolean")
             .replace("DEFAULT \"\"", "DEFAULT ''")
             .replace("datetime", "timestamptz")
-            .replace("CAST(strftime('%s', 'now') AS INTEGER)", "CAST(EXTRACT(EPOCH FROM now()) AS BIGINT)");
+            .replace(
+                "CAST(strftime('%s', 'now') AS INTEGER)",
+                "CAST(EXTRACT(EPOCH FROM now()) AS BIGINT)",
+            );
         let text = text
             .replace("-1, 0, 1, 0, ''", "-1, 0, true, false, ''")
             .replace("-1, 0, 0, 0, ''", "-1, 0, false, false, ''")

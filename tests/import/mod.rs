@@ -57,7 +57,10 @@ impl Bed {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(done.stdout), text(done.stderr));
         for secret in fixtures::SECRETS {
-            assert!(!out.contains(secret) && !err.contains(secret), "{secret} is told:\n{out}{err}");
+            assert!(
+                !out.contains(secret) && !err.contains(secret),
+                "{secret} is told:\n{out}{err}"
+            );
         }
         (done.status.code(), out, err)
     }
@@ -87,7 +90,10 @@ impl Bed {
         let sql = "SELECT spent_at, user_id, key_id, cost FROM opening_balances ORDER BY id";
         let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
         connection.close().await.unwrap();
-        (exported, rows.iter().map(|row| (row.get(0), row.get(1), row.get(2), row.get(3))).collect())
+        (
+            exported,
+            rows.iter().map(|row| (row.get(0), row.get(1), row.get(2), row.get(3))).collect(),
+        )
     }
 
     /// The opening balance of each user, and of each key (`user/key`), in nano-USD.
@@ -100,7 +106,8 @@ impl Bed {
                    JOIN api_keys ON api_keys.id = opening_balances.key_id GROUP BY api_keys.id, users.name, api_keys.name";
         let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
         connection.close().await.unwrap();
-        let mut found: Vec<(String, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        let mut found: Vec<(String, i64)> =
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect();
         found.sort();
         found
     }
@@ -115,7 +122,15 @@ impl Bed {
     pub async fn ask(&self, key: &str, model: &str) -> (u16, String) {
         let body = json!({"model": model, "max_tokens": 16, "messages": [{"role": "user", "content": "Hello"}]});
         let url = format!("{}/v1/messages", self.gateway.proxy);
-        let sent = self.gateway.client.post(url).header("x-api-key", key).json(&body).send().await.unwrap();
+        let sent = self
+            .gateway
+            .client
+            .post(url)
+            .header("x-api-key", key)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         let status = sent.status().as_u16();
         let answer: serde_json::Value = sent.json().await.unwrap();
         (status, answer["error"]["message"].as_str().unwrap_or_default().to_owned())

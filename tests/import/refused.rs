@@ -12,13 +12,16 @@ async fn wrong_data_is_refused_and_named() {
     let hub = bed.claude_code_hub().await;
     let empty = postgres::fresh_database();
     let older = postgres::fresh_database();
-    execute(&older, "CREATE TABLE users (id serial, name text); CREATE TABLE keys (id serial)").await;
+    execute(&older, "CREATE TABLE users (id serial, name text); CREATE TABLE keys (id serial)")
+        .await;
     let new_api = bed.new_api().await;
     let dump = bed.new_api_dump();
     let cut = std::fs::read_to_string(&dump).unwrap();
     let cut = bed.file("cut.sql", cut.split("'it\\'s").next().unwrap());
-    let broken = bed.file("broken.sql", "CREATE TABLE `users` (\n  `id` bigint sk-ada-0000 ,,\n);\n");
-    let lacking = bed.file("lacking.sql", "CREATE TABLE `users` (`id` int);\nINSERT INTO `users` VALUES (1);\n");
+    let broken =
+        bed.file("broken.sql", "CREATE TABLE `users` (\n  `id` bigint sk-ada-0000 ,,\n);\n");
+    let lacking = bed
+        .file("lacking.sql", "CREATE TABLE `users` (`id` int);\nINSERT INTO `users` VALUES (1);\n");
     let text = bed.file("notes.txt", "nothing of use\n");
     let binary = bed.file("picture", "\u{0}\u{1}");
     let plain = bed.file("pg.sql", "--\n-- PostgreSQL database dump\n--\n");
@@ -26,8 +29,18 @@ async fn wrong_data_is_refused_and_named() {
     let other = bed.file("other.yaml", "users: []\n");
     let folder = bed.path("data").display().to_string();
     for (peer, from, code, parts) in [
-        ("litellm", hub.as_str(), 2, &["there is no table \"LiteLLM_VerificationToken\"", "LiteLLM at commit"][..]),
-        ("claude-code-hub", &empty, 2, &["there is no table \"users\"", "claude-code-hub at commit"]),
+        (
+            "litellm",
+            hub.as_str(),
+            2,
+            &["there is no table \"LiteLLM_VerificationToken\"", "LiteLLM at commit"][..],
+        ),
+        (
+            "claude-code-hub",
+            &empty,
+            2,
+            &["there is no table \"users\"", "claude-code-hub at commit"],
+        ),
         ("claude-code-hub", &older, 2, &["the table \"users\" has no column \"role\""]),
         ("claude-code-hub", &new_api, 2, &["the table \"users\" has no column \"name\""]),
         ("new-api", &cut, 2, &["the file ends within a statement"]),

@@ -11,7 +11,10 @@ use crate::support::redis::Redis;
 async fn switch(bed: &mut Bed, peer: &str, from: &str) -> String {
     let before = bed.state().await;
     let told = bed.import(peer, from, &["--dry-run"]);
-    assert!(!told.contains("Applied.") && bed.state().await == before, "a dry run changes nothing: {told}");
+    assert!(
+        !told.contains("Applied.") && bed.state().await == before,
+        "a dry run changes nothing: {told}"
+    );
     let said = bed.import(peer, from, &[]);
     assert_eq!(said.replace("Applied.\n", ""), told, "the dry run tells what the import does");
     let after = bed.state().await;
@@ -95,10 +98,20 @@ async fn claude_code_hub_to_postgres() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn litellm_with_its_file() {
-    let mut bed = Bed::with(Backend::Postgres, &[("LITELLM_CREDENTIAL", "credential-of-upstream")]).await;
+    let mut bed =
+        Bed::with(Backend::Postgres, &[("LITELLM_CREDENTIAL", "credential-of-upstream")]).await;
     let file = bed.litellm_config();
     let said = bed.import("litellm", &file, &[]);
-    notes(&said, &["provider \"127.0.0.1\"", "+ price \"m\"", "rpm 10", "\"azure\"", "general_settings.master_key"]);
+    notes(
+        &said,
+        &[
+            "provider \"127.0.0.1\"",
+            "+ price \"m\"",
+            "rpm 10",
+            "\"azure\"",
+            "general_settings.master_key",
+        ],
+    );
     assert!(!said.contains("credential-of-"), "{said}");
     let from = bed.litellm().await;
     let said = switch(&mut bed, "litellm", &from).await;
@@ -135,7 +148,8 @@ async fn litellm_with_its_file() {
     }
     // 1.24999 USD of the key's are of no known time: for the user's month LiteLLM's counter counts.
     let users = bed.gateway.admin("users/getUsers", json!({})).await;
-    let ada = users.as_array().unwrap().iter().find(|user| user["name"] == "ada").unwrap()["id"].clone();
+    let ada =
+        users.as_array().unwrap().iter().find(|user| user["name"] == "ada").unwrap()["id"].clone();
     let usage = bed.gateway.admin("users/getUserLimitUsage", json!({"userId": ada})).await;
     assert!(usage.to_string().contains("6.5002"), "6.5 and one request: {usage}");
     let seen = bed.upstream.requests().await;
@@ -168,7 +182,8 @@ async fn new_api(bed: &mut Bed, from: &str) {
     );
     bed.expect(&NEW_API_KEYS).await;
     let balances = bed.balances().await;
-    let totals = [("grace", 1_400_000_000), ("grace/laptop", 1_000_000_000), ("root", 2_500_000_000)];
+    let totals =
+        [("grace", 1_400_000_000), ("grace/laptop", 1_000_000_000), ("root", 2_500_000_000)];
     for (name, cost) in totals {
         assert!(balances.contains(&(name.to_owned(), cost)), "{name} {cost} in {balances:?}");
     }
@@ -209,15 +224,26 @@ async fn one_api_from_sqlite() {
     let mut bed = Bed::new(Backend::Sqlite).await;
     let from = bed.one_api().await;
     let said = switch(&mut bed, "one-api", &from).await;
-    notes(&said, &["+ user \"root\"", "the peer had disabled the channel by itself", "+ provider \"deepseek\""]);
+    notes(
+        &said,
+        &[
+            "+ user \"root\"",
+            "the peer had disabled the channel by itself",
+            "+ provider \"deepseek\"",
+        ],
+    );
     bed.expect(&[
         ("sk-oneapiroot000000000000000000000000000000000000001", 200),
         ("sk-oneapigrace00000000000000000000000000000000000001", 429),
         ("sk-oneapigone000000000000000000000000000000000000001", 401),
     ])
     .await;
-    let totals =
-        [("grace", 100_000_000), ("grace/laptop", 100_000_000), ("root", 500_000_000), ("root/laptop", 500_000_000)];
+    let totals = [
+        ("grace", 100_000_000),
+        ("grace/laptop", 100_000_000),
+        ("root", 500_000_000),
+        ("root/laptop", 500_000_000),
+    ];
     assert_eq!(bed.balances().await, totals.map(|(name, cost)| (name.to_owned(), cost)));
     let (exported, _) = bed.state().await;
     notes(&exported, &["limit_total_usd: 4.5", "limit_total_usd: 1.5", "https://api.deepseek.com"]);
@@ -241,7 +267,11 @@ async fn a_running_gateway_counts_what_a_later_import_brings() {
     let said = bed.import("claude-code-hub", &from, &[]);
     notes(
         &said,
-        &["+ key \"ada/new\"", "+ opening balance \"ada/new\"\n    usd: \"8.75\"", "Plan: 2 to add, 0 to change"],
+        &[
+            "+ key \"ada/new\"",
+            "+ opening balance \"ada/new\"\n    usd: \"8.75\"",
+            "Plan: 2 to add, 0 to change",
+        ],
     );
     bed.wait_for("sk-ada-00000000000000000001", 429).await;
     execute(&from, "UPDATE keys SET deleted_at = now() WHERE id = 1").await;
@@ -279,7 +309,8 @@ async fn another_import_knows_users_and_keys_by_their_keys() {
     drop(connection);
     let said = bed.import("claude-code-hub", &from, &[]);
     assert!(
-        said.contains("Plan: 0 to add, 1 to change, 0 to remove.") && said.contains("note: \"x\" → \"\""),
+        said.contains("Plan: 0 to add, 1 to change, 0 to remove.")
+            && said.contains("note: \"x\" → \"\""),
         "{said}"
     );
 }
@@ -301,7 +332,9 @@ impl Bed {
     /// their address out.
     async fn knows(&self, name: &str) {
         let began = std::time::Instant::now();
-        let has = |users: &serde_json::Value| users.as_array().unwrap().iter().any(|user| user["name"] == name);
+        let has = |users: &serde_json::Value| {
+            users.as_array().unwrap().iter().any(|user| user["name"] == name)
+        };
         while !has(&self.gateway.admin("users/getUsers", json!({})).await) {
             assert!(began.elapsed() < std::time::Duration::from_secs(60), "{}", self.gateway.log());
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;

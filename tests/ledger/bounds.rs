@@ -94,7 +94,8 @@ fn settings_that_contradict_each_other_and_unusable_places_are_refused() {
         (LedgerSettings { batch_rows: 0, ..quick() }, "batch_rows"),
         (LedgerSettings { sync_interval_ms: 0, ..quick() }, "sync_interval_ms"),
     ] {
-        let error = Ledger::open(root.path(), settings, Arc::new(SystemClock)).err().unwrap().to_string();
+        let error =
+            Ledger::open(root.path(), settings, Arc::new(SystemClock)).err().unwrap().to_string();
         assert!(error.contains(expected), "{error}");
     }
     let file = root.path().join("a-file");

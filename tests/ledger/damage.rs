@@ -20,7 +20,12 @@ fn journal() -> (Vec<u8>, Vec<usize>) {
         ledger.append(&sample(number)).unwrap();
     }
     let bytes = fs::read(journals(root.path())[0].join(SEGMENT)).unwrap();
-    let starts = bytes.windows(4).enumerate().filter(|(_, w)| *w == b"\xFF\xFETJ").map(|(at, _)| at).collect();
+    let starts = bytes
+        .windows(4)
+        .enumerate()
+        .filter(|(_, w)| *w == b"\xFF\xFETJ")
+        .map(|(at, _)| at)
+        .collect();
     (bytes, starts)
 }
 
@@ -42,7 +47,8 @@ async fn a_tail_torn_at_any_byte_costs_the_torn_record_alone() {
         let stats = recover(root.path(), &sink).await;
         assert_eq!(sink.numbers(), (1..RECORDS).collect::<Vec<_>>(), "cut at {cut}");
         assert_eq!(stats.damaged_ranges, u64::from(cut > last), "cut at {cut}");
-        let kept: Vec<Vec<u8>> = set_aside(root.path()).iter().map(|path| fs::read(path).unwrap()).collect();
+        let kept: Vec<Vec<u8>> =
+            set_aside(root.path()).iter().map(|path| fs::read(path).unwrap()).collect();
         let expected = if cut > last { vec![bytes[last..cut].to_vec()] } else { Vec::new() };
         assert_eq!(kept, expected, "cut at {cut}");
         assert!(journals(root.path()).is_empty());
@@ -97,7 +103,9 @@ async fn what_this_program_cannot_read_is_kept_whole() {
     let sum = crc32fast::hash(&[&length[..], payload].concat()).to_le_bytes();
     let foreign = [b"\xFF\xFETJ", &length[..], &sum, payload].concat();
     let foreign_record = [&bytes[..starts[4]], &foreign, &bytes[starts[4]..]].concat();
-    for (segment, delivered, kept) in [(newer.clone(), 0, newer), (foreign_record, RECORDS, payload.to_vec())] {
+    for (segment, delivered, kept) in
+        [(newer.clone(), 0, newer), (foreign_record, RECORDS, payload.to_vec())]
+    {
         let root = tempfile::tempdir().unwrap();
         abandoned(root.path(), &segment);
         let sink = Rows::new(Mood::Well);
@@ -116,7 +124,10 @@ async fn a_journal_of_version_1_is_delivered() {
     let stats = recover(root.path(), &sink).await;
     assert_eq!((stats.writer_rows, stats.damaged_ranges), (3, 0));
     for record in sink.all() {
-        assert_eq!((&*record.model, record.status_code, record.usage.output), ("bench-json", 200, 225));
+        assert_eq!(
+            (&*record.model, record.status_code, record.usage.output),
+            ("bench-json", 200, 225)
+        );
         assert_eq!(record.decisions.len(), 2);
     }
     assert!(journals(root.path()).is_empty() && set_aside(root.path()).is_empty());

@@ -21,7 +21,11 @@ async fn what_is_appended_arrives_unchanged_and_an_empty_journal_leaves_no_trace
     assert!(sink.all() == records, "a record was changed on its way");
     let stats = running.stop().await;
     assert_eq!((stats.pending_records, stats.pending_bytes, stats.writer_rows), (0, 0, 1_000));
-    assert!(stats.disk_bytes <= 8_192, "delivered segments are deleted: {} bytes", stats.disk_bytes);
+    assert!(
+        stats.disk_bytes <= 8_192,
+        "delivered segments are deleted: {} bytes",
+        stats.disk_bytes
+    );
     assert_eq!((stats.damaged_ranges, stats.append_errors, stats.writer_errors), (0, 0, 0));
     assert!(journals(root.path()).is_empty(), "removed with its owner");
 }
@@ -78,7 +82,10 @@ async fn an_outage_is_waited_out() {
     sink.seen(|(calls, _)| *calls >= 2).await;
     assert!(!running.ledger.flush(Duration::ZERO).await);
     let stats = running.ledger.stats();
-    assert!(stats.writer_failing && stats.writer_errors >= 1 && stats.oldest_age_ms > 0, "{stats:?}");
+    assert!(
+        stats.writer_failing && stats.writer_errors >= 1 && stats.oldest_age_ms > 0,
+        "{stats:?}"
+    );
     assert_eq!(stats.pending_records, 10);
     sink.set(Mood::Well);
     assert!(running.ledger.flush(TIME_LIMIT).await);
@@ -102,7 +109,8 @@ async fn one_refused_record_does_not_keep_back_the_others() {
     assert_eq!((stats.refused_records, stats.writer_errors, stats.pending_records), (1, 0, 0));
     let kept = set_aside(root.path());
     assert_eq!(kept.len(), 1);
-    let kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&kept[0]).unwrap()).unwrap();
+    let kept: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&kept[0]).unwrap()).unwrap();
     assert_eq!(serde_json::from_value::<Record>(kept["record"].clone()).unwrap(), poison);
     assert!(kept["reason"].as_str().unwrap().contains("constraint"));
 }
@@ -203,7 +211,11 @@ async fn a_second_run_goes_on_where_the_first_one_stopped() {
     drop(dead);
     let ledger = open(root.path(), LedgerSettings { drain_ms: 0, ..quick() });
     let before = Running::start(Arc::clone(&ledger), &sink).stop().await;
-    assert_eq!((before.writer_rows, before.disk_bytes), (0, 16), "given up, and counted no more: {before:?}");
+    assert_eq!(
+        (before.writer_rows, before.disk_bytes),
+        (0, 16),
+        "given up, and counted no more: {before:?}"
+    );
     sink.set(Mood::Well);
     for number in 2..=3 {
         let running = Running::start(Arc::clone(&ledger), &sink);
@@ -213,7 +225,11 @@ async fn a_second_run_goes_on_where_the_first_one_stopped() {
         running.stop().await;
     }
     let stats = ledger.stats();
-    assert_eq!((stats.writer_rows, stats.writer_repeated, stats.pending_bytes), (3, 0, 0), "{stats:?}");
+    assert_eq!(
+        (stats.writer_rows, stats.writer_repeated, stats.pending_bytes),
+        (3, 0, 0),
+        "{stats:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -31,7 +31,10 @@ fn append_for_ever(root: &str) {
 /// to write to.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_loses_no_acknowledged_record() {
-    #[expect(clippy::disallowed_methods, reason = "how the test tells its child that it is the child")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how the test tells its child that it is the child"
+    )]
     if let Ok(root) = std::env::var(ROOT) {
         return append_for_ever(&root);
     }
@@ -60,7 +63,10 @@ async fn a_killed_process_loses_no_acknowledged_record() {
     let found = sink.all();
     for number in &kept {
         let expected = sample(*number);
-        assert!(found.binary_search_by_key(&expected.request_id, |r| r.request_id).is_ok(), "record {number} is lost");
+        assert!(
+            found.binary_search_by_key(&expected.request_id, |r| r.request_id).is_ok(),
+            "record {number} is lost"
+        );
     }
     assert!(found.len() <= kept.len() + 4, "at most one unacknowledged record of each thread");
     assert_eq!((stats.adopted, stats.damaged_ranges), (1, 0), "a kill tears no record");

@@ -30,7 +30,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(120);
 /// A plausible record, the same for the same number.
 pub fn sample(number: u64) -> Record {
     let text = include_str!("sample.json");
-    let text = text.replace("\"@n\"", &number.to_string()).replace("@id", &format!("{number:012x}"));
+    let text =
+        text.replace("\"@n\"", &number.to_string()).replace("@id", &format!("{number:012x}"));
     serde_json::from_str(&text).unwrap()
 }
 
@@ -82,7 +83,8 @@ fn journals(root: &Path) -> Vec<PathBuf> {
 
 /// Files that were set aside for the operator.
 fn set_aside(root: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(root.join("set-aside")).map(|dir| dir.map(|e| e.unwrap().path()).collect());
+    let entries =
+        fs::read_dir(root.join("set-aside")).map(|dir| dir.map(|e| e.unwrap().path()).collect());
     let mut found: Vec<PathBuf> = entries.unwrap_or_default();
     found.sort();
     found
@@ -134,7 +136,12 @@ impl Rows {
 
     /// The numbers of the samples that arrived, in order.
     fn numbers(&self) -> Vec<u64> {
-        self.0.rows.lock().values().map(|record| u64::try_from(record.started_at.0).unwrap()).collect()
+        self.0
+            .rows
+            .lock()
+            .values()
+            .map(|record| u64::try_from(record.started_at.0).unwrap())
+            .collect()
     }
 
     /// Waits until (calls, rows) are what is wanted.
@@ -166,7 +173,9 @@ impl Sink for Rows {
         drop(rows);
         self.0.seen.send_modify(|(_, rows)| *rows = usize::try_from(after).unwrap());
         match mood {
-            Mood::LosesReplies => Err(SinkError::Unavailable("connection reset after commit".into())),
+            Mood::LosesReplies => {
+                Err(SinkError::Unavailable("connection reset after commit".into()))
+            }
             _ => Ok(after - before),
         }
     }

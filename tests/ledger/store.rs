@@ -39,9 +39,10 @@ async fn ten_thousand_records_arrive_with_every_nano_dollar() {
     let settings = LedgerSettings { segment_bytes: 1 << 20, ..quick() };
     let ledger = open(&journal, settings);
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let writer = tokio::runtime::Handle::current().spawn(Arc::clone(&ledger).run(store.clone(), async {
-        let _ = stopped.await;
-    }));
+    let writer =
+        tokio::runtime::Handle::current().spawn(Arc::clone(&ledger).run(store.clone(), async {
+            let _ = stopped.await;
+        }));
     let records: Vec<Record> = (1..=RECORDS).map(spread).collect();
     std::thread::scope(|scope| {
         for quarter in records.chunks(records.len() / 4) {
@@ -59,16 +60,24 @@ async fn ten_thousand_records_arrive_with_every_nano_dollar() {
     let cost: NanoUsd = records.iter().filter_map(|record| record.cost).sum();
     let ask = LogPageAsk { page: 1, page_size: 1, cursor: None };
     let page = store.usage_logs(&LogFilter::default(), &ask).await.unwrap();
-    assert_eq!((page.total, page.summary.cost, page.summary.unpriced), (RECORDS, cost, RECORDS / 100));
+    assert_eq!(
+        (page.total, page.summary.cost, page.summary.unpriced),
+        (RECORDS, cost, RECORDS / 100)
+    );
     let from_log = LogFilter { endpoint: Some("/v1/messages".to_owned()), ..LogFilter::default() };
-    assert_eq!(store.usage_logs(&from_log, &ask).await.unwrap().summary, page.summary, "log and hourly sums agree");
+    assert_eq!(
+        store.usage_logs(&from_log, &ask).await.unwrap().summary,
+        page.summary,
+        "log and hourly sums agree"
+    );
 
     let mut expected: BTreeMap<(i64, i64), NanoUsd> = BTreeMap::new();
     let mut since: NanoUsd = NanoUsd::ZERO;
     let cut = Timestamp(1_700_000_000_000 / HOUR_MS * HOUR_MS + 20 * HOUR_MS);
     for record in &records {
         let cost = record.cost.unwrap_or_default();
-        *expected.entry((record.key_id.unwrap().0, record.provider_id.unwrap().0)).or_default() += cost;
+        *expected.entry((record.key_id.unwrap().0, record.provider_id.unwrap().0)).or_default() +=
+            cost;
         if record.started_at >= cut {
             since += cost;
         }

@@ -55,8 +55,10 @@ impl SetClock {
         let (source, ahead) = (dir.path().join("clock.c"), dir.path().join("ahead"));
         std::fs::write(&source, SHIM).unwrap();
         std::fs::write(&ahead, 0i64.to_ne_bytes()).unwrap();
-        let made =
-            Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&shim(dir.path()), &source]).status();
+        let made = Command::new("cc")
+            .args(["-shared", "-fPIC", "-O1", "-o"])
+            .args([&shim(dir.path()), &source])
+            .status();
         assert!(made.unwrap().success(), "the system's C compiler, which linked this test");
         let ahead = std::fs::OpenOptions::new().write(true).open(ahead).unwrap();
         Self { dir, ahead }
@@ -69,7 +71,10 @@ impl SetClock {
 
     fn env(&self) -> [(&'static str, String); 2] {
         let ahead = self.dir.path().join("ahead");
-        [("LD_PRELOAD", shim(self.dir.path()).display().to_string()), ("CLOCK_AHEAD", ahead.display().to_string())]
+        [
+            ("LD_PRELOAD", shim(self.dir.path()).display().to_string()),
+            ("CLOCK_AHEAD", ahead.display().to_string()),
+        ]
     }
 }
 
@@ -87,7 +92,9 @@ async fn restart(pair: &mut Pair, node: usize) {
 /// When each window of a key ends, according to a node.
 async fn resets(pair: &Pair, node: usize, key: i64) -> Vec<Value> {
     let usage = pair.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": key})).await;
-    ["costDaily", "costWeekly", "costMonthly"].map(|window| usage[window]["resetAt"].clone()).to_vec()
+    ["costDaily", "costWeekly", "costMonthly"]
+        .map(|window| usage[window]["resetAt"].clone())
+        .to_vec()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -120,7 +127,8 @@ async fn a_node_whose_clock_is_weeks_ahead_moves_no_shared_window_and_says_so() 
         assert_eq!(answer.status(), 429, "node {node}");
         assert_eq!(limit_of(&answer.json().await.unwrap()), "key_5h");
         assert_eq!(resets(&pair, node, who.key).await, before, "node {node}");
-        let usage = pair.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
+        let usage =
+            pair.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
         for window in ["cost5h", "costDaily", "costWeekly", "costMonthly"] {
             assert_eq!(usage[window]["current"], json!(0.03), "{window} at node {node}");
         }
@@ -138,9 +146,12 @@ async fn a_node_whose_clock_is_weeks_ahead_moves_no_shared_window_and_says_so() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_in_another_time_zone_uses_the_clusters_until_nobody_else_does() {
-    const LEASE: [(&str, &str); 2] = [("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "3s")];
+    const LEASE: [(&str, &str); 2] =
+        [("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "3s")];
     let mut pair = Pair::with(Redis::start(), &LEASE).await;
-    let who = pair.person(json!({}), json!({"limitDailyUsd": 1, "limitWeeklyUsd": 1, "limitMonthlyUsd": 1})).await;
+    let who = pair
+        .person(json!({}), json!({"limitDailyUsd": 1, "limitWeeklyUsd": 1, "limitMonthlyUsd": 1}))
+        .await;
     assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
     pair.settled(&who, 1).await;
     let before = resets(&pair, 0, who.key).await;
@@ -148,7 +159,10 @@ async fn a_node_in_another_time_zone_uses_the_clusters_until_nobody_else_does() 
     restart(&mut pair, 1).await;
     let (ready, parts) = pair.nodes[1].readiness().await;
     let said = parts["time_zone"].as_str().unwrap();
-    assert!(ready && said.starts_with("differs from the cluster's: shared windows are in "), "{parts}");
+    assert!(
+        ready && said.starts_with("differs from the cluster's: shared windows are in "),
+        "{parts}"
+    );
     assert_eq!(pair.nodes[0].readiness().await.1["time_zone"], "ok");
     assert_eq!(pair.nodes[1].metric("tollgate_redis_time_zone_differs").await, 1.0);
     assert_eq!(pair.nodes[0].metric("tollgate_redis_time_zone_differs").await, 0.0);
@@ -162,7 +176,10 @@ async fn a_node_in_another_time_zone_uses_the_clusters_until_nobody_else_does() 
     pair.nodes[1].readiness_shows(|ready, parts| ready && parts["time_zone"] == "ok").await;
     pair.until(async || pair.spent(1, &who).await == cost(2)).await;
     let after = resets(&pair, 1, who.key).await;
-    assert!(after[0].as_str().unwrap().ends_with("T18:15:00.000Z"), "midnight in Kathmandu: {after:?}");
+    assert!(
+        after[0].as_str().unwrap().ends_with("T18:15:00.000Z"),
+        "midnight in Kathmandu: {after:?}"
+    );
     let usage = pair.nodes[1].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
     assert_eq!(usage["costTotal"]["current"], json!(0.02), "made anew from the ledger: {usage}");
 }
@@ -173,21 +190,34 @@ async fn a_clock_that_steps_ahead_and_back_forgets_nothing_that_one_process_coun
     let env = clock.env();
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let fixture = Fixture::bare(&env).await;
-    let price = json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
+    let price =
+        json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
     fixture.gateway.prices(price).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     fixture.upstream.default(json!({"usage": {"output": 100}})).await;
     let limits = json!({"keyId": fixture.key_id, "limitWeeklyUsd": 0.04, "limitMonthlyUsd": 0.04});
     fixture.gateway.admin("keys/editKey", limits).await;
-    let ask = async || fixture.post("/v1/messages", &request("native", false)).send().await.unwrap().status().as_u16();
+    let ask = async || {
+        fixture
+            .post("/v1/messages", &request("native", false))
+            .send()
+            .await
+            .unwrap()
+            .status()
+            .as_u16()
+    };
     assert_eq!([ask().await, ask().await], [200, 200]);
     clock.set(40 * DAY);
     assert_eq!(ask().await, 200, "another month");
     clock.set(0);
     assert_eq!(ask().await, 200, "three of four cents were spent");
     assert_eq!(ask().await, 429, "the fourth was the last");
-    let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
-    assert_eq!((&usage["costWeekly"]["current"], &usage["costMonthly"]["current"]), (&json!(0.04), &json!(0.04)));
+    let usage =
+        fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
+    assert_eq!(
+        (&usage["costWeekly"]["current"], &usage["costMonthly"]["current"]),
+        (&json!(0.04), &json!(0.04))
+    );
     // Later than that, it is still so.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(ask().await, 429);

@@ -38,7 +38,9 @@ async fn every_event_of_the_stream_fits_the_schema_that_the_document_gives_for_i
     let document = fixture.gateway.client.get(url("actions/openapi.json")).send().await.unwrap();
     let document: Value = document.json().await.unwrap();
     let media = &document["paths"]["/api/events"]["get"]["responses"]["200"]["content"]["text/event-stream"];
-    let declared = document.pointer(media["schema"]["$ref"].as_str().unwrap().trim_start_matches('#')).unwrap();
+    let declared = document
+        .pointer(media["schema"]["$ref"].as_str().unwrap().trim_start_matches('#'))
+        .unwrap();
     for event in declared["oneOf"].as_array().unwrap() {
         let data = &event["properties"]["data"];
         assert_eq!(
@@ -48,19 +50,33 @@ async fn every_event_of_the_stream_fits_the_schema_that_the_document_gives_for_i
         );
         assert!(data["contentSchema"].is_object(), "{event}");
     }
-    let watch = fixture.gateway.client.get(url("events")).timeout(Duration::from_secs(300)).bearer_auth(ADMIN_TOKEN);
+    let watch = fixture
+        .gateway
+        .client
+        .get(url("events"))
+        .timeout(Duration::from_secs(300))
+        .bearer_auth(ADMIN_TOKEN);
     let (mut watch, mut text) = (watch.send().await.unwrap(), String::new());
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     fixture.gateway.user(json!({"name": "bob"})).await;
     let wanted = ["hello", "overview", "sessions", "log", "configuration"];
-    let seen = |text: &str| wanted.iter().all(|name| events(text).iter().any(|event| event["event"] == *name));
+    let seen = |text: &str| {
+        wanted.iter().all(|name| events(text).iter().any(|event| event["event"] == *name))
+    };
     while !seen(&text) {
         let chunk = tokio::time::timeout(Duration::from_secs(60), watch.chunk()).await;
-        let chunk = chunk.unwrap_or_else(|_| panic!("nothing more came:\n{text}")).unwrap().expect("the stream ended");
+        let chunk = chunk
+            .unwrap_or_else(|_| panic!("nothing more came:\n{text}"))
+            .unwrap()
+            .expect("the stream ended");
         text.push_str(std::str::from_utf8(&chunk).unwrap());
     }
     for event in events(&text) {
-        assert_eq!(schema::faults(&document, &media["schema"], &event), Vec::<String>::new(), "{event}");
+        assert_eq!(
+            schema::faults(&document, &media["schema"], &event),
+            Vec::<String>::new(),
+            "{event}"
+        );
         // Anything else is rejected.
         let wrong = json!({"event": event["event"], "data": "{}"});
         assert!(!schema::faults(&document, &media["schema"], &wrong).is_empty(), "{event}");

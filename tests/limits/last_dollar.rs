@@ -19,14 +19,22 @@ const LONG: &str = r#"{"usage": {"output": 100}, "delay_ms": 2500}"#;
 /// A gateway whose key has five dollars.
 async fn five_dollars(mode: &str) -> Fixture {
     let fixture = Fixture::bare(&[("TOLLGATE_LIMITS_RESERVATION", mode)]).await;
-    let price = json!({"real": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
-    fixture.gateway.admin("model-prices/uploadPriceTable", json!({"jsonContent": price.to_string()})).await;
+    let price =
+        json!({"real": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
+    fixture
+        .gateway
+        .admin("model-prices/uploadPriceTable", json!({"jsonContent": price.to_string()}))
+        .await;
     let fields = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 100});
     fixture.gateway.provider("native", &fixture.upstream.url, fields).await;
     // A cheap provider is no reason to reserve less: the expensive one may answer.
-    let cheap = json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 0.01, "priority": 5});
+    let cheap =
+        json!({"model_redirects": {"gold": "real"}, "cost_multiplier": 0.01, "priority": 5});
     fixture.gateway.provider("native", &fixture.upstream.url, cheap).await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5})).await;
+    fixture
+        .gateway
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5}))
+        .await;
     fixture
 }
 
@@ -55,7 +63,8 @@ async fn at_once(ask: impl Fn(usize) -> RequestBuilder) -> (usize, Vec<Value>) {
 }
 
 async fn spent(fixture: &Fixture) -> Decimal {
-    let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
+    let usage =
+        fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     assert_eq!(usage["costTotal"]["reserved"], 0, "all has ended: {usage}");
     usage["costTotal"]["current"].to_string().parse().unwrap()
 }
@@ -67,13 +76,20 @@ async fn of_a_thousand_at_once_strict_lets_no_more_pass_than_the_limit_can_pay()
     let (passed, refused) = at_once(|_| gold(&fixture)).await;
     assert_eq!((passed, refused.len()), (5, AT_ONCE - 5));
     assert_eq!(spent(&fixture).await, Decimal::from(5));
-    assert!(refused.iter().all(|error| error["limit_type"] == "key_total" && error["reset_at"].is_null()));
+    assert!(
+        refused
+            .iter()
+            .all(|error| error["limit_type"] == "key_total" && error["reset_at"].is_null())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held_back() {
     let fixture = five_dollars("strict").await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 1.5})).await;
+    fixture
+        .gateway
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 1.5}))
+        .await;
     fixture.upstream.default(json!({"usage": {"output": 100}, "first_byte_ms": 600_000})).await;
     let running = tokio::spawn(gold(&fixture).send());
     fixture.upstream.stats("started=1").await;
@@ -88,11 +104,16 @@ async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held
                    and this request reserves 1";
     assert_eq!(error["message"], message);
     let fields = [&error["code"], &error["limit_type"], &error["current"], &error["limit"]];
-    assert_eq!(fields, [&json!("rate_limit_exceeded"), &json!("key_total"), &json!(1), &json!(1.5)]);
+    assert_eq!(
+        fields,
+        [&json!("rate_limit_exceeded"), &json!("key_total"), &json!(1), &json!(1.5)]
+    );
     running.abort();
     // Two dollars of 1.50: each was the only one in flight, see docs/reference/limits.md.
     fixture.upstream.default(json!({"usage": {"output": 100}})).await;
-    let free = async || fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
+    let free = async || {
+        fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await
+    };
     while free().await["costTotal"]["reserved"] != 0 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
@@ -132,7 +153,8 @@ async fn short_replies_before_train_the_reservation_down_to_a_quarter_and_no_fur
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_cannot_make_itself_look_cheap_with_a_bound_that_its_format_does_not_have() {
     let fixture = Fixture::bare(&[("TOLLGATE_LIMITS_RESERVATION", "strict")]).await;
-    let price = json!({"m": {"mode": "chat", "output_cost_per_token": 1e-4, "max_output_tokens": 10_000}});
+    let price =
+        json!({"m": {"mode": "chat", "output_cost_per_token": 1e-4, "max_output_tokens": 10_000}});
     fixture.gateway.prices(price).await;
     fixture.gateway.provider("chat-compatible", &fixture.upstream.url, json!({})).await;
     fixture.upstream.default(json!({"first_byte_ms": 600_000})).await;
@@ -149,11 +171,21 @@ async fn a_client_cannot_make_itself_look_cheap_with_a_bound_that_its_format_doe
     for (n, (fields, reserved)) in cases.into_iter().enumerate() {
         let mut body = saying("chat-compatible", false, "hello");
         body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        tokio::spawn(fixture.post("/v1/chat/completions", &body).header("x-mock", r#"{"strict": false}"#).send());
+        tokio::spawn(
+            fixture
+                .post("/v1/chat/completions", &body)
+                .header("x-mock", r#"{"strict": false}"#)
+                .send(),
+        );
         fixture.upstream.stats(&format!("started={}", n + 1)).await;
         expected += reserved.parse::<Decimal>().unwrap();
-        let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
-        assert_eq!(usage["costTotal"]["reserved"].to_string().parse::<Decimal>().unwrap(), expected, "{fields}");
+        let usage =
+            fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
+        assert_eq!(
+            usage["costTotal"]["reserved"].to_string().parse::<Decimal>().unwrap(),
+            expected,
+            "{fields}"
+        );
     }
 }
 
@@ -163,7 +195,9 @@ async fn pair(mode: &str) -> Pair {
     let pair = Pair::with(Redis::start(), &env).await;
     let all = pair.nodes[0].admin("providers/getProviders", json!({})).await;
     let id = all[0]["id"].clone();
-    pair.nodes[0].admin("providers/editProvider", json!({"providerId": id, "cost_multiplier": 3})).await;
+    pair.nodes[0]
+        .admin("providers/editProvider", json!({"providerId": id, "cost_multiplier": 3}))
+        .await;
     pair
 }
 
@@ -174,7 +208,11 @@ async fn over_two_nodes_strict_lets_no_more_pass_than_the_limit_can_pay() {
     pair.upstream.default(serde_json::from_str(LONG).unwrap()).await;
     let (passed, refused) = pair.at_once(&who, AT_ONCE, |n| format!("s{}", n % 50)).await;
     assert!(refused.iter().all(|name| name == "key_monthly"));
-    assert_eq!((passed, refused.len()), (33, AT_ONCE - 33), "a thirty-fourth could cost the 102nd cent");
+    assert_eq!(
+        (passed, refused.len()),
+        (33, AT_ONCE - 33),
+        "a thirty-fourth could cost the 102nd cent"
+    );
     pair.until(async || pair.spent(0, &who).await == Decimal::new(99, 2)).await;
 }
 

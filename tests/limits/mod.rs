@@ -1,7 +1,10 @@
 //! Limits that an adversarial client, a slow one or a wrong clock cannot bypass; and what the
 //! administration API shows to whom.
 
-#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own tasks live on the test's own runtime"
+)]
 
 mod clocks;
 mod events_document;

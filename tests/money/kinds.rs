@@ -62,7 +62,8 @@ async fn tiers_audio_and_searches_are_billed_by_their_rates_for_clients_of_every
         fixture.gateway.provider(kind, &fixture.upstream.url, json!({})).await;
         fixture.upstream.default(json!({"body": reply, "strict": false})).await;
         for (asked, format) in (1..).zip(FORMATS) {
-            let answer = fixture.post(path(format, false), &request(format, false)).send().await.unwrap();
+            let answer =
+                fixture.post(path(format, false), &request(format, false)).send().await.unwrap();
             let (status, text) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{format} client, {kind} provider: {text}");
             let row = &fixture.gateway.logs(asked).await[0];

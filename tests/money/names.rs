@@ -29,7 +29,11 @@ async fn a_dated_name_costs_what_its_model_costs_and_the_record_names_the_entry(
         ("m-0613", json!(null), json!(null)),
     ];
     for (model, ..) in &cases {
-        assert_eq!(fixture.post("/v1/messages", &asking(model)).send().await.unwrap().status(), 200, "{model}");
+        assert_eq!(
+            fixture.post("/v1/messages", &asking(model)).send().await.unwrap().status(),
+            200,
+            "{model}"
+        );
     }
     let rows = fixture.gateway.logs(cases.len()).await;
     for (model, cost, entry) in &cases {
@@ -40,15 +44,23 @@ async fn a_dated_name_costs_what_its_model_costs_and_the_record_names_the_entry(
         let said = shown["explanation"].as_str().unwrap();
         match entry.as_str() {
             Some(entry) if entry == *model => {
-                assert!(said.starts_with(&format!("Priced by the entry {entry} at standard rates: ")), "{said}");
-            }
-            Some(entry) => {
                 assert!(
-                    said.starts_with(&format!("Priced by the entry {entry} (the request asked for {model})")),
+                    said.starts_with(&format!("Priced by the entry {entry} at standard rates: ")),
                     "{said}"
                 );
             }
-            None => assert!(said.starts_with(&format!("No cost yet: there was no price for {model}")), "{said}"),
+            Some(entry) => {
+                assert!(
+                    said.starts_with(&format!(
+                        "Priced by the entry {entry} (the request asked for {model})"
+                    )),
+                    "{said}"
+                );
+            }
+            None => assert!(
+                said.starts_with(&format!("No cost yet: there was no price for {model}")),
+                "{said}"
+            ),
         }
     }
 }

@@ -32,10 +32,17 @@ async fn long_requests_cost_the_rates_of_the_highest_threshold_that_they_pass() 
         (28_001, 100_000, "0.067102"),
         (272_001, 0, "0.817203"),
     ] {
-        fixture.upstream.default(json!({"usage": {"input": input, "cache_read": read, "output": 10}})).await;
+        fixture
+            .upstream
+            .default(json!({"usage": {"input": input, "cache_read": read, "output": 10}}))
+            .await;
         for format in FORMATS {
             for stream in [false, true] {
-                let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+                let answer = fixture
+                    .post(path(format, stream), &request(format, stream))
+                    .send()
+                    .await
+                    .unwrap();
                 assert_eq!(answer.status(), 200, "{format} {stream}");
                 answer.bytes().await.unwrap();
                 rows += 1;
@@ -51,10 +58,14 @@ async fn long_requests_cost_the_rates_of_the_highest_threshold_that_they_pass() 
 async fn reasoning_costs_its_own_rate_and_is_not_charged_as_output_too() {
     let fixture = Fixture::full().await;
     fixture.gateway.prices(entry()).await;
-    fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500, "reasoning": 200}})).await;
+    fixture
+        .upstream
+        .default(json!({"usage": {"input": 1000, "output": 500, "reasoning": 200}}))
+        .await;
     for format in ["responses", "chat-compatible", "alt-cli"] {
         for stream in [false, true] {
-            let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+            let answer =
+                fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{format} {stream}");
             answer.bytes().await.unwrap();
         }
@@ -82,7 +93,10 @@ async fn prices_that_are_not_applied_are_told_by_check_and_at_the_price() {
     fixture.gateway.prices(entry()).await;
     let shown = fixture.gateway.admin("model-prices/getModelPrices", json!({})).await;
     let price = shown.as_array().unwrap().iter().find(|price| price["modelName"] == "m").unwrap();
-    assert_eq!(price["unapplied"], json!(["output_cost_per_second", "input_cost_per_token_ultrafast"]));
+    assert_eq!(
+        price["unapplied"],
+        json!(["output_cost_per_second", "input_cost_per_token_ultrafast"])
+    );
     let (good, said) = fixture.gateway.check();
     assert!(good, "{said}");
     assert!(

@@ -32,27 +32,43 @@ async fn a_key_with_a_money_limit_is_refused_a_model_without_a_price_in_its_form
     for format in FORMATS {
         assert_eq!(ask(&fixture, format, "unheard-of").await.0, 200, "{format}: no limit yet");
     }
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5})).await;
+    fixture
+        .gateway
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5}))
+        .await;
     for format in FORMATS {
         let (status, body) = ask(&fixture, format, "unheard-of").await;
         assert_eq!(status, 403, "{format}: {body}");
         let text = body.to_string();
-        assert!(text.contains("unheard-of") && text.contains("add a price for it"), "{format}: {body}");
+        assert!(
+            text.contains("unheard-of") && text.contains("add a price for it"),
+            "{format}: {body}"
+        );
         assert!(text.to_lowercase().contains("model_not_priced"), "{format}: {body}");
         assert_eq!(ask(&fixture, format, "m").await.0, 200, "{format}: priced");
-        assert_eq!(ask(&fixture, format, "m-latest").await.0, 200, "{format}: priced under another name");
+        assert_eq!(
+            ask(&fixture, format, "m-latest").await.0,
+            200,
+            "{format}: priced under another name"
+        );
     }
     let rows = fixture.gateway.logs(16).await;
     let refused: Vec<_> = rows.iter().filter(|row| row["outcome"] == "refused").collect();
     assert_eq!(refused.len(), 4);
-    assert!(refused.iter().all(|row| row["costUsd"] == 0 && row["statusCode"] == 403), "{refused:?}");
+    assert!(
+        refused.iter().all(|row| row["costUsd"] == 0 && row["statusCode"] == 403),
+        "{refused:?}"
+    );
     assert_eq!(fixture.upstream.requests().await.len(), 12, "no provider saw the refused ones");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_of_the_user_counts_and_a_token_count_is_not_refused() {
     let fixture = staged(REFUSE_WHEN_LIMITED).await;
-    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "dailyQuota": 5})).await;
+    fixture
+        .gateway
+        .admin("users/editUser", json!({"userId": fixture.user_id, "dailyQuota": 5}))
+        .await;
     assert_eq!(ask(&fixture, "native", "unheard-of").await.0, 403);
     let body = json!({"model": "unheard-of", "messages": request("native", false)["messages"]});
     let counted = fixture.post("/v1/messages/count_tokens", &body).send().await.unwrap();
@@ -62,14 +78,20 @@ async fn a_limit_of_the_user_counts_and_a_token_count_is_not_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_where_the_model_has_a_price_serves_it_and_no_other_stands_in() {
     let fixture = Fixture::bare(&[("TOLLGATE_PRICES_UNPRICED", "refuse")]).await;
-    let unpriced = json!({"name": "without", "priority": 0, "model_redirects": {"alias": "unheard-of"}});
+    let unpriced =
+        json!({"name": "without", "priority": 0, "model_redirects": {"alias": "unheard-of"}});
     let unpriced = fixture.gateway.provider("native", &fixture.upstream.url, unpriced).await;
     assert_eq!(ask(&fixture, "native", "alias").await.0, 403, "no limit is needed");
     let priced = json!({"name": "with", "priority": 1, "model_redirects": {"alias": "m"}});
     let priced = fixture.gateway.provider("native", &fixture.upstream.url, priced).await;
     assert_eq!(ask(&fixture, "native", "alias").await.0, 200);
     let rows = fixture.gateway.logs(2).await;
-    assert_eq!((&rows[0]["providerId"], &rows[0]["priceModel"]), (&json!(priced), &json!("m")), "{}", rows[0]);
+    assert_eq!(
+        (&rows[0]["providerId"], &rows[0]["priceModel"]),
+        (&json!(priced), &json!("m")),
+        "{}",
+        rows[0]
+    );
     assert!(rows[0]["costUsd"].as_f64().unwrap() > 0.0, "{}", rows[0]);
     let chain = rows[0]["decisionChain"].as_array().unwrap();
     let passed_over = chain.iter().find(|step| step["providerId"] == json!(unpriced)).unwrap();
@@ -79,9 +101,13 @@ async fn a_provider_where_the_model_has_a_price_serves_it_and_no_other_stands_in
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_setting_they_are_served_until_a_reload_sets_it() {
     let fixture = staged(&[]).await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5})).await;
-    let setting =
-        async || fixture.gateway.admin("system-config/fetchSystemSettings", json!({})).await["unpricedModels"].clone();
+    fixture
+        .gateway
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5}))
+        .await;
+    let setting = async || {
+        fixture.gateway.admin("system-config/fetchSystemSettings", json!({})).await["unpricedModels"].clone()
+    };
     assert_eq!(ask(&fixture, "native", "unheard-of").await.0, 200);
     assert_eq!(setting().await, "serve");
     std::fs::create_dir(fixture.gateway.dir.path().join("conf")).unwrap();

@@ -45,7 +45,10 @@ async fn a_killed_move_goes_on_and_no_gateway_starts_meanwhile() {
     shows(&bed.target, REACHED, &format!("ledger {}", ROWS + 2)).await;
     // On the source: not while it is moved.
     let (code, said) = bed.command(&["serve"]);
-    assert!(code == Some(1) && said.contains("a `tollgate move` is working on the data directory"), "{said}");
+    assert!(
+        code == Some(1) && said.contains("a `tollgate move` is working on the data directory"),
+        "{said}"
+    );
     let (code, said) = bed.moved();
     assert!(code == Some(1) && said.contains("a gateway, or another move, is running"), "{said}");
     moving.kill().unwrap();
@@ -54,7 +57,10 @@ async fn a_killed_move_goes_on_and_no_gateway_starts_meanwhile() {
     bed.fixture.gateway.set("DATABASE_URL", &bed.target.clone());
     for command in ["serve", "migrate", "check"] {
         let (code, said) = bed.command(&[command]);
-        assert!(code == Some(1) && said.contains("begun and not finished: start the same move again"), "{said}");
+        assert!(
+            code == Some(1) && said.contains("begun and not finished: start the same move again"),
+            "{said}"
+        );
     }
     bed.fixture.gateway.unset("DATABASE_URL");
     holder.close().await.unwrap();
@@ -104,7 +110,10 @@ async fn a_source_that_was_changed_in_between_is_copied_anew() {
     let said = bed.done();
     assert!(said.contains("changed since the move began: copying all of it again"), "{said}");
     bed.assert_same().await;
-    assert_eq!(one(&bed.target, "SELECT CAST(COUNT(*) AS TEXT) FROM ledger").await, (ROWS + 3).to_string());
+    assert_eq!(
+        one(&bed.target, "SELECT CAST(COUNT(*) AS TEXT) FROM ledger").await,
+        (ROWS + 3).to_string()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -121,9 +130,15 @@ async fn a_target_that_is_gone_in_the_middle_is_found_again() {
     server.kill();
     drop(holder);
     let (code, said) = told(&moving.wait_with_output().unwrap());
-    assert!(code == Some(1) && said.contains("start it again, and it goes on where it stopped"), "{said}");
+    assert!(
+        code == Some(1) && said.contains("start it again, and it goes on where it stopped"),
+        "{said}"
+    );
     let (code, said) = bed.moved();
-    assert!(code == Some(1) && said.contains("the target: the database cannot be reached"), "{said}");
+    assert!(
+        code == Some(1) && said.contains("the target: the database cannot be reached"),
+        "{said}"
+    );
     server.start_again();
     bed.done();
     bed.assert_same().await;
@@ -139,7 +154,12 @@ async fn a_copy_that_is_a_billionth_of_a_dollar_off_is_a_failure() {
     holder.close().await.unwrap();
     let (code, said) = told(&moving.wait_with_output().unwrap());
     assert_eq!(code, Some(1), "{said}");
-    for wanted in ["the databases differ after the copy", "sum of ledger.cost", "cost of user 1:", "in PostgreSQL"] {
+    for wanted in [
+        "the databases differ after the copy",
+        "sum of ledger.cost",
+        "cost of user 1:",
+        "in PostgreSQL",
+    ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
     assert!(!said.contains("What is left to do"), "{said}");

@@ -93,8 +93,7 @@ impl Bed {
             "(WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < {rows}) SELECT n FROM up)"
         );
         let same = "n * 1000, n % 100, n % 50, n % 6, 'm' || (n % 12)";
-        let tokens =
-            "200, 'completed', n, 2 * n, 0, 0, 3, 4, 0, 0, CASE WHEN n % 7 = 0 THEN NULL ELSE n * 1001 END, '1', 0, 5";
+        let tokens = "200, 'completed', n, 2 * n, 0, 0, 3, 4, 0, 0, CASE WHEN n % 7 = 0 THEN NULL ELSE n * 1001 END, '1', 0, 5";
         run(
             &self.sqlite(),
             &format!(
@@ -180,7 +179,12 @@ async fn everything(url: &str) -> Vec<(String, Vec<String>)> {
         // From the embedded database on both sides, whose names are the same: text, numbers and
         // bytes in hexadecimal.
         let (about, hex) = if url.starts_with("sqlite") {
-            (format!("SELECT name || ' ' || type FROM pragma_table_info('{table}') ORDER BY name"), "lower(hex(@))")
+            (
+                format!(
+                    "SELECT name || ' ' || type FROM pragma_table_info('{table}') ORDER BY name"
+                ),
+                "lower(hex(@))",
+            )
         } else {
             let about = format!(
                 "SELECT CAST(column_name || ' ' || CASE data_type WHEN 'bytea' THEN 'BLOB' ELSE '' END AS TEXT) FROM \
@@ -192,10 +196,15 @@ async fn everything(url: &str) -> Vec<(String, Vec<String>)> {
         for column in texts(url, &about).await {
             let (name, kind) = column.split_once(' ').unwrap();
             let name = format!("\"{name}\"");
-            let value = if kind == "BLOB" { hex.replace('@', &name) } else { format!("CAST({name} AS TEXT)") };
+            let value = if kind == "BLOB" {
+                hex.replace('@', &name)
+            } else {
+                format!("CAST({name} AS TEXT)")
+            };
             parts.push(format!("COALESCE({value}, 'null')"));
         }
-        let mut rows = texts(url, &format!("SELECT {} FROM {table}", parts.join(" || '|' || "))).await;
+        let mut rows =
+            texts(url, &format!("SELECT {} FROM {table}", parts.join(" || '|' || "))).await;
         rows.sort();
         all.push((table, rows));
     }

@@ -14,7 +14,8 @@ async fn a_running_gateway_is_not_moved() {
     bed.stop().await;
 
     // One of an earlier version has only the lock of its journal.
-    let journal = bed.fixture.gateway.dir.path().join("data/journal/01a1fc25-0000-7000-8000-000000000001");
+    let journal =
+        bed.fixture.gateway.dir.path().join("data/journal/01a1fc25-0000-7000-8000-000000000001");
     std::fs::create_dir_all(&journal).unwrap();
     let lock = File::create(journal.join("lock")).unwrap();
     lock.lock().unwrap();
@@ -42,15 +43,30 @@ async fn a_target_with_data_of_its_own_is_left_alone() {
     bed.fixture.gateway.unset("DATABASE_URL");
     let prices = "SELECT CAST(COUNT(*) AS TEXT) FROM model_prices";
     let before = one(&bed.target, prices).await;
-    for arguments in [&["move", "--to", &bed.target][..], &["move", "--check", "--to", &bed.target]] {
+    for arguments in [&["move", "--to", &bed.target][..], &["move", "--check", "--to", &bed.target]]
+    {
         let (code, said) = bed.command(arguments);
-        assert!(code == Some(1) && said.contains("the target holds data that is not from this move"), "{said}");
-        assert!(said.contains(&format!("model_prices: {before}")) && said.contains("Nothing was changed"), "{said}");
+        assert!(
+            code == Some(1) && said.contains("the target holds data that is not from this move"),
+            "{said}"
+        );
+        assert!(
+            said.contains(&format!("model_prices: {before}"))
+                && said.contains("Nothing was changed"),
+            "{said}"
+        );
     }
     // Also if another version migrated it: it is not brought up to date.
-    run(&bed.target, "DELETE FROM schema_history WHERE version = (SELECT MAX(version) FROM schema_history)").await;
+    run(
+        &bed.target,
+        "DELETE FROM schema_history WHERE version = (SELECT MAX(version) FROM schema_history)",
+    )
+    .await;
     let (code, said) = bed.moved();
-    assert!(code == Some(1) && said.contains("the target holds data that is not from this move"), "{said}");
+    assert!(
+        code == Some(1) && said.contains("the target holds data that is not from this move"),
+        "{said}"
+    );
     run(&bed.target, "INSERT INTO schema_history VALUES (99, '0099_future', 'x', 1, 0)").await;
     let (code, said) = bed.moved();
     assert!(code == Some(1) && said.contains("migrated by a newer version"), "{said}");
@@ -79,7 +95,10 @@ async fn a_part_of_another_database_is_not_gone_on_with() {
     )
     .await;
     let (code, said) = bed.moved();
-    assert!(code == Some(1) && said.contains("a part of another database (/srv/other/tollgate.db)"), "{said}");
+    assert!(
+        code == Some(1) && said.contains("a part of another database (/srv/other/tollgate.db)"),
+        "{said}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,10 +108,22 @@ async fn wrong_addresses_and_sources_are_told_without_a_password() {
     let absent = postgres::url_of("absent").replacen("postgres@", "postgres:hunter2@", 1);
     let cases = [
         (&["--to", absent.as_str()][..], 1, "the target: the database cannot be reached"),
-        (&["--to", "postgres://someone:hunter2@127.0.0.1:1/x"], 1, "the target: the database cannot be reached"),
-        (&["--to", "mysql://someone:hunter2@localhost/x"], 2, "--to is no PostgreSQL address: write postgres://"),
+        (
+            &["--to", "postgres://someone:hunter2@127.0.0.1:1/x"],
+            1,
+            "the target: the database cannot be reached",
+        ),
+        (
+            &["--to", "mysql://someone:hunter2@localhost/x"],
+            2,
+            "--to is no PostgreSQL address: write postgres://",
+        ),
         (&["--to", "hunter2"], 2, "--to is no PostgreSQL address"),
-        (&["--to", "sqlite:///data/hunter2.db"], 2, "--to names the embedded database: write postgres://"),
+        (
+            &["--to", "sqlite:///data/hunter2.db"],
+            2,
+            "--to names the embedded database: write postgres://",
+        ),
         (&["--to-file", "none"], 2, "none cannot be read"),
         (&[], 2, "--to <ADDRESS>"),
     ];
@@ -102,11 +133,19 @@ async fn wrong_addresses_and_sources_are_told_without_a_password() {
         assert!(!said.contains("hunter2"), "{said}");
     }
     // A source that is behind, and one that does not exist.
-    let last = one(&bed.sqlite(), "SELECT name FROM schema_history ORDER BY version DESC LIMIT 1").await;
-    run(&bed.sqlite(), &format!("CREATE TABLE kept AS SELECT * FROM schema_history WHERE name = '{last}'")).await;
+    let last =
+        one(&bed.sqlite(), "SELECT name FROM schema_history ORDER BY version DESC LIMIT 1").await;
+    run(
+        &bed.sqlite(),
+        &format!("CREATE TABLE kept AS SELECT * FROM schema_history WHERE name = '{last}'"),
+    )
+    .await;
     run(&bed.sqlite(), &format!("DELETE FROM schema_history WHERE name = '{last}'")).await;
     let (code, said) = bed.moved();
-    assert!(code == Some(1) && said.contains("run `tollgate migrate`") && said.contains(&last), "{said}");
+    assert!(
+        code == Some(1) && said.contains("run `tollgate migrate`") && said.contains(&last),
+        "{said}"
+    );
     run(&bed.sqlite(), "INSERT INTO schema_history SELECT * FROM kept").await;
     assert_eq!(tables(&bed.target).await, Vec::<String>::new());
     let said = bed.done();
@@ -134,7 +173,11 @@ async fn a_journal_that_cannot_be_delivered_is_not_left_behind() {
     .await;
     let (code, said) = bed.moved();
     assert_eq!(code, Some(1), "{said}");
-    for wanted in ["records wait in the journal", "the disk is sick", "Nothing was moved, and nothing is lost"] {
+    for wanted in [
+        "records wait in the journal",
+        "the disk is sick",
+        "Nothing was moved, and nothing is lost",
+    ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
     assert_eq!(tables(&bed.target).await, Vec::<String>::new());

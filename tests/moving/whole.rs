@@ -12,9 +12,13 @@ async fn furnish_empty_tables(url: &str) {
         if one(url, &format!("SELECT CAST(COUNT(*) AS TEXT) FROM {table}")).await != "0" {
             continue;
         }
-        let columns =
-            texts(url, &format!("SELECT name || ' ' || type FROM pragma_table_info('{table}') WHERE name <> 'id'"))
-                .await;
+        let columns = texts(
+            url,
+            &format!(
+                "SELECT name || ' ' || type FROM pragma_table_info('{table}') WHERE name <> 'id'"
+            ),
+        )
+        .await;
         let (names, values): (Vec<&str>, Vec<&str>) = columns
             .iter()
             .map(|column| column.split_once(' ').unwrap())
@@ -28,7 +32,8 @@ async fn furnish_empty_tables(url: &str) {
                 _ => (name, "'naïve ☃'"),
             })
             .unzip();
-        let sql = format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), values.join(", "));
+        let sql =
+            format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), values.join(", "));
         run(url, &sql).await;
     }
 }
@@ -36,20 +41,40 @@ async fn furnish_empty_tables(url: &str) {
 /// The status of a request with a cookie of the web UI.
 async fn by_cookie(bed: &Bed, cookie: &str) -> u16 {
     let url = format!("{}/api/actions/users/getUsers", bed.fixture.gateway.admin);
-    let ask = bed.fixture.gateway.client.post(url).header("cookie", format!("auth-token={cookie}")).json(&json!({}));
+    let ask = bed
+        .fixture
+        .gateway
+        .client
+        .post(url)
+        .header("cookie", format!("auth-token={cookie}"))
+        .json(&json!({}));
     ask.send().await.unwrap().status().as_u16()
 }
 
 async fn log_in(bed: &Bed) -> String {
     let url = format!("{}/api/auth/login", bed.fixture.gateway.admin);
-    let answer = bed.fixture.gateway.client.post(url).json(&json!({"key": ADMIN_TOKEN})).send().await.unwrap();
+    let answer = bed
+        .fixture
+        .gateway
+        .client
+        .post(url)
+        .json(&json!({"key": ADMIN_TOKEN}))
+        .send()
+        .await
+        .unwrap();
     let cookie = answer.headers()["set-cookie"].to_str().unwrap();
     cookie.strip_prefix("auth-token=").unwrap().split(';').next().unwrap().to_owned()
 }
 
 async fn ask(bed: &Bed, key: &str) -> u16 {
     let url = format!("{}/v1/messages", bed.fixture.gateway.proxy);
-    let ask = bed.fixture.gateway.client.post(url).header("x-api-key", key).json(&request("native", false));
+    let ask = bed
+        .fixture
+        .gateway
+        .client
+        .post(url)
+        .header("x-api-key", key)
+        .json(&request("native", false));
     ask.send().await.unwrap().status().as_u16()
 }
 
@@ -88,7 +113,13 @@ async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
     run(&bed.sqlite(), "DELETE FROM sensitive_words").await;
 
     let said = bed.done();
-    for wanted in ["SQLite  PostgreSQL", "ledger", "cost in USD", "database.url", "tollgate.db was left as it is"] {
+    for wanted in [
+        "SQLite  PostgreSQL",
+        "ledger",
+        "cost in USD",
+        "database.url",
+        "tollgate.db was left as it is",
+    ] {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
     let cost = said.lines().find(|line| line.starts_with("cost in USD")).unwrap();
@@ -106,10 +137,19 @@ async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
     assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200, "the key works");
     let requests = bed.fixture.upstream.requests().await;
     assert_eq!(requests.len(), sent + 1);
-    assert_eq!(requests[sent]["headers"]["x-api-key"], "upstream-secret-key", "the credential opens");
+    assert_eq!(
+        requests[sent]["headers"]["x-api-key"], "upstream-secret-key",
+        "the credential opens"
+    );
     bed.fixture.gateway.logs(rows + 2).await;
-    let ids = texts(&bed.target, "SELECT CAST(id AS TEXT) FROM request_log ORDER BY request_log.id").await;
-    assert_eq!(ids, (1..=rows + 2).map(|id| id.to_string()).collect::<Vec<_>>(), "new requests get new numbers");
+    let ids =
+        texts(&bed.target, "SELECT CAST(id AS TEXT) FROM request_log ORDER BY request_log.id")
+            .await;
+    assert_eq!(
+        ids,
+        (1..=rows + 2).map(|id| id.to_string()).collect::<Vec<_>>(),
+        "new requests get new numbers"
+    );
     bed.fixture.gateway.admin("sensitive-words/createSensitiveWordAction", word).await;
     let list = bed.fixture.gateway.admin("sensitive-words/listSensitiveWords", json!({})).await;
     assert!(list[0]["id"].as_i64().unwrap() > used, "{list}");
@@ -147,7 +187,9 @@ async fn a_check_beside_the_running_gateway_says_what_there_is_and_changes_nothi
     std::fs::write(&file, format!("{}\n", bed.target)).unwrap();
     let (code, said) = bed.command(&["move", "--to-file", file.to_str().unwrap(), "--check"]);
     assert_eq!(code, Some(0), "{said}");
-    for wanted in ["the target is empty", "ledger: 2 rows", "a gateway is running: stop it before the move"] {
+    for wanted in
+        ["the target is empty", "ledger: 2 rows", "a gateway is running: stop it before the move"]
+    {
         assert!(said.contains(wanted), "{wanted}: {said}");
     }
     assert_eq!(tables(&bed.target).await, Vec::<String>::new());

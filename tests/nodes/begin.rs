@@ -42,12 +42,19 @@ async fn what_the_ledger_has_is_counted_once_when_both_nodes_make_the_counters_a
         assert_eq!((passed, refused.len()), (2, 10), "{end}");
         pair.settled(&who, 10).await;
         assert_eq!(pair.spent(0, &who).await, cost(10));
-        let told =
-            || pair.nodes.iter().map(|node| node.log().matches("made anew from the ledger").count()).sum::<usize>();
+        let told = || {
+            pair.nodes
+                .iter()
+                .map(|node| node.log().matches("made anew from the ledger").count())
+                .sum::<usize>()
+        };
         pair.until(async || told() >= 2).await;
         let made = told();
         // Once at the first start. Then by one of the two; and by each that was killed, which
         // cannot know about other nodes.
-        assert!(if end == "TERM" { made == 2 } else { (2..=3).contains(&made) }, "{end}: {made} times");
+        assert!(
+            if end == "TERM" { made == 2 } else { (2..=3).contains(&made) },
+            "{end}: {made} times"
+        );
     }
 }

@@ -11,7 +11,10 @@ async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_no
     let ask = |node: usize, model: &str| {
         let gateway = &pair.nodes[node];
         let body = json!({"model": model, "max_tokens": 100, "messages": [{"role": "user", "content": "hello"}]});
-        let post = gateway.client.post(format!("{}/v1/messages", gateway.proxy)).header("x-api-key", &who.text);
+        let post = gateway
+            .client
+            .post(format!("{}/v1/messages", gateway.proxy))
+            .header("x-api-key", &who.text);
         post.json(&body).send()
     };
     for n in 0..4 {
@@ -25,14 +28,16 @@ async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_no
     }
     // A price on each node, one after the other: both search for waiting requests, and the second
     // price of the model changes nothing.
-    let price = json!({"late": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
+    let price =
+        json!({"late": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 1e-4}});
     pair.nodes[0].prices(price.clone()).await;
     pair.nodes[1].prices(price).await;
     pair.settled(&who, 5).await;
     for node in &pair.nodes {
         let usage = node.admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
         let current = |window: &str| usage[window]["current"].clone();
-        let windows = ["cost5h", "costDaily", "costWeekly", "costMonthly", "costTotal"].map(current);
+        let windows =
+            ["cost5h", "costDaily", "costWeekly", "costMonthly", "costTotal"].map(current);
         assert_eq!(windows, [0.05, 0.05, 0.05, 0.05, 0.05].map(|usd| json!(usd)));
     }
     pair.until(async || pair.metric("tollgate_repriced_requests_total").await >= 4.0).await;
@@ -46,8 +51,11 @@ async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_no
     // The provider's spend is the same.
     let id = pair.nodes[1].admin("providers/getProviders", json!({})).await[0]["id"].clone();
     for node in 0..2 {
-        let usage = pair.nodes[node].admin("providers/getProviderLimitUsage", json!({"providerId": id})).await;
-        let current: rust_decimal::Decimal = usage["costTotal"]["current"].to_string().parse().unwrap();
+        let usage = pair.nodes[node]
+            .admin("providers/getProviderLimitUsage", json!({"providerId": id}))
+            .await;
+        let current: rust_decimal::Decimal =
+            usage["costTotal"]["current"].to_string().parse().unwrap();
         assert_eq!(current, cost(6), "node {node}");
     }
     // The nodes' own counters have the same figures: they use them when Redis is lost.

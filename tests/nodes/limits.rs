@@ -33,7 +33,12 @@ async fn what_is_spent_on_one_node_is_spent_on_the_other() {
         let who = pair.person(user, key).await;
         for n in 0..3 {
             let answer = pair.ask(n % 2, &who, "s").send().await.unwrap();
-            assert_eq!(answer.status(), 200, "{limit}, request {n}: {}", answer.text().await.unwrap());
+            assert_eq!(
+                answer.status(),
+                200,
+                "{limit}, request {n}: {}",
+                answer.text().await.unwrap()
+            );
             pair.settled(&who, n + 1).await;
         }
         for node in 0..2 {
@@ -41,7 +46,10 @@ async fn what_is_spent_on_one_node_is_spent_on_the_other() {
             assert_eq!(answer.status(), 429, "{limit} at node {node}");
             let refusal: Value = answer.json().await.unwrap();
             assert_eq!(limit_of(&refusal), limit, "{refusal}");
-            assert_eq!((&refusal["error"]["current"], &refusal["error"]["limit"]), (&json!(0.03), &json!(0.03)));
+            assert_eq!(
+                (&refusal["error"]["current"], &refusal["error"]["limit"]),
+                (&json!(0.03), &json!(0.03))
+            );
         }
     }
 }
@@ -86,7 +94,9 @@ async fn the_limits_of_a_provider_hold_over_both_nodes() {
     let pair = Pair::start().await;
     let all = pair.nodes[0].admin("providers/getProviders", json!({})).await;
     let id = all[0]["id"].as_i64().unwrap();
-    pair.nodes[0].admin("providers/editProvider", json!({"providerId": id, "limit_concurrent_sessions": 3})).await;
+    pair.nodes[0]
+        .admin("providers/editProvider", json!({"providerId": id, "limit_concurrent_sessions": 3}))
+        .await;
     pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 1500})).await;
     let who = pair.person(json!({}), json!({})).await;
     let mut asking = tokio::task::JoinSet::new();
@@ -98,10 +108,16 @@ async fn the_limits_of_a_provider_hold_over_both_nodes() {
         statuses.push(answer.unwrap().unwrap().status().as_u16());
     }
     let passed = statuses.iter().filter(|status| **status == 200).count();
-    assert_eq!((passed, statuses.iter().filter(|status| **status == 503).count()), (3, 13), "{statuses:?}");
+    assert_eq!(
+        (passed, statuses.iter().filter(|status| **status == 503).count()),
+        (3, 13),
+        "{statuses:?}"
+    );
     // The session stays with its provider on either node, and keeps its own place.
     for node in 0..2 {
-        let usage = pair.nodes[node].admin("providers/getProviderLimitUsage", json!({"providerId": id})).await;
+        let usage = pair.nodes[node]
+            .admin("providers/getProviderLimitUsage", json!({"providerId": id}))
+            .await;
         assert_eq!(usage["concurrentSessions"], json!({"current": 3, "limit": 3}));
     }
 }

@@ -21,8 +21,12 @@ struct Load {
 
 impl Load {
     fn start(pair: &Pair, who: &Person, clients: usize) -> Self {
-        let mut load =
-            Self { stop: Arc::default(), whole: Arc::default(), odd: Arc::default(), clients: JoinSet::new() };
+        let mut load = Self {
+            stop: Arc::default(),
+            whole: Arc::default(),
+            odd: Arc::default(),
+            clients: JoinSet::new(),
+        };
         for n in 0..clients {
             let ask = pair.ask(n % 2, who, &format!("load-{n}"));
             let (stop, whole) = (Arc::clone(&load.stop), Arc::clone(&load.whole));
@@ -60,7 +64,10 @@ impl Load {
 
 async fn lost(pair: &Pair) {
     for node in &pair.nodes {
-        node.readiness_shows(|ready, parts| ready && parts["redis"] == "is lost: this node counts for itself").await;
+        node.readiness_shows(|ready, parts| {
+            ready && parts["redis"] == "is lost: this node counts for itself"
+        })
+        .await;
     }
 }
 
@@ -71,7 +78,11 @@ async fn back(pair: &Pair) {
 }
 
 /// Load before, during and after a loss; then all spending is counted once, on both nodes.
-async fn no_request_fails(mut pair: Pair, lose: impl Fn(&mut Pair), bring_back: impl Fn(&mut Pair)) -> Pair {
+async fn no_request_fails(
+    mut pair: Pair,
+    lose: impl Fn(&mut Pair),
+    bring_back: impl Fn(&mut Pair),
+) -> Pair {
     let who = pair.person(json!({}), json!({})).await;
     let load = Load::start(&pair, &who, 8);
     load.more(&pair, 100).await;
@@ -124,7 +135,8 @@ async fn redis_that_hangs_costs_nobody_more_than_one_short_wait() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_redis_a_node_goes_on_from_the_last_known_values() {
     let mut pair = Pair::with(Redis::start(), &WAIT).await;
-    let who = pair.person(json!({}), json!({"limitTotalUsd": 0.05, "limitConcurrentSessions": 0})).await;
+    let who =
+        pair.person(json!({}), json!({"limitTotalUsd": 0.05, "limitConcurrentSessions": 0})).await;
     for _ in 0..4 {
         assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
     }
@@ -140,11 +152,14 @@ async fn without_redis_a_node_goes_on_from_the_last_known_values() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_may_rather_refuse_or_let_pass() {
     for (choice, status) in [("closed", 503), ("open", 200)] {
-        let mut pair = Pair::with(Redis::start(), &[WAIT[0], ("TOLLGATE_LIMITS_ON_REDIS_LOSS", choice)]).await;
+        let mut pair =
+            Pair::with(Redis::start(), &[WAIT[0], ("TOLLGATE_LIMITS_ON_REDIS_LOSS", choice)]).await;
         let who = pair.person(json!({}), json!({"limitTotalUsd": 0})).await;
         assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 429, "{choice}");
         pair.redis.kill();
-        pair.nodes[0].readiness_shows(|ready, parts| ready == (status == 200) && parts["redis"] != "ok").await;
+        pair.nodes[0]
+            .readiness_shows(|ready, parts| ready == (status == 200) && parts["redis"] != "ok")
+            .await;
         assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), status, "{choice}");
         pair.redis.start_again();
         pair.nodes[0].readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;

@@ -1,7 +1,10 @@
 //! Several gateways on one PostgreSQL and one Redis act as one: the built binary twice, a private
 //! Redis, a scripted upstream.
 
-#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own tasks live on the test's own runtime"
+)]
 
 mod begin;
 mod jobs;

@@ -12,32 +12,45 @@ async fn a_key_disabled_on_one_node_is_refused_on_the_other_within_a_second() {
     let who = pair.person(json!({}), json!({})).await;
     let (user, second, text) = {
         let (user, _, _) = pair.nodes[0].user(json!({"name": "two-keys"})).await;
-        let made = pair.nodes[0].admin("keys/addKey", json!({"userId": user, "name": "second"})).await;
+        let made =
+            pair.nodes[0].admin("keys/addKey", json!({"userId": user, "name": "second"})).await;
         let keys = pair.nodes[0].admin("keys/getKeys", json!({"userId": user})).await;
-        let id = keys.as_array().unwrap().iter().find(|key| key["name"] == "second").unwrap()["id"].as_i64().unwrap();
+        let id = keys.as_array().unwrap().iter().find(|key| key["name"] == "second").unwrap()["id"]
+            .as_i64()
+            .unwrap();
         (user, id, made["generatedKey"].as_str().unwrap().to_owned())
     };
     assert!(user > 0 && who.key > 0);
     let second = Person { user, key: second, text };
     pair.until(async || pair.ask(1, &second, "s").send().await.unwrap().status() == 200).await;
     for round in 0..3 {
-        pair.nodes[0].admin("keys/toggleKeyEnabled", json!({"keyId": second.key, "enabled": false})).await;
+        pair.nodes[0]
+            .admin("keys/toggleKeyEnabled", json!({"keyId": second.key, "enabled": false}))
+            .await;
         let began = Instant::now();
-        assert_eq!(pair.ask(0, &second, "s").send().await.unwrap().status(), 401, "at once where it was said");
+        assert_eq!(
+            pair.ask(0, &second, "s").send().await.unwrap().status(),
+            401,
+            "at once where it was said"
+        );
         pair.until(async || pair.ask(1, &second, "s").send().await.unwrap().status() == 401).await;
         assert!(began.elapsed() < Duration::from_secs(1), "round {round}: {:?}", began.elapsed());
-        pair.nodes[0].admin("keys/toggleKeyEnabled", json!({"keyId": second.key, "enabled": true})).await;
+        pair.nodes[0]
+            .admin("keys/toggleKeyEnabled", json!({"keyId": second.key, "enabled": true}))
+            .await;
         pair.until(async || pair.ask(1, &second, "s").send().await.unwrap().status() == 200).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_circuit_that_opens_on_one_node_is_open_on_the_other_and_survives_a_restart_and_a_reset_closes_both() {
+async fn a_circuit_that_opens_on_one_node_is_open_on_the_other_and_survives_a_restart_and_a_reset_closes_both()
+ {
     let mut pair = Pair::start().await;
     let who = pair.person(json!({}), json!({})).await;
     let all = pair.nodes[0].admin("providers/getProviders", json!({})).await;
     let id = all[0]["id"].as_i64().unwrap();
-    let edit = json!({"providerId": id, "circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
+    let edit =
+        json!({"providerId": id, "circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
     pair.nodes[0].admin("providers/editProvider", edit).await;
     let version = pair.nodes[0].metric("tollgate_snapshot_version").await;
     pair.until(async || pair.nodes[1].metric("tollgate_snapshot_version").await >= version).await;

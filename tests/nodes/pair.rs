@@ -76,12 +76,19 @@ impl Pair {
     pub fn ask(&self, node: usize, who: &Person, session: &str) -> reqwest::RequestBuilder {
         let gateway = &self.nodes[node];
         let ask = gateway.client.post(format!("{}/v1/messages", gateway.proxy));
-        ask.header("x-api-key", &who.text).header("x-session-id", session).json(&request("native", false))
+        ask.header("x-api-key", &who.text)
+            .header("x-session-id", session)
+            .json(&request("native", false))
     }
 
     /// Sends this many concurrent requests, in turn to each node: the statuses, and the limits that
     /// refused.
-    pub async fn at_once(&self, who: &Person, count: usize, session: impl Fn(usize) -> String) -> (usize, Vec<String>) {
+    pub async fn at_once(
+        &self,
+        who: &Person,
+        count: usize,
+        session: impl Fn(usize) -> String,
+    ) -> (usize, Vec<String>) {
         let mut asking = JoinSet::new();
         for n in 0..count {
             asking.spawn(self.ask(n % 2, who, &session(n)).send());
@@ -100,7 +107,8 @@ impl Pair {
 
     /// The key's total spend, according to a node.
     pub async fn spent(&self, node: usize, who: &Person) -> Decimal {
-        let usage = self.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
+        let usage =
+            self.nodes[node].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
         usage["costTotal"]["current"].to_string().parse().unwrap()
     }
 

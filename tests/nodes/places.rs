@@ -9,12 +9,16 @@ use crate::support::redis::Redis;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_node_gives_its_places_back_after_the_lease() {
-    let mut pair =
-        Pair::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "5s")]).await;
+    let mut pair = Pair::with(
+        Redis::start(),
+        &[("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "5s")],
+    )
+    .await;
     pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 120_000})).await;
     let limits = json!({"limitConcurrentSessions": 2, "limitTotalUsd": 0.02});
     let who = pair.person(json!({}), limits).await;
-    let running: Vec<_> = (0..2).map(|n| tokio::spawn(pair.ask(0, &who, &format!("s{n}")).send())).collect();
+    let running: Vec<_> =
+        (0..2).map(|n| tokio::spawn(pair.ask(0, &who, &format!("s{n}")).send())).collect();
     pair.upstream.stats("started=2").await;
     assert_eq!(pair.ask(1, &who, "other").send().await.unwrap().status(), 429);
     pair.nodes[0].kill();
@@ -52,13 +56,21 @@ async fn a_node_that_stops_in_good_order_leaves_nothing_behind() {
     }
     pair.nodes[0].signal("TERM");
     pair.nodes[0].ended().await;
-    let left: Vec<_> = std::fs::read_dir(pair.nodes[0].dir.path().join("data")).unwrap().flatten().collect();
-    assert!(!left.iter().any(|entry| entry.file_name().to_string_lossy().starts_with("counting-")), "{left:?}");
+    let left: Vec<_> =
+        std::fs::read_dir(pair.nodes[0].dir.path().join("data")).unwrap().flatten().collect();
+    assert!(
+        !left.iter().any(|entry| entry.file_name().to_string_lossy().starts_with("counting-")),
+        "{left:?}"
+    );
     pair.nodes[0].spawn();
     pair.nodes[0].ready().await;
     pair.settled(&who, 4).await;
     assert!(!pair.nodes[0].log().contains("Redis was not told all"));
-    assert_eq!(pair.nodes[1].metric("tollgate_redis_losses_total").await, 0.0, "nobody was disturbed");
+    assert_eq!(
+        pair.nodes[1].metric("tollgate_redis_losses_total").await,
+        0.0,
+        "nobody was disturbed"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -71,7 +83,8 @@ async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_
     pair.upstream.stats("started=1").await;
     pair.redis.hang();
     for node in &pair.nodes {
-        node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself").await;
+        node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself")
+            .await;
     }
     // The lease must end by the clock of Redis.
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -82,7 +95,11 @@ async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_
     // By now each may have treated the other as dead: its lease is long over, by the clock of
     // Redis, which kept running.
     for node in [1, 0, 1] {
-        assert_eq!(pair.ask(node, &who, "other").send().await.unwrap().status(), 429, "the place is taken");
+        assert_eq!(
+            pair.ask(node, &who, "other").send().await.unwrap().status(),
+            429,
+            "the place is taken"
+        );
     }
     assert_eq!(running.await.unwrap().unwrap().status(), 200);
     pair.settled(&who, 1).await;

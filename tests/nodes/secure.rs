@@ -29,7 +29,8 @@ fn credentials() -> [(&'static str, String); 3] {
 #[tokio::test(flavor = "multi_thread")]
 async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_else() {
     let credentials = credentials();
-    let mut env: Vec<(&str, &str)> = credentials.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let mut env: Vec<(&str, &str)> =
+        credentials.iter().map(|(name, value)| (*name, value.as_str())).collect();
     env.push(("TOLLGATE_REDIS_TIMEOUT", "10s"));
     let mut pair = Pair::with(Redis::secure(file), &env).await;
     let who = pair.person(json!({}), json!({"limitTotalUsd": 0.04})).await;
@@ -41,8 +42,10 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
     };
     all_know(&pair, 2).await;
     // Circuits use a separate connection.
-    let id = pair.nodes[0].admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
-    let edit = json!({"providerId": id, "circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
+    let id =
+        pair.nodes[0].admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
+    let edit =
+        json!({"providerId": id, "circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
     pair.nodes[0].admin("providers/editProvider", edit).await;
     let version = pair.version(0).await;
     pair.until(async || pair.version(1).await >= version).await;
@@ -51,7 +54,8 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
     let stands = async |pair: &Pair, node: usize, state: &str| {
         let state = json!(state);
         pair.until(async || {
-            let health = pair.nodes[node].admin("providers/getProvidersHealthStatus", json!({})).await;
+            let health =
+                pair.nodes[node].admin("providers/getProvidersHealthStatus", json!({})).await;
             health[0]["state"] == state
         })
         .await;
@@ -62,7 +66,8 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
     // Lost, and back empty: rebuilt from the ledger, as without TLS.
     pair.redis.kill();
     for node in &pair.nodes {
-        node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself").await;
+        node.readiness_shows(|_, parts| parts["redis"] == "is lost: this node counts for itself")
+            .await;
     }
     pair.redis.start_again();
     for node in &pair.nodes {
@@ -82,8 +87,10 @@ async fn whoever_is_not_let_in_learns_why_at_once_and_no_secret_is_told() {
     let (secure, plain) = (Redis::secure(file), Redis::start());
     let (ours, port) = (secure.url(), secure.port());
     let other = [("TOLLGATE_REDIS_TLS_CA", file("other-ca.pem"))];
-    let (known, with_other) =
-        ([credentials()[0].clone()], [other, [credentials()[1].clone()], [credentials()[2].clone()]].concat());
+    let (known, with_other) = (
+        [credentials()[0].clone()],
+        [other, [credentials()[1].clone()], [credentials()[2].clone()]].concat(),
+    );
     let shown = credentials();
     let at = |address: &str| format!("rediss://{address}");
     let cases: [(&str, String, Env<'_>, &str); 8] = [
@@ -109,10 +116,16 @@ async fn whoever_is_not_let_in_learns_why_at_once_and_no_secret_is_told() {
             &[],
             "Redis (redis.url)",
         ),
-        ("TLS to a plain port", at(&format!("127.0.0.1:{}", plain.port())), &known, "Redis (redis.url)"),
+        (
+            "TLS to a plain port",
+            at(&format!("127.0.0.1:{}", plain.port())),
+            &known,
+            "Redis (redis.url)",
+        ),
     ];
     for (what, url, files, why) in cases {
-        let mut env: Vec<(&str, &str)> = files.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let mut env: Vec<(&str, &str)> =
+            files.iter().map(|(name, value)| (*name, value.as_str())).collect();
         env.push(("REDIS_URL", &url));
         let began = Instant::now();
         let (well, said) = Gateway::prepare(&env).check();
@@ -122,7 +135,8 @@ async fn whoever_is_not_let_in_learns_why_at_once_and_no_secret_is_told() {
             assert!(!said.contains(secret), "{what}: {said}");
         }
     }
-    let mut env: Vec<(&str, &str)> = shown.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let mut env: Vec<(&str, &str)> =
+        shown.iter().map(|(name, value)| (*name, value.as_str())).collect();
     env.push(("REDIS_URL", &ours));
     let (well, said) = Gateway::prepare(&env).check();
     assert!(well, "{said}");
@@ -134,6 +148,10 @@ async fn a_node_that_is_not_let_in_serves_by_itself_and_says_why() {
     let env = [("REDIS_URL", redis.url()), ("TOLLGATE_REDIS_TLS_CA", file("other-ca.pem"))];
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let gateway = Gateway::with(&env).await;
-    gateway.readiness_shows(|ready, parts| ready && parts["redis"] == "is lost: this node counts for itself").await;
+    gateway
+        .readiness_shows(|ready, parts| {
+            ready && parts["redis"] == "is lost: this node counts for itself"
+        })
+        .await;
     gateway.log_shows("UnknownIssuer").await;
 }

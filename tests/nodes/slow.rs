@@ -60,7 +60,11 @@ impl Delay {
     }
 }
 
-async fn take(mut from: OwnedReadHalf, due: mpsc::UnboundedSender<(Instant, Vec<u8>)>, ms: Arc<AtomicU64>) {
+async fn take(
+    mut from: OwnedReadHalf,
+    due: mpsc::UnboundedSender<(Instant, Vec<u8>)>,
+    ms: Arc<AtomicU64>,
+) {
     let mut piece = vec![0; 64 * 1024];
     while let Ok(n) = from.read(&mut piece).await
         && n > 0
@@ -135,7 +139,9 @@ async fn what_was_refused_for_a_late_answer_holds_no_place() {
     delay.hold();
     assert_eq!(pair.ask(0, &who, "held").send().await.unwrap().status(), 503);
     pair.nodes[0]
-        .readiness_shows(|ready, parts| !ready && parts["redis"] == "answers too late: requests are refused")
+        .readiness_shows(|ready, parts| {
+            !ready && parts["redis"] == "answers too late: requests are refused"
+        })
         .await;
     delay.release();
     pair.nodes[0].readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
@@ -160,13 +166,18 @@ async fn redis_that_is_always_late_is_no_storm_of_losses_and_counts_everything_o
         asked += 1;
     }
     for node in &pair.nodes {
-        node.readiness_shows(|ready, parts| ready && parts["redis"] == "answers too late: this node counts for itself")
-            .await;
+        node.readiness_shows(|ready, parts| {
+            ready && parts["redis"] == "answers too late: this node counts for itself"
+        })
+        .await;
         assert_eq!(node.metric("tollgate_redis_up").await, 0.0);
     }
     // Each answer that times out begins a spell, and only an answer in time ends it.
     let spells = pair.metric("tollgate_redis_slow_total").await;
-    assert!(spells >= 2.0 && spells - before <= 2.0, "one on each node: {spells}, {before} of them before");
+    assert!(
+        spells >= 2.0 && spells - before <= 2.0,
+        "one on each node: {spells}, {before} of them before"
+    );
     assert_eq!(pair.metric("tollgate_redis_losses_total").await, 0.0);
     delay.by(0);
     for node in &pair.nodes {

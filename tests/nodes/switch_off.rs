@@ -21,7 +21,8 @@ async fn on_both(pair: &Pair, operation: &str, fits: impl Fn(&Value) -> bool) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failing_provider_is_disabled_once_and_enabled_on_both() {
-    let env = [("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_BREAKER_DISABLE_AFTER_FAILED_PROBES", "3")];
+    let env =
+        [("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_BREAKER_DISABLE_AFTER_FAILED_PROBES", "3")];
     let pair = Pair::with(Redis::start(), &env).await;
     let who = pair.person(json!({}), json!({})).await;
     let id = first(&pair, 0, "providers/getProviders").await["id"].clone();
@@ -63,10 +64,17 @@ async fn a_failing_provider_is_disabled_once_and_enabled_on_both() {
     }
 
     pair.upstream.default(json!({"usage": {"output": 100}})).await;
-    pair.nodes[1].admin("providers/editProvider", json!({"providerId": id, "is_enabled": true})).await;
-    on_both(&pair, "providers/getProviders", |one| one["isEnabled"] == true && one["switchedOff"].is_null()).await;
-    on_both(&pair, "providers/getProvidersHealthStatus", |one| one["state"] == "CLOSED" && one["failedProbes"] == 0)
+    pair.nodes[1]
+        .admin("providers/editProvider", json!({"providerId": id, "is_enabled": true}))
         .await;
+    on_both(&pair, "providers/getProviders", |one| {
+        one["isEnabled"] == true && one["switchedOff"].is_null()
+    })
+    .await;
+    on_both(&pair, "providers/getProvidersHealthStatus", |one| {
+        one["state"] == "CLOSED" && one["failedProbes"] == 0
+    })
+    .await;
     let asked = pair.upstream.requests().await.len();
     for node in 0..2 {
         assert_eq!(pair.ask(node, &who, "again").send().await.unwrap().status(), 200);
@@ -80,7 +88,8 @@ async fn another_address_clears_what_both_nodes_know_of_the_old_one() {
     let pair = Pair::start().await;
     let who = pair.person(json!({}), json!({})).await;
     let id = first(&pair, 0, "providers/getProviders").await["id"].clone();
-    let edit = json!({"providerId": id, "circuit_breaker_failure_threshold": 2, "max_retry_attempts": 1});
+    let edit =
+        json!({"providerId": id, "circuit_breaker_failure_threshold": 2, "max_retry_attempts": 1});
     pair.nodes[0].admin("providers/editProvider", edit).await;
     let version = pair.version(0).await;
     pair.until(async || pair.version(1).await >= version).await;
@@ -89,7 +98,8 @@ async fn another_address_clears_what_both_nodes_know_of_the_old_one() {
     for node in [1, 0, 0] {
         assert_ne!(pair.ask(node, &who, "s").send().await.unwrap().status(), 200);
     }
-    on_both(&pair, "providers/getProvidersHealthStatus", |one| one["health"] == "circuit_open").await;
+    on_both(&pair, "providers/getProvidersHealthStatus", |one| one["health"] == "circuit_open")
+        .await;
     let other = Upstream::start().await;
     other.default(json!({"usage": {"output": 100}})).await;
     let edit = json!({"providerId": id, "url": other.url, "key": "another-upstream-key"});

@@ -58,22 +58,34 @@ fn span(span: &Span, faults: &mut Faults) {
         id(&span.parent_span_id, 8, faults);
     }
     need(!name.is_empty(), "a span without a name", faults);
-    need(matches!(span.kind(), SpanKind::Server | SpanKind::Client), &format!("{name}: kind"), faults);
+    need(
+        matches!(span.kind(), SpanKind::Server | SpanKind::Client),
+        &format!("{name}: kind"),
+        faults,
+    );
     need(span.flags & 1 == 1, &format!("{name}: not sampled"), faults);
     need(span.flags & 0x100 != 0, &format!("{name}: parent unknown"), faults);
     recent(span.start_time_unix_nano, faults);
-    need(span.end_time_unix_nano >= span.start_time_unix_nano, &format!("{name}: ends before it starts"), faults);
+    need(
+        span.end_time_unix_nano >= span.start_time_unix_nano,
+        &format!("{name}: ends before it starts"),
+        faults,
+    );
     attributes(&span.attributes, faults);
     for event in &span.events {
         need(!event.name.is_empty(), &format!("{name}: an event without a name"), faults);
-        let inside =
-            event.time_unix_nano >= span.start_time_unix_nano && event.time_unix_nano <= span.end_time_unix_nano;
+        let inside = event.time_unix_nano >= span.start_time_unix_nano
+            && event.time_unix_nano <= span.end_time_unix_nano;
         need(inside, &format!("{name}: {} is outside of the span", event.name), faults);
         attributes(&event.attributes, faults);
     }
     if let Some(status) = &span.status {
         need(status.code == 2, &format!("{name}: status {status:?}"), faults);
-        need(attribute(&span.attributes, "error.type").is_some(), &format!("{name}: an error without a type"), faults);
+        need(
+            attribute(&span.attributes, "error.type").is_some(),
+            &format!("{name}: an error without a type"),
+            faults,
+        );
     }
 }
 
@@ -94,7 +106,11 @@ fn metric(metric: &Metric, faults: &mut Faults) {
     let cumulative = i32::from(AggregationTemporality::Cumulative);
     let sets: Vec<&Vec<KeyValue>> = match metric.data.as_ref().expect("data") {
         Data::Sum(sum) => {
-            need(sum.is_monotonic && sum.aggregation_temporality == cumulative, &format!("{name}: sum"), faults);
+            need(
+                sum.is_monotonic && sum.aggregation_temporality == cumulative,
+                &format!("{name}: sum"),
+                faults,
+            );
             for point in &sum.data_points {
                 recent(point.start_time_unix_nano, faults);
                 recent(point.time_unix_nano, faults);
@@ -103,7 +119,11 @@ fn metric(metric: &Metric, faults: &mut Faults) {
         }
         Data::Gauge(gauge) => gauge.data_points.iter().map(|point| &point.attributes).collect(),
         Data::Histogram(histogram) => {
-            need(histogram.aggregation_temporality == cumulative, &format!("{name}: temporality"), faults);
+            need(
+                histogram.aggregation_temporality == cumulative,
+                &format!("{name}: temporality"),
+                faults,
+            );
             histogram.data_points.iter().for_each(|point| buckets(name, point, faults));
             histogram.data_points.iter().map(|point| &point.attributes).collect()
         }
@@ -111,14 +131,22 @@ fn metric(metric: &Metric, faults: &mut Faults) {
     };
     need(!sets.is_empty(), &format!("{name}: no data points"), faults);
     let unique: BTreeSet<String> = sets.iter().map(|set| format!("{set:?}")).collect();
-    need(unique.len() == sets.len(), &format!("{name}: two points with the same attributes"), faults);
+    need(
+        unique.len() == sets.len(),
+        &format!("{name}: two points with the same attributes"),
+        faults,
+    );
     sets.into_iter().for_each(|set| attributes(set, faults));
 }
 
 fn buckets(name: &str, point: &HistogramDataPoint, faults: &mut Faults) {
     let counts = &point.bucket_counts;
     need(counts.len() == point.explicit_bounds.len() + 1, &format!("{name}: buckets"), faults);
-    need(counts.iter().sum::<u64>() == point.count, &format!("{name}: the buckets are not the count"), faults);
+    need(
+        counts.iter().sum::<u64>() == point.count,
+        &format!("{name}: the buckets are not the count"),
+        faults,
+    );
     need(point.explicit_bounds.is_sorted(), &format!("{name}: bounds"), faults);
     for exemplar in &point.exemplars {
         id(&exemplar.trace_id, 16, faults);
@@ -160,14 +188,22 @@ fn scope(scope: Option<&InstrumentationScope>, faults: &mut Faults) {
 fn attributes(attributes: &[KeyValue], faults: &mut Faults) {
     let mut seen = BTreeSet::new();
     for pair in attributes {
-        need(!pair.key.is_empty() && seen.insert(&pair.key), &format!("the attribute {} twice", pair.key), faults);
+        need(
+            !pair.key.is_empty() && seen.insert(&pair.key),
+            &format!("the attribute {} twice", pair.key),
+            faults,
+        );
         let value = pair.value.as_ref().and_then(|value| value.value.as_ref());
         need(value.is_some(), &format!("the attribute {} without a value", pair.key), faults);
     }
 }
 
 fn id(bytes: &[u8], length: usize, faults: &mut Faults) {
-    need(bytes.len() == length && bytes.iter().any(|byte| *byte != 0), &format!("the id {bytes:?}"), faults);
+    need(
+        bytes.len() == length && bytes.iter().any(|byte| *byte != 0),
+        &format!("the id {bytes:?}"),
+        faults,
+    );
 }
 
 /// A time within the last hour.

@@ -10,14 +10,24 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{LogsService, LogsServiceServer};
-use opentelemetry_proto::tonic::collector::logs::v1::{ExportLogsServiceRequest, ExportLogsServiceResponse};
+use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{
+    LogsService, LogsServiceServer,
+};
+use opentelemetry_proto::tonic::collector::logs::v1::{
+    ExportLogsServiceRequest, ExportLogsServiceResponse,
+};
 use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
     MetricsService, MetricsServiceServer,
 };
-use opentelemetry_proto::tonic::collector::metrics::v1::{ExportMetricsServiceRequest, ExportMetricsServiceResponse};
-use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{TraceService, TraceServiceServer};
-use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
+use opentelemetry_proto::tonic::collector::metrics::v1::{
+    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use parking_lot::Mutex;
 use prost::Message;
@@ -61,7 +71,8 @@ impl Collector {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Shared::default();
-        let router = Router::new().route("/v1/{signal}", post(http)).with_state(Arc::clone(&received));
+        let router =
+            Router::new().route("/v1/{signal}", post(http)).with_state(Arc::clone(&received));
         #[expect(clippy::disallowed_methods, reason = "the test's runtime outlives its collector")]
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self { url, received }
@@ -88,9 +99,15 @@ impl Collector {
     pub async fn behind_tls(&self, cert: &str, key: &str) -> String {
         use rustls_pki_types::pem::PemObject as _;
         drop(crate::support::gateway::client());
-        let certs = rustls_pki_types::CertificateDer::pem_file_iter(cert).unwrap().map(Result::unwrap).collect();
+        let certs = rustls_pki_types::CertificateDer::pem_file_iter(cert)
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
         let key = rustls_pki_types::PrivateKeyDer::from_pem_file(key).unwrap();
-        let mut config = rustls::ServerConfig::builder().with_no_client_auth().with_single_cert(certs, key).unwrap();
+        let mut config = rustls::ServerConfig::builder()
+            .with_no_client_auth()
+            .with_single_cert(certs, key)
+            .unwrap();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -105,7 +122,10 @@ impl Collector {
                     let mut server = tokio::net::TcpStream::connect(inner).await.unwrap();
                     let _ended = tokio::io::copy_bidirectional(&mut client, &mut server).await;
                 };
-                #[expect(clippy::disallowed_methods, reason = "the test's runtime outlives its collector")]
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "the test's runtime outlives its collector"
+                )]
                 tokio::spawn(connection);
             }
         };
@@ -117,8 +137,11 @@ impl Collector {
     /// All spans, once `wanted` holds of them.
     pub async fn spans(&self, wanted: impl Fn(&[Span]) -> bool) -> Vec<Span> {
         let all = |received: &Received| {
-            let scopes =
-                received.traces.iter().flat_map(|batch| &batch.resource_spans).flat_map(|part| &part.scope_spans);
+            let scopes = received
+                .traces
+                .iter()
+                .flat_map(|batch| &batch.resource_spans)
+                .flat_map(|part| &part.scope_spans);
             scopes.flat_map(|scope| scope.spans.clone()).collect::<Vec<_>>()
         };
         self.shows(|received| Some(all(received)).filter(|spans| wanted(spans))).await
@@ -134,7 +157,11 @@ impl Collector {
                 if let Some(found) = found(&received) {
                     return found;
                 }
-                assert!(began.elapsed() < TIME_LIMIT, "it does not come; spans: {:#?}", received.traces);
+                assert!(
+                    began.elapsed() < TIME_LIMIT,
+                    "it does not come; spans: {:#?}",
+                    received.traces
+                );
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -150,7 +177,12 @@ impl Drop for Collector {
     }
 }
 
-async fn http(State(shared): State<Shared>, Path(signal): Path<String>, headers: HeaderMap, body: Bytes) -> Response {
+async fn http(
+    State(shared): State<Shared>,
+    Path(signal): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let hang = {
         let mut received = shared.lock();
         received.headers.push(headers.clone());
@@ -168,7 +200,8 @@ async fn http(State(shared): State<Shared>, Path(signal): Path<String>, headers:
         None => body.to_vec(),
         Some("gzip") => {
             let mut plain = Vec::new();
-            std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&body[..]), &mut plain).unwrap();
+            std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&body[..]), &mut plain)
+                .unwrap();
             plain
         }
         Some(other) => panic!("{other}"),

@@ -24,42 +24,72 @@ async fn prompts_and_replies_are_sent_only_if_that_is_set() {
         let fixture = traced(&collector.url, &env).await;
         fixture.upstream.default(json!({"text": REPLY})).await;
         // Providers' errors repeat what they do not like.
-        let error = json!({"status": 400, "error": {"message": format!("I do not like: {PROMPT}")}});
+        let error =
+            json!({"status": 400, "error": {"message": format!("I do not like: {PROMPT}")}});
         fixture.upstream.script(json!([{}, {}, error])).await;
         for (stream, status) in [(false, 200), (true, 200), (false, 400)] {
-            let answer = fixture.post("/v1/messages", &saying("native", stream, PROMPT)).send().await.unwrap();
+            let answer = fixture
+                .post("/v1/messages", &saying("native", stream, PROMPT))
+                .send()
+                .await
+                .unwrap();
             assert_eq!(answer.status(), status);
             answer.text().await.unwrap();
         }
         let spans = collector.spans(|spans| spans.len() == 6).await;
         let lines = |received: &super::collector::Received| {
-            let scopes = received.logs.iter().flat_map(|batch| &batch.resource_logs).flat_map(|part| &part.scope_logs);
+            let scopes = received
+                .logs
+                .iter()
+                .flat_map(|batch| &batch.resource_logs)
+                .flat_map(|part| &part.scope_logs);
             let lines = scopes.flat_map(|scope| &scope.log_records);
-            lines.filter(|line| attribute(&line.attributes, "log.target").as_deref() == Some("access")).count()
+            lines
+                .filter(|line| {
+                    attribute(&line.attributes, "log.target").as_deref() == Some("access")
+                })
+                .count()
         };
-        collector.shows(|received| (!received.metrics.is_empty() && lines(received) == 3).then_some(())).await;
+        collector
+            .shows(|received| (!received.metrics.is_empty() && lines(received) == 3).then_some(()))
+            .await;
         if !content {
             let received = collector.received.lock();
-            let holds = |body: &Vec<u8>, text: &str| body.windows(text.len()).any(|part| part == text.as_bytes());
-            let spans: Vec<Vec<u8>> = received.traces.iter().map(prost::Message::encode_to_vec).collect();
-            let logs: Vec<Vec<u8>> = received.logs.iter().map(prost::Message::encode_to_vec).collect();
-            let metrics: Vec<Vec<u8>> = received.metrics.iter().map(prost::Message::encode_to_vec).collect();
+            let holds = |body: &Vec<u8>, text: &str| {
+                body.windows(text.len()).any(|part| part == text.as_bytes())
+            };
+            let spans: Vec<Vec<u8>> =
+                received.traces.iter().map(prost::Message::encode_to_vec).collect();
+            let logs: Vec<Vec<u8>> =
+                received.logs.iter().map(prost::Message::encode_to_vec).collect();
+            let metrics: Vec<Vec<u8>> =
+                received.metrics.iter().map(prost::Message::encode_to_vec).collect();
             for text in [PROMPT, REPLY] {
-                assert!(!spans.iter().chain(&metrics).chain(&logs).any(|body| holds(body, text)), "{text}");
+                assert!(
+                    !spans.iter().chain(&metrics).chain(&logs).any(|body| holds(body, text)),
+                    "{text}"
+                );
             }
             continue;
         }
-        let done: Vec<_> =
-            spans.iter().filter(|span| attribute(&span.attributes, "gen_ai.output.messages").is_some()).collect();
+        let done: Vec<_> = spans
+            .iter()
+            .filter(|span| attribute(&span.attributes, "gen_ai.output.messages").is_some())
+            .collect();
         assert_eq!(done.len(), 2, "{spans:#?}");
         for span in done {
-            let json = |name| -> Value { serde_json::from_str(&attribute(&span.attributes, name).unwrap()).unwrap() };
+            let json = |name| -> Value {
+                serde_json::from_str(&attribute(&span.attributes, name).unwrap()).unwrap()
+            };
             let input = json!([{"role": "user", "parts": [{"type": "text", "content": PROMPT}]}]);
             assert_eq!(json("gen_ai.input.messages"), input);
             let output = json("gen_ai.output.messages");
             assert_eq!(output[0]["parts"], json!([{"type": "text", "content": REPLY}]));
             assert_eq!(output[0]["finish_reason"], "stop");
-            assert_eq!(attribute(&span.attributes, "gen_ai.response.finish_reasons").unwrap(), "stop");
+            assert_eq!(
+                attribute(&span.attributes, "gen_ai.response.finish_reasons").unwrap(),
+                "stop"
+            );
         }
     }
 }

@@ -31,7 +31,10 @@ async fn a_client_that_is_not_sampled_has_no_spans_and_its_trace_goes_on() {
     let parent = format!("00-{TRACE}-b7ad6b7169203331-00");
     let (sent, state) = asked(&fixture, Some(&parent)).await;
     let sent = sent.unwrap();
-    assert!(sent.starts_with(&format!("00-{TRACE}-")) && sent.ends_with("-00") && sent != parent, "{sent}");
+    assert!(
+        sent.starts_with(&format!("00-{TRACE}-")) && sent.ends_with("-00") && sent != parent,
+        "{sent}"
+    );
     assert_eq!(state.as_deref(), Some("vendor=1"));
     // Malformed: a new trace, and the state goes with the old one.
     let (sent, state) = asked(&fixture, Some("00-nonsense")).await;
@@ -73,7 +76,13 @@ async fn strangers_do_not_decide_on_sampling() {
     let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
     let client = &fixture.gateway.client;
     let url = format!("{}/v1/messages", fixture.gateway.proxy);
-    let refused = client.post(url).bearer_auth("sk-none").header("traceparent", &parent).body("{}").send().await;
+    let refused = client
+        .post(url)
+        .bearer_auth("sk-none")
+        .header("traceparent", &parent)
+        .body("{}")
+        .send()
+        .await;
     assert_eq!(refused.unwrap().status(), 401);
     assert_eq!(fixture.ask().header("traceparent", &parent).send().await.unwrap().status(), 200);
     // The span of the second request comes alone, although the first was before it.
@@ -84,7 +93,8 @@ async fn strangers_do_not_decide_on_sampling() {
 #[tokio::test(flavor = "multi_thread")]
 async fn providers_get_no_context_if_they_are_not_to() {
     let collector = Collector::http().await;
-    let fixture = traced(&collector.url, &[("TOLLGATE_TELEMETRY_OTLP_TO_PROVIDERS", "false")]).await;
+    let fixture =
+        traced(&collector.url, &[("TOLLGATE_TELEMETRY_OTLP_TO_PROVIDERS", "false")]).await;
     let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
     assert_eq!(asked(&fixture, Some(&parent)).await, (None, None));
     collector.spans(|spans| spans.len() == 2).await;
@@ -97,7 +107,13 @@ async fn without_a_collector_the_clients_context_passes_and_nothing_is_counted()
     let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
     assert_eq!(asked(&fixture, Some(&parent)).await, (Some(parent), Some("vendor=1".to_owned())));
     assert_eq!(asked(&fixture, None).await.0, None);
-    let text = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
+    let text = fixture
+        .gateway
+        .client
+        .get(format!("{}/metrics", fixture.gateway.metrics))
+        .send()
+        .await
+        .unwrap();
     assert!(!text.text().await.unwrap().contains("tollgate_otlp_exported_total{"));
     let log = fixture.gateway.log_shows("access").await;
     assert!(!log.contains("trace_id"), "{log}");

@@ -20,9 +20,18 @@ async fn a_collector_that_hangs_delays_no_request_and_what_is_lost_is_counted() 
     }
     // All but the 16 requests that the queue holds, of two spans each.
     fixture.gateway.metric_shows("tollgate_otlp_dropped_total", |lost| lost == 88.0).await;
-    let text = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
+    let text = fixture
+        .gateway
+        .client
+        .get(format!("{}/metrics", fixture.gateway.metrics))
+        .send()
+        .await
+        .unwrap();
     let text = text.text().await.unwrap();
-    assert!(text.contains("tollgate_otlp_dropped_total{reason=\"queue_full\",signal=\"traces\"}"), "{text}");
+    assert!(
+        text.contains("tollgate_otlp_dropped_total{reason=\"queue_full\",signal=\"traces\"}"),
+        "{text}"
+    );
     assert!(fixture.gateway.longest_overhead() < Duration::from_secs(1));
     // A stop does not wait for it longer than some seconds.
     let mut gateway = fixture.gateway;
@@ -70,7 +79,10 @@ async fn a_collector_that_does_not_answer_in_time_is_given_up() {
         // It accepts connections and says nothing.
         let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", silent.local_addr().unwrap());
-        let env = [("OTEL_EXPORTER_OTLP_PROTOCOL", protocol), ("TOLLGATE_TELEMETRY_OTLP_TIMEOUT", "200ms")];
+        let env = [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("TOLLGATE_TELEMETRY_OTLP_TIMEOUT", "200ms"),
+        ];
         let fixture = traced(&url, &env).await;
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         fixture.gateway.log_shows("the collector does not take telemetry").await;

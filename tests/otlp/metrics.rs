@@ -10,13 +10,20 @@ use super::check::attribute;
 use super::collector::{Collector, Received};
 use super::traced;
 
-const METRICS: [(&str, &str); 2] =
-    [("TOLLGATE_TELEMETRY_OTLP_METRICS", "true"), ("TOLLGATE_TELEMETRY_OTLP_METRICS_INTERVAL", "1s")];
+const METRICS: [(&str, &str); 2] = [
+    ("TOLLGATE_TELEMETRY_OTLP_METRICS", "true"),
+    ("TOLLGATE_TELEMETRY_OTLP_METRICS_INTERVAL", "1s"),
+];
 
 /// The metrics of the newest batch.
 fn newest(received: &Received) -> Vec<&Metric> {
     let Some(batch) = received.metrics.last() else { return Vec::new() };
-    batch.resource_metrics.iter().flat_map(|part| &part.scope_metrics).flat_map(|scope| &scope.metrics).collect()
+    batch
+        .resource_metrics
+        .iter()
+        .flat_map(|part| &part.scope_metrics)
+        .flat_map(|scope| &scope.metrics)
+        .collect()
 }
 
 fn named(received: &Received, name: &str) -> Option<Metric> {
@@ -33,7 +40,8 @@ async fn the_registrys_metrics_and_the_gen_ai_ones_come_at_an_interval() {
         let usage = json!({"input": 100, "output": 20, "cache_read": 1000, "cache_write_5m": 30});
         fixture.upstream.default(json!({"usage": usage})).await;
         for stream in [false, true] {
-            let answer = if stream { fixture.ask_stream() } else { fixture.ask() }.send().await.unwrap();
+            let answer =
+                if stream { fixture.ask_stream() } else { fixture.ask() }.send().await.unwrap();
             answer.text().await.unwrap();
         }
         let duration = collector
@@ -44,14 +52,17 @@ async fn the_registrys_metrics_and_the_gen_ai_ones_come_at_an_interval() {
             })
             .await;
         assert_eq!((duration.explicit_bounds.len(), duration.explicit_bounds[0]), (14, 0.01));
-        for (name, value) in
-            [("gen_ai.operation.name", "chat"), ("gen_ai.provider.name", "anthropic"), ("gen_ai.request.model", "m")]
-        {
+        for (name, value) in [
+            ("gen_ai.operation.name", "chat"),
+            ("gen_ai.provider.name", "anthropic"),
+            ("gen_ai.request.model", "m"),
+        ] {
             assert_eq!(attribute(&duration.attributes, name).as_deref(), Some(value));
         }
         assert_eq!(attribute(&duration.attributes, "error.type"), None);
         let received = collector.received.lock();
-        let sum = |name: &str| match named(&received, name).unwrap_or_else(|| panic!("{name}")).data {
+        let sum = |name: &str| match named(&received, name).unwrap_or_else(|| panic!("{name}")).data
+        {
             Some(Data::Sum(sum)) => match sum.data_points[0].value {
                 Some(Value::AsDouble(value)) => (value, sum.data_points[0].attributes.clone()),
                 ref other => panic!("{other:?}"),
@@ -63,12 +74,20 @@ async fn the_registrys_metrics_and_the_gen_ai_ones_come_at_an_interval() {
         assert_eq!(sum(&format!("{usage}.output_tokens")).0, 40.0);
         assert_eq!(sum(&format!("{usage}.cache_read.input_tokens")).0, 2000.0);
         let (written, attributes) = sum(&format!("{usage}.cache_write.input_tokens"));
-        assert_eq!((written, attribute(&attributes, "gen_ai.token.modality").as_deref()), (60.0, Some("unknown")));
+        assert_eq!(
+            (written, attribute(&attributes, "gen_ai.token.modality").as_deref()),
+            (60.0, Some("unknown"))
+        );
         let first = named(&received, "gen_ai.client.operation.time_to_first_chunk").unwrap();
-        assert!(matches!(first.data, Some(Data::Histogram(first)) if first.data_points[0].count == 1));
+        assert!(
+            matches!(first.data, Some(Data::Histogram(first)) if first.data_points[0].count == 1)
+        );
         // The gateway's own, as for Prometheus.
         let (requests, attributes) = sum("tollgate_requests_total");
-        assert_eq!((requests, attribute(&attributes, "outcome").as_deref()), (2.0, Some("completed")));
+        assert_eq!(
+            (requests, attribute(&attributes, "outcome").as_deref()),
+            (2.0, Some("completed"))
+        );
         let live = named(&received, "tollgate_requests_in_flight").unwrap();
         assert!(matches!(live.data, Some(Data::Gauge(_))));
         let overhead = named(&received, "tollgate_gateway_overhead_seconds").unwrap();
@@ -93,7 +112,9 @@ async fn metrics_alone_need_no_traces_and_the_headers_may_be_in_a_file() {
     let seen = fixture.upstream.requests().await.pop().unwrap();
     assert!(seen["headers"]["traceparent"].to_string().contains(PARENT), "{seen}");
     let count = |received: &Received| {
-        let Some(Data::Sum(sum)) = named(received, "tollgate_requests_total")?.data else { panic!() };
+        let Some(Data::Sum(sum)) = named(received, "tollgate_requests_total")?.data else {
+            panic!()
+        };
         (sum.data_points.len() == 1).then_some(())
     };
     collector.shows(count).await;
@@ -125,18 +146,25 @@ async fn a_slow_bucket_leads_to_a_trace() {
     let plain = scrape.try_clone().unwrap().send().await.unwrap().text().await.unwrap();
     let accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
     let open = scrape.header("accept", accept).send().await.unwrap();
-    assert_eq!(open.headers()["content-type"], "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert_eq!(
+        open.headers()["content-type"],
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    );
     let open = open.text().await.unwrap();
     assert!(open.ends_with("\n# EOF\n"), "{open}");
     let (trace, span) = (hex::encode(&server.trace_id), hex::encode(&server.span_id));
     let noted = format!("# {{trace_id=\"{trace}\",span_id=\"{span}\"}} 0.");
     let lines: Vec<&str> = open.lines().filter(|line| line.contains(&noted)).collect();
     assert_eq!(lines.len(), 2, "duration and first byte: {open}");
-    assert!(lines.iter().all(|line| line.contains("_bucket{") && line.contains("le=\"")), "{lines:?}");
+    assert!(
+        lines.iter().all(|line| line.contains("_bucket{") && line.contains("le=\"")),
+        "{lines:?}"
+    );
     // The same series, by the same names.
     let series = |text: &str| -> Vec<String> {
         let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let mut names: Vec<String> = lines.map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+        let mut names: Vec<String> =
+            lines.map(|line| line.split(' ').next().unwrap().to_owned()).collect();
         names.sort();
         names
     };
@@ -146,7 +174,11 @@ async fn a_slow_bucket_leads_to_a_trace() {
 
 /// The lines so far.
 fn lines(received: &Received) -> Vec<&LogRecord> {
-    let parts = received.logs.iter().flat_map(|batch| &batch.resource_logs).flat_map(|part| &part.scope_logs);
+    let parts = received
+        .logs
+        .iter()
+        .flat_map(|batch| &batch.resource_logs)
+        .flat_map(|part| &part.scope_logs);
     parts.flat_map(|scope| &scope.log_records).collect()
 }
 
@@ -168,8 +200,9 @@ async fn log_lines_come_with_the_ids_of_their_trace() {
         let server = spans.iter().find(|span| span.name.starts_with("POST")).unwrap();
         let access = collector
             .shows(|received| {
-                let is_access =
-                    |line: &&LogRecord| attribute(&line.attributes, "log.target").as_deref() == Some("access");
+                let is_access = |line: &&LogRecord| {
+                    attribute(&line.attributes, "log.target").as_deref() == Some("access")
+                };
                 lines(received).into_iter().find(is_access).cloned()
             })
             .await;
@@ -177,10 +210,15 @@ async fn log_lines_come_with_the_ids_of_their_trace() {
         assert_eq!(attribute(&access.attributes, "status").as_deref(), Some("200"));
         assert_eq!(attribute(&access.attributes, "user_name").as_deref(), Some("ada"));
         let received = collector.received.lock();
-        let targets: Vec<String> =
-            lines(&received).iter().filter_map(|line| attribute(&line.attributes, "log.target")).collect();
+        let targets: Vec<String> = lines(&received)
+            .iter()
+            .filter_map(|line| attribute(&line.attributes, "log.target"))
+            .collect();
         assert!(targets.iter().any(|target| target.starts_with("tollgate::")), "{targets:?}");
         let own = ["h2", "hyper", "hyper_util", "reqwest", "rustls", "tonic", "tower"];
-        assert!(!targets.iter().any(|target| own.contains(&target.split("::").next().unwrap())), "{targets:?}");
+        assert!(
+            !targets.iter().any(|target| own.contains(&target.split("::").next().unwrap())),
+            "{targets:?}"
+        );
     }
 }

@@ -30,7 +30,10 @@ fn resource() -> Option<Resource> {
 }
 
 fn scope() -> Option<InstrumentationScope> {
-    Some(InstrumentationScope { name: "com.anthropic.claude_code".to_owned(), ..InstrumentationScope::default() })
+    Some(InstrumentationScope {
+        name: "com.anthropic.claude_code".to_owned(),
+        ..InstrumentationScope::default()
+    })
 }
 
 fn now() -> u64 {
@@ -48,17 +51,35 @@ fn body_of(signal: &str) -> Vec<u8> {
                 value: Some(number_data_point::Value::AsDouble(1.0)),
                 ..NumberDataPoint::default()
             };
-            let sum = Sum { data_points: vec![point], aggregation_temporality: 2, is_monotonic: true };
+            let sum =
+                Sum { data_points: vec![point], aggregation_temporality: 2, is_monotonic: true };
             let name = "claude_code.session.count".to_owned();
-            let metrics = vec![Metric { name, data: Some(metric::Data::Sum(sum)), ..Metric::default() }];
-            let scope_metrics = vec![ScopeMetrics { scope: scope(), metrics, ..ScopeMetrics::default() }];
-            let part = ResourceMetrics { resource: resource(), scope_metrics, ..ResourceMetrics::default() };
+            let metrics =
+                vec![Metric { name, data: Some(metric::Data::Sum(sum)), ..Metric::default() }];
+            let scope_metrics =
+                vec![ScopeMetrics { scope: scope(), metrics, ..ScopeMetrics::default() }];
+            let part = ResourceMetrics {
+                resource: resource(),
+                scope_metrics,
+                ..ResourceMetrics::default()
+            };
             ExportMetricsServiceRequest { resource_metrics: vec![part] }.encode_to_vec()
         }
         "logs" => {
-            let body = Some(AnyValue { value: Some(any_value::Value::StringValue("claude_code.api_request".into())) });
-            let record = LogRecord { time_unix_nano: now(), severity_number: 9, body, ..LogRecord::default() };
-            let scope_logs = vec![ScopeLogs { scope: scope(), log_records: vec![record], ..ScopeLogs::default() }];
+            let body = Some(AnyValue {
+                value: Some(any_value::Value::StringValue("claude_code.api_request".into())),
+            });
+            let record = LogRecord {
+                time_unix_nano: now(),
+                severity_number: 9,
+                body,
+                ..LogRecord::default()
+            };
+            let scope_logs = vec![ScopeLogs {
+                scope: scope(),
+                log_records: vec![record],
+                ..ScopeLogs::default()
+            }];
             let part = ResourceLogs { resource: resource(), scope_logs, ..ResourceLogs::default() };
             ExportLogsServiceRequest { resource_logs: vec![part] }.encode_to_vec()
         }
@@ -73,8 +94,10 @@ fn body_of(signal: &str) -> Vec<u8> {
                 end_time_unix_nano: now() + 1,
                 ..Span::default()
             };
-            let scope_spans = vec![ScopeSpans { scope: scope(), spans: vec![span], ..ScopeSpans::default() }];
-            let part = ResourceSpans { resource: resource(), scope_spans, ..ResourceSpans::default() };
+            let scope_spans =
+                vec![ScopeSpans { scope: scope(), spans: vec![span], ..ScopeSpans::default() }];
+            let part =
+                ResourceSpans { resource: resource(), scope_spans, ..ResourceSpans::default() };
             ExportTraceServiceRequest { resource_spans: vec![part] }.encode_to_vec()
         }
     }
@@ -101,8 +124,15 @@ async fn what_a_client_sends_arrives_with_the_users_name_and_without_its_key() {
     let collector = Collector::http().await;
     let fixture = relaying(&collector, &[]).await;
     for signal in ["metrics", "logs", "traces"] {
-        let answer = post(&fixture, signal, PROTOBUF, body_of(signal)).bearer_auth(&fixture.key).send().await.unwrap();
-        assert_eq!((answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap()), (200, PROTOBUF));
+        let answer = post(&fixture, signal, PROTOBUF, body_of(signal))
+            .bearer_auth(&fixture.key)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), answer.headers()["content-type"].to_str().unwrap()),
+            (200, PROTOBUF)
+        );
         assert_eq!(answer.bytes().await.unwrap().len(), 0);
     }
     // It is no model call.
@@ -117,13 +147,19 @@ async fn what_a_client_sends_arrives_with_the_users_name_and_without_its_key() {
     for resource in resources {
         let attributes = resource.unwrap().attributes;
         let of = |name| attribute(&attributes, name).unwrap();
-        assert_eq!((of("user.name"), of("service.name")), ("ada".to_owned(), "claude-code".to_owned()));
+        assert_eq!(
+            (of("user.name"), of("service.name")),
+            ("ada".to_owned(), "claude-code".to_owned())
+        );
         assert_eq!(of("tollgate.user.id"), fixture.user_id.to_string());
         assert_eq!(of("tollgate.key.name"), "default");
     }
     for headers in &received.headers {
         assert_eq!(headers["authorization"], "Bearer collector-token");
-        assert!(headers.values().all(|value| !value.to_str().unwrap().contains(&fixture.key)), "{headers:?}");
+        assert!(
+            headers.values().all(|value| !value.to_str().unwrap().contains(&fixture.key)),
+            "{headers:?}"
+        );
     }
 }
 
@@ -138,7 +174,8 @@ async fn json_and_compressed_bodies_are_relayed_too() {
     assert_eq!((answer.status().as_u16(), answer.json::<Value>().await.unwrap()), (200, json!({})));
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, &body_of("metrics")).unwrap();
-    let answer = post(&fixture, "metrics", PROTOBUF, gzip.finish().unwrap()).header("content-encoding", "gzip");
+    let answer = post(&fixture, "metrics", PROTOBUF, gzip.finish().unwrap())
+        .header("content-encoding", "gzip");
     assert_eq!(answer.bearer_auth(&fixture.key).send().await.unwrap().status(), 200);
     let received = collector.received.lock();
     assert_eq!(received.metrics.len(), 1);
@@ -152,27 +189,51 @@ async fn json_and_compressed_bodies_are_relayed_too() {
 async fn only_callers_with_a_key_get_through_and_only_what_is_telemetry() {
     let collector = Collector::http().await;
     let fixture = relaying(&collector, &[("TOLLGATE_TELEMETRY_OTLP_RELAY_MAX_BODY", "1KiB")]).await;
-    let with_key = |kind: &str, body: Vec<u8>| post(&fixture, "metrics", kind, body).bearer_auth(&fixture.key);
+    let with_key =
+        |kind: &str, body: Vec<u8>| post(&fixture, "metrics", kind, body).bearer_auth(&fixture.key);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut gzip, &[0; 2000]).unwrap();
     let bomb = with_key(PROTOBUF, gzip.finish().unwrap()).header("content-encoding", "gzip");
     for (what, request, status) in [
         ("no key", post(&fixture, "metrics", PROTOBUF, body_of("metrics")), 401),
-        ("an unknown key", post(&fixture, "metrics", PROTOBUF, Vec::new()).bearer_auth("sk-none"), 401),
+        (
+            "an unknown key",
+            post(&fixture, "metrics", PROTOBUF, Vec::new()).bearer_auth("sk-none"),
+            401,
+        ),
         ("a large body", with_key(PROTOBUF, vec![0; 1025]), 413),
         ("a body that is large once decompressed", bomb, 413),
         ("damage", with_key(PROTOBUF, vec![0xff; 9]), 400),
         ("no OTLP", with_key("application/json", b"[]".to_vec()), 400),
         ("another type", with_key("text/plain", b"x".to_vec()), 415),
-        ("the administrator", post(&fixture, "metrics", PROTOBUF, body_of("metrics")).bearer_auth(ADMIN_TOKEN), 200),
+        (
+            "the administrator",
+            post(&fixture, "metrics", PROTOBUF, body_of("metrics")).bearer_auth(ADMIN_TOKEN),
+            200,
+        ),
     ] {
         assert_eq!(request.send().await.unwrap().status(), status, "{what}");
     }
-    let get = fixture.gateway.client.get(format!("{}/v1/metrics", fixture.gateway.proxy)).send().await.unwrap();
+    let get = fixture
+        .gateway
+        .client
+        .get(format!("{}/v1/metrics", fixture.gateway.proxy))
+        .send()
+        .await
+        .unwrap();
     assert_eq!((get.status().as_u16(), &get.headers()["allow"]), (405, &"POST".parse().unwrap()));
-    let text = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
+    let text = fixture
+        .gateway
+        .client
+        .get(format!("{}/metrics", fixture.gateway.metrics))
+        .send()
+        .await
+        .unwrap();
     let text = text.text().await.unwrap();
-    assert!(text.contains("tollgate_otlp_relayed_total{result=\"refused\",signal=\"metrics\"} 5"), "{text}");
+    assert!(
+        text.contains("tollgate_otlp_relayed_total{result=\"refused\",signal=\"metrics\"} 5"),
+        "{text}"
+    );
     // The administrator is no user.
     let received = collector.received.lock();
     assert_eq!(received.metrics.len(), 1);
@@ -184,13 +245,20 @@ async fn only_callers_with_a_key_get_through_and_only_what_is_telemetry() {
 async fn the_collectors_answer_is_the_clients_and_without_one_it_may_come_back() {
     let collector = Collector::http().await;
     let fixture = relaying(&collector, &[("TOLLGATE_TELEMETRY_OTLP_RELAY_TIMEOUT", "300ms")]).await;
-    let ask = || post(&fixture, "traces", PROTOBUF, body_of("traces")).bearer_auth(&fixture.key).send();
+    let ask =
+        || post(&fixture, "traces", PROTOBUF, body_of("traces")).bearer_auth(&fixture.key).send();
     collector.received.lock().refuse = vec![429];
     let answer = ask().await.unwrap();
-    assert_eq!((answer.status().as_u16(), &answer.headers()["retry-after"]), (429, &"1".parse().unwrap()));
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["retry-after"]),
+        (429, &"1".parse().unwrap())
+    );
     collector.received.lock().hang = true;
     let answer = ask().await.unwrap();
-    assert_eq!((answer.status().as_u16(), &answer.headers()["retry-after"]), (503, &"5".parse().unwrap()));
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["retry-after"]),
+        (503, &"5".parse().unwrap())
+    );
     collector.received.lock().hang = false;
     assert_eq!(ask().await.unwrap().status(), 200);
 }
@@ -207,11 +275,14 @@ async fn the_relays_collector_may_be_behind_tls() {
         ("TOLLGATE_TELEMETRY_OTLP_RELAY_ENDPOINT", url.as_str()),
         ("TOLLGATE_TELEMETRY_OTLP_RELAY_HEADERS_FILE", file.to_str().unwrap()),
     ];
-    let ask = |fixture: &Fixture| post(fixture, "logs", PROTOBUF, body_of("logs")).bearer_auth(&fixture.key).send();
+    let ask = |fixture: &Fixture| {
+        post(fixture, "logs", PROTOBUF, body_of("logs")).bearer_auth(&fixture.key).send()
+    };
     let fixture = Fixture::bare(&env).await;
     assert_eq!(ask(&fixture).await.unwrap().status(), 503, "its certificate is not trusted");
     let authority = pem("cert.pem");
-    let trusted = [&env[..], &[("TOLLGATE_TELEMETRY_OTLP_RELAY_TLS_CA", authority.as_str())]].concat();
+    let trusted =
+        [&env[..], &[("TOLLGATE_TELEMETRY_OTLP_RELAY_TLS_CA", authority.as_str())]].concat();
     let fixture = Fixture::bare(&trusted).await;
     assert_eq!(ask(&fixture).await.unwrap().status(), 200);
     assert_eq!(collector.received.lock().headers[0]["x-token"], "of the file");
@@ -221,7 +292,11 @@ async fn the_relays_collector_may_be_behind_tls() {
 async fn without_the_setting_the_paths_are_unknown() {
     let fixture = Fixture::bare(&[]).await;
     for signal in ["metrics", "logs", "traces"] {
-        let answer = post(&fixture, signal, PROTOBUF, body_of(signal)).bearer_auth(&fixture.key).send().await.unwrap();
+        let answer = post(&fixture, signal, PROTOBUF, body_of(signal))
+            .bearer_auth(&fixture.key)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(answer.status(), 404, "{signal}");
     }
 }

@@ -26,7 +26,10 @@ fn get(span: &Span, name: &str) -> String {
 
 /// A streamed request whose first attempt fails, from a client with a trace.
 async fn one_failover(fixture: &Fixture) {
-    fixture.gateway.provider("native", &fixture.upstream.url, json!({"name": "second", "priority": 9})).await;
+    fixture
+        .gateway
+        .provider("native", &fixture.upstream.url, json!({"name": "second", "priority": 9}))
+        .await;
     let usage = json!({"input": 100, "output": 20, "cache_read": 1000, "cache_write_5m": 30, "cache_write_1h": 3});
     fixture.upstream.default(json!({"usage": usage, "first_byte_ms": 30, "status": 200})).await;
     // The second answer is the second provider's.
@@ -50,8 +53,14 @@ async fn one_failover(fixture: &Fixture) {
 fn check_failover(fixture: &Fixture, spans: &[Span]) {
     let servers = of_kind(spans, SpanKind::Server);
     let [server] = servers[..] else { panic!("{servers:#?}") };
-    assert_eq!((server.name.as_str(), hex::encode(&server.trace_id)), ("POST /v1/messages", TRACE.to_owned()));
-    assert_eq!((hex::encode(&server.parent_span_id), server.trace_state.as_str()), (PARENT.to_owned(), "vendor=1"));
+    assert_eq!(
+        (server.name.as_str(), hex::encode(&server.trace_id)),
+        ("POST /v1/messages", TRACE.to_owned())
+    );
+    assert_eq!(
+        (hex::encode(&server.parent_span_id), server.trace_state.as_str()),
+        (PARENT.to_owned(), "vendor=1")
+    );
     assert_eq!(server.flags & 0x300, 0x300, "the parent is remote");
     assert_eq!(server.status, None);
     for (name, value) in [
@@ -73,12 +82,20 @@ fn check_failover(fixture: &Fixture, spans: &[Span]) {
     }
     assert_eq!(get(server, "server.port"), fixture.gateway.proxy.rsplit_once(':').unwrap().1);
     let names: Vec<&str> = server.events.iter().map(|event| event.name.as_str()).collect();
-    for stage in ["tollgate.identified", "tollgate.body_read", "tollgate.screened", "tollgate.admitted"] {
+    for stage in
+        ["tollgate.identified", "tollgate.body_read", "tollgate.screened", "tollgate.admitted"]
+    {
         assert!(names.contains(&stage), "{names:?}");
     }
-    let steps: Vec<String> =
-        server.events.iter().filter_map(|event| attribute(&event.attributes, "tollgate.decision.step")).collect();
-    assert!(steps.contains(&"attempt_failed".to_owned()) && steps.contains(&"succeeded".to_owned()), "{steps:?}");
+    let steps: Vec<String> = server
+        .events
+        .iter()
+        .filter_map(|event| attribute(&event.attributes, "tollgate.decision.step"))
+        .collect();
+    assert!(
+        steps.contains(&"attempt_failed".to_owned()) && steps.contains(&"succeeded".to_owned()),
+        "{steps:?}"
+    );
     check_attempts(fixture, spans, server);
 }
 
@@ -106,9 +123,15 @@ fn check_attempts(fixture: &Fixture, spans: &[Span], server: &Span) {
         }
         assert_eq!(get(span, "server.port"), fixture.upstream.url.rsplit_once(':').unwrap().1);
     }
-    assert_eq!((get(failed, "error.type"), get(failed, "tollgate.provider.name")), ("529".into(), "first".into()));
     assert_eq!(
-        (failed.status.as_ref().unwrap().code, attribute(&failed.attributes, "gen_ai.usage.input_tokens")),
+        (get(failed, "error.type"), get(failed, "tollgate.provider.name")),
+        ("529".into(), "first".into())
+    );
+    assert_eq!(
+        (
+            failed.status.as_ref().unwrap().code,
+            attribute(&failed.attributes, "gen_ai.usage.input_tokens")
+        ),
         (2, None)
     );
     assert!(failed.end_time_unix_nano <= done.start_time_unix_nano);
@@ -124,7 +147,8 @@ fn check_attempts(fixture: &Fixture, spans: &[Span], server: &Span) {
         assert_eq!(get(done, name), value, "{name}");
     }
     let first_chunk: f64 = get(done, "gen_ai.response.time_to_first_chunk").parse().unwrap();
-    let took = Duration::from_nanos(done.end_time_unix_nano - done.start_time_unix_nano).as_secs_f64();
+    let took =
+        Duration::from_nanos(done.end_time_unix_nano - done.start_time_unix_nano).as_secs_f64();
     assert!((0.03..=took).contains(&first_chunk), "{first_chunk} of {took}");
 }
 
@@ -162,7 +186,10 @@ async fn a_request_is_a_server_span_with_a_client_span_for_each_attempt() {
         assert_eq!(headers[coding], "gzip");
         let resource = received.traces[0].resource_spans[0].resource.as_ref().unwrap();
         let of = |name| attribute(&resource.attributes, name).unwrap();
-        assert_eq!((of("service.name"), of("deployment.environment.name")), ("gate".into(), "test lab".into()));
+        assert_eq!(
+            (of("service.name"), of("deployment.environment.name")),
+            ("gate".into(), "test lab".into())
+        );
         assert_eq!(of("service.version"), env!("CARGO_PKG_VERSION"));
     }
 }
@@ -190,9 +217,17 @@ async fn every_way_in_which_a_request_ends_has_its_spans() {
     // Refused by the provider.
     assert_eq!(fixture.ask().send().await.unwrap().status(), 400);
     // A listing, and no caller.
-    let list = fixture.gateway.client.get(format!("{}/v1/models", fixture.gateway.proxy)).bearer_auth(&fixture.key);
+    let list = fixture
+        .gateway
+        .client
+        .get(format!("{}/v1/models", fixture.gateway.proxy))
+        .bearer_auth(&fixture.key);
     assert_eq!(list.send().await.unwrap().status(), 200);
-    let unknown = fixture.gateway.client.post(format!("{}/v1/messages", fixture.gateway.proxy)).bearer_auth("sk-none");
+    let unknown = fixture
+        .gateway
+        .client
+        .post(format!("{}/v1/messages", fixture.gateway.proxy))
+        .bearer_auth("sk-none");
     assert_eq!(unknown.json(&body).send().await.unwrap().status(), 401);
     let nowhere = fixture.gateway.client.post(format!("{}/v1/nowhere", fixture.gateway.proxy));
     assert_eq!(nowhere.send().await.unwrap().status(), 404);
@@ -201,8 +236,12 @@ async fn every_way_in_which_a_request_ends_has_its_spans() {
         .iter()
         .map(|span| (span.name.clone(), get(span, "http.response.status_code")))
         .collect();
-    let wanted =
-        [("POST /v1/messages", "400"), ("GET /v1/models", "200"), ("POST /v1/messages", "401"), ("POST", "404")];
+    let wanted = [
+        ("POST /v1/messages", "400"),
+        ("GET /v1/models", "200"),
+        ("POST /v1/messages", "401"),
+        ("POST", "404"),
+    ];
     assert_eq!(found, wanted.map(|(name, status)| (name.to_owned(), status.to_owned())));
     let clients = of_kind(&spans, SpanKind::Client);
     assert_eq!((clients.len(), get(clients[0], "error.type")), (1, "400".to_owned()));
@@ -221,7 +260,10 @@ async fn a_collector_behind_tls_is_verified_over_both_protocols() {
         refused.gateway.log_shows("the collector does not take telemetry").await;
         assert!(collector.received.lock().traces.is_empty());
         let authority = file("cert.pem");
-        let env = [("OTEL_EXPORTER_OTLP_PROTOCOL", protocol), ("OTEL_EXPORTER_OTLP_CERTIFICATE", &authority)];
+        let env = [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol),
+            ("OTEL_EXPORTER_OTLP_CERTIFICATE", &authority),
+        ];
         let fixture = traced(&url, &env).await;
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         collector.spans(|spans| spans.len() >= 2).await;

@@ -41,11 +41,16 @@ async fn leaving_before_the_first_byte_costs_the_input_in_every_format() {
             let row = &fixture.gateway.logs(asked).await[0];
             let (input, output, estimated, paid) = billed(row);
             assert!(input > 0 && output == 0 && estimated && paid, "{format} {stream}: {row}");
-            assert_eq!((&row["outcome"], &row["statusCode"]), (&json!("client_aborted"), &json!(499)), "{row}");
+            assert_eq!(
+                (&row["outcome"], &row["statusCode"]),
+                (&json!("client_aborted"), &json!(499)),
+                "{row}"
+            );
         }
     }
     fixture.upstream.stats(&format!("dropped={asked}")).await;
-    let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
+    let usage =
+        fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     assert!(usage["costTotal"]["current"].as_f64().unwrap() > 0.0, "the limits move: {usage}");
     assert_eq!(fixture.gateway.metric("tollgate_aborted_exchanges_total").await, asked as f64);
 }
@@ -91,9 +96,10 @@ async fn a_stream_that_is_left_in_the_middle_is_drained_to_its_final_figures() {
 async fn draining_is_bounded_in_time_and_bytes() {
     let time = ("TOLLGATE_PROXY_ABORT_DRAIN", "1s");
     let fixture = fixture(&[DRAIN, time, ("TOLLGATE_PROXY_ABORT_DRAIN_BYTES", "8KiB")]).await;
-    for (asked, reply) in
-        (1..).zip([json!({"delay_ms": 600_000}), json!({"events": 100_000, "words": 100_000, "between_events_ms": 1})])
-    {
+    for (asked, reply) in (1..).zip([
+        json!({"delay_ms": 600_000}),
+        json!({"events": 100_000, "words": 100_000, "between_events_ms": 1}),
+    ]) {
         fixture.upstream.default(reply).await;
         let asking = tokio::spawn(fixture.ask_stream().send());
         fixture.upstream.stats(&format!("started={asked}")).await;
@@ -102,7 +108,10 @@ async fn draining_is_bounded_in_time_and_bytes() {
         let row = &fixture.gateway.logs(asked).await[0];
         let (input, _, estimated, paid) = billed(row);
         assert!(input > 0 && estimated && paid, "{row}");
-        assert!(row["errorMessage"].as_str().unwrap().contains("could not be read to its end"), "{row}");
+        assert!(
+            row["errorMessage"].as_str().unwrap().contains("could not be read to its end"),
+            "{row}"
+        );
     }
 }
 
@@ -113,5 +122,9 @@ async fn a_provider_that_answers_an_error_to_nobody_is_not_paid() {
     fixture.upstream.default(json!({"status": 500, "delay_ms": 300})).await;
     leave_before_the_first_byte(&fixture, "native", false, 1).await;
     let row = &fixture.gateway.logs(1).await[0];
-    assert_eq!((billed(row), &row["outcome"]), ((0, 0, false, false), &json!("client_aborted")), "{row}");
+    assert_eq!(
+        (billed(row), &row["outcome"]),
+        ((0, 0, false, false), &json!("client_aborted")),
+        "{row}"
+    );
 }

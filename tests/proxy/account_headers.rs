@@ -40,7 +40,11 @@ async fn headers_of_the_providers_account_stay_with_the_gateway() {
     fixture.upstream.default(sending_account_headers()).await;
     for format in FORMATS {
         for stream in [false, true] {
-            let answer = fixture.post(path(format, stream), &own_session(format, stream)).send().await.unwrap();
+            let answer = fixture
+                .post(path(format, stream), &own_session(format, stream))
+                .send()
+                .await
+                .unwrap();
             assert_eq!(answer.status(), 200, "{format} {stream}");
             let headers = answer.headers().clone();
             for (name, _) in OF_ACCOUNT {
@@ -74,35 +78,70 @@ async fn a_caller_sees_its_own_limits_in_the_headers_of_its_format() {
     fixture.upstream.default(directive).await;
     fixture
         .gateway
-        .admin("users/editUser", json!({"userId": fixture.user_id, "rpm": 100, "limitMonthlyUsd": 50}))
+        .admin(
+            "users/editUser",
+            json!({"userId": fixture.user_id, "rpm": 100, "limitMonthlyUsd": 50}),
+        )
         .await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitWeeklyUsd": 5, "limit5hUsd": 7})).await;
+    fixture
+        .gateway
+        .admin(
+            "keys/editKey",
+            json!({"keyId": fixture.key_id, "limitWeeklyUsd": 5, "limit5hUsd": 7}),
+        )
+        .await;
     let mut sent = 0;
     for format in FORMATS {
         for stream in [false, true] {
-            let answer = fixture.post(path(format, stream), &own_session(format, stream)).send().await.unwrap();
+            let answer = fixture
+                .post(path(format, stream), &own_session(format, stream))
+                .send()
+                .await
+                .unwrap();
             assert_eq!(answer.status(), 200, "{format} {stream}");
             let headers = answer.headers().clone();
             answer.text().await.unwrap();
             let of = |name: &str| {
-                headers.get(name).unwrap_or_else(|| panic!("{format}: {name}: {headers:?}")).to_str().unwrap()
+                headers
+                    .get(name)
+                    .unwrap_or_else(|| panic!("{format}: {name}: {headers:?}"))
+                    .to_str()
+                    .unwrap()
             };
             let [limit, remaining, reset] = match format {
-                "native" => {
-                    ["limit", "remaining", "reset"].map(|what| of(&format!("anthropic-ratelimit-requests-{what}")))
-                }
-                _ => ["limit", "remaining", "reset"].map(|what| of(&format!("x-ratelimit-{what}-requests"))),
+                "native" => ["limit", "remaining", "reset"]
+                    .map(|what| of(&format!("anthropic-ratelimit-requests-{what}"))),
+                _ => ["limit", "remaining", "reset"]
+                    .map(|what| of(&format!("x-ratelimit-{what}-requests"))),
             };
-            assert_eq!((limit, remaining), ("100", (99 - sent).to_string().as_str()), "{format} {stream}");
-            let form =
-                if format == "native" { r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$" } else { r"^(\d+h)?(\d+m)?\d+s$" };
+            assert_eq!(
+                (limit, remaining),
+                ("100", (99 - sent).to_string().as_str()),
+                "{format} {stream}"
+            );
+            let form = if format == "native" {
+                r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$"
+            } else {
+                r"^(\d+h)?(\d+m)?\d+s$"
+            };
             let form = regex::Regex::new(form).unwrap();
-            assert!(form.is_match(reset) && form.is_match(of("x-ratelimit-reset-cost")), "{format}: {headers:?}");
+            assert!(
+                form.is_match(reset) && form.is_match(of("x-ratelimit-reset-cost")),
+                "{format}: {headers:?}"
+            );
             // The key's week is the tightest: a thousand tokens at a dollar per million each.
             assert_eq!(of("x-ratelimit-limit-cost"), "5");
             let left = rust_decimal::Decimal::from(5) - rust_decimal::Decimal::new(sent, 3);
-            assert_eq!(of("x-ratelimit-remaining-cost"), left.normalize().to_string(), "{format} {stream}");
-            assert_eq!(headers.keys().filter(|name| name.as_str().contains("ratelimit")).count(), 6, "{headers:?}");
+            assert_eq!(
+                of("x-ratelimit-remaining-cost"),
+                left.normalize().to_string(),
+                "{format} {stream}"
+            );
+            assert_eq!(
+                headers.keys().filter(|name| name.as_str().contains("ratelimit")).count(),
+                6,
+                "{headers:?}"
+            );
             sent += 1;
         }
     }

@@ -22,10 +22,23 @@ async fn tokens_and_cost_are_exact_in_every_format_however_it_is_cut() {
     for format in FORMATS {
         let native = format == "native";
         for stream in [false, true] {
-            for chunking in [json!("event"), json!("whole"), json!({"bytes": 1}), json!({"bytes": 7}), json!("split")] {
+            for chunking in [
+                json!("event"),
+                json!("whole"),
+                json!({"bytes": 1}),
+                json!({"bytes": 7}),
+                json!("split"),
+            ] {
                 let text = "Zahlen 🎈 und \"usage\":{\"input_tokens\":9}";
-                fixture.upstream.default(json!({"usage": usage(native), "chunking": chunking, "text": text})).await;
-                let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+                fixture
+                    .upstream
+                    .default(json!({"usage": usage(native), "chunking": chunking, "text": text}))
+                    .await;
+                let answer = fixture
+                    .post(path(format, stream), &request(format, stream))
+                    .send()
+                    .await
+                    .unwrap();
                 assert_eq!(answer.status(), 200, "{format} {stream} {chunking}");
                 answer.bytes().await.unwrap();
                 rows += 1;
@@ -35,7 +48,11 @@ async fn tokens_and_cost_are_exact_in_every_format_however_it_is_cut() {
     for row in fixture.gateway.logs(rows).await {
         let native = row["clientFormat"] == "native";
         let what = format!("{row}");
-        assert_eq!((row["inputTokens"].as_u64(), row["outputTokens"].as_u64()), (Some(1000), Some(500)), "{what}");
+        assert_eq!(
+            (row["inputTokens"].as_u64(), row["outputTokens"].as_u64()),
+            (Some(1000), Some(500)),
+            "{what}"
+        );
         assert_eq!(row["cacheReadTokens"], 200, "{what}");
         let cost: Decimal = row["costUsd"].to_string().parse().unwrap();
         let expected: Decimal = if native { "0.0046" } else { "0.0021" }.parse().unwrap();
@@ -46,17 +63,33 @@ async fn tokens_and_cost_are_exact_in_every_format_however_it_is_cut() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_multiplier_counts_and_a_model_without_price_is_flagged() {
     let fixture = Fixture::bare(&[]).await;
-    fixture.gateway.provider("native", &fixture.upstream.url, json!({"cost_multiplier": 1.5})).await;
+    fixture
+        .gateway
+        .provider("native", &fixture.upstream.url, json!({"cost_multiplier": 1.5}))
+        .await;
     fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}})).await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     let mut unpriced = request("native", false);
     unpriced["model"] = json!("unheard-of");
     assert_eq!(fixture.post("/v1/messages", &unpriced).send().await.unwrap().status(), 200);
     let rows = fixture.gateway.logs(2).await;
-    assert_eq!((&rows[0]["costUsd"], &rows[0]["inputTokens"]), (&Value::Null, &json!(1000)), "{}", rows[0]);
+    assert_eq!(
+        (&rows[0]["costUsd"], &rows[0]["inputTokens"]),
+        (&Value::Null, &json!(1000)),
+        "{}",
+        rows[0]
+    );
     assert_eq!(rows[1]["costUsd"].to_string(), "0.003");
-    let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
-    assert!(metrics.text().await.unwrap().lines().any(|l| l.contains("unpriced") && l.ends_with(" 1")));
+    let metrics = fixture
+        .gateway
+        .client
+        .get(format!("{}/metrics", fixture.gateway.metrics))
+        .send()
+        .await
+        .unwrap();
+    assert!(
+        metrics.text().await.unwrap().lines().any(|l| l.contains("unpriced") && l.ends_with(" 1"))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -65,21 +98,35 @@ async fn a_reply_without_usage_is_billed_by_an_estimate_and_flagged() {
     fixture.upstream.default(json!({"no_usage": true, "words": 200})).await;
     for format in FORMATS {
         for stream in [false, true] {
-            let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+            let answer =
+                fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 200);
             answer.bytes().await.unwrap();
         }
     }
     for row in fixture.gateway.logs(8).await {
-        assert_eq!((&row["estimated"], &row["outcome"]), (&json!(true), &json!("completed")), "{row}");
-        assert!(row["outputTokens"].as_u64().unwrap() > 100 && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");
+        assert_eq!(
+            (&row["estimated"], &row["outcome"]),
+            (&json!(true), &json!("completed")),
+            "{row}"
+        );
+        assert!(
+            row["outputTokens"].as_u64().unwrap() > 100 && row["costUsd"].as_f64().unwrap() > 0.0,
+            "{row}"
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_record_names_everything_an_operator_asks_for() {
     let fixture = Fixture::native().await;
-    let answer = fixture.ask().header("user-agent", "tester/1.0").header("x-session-id", "s-1").send().await.unwrap();
+    let answer = fixture
+        .ask()
+        .header("user-agent", "tester/1.0")
+        .header("x-session-id", "s-1")
+        .send()
+        .await
+        .unwrap();
     let request_id = answer.headers()["x-tollgate-request-id"].to_str().unwrap().to_owned();
     assert_eq!(answer.headers()["x-tollgate-session-id"], "s-1");
     let row = fixture.gateway.logs(1).await.remove(0);
@@ -106,18 +153,31 @@ async fn the_admin_token_has_no_limits_and_no_key() {
     let fixture = Fixture::native().await;
     let url = format!("{}/v1/messages", fixture.gateway.proxy);
     let token = crate::support::gateway::ADMIN_TOKEN;
-    let sent =
-        fixture.gateway.client.post(url).bearer_auth(token).json(&request("native", false)).send().await.unwrap();
+    let sent = fixture
+        .gateway
+        .client
+        .post(url)
+        .bearer_auth(token)
+        .json(&request("native", false))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(sent.status(), 200);
     let row = &fixture.gateway.logs(1).await[0];
-    assert!(row["keyId"].is_null() && row["userId"].is_null() && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");
+    assert!(
+        row["keyId"].is_null() && row["userId"].is_null() && row["costUsd"].as_f64().unwrap() > 0.0,
+        "{row}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spent_limit_refuses_with_the_documented_answer() {
     let fixture = Fixture::native().await;
     fixture.upstream.default(json!({"usage": {"input": 10_000, "output": 0}})).await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitDailyUsd": 0.02})).await;
+    fixture
+        .gateway
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "limitDailyUsd": 0.02}))
+        .await;
     for _ in 0..2 {
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     }
@@ -128,9 +188,23 @@ async fn a_spent_limit_refuses_with_the_documented_answer() {
     assert!(headers.contains_key("x-ratelimit-reset"));
     let body: Value = answer.json().await.unwrap();
     let error = &body["error"];
-    assert_eq!((&error["type"], &error["code"]), (&json!("rate_limit_error"), &json!("rate_limit_exceeded")), "{body}");
-    assert_eq!((&error["limit_type"], error["current"].as_f64()), (&json!("key_daily"), Some(0.02)), "{body}");
-    let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
+    assert_eq!(
+        (&error["type"], &error["code"]),
+        (&json!("rate_limit_error"), &json!("rate_limit_exceeded")),
+        "{body}"
+    );
+    assert_eq!(
+        (&error["limit_type"], error["current"].as_f64()),
+        (&json!("key_daily"), Some(0.02)),
+        "{body}"
+    );
+    let metrics = fixture
+        .gateway
+        .client
+        .get(format!("{}/metrics", fixture.gateway.metrics))
+        .send()
+        .await
+        .unwrap();
     let metrics = metrics.text().await.unwrap();
     assert!(metrics.lines().any(|l| l.contains("key_daily") && l.ends_with(" 1")), "{metrics}");
     let rows = fixture.gateway.logs(3).await;

@@ -15,7 +15,9 @@ const EXPOSED: (&str, &str) = ("TOLLGATE_PROXY_EXPOSE_ADMIN", "true");
 
 /// A POST's head; `fields` end each with a line break.
 fn head(path: &str, fields: &str) -> String {
-    format!("POST /api/{path} HTTP/1.1\r\nhost: gate\r\ncontent-type: application/json\r\n{fields}\r\n")
+    format!(
+        "POST /api/{path} HTTP/1.1\r\nhost: gate\r\ncontent-type: application/json\r\n{fields}\r\n"
+    )
 }
 
 fn as_admin(fields: &str) -> String {
@@ -32,18 +34,25 @@ async fn ask(tcp: &mut TcpStream, bytes: &str) -> (u16, Value) {
 
 /// Both listeners' addresses.
 fn listeners(fixture: &Fixture) -> [String; 2] {
-    [&fixture.gateway.proxy, &fixture.gateway.admin].map(|url| url.trim_start_matches("http://").to_owned())
+    [&fixture.gateway.proxy, &fixture.gateway.admin]
+        .map(|url| url.trim_start_matches("http://").to_owned())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_is_answered_from_the_head_whatever_body_is_announced() {
     let fixture = Fixture::bare(&[EXPOSED]).await;
     let gigabyte = "content-length: 1073741824\r\n";
-    let foreign = format!("origin: https://evil.example\r\ncookie: auth-token={ADMIN_TOKEN}\r\n{gigabyte}");
+    let foreign =
+        format!("origin: https://evil.example\r\ncookie: auth-token={ADMIN_TOKEN}\r\n{gigabyte}");
     for listener in listeners(&fixture) {
         let cases = [
             ("nobody", head("actions/users/addUser", gigabyte), 401, "UNAUTHORIZED"),
-            ("nobody, in chunks", head("actions/users/addUser", "transfer-encoding: chunked\r\n"), 401, "UNAUTHORIZED"),
+            (
+                "nobody, in chunks",
+                head("actions/users/addUser", "transfer-encoding: chunked\r\n"),
+                401,
+                "UNAUTHORIZED",
+            ),
             (
                 "a wrong cookie",
                 head("actions/users/addUser", &format!("cookie: auth-token=x\r\n{gigabyte}")),
@@ -52,14 +61,28 @@ async fn a_caller_is_answered_from_the_head_whatever_body_is_announced() {
             ),
             ("another origin", head("actions/users/addUser", &foreign), 403, "PERMISSION_DENIED"),
             ("no such operation", head("actions/nobody/knows", gigabyte), 404, "NOT_FOUND"),
-            ("an operation that is read", head("actions/health", gigabyte), 405, "METHOD_NOT_ALLOWED"),
-            ("an administrator", head("actions/users/addUser", &as_admin(gigabyte)), 413, "PAYLOAD_TOO_LARGE"),
+            (
+                "an operation that is read",
+                head("actions/health", gigabyte),
+                405,
+                "METHOD_NOT_ALLOWED",
+            ),
+            (
+                "an administrator",
+                head("actions/users/addUser", &as_admin(gigabyte)),
+                413,
+                "PAYLOAD_TOO_LARGE",
+            ),
             ("a login", head("auth/login", "content-length: 5000\r\n"), 413, "PAYLOAD_TOO_LARGE"),
         ];
         for (who, request, status, code) in cases {
             let mut tcp = TcpStream::connect(&listener).await.unwrap();
             let (got, body) = ask(&mut tcp, &request).await;
-            assert_eq!((got, &body["errorCode"]), (status, &json!(code)), "{who} at {listener}: {body}");
+            assert_eq!(
+                (got, &body["errorCode"]),
+                (status, &json!(code)),
+                "{who} at {listener}: {body}"
+            );
         }
     }
 }
@@ -70,7 +93,8 @@ async fn a_refused_request_keeps_its_connection_and_trickled_bodies_do_not_wait(
     let whoami = head("auth/whoami", &as_admin("content-length: 2\r\n")) + "{}";
     for listener in listeners(&fixture) {
         let mut tcp = TcpStream::connect(&listener).await.unwrap();
-        let refused = head("actions/users/addUser", "cookie: auth-token=wrong\r\ncontent-length: 12\r\n");
+        let refused =
+            head("actions/users/addUser", "cookie: auth-token=wrong\r\ncontent-length: 12\r\n");
         assert_eq!(ask(&mut tcp, &refused).await.0, 401, "{listener}");
         for byte in ["{\"name\":", "\"a\"", "}"] {
             tcp.write_all(byte.as_bytes()).await.unwrap();
@@ -105,22 +129,28 @@ async fn a_body_is_bounded_at_one_mebibyte_however_it_comes() {
         sending.await.unwrap();
     }
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
-    let waits = head("actions/users/addUser", &as_admin("expect: 100-continue\r\ncontent-length: 14\r\n"));
+    let waits =
+        head("actions/users/addUser", &as_admin("expect: 100-continue\r\ncontent-length: 14\r\n"));
     assert_eq!(ask(&mut tcp, &waits).await.0, 100);
     assert_eq!(ask(&mut tcp, "{\"name\":\"bob\"}").await.0, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn administration_bodies_take_nothing_of_the_data_planes_budget() {
-    let bounds =
-        [EXPOSED, ("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"), ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "64KiB")];
+    let bounds = [
+        EXPOSED,
+        ("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"),
+        ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "64KiB"),
+    ];
     let fixture = Fixture::bare(&bounds).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     let mut held = Vec::new();
     for _ in 0..4 {
         let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
         let request = head("actions/users/addUser", &as_admin("content-length: 60000\r\n"));
-        tcp.write_all(format!("{request}{{\"name\":\"{}", "x".repeat(50_000)).as_bytes()).await.unwrap();
+        tcp.write_all(format!("{request}{{\"name\":\"{}", "x".repeat(50_000)).as_bytes())
+            .await
+            .unwrap();
         held.push(tcp);
     }
     // Requests on the same listener later than those bodies.
@@ -129,7 +159,8 @@ async fn administration_bodies_take_nothing_of_the_data_planes_budget() {
         assert_eq!(fixture.gateway.metric("tollgate_request_body_bytes").await, 0.0);
     }
     // Larger than the data plane's bound for one body, which does not apply.
-    let note = format!("{}{{\"name\":\"ann\",\"note\":\"{}\"}}", " ".repeat(100_000), "n".repeat(100));
+    let note =
+        format!("{}{{\"name\":\"ann\",\"note\":\"{}\"}}", " ".repeat(100_000), "n".repeat(100));
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     let fields = as_admin(&format!("content-length: {}\r\n", note.len()));
     assert_eq!(ask(&mut tcp, &(head("actions/users/addUser", &fields) + &note)).await.0, 200);

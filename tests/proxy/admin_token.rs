@@ -51,11 +51,17 @@ async fn guesses_at_the_proxy_close_the_token_on_both_listeners_and_keys_go_on()
         // reveal that.
         let beside = |text: &str| format!("auth-token={text}");
         for text in [ADMIN_TOKEN, GUESS] {
-            let answer = ask(&fixture, |post| post.header("cookie", beside(text)).bearer_auth(&fixture.key)).await;
+            let answer =
+                ask(&fixture, |post| post.header("cookie", beside(text)).bearer_auth(&fixture.key))
+                    .await;
             assert_eq!(answer.status(), 200, "{place}");
         }
         assert_eq!(users(&fixture, ADMIN_TOKEN).await, 429, "{place}: on the other listener too");
-        assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "{place}: an API key goes on working");
+        assert_eq!(
+            fixture.ask().send().await.unwrap().status(),
+            200,
+            "{place}: an API key goes on working"
+        );
         assert!(fixture.gateway.metric("tollgate_unauthenticated_total").await > 0.0);
     }
 }
@@ -65,10 +71,12 @@ async fn unknown_keys_and_the_browsers_sessions_are_no_attempts_at_the_token() {
     let fixture = Fixture::native().await;
     let session = "a".repeat(43);
     for _ in 0..15 {
-        let unknown = ask(&fixture, |post| post.bearer_auth("sk-00000000000000000000000000000000")).await;
+        let unknown =
+            ask(&fixture, |post| post.bearer_auth("sk-00000000000000000000000000000000")).await;
         assert_eq!(unknown.status(), 401);
-        let beside =
-            ask(&fixture, |post| post.header("cookie", format!("auth-token={session}")).bearer_auth(&fixture.key));
+        let beside = ask(&fixture, |post| {
+            post.header("cookie", format!("auth-token={session}")).bearer_auth(&fixture.key)
+        });
         assert_eq!(beside.await.status(), 200);
     }
     assert_eq!(ask(&fixture, |post| post.bearer_auth(ADMIN_TOKEN)).await.status(), 200);
@@ -76,14 +84,20 @@ async fn unknown_keys_and_the_browsers_sessions_are_no_attempts_at_the_token() {
 
 /// Logs in with a token; the cookie.
 async fn login(gateway: &Gateway, token: &str) -> String {
-    let post = gateway.client.post(format!("{}/api/auth/login", gateway.admin)).json(&json!({ "key": token }));
+    let post = gateway
+        .client
+        .post(format!("{}/api/auth/login", gateway.admin))
+        .json(&json!({ "key": token }));
     let answer = post.send().await.unwrap();
     assert_eq!(answer.status(), 200);
     answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned()
 }
 
 async fn with_cookie(gateway: &Gateway, cookie: &str) -> u16 {
-    let post = gateway.client.post(format!("{}/api/actions/users/getUsers", gateway.admin)).header("cookie", cookie);
+    let post = gateway
+        .client
+        .post(format!("{}/api/actions/users/getUsers", gateway.admin))
+        .header("cookie", cookie);
     post.json(&json!({})).send().await.unwrap().status().as_u16()
 }
 
@@ -126,14 +140,22 @@ async fn a_reload_with_another_token_puts_it_in_force_and_ends_logins_with_the_o
     }
     login(&gateway, "the-second-admin-token").await;
     let log = gateway.log();
-    assert!(!log.contains("the-first-admin-token") && !log.contains("the-second-admin-token"), "{log}");
+    assert!(
+        !log.contains("the-first-admin-token") && !log.contains("the-second-admin-token"),
+        "{log}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_short_token_is_refused_at_start_and_by_check() {
     let mut gateway = Gateway::prepare(&[("ADMIN_TOKEN", "fifteen-letters")]);
     let (well, said) = gateway.check();
-    assert!(!well && said.contains("ADMIN_TOKEN") && said.contains("at least 16 visible ASCII characters"), "{said}");
+    assert!(
+        !well
+            && said.contains("ADMIN_TOKEN")
+            && said.contains("at least 16 visible ASCII characters"),
+        "{said}"
+    );
     assert!(!said.contains("fifteen-letters"), "{said}");
     gateway.spawn();
     assert_eq!(gateway.exit_code().await, Some(2));

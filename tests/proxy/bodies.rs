@@ -18,7 +18,11 @@ async fn large_bodies_pass_with_a_length_and_chunked() {
     let fixture = Fixture::native().await;
     for size in [100_000, 5_000_000] {
         let body = large(size);
-        assert_eq!(fixture.post("/v1/messages", &body).send().await.unwrap().status(), 200, "{size} with a length");
+        assert_eq!(
+            fixture.post("/v1/messages", &body).send().await.unwrap().status(),
+            200,
+            "{size} with a length"
+        );
         let text = body.to_string();
         let pieces: Vec<Result<Bytes, std::io::Error>> =
             text.as_bytes().chunks(50_000).map(|c| Ok(Bytes::copy_from_slice(c))).collect();
@@ -31,7 +35,10 @@ async fn large_bodies_pass_with_a_length_and_chunked() {
             .body(reqwest::Body::wrap_stream(stream::iter(pieces)));
         assert_eq!(chunked.send().await.unwrap().status(), 200, "{size} chunked");
         let seen = fixture.upstream.requests().await.pop().unwrap();
-        assert_eq!(seen["bodyBytes"].as_u64().or(seen["body_bytes"].as_u64()).unwrap(), text.len() as u64);
+        assert_eq!(
+            seen["bodyBytes"].as_u64().or(seen["body_bytes"].as_u64()).unwrap(),
+            text.len() as u64
+        );
     }
 }
 
@@ -43,8 +50,12 @@ async fn http2_without_a_length() {
     for (size, stream) in [(100, false), (2_000_000, false), (100, true)] {
         let mut body = large(size);
         body["stream"] = json!(stream);
-        let pieces: Vec<Result<Bytes, std::io::Error>> =
-            body.to_string().as_bytes().chunks(60_000).map(|c| Ok(Bytes::copy_from_slice(c))).collect();
+        let pieces: Vec<Result<Bytes, std::io::Error>> = body
+            .to_string()
+            .as_bytes()
+            .chunks(60_000)
+            .map(|c| Ok(Bytes::copy_from_slice(c)))
+            .collect();
         let answer = client
             .post(format!("{}/v1/messages", fixture.gateway.proxy))
             .bearer_auth(&fixture.key)
@@ -64,7 +75,11 @@ async fn beyond_the_bound_is_413_in_every_framing() {
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     let body = large(200_000).to_string();
     let post = || {
-        fixture.gateway.client.post(format!("{}/v1/messages", fixture.gateway.proxy)).header("x-api-key", &fixture.key)
+        fixture
+            .gateway
+            .client
+            .post(format!("{}/v1/messages", fixture.gateway.proxy))
+            .header("x-api-key", &fixture.key)
     };
     let pieces: Vec<Result<Bytes, std::io::Error>> =
         body.as_bytes().chunks(30_000).map(|c| Ok(Bytes::copy_from_slice(c))).collect();
@@ -79,7 +94,11 @@ async fn beyond_the_bound_is_413_in_every_framing() {
         let answer = request.send().await.unwrap();
         assert_eq!(answer.status(), 413, "{name}");
         let body: Value = answer.json().await.unwrap();
-        assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("request_too_large")), "{name}");
+        assert_eq!(
+            (&body["type"], &body["error"]["type"]),
+            (&json!("error"), &json!("request_too_large")),
+            "{name}"
+        );
     }
     assert_eq!(fixture.upstream.requests().await.len(), 0);
     assert_eq!(fixture.gateway.logs(3).await[0]["statusCode"], 413);
@@ -89,8 +108,10 @@ async fn beyond_the_bound_is_413_in_every_framing() {
 async fn a_body_that_trickles_in_is_given_up() {
     let fixture = Fixture::bare(&[("TOLLGATE_PROXY_REQUEST_READ_TIMEOUT", "1s")]).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
-    let head =
-        format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {}\r\ncontent-length: 5000\r\n\r\n", fixture.key);
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {}\r\ncontent-length: 5000\r\n\r\n",
+        fixture.key
+    );
     let mut tcp = tokio::net::TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(head.as_bytes()).await.unwrap();
     let (mut read, mut write) = tcp.into_split();
@@ -100,9 +121,14 @@ async fn a_body_that_trickles_in_is_given_up() {
         }
     });
     let mut got = vec![0; 4096];
-    let reading = tokio::time::timeout(std::time::Duration::from_secs(60), read.read(&mut got)).await;
+    let reading =
+        tokio::time::timeout(std::time::Duration::from_secs(60), read.read(&mut got)).await;
     let n = reading.expect("an answer in time").unwrap();
-    assert!(String::from_utf8_lossy(&got[..n]).starts_with("HTTP/1.1 408"), "{}", String::from_utf8_lossy(&got[..n]));
+    assert!(
+        String::from_utf8_lossy(&got[..n]).starts_with("HTTP/1.1 408"),
+        "{}",
+        String::from_utf8_lossy(&got[..n])
+    );
     trickle.abort();
 }
 
@@ -115,10 +141,17 @@ async fn compressed_requests_are_decoded() {
     let mut br = Vec::new();
     brotli::CompressorWriter::new(&mut br, 4096, 3, 20).write_all(&plain).unwrap();
     let zs = zstd::encode_all(&plain[..], 1).unwrap();
-    for (coding, body) in [("gzip", gz.finish().unwrap()), ("br", br), ("zstd", zs), ("identity", plain.clone())] {
+    for (coding, body) in
+        [("gzip", gz.finish().unwrap()), ("br", br), ("zstd", zs), ("identity", plain.clone())]
+    {
         let post = fixture.gateway.client.post(format!("{}/v1/messages", fixture.gateway.proxy));
-        let sent =
-            post.header("x-api-key", &fixture.key).header("content-encoding", coding).body(body).send().await.unwrap();
+        let sent = post
+            .header("x-api-key", &fixture.key)
+            .header("content-encoding", coding)
+            .body(body)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(sent.status(), 200, "{coding}");
         let seen = fixture.upstream.requests().await.pop().unwrap();
         assert_eq!(seen["body"], request("native", false), "{coding}");
@@ -131,7 +164,10 @@ async fn compressed_requests_are_decoded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_that_a_provider_compresses_unasked_are_decoded() {
     let fixture = Fixture::native().await;
-    fixture.upstream.default(json!({"gzip": true, "text": "squeezed", "usage": {"input": 10, "output": 20}})).await;
+    fixture
+        .upstream
+        .default(json!({"gzip": true, "text": "squeezed", "usage": {"input": 10, "output": 20}}))
+        .await;
     for stream in [false, true] {
         let answer = fixture.post("/v1/messages", &request("native", stream)).send().await.unwrap();
         assert_eq!(answer.status(), 200);

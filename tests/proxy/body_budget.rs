@@ -11,8 +11,10 @@ use tokio::net::TcpStream;
 use super::fixture::{Fixture, saying};
 
 /// One body, and what all may take together.
-const BOUNDS: [(&str, &str); 2] =
-    [("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"), ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "100KiB")];
+const BOUNDS: [(&str, &str); 2] = [
+    ("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"),
+    ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "100KiB"),
+];
 
 async fn fixture(further: &[(&str, &str)]) -> Fixture {
     let fixture = Fixture::bare(&[&BOUNDS[..], further].concat()).await;
@@ -32,7 +34,9 @@ async fn held_is(fixture: &Fixture, wanted: impl Fn(f64) -> bool) {
 async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
     let fixture = fixture(&[]).await;
     // This one is not answered: its body stays, as another provider may be needed.
-    let first = fixture.post("/v1/messages", &large("native", false)).header("x-mock", r#"{"first_byte_ms": 600000}"#);
+    let first = fixture
+        .post("/v1/messages", &large("native", false))
+        .header("x-mock", r#"{"first_byte_ms": 600000}"#);
     let first = tokio::spawn(first.send());
     held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
     let text = large("native", false).to_string();
@@ -56,29 +60,54 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
             "{name}"
         );
         let body: Value = answer.json().await.unwrap();
-        assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("overloaded_error")), "{name}");
+        assert_eq!(
+            (&body["type"], &body["error"]["type"]),
+            (&json!("error"), &json!("overloaded_error")),
+            "{name}"
+        );
     }
     // In another format's form too; and another user's small request passes beside the large one.
-    let chat = fixture.post("/v1/chat/completions", &large("chat-compatible", false)).send().await.unwrap();
+    let chat = fixture
+        .post("/v1/chat/completions", &large("chat-compatible", false))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(chat.status(), 503);
-    assert!(chat.json::<Value>().await.unwrap()["error"]["message"].as_str().unwrap().contains("request bodies"));
+    assert!(
+        chat.json::<Value>().await.unwrap()["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("request bodies")
+    );
     let (_, _, other) = fixture.gateway.user(json!({"name": "bob"})).await;
     assert_eq!(asks(&fixture, &other).await, 200);
-    fixture.gateway.metric_shows("tollgate_request_bodies_refused_total", |refused| refused == 4.0).await;
+    fixture
+        .gateway
+        .metric_shows("tollgate_request_bodies_refused_total", |refused| refused == 4.0)
+        .await;
     held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
     // The client closes: the next one gets its share.
     first.abort();
     held_is(&fixture, |bytes| bytes == 0.0).await;
-    assert_eq!(fixture.post("/v1/messages", &large("native", false)).send().await.unwrap().status(), 200);
+    assert_eq!(
+        fixture.post("/v1/messages", &large("native", false)).send().await.unwrap().status(),
+        200
+    );
     held_is(&fixture, |bytes| bytes == 0.0).await;
-    let refused = fixture.gateway.logs(7).await.into_iter().filter(|row| row["statusCode"] == 503).count();
+    let refused =
+        fixture.gateway.logs(7).await.into_iter().filter(|row| row["statusCode"] == 503).count();
     assert_eq!(refused, 4, "a refusal is on record");
 }
 
 /// A small request with a key: its status.
 async fn asks(fixture: &Fixture, key: &str) -> u16 {
     let url = format!("{}/v1/messages", fixture.gateway.proxy);
-    let small = fixture.gateway.client.post(url).header("x-api-key", key).json(&saying("native", false, "hello"));
+    let small = fixture
+        .gateway
+        .client
+        .post(url)
+        .header("x-api-key", key)
+        .json(&saying("native", false, "hello"));
     small.send().await.unwrap().status().as_u16()
 }
 
@@ -114,23 +143,34 @@ async fn one_user_cannot_take_the_room_of_the_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_has_begun_holds_no_body_and_its_request_is_kept_all_the_same() {
-    let fixture = fixture(&[("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")]).await;
-    for (provider, format, path) in
-        [("native", "native", "/v1/messages"), ("converted", "chat-compatible", "/v1/chat/completions")]
-    {
+    let fixture =
+        fixture(&[("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")])
+            .await;
+    for (provider, format, path) in [
+        ("native", "native", "/v1/messages"),
+        ("converted", "chat-compatible", "/v1/chat/completions"),
+    ] {
         fixture.upstream.default(json!({"events": 6, "stall_after": 3})).await;
         let body = large(format, true);
-        let mut stream = fixture.post(path, &body).header("x-session-id", provider).send().await.unwrap();
+        let mut stream =
+            fixture.post(path, &body).header("x-session-id", provider).send().await.unwrap();
         assert!(stream.chunk().await.unwrap().is_some(), "{provider}: it has begun");
         fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 1.0).await;
         held_is(&fixture, |bytes| bytes == 0.0).await;
         fixture.upstream.default(json!({})).await;
-        assert_eq!(fixture.post(path, &large(format, false)).send().await.unwrap().status(), 200, "{provider}: room");
+        assert_eq!(
+            fixture.post(path, &large(format, false)).send().await.unwrap().status(),
+            200,
+            "{provider}: room"
+        );
         drop(stream);
         fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 0.0).await;
         let kept = super::messages::messages(&fixture, provider, 1).await;
         let beginning = &body.to_string()[..1_000];
-        assert!(kept[0]["request"].as_str().unwrap().starts_with(beginning), "{provider}: {kept:?}");
+        assert!(
+            kept[0]["request"].as_str().unwrap().starts_with(beginning),
+            "{provider}: {kept:?}"
+        );
     }
 }
 
@@ -144,8 +184,10 @@ async fn a_body_is_kept_for_the_next_provider_until_one_has_answered() {
     let (status, events) = (answer.status().as_u16(), answer.text().await.unwrap());
     let seen = fixture.upstream.requests().await;
     assert!(seen.len() >= 2, "the first failed: {} requests, {status} {events}", seen.len());
-    let sizes: Vec<_> =
-        seen.iter().map(|request| request["bodyBytes"].as_u64().or(request["body_bytes"].as_u64())).collect();
+    let sizes: Vec<_> = seen
+        .iter()
+        .map(|request| request["bodyBytes"].as_u64().or(request["body_bytes"].as_u64()))
+        .collect();
     assert!(
         sizes.iter().all(|size| *size == Some(body.to_string().len() as u64)),
         "every one got the whole: {sizes:?}"

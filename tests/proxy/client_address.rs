@@ -22,7 +22,8 @@ async fn in_request_log(fixture: &Fixture, n: usize) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn records_and_access_lines_name_the_client_behind_a_trusted_proxy() {
-    let fixture = Fixture::native_with(&[("TOLLGATE_TRUSTED_PROXIES", "127.0.0.0/8, fd00::/8")]).await;
+    let fixture =
+        Fixture::native_with(&[("TOLLGATE_TRUSTED_PROXIES", "127.0.0.0/8, fd00::/8")]).await;
     for (name, value) in [
         ("x-forwarded-for", "9.9.9.9, 203.0.113.7"),
         ("forwarded", "for=9.9.9.9, for=\"[2001:db8::7]:443\", for=127.0.0.2"),
@@ -51,7 +52,11 @@ async fn nobody_is_believed_by_default_and_a_reload_changes_that() {
     ask().await;
     assert_eq!(in_request_log(&fixture, 1).await, ["127.0.0.1"]);
     std::fs::create_dir(fixture.gateway.dir.path().join("conf")).unwrap();
-    std::fs::write(fixture.gateway.dir.path().join("conf/tollgate.yaml"), "trusted_proxies: [127.0.0.1]\n").unwrap();
+    std::fs::write(
+        fixture.gateway.dir.path().join("conf/tollgate.yaml"),
+        "trusted_proxies: [127.0.0.1]\n",
+    )
+    .unwrap();
     fixture.gateway.signal("HUP");
     fixture.gateway.log_shows("trusted_proxies").await;
     let (mut n, began) = (1, Instant::now());
@@ -61,7 +66,11 @@ async fn nobody_is_believed_by_default_and_a_reload_changes_that() {
         if in_request_log(&fixture, n).await.last().unwrap() == "203.0.113.7" {
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(30), "the reload is not in force:\n{}", fixture.gateway.log());
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "the reload is not in force:\n{}",
+            fixture.gateway.log()
+        );
     }
 }
 
@@ -70,10 +79,14 @@ async fn logins_on_the_proxys_listener_are_throttled_by_the_client_behind_the_pr
     let env = [("TOLLGATE_PROXY_EXPOSE_ADMIN", "true"), ("TOLLGATE_TRUSTED_PROXIES", "127.0.0.1")];
     let fixture = Fixture::bare(&env).await;
     for listener in [&fixture.gateway.proxy, &fixture.gateway.admin] {
-        let attacker = if listener == &fixture.gateway.proxy { "203.0.113.7" } else { "203.0.113.8" };
+        let attacker =
+            if listener == &fixture.gateway.proxy { "203.0.113.7" } else { "203.0.113.8" };
         let login = async |from: &str, key: &str| {
-            let post =
-                fixture.gateway.client.post(format!("{listener}/api/auth/login")).header("x-forwarded-for", from);
+            let post = fixture
+                .gateway
+                .client
+                .post(format!("{listener}/api/auth/login"))
+                .header("x-forwarded-for", from);
             post.json(&json!({ "key": key })).send().await.unwrap().status().as_u16()
         };
         for _ in 0..10 {

@@ -11,7 +11,8 @@ use super::fixture::{FORMATS, Fixture, path, request};
 
 async fn ask(fixture: &Fixture, key: &str, agent: &str, format: &str) -> (u16, Value) {
     let url = format!("{}{}", fixture.gateway.proxy, path(format, false));
-    let asked = fixture.gateway.client.post(url).header("x-api-key", key).header("user-agent", agent);
+    let asked =
+        fixture.gateway.client.post(url).header("x-api-key", key).header("user-agent", agent);
     let answer = asked.json(&request(format, false)).send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
@@ -20,7 +21,12 @@ async fn ask(fixture: &Fixture, key: &str, agent: &str, format: &str) -> (u16, V
 async fn switch(fixture: &Fixture, on: bool) {
     let store = Store::open_sqlite(&fixture.gateway.dir.path().join("data")).await.unwrap();
     let mut tx = store.begin().await.unwrap();
-    tx.save_settings(&SystemSettings { enable_client_version_check: on, ..SystemSettings::default() }).await.unwrap();
+    tx.save_settings(&SystemSettings {
+        enable_client_version_check: on,
+        ..SystemSettings::default()
+    })
+    .await
+    .unwrap();
     tx.commit().await.unwrap();
     store.close().await;
 }
@@ -48,7 +54,11 @@ async fn a_client_older_than_what_two_others_run_is_told_to_update() {
         assert_eq!(status, 400, "{format}: {body}");
         let error = &body["error"];
         let shown = (&error["current_version"], &error["required_version"], &error["client"]);
-        assert_eq!(shown, (&json!("2.0.9"), &json!("2.0.10"), &json!("claude-code")), "{format}: {body}");
+        assert_eq!(
+            shown,
+            (&json!("2.0.9"), &json!("2.0.10"), &json!("claude-code")),
+            "{format}: {body}"
+        );
         match format {
             "alt-cli" => assert_eq!(error["details"][0]["reason"], "CLIENT_UPGRADE_REQUIRED"),
             _ => assert_eq!(error["code"], "client_upgrade_required"),
@@ -58,11 +68,22 @@ async fn a_client_older_than_what_two_others_run_is_told_to_update() {
     // One user with a newer version requires nothing of others; unknown and other clients are
     // ignored.
     assert_eq!(ask(&fixture, &keys[0], "claude-cli/3.0.0 (external, cli)", "native").await.0, 200);
-    for agent in [new, "claude-cli/2.1.0-beta.1 (external, cli)", "codex_cli_rs/0.0.1", "claude-cli/dev", "curl/8", ""]
-    {
+    for agent in [
+        new,
+        "claude-cli/2.1.0-beta.1 (external, cli)",
+        "codex_cli_rs/0.0.1",
+        "claude-cli/dev",
+        "curl/8",
+        "",
+    ] {
         assert_eq!(ask(&fixture, &fixture.key, agent, "native").await.0, 200, "{agent}");
     }
     let count = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
-    let counted = fixture.post("/v1/messages/count_tokens", &count).header("user-agent", old).send().await.unwrap();
+    let counted = fixture
+        .post("/v1/messages/count_tokens", &count)
+        .header("user-agent", old)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(counted.status(), 400);
 }

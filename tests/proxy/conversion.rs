@@ -37,15 +37,26 @@ async fn every_pair_answers_whole_and_streamed_and_is_billed_the_same() {
     for provider in FORMATS {
         let fixture = pair(provider).await;
         let usage = json!({"input": 1000, "output": 500, "cache_read": 200});
-        fixture.upstream.default(json!({"text": "Grüße 🎈 aus dem Netz", "usage": usage, "chunking": "split"})).await;
+        fixture
+            .upstream
+            .default(json!({"text": "Grüße 🎈 aus dem Netz", "usage": usage, "chunking": "split"}))
+            .await;
         for client in FORMATS {
-            let answer = fixture.post(path(client, false), &request(client, false)).send().await.unwrap();
+            let answer =
+                fixture.post(path(client, false), &request(client, false)).send().await.unwrap();
             let (status, body) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{client} from {provider}: {body}");
             let reply: Value = serde_json::from_str(&body).unwrap();
-            assert_eq!(text(client, &reply), "Grüße 🎈 aus dem Netz", "{client} from {provider}: {body}");
-            let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
-            assert!(answer.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
+            assert_eq!(
+                text(client, &reply),
+                "Grüße 🎈 aus dem Netz",
+                "{client} from {provider}: {body}"
+            );
+            let answer =
+                fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
+            assert!(
+                answer.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream")
+            );
             let (status, body) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{client} from {provider}: {body}");
             assert!(body.contains(terminator(client)), "{client} from {provider}: {body}");
@@ -54,7 +65,10 @@ async fn every_pair_answers_whole_and_streamed_and_is_billed_the_same() {
         for row in rows {
             let tokens = (&row["inputTokens"], &row["outputTokens"], &row["cacheReadTokens"]);
             assert_eq!(tokens, (&json!(1000), &json!(500), &json!(200)), "{row}");
-            assert_eq!((row["costUsd"].to_string().as_str(), &row["providerFormat"]), ("0.0021", &json!(provider)));
+            assert_eq!(
+                (row["costUsd"].to_string().as_str(), &row["providerFormat"]),
+                ("0.0021", &json!(provider))
+            );
         }
     }
 }
@@ -69,7 +83,8 @@ async fn a_cut_or_failed_stream_never_ends_as_if_it_were_whole() {
         ] {
             fixture.upstream.default(fault.clone()).await;
             for client in FORMATS {
-                let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
+                let answer =
+                    fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
                 let what = format!("{client} from {provider} {fault}");
                 assert_eq!(answer.status(), 200, "{what}");
                 // The client has the beginning.
@@ -90,7 +105,8 @@ async fn an_upstream_error_reaches_each_client_in_its_own_format() {
         let error = json!({"type": "invalid_request_error", "message": "prompt is too long: 9 tokens > 8 maximum"});
         fixture.upstream.default(json!({"status": 400, "error": error})).await;
         for client in FORMATS {
-            let answer = fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
+            let answer =
+                fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
             assert_eq!(answer.status(), 400, "{client} from {provider}");
             let body: Value = answer.json().await.unwrap();
             let message = body["error"]["message"].as_str().unwrap_or_default();
@@ -110,7 +126,8 @@ async fn a_tool_round_trip_works_over_every_pair() {
         let fixture = pair(provider).await;
         for client in FORMATS {
             let what = format!("{client} from {provider}");
-            let first = tools(client, &[saying(client, false, "use tool get_weather {\"city\":\"Wien\"}")]);
+            let first =
+                tools(client, &[saying(client, false, "use tool get_weather {\"city\":\"Wien\"}")]);
             let answer = fixture.post(path(client, false), &first).send().await.unwrap();
             let (status, body) = (answer.status(), answer.text().await.unwrap());
             assert_eq!(status, 200, "{what}: {body}");
@@ -128,9 +145,12 @@ async fn a_tool_round_trip_works_over_every_pair() {
 /// A request that offers a tool.
 fn tools(client: &str, requests: &[Value]) -> Value {
     let mut body = requests[0].clone();
-    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+    let schema =
+        json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
     body["tools"] = match client {
-        "native" => json!([{"name": "get_weather", "description": "weather", "input_schema": schema}]),
+        "native" => {
+            json!([{"name": "get_weather", "description": "weather", "input_schema": schema}])
+        }
         "responses" => {
             json!([{"type": "function", "name": "get_weather", "description": "weather", "parameters": schema}])
         }
@@ -149,13 +169,30 @@ fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Valu
     let mut body = first.clone();
     let turns: Vec<Value> = match client {
         "native" => {
-            let call = reply["content"].as_array().unwrap().iter().find(|b| b["type"] == "tool_use").unwrap();
-            let result = json!([{"type": "tool_result", "tool_use_id": call["id"], "content": result}]);
-            vec![json!({"role": "assistant", "content": reply["content"]}), json!({"role": "user", "content": result})]
+            let call = reply["content"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|b| b["type"] == "tool_use")
+                .unwrap();
+            let result =
+                json!([{"type": "tool_result", "tool_use_id": call["id"], "content": result}]);
+            vec![
+                json!({"role": "assistant", "content": reply["content"]}),
+                json!({"role": "user", "content": result}),
+            ]
         }
         "responses" => {
-            let call = reply["output"].as_array().unwrap().iter().find(|i| i["type"] == "function_call").unwrap();
-            vec![call.clone(), json!({"type": "function_call_output", "call_id": call["call_id"], "output": result})]
+            let call = reply["output"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|i| i["type"] == "function_call")
+                .unwrap();
+            vec![
+                call.clone(),
+                json!({"type": "function_call_output", "call_id": call["call_id"], "output": result}),
+            ]
         }
         "chat-compatible" => {
             let message = &reply["choices"][0]["message"];
@@ -167,12 +204,20 @@ fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Valu
         }
         _ => {
             let content = &reply["candidates"][0]["content"];
-            let call = content["parts"].as_array().unwrap().iter().find_map(|p| p.get("functionCall")).unwrap();
+            let call = content["parts"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find_map(|p| p.get("functionCall"))
+                .unwrap();
             let mut response = json!({"name": "get_weather", "response": {"result": result}});
             if let Some(id) = call.get("id") {
                 response["id"] = id.clone();
             }
-            vec![content.clone(), json!({"role": "user", "parts": [{"functionResponse": response}]})]
+            vec![
+                content.clone(),
+                json!({"role": "user", "parts": [{"functionResponse": response}]}),
+            ]
         }
     };
     let list = match client {
@@ -194,9 +239,13 @@ async fn a_wrapped_alt_cli_request_gets_a_wrapped_reply() {
         assert_eq!(answer.status(), 200, "{provider}");
         let reply: Value = answer.json().await.unwrap();
         assert_eq!(text("alt-cli", &reply["response"]), "hello back", "{provider}: {reply}");
-        let answer = fixture.post("/v1internal:streamGenerateContent?alt=sse", &body).send().await.unwrap();
+        let answer =
+            fixture.post("/v1internal:streamGenerateContent?alt=sse", &body).send().await.unwrap();
         let text = answer.text().await.unwrap();
-        assert!(text.contains("\"response\"") && text.contains("finishReason"), "{provider}: {text}");
+        assert!(
+            text.contains("\"response\"") && text.contains("finishReason"),
+            "{provider}: {text}"
+        );
     }
 }
 
@@ -210,7 +259,11 @@ async fn tokens_are_counted_by_the_provider_or_estimated_and_said_so() {
     let estimated = other.post("/v1/messages/count_tokens", &body).send().await.unwrap();
     assert_eq!(estimated.headers()["x-tollgate-token-count"], "estimated");
     assert!(estimated.json::<Value>().await.unwrap()["input_tokens"].as_u64().unwrap() > 0);
-    let alt = other.post("/v1beta/models/m:countTokens", &request("alt-cli", false)).send().await.unwrap();
+    let alt = other
+        .post("/v1beta/models/m:countTokens", &request("alt-cli", false))
+        .send()
+        .await
+        .unwrap();
     assert!(alt.json::<Value>().await.unwrap()["totalTokens"].as_u64().unwrap() > 0);
     assert!(other.gateway.logs(2).await.iter().all(|r| r["costUsd"] == 0));
 }
@@ -229,13 +282,20 @@ async fn what_the_target_cannot_be_given_is_a_400_that_names_the_field() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_keys_cache_lifetime_is_put_into_native_requests() {
     let fixture = pair("native").await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "cacheTtlPreference": "1h"})).await;
+    fixture
+        .gateway
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "cacheTtlPreference": "1h"}))
+        .await;
     let mut body = request("native", false);
     let mark = json!({"type": "ephemeral"});
     body["system"] = json!([{"type": "text", "text": "be kind", "cache_control": mark}]);
     assert_eq!(fixture.post("/v1/messages", &body).send().await.unwrap().status(), 200);
     let seen = fixture.upstream.requests().await.pop().unwrap();
-    assert_eq!(seen["body"]["system"][0]["cache_control"], json!({"type": "ephemeral", "ttl": "1h"}), "{seen}");
+    assert_eq!(
+        seen["body"]["system"][0]["cache_control"],
+        json!({"type": "ephemeral", "ttl": "1h"}),
+        "{seen}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -246,8 +306,20 @@ async fn official_instructions_are_put_in_by_the_providers_strategy() {
     let forced = json!({"instructions_strategy": "force_official"});
     fixture.gateway.provider("responses", &fixture.upstream.url, forced).await;
     for client in FORMATS {
-        assert_eq!(fixture.post(path(client, false), &request(client, false)).send().await.unwrap().status(), 200);
+        assert_eq!(
+            fixture
+                .post(path(client, false), &request(client, false))
+                .send()
+                .await
+                .unwrap()
+                .status(),
+            200
+        );
         let seen = fixture.upstream.requests().await.pop().unwrap();
-        assert_eq!(seen["body"]["instructions"].as_str().map(str::trim), Some(official.trim()), "{client}: {seen}");
+        assert_eq!(
+            seen["body"]["instructions"].as_str().map(str::trim),
+            Some(official.trim()),
+            "{client}: {seen}"
+        );
     }
 }

@@ -58,15 +58,25 @@ async fn settled(fixture: &Fixture, counted: u64, round: u32) {
     let mut last = (0, String::new());
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(60) {
-        let page = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 200})).await;
+        let page = fixture
+            .gateway
+            .admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 200}))
+            .await;
         let (rows, summary) = (page["total"].as_u64().unwrap(), page["summary"].clone());
         let cost: Decimal = summary["costUsd"].to_string().parse().unwrap_or_default();
         if rows >= counted && cost >= Decimal::new(2 * i64::try_from(counted).unwrap(), 3) {
             // A client that was cut off just before its last byte did not count a reply that was
             // already in the journal: at most one of each client, at each kill.
             let most = counted + CLIENTS * u64::from(round + 1);
-            assert!(rows <= most.min(asked), "round {round}: {rows} rows, {counted} counted, {asked} asked");
-            assert_eq!(cost, Decimal::new(2 * i64::try_from(rows).unwrap(), 3), "round {round}: {page}");
+            assert!(
+                rows <= most.min(asked),
+                "round {round}: {rows} rows, {counted} counted, {asked} asked"
+            );
+            assert_eq!(
+                cost,
+                Decimal::new(2 * i64::try_from(rows).unwrap(), 3),
+                "round {round}: {page}"
+            );
             return;
         }
         last = (rows, page.to_string());

@@ -29,7 +29,11 @@ async fn each_source_of_a_key_is_read() {
         ("admin token", post(&url).bearer_auth(ADMIN_TOKEN), 200),
         ("none", post(&url), 401),
         ("empty", post(&url).header("x-api-key", ""), 401),
-        ("two keys", post(&url).bearer_auth(key).header("x-api-key", "sk-00000000000000000000000000000000"), 401),
+        (
+            "two keys",
+            post(&url).bearer_auth(key).header("x-api-key", "sk-00000000000000000000000000000000"),
+            401,
+        ),
         ("unknown", post(&url).bearer_auth("sk-00000000000000000000000000000000"), 401),
     ];
     for (name, request, expected) in cases {
@@ -58,12 +62,19 @@ async fn a_failed_step_is_told_in_each_format() {
     let fixture = Fixture::full().await;
     for format in FORMATS {
         let url = format!("{}{}", fixture.gateway.proxy, path(format, false));
-        let (got, body) = status(fixture.gateway.client.post(url).json(&request(format, false))).await;
+        let (got, body) =
+            status(fixture.gateway.client.post(url).json(&request(format, false))).await;
         assert_eq!(got, 401, "{format}");
         let error = &body["error"];
         match format {
-            "native" => assert_eq!((&body["type"], &error["type"]), (&json!("error"), &json!("authentication_error"))),
-            "alt-cli" => assert_eq!((&error["code"], &error["status"]), (&json!(401), &json!("UNAUTHENTICATED"))),
+            "native" => assert_eq!(
+                (&body["type"], &error["type"]),
+                (&json!("error"), &json!("authentication_error"))
+            ),
+            "alt-cli" => assert_eq!(
+                (&error["code"], &error["status"]),
+                (&json!(401), &json!("UNAUTHENTICATED"))
+            ),
             _ => assert_eq!(error["type"], "authentication_error"),
         }
         assert!(error["message"].as_str().unwrap().contains("key"), "{format}: {body}");
@@ -78,18 +89,30 @@ async fn a_change_is_in_force_before_its_reply() {
     let fixture = Fixture::native().await;
     let gateway = &fixture.gateway;
     assert_eq!(status(fixture.ask()).await.0, 200);
-    let second = gateway.admin("keys/addKey", json!({"userId": fixture.user_id, "name": "second"})).await;
+    let second =
+        gateway.admin("keys/addKey", json!({"userId": fixture.user_id, "name": "second"})).await;
     let second = second["generatedKey"].as_str().unwrap().to_owned();
-    let with_second = || gateway.client.post(format!("{}/v1/messages", gateway.proxy)).bearer_auth(&second);
+    let with_second =
+        || gateway.client.post(format!("{}/v1/messages", gateway.proxy)).bearer_auth(&second);
     assert_eq!(status(with_second().json(&request("native", false))).await.0, 200);
 
-    gateway.admin("keys/toggleKeyEnabled", json!({"keyId": fixture.key_id, "enabled": false})).await;
+    gateway
+        .admin("keys/toggleKeyEnabled", json!({"keyId": fixture.key_id, "enabled": false}))
+        .await;
     let (got, body) = status(fixture.ask()).await;
-    assert!(got == 401 && body["error"]["message"].as_str().unwrap().contains("disabled"), "{body}");
+    assert!(
+        got == 401 && body["error"]["message"].as_str().unwrap().contains("disabled"),
+        "{body}"
+    );
     gateway.admin("keys/toggleKeyEnabled", json!({"keyId": fixture.key_id, "enabled": true})).await;
     assert_eq!(status(fixture.ask()).await.0, 200);
 
-    gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "expiresAt": "2020-01-01T00:00:00Z"})).await;
+    gateway
+        .admin(
+            "keys/editKey",
+            json!({"keyId": fixture.key_id, "expiresAt": "2020-01-01T00:00:00Z"}),
+        )
+        .await;
     let (got, body) = status(fixture.ask()).await;
     assert!(got == 401 && body["error"]["message"].as_str().unwrap().contains("expired"), "{body}");
 
@@ -104,15 +127,25 @@ async fn a_change_is_in_force_before_its_reply() {
 async fn groups_and_models_out_of_reach() {
     let fixture = Fixture::bare(&[]).await;
     let (got, body) = status(fixture.ask()).await;
-    assert_eq!((got, &body["error"]["type"]), (403, &json!("permission_error")), "no provider at all: {body}");
+    assert_eq!(
+        (got, &body["error"]["type"]),
+        (403, &json!("permission_error")),
+        "no provider at all: {body}"
+    );
     fixture.gateway.provider("native", &fixture.upstream.url, json!({"group_tag": "gold"})).await;
     assert_eq!(status(fixture.ask()).await.0, 403, "the provider is in another group");
-    fixture.gateway.provider("native", &fixture.upstream.url, json!({"allowed_models": ["claude-*"]})).await;
+    fixture
+        .gateway
+        .provider("native", &fixture.upstream.url, json!({"allowed_models": ["claude-*"]}))
+        .await;
     let (got, body) = status(fixture.ask()).await;
     assert_eq!((got, &body["error"]["type"]), (404, &json!("not_found_error")), "{body}");
     let disabled = json!({"is_enabled": false, "allowed_models": ["m"]});
     fixture.gateway.provider("native", &fixture.upstream.url, disabled).await;
     assert_eq!(status(fixture.ask()).await.0, 404, "a disabled provider serves nothing");
     let rows = fixture.gateway.logs(4).await;
-    assert!(rows.iter().all(|r| r["costUsd"] == 0 && r["providerId"].is_null()), "refusals cost nothing: {rows:?}");
+    assert!(
+        rows.iter().all(|r| r["costUsd"] == 0 && r["providerId"].is_null()),
+        "refusals cost nothing: {rows:?}"
+    );
 }

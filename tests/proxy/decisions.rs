@@ -70,19 +70,32 @@ async fn a_request_that_failed_over_names_everybody_and_every_attempt() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_nobody_answered_ends_with_what_was_told() {
     let (fixture, bad) = (Fixture::bare(&[]).await, Upstream::start().await);
-    let fields = json!({"name": "bad", "circuit_breaker_failure_threshold": 2, "max_retry_attempts": 1});
+    let fields =
+        json!({"name": "bad", "circuit_breaker_failure_threshold": 2, "max_retry_attempts": 1});
     fixture.gateway.provider("native", &bad.url, fields).await;
     bad.default(json!({"status": 500, "error": {"message": "oops"}})).await;
     for n in 1..=2 {
-        assert_eq!(fixture.ask().header("x-session-id", n.to_string()).send().await.unwrap().status(), 502);
+        assert_eq!(
+            fixture.ask().header("x-session-id", n.to_string()).send().await.unwrap().status(),
+            502
+        );
         let (row, steps) = decisions(&fixture, n).await;
-        assert_eq!(shown(&steps), [("bad", "chosen"), ("bad", "attempt_failed"), ("", "exhausted")]);
-        assert_eq!((&steps[2].2["status"], &row["outcome"]), (&json!(502), &json!("upstream_failed")));
+        assert_eq!(
+            shown(&steps),
+            [("bad", "chosen"), ("bad", "attempt_failed"), ("", "exhausted")]
+        );
+        assert_eq!(
+            (&steps[2].2["status"], &row["outcome"]),
+            (&json!(502), &json!("upstream_failed"))
+        );
     }
     assert_eq!(fixture.ask().send().await.unwrap().status(), 503);
     let (row, steps) = decisions(&fixture, 3).await;
     assert_eq!(shown(&steps), [("bad", "circuit_open"), ("", "refused")]);
-    assert!(steps[0].2["detail"].as_str().unwrap().starts_with("circuit open, tried again in "), "{row}");
+    assert!(
+        steps[0].2["detail"].as_str().unwrap().starts_with("circuit open, tried again in "),
+        "{row}"
+    );
     assert_eq!((&row["outcome"], &row["attempts"]), (&json!("refused"), &json!(0)));
 }
 
@@ -107,7 +120,8 @@ async fn a_refused_request_says_what_stood_against_it() {
 async fn a_clients_error_and_a_broken_stream_are_told_too() {
     let fixture = Fixture::bare(&[]).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({"name": "only"})).await;
-    let error = json!({"type": "invalid_request_error", "message": "messages: an unheard-of fault"});
+    let error =
+        json!({"type": "invalid_request_error", "message": "messages: an unheard-of fault"});
     fixture.upstream.default(json!({"status": 400, "error": error})).await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 400);
     let (_, steps) = decisions(&fixture, 1).await;

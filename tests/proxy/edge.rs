@@ -41,7 +41,9 @@ async fn answered(fixture: &Fixture, tcp: &mut TcpStream) -> String {
 /// Reads to the end of the connection, which must come soon; returns the bytes before it.
 async fn closed(tcp: &mut TcpStream) -> String {
     let mut rest = Vec::new();
-    let ended = tokio::time::timeout(SOON, tcp.read_to_end(&mut rest)).await.expect("the connection is still open");
+    let ended = tokio::time::timeout(SOON, tcp.read_to_end(&mut rest))
+        .await
+        .expect("the connection is still open");
     // A reset ends it as well.
     let _ = ended;
     String::from_utf8_lossy(&rest).into_owned()
@@ -229,7 +231,10 @@ async fn one(tcp: &mut TcpStream) -> (String, Vec<u8>) {
         got.push(tokio::time::timeout(LONG, tcp.read_u8()).await.unwrap().unwrap());
     }
     let head = String::from_utf8_lossy(&got).to_ascii_lowercase();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).expect("a length");
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())
+        .expect("a length");
     let mut body = vec![0; length];
     tokio::time::timeout(LONG, tcp.read_exact(&mut body)).await.unwrap().unwrap();
     (head, body)
@@ -249,13 +254,19 @@ async fn a_client_that_is_still_sending_reads_its_refusal_and_goes_on() {
     tcp.write_all(head("").as_bytes()).await.unwrap();
     tcp.write_all(&large).await.expect("the rest of the body is taken");
     let (refused, _) = answer(&mut tcp).await;
-    assert!(refused.starts_with("http/1.1 401") && refused.contains("connection: keep-alive"), "{refused}");
+    assert!(
+        refused.starts_with("http/1.1 401") && refused.contains("connection: keep-alive"),
+        "{refused}"
+    );
     answered(&fixture, &mut tcp).await;
     // A connection that will be closed is drained as well.
     tcp.write_all(head("connection: close\r\n").as_bytes()).await.unwrap();
     tcp.write_all(&large).await.expect("the rest of the body is taken");
     let (refused, _) = answer(&mut tcp).await;
-    assert!(refused.starts_with("http/1.1 401") && refused.contains("connection: close"), "{refused}");
+    assert!(
+        refused.starts_with("http/1.1 401") && refused.contains("connection: close"),
+        "{refused}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -278,7 +289,10 @@ async fn a_client_that_waits_for_100_continue_keeps_its_connection() {
         assert!(got.starts_with(b"HTTP/1.1 100 "), "{}", got.escape_ascii());
         tcp.write_all(body.as_bytes()).await.unwrap();
         let (head, _) = answer(&mut tcp).await;
-        assert!(head.starts_with("http/1.1 200") && head.contains("connection: keep-alive"), "{head}");
+        assert!(
+            head.starts_with("http/1.1 200") && head.contains("connection: keep-alive"),
+            "{head}"
+        );
     }
 }
 
@@ -292,8 +306,15 @@ async fn a_client_that_waits_for_100_continue_and_is_refused_gets_a_closed_conne
     tcp.write_all(head.as_bytes()).await.unwrap();
     let began = std::time::Instant::now();
     let got = closed(&mut tcp).await;
-    assert!(got.starts_with("HTTP/1.1 401 ") && got.to_ascii_lowercase().contains("connection: close"), "{got}");
-    assert!(began.elapsed() < Duration::from_secs(4), "it waited for the body: {:?}", began.elapsed());
+    assert!(
+        got.starts_with("HTTP/1.1 401 ") && got.to_ascii_lowercase().contains("connection: close"),
+        "{got}"
+    );
+    assert!(
+        began.elapsed() < Duration::from_secs(4),
+        "it waited for the body: {:?}",
+        began.elapsed()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,7 +323,9 @@ async fn what_follows_a_damaged_body_is_no_request() {
     let hidden = String::from_utf8(ask(&fixture)).unwrap();
     let head = format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n", fixture.key);
     let mut tcp = connect(&fixture).await;
-    tcp.write_all(format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n").as_bytes()).await.unwrap();
+    tcp.write_all(format!("{head}transfer-encoding: chunked\r\n\r\nzz\r\n").as_bytes())
+        .await
+        .unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
     let _ = tcp.write_all(hidden.as_bytes()).await;
     let got = closed(&mut tcp).await;
@@ -321,7 +344,11 @@ async fn a_client_that_reads_nothing_of_many_small_events_is_given_up_and_billed
     let mut tcp = socket.connect(fixture.gateway.proxy_addr().parse().unwrap()).await.unwrap();
     tcp.write_all(&raw::request(&fixture.key, &request("native", true))).await.unwrap();
     let row = &fixture.gateway.logs(1).await[0];
-    assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
+    assert_eq!(
+        (&row["outcome"], &row["estimated"]),
+        (&json!("client_aborted"), &json!(true)),
+        "{row}"
+    );
     fixture.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
     drop(tcp);
 }
@@ -356,7 +383,8 @@ async fn nothing_more_is_written_to_a_client_whose_reply_could_not_be_written() 
     let fixture = Fixture::native_with(&[("LOG_LEVEL", "trace")]).await;
     fixture.upstream.default(json!({"delay_ms": 600_000})).await;
     let mut tcp = connect(&fixture).await;
-    let listing = format!("GET /v1/models HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n\r\n", fixture.key);
+    let listing =
+        format!("GET /v1/models HTTP/1.1\r\nhost: x\r\nx-api-key: {}\r\n\r\n", fixture.key);
     tcp.write_all(listing.as_bytes()).await.unwrap();
     // The provider is asked what it serves.
     fixture.upstream.stats("started=1").await;

@@ -10,10 +10,10 @@ use crate::support::upstream::Upstream;
 /// A first provider of each format that opens its circuit after this many failures (0: never), and
 /// healthy ones after it.
 async fn fixture(threshold: u32) -> (Fixture, Upstream, Upstream) {
-    let (fixture, bad, healthy) = (Fixture::bare(&[]).await, Upstream::start().await, Upstream::start().await);
+    let (fixture, bad, healthy) =
+        (Fixture::bare(&[]).await, Upstream::start().await, Upstream::start().await);
     for format in FORMATS {
-        let fields =
-            json!({"priority": 0, "circuit_breaker_failure_threshold": threshold, "name": format!("first-{format}")});
+        let fields = json!({"priority": 0, "circuit_breaker_failure_threshold": threshold, "name": format!("first-{format}")});
         fixture.gateway.provider(format, &bad.url, fields).await;
         fixture.gateway.provider(format, &healthy.url, json!({"priority": 5})).await;
     }
@@ -22,14 +22,17 @@ async fn fixture(threshold: u32) -> (Fixture, Upstream, Upstream) {
 
 async fn ui(fixture: &Fixture, operation: &str, body: Value) -> Value {
     let url = format!("{}/api/ui/error-rules/{operation}", fixture.gateway.admin);
-    let answer = fixture.gateway.client.post(url).bearer_auth(ADMIN_TOKEN).json(&body).send().await.unwrap();
+    let answer =
+        fixture.gateway.client.post(url).bearer_auth(ADMIN_TOKEN).json(&body).send().await.unwrap();
     let body: Value = answer.json().await.unwrap();
     assert_eq!(body["ok"], true, "{body}");
     body["data"].clone()
 }
 
 async fn asked(fixture: &Fixture, format: &str, stream: bool, session: &str) -> (u16, Value) {
-    let request = fixture.post(path(format, stream), &request(format, stream)).header("x-session-id", session);
+    let request = fixture
+        .post(path(format, stream), &request(format, stream))
+        .header("x-session-id", session);
     let answer = request.send().await.unwrap();
     let status = answer.status().as_u16();
     let text = answer.text().await.unwrap();
@@ -45,7 +48,8 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
     let id = ui(&fixture, "create", rule).await["id"].clone();
     let error = json!({"type": "weird_error", "message": "there are GRIBBLES in it"});
     // With an error status, as an object in place of a reply, and so as a stream's first event.
-    let faults = [json!({"status": 403, "error": error}), json!({"error_in_200": true, "error": error})];
+    let faults =
+        [json!({"status": 403, "error": error}), json!({"error_in_200": true, "error": error})];
     let mut count = 0;
     for fault in faults {
         bad.default(fault.clone()).await;
@@ -54,13 +58,19 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
                 let (status, body) = asked(&fixture, format, stream, &format!("s{count}")).await;
                 assert_eq!(status, 422, "{fault} {format} {stream}: {body}");
                 let error = &body["error"];
-                assert_eq!(error["message"], "No gribbles here.", "{fault} {format} {stream}: {body}");
+                assert_eq!(
+                    error["message"], "No gribbles here.",
+                    "{fault} {format} {stream}: {body}"
+                );
                 match format {
                     "alt-cli" => assert_eq!(
                         (&error["code"], &error["details"][0]["reason"]),
                         (&json!(422), &json!("NO_GRIBBLES"))
                     ),
-                    _ => assert_eq!((&error["type"], &error["code"]), (&json!("gribble_error"), &json!("no_gribbles"))),
+                    _ => assert_eq!(
+                        (&error["type"], &error["code"]),
+                        (&json!("gribble_error"), &json!("no_gribbles"))
+                    ),
                 }
                 count += 1;
             }
@@ -75,13 +85,27 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
         );
         let last = row["decisionChain"].as_array().unwrap().last().unwrap().clone();
         assert_eq!(last["step"], "client_error");
-        assert!(last["detail"].as_str().unwrap().ends_with(&format!("(error rule {id}, parameter_error)")), "{last}");
+        assert!(
+            last["detail"]
+                .as_str()
+                .unwrap()
+                .ends_with(&format!("(error rule {id}, parameter_error)")),
+            "{last}"
+        );
         assert!(last["tookMs"].is_u64(), "{last}");
     }
-    let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
+    let metrics = fixture
+        .gateway
+        .client
+        .get(format!("{}/metrics", fixture.gateway.metrics))
+        .send()
+        .await
+        .unwrap();
     let text = metrics.text().await.unwrap();
     assert!(
-        text.contains(&format!("tollgate_error_rule_matches_total{{category=\"parameter_error\"}} {count}")),
+        text.contains(&format!(
+            "tollgate_error_rule_matches_total{{category=\"parameter_error\"}} {count}"
+        )),
         "{text}"
     );
 }
@@ -97,7 +121,11 @@ async fn a_converted_error_and_a_rule_without_an_answer_keep_the_providers_words
         .await;
     for (format, stream) in FORMATS.into_iter().zip([false, true, false, true]) {
         let (status, body) = asked(&fixture, format, stream, format).await;
-        assert_eq!((status, &body["error"]["message"]), (409, &json!("as it was said")), "{format}: {body}");
+        assert_eq!(
+            (status, &body["error"]["message"]),
+            (409, &json!("as it was said")),
+            "{format}: {body}"
+        );
     }
 }
 

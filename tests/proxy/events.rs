@@ -12,7 +12,9 @@ use crate::support::gateway::ADMIN_TOKEN;
 pub async fn until(response: &mut reqwest::Response, text: &mut String, name: &str) -> Value {
     let mark = format!("event: {name}\ndata: ");
     loop {
-        if let Some((data, _)) = text.split_once(&mark).and_then(|(_, rest)| rest.split_once("\n\n")) {
+        if let Some((data, _)) =
+            text.split_once(&mark).and_then(|(_, rest)| rest.split_once("\n\n"))
+        {
             return serde_json::from_str(data).unwrap();
         }
         let chunk = tokio::time::timeout(Duration::from_secs(60), response.chunk()).await;
@@ -36,7 +38,10 @@ async fn what_happens_is_seen_on_both_listeners_and_does_not_keep_the_gateway_fr
     let mut watching = Vec::new();
     for (client, url) in ways {
         // Without the whole-request time limit of the fixture's client.
-        let get = client.get(format!("{url}/api/events")).timeout(Duration::from_secs(300)).bearer_auth(ADMIN_TOKEN);
+        let get = client
+            .get(format!("{url}/api/events"))
+            .timeout(Duration::from_secs(300))
+            .bearer_auth(ADMIN_TOKEN);
         let (mut response, mut text) = (get.send().await.unwrap(), String::new());
         assert_eq!(response.status(), 200, "{url}");
         until(&mut response, &mut text, "hello").await;

@@ -73,24 +73,37 @@ async fn a_refused_connection_is_tried_twice_and_left() {
 async fn the_clients_own_error_goes_back_at_once() {
     let bad = Upstream::start().await;
     let (fixture, healthy) = with_first(&bad.url, json!({})).await;
-    let error =
-        json!({"type": "invalid_request_error", "message": "prompt is too long: 250000 tokens > 200000 maximum"});
+    let error = json!({"type": "invalid_request_error", "message": "prompt is too long: 250000 tokens > 200000 maximum"});
     bad.default(json!({"status": 400, "error": error})).await;
     for format in FORMATS {
-        let answer = fixture.post(path(format, false), &request(format, false)).send().await.unwrap();
+        let answer =
+            fixture.post(path(format, false), &request(format, false)).send().await.unwrap();
         assert_eq!(answer.status(), 400, "{format}");
         let body: Value = answer.json().await.unwrap();
-        assert!(body["error"]["message"].as_str().unwrap().contains("prompt is too long"), "{format}: {body}");
+        assert!(
+            body["error"]["message"].as_str().unwrap().contains("prompt is too long"),
+            "{format}: {body}"
+        );
     }
     assert_eq!(healthy.requests().await.len(), 0, "nobody else was tried");
-    assert!(fixture.gateway.logs(4).await.iter().all(|r| r["outcome"] == "client_error" && r["attempts"] == 1));
+    assert!(
+        fixture
+            .gateway
+            .logs(4)
+            .await
+            .iter()
+            .all(|r| r["outcome"] == "client_error" && r["attempts"] == 1)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn when_all_fail_the_last_failure_decides() {
     let (fixture, bad) = (Fixture::bare(&[]).await, Upstream::start().await);
     for _ in 0..2 {
-        fixture.gateway.provider("native", &bad.url, json!({"circuit_breaker_failure_threshold": 0})).await;
+        fixture
+            .gateway
+            .provider("native", &bad.url, json!({"circuit_breaker_failure_threshold": 0}))
+            .await;
     }
     bad.default(json!({"status": 500})).await;
     let answer = fixture.ask().send().await.unwrap();
@@ -123,11 +136,17 @@ async fn a_session_stays_with_its_provider() {
         }
         let id = format!("conversation-{session}");
         for _ in 0..3 {
-            assert_eq!(fixture.ask().header("x-session-id", &id).send().await.unwrap().status(), 200);
+            assert_eq!(
+                fixture.ask().header("x-session-id", &id).send().await.unwrap().status(),
+                200
+            );
         }
         let rows = fixture.gateway.logs((session + 1) * 3).await;
-        let of_session: std::collections::HashSet<i64> =
-            rows.iter().filter(|r| r["sessionId"] == id.as_str()).map(|r| r["providerId"].as_i64().unwrap()).collect();
+        let of_session: std::collections::HashSet<i64> = rows
+            .iter()
+            .filter(|r| r["sessionId"] == id.as_str())
+            .map(|r| r["providerId"].as_i64().unwrap())
+            .collect();
         assert_eq!(of_session.len(), 1, "session {id} was moved");
         used.extend(of_session);
     }
@@ -140,12 +159,24 @@ async fn a_dead_pooled_connection_is_no_failure() {
     for round in 0..5 {
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "round {round}");
         fixture.upstream.script(json!([{"hang_up": true}])).await;
-        assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "round {round}: the break is passed over");
+        assert_eq!(
+            fixture.ask().send().await.unwrap().status(),
+            200,
+            "round {round}: the break is passed over"
+        );
     }
     let rows = fixture.gateway.logs(10).await;
-    let attempts: Vec<u64> = rows.iter().rev().map(|row| row["attempts"].as_u64().unwrap()).collect();
-    assert_eq!(attempts, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2], "the request that is sent again is recorded");
+    let attempts: Vec<u64> =
+        rows.iter().rev().map(|row| row["attempts"].as_u64().unwrap()).collect();
+    assert_eq!(
+        attempts,
+        [1, 2, 1, 2, 1, 2, 1, 2, 1, 2],
+        "the request that is sent again is recorded"
+    );
     assert_eq!(fixture.upstream.requests().await.len(), 15, "and nothing else is sent");
     let health = fixture.gateway.admin("providers/getProvidersHealthStatus", json!({})).await;
-    assert!(health.to_string().contains("\"failureCount\":0"), "no failure of the provider: {health}");
+    assert!(
+        health.to_string().contains("\"failureCount\":0"),
+        "no failure of the provider: {health}"
+    );
 }

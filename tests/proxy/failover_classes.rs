@@ -27,9 +27,15 @@ fn plain() -> Value {
     json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1})
 }
 
-async fn ask(fixture: &Fixture, format: &str, stream: bool, session: impl ToString) -> (u16, Value) {
-    let asked =
-        fixture.post(path(format, stream), &request(format, stream)).header("x-session-id", session.to_string());
+async fn ask(
+    fixture: &Fixture,
+    format: &str,
+    stream: bool,
+    session: impl ToString,
+) -> (u16, Value) {
+    let asked = fixture
+        .post(path(format, stream), &request(format, stream))
+        .header("x-session-id", session.to_string());
     let answer = asked.send().await.unwrap();
     let status = answer.status().as_u16();
     let text = answer.text().await.unwrap();
@@ -39,7 +45,8 @@ async fn ask(fixture: &Fixture, format: &str, stream: bool, session: impl ToStri
 #[tokio::test(flavor = "multi_thread")]
 async fn six_codes_end_a_request_whatever_status_they_come_with() {
     let bad = Upstream::start().await;
-    let (fixture, healthy) = with_first(&[], &bad.url, json!({"circuit_breaker_failure_threshold": 1})).await;
+    let (fixture, healthy) =
+        with_first(&[], &bad.url, json!({"circuit_breaker_failure_threshold": 1})).await;
     let codes = [
         ("prompt_too_long", 400),
         ("content_filter", 400),
@@ -66,7 +73,11 @@ async fn six_codes_end_a_request_whatever_status_they_come_with() {
             }
         }
     }
-    assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (asked, 0), "nobody else, and no circuit");
+    assert_eq!(
+        (bad.requests().await.len(), healthy.requests().await.len()),
+        (asked, 0),
+        "nobody else, and no circuit"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,8 +90,13 @@ async fn the_operators_own_credential_at_fault_switches_where_configured() {
         assert_eq!(ask(&fixture, "chat-compatible", false, asked).await.0, 200, "{code}");
         assert_eq!(healthy.requests().await.len(), asked + 1);
     }
-    bad.default(json!({"status": 404, "error": {"message": "no", "code": "model_not_found"}})).await;
-    assert_eq!(ask(&fixture, "chat-compatible", false, "x").await.0, 404, "the others end the request as ever");
+    bad.default(json!({"status": 404, "error": {"message": "no", "code": "model_not_found"}}))
+        .await;
+    assert_eq!(
+        ask(&fixture, "chat-compatible", false, "x").await.0,
+        404,
+        "the others end the request as ever"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,15 +137,23 @@ async fn a_stream_that_dies_or_stands_still_before_it_says_anything_is_tried_els
     fields["first_byte_timeout_streaming_ms"] = json!(300);
     let (fixture, healthy) = with_first(&[], &bad.url, fields).await;
     let mut asked = 0;
-    for fault in [json!({"pings": 1, "cut_after": 1}), json!({"pings": 1, "stall_after": 1}), json!({"cut_after": 0})] {
+    for fault in [
+        json!({"pings": 1, "cut_after": 1}),
+        json!({"pings": 1, "stall_after": 1}),
+        json!({"cut_after": 0}),
+    ] {
         bad.default(fault.clone()).await;
         for format in FORMATS {
-            let answer =
-                fixture.post(path(format, true), &request(format, true)).header("x-session-id", asked.to_string());
+            let answer = fixture
+                .post(path(format, true), &request(format, true))
+                .header("x-session-id", asked.to_string());
             let answer = answer.send().await.unwrap();
             assert_eq!(answer.status(), 200, "{fault} {format}");
             let text = answer.text().await.unwrap();
-            assert!(!text.contains("event: error") && !text.contains(r#""error":{"#), "{fault} {format}: {text}");
+            assert!(
+                !text.contains("event: error") && !text.contains(r#""error":{"#),
+                "{fault} {format}: {text}"
+            );
             asked += 1;
             assert_eq!(healthy.requests().await.len(), asked, "{fault} {format}");
         }
@@ -140,11 +164,17 @@ async fn a_stream_that_dies_or_stands_still_before_it_says_anything_is_tried_els
 async fn a_rest_is_kept_and_bounded() {
     let fixture = Fixture::bare(&[("TOLLGATE_RETRY_MAX_COOLDOWN", "1s")]).await;
     let healthy = Upstream::start().await;
-    fixture.gateway.provider("native", &fixture.upstream.url, json!({"circuit_breaker_failure_threshold": 0})).await;
+    fixture
+        .gateway
+        .provider("native", &fixture.upstream.url, json!({"circuit_breaker_failure_threshold": 0}))
+        .await;
     fixture.gateway.provider("native", &healthy.url, json!({"priority": 5})).await;
     for status in [429, 503] {
         let before = fixture.upstream.requests().await.len();
-        fixture.upstream.script(json!([{"status": status, "headers": {"retry-after": "86400"}}])).await;
+        fixture
+            .upstream
+            .script(json!([{"status": status, "headers": {"retry-after": "86400"}}]))
+            .await;
         let began = Instant::now();
         let mut n = 0;
         // The provider asked for a day; after a second it is tried again, and answers.
@@ -153,7 +183,10 @@ async fn a_rest_is_kept_and_bounded() {
             assert!(began.elapsed() < Duration::from_secs(20), "{status}: the rest has no end");
             n += 1;
         }
-        assert!(began.elapsed() >= Duration::from_millis(900), "{status}: it was asked again too soon");
+        assert!(
+            began.elapsed() >= Duration::from_millis(900),
+            "{status}: it was asked again too soon"
+        );
     }
 }
 
@@ -161,14 +194,19 @@ async fn a_rest_is_kept_and_bounded() {
 async fn network_errors_open_a_circuit_only_where_configured() {
     for counted in [false, true] {
         let nobody = format!("http://127.0.0.1:{}", free_port());
-        let env = [("TOLLGATE_BREAKER_COUNT_NETWORK_ERRORS", if counted { "true" } else { "false" })];
+        let env =
+            [("TOLLGATE_BREAKER_COUNT_NETWORK_ERRORS", if counted { "true" } else { "false" })];
         let fields = json!({"circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
         let (fixture, _healthy) = with_first(&env, &nobody, fields).await;
         for n in 0..2 {
             assert_eq!(ask(&fixture, "native", false, n).await.0, 200);
         }
         let row = &fixture.gateway.logs(2).await[0];
-        assert_eq!(row["attempts"] == 1, counted, "the second request passes an open circuit over: {row}");
+        assert_eq!(
+            row["attempts"] == 1,
+            counted,
+            "the second request passes an open circuit over: {row}"
+        );
     }
 }
 
@@ -185,8 +223,12 @@ async fn no_attempt_is_begun_after_the_deadline() {
     assert_eq!(status, 502, "{body}");
     assert_eq!(slow.requests().await.len(), 1, "two were left");
     let row = &fixture.gateway.logs(1).await[0];
-    let told: Vec<&str> =
-        row["decisionChain"].as_array().unwrap().iter().filter_map(|d| d["detail"].as_str()).collect();
+    let told: Vec<&str> = row["decisionChain"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|d| d["detail"].as_str())
+        .collect();
     assert!(told.contains(&"the time for attempts was over, with 2 more to ask"), "{told:?}");
 }
 
@@ -194,7 +236,10 @@ async fn no_attempt_is_begun_after_the_deadline() {
 async fn the_last_word_says_when_to_come_back() {
     let (fixture, other) = (Fixture::bare(&[]).await, Upstream::start().await);
     for url in [&fixture.upstream.url, &other.url] {
-        fixture.gateway.provider("native", url, json!({"circuit_breaker_failure_threshold": 0})).await;
+        fixture
+            .gateway
+            .provider("native", url, json!({"circuit_breaker_failure_threshold": 0}))
+            .await;
     }
     fixture.upstream.default(json!({"status": 429, "headers": {"retry-after": "300"}})).await;
     other.default(json!({"status": 429, "headers": {"retry-after": "30"}})).await;

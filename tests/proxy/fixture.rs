@@ -48,7 +48,11 @@ impl Fixture {
 
     /// A POST with the key as `x-api-key`.
     pub fn post(&self, path: &str, body: &Value) -> reqwest::RequestBuilder {
-        self.gateway.client.post(format!("{}{path}", self.gateway.proxy)).header("x-api-key", &self.key).json(body)
+        self.gateway
+            .client
+            .post(format!("{}{path}", self.gateway.proxy))
+            .header("x-api-key", &self.key)
+            .json(body)
     }
 
     /// A native request for one answer.

@@ -9,12 +9,18 @@ use crate::support::gateway::free_port;
 use crate::support::upstream::Upstream;
 
 /// The hooks of every request before its first provider.
-const BEGIN: [&str; 4] = ["early_request_filter", "request_filter", "proxy_upstream_filter", "upstream_peer"];
+const BEGIN: [&str; 4] =
+    ["early_request_filter", "request_filter", "proxy_upstream_filter", "upstream_peer"];
 /// An exchange up to the head of the provider's reply.
-const ASK: [&str; 4] =
-    ["connected_to_upstream", "upstream_request_filter", "request_body_filter", "upstream_response_filter"];
+const ASK: [&str; 4] = [
+    "connected_to_upstream",
+    "upstream_request_filter",
+    "request_body_filter",
+    "upstream_response_filter",
+];
 /// A reply in one piece, to its end.
-const REPLY: [&str; 3] = ["upstream_response_body_filter", "response_filter", "response_body_filter"];
+const REPLY: [&str; 3] =
+    ["upstream_response_body_filter", "response_filter", "response_body_filter"];
 
 async fn fixture() -> Fixture {
     Fixture::bare(&[("LOG_LEVEL", "trace")]).await
@@ -85,8 +91,13 @@ async fn a_failed_connect() {
     let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 502);
     let failed = ["fail_to_connect", "upstream_peer", "fail_to_proxy"];
-    let expected = [&BEGIN[..], &failed, &["response_filter", "response_body_filter", "logging"]].concat();
-    assert_eq!(hooks(&fixture, &id(&answer)).await, expected, "the plan's end is found where peers are chosen");
+    let expected =
+        [&BEGIN[..], &failed, &["response_filter", "response_body_filter", "logging"]].concat();
+    assert_eq!(
+        hooks(&fixture, &id(&answer)).await,
+        expected,
+        "the plan's end is found where peers are chosen"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,7 +128,11 @@ async fn a_client_that_leaves_before_the_first_byte() {
     asking.abort();
     let left = ["error_while_proxy", "fail_to_proxy", "logging"];
     let expected = [&BEGIN[..], &ASK[..3], &left].concat();
-    assert_eq!(hooks(&fixture, &last_request(&fixture).await).await, expected, "nothing is written to it");
+    assert_eq!(
+        hooks(&fixture, &last_request(&fixture).await).await,
+        expected,
+        "nothing is written to it"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

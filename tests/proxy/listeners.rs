@@ -15,11 +15,14 @@ use crate::support::gateway::ADMIN_TOKEN;
 async fn tls_with_http2_and_http1() {
     let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (cert, key) = (file("cert.pem"), file("key.pem"));
-    let env = [("TOLLGATE_PROXY_TLS_CERT", cert.as_str()), ("TOLLGATE_PROXY_TLS_KEY", key.as_str())];
+    let env =
+        [("TOLLGATE_PROXY_TLS_CERT", cert.as_str()), ("TOLLGATE_PROXY_TLS_KEY", key.as_str())];
     let fixture = Fixture::bare(&env).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     let url = fixture.gateway.proxy.replace("http://", "https://");
-    for (http1_only, version) in [(false, reqwest::Version::HTTP_2), (true, reqwest::Version::HTTP_11)] {
+    for (http1_only, version) in
+        [(false, reqwest::Version::HTTP_2), (true, reqwest::Version::HTTP_11)]
+    {
         let builder = reqwest::Client::builder().no_proxy().danger_accept_invalid_certs(true);
         let client = if http1_only { builder.http1_only() } else { builder }.build().unwrap();
         for stream in [false, true] {
@@ -34,7 +37,11 @@ async fn tls_with_http2_and_http1() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_administration_is_on_the_proxys_origin_only_when_asked_for() {
     let call = |fixture: &Fixture, path: &str| {
-        let post = fixture.gateway.client.post(format!("{}{path}", fixture.gateway.proxy)).bearer_auth(ADMIN_TOKEN);
+        let post = fixture
+            .gateway
+            .client
+            .post(format!("{}{path}", fixture.gateway.proxy))
+            .bearer_auth(ADMIN_TOKEN);
         post.json(&json!({})).send()
     };
     let fixture = Fixture::bare(&[("TOLLGATE_PROXY_EXPOSE_ADMIN", "true")]).await;
@@ -43,7 +50,8 @@ async fn the_administration_is_on_the_proxys_origin_only_when_asked_for() {
     let users: Value = answer.json().await.unwrap();
     assert_eq!(users["data"][0]["name"], "ada", "{users}");
     assert_eq!(call(&fixture, "/api/actions/nobody/knows").await.unwrap().status(), 404);
-    let get = |path: &str| fixture.gateway.client.get(format!("{}{path}", fixture.gateway.proxy)).send();
+    let get =
+        |path: &str| fixture.gateway.client.get(format!("{}{path}", fixture.gateway.proxy)).send();
     let page = get("/dashboard").await.unwrap();
     assert_eq!(page.status(), 200);
     assert!(page.headers()["content-type"].to_str().unwrap().starts_with("text/html"));
@@ -69,7 +77,10 @@ async fn a_provider_is_reached_through_its_connect_proxy() {
         }
     });
     let fixture = Fixture::bare(&[]).await;
-    fixture.gateway.provider("native", &fixture.upstream.url, json!({"proxy_url": proxy_url})).await;
+    fixture
+        .gateway
+        .provider("native", &fixture.upstream.url, json!({"proxy_url": proxy_url}))
+        .await;
     // A connection returns to the pool a moment after the client has its answer, so an immediate
     // request may get a new one.
     let mut used_again = false;

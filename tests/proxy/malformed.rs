@@ -26,7 +26,9 @@ async fn raw(fixture: &Fixture, bytes: &[u8]) -> (u16, String) {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), reading).await.expect("an answer, or the end of the connection");
+    tokio::time::timeout(Duration::from_secs(60), reading)
+        .await
+        .expect("an answer, or the end of the connection");
     let text = String::from_utf8_lossy(&got).into_owned();
     let status = text.split(' ').nth(1).and_then(|s| s.parse().ok()).unwrap_or(0);
     (status, text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
@@ -35,8 +37,9 @@ async fn raw(fixture: &Fixture, bytes: &[u8]) -> (u16, String) {
 fn whole(got: &[u8]) -> bool {
     let text = String::from_utf8_lossy(got);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
-    let length =
-        head.lines().find_map(|l| l.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok());
+    let length = head.lines().find_map(|l| {
+        l.to_ascii_lowercase().strip_prefix("content-length: ")?.parse::<usize>().ok()
+    });
     length.is_some_and(|n| body.len() >= n)
 }
 
@@ -57,22 +60,44 @@ async fn malformed_heads() {
         ),
         (
             "length and chunked",
-            head(&fixture, &format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n")),
+            head(
+                &fixture,
+                &format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"),
+            ),
             &[400],
         ),
         ("bad length", head(&fixture, "content-length: ten\r\n\r\n"), &[400]),
         ("negative length", head(&fixture, "content-length: -1\r\n\r\n"), &[400]),
-        ("bad chunk", head(&fixture, "transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n"), &[400]),
         (
-            "no host",
-            format!("POST /v1/messages HTTP/1.1\r\nx-api-key: {}\r\ncontent-length: 0\r\n\r\n", fixture.key),
+            "bad chunk",
+            head(&fixture, "transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n"),
             &[400],
         ),
-        ("space before colon", head(&fixture, &format!("content-length : {length}\r\n\r\n{good}")), &[400]),
-        ("a tunnel", "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n".to_owned(), &[405]),
+        (
+            "no host",
+            format!(
+                "POST /v1/messages HTTP/1.1\r\nx-api-key: {}\r\ncontent-length: 0\r\n\r\n",
+                fixture.key
+            ),
+            &[400],
+        ),
+        (
+            "space before colon",
+            head(&fixture, &format!("content-length : {length}\r\n\r\n{good}")),
+            &[400],
+        ),
+        (
+            "a tunnel",
+            "CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n".to_owned(),
+            &[405],
+        ),
         ("not http", "hello there\r\n\r\n".to_owned(), &[0, 400]),
         ("nothing but line ends", "\r\n\r\n\r\n".to_owned(), &[0, 400]),
-        ("old version", format!("POST /v1/messages HTTP/0.9\r\nx-api-key: {}\r\n\r\n", fixture.key), &[0, 400, 505]),
+        (
+            "old version",
+            format!("POST /v1/messages HTTP/0.9\r\nx-api-key: {}\r\n\r\n", fixture.key),
+            &[0, 400, 505],
+        ),
     ];
     for (name, bytes, expected) in cases {
         let half_closed = name == "nothing but line ends";
@@ -81,7 +106,10 @@ async fn malformed_heads() {
             tcp.write_all(bytes.as_bytes()).await.unwrap();
             tcp.shutdown().await.unwrap();
             let mut rest = Vec::new();
-            tokio::time::timeout(Duration::from_secs(60), tcp.read_to_end(&mut rest)).await.unwrap().unwrap();
+            tokio::time::timeout(Duration::from_secs(60), tcp.read_to_end(&mut rest))
+                .await
+                .unwrap()
+                .unwrap();
             continue;
         }
         let (status, body) = raw(&fixture, bytes.as_bytes()).await;
@@ -105,8 +133,14 @@ async fn http_1_0_and_pipelined_requests_are_served() {
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(old.as_bytes()).await.unwrap();
     let mut got = String::new();
-    tokio::time::timeout(Duration::from_secs(60), tcp.read_to_string(&mut got)).await.unwrap().unwrap();
-    assert!(got.contains(" 200 ") && got.contains("message_stop") && !got.contains("chunked"), "{got}");
+    tokio::time::timeout(Duration::from_secs(60), tcp.read_to_string(&mut got))
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(
+        got.contains(" 200 ") && got.contains("message_stop") && !got.contains("chunked"),
+        "{got}"
+    );
 
     let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
     tcp.write_all(format!("{one}{one}").as_bytes()).await.unwrap();
@@ -125,7 +159,8 @@ async fn http_1_0_and_pipelined_requests_are_served() {
 #[tokio::test(flavor = "multi_thread")]
 async fn malformed_bodies_name_the_field_in_the_clients_format() {
     let fixture = Fixture::full().await;
-    let deep = format!("{{\"model\":\"m\",\"messages\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep =
+        format!("{{\"model\":\"m\",\"messages\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     let bodies: Vec<(&str, Vec<u8>)> = vec![
         ("nothing", b"".to_vec()),
         ("no JSON", b"hello".to_vec()),
@@ -140,9 +175,15 @@ async fn malformed_bodies_name_the_field_in_the_clients_format() {
         ("model is a number", br#"{"model":1,"messages":[],"input":[]}"#.to_vec()),
         ("model is empty", br#"{"model":"","messages":[],"input":[]}"#.to_vec()),
         ("two models", br#"{"model":"m","model":"n","messages":[],"input":[]}"#.to_vec()),
-        ("stream is text", br#"{"model":"m","messages":[],"input":[],"contents":[],"stream":"yes"}"#.to_vec()),
+        (
+            "stream is text",
+            br#"{"model":"m","messages":[],"input":[],"contents":[],"stream":"yes"}"#.to_vec(),
+        ),
         ("no messages", br#"{"model":"m"}"#.to_vec()),
-        ("messages is text", br#"{"model":"m","messages":"hi","input":5,"contents":"hi"}"#.to_vec()),
+        (
+            "messages is text",
+            br#"{"model":"m","messages":"hi","input":5,"contents":"hi"}"#.to_vec(),
+        ),
         ("unpaired quote", br#"{"model":"m}"#.to_vec()),
         ("NaN", br#"{"model":"m","messages":[],"input":[],"contents":[],"t":NaN}"#.to_vec()),
     ];
@@ -152,13 +193,21 @@ async fn malformed_bodies_name_the_field_in_the_clients_format() {
             if format == "alt-cli" && (name.contains("model") || *name == "stream is text") {
                 continue; // the path names both
             }
-            let post = fixture.gateway.client.post(format!("{}{}", fixture.gateway.proxy, path(format, false)));
-            let answer = post.header("x-api-key", &fixture.key).body(body.clone()).send().await.unwrap();
+            let post = fixture.gateway.client.post(format!(
+                "{}{}",
+                fixture.gateway.proxy,
+                path(format, false)
+            ));
+            let answer =
+                post.header("x-api-key", &fixture.key).body(body.clone()).send().await.unwrap();
             let status = answer.status().as_u16();
             let text = answer.text().await.unwrap();
             assert_eq!(status, 400, "{name} {format}: {text}");
             let error: Value = serde_json::from_str(&text).unwrap();
-            assert!(error["error"]["message"].as_str().is_some_and(|m| !m.is_empty()), "{name} {format}: {text}");
+            assert!(
+                error["error"]["message"].as_str().is_some_and(|m| !m.is_empty()),
+                "{name} {format}: {text}"
+            );
             if format == "native" {
                 assert_eq!(
                     (&error["type"], &error["error"]["type"]),
@@ -172,6 +221,9 @@ async fn malformed_bodies_name_the_field_in_the_clients_format() {
         }
     }
     assert_eq!(fixture.upstream.requests().await.len(), 0, "nothing malformed goes on");
-    let rows = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 400})).await;
+    let rows = fixture
+        .gateway
+        .admin("usage-logs/getUsageLogs", json!({"pageSize": 1, "statusCode": 400}))
+        .await;
     assert!(rows["total"].as_u64().unwrap() <= refused);
 }

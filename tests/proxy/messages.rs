@@ -15,7 +15,8 @@ pub async fn messages(fixture: &Fixture, session: &str, count: usize) -> Vec<Val
     let began = Instant::now();
     while began.elapsed() < TIME_LIMIT {
         let body = json!({ "sessionId": session });
-        let (status, reply) = fixture.gateway.call("active-sessions/getSessionMessages", body).await;
+        let (status, reply) =
+            fixture.gateway.call("active-sessions/getSessionMessages", body).await;
         let found = reply["data"]["messages"].as_array().cloned().unwrap_or_default();
         if status == 200 && found.len() >= count {
             return found;
@@ -30,10 +31,12 @@ async fn what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_w
     let env = [("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")];
     let fixture = Fixture::bare(&env).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
-    let send = |body: &Value| fixture.post("/v1/messages", body).header("x-session-id", "talk").send();
+    let send =
+        |body: &Value| fixture.post("/v1/messages", body).header("x-session-id", "talk").send();
     let whole = send(&saying("native", false, "first")).await.unwrap().text().await.unwrap();
     let stream = send(&saying("native", true, "second")).await.unwrap().text().await.unwrap();
-    let refused = send(&json!({ "model": "m", "max_tokens": "many", "messages": "none" })).await.unwrap();
+    let refused =
+        send(&json!({ "model": "m", "max_tokens": "many", "messages": "none" })).await.unwrap();
     let long = saying("native", false, &"long ".repeat(2_000));
     send(&long).await.unwrap().text().await.unwrap();
     let kept = messages(&fixture, "talk", 3).await;
@@ -42,9 +45,16 @@ async fn what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_w
     assert_eq!(kept[1]["request"]["stream"], true);
     assert_eq!(kept[1]["response"], json!(stream), "the events as they came");
     let last = kept.last().unwrap();
-    assert_eq!((&last["requestTruncated"], &last["responseTruncated"]), (&json!(true), &json!(false)));
+    assert_eq!(
+        (&last["requestTruncated"], &last["responseTruncated"]),
+        (&json!(true), &json!(false))
+    );
     assert_eq!(last["request"].as_str().map(str::len), Some(4_096));
-    assert!(!Value::from(kept).to_string().contains(&fixture.key), "a credential is kept ({})", refused.status());
+    assert!(
+        !Value::from(kept).to_string().contains(&fixture.key),
+        "a credential is kept ({})",
+        refused.status()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,7 +65,8 @@ async fn nothing_is_kept_unless_asked_for() {
     let began = Instant::now();
     let (status, reply) = loop {
         let body = json!({ "sessionId": "talk" });
-        let (status, reply) = fixture.gateway.call("active-sessions/getSessionMessages", body).await;
+        let (status, reply) =
+            fixture.gateway.call("active-sessions/getSessionMessages", body).await;
         if reply["errorCode"] != "NOT_FOUND" || began.elapsed() > TIME_LIMIT {
             break (status, reply);
         }

@@ -1,7 +1,10 @@
 //! The data plane through its public interface: the built binary, real sockets, a scripted
 //! upstream.
 
-#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own tasks live on the test's own runtime"
+)]
 
 mod aborts;
 mod account_headers;

@@ -15,13 +15,26 @@ const OPERATION: &str = "actions/playground/sendRequest";
 fn ask(key: i64, format: &str, stream: bool) -> Value {
     let body = request(format, stream).to_string();
     match format {
-        "alt-cli" => json!({"keyId": key, "format": format, "body": body, "model": "m", "stream": stream}),
+        "alt-cli" => {
+            json!({"keyId": key, "format": format, "body": body, "model": "m", "stream": stream})
+        }
         _ => json!({"keyId": key, "format": format, "body": body}),
     }
 }
 
-async fn send(client: &reqwest::Client, url: &str, credential: &str, body: &Value) -> reqwest::Response {
-    client.post(format!("{url}/api/{OPERATION}")).bearer_auth(credential).json(body).send().await.unwrap()
+async fn send(
+    client: &reqwest::Client,
+    url: &str,
+    credential: &str,
+    body: &Value,
+) -> reqwest::Response {
+    client
+        .post(format!("{url}/api/{OPERATION}"))
+        .bearer_auth(credential)
+        .json(body)
+        .send()
+        .await
+        .unwrap()
 }
 
 /// The response.
@@ -88,7 +101,8 @@ async fn each_format_streamed_and_whole_takes_the_real_path_and_is_recorded_with
     for kind in FORMATS {
         fixture.gateway.provider(kind, &fixture.upstream.url, json!({})).await;
     }
-    let said = json!({"text": "grüß dich, 漢字 🦀", "usage": {"input": 1000, "output": 500}, "events": 5});
+    let said =
+        json!({"text": "grüß dich, 漢字 🦀", "usage": {"input": 1000, "output": 500}, "events": 5});
     fixture.upstream.default(said).await;
     let mut asked = 0;
     for format in FORMATS {
@@ -99,7 +113,11 @@ async fn each_format_streamed_and_whole_takes_the_real_path_and_is_recorded_with
             assert_eq!(played.one("begin")["path"], path(format, stream), "{case}");
             assert_eq!(played.status(), 200, "{case}");
             assert_eq!(played.header("x-tollgate-request-id"), Some(played.request_id()), "{case}");
-            assert_eq!(played.header("content-type").unwrap().starts_with("text/event-stream"), stream, "{case}");
+            assert_eq!(
+                played.header("content-type").unwrap().starts_with("text/event-stream"),
+                stream,
+                "{case}"
+            );
             let end = played.one("end");
             assert_eq!((&end["complete"], &end["error"]), (&json!(true), &Value::Null), "{case}");
             let body = played.body();
@@ -116,25 +134,35 @@ async fn each_format_streamed_and_whole_takes_the_real_path_and_is_recorded_with
                 "{row}"
             );
             assert_eq!(row["costUsd"], 0.002, "{row}");
-            assert!(row["userAgent"].as_str().unwrap().starts_with("tollgate-playground/"), "{row}");
+            assert!(
+                row["userAgent"].as_str().unwrap().starts_with("tollgate-playground/"),
+                "{row}"
+            );
             assert_eq!(row["clientAddress"], "127.0.0.1", "{row}");
-            let detail =
-                fixture.gateway.admin("usage-logs/getUsageLogDetail", json!({"requestId": row["requestId"]})).await;
+            let detail = fixture
+                .gateway
+                .admin("usage-logs/getUsageLogDetail", json!({"requestId": row["requestId"]}))
+                .await;
             let chain = detail["entry"]["decisionChain"].as_array().unwrap();
             assert!(chain.iter().any(|step| step["step"] == "succeeded"), "{detail}");
             assert_eq!(detail["costLines"].as_array().unwrap().len(), 2, "{detail}");
         }
     }
-    let usage = fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
+    let usage =
+        fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await;
     assert_eq!(usage["costTotal"]["current"], 0.016, "it counts like any other request: {usage}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reply_is_told_as_it_comes() {
     let fixture = Fixture::native().await;
-    fixture.upstream.default(json!({"text": "one two three four", "events": 4, "hold_after": 4})).await;
+    fixture
+        .upstream
+        .default(json!({"text": "one two three four", "events": 4, "hold_after": 4}))
+        .await;
     let body = ask(fixture.key_id, "native", true);
-    let mut answer = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
+    let mut answer =
+        send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
     let mut held = String::new();
     assert_eq!(next_line(&mut answer, &mut held).await["type"], "begin");
     assert_eq!(next_line(&mut answer, &mut held).await["type"], "head");
@@ -156,19 +184,34 @@ async fn a_reply_is_told_as_it_comes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_come_through_with_their_body() {
     let fixture = Fixture::full().await;
-    let not_json = json!({"keyId": fixture.key_id, "format": "native", "body": "{\"model\": \"m\","});
+    let not_json =
+        json!({"keyId": fixture.key_id, "format": "native", "body": "{\"model\": \"m\","});
     let played = play(&fixture, &not_json).await;
     assert_eq!(played.status(), 400);
     assert_eq!(played.json()["type"], "error");
     let traversal = json!({"keyId": fixture.key_id, "format": "alt-cli", "body": "{}", "model": "a/../../v1/messages"});
-    assert_eq!(play(&fixture, &traversal).await.status(), 400, "a model cannot lead to another path");
-    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": ["other"]})).await;
+    assert_eq!(
+        play(&fixture, &traversal).await.status(),
+        400,
+        "a model cannot lead to another path"
+    );
+    fixture
+        .gateway
+        .admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": ["other"]}))
+        .await;
     for format in FORMATS {
         let played = play(&fixture, &ask(fixture.key_id, format, true)).await;
-        assert_eq!((played.status(), played.header("x-should-retry")), (&json!(403), Some("false")), "{format}");
+        assert_eq!(
+            (played.status(), played.header("x-should-retry")),
+            (&json!(403), Some("false")),
+            "{format}"
+        );
         assert!(played.json()["error"]["message"].as_str().unwrap().contains("model"), "{format}");
     }
-    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": [], "rpm": 1})).await;
+    fixture
+        .gateway
+        .admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": [], "rpm": 1}))
+        .await;
     let mut limited = None;
     for format in FORMATS.into_iter().chain(FORMATS) {
         let played = play(&fixture, &ask(fixture.key_id, format, true)).await;
@@ -181,19 +224,28 @@ async fn refusals_come_through_with_their_body() {
     let limited = limited.expect("a second request within the minute");
     // The database has a record some time after the reply.
     let began = std::time::Instant::now();
-    while fixture.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"] == 0 {
+    while fixture.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"]
+        == 0
+    {
         assert!(began.elapsed() < Duration::from_secs(60), "{}", fixture.gateway.log());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(limited.one("end")["complete"], true);
     let (_, second, _) = fixture.gateway.user(json!({"name": "bob"})).await;
     fixture.gateway.admin("keys/addKey", json!({"userId": fixture.user_id, "name": "spare"})).await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "isEnabled": false})).await;
+    fixture
+        .gateway
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "isEnabled": false}))
+        .await;
     let played = play(&fixture, &ask(fixture.key_id, "native", false)).await;
     assert_eq!(played.status(), 401);
     let rejected = fixture.gateway.admin("usage-logs/getRejectedRequests", json!({})).await;
     assert_eq!(rejected["entries"][0]["keyId"], fixture.key_id, "{rejected}");
-    assert_eq!(play(&fixture, &ask(second, "native", false)).await.status(), 200, "other keys work on");
+    assert_eq!(
+        play(&fixture, &ask(second, "native", false)).await.status(),
+        200,
+        "other keys work on"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,9 +253,16 @@ async fn users_ask_as_their_own_keys_and_administrators_as_anyones_on_the_record
     let fixture = Fixture::native().await;
     let (bob, bobs, bobs_text) = fixture.gateway.user(json!({"name": "bob"})).await;
     let made = json!({"userId": bob, "name": "reads only", "canLoginWebUi": false});
-    let read_only = fixture.gateway.admin("keys/addKey", made).await["generatedKey"].as_str().unwrap().to_owned();
-    let audited =
-        async || fixture.gateway.admin("audit/getAuditLog", json!({"action": "playground.sendRequest"})).await;
+    let read_only = fixture.gateway.admin("keys/addKey", made).await["generatedKey"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let audited = async || {
+        fixture
+            .gateway
+            .admin("audit/getAuditLog", json!({"action": "playground.sendRequest"}))
+            .await
+    };
     let as_ada = ask(fixture.key_id, "native", false);
     let unknown = ask(9_999, "native", false);
     for (credential, body, status) in [
@@ -217,17 +276,30 @@ async fn users_ask_as_their_own_keys_and_administrators_as_anyones_on_the_record
         assert_eq!(answer.status(), status, "{credential} {body}");
     }
     assert_eq!(audited().await["entries"], json!([]));
-    let own = send(&fixture.gateway.client, &fixture.gateway.admin, &bobs_text, &ask(bobs, "native", false)).await;
+    let own = send(
+        &fixture.gateway.client,
+        &fixture.gateway.admin,
+        &bobs_text,
+        &ask(bobs, "native", false),
+    )
+    .await;
     assert_eq!(Played::of(own).await.status(), 200);
     assert_eq!(audited().await["entries"], json!([]), "one's own is in the usage log");
     let played = play(&fixture, &as_ada).await;
     let entry = audited().await["entries"][0].clone();
     assert_eq!(
         (&entry["actor"], &entry["target"], &entry["after"]["requestId"]),
-        (&json!("admin token"), &json!(format!("key {}", fixture.key_id)), &json!(played.request_id())),
+        (
+            &json!("admin token"),
+            &json!(format!("key {}", fixture.key_id)),
+            &json!(played.request_id())
+        ),
         "{entry}"
     );
-    assert!(!entry.to_string().contains("say hello"), "what was asked is not in the audit: {entry}");
+    assert!(
+        !entry.to_string().contains("say hello"),
+        "what was asked is not in the audit: {entry}"
+    );
     let rows = fixture.gateway.logs(2).await;
     assert_eq!((&rows[0]["keyId"], &rows[1]["keyId"]), (&json!(fixture.key_id), &json!(bobs)));
     assert_eq!(fixture.upstream.requests().await.len(), 2, "what was refused went nowhere");
@@ -242,12 +314,27 @@ async fn nothing_that_it_shows_opens_the_proxy_from_outside() {
     let sent = fixture.upstream.requests().await[0].to_string();
     assert!(!sent.contains(&fixture.key) && !sent.contains(ADMIN_TOKEN), "{sent}");
     let url = format!("{}/v1/messages", fixture.gateway.proxy);
-    for name in ["authorization", "x-api-key", "x-tollgate-request-id", "x-tollgate-key", "proxy-authorization"] {
+    for name in [
+        "authorization",
+        "x-api-key",
+        "x-tollgate-request-id",
+        "x-tollgate-key",
+        "proxy-authorization",
+    ] {
         for value in [played.request_id(), &fixture.key_id.to_string()] {
-            let value = if name.ends_with("authorization") { format!("Bearer {value}") } else { value.to_owned() };
-            let post = fixture.gateway.client.post(&url).header(name, value).header("host", "localhost");
+            let value = if name.ends_with("authorization") {
+                format!("Bearer {value}")
+            } else {
+                value.to_owned()
+            };
+            let post =
+                fixture.gateway.client.post(&url).header(name, value).header("host", "localhost");
             let post = post.header("user-agent", "tollgate-playground/0.1.0");
-            assert_eq!(post.json(&request("native", false)).send().await.unwrap().status(), 401, "{name}");
+            assert_eq!(
+                post.json(&request("native", false)).send().await.unwrap().status(),
+                401,
+                "{name}"
+            );
         }
     }
     assert_eq!(fixture.gateway.logs(1).await.len(), 1);
@@ -273,7 +360,11 @@ async fn leaving_stops_the_request_on_every_listener() {
         drop(body);
         fixture.upstream.stats(&format!("dropped={nth}")).await;
         let row = &fixture.gateway.logs(nth).await[0];
-        assert_eq!((&row["outcome"], &row["statusCode"]), (&json!("client_aborted"), &json!(499)), "{url}: {row}");
+        assert_eq!(
+            (&row["outcome"], &row["statusCode"]),
+            (&json!("client_aborted"), &json!(499)),
+            "{url}: {row}"
+        );
     }
 }
 
@@ -285,11 +376,21 @@ async fn one_person_has_so_many_at_once() {
     let body = ask(fixture.key_id, "native", true);
     let mut running = Vec::new();
     for _ in 0..8 {
-        running.push(send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await);
+        running
+            .push(send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await);
     }
     let ninth = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
-    assert_eq!((ninth.status().as_u16(), &ninth.headers()["retry-after"]), (429, &"5".parse().unwrap()));
-    let other = send(&fixture.gateway.client, &fixture.gateway.admin, &bobs_text, &ask(bobs, "native", true)).await;
+    assert_eq!(
+        (ninth.status().as_u16(), &ninth.headers()["retry-after"]),
+        (429, &"5".parse().unwrap())
+    );
+    let other = send(
+        &fixture.gateway.client,
+        &fixture.gateway.admin,
+        &bobs_text,
+        &ask(bobs, "native", true),
+    )
+    .await;
     assert_eq!(other.status(), 200, "others are not kept out");
     fixture.upstream.stats("started=9").await;
     drop(running);
@@ -302,7 +403,8 @@ async fn one_person_has_so_many_at_once() {
 async fn it_needs_no_address_of_the_proxy_which_may_speak_tls_only() {
     let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (cert, key) = (file("cert.pem"), file("key.pem"));
-    let env = [("TOLLGATE_PROXY_TLS_CERT", cert.as_str()), ("TOLLGATE_PROXY_TLS_KEY", key.as_str())];
+    let env =
+        [("TOLLGATE_PROXY_TLS_CERT", cert.as_str()), ("TOLLGATE_PROXY_TLS_KEY", key.as_str())];
     let fixture = Fixture::native_with(&env).await;
     let played = play(&fixture, &ask(fixture.key_id, "native", true)).await;
     assert_eq!((played.status(), &played.one("end")["complete"]), (&json!(200), &json!(true)));
@@ -311,9 +413,13 @@ async fn it_needs_no_address_of_the_proxy_which_may_speak_tls_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_waits_for_a_running_request_and_lets_in_no_new_one() {
     let mut fixture = Fixture::native().await;
-    fixture.upstream.default(json!({"text": "one two three four", "events": 4, "hold_after": 4})).await;
+    fixture
+        .upstream
+        .default(json!({"text": "one two three four", "events": 4, "hold_after": 4}))
+        .await;
     let body = ask(fixture.key_id, "native", true);
-    let mut answer = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
+    let mut answer =
+        send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
     let mut held = String::new();
     while next_line(&mut answer, &mut held).await["type"] != "data" {}
     fixture.gateway.signal("TERM");

@@ -13,7 +13,10 @@ use crate::support::gateway::zone_by_day;
 async fn spent() -> Fixture {
     let fixture = Fixture::full().await;
     fixture.upstream.default(json!({"usage": {"input": 20_000, "output": 0}})).await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": fixture.key_id, "limitDailyUsd": 0.02})).await;
+    fixture
+        .gateway
+        .admin("keys/editKey", json!({"keyId": fixture.key_id, "limitDailyUsd": 0.02}))
+        .await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     fixture
 }
@@ -22,21 +25,26 @@ async fn spent() -> Fixture {
 async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients() {
     let fixture = spent().await;
     let zone = zone_by_day(SystemClock.now());
-    let message = &format!("The daily limit of this key ($0.02) is used up. It resets at 00:00 ({zone}).");
+    let message =
+        &format!("The daily limit of this key ($0.02) is used up. It resets at 00:00 ({zone}).");
     for format in FORMATS {
         for stream in [false, true] {
-            let answer = fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
+            let answer =
+                fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 429, "{format} {stream}");
             let headers = answer.headers().clone();
             assert_eq!(headers["x-should-retry"], "false", "{format}");
             assert_eq!(headers["x-ratelimit-type"], "key_daily", "{format}");
-            let reset: DateTime<Utc> = headers["x-ratelimit-reset"].to_str().unwrap().parse().unwrap();
+            let reset: DateTime<Utc> =
+                headers["x-ratelimit-reset"].to_str().unwrap().parse().unwrap();
             let there = reset.with_timezone(&zone.parse::<Tz>().unwrap());
             assert_eq!(there.time(), NaiveTime::MIN, "{headers:?}");
-            let wait = headers.get("retry-after").map_or(0, |wait| wait.to_str().unwrap().parse::<u32>().unwrap());
+            let wait = headers
+                .get("retry-after")
+                .map_or(0, |wait| wait.to_str().unwrap().parse::<u32>().unwrap());
             assert!(wait <= 60, "{format}: clients wait that long, silently: {headers:?}");
-            let cost =
-                ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost"].map(|name| headers[name].to_str().unwrap());
+            let cost = ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost"]
+                .map(|name| headers[name].to_str().unwrap());
             assert_eq!(cost, ["0.02", "0"], "{format}");
             assert!(
                 headers.keys().all(|name| !name.as_str().contains("requests")),
@@ -48,7 +56,10 @@ async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients(
             assert_eq!(error["limit_type"], "key_daily", "{format}: {body}");
             assert!(error["reset_at"].as_str().is_some(), "{format}: {body}");
             match format {
-                "native" => assert_eq!((&body["type"], &error["type"]), (&json!("error"), &json!("rate_limit_error"))),
+                "native" => assert_eq!(
+                    (&body["type"], &error["type"]),
+                    (&json!("error"), &json!("rate_limit_error"))
+                ),
                 "responses" => {
                     assert_eq!(error["type"], "usage_limit_reached", "{body}");
                     assert!(error["resets_at"].as_i64().is_some(), "{body}");
@@ -58,9 +69,18 @@ async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients(
                 "chat-compatible" => assert_eq!(error["code"], "insufficient_quota", "{body}"),
                 _ => {
                     let quota = &error["details"][1];
-                    assert_eq!(quota["@type"], "type.googleapis.com/google.rpc.QuotaFailure", "{body}");
-                    assert!(quota["violations"][0]["quotaId"].as_str().unwrap().contains("PerDay"), "{body}");
-                    assert!(!body.to_string().contains("RetryInfo"), "a short delay would be waited for: {body}");
+                    assert_eq!(
+                        quota["@type"], "type.googleapis.com/google.rpc.QuotaFailure",
+                        "{body}"
+                    );
+                    assert!(
+                        quota["violations"][0]["quotaId"].as_str().unwrap().contains("PerDay"),
+                        "{body}"
+                    );
+                    assert!(
+                        !body.to_string().contains("RetryInfo"),
+                        "a short delay would be waited for: {body}"
+                    );
                 }
             }
         }
@@ -83,10 +103,18 @@ async fn requests_per_minute_are_to_be_repeated_when_the_headers_say() {
         assert_eq!(answer.status(), 429, "{format}");
         let headers = answer.headers().clone();
         let wait: u32 = headers["retry-after"].to_str().unwrap().parse().unwrap();
-        assert!((1..=60).contains(&wait) && !headers.contains_key("x-should-retry"), "{format}: {headers:?}");
-        let prefix = if format == "native" { "anthropic-ratelimit-requests-" } else { "x-ratelimit-" };
+        assert!(
+            (1..=60).contains(&wait) && !headers.contains_key("x-should-retry"),
+            "{format}: {headers:?}"
+        );
+        let prefix =
+            if format == "native" { "anthropic-ratelimit-requests-" } else { "x-ratelimit-" };
         let name = |what: &str| {
-            if format == "native" { format!("{prefix}{what}") } else { format!("{prefix}{what}-requests") }
+            if format == "native" {
+                format!("{prefix}{what}")
+            } else {
+                format!("{prefix}{what}-requests")
+            }
         };
         assert_eq!(
             (&headers[name("limit")], &headers[name("remaining")]),
@@ -97,7 +125,10 @@ async fn requests_per_minute_are_to_be_repeated_when_the_headers_say() {
         let body: Value = answer.json().await.unwrap();
         assert_eq!(body["error"]["limit_type"], "user_rpm", "{body}");
         if format == "alt-cli" {
-            assert!(body["error"]["details"][1]["retryDelay"].as_str().unwrap().ends_with('s'), "{body}");
+            assert!(
+                body["error"]["details"][1]["retryDelay"].as_str().unwrap().ends_with('s'),
+                "{body}"
+            );
         }
     }
 }
@@ -110,26 +141,50 @@ async fn a_wrong_key_is_not_tried_again_and_leaves_an_access_line_without_the_ke
         let url = format!("{}{}", fixture.gateway.proxy, path(format, true));
         let ask = fixture.gateway.client.post(url).bearer_auth(&wrong).json(&request(format, true));
         let answer = ask.header("user-agent", format!("stranger/{format}")).send().await.unwrap();
-        assert_eq!((answer.status().as_u16(), &answer.headers()["x-should-retry"]), (401, &"false".parse().unwrap()));
+        assert_eq!(
+            (answer.status().as_u16(), &answer.headers()["x-should-retry"]),
+            (401, &"false".parse().unwrap())
+        );
         let id = answer.headers()["x-tollgate-request-id"].to_str().unwrap().to_owned();
         let log = fixture.gateway.log_shows(&format!("\"request_id\":\"{id}\"")).await;
-        let line: Value = serde_json::from_str(log.lines().find(|line| line.contains(&id)).unwrap()).unwrap();
-        let shown = [&line["target"], &line["outcome"], &line["error"], &line["endpoint"], &line["client_format"]];
+        let line: Value =
+            serde_json::from_str(log.lines().find(|line| line.contains(&id)).unwrap()).unwrap();
+        let shown = [
+            &line["target"],
+            &line["outcome"],
+            &line["error"],
+            &line["endpoint"],
+            &line["client_format"],
+        ];
         let endpoint = path(format, true).split('?').next().unwrap_or_default();
-        let wanted = ["access", "refused", "the API key is not known", endpoint, format].map(Value::from);
+        let wanted =
+            ["access", "refused", "the API key is not known", endpoint, format].map(Value::from);
         assert_eq!(shown, wanted.each_ref(), "{line}");
-        assert_eq!((&line["status"], &line["client_addr"]), (&json!(401), &json!("127.0.0.1")), "{line}");
+        assert_eq!(
+            (&line["status"], &line["client_addr"]),
+            (&json!(401), &json!("127.0.0.1")),
+            "{line}"
+        );
         assert_eq!(line["user_agent"], format!("stranger/{format}"), "{line}");
         assert!(line.get("key_id").is_none() && !log.contains(&wrong), "{log}");
     }
     // An unknown path gets such an answer too, without any ledger record.
     let answer = fixture.post("/v1/nowhere", &json!({})).send().await.unwrap();
-    assert_eq!((answer.status().as_u16(), answer.headers().contains_key("x-should-retry")), (404, false));
+    assert_eq!(
+        (answer.status().as_u16(), answer.headers().contains_key("x-should-retry")),
+        (404, false)
+    );
     fixture.gateway.log_shows("there is nothing at this path").await;
     let logs = fixture.gateway.admin("usage-logs/getUsageLogs", json!({})).await;
     assert_eq!(logs["total"], 0, "{logs}");
     // 403: the same key would be refused again.
-    fixture.gateway.admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": ["other"]})).await;
+    fixture
+        .gateway
+        .admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": ["other"]}))
+        .await;
     let answer = fixture.ask().send().await.unwrap();
-    assert_eq!((answer.status().as_u16(), &answer.headers()["x-should-retry"]), (403, &"false".parse().unwrap()));
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["x-should-retry"]),
+        (403, &"false".parse().unwrap())
+    );
 }

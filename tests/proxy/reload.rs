@@ -23,7 +23,11 @@ async fn a_reload_changes_what_can_change_live() {
     fixture.gateway.signal("HUP");
     let began = Instant::now();
     while refused(100_000).await != 413 {
-        assert!(began.elapsed() < Duration::from_secs(60), "the new bound is not in force:\n{}", fixture.gateway.log());
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "the new bound is not in force:\n{}",
+            fixture.gateway.log()
+        );
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
     std::fs::write(&file, "proxy:\n  max_body_bytes: many\n").unwrap();

@@ -26,20 +26,29 @@ async fn events_arrive_as_they_are_sent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_breaks_off_ends_with_an_error_event() {
     let fixture = Fixture::full().await;
-    let terminators = [("native", "message_stop"), ("responses", "response.completed"), ("chat-compatible", "[DONE]")];
-    for directive in
-        [json!({"events": 6, "cut_after": 4, "hold_after": 4}), json!({"events": 6, "error_after": 4, "hold_after": 4})]
-    {
+    let terminators = [
+        ("native", "message_stop"),
+        ("responses", "response.completed"),
+        ("chat-compatible", "[DONE]"),
+    ];
+    for directive in [
+        json!({"events": 6, "cut_after": 4, "hold_after": 4}),
+        json!({"events": 6, "error_after": 4, "hold_after": 4}),
+    ] {
         fixture.upstream.default(directive.clone()).await;
         for format in FORMATS {
-            let answer = fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
+            let answer =
+                fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
             assert_eq!(answer.status(), 200, "{format} {directive}");
             // The client has the beginning.
             fixture.upstream.go_on(1).await;
             let text = answer.text().await.unwrap_or_else(|e| panic!("{format} {directive}: {e}"));
             assert!(text.contains("error"), "{format} {directive}: {text}");
             for (_, end) in terminators.iter().filter(|(f, _)| *f == format) {
-                assert!(!text.contains(end), "{format} {directive} ends as if it were whole: {text}");
+                assert!(
+                    !text.contains(end),
+                    "{format} {directive} ends as if it were whole: {text}"
+                );
             }
         }
     }
@@ -69,7 +78,11 @@ async fn a_client_that_leaves_stops_the_upstream_and_is_billed_for_what_came() {
     drop(body);
     fixture.upstream.stats("dropped=1").await;
     let row = &fixture.gateway.logs(1).await[0];
-    assert_eq!((&row["outcome"], &row["statusCode"]), (&json!("client_aborted"), &json!(499)), "{row}");
+    assert_eq!(
+        (&row["outcome"], &row["statusCode"]),
+        (&json!("client_aborted"), &json!(499)),
+        "{row}"
+    );
     assert_eq!((&row["inputTokens"], &row["estimated"]), (&json!(1000), &json!(true)), "{row}");
     assert!(row["costUsd"].as_f64().unwrap() >= 0.001, "{row}");
 }
@@ -83,7 +96,14 @@ async fn a_client_that_leaves_before_the_first_byte_stops_the_upstream() {
     asking.abort();
     fixture.upstream.stats("dropped=1").await;
     let row = &fixture.gateway.logs(1).await[0];
-    assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
+    assert_eq!(
+        (&row["outcome"], &row["estimated"]),
+        (&json!("client_aborted"), &json!(true)),
+        "{row}"
+    );
     // The provider had the complete request: its input is billed, by an estimate.
-    assert!(row["inputTokens"].as_u64().unwrap() > 0 && row["costUsd"].as_f64().unwrap() > 0.0, "{row}");
+    assert!(
+        row["inputTokens"].as_u64().unwrap() > 0 && row["costUsd"].as_f64().unwrap() > 0.0,
+        "{row}"
+    );
 }

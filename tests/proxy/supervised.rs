@@ -42,7 +42,12 @@ impl Supervisor {
         self.socket.set_nonblocking(true).unwrap();
         let mut bytes = [0; 1024];
         while let Ok(length) = self.socket.recv(&mut bytes) {
-            assert_eq!(&bytes[..length], b"WATCHDOG=1\n", "{}", String::from_utf8_lossy(&bytes[..length]));
+            assert_eq!(
+                &bytes[..length],
+                b"WATCHDOG=1\n",
+                "{}",
+                String::from_utf8_lossy(&bytes[..length])
+            );
         }
         self.socket.set_nonblocking(false).unwrap();
     }
@@ -54,21 +59,24 @@ struct Replacement(u32);
 impl Replacement {
     /// The process that a message names as the unit's main one, from now on.
     fn named(message: &str) -> Self {
-        let pid = message.strip_prefix("MAINPID=").and_then(|rest| rest.strip_suffix("\nREADY=1\n"));
+        let pid =
+            message.strip_prefix("MAINPID=").and_then(|rest| rest.strip_suffix("\nREADY=1\n"));
         Self(pid.unwrap_or_else(|| panic!("{message}")).parse().unwrap())
     }
 }
 
 impl Drop for Replacement {
     fn drop(&mut self) {
-        let _ended = std::process::Command::new("kill").args(["-KILL", &self.0.to_string()]).status();
+        let _ended =
+            std::process::Command::new("kill").args(["-KILL", &self.0.to_string()]).status();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn systemd_is_told_of_start_reload_life_and_stop() {
     let systemd = Supervisor::new();
-    let mut gateway = Gateway::with(&[("NOTIFY_SOCKET", &systemd.path), ("WATCHDOG_USEC", "200000")]).await;
+    let mut gateway =
+        Gateway::with(&[("NOTIFY_SOCKET", &systemd.path), ("WATCHDOG_USEC", "200000")]).await;
     assert_eq!(systemd.hears(), format!("MAINPID={}\nREADY=1\n", gateway.pid()));
     for _ in 0..3 {
         assert_eq!(systemd.next(), "WATCHDOG=1\n");

@@ -38,7 +38,11 @@ async fn asking_until(fixture: &Fixture, what: &str, reached: impl AsyncFn() -> 
     let began = Instant::now();
     let mut asked = 0;
     while !reached().await {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what} does not come:\n{}", fixture.gateway.log());
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "{what} does not come:\n{}",
+            fixture.gateway.log()
+        );
         asked += 1;
         let request = saying("native", false, &format!("say hello {asked}"));
         fixture.post("/v1/messages", &request).send().await.unwrap();
@@ -58,10 +62,15 @@ async fn a_provider_is_disabled_after_so_many_failed_probes_and_an_administrator
     let id = gateway.provider("native", &fixture.upstream.url, fragile("dead")).await;
     gateway.provider("native", &spare.url, json!({"name": "spare", "priority": 9})).await;
     fixture.upstream.default(json!({"status": 500})).await;
-    asking_until(&fixture, "the end", async || provider(gateway, id).await["isEnabled"] == false).await;
+    asking_until(&fixture, "the end", async || provider(gateway, id).await["isEnabled"] == false)
+        .await;
 
     let off = provider(gateway, id).await["switchedOff"].clone();
-    assert_eq!((&off["failedProbes"], &off["error"]["kind"]), (&json!(2), &json!("status")), "{off}");
+    assert_eq!(
+        (&off["failedProbes"], &off["error"]["kind"]),
+        (&json!(2), &json!("status")),
+        "{off}"
+    );
     assert_eq!(off["error"]["status"], 500);
     assert!(off["at"].is_string() && off["error"]["at"].is_string(), "{off}");
     let asked = fixture.upstream.requests().await.len();
@@ -69,10 +78,15 @@ async fn a_provider_is_disabled_after_so_many_failed_probes_and_an_administrator
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     assert_eq!(fixture.upstream.requests().await.len(), asked, "it is asked no more");
 
-    let audit = gateway.admin("audit/getAuditLog", json!({"action": "providers.disableFailingProvider"})).await;
+    let audit = gateway
+        .admin("audit/getAuditLog", json!({"action": "providers.disableFailingProvider"}))
+        .await;
     let entries = audit["entries"].as_array().unwrap();
     assert_eq!(entries.len(), 1, "{audit}");
-    assert_eq!((&entries[0]["actor"], &entries[0]["target"]), (&json!("gateway"), &json!(format!("provider {id}"))));
+    assert_eq!(
+        (&entries[0]["actor"], &entries[0]["target"]),
+        (&json!("gateway"), &json!(format!("provider {id}")))
+    );
     assert_eq!(entries[0]["after"]["failedProbes"], 2);
     let log = gateway.log_shows("a failing provider was disabled").await;
     let line = log.lines().find(|line| line.contains("a failing provider was disabled")).unwrap();
@@ -107,14 +121,18 @@ async fn the_last_provider_of_a_model_stays_enabled_until_another_serves_it() {
     let other = json!({"name": "other", "priority": 9, "allowed_models": ["another"]});
     let other = gateway.provider("native", &spare.url, other).await;
     fixture.upstream.default(json!({"status": 500})).await;
-    let probes = async |least: u64| health(gateway, id).await["failedProbes"].as_u64().unwrap() >= least;
+    let probes =
+        async |least: u64| health(gateway, id).await["failedProbes"].as_u64().unwrap() >= least;
     asking_until(&fixture, "three probes", async || probes(3).await).await;
     let log = gateway.log_shows("a failing provider stays enabled").await;
     let line = log.lines().find(|line| line.contains("a failing provider stays enabled")).unwrap();
     assert!(line.contains("\"group\":\"default\"") && line.contains("\"model\":\"*\""), "{line}");
     assert_eq!(provider(gateway, id).await["isEnabled"], true);
-    gateway.admin("providers/editProvider", json!({"providerId": other, "allowed_models": []})).await;
-    asking_until(&fixture, "the end", async || provider(gateway, id).await["isEnabled"] == false).await;
+    gateway
+        .admin("providers/editProvider", json!({"providerId": other, "allowed_models": []}))
+        .await;
+    asking_until(&fixture, "the end", async || provider(gateway, id).await["isEnabled"] == false)
+        .await;
     // Now the other one is the last, and stays enabled in any case.
     assert_eq!(provider(gateway, other).await["isEnabled"], true);
 }

@@ -16,22 +16,34 @@ async fn stage_with(words: &[(&str, &str)]) -> Fixture {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
-    let fixture = stage_with(&[("Zébra", "contains"), ("open sesame", "exact"), (r"quagga\d+", "regex")]).await;
+    let fixture =
+        stage_with(&[("Zébra", "contains"), ("open sesame", "exact"), (r"quagga\d+", "regex")])
+            .await;
     let mut refused = 0;
     for format in FORMATS {
         for stream in [false, true] {
             for text in ["a ZÉBRA crossing", " Open Sesame ", "two QUAGGA7s"] {
-                let answer = fixture.post(path(format, stream), &saying(format, stream, text)).send().await.unwrap();
+                let answer = fixture
+                    .post(path(format, stream), &saying(format, stream, text))
+                    .send()
+                    .await
+                    .unwrap();
                 assert_eq!(answer.status(), 403, "{format} {text}");
                 let body: Value = answer.json().await.unwrap();
                 let whole = body.to_string().to_lowercase();
                 let error = &body["error"];
                 match format {
                     "native" => {
-                        assert_eq!((&body["type"], &error["type"]), (&json!("error"), &json!("permission_error")))
+                        assert_eq!(
+                            (&body["type"], &error["type"]),
+                            (&json!("error"), &json!("permission_error"))
+                        )
                     }
                     "alt-cli" => {
-                        assert_eq!((&error["code"], &error["status"]), (&json!(403), &json!("PERMISSION_DENIED")))
+                        assert_eq!(
+                            (&error["code"], &error["status"]),
+                            (&json!(403), &json!("PERMISSION_DENIED"))
+                        )
                     }
                     _ => assert_eq!(
                         (&error["type"], &error["code"]),
@@ -44,8 +56,17 @@ async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
                 refused += 1;
             }
             for text in ["a horse", "open sesame!", "a quagga"] {
-                let answer = fixture.post(path(format, stream), &saying(format, stream, text)).send().await.unwrap();
-                assert_eq!(answer.status(), 200, "{format} {text}: {}", answer.text().await.unwrap());
+                let answer = fixture
+                    .post(path(format, stream), &saying(format, stream, text))
+                    .send()
+                    .await
+                    .unwrap();
+                assert_eq!(
+                    answer.status(),
+                    200,
+                    "{format} {text}: {}",
+                    answer.text().await.unwrap()
+                );
             }
         }
     }
@@ -53,14 +74,29 @@ async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
     let refusals: Vec<&Value> = rows.iter().filter(|r| r["statusCode"] == 403).collect();
     assert_eq!(refusals.len(), refused);
     for row in refusals {
-        assert_eq!((&row["outcome"], &row["attempts"], &row["costUsd"]), (&json!("refused"), &json!(0), &json!(0)));
+        assert_eq!(
+            (&row["outcome"], &row["attempts"], &row["costUsd"]),
+            (&json!("refused"), &json!(0), &json!(0))
+        );
         let chain = row["decisionChain"].as_array().unwrap();
         assert_eq!((chain.len(), &chain[0]["step"]), (1, &json!("refused")), "{row}");
-        assert!(chain[0]["detail"].as_str().unwrap().starts_with("a text holds the sensitive word "), "{row}");
+        assert!(
+            chain[0]["detail"].as_str().unwrap().starts_with("a text holds the sensitive word "),
+            "{row}"
+        );
     }
-    let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
+    let metrics = fixture
+        .gateway
+        .client
+        .get(format!("{}/metrics", fixture.gateway.metrics))
+        .send()
+        .await
+        .unwrap();
     let text = metrics.text().await.unwrap();
-    assert!(text.contains(&format!("tollgate_screened_total{{reason=\"sensitive_word\"}} {refused}")), "{text}");
+    assert!(
+        text.contains(&format!("tollgate_screened_total{{reason=\"sensitive_word\"}} {refused}")),
+        "{text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,7 +105,10 @@ async fn a_refused_request_counts_towards_nothing() {
     let edit = json!({"userId": fixture.user_id, "rpm": 2, "limitConcurrentSessions": 1});
     fixture.gateway.admin("users/editUser", edit).await;
     let ask = |text: &str, session: &str| {
-        fixture.post("/v1/messages", &saying("native", false, text)).header("x-session-id", session.to_owned()).send()
+        fixture
+            .post("/v1/messages", &saying("native", false, text))
+            .header("x-session-id", session.to_owned())
+            .send()
     };
     for n in 0..6 {
         assert_eq!(ask("a zebra", &format!("refused-{n}")).await.unwrap().status(), 403);
@@ -84,12 +123,23 @@ async fn a_refused_request_counts_towards_nothing() {
 async fn token_counting_is_screened_too_and_so_is_the_admin_token() {
     let fixture = stage_with(&[("zebra", "contains")]).await;
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "a z\u{65}bra"}]});
-    assert_eq!(fixture.post("/v1/messages/count_tokens", &body).send().await.unwrap().status(), 403);
+    assert_eq!(
+        fixture.post("/v1/messages/count_tokens", &body).send().await.unwrap().status(),
+        403
+    );
     let alt = json!({"generateContentRequest": {"contents": [{"parts": [{"text": "zebra"}]}]}});
-    assert_eq!(fixture.post("/v1beta/models/m:countTokens", &alt).send().await.unwrap().status(), 403);
+    assert_eq!(
+        fixture.post("/v1beta/models/m:countTokens", &alt).send().await.unwrap().status(),
+        403
+    );
     let request = saying("native", false, "zebra");
     let url = format!("{}/v1/messages", fixture.gateway.proxy);
-    let asked = fixture.gateway.client.post(url).bearer_auth(crate::support::gateway::ADMIN_TOKEN).json(&request);
+    let asked = fixture
+        .gateway
+        .client
+        .post(url)
+        .bearer_auth(crate::support::gateway::ADMIN_TOKEN)
+        .json(&request);
     assert_eq!(asked.send().await.unwrap().status(), 403);
 }
 
@@ -98,13 +148,28 @@ async fn escapes_compression_and_size_hide_nothing_and_pictures_are_left_alone()
     let fixture = stage_with(&[("zébra", "contains"), ("aGVsbG8", "contains")]).await;
     let raw = br#"{"model":"m","max_tokens":10,"messages":[{"role":"user","content":"a z\u00c9\u0062ra"}]}"#;
     let post = || {
-        fixture.gateway.client.post(format!("{}/v1/messages", fixture.gateway.proxy)).header("x-api-key", &fixture.key)
+        fixture
+            .gateway
+            .client
+            .post(format!("{}/v1/messages", fixture.gateway.proxy))
+            .header("x-api-key", &fixture.key)
     };
     assert_eq!(post().body(raw.to_vec()).send().await.unwrap().status(), 403);
     let packed = zstd::encode_all(&raw[..], 3).unwrap();
-    assert_eq!(post().header("content-encoding", "zstd").body(packed).send().await.unwrap().status(), 403);
+    assert_eq!(
+        post().header("content-encoding", "zstd").body(packed).send().await.unwrap().status(),
+        403
+    );
     let long = format!("{}{}", "lorem ipsum \n".repeat(100_000), "zÉbra");
-    assert_eq!(fixture.post("/v1/messages", &saying("native", false, &long)).send().await.unwrap().status(), 403);
+    assert_eq!(
+        fixture
+            .post("/v1/messages", &saying("native", false, &long))
+            .send()
+            .await
+            .unwrap()
+            .status(),
+        403
+    );
     let picture = json!({"model": "m", "max_tokens": 10, "messages": [{"role": "user", "content": [
         {"type": "text", "text": "see"},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGVsbG8gaGVsbG8="}}]}]});

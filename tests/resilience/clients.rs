@@ -85,7 +85,10 @@ async fn a_client_that_reads_a_byte_now_and_then_holds_up_its_provider_and_nobod
         slow.push(reluctant(&fixture).await);
     }
     let bytes = held_up(&sent).await;
-    assert!(bytes < 8 * (16 << 20), "kernel buffers of two connections each, and no more: {bytes} bytes");
+    assert!(
+        bytes < 8 * (16 << 20),
+        "kernel buffers of two connections each, and no more: {bytes} bytes"
+    );
     let load = Load::start(&fixture, 4);
     for _ in 0..20 {
         for tcp in &mut slow {
@@ -111,7 +114,11 @@ async fn a_client_that_reads_nothing_any_more_is_given_up_and_billed() {
     let silent = reluctant(&fixture).await;
     until_left(&left, 1).await;
     let row = &fixture.gateway.logs(1).await[0];
-    assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
+    assert_eq!(
+        (&row["outcome"], &row["estimated"]),
+        (&json!("client_aborted"), &json!(true)),
+        "{row}"
+    );
     assert!(row["outputTokens"].as_u64().unwrap() > 1_000, "{row}");
     drop(silent);
 }
@@ -120,13 +127,25 @@ async fn a_client_that_reads_nothing_any_more_is_given_up_and_billed() {
 async fn clients_that_leave_by_the_hundred_give_everything_back_and_are_billed_for_what_came() {
     const LEAVING: usize = 200;
     let fixture = Fixture::bare(&[("SESSION_TTL", "1s")]).await;
-    fixture.gateway.provider("native", &fixture.upstream.url, json!({"limit_concurrent_sessions": LEAVING})).await;
-    let full = json!({"keyId": fixture.key_id, "limitConcurrentSessions": LEAVING, "name": "default"});
+    fixture
+        .gateway
+        .provider("native", &fixture.upstream.url, json!({"limit_concurrent_sessions": LEAVING}))
+        .await;
+    let full =
+        json!({"keyId": fixture.key_id, "limitConcurrentSessions": LEAVING, "name": "default"});
     fixture.gateway.admin("keys/editKey", full).await;
-    fixture.upstream.default(json!({"events": 50, "stall_after": 8, "usage": {"input": 1000, "output": 50}})).await;
+    fixture
+        .upstream
+        .default(json!({"events": 50, "stall_after": 8, "usage": {"input": 1000, "output": 50}}))
+        .await;
     let mut bodies = Vec::new();
     for n in 0..LEAVING {
-        let answer = fixture.ask_stream().header("x-session-id", format!("leaving-{n}")).send().await.unwrap();
+        let answer = fixture
+            .ask_stream()
+            .header("x-session-id", format!("leaving-{n}"))
+            .send()
+            .await
+            .unwrap();
         assert_eq!(answer.status(), 200);
         let mut body = answer.bytes_stream();
         body.next().await.unwrap().unwrap();
@@ -134,7 +153,10 @@ async fn clients_that_leave_by_the_hundred_give_everything_back_and_are_billed_f
     }
     let one_more = || fixture.ask().header("x-session-id", "one more").send();
     assert_eq!(one_more().await.unwrap().status(), 429, "all places are taken");
-    fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == LEAVING as f64).await;
+    fixture
+        .gateway
+        .metric_shows("tollgate_streams_in_flight", |streams| streams == LEAVING as f64)
+        .await;
     drop(bodies);
     let stats = fixture.upstream.stats(&format!("dropped={LEAVING}")).await;
     assert_eq!(stats["dropped"], LEAVING, "{stats}");
@@ -142,11 +164,21 @@ async fn clients_that_leave_by_the_hundred_give_everything_back_and_are_billed_f
     fixture.gateway.metric_shows("tollgate_sessions_live", |live| live == 0.0).await;
     fixture.upstream.default(json!({})).await;
     assert_eq!(one_more().await.unwrap().status(), 200, "the places are free again");
-    fixture.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
-    let page = fixture.gateway.admin("usage-logs/getUsageLogs", json!({"pageSize": 100, "statusCode": 499})).await;
+    fixture
+        .gateway
+        .metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0)
+        .await;
+    let page = fixture
+        .gateway
+        .admin("usage-logs/getUsageLogs", json!({"pageSize": 100, "statusCode": 499}))
+        .await;
     assert_eq!(page["total"], LEAVING, "{page}");
     for row in page["logs"].as_array().unwrap() {
-        assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
+        assert_eq!(
+            (&row["outcome"], &row["estimated"]),
+            (&json!("client_aborted"), &json!(true)),
+            "{row}"
+        );
         assert!(row["inputTokens"] == 1000 && row["costUsd"].as_f64().unwrap() >= 0.001, "{row}");
     }
 }

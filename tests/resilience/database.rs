@@ -16,7 +16,8 @@ const LESS_THAN_ANY_WAIT: Duration = Duration::from_secs(4);
 async fn fixture(env: &[(&str, &str)]) -> (Fixture, Server) {
     let server = Server::own();
     let url = server.fresh_database();
-    let env: Vec<(&str, &str)> = env.iter().copied().chain([("DATABASE_URL", url.as_str())]).collect();
+    let env: Vec<(&str, &str)> =
+        env.iter().copied().chain([("DATABASE_URL", url.as_str())]).collect();
     let fixture = Fixture::bare(&env).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     fixture.upstream.default(json!({"usage": {"input": 1000, "output": 500}, "events": 3})).await;
@@ -41,7 +42,15 @@ fn database_is_away(ready: bool, parts: &Value) -> bool {
 /// Calls an operation as a browser does.
 async fn by_cookie(fixture: &Fixture, cookie: &str, operation: &str) -> (u16, Value) {
     let url = format!("{}/api/{operation}", fixture.gateway.admin);
-    let answer = fixture.gateway.client.post(url).header("cookie", cookie).json(&json!({})).send().await.unwrap();
+    let answer = fixture
+        .gateway
+        .client
+        .post(url)
+        .header("cookie", cookie)
+        .json(&json!({}))
+        .send()
+        .await
+        .unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
@@ -54,16 +63,21 @@ async fn next_event(
 ) -> Value {
     let mark = format!("event: {name}\ndata: ");
     loop {
-        while let Some((event, rest)) = text.split_once("\n\n").map(|(event, rest)| (event.to_owned(), rest.to_owned()))
+        while let Some((event, rest)) =
+            text.split_once("\n\n").map(|(event, rest)| (event.to_owned(), rest.to_owned()))
         {
             *text = rest;
-            if let Some(data) = event.split_once(&mark).map(|(_, data)| serde_json::from_str::<Value>(data).unwrap())
+            if let Some(data) = event
+                .split_once(&mark)
+                .map(|(_, data)| serde_json::from_str::<Value>(data).unwrap())
                 && fits(&data)
             {
                 return data;
             }
         }
-        let chunk = tokio::time::timeout(Duration::from_secs(60), response.chunk()).await.expect("nothing came");
+        let chunk = tokio::time::timeout(Duration::from_secs(60), response.chunk())
+            .await
+            .expect("nothing came");
         text.push_str(std::str::from_utf8(&chunk.unwrap().expect("the stream ended")).unwrap());
     }
 }
@@ -72,11 +86,16 @@ async fn next_event(
 async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_itself() {
     let (fixture, server) = fixture(&[]).await;
     let gateway = &fixture.gateway;
-    let login = gateway.client.post(format!("{}/api/auth/login", gateway.admin)).json(&json!({"key": ADMIN_TOKEN}));
+    let login = gateway
+        .client
+        .post(format!("{}/api/auth/login", gateway.admin))
+        .json(&json!({"key": ADMIN_TOKEN}));
     let login = login.send().await.unwrap();
-    let cookie = login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let cookie =
+        login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
     assert_eq!(by_cookie(&fixture, &cookie, "auth/whoami").await.0, 200);
-    let watch = gateway.client.get(format!("{}/api/events", gateway.admin)).header("cookie", &cookie);
+    let watch =
+        gateway.client.get(format!("{}/api/events", gateway.admin)).header("cookie", &cookie);
     let mut watching = watch.timeout(Duration::from_secs(300)).send().await.unwrap();
     let mut text = String::new();
     next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == true).await;
@@ -86,10 +105,16 @@ async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_its
     gateway.readiness_shows(database_is_away).await;
     let cause = gateway.readiness().await.1["database"].as_str().unwrap().to_owned();
     let since = cause.strip_prefix("cannot be reached since ").unwrap().to_owned();
-    assert_eq!(gateway.run(&["health"]), (false, format!("tollgate: not ready: database: {cause}\n")));
+    assert_eq!(
+        gateway.run(&["health"]),
+        (false, format!("tollgate: not ready: database: {cause}\n"))
+    );
     for operation in ["auth/whoami", "actions/users/getUsers", "actions/overview/getOverviewData"] {
         let (status, answer) = by_cookie(&fixture, &cookie, operation).await;
-        assert_eq!((status, &answer["ok"], &answer["errorCode"]), (503, &json!(false), &json!("OPERATION_FAILED")));
+        assert_eq!(
+            (status, &answer["ok"], &answer["errorCode"]),
+            (503, &json!(false), &json!("OPERATION_FAILED"))
+        );
         assert_eq!(answer["error"], format!("the database {cause}"), "{operation}");
         assert_eq!(
             (&answer["errorParams"]["reason"], &answer["errorParams"]["since"]),
@@ -97,20 +122,31 @@ async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_its
         );
     }
     let (status, answer) = gateway.call("overview/getOverviewData", json!({})).await;
-    assert_eq!((status, &answer["error"]), (503, &json!(format!("the database {cause}"))), "by Bearer: {answer}");
+    assert_eq!(
+        (status, &answer["error"]),
+        (503, &json!(format!("the database {cause}"))),
+        "by Bearer: {answer}"
+    );
     let (status, answer) = gateway.call("users/addUser", json!({"name": "bob"})).await;
     assert_eq!(
         (status, &answer["errorCode"], &answer["errorParams"]["since"]),
         (503, &json!("CREATE_FAILED"), &json!(since))
     );
-    assert!(answer["error"].as_str().unwrap().starts_with(&format!("the database {cause}")), "{answer}");
-    let down = next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == false).await;
+    assert!(
+        answer["error"].as_str().unwrap().starts_with(&format!("the database {cause}")),
+        "{answer}"
+    );
+    let down =
+        next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == false)
+            .await;
     assert_eq!(
         (&down["databaseDownSince"], &down["message"]),
         (&json!(since), &json!(format!("the database {cause}")))
     );
     assert!(down["figuresAt"].is_string(), "{down}");
-    let seen = |overview: &Value| overview["attention"]["problems"].to_string().contains("database_unreachable");
+    let seen = |overview: &Value| {
+        overview["attention"]["problems"].to_string().contains("database_unreachable")
+    };
     next_event(&mut watching, &mut text, "overview", seen).await;
 
     server.start_again();
@@ -139,11 +175,18 @@ async fn postgres_killed_and_back_fails_no_request_and_loses_nothing() {
     let outcome = load.end().await;
     assert_eq!(outcome.failures, Vec::<String>::new());
     nothing_lost(&fixture, outcome.whole).await;
-    assert_eq!(fixture.gateway.metric("tollgate_journal_pending_bytes").await, 0.0, "the journal is drained");
+    assert_eq!(
+        fixture.gateway.metric("tollgate_journal_pending_bytes").await,
+        0.0,
+        "the journal is drained"
+    );
     // A connection that died in the pool fails no request.
     fixture.gateway.user(json!({"name": "bob"})).await;
-    for told in ["the database cannot be reached", "the database can be reached", "ledger records cannot be delivered"]
-    {
+    for told in [
+        "the database cannot be reached",
+        "the database can be reached",
+        "ledger records cannot be delivered",
+    ] {
         fixture.gateway.log_shows(told).await;
     }
 }
@@ -170,12 +213,18 @@ async fn postgres_frozen_and_back_fails_no_request_and_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_journal_that_fills_while_the_database_is_away_is_bounded_says_so_and_recovers() {
-    let bounds = [("TOLLGATE_LEDGER_MAX_BYTES", "1MiB"), ("TOLLGATE_LEDGER_SEGMENT_BYTES", "64KiB")];
+    let bounds =
+        [("TOLLGATE_LEDGER_MAX_BYTES", "1MiB"), ("TOLLGATE_LEDGER_SEGMENT_BYTES", "64KiB")];
     let (fixture, server) = fixture(&bounds).await;
     let load = Load::start(&fixture, 8);
     load.more(50).await;
     server.kill();
-    fixture.gateway.readiness_shows(|ready, parts| !ready && parts["journal"].as_str().unwrap().contains("full")).await;
+    fixture
+        .gateway
+        .readiness_shows(|ready, parts| {
+            !ready && parts["journal"].as_str().unwrap().contains("full")
+        })
+        .await;
     load.more_failures(20).await;
     assert!(fixture.gateway.metric("tollgate_journal_pending_bytes").await <= f64::from(1 << 20));
     server.start_again();

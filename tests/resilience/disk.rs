@@ -24,15 +24,26 @@ async fn a_full_disk_is_loud_refuses_what_it_cannot_account_for_and_recovers() {
     let fixture = Fixture { gateway, upstream, key, user_id, key_id };
 
     let load = Load::start(&fixture, 8);
-    fixture.gateway.readiness_shows(|ready, parts| !ready && parts["journal"].as_str().unwrap().contains("full")).await;
+    fixture
+        .gateway
+        .readiness_shows(|ready, parts| {
+            !ready && parts["journal"].as_str().unwrap().contains("full")
+        })
+        .await;
     load.more_failures(50).await;
     assert!(fixture.gateway.metric("tollgate_journal_append_errors_total").await >= 1.0);
     let held = fixture.gateway.metric("tollgate_journal_held_records").await;
-    assert!((1.0..=16.0).contains(&held), "{held} held: those that were under way, and no refusals");
+    assert!(
+        (1.0..=16.0).contains(&held),
+        "{held} held: those that were under way, and no refusals"
+    );
     fixture.gateway.log_shows("the journal cannot be written").await;
     // Operations without accounting continue.
-    let models =
-        fixture.gateway.client.get(format!("{}/v1/models", fixture.gateway.proxy)).header("x-api-key", &fixture.key);
+    let models = fixture
+        .gateway
+        .client
+        .get(format!("{}/v1/models", fixture.gateway.proxy))
+        .header("x-api-key", &fixture.key);
     assert_eq!(models.send().await.unwrap().status(), 200);
     assert_eq!(fixture.gateway.call("users/getUsers", json!({})).await.0, 200);
 

@@ -74,13 +74,20 @@ async fn an_endless_stream_is_passed_on_in_bounded_memory_until_the_client_has_e
         assert!(status == 200 && got >= 48 * MIB, "{format}: {status}, {got} bytes");
         let began = Instant::now();
         while gone.load(Ordering::SeqCst) <= n as u64 {
-            assert!(began.elapsed() < Duration::from_secs(60), "{format}: the provider was not told");
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "{format}: the provider was not told"
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
     grown(&fixture, before);
     for row in fixture.gateway.logs(2).await {
-        assert_eq!((&row["outcome"], &row["estimated"]), (&json!("client_aborted"), &json!(true)), "{row}");
+        assert_eq!(
+            (&row["outcome"], &row["estimated"]),
+            (&json!("client_aborted"), &json!(true)),
+            "{row}"
+        );
         assert!(row["outputTokens"].as_u64().unwrap() > 1_000_000, "what came is billed: {row}");
     }
 }
@@ -90,7 +97,11 @@ async fn one_giant_line_passes_through_and_is_not_converted() {
     let giant = Provider::start(|mut tcp: TcpStream, _| async move {
         raw::write(&mut tcp, STREAM_HEAD.as_bytes()).await;
         raw::write(&mut tcp, &chunk(&beginning())).await;
-        raw::write(&mut tcp, &chunk("data: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"")).await;
+        raw::write(
+            &mut tcp,
+            &chunk("data: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\""),
+        )
+        .await;
         let more = chunk(&"x".repeat(MIB));
         for _ in 0..96 {
             if !raw::write(&mut tcp, &more).await {
@@ -103,11 +114,17 @@ async fn one_giant_line_passes_through_and_is_not_converted() {
     let fixture = fixture(&giant.url, json!({})).await;
     let before = fixture.gateway.memory_mib("VmHWM");
     let (status, got, tail) = read(&fixture, "native", true, usize::MAX).await;
-    assert!(status == 200 && got >= 96 * MIB && tail.contains("event: error"), "{status}, {got} bytes, {tail}");
+    assert!(
+        status == 200 && got >= 96 * MIB && tail.contains("event: error"),
+        "{status}, {got} bytes, {tail}"
+    );
     grown(&fixture, before);
     // For conversion an event must be held: up to 32 MiB, and no more.
     let (status, got, tail) = read(&fixture, "chat-compatible", true, usize::MAX).await;
-    assert!(status == 200 && got < MIB && tail.contains("\"error\"") && !tail.contains("[DONE]"), "{got}, {tail}");
+    assert!(
+        status == 200 && got < MIB && tail.contains("\"error\"") && !tail.contains("[DONE]"),
+        "{got}, {tail}"
+    );
     let now = fixture.gateway.memory_mib("VmHWM");
     assert!(now < before + 32 + 80, "the gateway grew from {before} to {now} MiB");
     for row in fixture.gateway.logs(2).await {
@@ -152,7 +169,11 @@ async fn endless_and_giant_heads_are_given_up() {
     let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "x-many: y\r\n".repeat(10_000));
     // So many at a time that the next one always arrives before the last is read.
     let early = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n".repeat(20_000);
-    let error = format!("HTTP/1.1 500 Oh\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n", MIB, "x".repeat(MIB));
+    let error = format!(
+        "HTTP/1.1 500 Oh\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{}\r\n",
+        MIB,
+        "x".repeat(MIB)
+    );
     for (name, once, again) in [
         ("one long header", long.clone(), String::new()),
         ("many headers", many, String::new()),
@@ -179,7 +200,10 @@ async fn endless_and_giant_heads_are_given_up() {
         let (before, began) = (fixture.gateway.memory_mib("VmHWM"), Instant::now());
         for stream in [false, true] {
             let (status, _, text) = read(&fixture, "native", stream, usize::MAX).await;
-            assert!(status == 502 && text.contains("\"type\":\"error\""), "{name}: {status} {text}");
+            assert!(
+                status == 502 && text.contains("\"type\":\"error\""),
+                "{name}: {status} {text}"
+            );
         }
         assert!(began.elapsed() < Duration::from_secs(40), "{name}: {:?}", began.elapsed());
         grown(&fixture, before);
@@ -201,11 +225,16 @@ async fn a_reply_that_stands_still_or_breaks_off_in_its_middle_is_cut_in_time() 
             None
         })
         .await;
-        let fixture = fixture(&provider.url, json!({"request_timeout_non_streaming_ms": 500})).await;
+        let fixture =
+            fixture(&provider.url, json!({"request_timeout_non_streaming_ms": 500})).await;
         let began = Instant::now();
         let answer = fixture.ask().send().await.unwrap();
         let whole = answer.status() == 200 && answer.bytes().await.is_ok();
-        assert!(!whole && began.elapsed() < Duration::from_secs(30), "stalls {stalls}: {:?}", began.elapsed());
+        assert!(
+            !whole && began.elapsed() < Duration::from_secs(30),
+            "stalls {stalls}: {:?}",
+            began.elapsed()
+        );
         assert_ne!(fixture.gateway.logs(1).await[0]["outcome"], "completed");
     }
 }
@@ -273,6 +302,7 @@ async fn a_pool_full_of_dead_connections_fails_no_request() {
     let row = &fixture.gateway.logs(KEPT + 1).await[0];
     // One request too many reached the provider, and is recorded; its health is not affected.
     assert_eq!((&row["outcome"], &row["attempts"]), (&json!("completed"), &json!(2)), "{row}");
-    let steps: Vec<_> = row["decisionChain"].as_array().unwrap().iter().map(|step| step["step"].clone()).collect();
+    let steps: Vec<_> =
+        row["decisionChain"].as_array().unwrap().iter().map(|step| step["step"].clone()).collect();
     assert_eq!(steps, ["chosen_for_session", "retried", "succeeded"], "{row}");
 }

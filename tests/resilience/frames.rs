@@ -60,7 +60,11 @@ pub struct Wire {
 impl Wire {
     /// A connection without any frame so far.
     pub async fn connect(addr: &str) -> Self {
-        Self { tcp: TcpStream::connect(addr).await.unwrap(), addr: addr.to_owned(), came: Vec::new() }
+        Self {
+            tcp: TcpStream::connect(addr).await.unwrap(),
+            addr: addr.to_owned(),
+            came: Vec::new(),
+        }
     }
 
     pub async fn begin(&mut self) {

@@ -71,7 +71,10 @@ async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     fresh.begin().await;
     fresh.ask(1, &fixture.key, &body).await;
     let fresh_ping = asked_whether_it_heard(&mut fresh).await;
-    assert_eq!((hear(&mut busy, &ping).await, hear(&mut fresh, &fresh_ping).await), (Some(7), Some(1)));
+    assert_eq!(
+        (hear(&mut busy, &ping).await, hear(&mut fresh, &fresh_ping).await),
+        (Some(7), Some(1))
+    );
     busy.ask(9, &fixture.key, &body).await;
     let_go.send_replace(4);
     for _ in 0..4 {
@@ -87,7 +90,9 @@ async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     fresh.rest().await;
     for (wire, streams) in [(&busy, &[1, 3, 5, 7][..]), (&fresh, &[1])] {
         for stream in streams {
-            let reply = wire.reply(*stream).unwrap_or_else(|| panic!("{stream} is not whole: {:?}", wire.came));
+            let reply = wire
+                .reply(*stream)
+                .unwrap_or_else(|| panic!("{stream} is not whole: {:?}", wire.came));
             assert!(reply.ends_with(END), "{stream}: {reply}");
         }
     }

@@ -83,7 +83,10 @@ impl Load {
         let began = Instant::now();
         while !reached(self) {
             let (whole, failures) = (self.whole(), self.counts.failures.lock().last().cloned());
-            assert!(began.elapsed() < TIME_LIMIT, "the load stands still at {whole}, last failure {failures:?}");
+            assert!(
+                began.elapsed() < TIME_LIMIT,
+                "the load stands still at {whole}, last failure {failures:?}"
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -122,7 +125,11 @@ async fn once(ask: &reqwest::RequestBuilder) -> Result<(), String> {
     let answer = ask.try_clone().unwrap().send().await.map_err(|e| format!("{e:?}"))?;
     let status = answer.status();
     let text = answer.text().await.map_err(|e| format!("{status}, then {e:?}"))?;
-    if status == 200 && !text.contains("event: error") { Ok(()) } else { Err(format!("{status}: {text}")) }
+    if status == 200 && !text.contains("event: error") {
+        Ok(())
+    } else {
+        Err(format!("{status}: {text}"))
+    }
 }
 
 /// The number of rows in the usage log, and how many of them are complete replies.
@@ -137,7 +144,10 @@ pub async fn rows(fixture: &Fixture) -> (u64, u64) {
 /// Waits until the journal is empty, then compares: each complete reply one row, and nothing else
 /// with status 200.
 pub async fn nothing_lost(fixture: &Fixture, whole: u64) {
-    fixture.gateway.metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0).await;
+    fixture
+        .gateway
+        .metric_shows("tollgate_journal_pending_records", |pending| pending == 0.0)
+        .await;
     fixture.gateway.metric_shows("tollgate_journal_held_records", |held| held == 0.0).await;
     assert_eq!(rows(fixture).await.1, whole, "rows of whole replies");
     assert_eq!(fixture.gateway.metric("tollgate_journal_lost_records_total").await, 0.0);

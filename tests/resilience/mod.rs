@@ -3,7 +3,10 @@
 //! The common rule: a reply that a client received completely is in the usage log exactly once, and
 //! a lost component fails no request that could be answered without it.
 
-#![expect(clippy::disallowed_methods, reason = "the tests' own tasks live on the test's own runtime")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the tests' own tasks live on the test's own runtime"
+)]
 
 mod clients;
 mod database;

@@ -40,12 +40,17 @@ async fn permissive() -> (Gateway, Upstream) {
     let upstream = Upstream::start().await;
     gateway.prices(prices()).await;
     gateway
-        .provider("native", &upstream.url, json!({"circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1}))
+        .provider(
+            "native",
+            &upstream.url,
+            json!({"circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1}),
+        )
         .await;
     let (_, _, key) = gateway.user(json!({"name": "ada"})).await;
     upstream.script(json!([{"status": 200}, {"status": 500}])).await;
     for status in [200, 502] {
-        let ask = gateway.client.post(format!("{}/v1/messages", gateway.proxy)).header("x-api-key", &key);
+        let ask =
+            gateway.client.post(format!("{}/v1/messages", gateway.proxy)).header("x-api-key", &key);
         assert_eq!(ask.json(&request("native", false)).send().await.unwrap().status(), status);
     }
     gateway.ready().await;
@@ -63,7 +68,10 @@ async fn nothing_that_a_gateway_makes_can_be_read_by_others_whatever_the_umask()
     }
     let names: Vec<String> = modes(&data).keys().map(|path| path.display().to_string()).collect();
     for wanted in ["tollgate.db", "-wal", "-shm", "secret.key", "circuits", ".seg", "/lock"] {
-        assert!(names.iter().any(|name| name.ends_with(wanted)), "{wanted} is looked at: {names:?}");
+        assert!(
+            names.iter().any(|name| name.ends_with(wanted)),
+            "{wanted} is looked at: {names:?}"
+        );
     }
     assert_eq!(exposed(&data), BTreeMap::new());
     // A second start, which adopts a dead process's journal, and a stop.
@@ -99,13 +107,17 @@ async fn an_installation_that_others_can_read_is_reported_and_tightened_and_star
     }
     assert!(!said.contains("backup.sql"), "{said}");
     // SQLite has removed its log, as the last process to open the database does.
-    let changed: Vec<_> = modes(&data).into_iter().filter(|(path, mode)| before.get(path) != Some(mode)).collect();
+    let changed: Vec<_> =
+        modes(&data).into_iter().filter(|(path, mode)| before.get(path) != Some(mode)).collect();
     assert!(changed.is_empty(), "a check changes nothing: {changed:?}");
 
     gateway.spawn();
     gateway.ready().await;
     let log = gateway.log();
-    assert!(log.contains("can look into the data directory") && log.contains("they no longer can"), "{log}");
+    assert!(
+        log.contains("can look into the data directory") && log.contains("they no longer can"),
+        "{log}"
+    );
     let left: Vec<(PathBuf, String)> = exposed(&data).into_iter().collect();
     assert_eq!(left, [(data.clone(), "755".to_owned()), (theirs, "640".to_owned())]);
     assert_eq!(gateway.logs(2).await.len(), 2, "what waited in the journal was delivered");

@@ -82,8 +82,10 @@ fn whole(got: &[u8]) -> Option<(String, Vec<u8>)> {
     if head.contains("transfer-encoding: chunked") {
         return body.ends_with(b"0\r\n\r\n").then(|| (head, body.to_vec()));
     }
-    let length =
-        head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok()).unwrap_or(0);
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok())
+        .unwrap_or(0);
     (body.len() >= length).then(|| (head, body.to_vec()))
 }
 
@@ -94,14 +96,19 @@ pub const STREAM_HEAD: &str =
 /// The first events of a native stream, up to the first text.
 pub fn beginning() -> String {
     let message = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1000,"output_tokens":1}}}"#;
-    let block = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
-    format!("event: message_start\ndata: {message}\n\nevent: content_block_start\ndata: {block}\n\n{}", text("hello"))
+    let block =
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+    format!(
+        "event: message_start\ndata: {message}\n\nevent: content_block_start\ndata: {block}\n\n{}",
+        text("hello")
+    )
 }
 
 /// One text event of a native stream.
 pub fn text(what: &str) -> String {
-    let delta =
-        format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{what}"}}}}"#);
+    let delta = format!(
+        r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{what}"}}}}"#
+    );
     format!("event: content_block_delta\ndata: {delta}\n\n")
 }
 
@@ -113,7 +120,10 @@ pub fn chunk(of: &str) -> Vec<u8> {
 /// A whole native reply.
 pub fn reply() -> String {
     let body = r#"{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":5}}"#;
-    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// Writes until all is written or the peer has closed. Returns whether all was.

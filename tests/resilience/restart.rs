@@ -12,8 +12,12 @@ async fn what_running_streams_held_is_free_after_a_kill() {
     // Enough for one request's reservation, and for one session.
     let limits = json!({"keyId": fixture.key_id, "name": "default", "limitConcurrentSessions": 1});
     fixture.gateway.admin("keys/editKey", limits).await;
-    fixture.upstream.default(json!({"events": 6, "stall_after": 3, "usage": {"input": 1000, "output": 500}})).await;
-    let mut body = fixture.ask_stream().header("x-session-id", "first").send().await.unwrap().bytes_stream();
+    fixture
+        .upstream
+        .default(json!({"events": 6, "stall_after": 3, "usage": {"input": 1000, "output": 500}}))
+        .await;
+    let mut body =
+        fixture.ask_stream().header("x-session-id", "first").send().await.unwrap().bytes_stream();
     body.next().await.unwrap().unwrap();
     let other = |fixture: &Fixture| fixture.ask().header("x-session-id", "other").send();
     assert_eq!(other(&fixture).await.unwrap().status(), 429, "the only place is taken");
@@ -29,7 +33,11 @@ async fn what_running_streams_held_is_free_after_a_kill() {
     assert_eq!(other(&fixture).await.unwrap().status(), 200, "the place is free");
     // The refusal, and the reply after the restart: the cut stream has no record.
     let rows = fixture.gateway.logs(2).await;
-    assert_eq!((&rows[0]["statusCode"], &rows[1]["statusCode"]), (&json!(200), &json!(429)), "{rows:?}");
+    assert_eq!(
+        (&rows[0]["statusCode"], &rows[1]["statusCode"]),
+        (&json!(200), &json!(429)),
+        "{rows:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,7 +45,13 @@ async fn sessions_and_requests_per_minute_go_on_after_a_kill() {
     let mut fixture = Fixture::native().await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     let (user, key, text) = fixture.gateway.user(json!({"name": "bob", "rpm": 3})).await;
-    fixture.gateway.admin("keys/editKey", json!({"keyId": key, "name": "default", "limitConcurrentSessions": 1})).await;
+    fixture
+        .gateway
+        .admin(
+            "keys/editKey",
+            json!({"keyId": key, "name": "default", "limitConcurrentSessions": 1}),
+        )
+        .await;
     (fixture.key, fixture.user_id, fixture.key_id) = (text, user, key);
     let ask = async |fixture: &Fixture, session: &str| {
         let answer = fixture.ask().header("x-session-id", session).send().await.unwrap();
@@ -49,14 +63,26 @@ async fn sessions_and_requests_per_minute_go_on_after_a_kill() {
     fixture.gateway.spawn();
     fixture.gateway.ready().await;
     let (status, text) = ask(&fixture, "other").await;
-    assert!(status == 429 && text.contains("key_concurrent_sessions"), "the first session lives: {status} {text}");
+    assert!(
+        status == 429 && text.contains("key_concurrent_sessions"),
+        "the first session lives: {status} {text}"
+    );
     assert_eq!(ask(&fixture, "first").await.0, 200, "and does not count against itself");
     let (status, text) = ask(&fixture, "first").await;
-    assert!(status == 429 && text.contains("user_rpm"), "two of the three were before the restart: {status} {text}");
+    assert!(
+        status == 429 && text.contains("user_rpm"),
+        "two of the three were before the restart: {status} {text}"
+    );
     let served = fixture.gateway.logs(5).await;
-    let by: Vec<&str> =
-        served.iter().filter(|row| row["statusCode"] == 200).map(|row| row["providerName"].as_str().unwrap()).collect();
-    assert!(by.len() == 3 && by.iter().all(|name| *name == by[0]), "a session stays with its provider: {by:?}");
+    let by: Vec<&str> = served
+        .iter()
+        .filter(|row| row["statusCode"] == 200)
+        .map(|row| row["providerName"].as_str().unwrap())
+        .collect();
+    assert!(
+        by.len() == 3 && by.iter().all(|name| *name == by[0]),
+        "a session stays with its provider: {by:?}"
+    );
 }
 
 /// The health record of the only provider.
@@ -77,7 +103,11 @@ async fn on_record(fixture: &Fixture, wanted: &str) {
     let began = std::time::Instant::now();
     let path = fixture.gateway.dir.path().join("data/circuits");
     while !std::fs::read_to_string(&path).unwrap_or_default().contains(wanted) {
-        assert!(began.elapsed() < std::time::Duration::from_secs(30), "{:?}", std::fs::read_to_string(&path));
+        assert!(
+            began.elapsed() < std::time::Duration::from_secs(30),
+            "{:?}",
+            std::fs::read_to_string(&path)
+        );
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
 }
@@ -100,7 +130,11 @@ async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
         fixture.gateway.spawn();
         fixture.gateway.ready().await;
         let found = health(&fixture).await;
-        assert_eq!((&found["state"], &found["openUntil"]), (&json!("OPEN"), &open["openUntil"]), "{how}: {found}");
+        assert_eq!(
+            (&found["state"], &found["openUntil"]),
+            (&json!("OPEN"), &open["openUntil"]),
+            "{how}: {found}"
+        );
         let asked = fixture.upstream.requests().await.len();
         assert_eq!(fixture.ask().send().await.unwrap().status(), 503, "{how}");
         assert_eq!(fixture.upstream.requests().await.len(), asked, "{how}: nobody is asked");
@@ -123,7 +157,8 @@ async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
     fixture.gateway.ready().await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 503, "it rests");
     fixture.gateway.kill();
-    std::fs::write(fixture.gateway.dir.path().join("data/circuits"), [0xff, 0, b'\n', b'1', b' ']).unwrap();
+    std::fs::write(fixture.gateway.dir.path().join("data/circuits"), [0xff, 0, b'\n', b'1', b' '])
+        .unwrap();
     fixture.gateway.spawn();
     fixture.gateway.ready().await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);

@@ -13,7 +13,12 @@ async fn a_taken_proxy_address_ends_the_start_and_nothing_was_touched() {
     gateway.spawn();
     assert_eq!(gateway.exit_code().await, Some(1));
     let said = gateway.log();
-    assert!(said.contains(gateway.proxy_addr()) && said.contains("proxy.addr") && said.contains("in use"), "{said}");
+    assert!(
+        said.contains(gateway.proxy_addr())
+            && said.contains("proxy.addr")
+            && said.contains("in use"),
+        "{said}"
+    );
     assert!(!said.contains("tollgate is up"), "{said}");
     assert!(!gateway.dir.path().join("data").exists(), "nothing was made");
     drop(other);
@@ -58,7 +63,10 @@ async fn an_upgrade_may_come_with_a_new_address() {
     gone(old).await;
     fixture.gateway.ready().await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-    assert!(std::net::TcpStream::connect(before).is_err(), "nobody listens on what nobody accepts from");
+    assert!(
+        std::net::TcpStream::connect(before).is_err(),
+        "nobody listens on what nobody accepts from"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,6 +77,9 @@ async fn an_upgrade_to_an_address_that_is_anothers_ends_the_new_process() {
     let old = fixture.gateway.upgrade().await;
     assert_eq!(fixture.gateway.exit_code().await, Some(1));
     let said = fixture.gateway.log();
-    assert!(said.contains("belongs to another program") && said.contains("ended by itself"), "{said}");
+    assert!(
+        said.contains("belongs to another program") && said.contains("ended by itself"),
+        "{said}"
+    );
     gone(old).await;
 }

@@ -15,7 +15,9 @@ const WELL_BELOW_THE_GRACE: Duration = Duration::from_secs(15);
 const STREAMS: usize = 20;
 
 /// Streams that have begun, each read to its end by a task that returns its text.
-async fn streams(ask: reqwest::RequestBuilder) -> Vec<tokio::task::JoinHandle<Result<String, reqwest::Error>>> {
+async fn streams(
+    ask: reqwest::RequestBuilder,
+) -> Vec<tokio::task::JoinHandle<Result<String, reqwest::Error>>> {
     let mut reading = Vec::new();
     for n in 0..STREAMS {
         let ask = ask.try_clone().unwrap().header("x-session-id", format!("s{n}"));
@@ -36,11 +38,13 @@ async fn streams(ask: reqwest::RequestBuilder) -> Vec<tokio::task::JoinHandle<Re
 #[tokio::test(flavor = "multi_thread")]
 async fn sigterm_and_ctrl_c_let_live_streams_end_and_then_do_not_wait() {
     for (signal, http2) in [("TERM", false), ("INT", false), ("TERM", true)] {
-        let mut fixture = Fixture::bare(if http2 { &[("TOLLGATE_PROXY_H2C", "true")] } else { &[] }).await;
+        let mut fixture =
+            Fixture::bare(if http2 { &[("TOLLGATE_PROXY_H2C", "true")] } else { &[] }).await;
         fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
         let ask = if http2 {
             // All streams on one connection.
-            let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
+            let client =
+                reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
             let post = client.post(format!("{}/v1/messages", fixture.gateway.proxy));
             post.header("x-api-key", &fixture.key).json(&request("native", true))
         } else {
@@ -50,12 +54,18 @@ async fn sigterm_and_ctrl_c_let_live_streams_end_and_then_do_not_wait() {
         let reading = streams(ask).await;
         fixture.gateway.signal(signal);
         // No longer ready, while it still answers requests in flight.
-        fixture.gateway.readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping").await;
+        fixture
+            .gateway
+            .readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping")
+            .await;
         fixture.upstream.go_on(STREAMS).await;
         let mut last = Instant::now();
         for stream in reading {
             let text = stream.await.unwrap().unwrap();
-            assert!(text.contains("message_stop") && !text.contains("event: error"), "{signal}: {text}");
+            assert!(
+                text.contains("message_stop") && !text.contains("event: error"),
+                "{signal}: {text}"
+            );
             last = Instant::now();
         }
         fixture.gateway.ended().await;
@@ -78,7 +88,10 @@ async fn a_second_ctrl_c_ends_it_at_once_and_what_was_recorded_stays() {
     fixture.upstream.default(json!({"events": 6, "stall_after": 3})).await;
     let reading = streams(fixture.ask_stream()).await;
     fixture.gateway.signal("INT");
-    fixture.gateway.readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping").await;
+    fixture
+        .gateway
+        .readiness_shows(|ready, parts| !ready && parts["process"] == "is stopping")
+        .await;
     fixture.gateway.signal("INT");
     let took = fixture.gateway.ended().await;
     assert!(took < WELL_BELOW_THE_GRACE, "{took:?}");
@@ -96,7 +109,10 @@ async fn a_second_ctrl_c_ends_it_at_once_and_what_was_recorded_stays() {
 async fn a_stop_that_takes_too_long_cuts_what_still_runs_and_records_it() {
     let mut fixture = Fixture::bare(&[("TOLLGATE_SHUTDOWN_GRACE", "1s")]).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
-    fixture.upstream.default(json!({"events": 6, "stall_after": 3, "usage": {"input": 1000, "output": 5}})).await;
+    fixture
+        .upstream
+        .default(json!({"events": 6, "stall_after": 3, "usage": {"input": 1000, "output": 5}}))
+        .await;
     let reading = streams(fixture.ask_stream()).await;
     fixture.gateway.signal("TERM");
     for stream in reading {

@@ -37,7 +37,9 @@ async fn a_journal_that_cannot_be_synced_refuses_requests_until_it_can() {
     fixture.gateway.spawn();
     fixture.gateway.answers().await;
     let troubled = |ready: bool, parts: &serde_json::Value| {
-        !ready && parts["proxy"] == "ok" && parts["journal"].as_str().unwrap_or_default().contains("cannot be synced")
+        !ready
+            && parts["proxy"] == "ok"
+            && parts["journal"].as_str().unwrap_or_default().contains("cannot be synced")
     };
     fixture.gateway.readiness_shows(troubled).await;
     let refused = fixture.ask().send().await.unwrap();
@@ -46,12 +48,16 @@ async fn a_journal_that_cannot_be_synced_refuses_requests_until_it_can() {
     assert!(fixture.gateway.metric("tollgate_journal_sync_errors_total").await >= 1.0);
     fixture.gateway.log_shows("the journal cannot be synced").await;
 
-    let status = std::fs::read_to_string(format!("/proc/{}/status", fixture.gateway.pid())).unwrap();
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", fixture.gateway.pid())).unwrap();
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).unwrap().trim();
     assert!(Command::new("kill").args(["-TERM", tracer]).status().unwrap().success());
     fixture.gateway.readiness_shows(|ready, _| ready).await;
     fixture.gateway.log_shows("the journal can be synced again: nothing was lost").await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-    let rows = fixture.gateway.admin("usage-logs/getUsageLogs", serde_json::json!({"statusCode": 200})).await;
+    let rows = fixture
+        .gateway
+        .admin("usage-logs/getUsageLogs", serde_json::json!({"statusCode": 200}))
+        .await;
     assert!(rows["total"].as_u64().unwrap() >= 1, "{rows}");
 }

@@ -35,7 +35,9 @@ async fn client(shared: Arc<Shared>, keep: bool, breath: Duration) {
         // Accepted, and silent for a moment: the gateway has read nothing from it yet.
         tokio::time::sleep(breath).await;
         tcp.write_all(&shared.request).await.unwrap_or_else(|e| panic!("reused {reused}: {e}"));
-        let (head, _) = raw::read_message(&mut tcp).await.unwrap_or_else(|| panic!("no answer; reused {reused}"));
+        let (head, _) = raw::read_message(&mut tcp)
+            .await
+            .unwrap_or_else(|| panic!("no answer; reused {reused}"));
         assert!(head.starts_with("http/1.1 200"), "{head}");
         shared.done.fetch_add(1, Ordering::SeqCst);
         kept = (keep && !head.contains("connection: close")).then_some(tcp);
@@ -72,7 +74,8 @@ async fn hand_over(fixture: &mut Fixture, shared: &Shared, clients: &[JoinHandle
         let (goal, began) = (shared.done.load(Ordering::SeqCst) + requests, Instant::now());
         while shared.done.load(Ordering::SeqCst) < goal {
             assert!(
-                began.elapsed() < Duration::from_secs(60) && clients.iter().all(|c| !c.is_finished()),
+                began.elapsed() < Duration::from_secs(60)
+                    && clients.iter().all(|c| !c.is_finished()),
                 "it stopped"
             );
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -96,11 +99,18 @@ async fn multiplexing_client(shared: Arc<Shared>, client: reqwest::RequestBuilde
     let asking: Vec<_> = (0..4)
         .map(|n| {
             let streamed = n % 2 == 0;
-            let (ask, shared) = (client.try_clone().unwrap().json(&request("native", streamed)), Arc::clone(&shared));
+            let (ask, shared) = (
+                client.try_clone().unwrap().json(&request("native", streamed)),
+                Arc::clone(&shared),
+            );
             tokio::spawn(async move {
                 while !shared.stop.load(Ordering::SeqCst) {
-                    let answer = ask.try_clone().unwrap().send().await.unwrap_or_else(|e| panic!("{e:?}"));
-                    assert_eq!((answer.status().as_u16(), answer.version()), (200, reqwest::Version::HTTP_2));
+                    let answer =
+                        ask.try_clone().unwrap().send().await.unwrap_or_else(|e| panic!("{e:?}"));
+                    assert_eq!(
+                        (answer.status().as_u16(), answer.version()),
+                        (200, reqwest::Version::HTTP_2)
+                    );
                     let text = answer.text().await.unwrap_or_else(|e| panic!("{e:?}"));
                     assert!(!streamed || text.contains("message_stop"), "{text}");
                     shared.done.fetch_add(1, Ordering::SeqCst);
@@ -115,17 +125,27 @@ async fn multiplexing_client(shared: Arc<Shared>, client: reqwest::RequestBuilde
 }
 
 /// An upgrade under four such clients, and two that use a new connection for each request.
-async fn upgrade_over_http2(env: &[(&str, &str)], scheme: &str, client: impl Fn() -> reqwest::ClientBuilder) {
+async fn upgrade_over_http2(
+    env: &[(&str, &str)],
+    scheme: &str,
+    client: impl Fn() -> reqwest::ClientBuilder,
+) {
     let mut fixture = Fixture::bare(env).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
     fixture.upstream.default(json!({"events": 3, "between_events_ms": 10})).await;
     let addr = fixture.gateway.proxy_addr().to_owned();
     let url = format!("{scheme}://{addr}/v1/messages");
-    let shared = Arc::new(Shared { addr, request: Vec::new(), stop: AtomicBool::new(false), done: AtomicU64::new(0) });
+    let shared = Arc::new(Shared {
+        addr,
+        request: Vec::new(),
+        stop: AtomicBool::new(false),
+        done: AtomicU64::new(0),
+    });
     let clients: Vec<_> = (0..6)
         .map(|n| {
             let client = if n < 4 { client() } else { client().pool_max_idle_per_host(0) };
-            let ask = client.no_proxy().build().unwrap().post(&url).header("x-api-key", &fixture.key);
+            let ask =
+                client.no_proxy().build().unwrap().post(&url).header("x-api-key", &fixture.key);
             tokio::spawn(multiplexing_client(Arc::clone(&shared), ask))
         })
         .collect();
@@ -146,6 +166,10 @@ async fn an_upgrade_under_load_fails_no_request_over_http2() {
 async fn an_upgrade_under_load_fails_no_request_over_http2_with_tls() {
     let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (cert, key) = (file("cert.pem"), file("key.pem"));
-    let env = [("TOLLGATE_PROXY_TLS_CERT", cert.as_str()), ("TOLLGATE_PROXY_TLS_KEY", key.as_str())];
-    upgrade_over_http2(&env, "https", || reqwest::Client::builder().danger_accept_invalid_certs(true)).await;
+    let env =
+        [("TOLLGATE_PROXY_TLS_CERT", cert.as_str()), ("TOLLGATE_PROXY_TLS_KEY", key.as_str())];
+    upgrade_over_http2(&env, "https", || {
+        reqwest::Client::builder().danger_accept_invalid_certs(true)
+    })
+    .await;
 }

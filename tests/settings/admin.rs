@@ -9,10 +9,12 @@ use crate::support::gateway::{ADMIN_TOKEN, Gateway, client};
 async fn the_administration_speaks_tls_where_that_is_set() {
     let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (cert, key) = (file("cert.pem"), file("key.pem"));
-    let env = [("TOLLGATE_ADMIN_TLS_CERT", cert.as_str()), ("TOLLGATE_ADMIN_TLS_KEY", key.as_str())];
+    let env =
+        [("TOLLGATE_ADMIN_TLS_CERT", cert.as_str()), ("TOLLGATE_ADMIN_TLS_KEY", key.as_str())];
     let gateway = Gateway::with(&env).await;
     drop(client());
-    let authority = reqwest::Certificate::from_pem(&std::fs::read(file("cert.pem")).unwrap()).unwrap();
+    let authority =
+        reqwest::Certificate::from_pem(&std::fs::read(file("cert.pem")).unwrap()).unwrap();
     let client = reqwest::Client::builder().no_proxy().tls_certs_only([authority]).build().unwrap();
     let port = gateway.admin.rsplit_once(':').unwrap().1;
     let url = format!("https://localhost:{port}/api/actions/users/getUsers");
@@ -30,7 +32,10 @@ async fn the_administration_speaks_tls_where_that_is_set() {
 async fn the_address_of_the_web_ui_is_an_origin_that_may_write() {
     for (env, status) in [(&[("APP_URL", "https://gate.example")][..], 200), (&[], 403)] {
         let gateway = Gateway::with(env).await;
-        let login = gateway.client.post(format!("{}/api/auth/login", gateway.admin)).json(&json!({"key": ADMIN_TOKEN}));
+        let login = gateway
+            .client
+            .post(format!("{}/api/auth/login", gateway.admin))
+            .json(&json!({"key": ADMIN_TOKEN}));
         let answer = login.header("origin", "https://gate.example").send().await.unwrap();
         assert_eq!(answer.status(), status, "{}", answer.text().await.unwrap());
     }
@@ -40,7 +45,10 @@ async fn the_address_of_the_web_ui_is_an_origin_that_may_write() {
 async fn cookies_are_secure_where_that_is_set() {
     for (flag, secure) in [("true", true), ("false", false)] {
         let gateway = Gateway::with(&[("ENABLE_SECURE_COOKIES", flag)]).await;
-        let login = gateway.client.post(format!("{}/api/auth/login", gateway.admin)).json(&json!({"key": ADMIN_TOKEN}));
+        let login = gateway
+            .client
+            .post(format!("{}/api/auth/login", gateway.admin))
+            .json(&json!({"key": ADMIN_TOKEN}));
         let answer = login.send().await.unwrap();
         let cookie = answer.headers()["set-cookie"].to_str().unwrap();
         assert_eq!(cookie.contains("Secure"), secure, "{flag}: {cookie}");
@@ -58,7 +66,9 @@ async fn webhooks_go_to_private_networks_that_are_allowed() {
             }
         }
     });
-    for (env, allowed) in [(&[("TOLLGATE_WEBHOOKS_ALLOW_PRIVATE", "127.0.0.0/8")][..], true), (&[], false)] {
+    for (env, allowed) in
+        [(&[("TOLLGATE_WEBHOOKS_ALLOW_PRIVATE", "127.0.0.0/8")][..], true), (&[], false)]
+    {
         let gateway = Gateway::with(env).await;
         let (_, answer): (u16, Value) =
             gateway.call("notifications/testWebhookAction", json!({"webhookUrl": url})).await;

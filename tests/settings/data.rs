@@ -23,10 +23,13 @@ async fn so_many_connections_to_postgres_and_no_more() {
     let mut seen = Vec::new();
     for most in ["2", "12"] {
         let url = postgres::fresh_database();
-        let fixture = Fixture::bare(&[("DATABASE_URL", &url), ("TOLLGATE_DATABASE_MAX_CONNECTIONS", most)]).await;
+        let fixture =
+            Fixture::bare(&[("DATABASE_URL", &url), ("TOLLGATE_DATABASE_MAX_CONNECTIONS", most)])
+                .await;
         let mut at_once = 0;
         for _ in 0..20 {
-            let asking: Vec<_> = (0..24).map(|_| fixture.gateway.call("users/getUsers", json!({}))).collect();
+            let asking: Vec<_> =
+                (0..24).map(|_| fixture.gateway.call("users/getUsers", json!({}))).collect();
             let count = tokio::task::spawn_blocking({
                 let url = url.clone();
                 move || {
@@ -48,8 +51,11 @@ async fn so_many_connections_to_postgres_and_no_more() {
 #[tokio::test(flavor = "multi_thread")]
 async fn records_are_written_when_a_batch_is_full_or_late() {
     // Full with each record, late after each record, and neither.
-    for (rows, interval, many) in [("1", "1m", true), ("10000", "1ms", true), ("10000", "1m", false)] {
-        let env = [("TOLLGATE_LEDGER_BATCH_ROWS", rows), ("TOLLGATE_LEDGER_FLUSH_INTERVAL", interval)];
+    for (rows, interval, many) in
+        [("1", "1m", true), ("10000", "1ms", true), ("10000", "1m", false)]
+    {
+        let env =
+            [("TOLLGATE_LEDGER_BATCH_ROWS", rows), ("TOLLGATE_LEDGER_FLUSH_INTERVAL", interval)];
         let fixture = Fixture::native_with(&env).await;
         for _ in 0..30 {
             assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
@@ -60,7 +66,10 @@ async fn records_are_written_when_a_batch_is_full_or_late() {
         }
         let batches = fixture.gateway.metric("tollgate_writer_batches_total").await;
         // The writer searches for other journals regularly, and then also takes waiting records.
-        assert!(if many { batches >= 10.0 } else { batches <= 3.0 }, "{rows} rows, {interval}: {batches} batches");
+        assert!(
+            if many { batches >= 10.0 } else { batches <= 3.0 },
+            "{rows} rows, {interval}: {batches} batches"
+        );
     }
 }
 
@@ -103,13 +112,15 @@ fn segments(journal: &std::path::Path) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_beyond_what_is_kept_in_all_are_removed() {
-    let env = [("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGES_TOTAL_BYTES", "1MiB")];
+    let env =
+        [("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGES_TOTAL_BYTES", "1MiB")];
     let fixture = Fixture::native_with(&env).await;
     for n in 0..16 {
         // Random, so that it cannot be compressed.
         let noise: String = (0..120_000).map(|_| fastrand::alphanumeric()).collect();
-        let ask =
-            fixture.post("/v1/messages", &saying("native", false, &noise)).header("x-session-id", format!("talk-{n}"));
+        let ask = fixture
+            .post("/v1/messages", &saying("native", false, &noise))
+            .header("x-session-id", format!("talk-{n}"));
         assert_eq!(ask.send().await.unwrap().status(), 200);
     }
     let kept = async |session: &str| {
@@ -120,7 +131,11 @@ async fn messages_beyond_what_is_kept_in_all_are_removed() {
     // Every half minute.
     let began = Instant::now();
     while !kept("talk-15").await || kept("talk-0").await {
-        assert!(began.elapsed() < Duration::from_secs(120), "the oldest are kept: {}", fixture.gateway.log());
+        assert!(
+            began.elapsed() < Duration::from_secs(120),
+            "the oldest are kept: {}",
+            fixture.gateway.log()
+        );
         tokio::time::sleep(Duration::from_millis(250)).await;
     }
 }
@@ -133,7 +148,10 @@ async fn prices_come_from_the_file_and_the_list_that_are_set() {
     let entry = json!({"mode": "chat", "litellm_provider": "openai", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6});
     std::fs::write(&list, json!({"from-the-list": entry}).to_string()).unwrap();
     let url = format!("file://{}", list.display());
-    let env = [("TOLLGATE_PRICES_SEED_FILE", seed.to_str().unwrap()), ("TOLLGATE_PRICES_SYNC_URL", url.as_str())];
+    let env = [
+        ("TOLLGATE_PRICES_SEED_FILE", seed.to_str().unwrap()),
+        ("TOLLGATE_PRICES_SYNC_URL", url.as_str()),
+    ];
     let gateway = Gateway::with(&env).await;
     let table = gateway.admin("model-prices/getModelPrices", json!({})).await.to_string();
     assert!(table.contains("\"modelName\":\"m\""), "the seed: {table}");

@@ -34,7 +34,10 @@ int fsync(int file) { note(file); return (int)syscall(SYS_fsync, file); }
 fn shim(dir: &Path) -> String {
     let (source, library) = (dir.join("syncs.c"), dir.join("syncs.so"));
     std::fs::write(&source, SHIM).unwrap();
-    let made = Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).status();
+    let made = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o"])
+        .args([&library, &source])
+        .status();
     assert!(made.unwrap().success(), "the system's C compiler, which linked this test");
     library.display().to_string()
 }

@@ -12,10 +12,15 @@ use crate::support::redis::Redis;
 #[tokio::test(flavor = "multi_thread")]
 async fn names_in_redis_begin_as_is_set() {
     let redis = Redis::start();
-    let fixture = Fixture::native_with(&[("REDIS_URL", &redis.url()), ("TOLLGATE_REDIS_PREFIX", "another")]).await;
+    let fixture =
+        Fixture::native_with(&[("REDIS_URL", &redis.url()), ("TOLLGATE_REDIS_PREFIX", "another")])
+            .await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     fixture.gateway.logs(1).await;
-    let keys = Command::new("redis-cli").args(["-u", &redis.url(), "--raw", "keys", "*"]).output().unwrap();
+    let keys = Command::new("redis-cli")
+        .args(["-u", &redis.url(), "--raw", "keys", "*"])
+        .output()
+        .unwrap();
     let keys = String::from_utf8(keys.stdout).unwrap();
     assert!(!keys.trim().is_empty() && keys.lines().all(|key| key.contains("another")), "{keys}");
 }
@@ -24,7 +29,11 @@ async fn names_in_redis_begin_as_is_set() {
 async fn redis_is_waited_for_as_long_as_is_set() {
     for (timeout, least, most) in [("4s", 3_500, 60_000), ("50ms", 0, 3_000)] {
         let redis = Redis::start();
-        let fixture = Fixture::native_with(&[("REDIS_URL", &redis.url()), ("TOLLGATE_REDIS_TIMEOUT", timeout)]).await;
+        let fixture = Fixture::native_with(&[
+            ("REDIS_URL", &redis.url()),
+            ("TOLLGATE_REDIS_TIMEOUT", timeout),
+        ])
+        .await;
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         redis.hang();
         let began = Instant::now();

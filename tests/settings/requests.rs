@@ -17,7 +17,11 @@ async fn requests_are_nested_as_deeply_as_is_set_and_no_deeper() {
     body["metadata"] = deep;
     for (depth, status) in [("8", 400), ("64", 200)] {
         let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_MAX_JSON_DEPTH", depth)]).await;
-        assert_eq!(fixture.post("/v1/messages", &body).send().await.unwrap().status(), status, "{depth}");
+        assert_eq!(
+            fixture.post("/v1/messages", &body).send().await.unwrap().status(),
+            status,
+            "{depth}"
+        );
     }
 }
 
@@ -26,10 +30,15 @@ async fn heads_are_as_large_as_is_set_and_no_larger() {
     let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
     // Of the default, and of twice as much.
     for (size, small) in [("4KiB", 431), ("256KiB", 200)] {
-        let fixture =
-            Fixture::native_with(&[("TOLLGATE_PROXY_MAX_HEAD_BYTES", size), ("TOLLGATE_PROXY_H2C", "true")]).await;
+        let fixture = Fixture::native_with(&[
+            ("TOLLGATE_PROXY_MAX_HEAD_BYTES", size),
+            ("TOLLGATE_PROXY_H2C", "true"),
+        ])
+        .await;
         for client in [&fixture.gateway.client, &http2] {
-            let ask = client.post(format!("{}/v1/messages", fixture.gateway.proxy)).header("x-api-key", &fixture.key);
+            let ask = client
+                .post(format!("{}/v1/messages", fixture.gateway.proxy))
+                .header("x-api-key", &fixture.key);
             let ask = ask.header("x-padding", "p".repeat(10_000)).json(&request("native", false));
             assert_eq!(ask.send().await.unwrap().status(), small, "{size}");
         }
@@ -47,14 +56,22 @@ async fn clients_are_told_the_overhead_where_that_is_set() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_that_are_named_go_neither_way() {
-    let named = [("TOLLGATE_HEADERS_DROP_REQUEST", "x-there"), ("TOLLGATE_HEADERS_DROP_RESPONSE", "x-back")];
+    let named = [
+        ("TOLLGATE_HEADERS_DROP_REQUEST", "x-there"),
+        ("TOLLGATE_HEADERS_DROP_RESPONSE", "x-back"),
+    ];
     for (env, dropped) in [(&named[..], true), (&[], false)] {
         let fixture = Fixture::native_with(env).await;
         fixture.upstream.default(json!({"headers": {"x-back": "1", "x-other": "2"}})).await;
-        let answer = fixture.ask().header("x-there", "1").header("x-elsewhere", "2").send().await.unwrap();
+        let answer =
+            fixture.ask().header("x-there", "1").header("x-elsewhere", "2").send().await.unwrap();
         assert_eq!(answer.status(), 200);
         let back = answer.headers();
-        assert_eq!((back.contains_key("x-back"), back.contains_key("x-other")), (!dropped, true), "{back:?}");
+        assert_eq!(
+            (back.contains_key("x-back"), back.contains_key("x-other")),
+            (!dropped, true),
+            "{back:?}"
+        );
         let there = fixture.upstream.requests().await.pop().unwrap()["headers"].clone();
         let has = |name: &str| there.to_string().contains(&format!("\"{name}\""));
         assert_eq!((has("x-there"), has("x-elsewhere")), (!dropped, true), "{there}");
@@ -63,9 +80,12 @@ async fn headers_that_are_named_go_neither_way() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_are_named_by_the_headers_that_are_set() {
-    for (env, named) in [(&[("TOLLGATE_SESSION_HEADERS", "x-talk")][..], "by-the-setting"), (&[], "by-default")] {
+    for (env, named) in
+        [(&[("TOLLGATE_SESSION_HEADERS", "x-talk")][..], "by-the-setting"), (&[], "by-default")]
+    {
         let fixture = Fixture::native_with(env).await;
-        let ask = fixture.ask().header("x-talk", "by-the-setting").header("x-session-id", "by-default");
+        let ask =
+            fixture.ask().header("x-talk", "by-the-setting").header("x-session-id", "by-default");
         assert_eq!(ask.send().await.unwrap().status(), 200);
         assert_eq!(fixture.gateway.logs(1).await[0]["sessionId"], named);
     }
@@ -81,9 +101,13 @@ async fn coding_models_get_the_short_instructions() {
         file.display().to_string()
     };
     let (short, long) = (file("short.md", "Be short."), file("long.md", "Be long."));
-    let env = [("TOLLGATE_INSTRUCTIONS_SHORT_FILE", &*short), ("TOLLGATE_INSTRUCTIONS_LONG_FILE", &*long)];
+    let env = [
+        ("TOLLGATE_INSTRUCTIONS_SHORT_FILE", &*short),
+        ("TOLLGATE_INSTRUCTIONS_LONG_FILE", &*long),
+    ];
     let fixture = Fixture::bare(&env).await;
-    let price = json!({"mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6});
+    let price =
+        json!({"mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6});
     fixture.gateway.prices(json!({"gpt-5-codex": price.clone(), "gpt-5": price})).await;
     let forced = json!({"instructions_strategy": "force_official"});
     fixture.gateway.provider("responses", &fixture.upstream.url, forced).await;
@@ -112,7 +136,8 @@ async fn the_pool_keeps_so_many_idle_connections() {
             // A connection returns to the pool a moment after its client has the answer.
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        let new = fixture.gateway.metric("tollgate_upstream_connections_total{connection=\"new\"}").await;
+        let new =
+            fixture.gateway.metric("tollgate_upstream_connections_total{connection=\"new\"}").await;
         let reused = 2.0 * AT_ONCE as f64 - new;
         assert!((least..=most).contains(&reused), "{size}: {reused} of {AT_ONCE} were used again");
     }
@@ -125,7 +150,13 @@ async fn users_and_keys_have_metrics_where_that_is_set() {
         let fixture = Fixture::native_with(&env).await;
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         fixture.gateway.metric_shows("tollgate_model_requests_total", |count| count >= 1.0).await;
-        let metrics = fixture.gateway.client.get(format!("{}/metrics", fixture.gateway.metrics)).send().await.unwrap();
+        let metrics = fixture
+            .gateway
+            .client
+            .get(format!("{}/metrics", fixture.gateway.metrics))
+            .send()
+            .await
+            .unwrap();
         let text = metrics.text().await.unwrap();
         for name in ["tollgate_user_requests_total{", "tollgate_key_requests_total{"] {
             assert_eq!(text.contains(name), flag == "true", "{name} {flag}");

@@ -33,12 +33,30 @@ async fn why(fixture: &Fixture) -> String {
 async fn a_reply_that_does_not_begin_or_go_on_is_given_up_in_time() {
     let late = json!({"delay_ms": 600_000});
     for (setting, stream, directive, reason) in [
-        ("TOLLGATE_TIMEOUTS_FIRST_BYTE_STREAMING", true, late.clone(), "no first byte in time: nothing within"),
-        ("TOLLGATE_TIMEOUTS_STREAMING_IDLE", true, json!({"events": 50, "stall_after": 8}), "the stream stood still"),
-        ("TOLLGATE_TIMEOUTS_REQUEST_NON_STREAMING", false, late, "no reply in time: nothing within"),
+        (
+            "TOLLGATE_TIMEOUTS_FIRST_BYTE_STREAMING",
+            true,
+            late.clone(),
+            "no first byte in time: nothing within",
+        ),
+        (
+            "TOLLGATE_TIMEOUTS_STREAMING_IDLE",
+            true,
+            json!({"events": 50, "stall_after": 8}),
+            "the stream stood still",
+        ),
+        (
+            "TOLLGATE_TIMEOUTS_REQUEST_NON_STREAMING",
+            false,
+            late,
+            "no reply in time: nothing within",
+        ),
     ] {
         let fixture = Fixture::bare(&[(setting, "500ms")]).await;
-        fixture.gateway.provider("native", &fixture.upstream.url, json!({"max_retry_attempts": 1})).await;
+        fixture
+            .gateway
+            .provider("native", &fixture.upstream.url, json!({"max_retry_attempts": 1}))
+            .await;
         fixture.upstream.default(directive).await;
         let began = Instant::now();
         let asked = if stream { fixture.ask_stream() } else { fixture.ask() };
@@ -53,8 +71,13 @@ async fn a_reply_that_does_not_begin_or_go_on_is_given_up_in_time() {
 /// not apply.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_is_not_made_is_given_up_in_time() {
-    let fixture = Fixture::bare(&[("TOLLGATE_TIMEOUTS_CONNECT", "500ms"), ("TOLLGATE_TIMEOUTS_TLS", "400ms")]).await;
-    let fields = json!({"max_retry_attempts": 1, "proxy_url": format!("http://{}", silent().await)});
+    let fixture = Fixture::bare(&[
+        ("TOLLGATE_TIMEOUTS_CONNECT", "500ms"),
+        ("TOLLGATE_TIMEOUTS_TLS", "400ms"),
+    ])
+    .await;
+    let fields =
+        json!({"max_retry_attempts": 1, "proxy_url": format!("http://{}", silent().await)});
     fixture.gateway.provider("native", "https://provider.example", fields).await;
     let began = Instant::now();
     assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
@@ -67,7 +90,8 @@ async fn a_connection_that_is_not_made_is_given_up_in_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_connection_to_a_provider_is_kept_so_long() {
     for (keepalive, new) in [("1s", 2.0), ("10m", 1.0)] {
-        let fixture = Fixture::native_with(&[("TOLLGATE_TIMEOUTS_UPSTREAM_KEEPALIVE", keepalive)]).await;
+        let fixture =
+            Fixture::native_with(&[("TOLLGATE_TIMEOUTS_UPSTREAM_KEEPALIVE", keepalive)]).await;
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
         tokio::time::sleep(Duration::from_secs(4)).await;
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);

@@ -41,7 +41,8 @@ async fn every_field_of_a_record_comes_back(place: Place) {
 
 async fn every_outcome_comes_back(place: Place) {
     let store = place.ready().await;
-    let records: Vec<Record> = RequestOutcome::ALL.iter().map(|&outcome| Record { outcome, ..bare_record() }).collect();
+    let records: Vec<Record> =
+        RequestOutcome::ALL.iter().map(|&outcome| Record { outcome, ..bare_record() }).collect();
     store.append_records(&records).await.unwrap();
     let ask = LogPageAsk { page: 1, page_size: 50, cursor: None };
     let page = store.usage_logs(&LogFilter::default(), &ask).await.unwrap();
@@ -178,10 +179,12 @@ async fn check_sums(store: &Store, records: &[Record]) {
     assert_eq!(summary.unpriced, records.iter().filter(|r| r.cost.is_none()).count() as u64);
     let mut by_holder: BTreeMap<_, NanoUsd> = BTreeMap::new();
     for record in records.iter().filter(|record| record.cost.is_some()) {
-        *by_holder.entry((record.key_id, record.user_id, record.provider_id)).or_default() += cost(record);
+        *by_holder.entry((record.key_id, record.user_id, record.provider_id)).or_default() +=
+            cost(record);
     }
     let totals = store.spend_totals().await.unwrap();
-    let totals: BTreeMap<_, _> = totals.iter().map(|t| ((t.key_id, t.user_id, t.provider_id), t.cost)).collect();
+    let totals: BTreeMap<_, _> =
+        totals.iter().map(|t| ((t.key_id, t.user_id, t.provider_id), t.cost)).collect();
     assert_eq!(totals, by_holder);
 }
 
@@ -214,7 +217,10 @@ async fn spending_by_minute_and_in_all(place: Place) {
         .unwrap()
         .iter()
         .map(|row| {
-            assert_eq!((row.provider_id, row.user_id), (Some(ProviderId(5)), row.key_id.map(|id| UserId(id.0))));
+            assert_eq!(
+                (row.provider_id, row.user_id),
+                (Some(ProviderId(5)), row.key_id.map(|id| UserId(id.0)))
+            );
             (row.minute.since(NOON), row.key_id, row.cost.0)
         })
         .collect();
@@ -231,7 +237,9 @@ async fn spending_between_two_times_is_what_the_minutes_hold(place: Place) {
     store.append_records(&records).await.unwrap();
     let hour = 3_600_000;
     for from in [-hour, 0, 1, hour, 5 * hour + 1_800_000, 100 * hour] {
-        for until in [-hour, 0, 60_000, hour, 5 * hour + 1_860_000, 9 * hour, 30 * hour + 1, 1_000 * hour] {
+        for until in
+            [-hour, 0, 60_000, hour, 5 * hour + 1_860_000, 9 * hour, 30 * hour + 1, 1_000 * hour]
+        {
             let (from, until) = (NOON.plus_ms(from), NOON.plus_ms(until));
             let inside = |record: &&Record| record.started_at >= from && record.started_at < until;
             let mut expected: BTreeMap<_, NanoUsd> = BTreeMap::new();
@@ -272,7 +280,8 @@ async fn recent_requests_are_those_that_were_admitted_and_ended_lately(place: Pl
     store.append_records(&all).await.unwrap();
     let found = store.recent_requests(NOON).await.unwrap();
     let seen: Vec<_> = found.iter().map(|r| (r.started_at, r.ended_at, r.cost)).collect();
-    let wanted = kept.map(|r| (r.started_at, r.started_at.plus_ms(r.duration_ms as i64), r.cost.unwrap()));
+    let wanted =
+        kept.map(|r| (r.started_at, r.started_at.plus_ms(r.duration_ms as i64), r.cost.unwrap()));
     assert_eq!(seen, wanted);
     assert_eq!(found[0].session.as_str(), kept_session(&full_record()));
 }

@@ -8,7 +8,10 @@ use tollgate::state::ClientVersions;
 use super::make::NOON;
 use super::{Place, on_both};
 
-on_both!(nodes_agree_on_the_newest_version_that_two_users_run, a_database_that_is_away_makes_nothing_forgotten);
+on_both!(
+    nodes_agree_on_the_newest_version_that_two_users_run,
+    a_database_that_is_away_makes_nothing_forgotten
+);
 
 const DAY: i64 = 24 * 3_600_000;
 
@@ -34,13 +37,19 @@ async fn nodes_agree_on_the_newest_version_that_two_users_run(place: Place) {
     assert_eq!((newest(&one), newest(&other)), (None, None), "one user on two nodes is one user");
     other.note(UserId(2), version("2.0.9"), NOON.plus_ms(2));
     both(NOON.plus_ms(60_000)).await;
-    assert_eq!((newest(&one).as_deref(), newest(&other).as_deref()), (Some("2.0.9"), Some("2.0.9")));
+    assert_eq!(
+        (newest(&one).as_deref(), newest(&other).as_deref()),
+        (Some("2.0.9"), Some("2.0.9"))
+    );
     // Compared as numbers, not letters; and a user who has upgraded counts for the present and the
     // former version.
     one.note(UserId(1), version("2.0.10"), NOON.plus_ms(DAY));
     other.note(UserId(3), version("2.0.10"), NOON.plus_ms(DAY));
     both(NOON.plus_ms(DAY + 1)).await;
-    assert_eq!((newest(&one).as_deref(), newest(&other).as_deref()), (Some("2.0.10"), Some("2.0.10")));
+    assert_eq!(
+        (newest(&one).as_deref(), newest(&other).as_deref()),
+        (Some("2.0.10"), Some("2.0.10"))
+    );
     // A restarted node has it after its first exchange.
     let third = ClientVersions::default();
     third.exchange(&store, NOON.plus_ms(7 * DAY)).await.unwrap();

@@ -48,7 +48,10 @@ async fn users_round_trip(place: Place) {
     tx.update_user(&full).await.unwrap();
     same(&tx.users().await.unwrap(), &[&plain]);
     assert!(tx.user(full.id).await.unwrap().is_none());
-    let missing = tx.update_user(&tollgate::domain::user::User { id: UserId(99), ..plain.clone() }).await.unwrap_err();
+    let missing = tx
+        .update_user(&tollgate::domain::user::User { id: UserId(99), ..plain.clone() })
+        .await
+        .unwrap_err();
     assert!(matches!(missing, StoreError::Missing { .. }), "{missing}");
     tx.commit().await.unwrap();
 }
@@ -122,7 +125,8 @@ fn price(model: &str, source: PriceSource) -> Price {
         (CostKind::Request, ServiceTier::Standard, 0, "0"),
         (CostKind::CacheRead, ServiceTier::Flex, 200_000, "0.5"),
     ];
-    let rates = rates.map(|(kind, tier, above, usd)| Rate { kind, tier, above, usd: usd.parse().unwrap() });
+    let rates =
+        rates.map(|(kind, tier, above, usd)| Rate { kind, tier, above, usd: usd.parse().unwrap() });
     Price::new(model.to_owned(), source, &data, Rates::new(rates.to_vec()), NOON)
 }
 
@@ -142,13 +146,18 @@ async fn prices_round_trip_and_replace(place: Place) {
     tx.commit().await.unwrap();
     let prices = store.load_all().await.unwrap().prices;
     same(&prices, &[&other, &newer]);
-    assert_eq!(prices[0].data.parse().to_string(), other.data.parse().to_string(), "the entry keeps its order");
+    assert_eq!(
+        prices[0].data.parse().to_string(),
+        other.data.parse().to_string(),
+        "the entry keeps its order"
+    );
 }
 
 async fn thousands_of_prices_go_in_at_once(place: Place) {
     let store = place.ready().await;
     let mut tx = store.begin().await.unwrap();
-    let prices: Vec<Price> = (0..2_345).map(|n| price(&format!("model-{n:04}"), PriceSource::Sync)).collect();
+    let prices: Vec<Price> =
+        (0..2_345).map(|n| price(&format!("model-{n:04}"), PriceSource::Sync)).collect();
     tx.upsert_prices(&prices).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(store.load_all().await.unwrap().prices.len(), 2_345);
@@ -160,8 +169,11 @@ async fn settings_and_versions(place: Place) {
     assert_eq!(store.load_all().await.unwrap().settings, SystemSettings::default());
     for n in 1..=2 {
         let mut tx = store.begin().await.unwrap();
-        let settings =
-            SystemSettings { site_title: format!("Maut {n} ü"), cleanup_retention_days: n, ..Default::default() };
+        let settings = SystemSettings {
+            site_title: format!("Maut {n} ü"),
+            cleanup_retention_days: n,
+            ..Default::default()
+        };
         tx.save_settings(&settings).await.unwrap();
         tx.commit().await.unwrap();
         let everything = store.load_all().await.unwrap();
@@ -172,7 +184,10 @@ async fn settings_and_versions(place: Place) {
     assert_eq!(store.load_all().await.unwrap().settings.cleanup_retention_days, 30);
     place.meddle("UPDATE system_settings SET data = 'no json'").await;
     let error = store.load_all().await.unwrap_err();
-    assert!(matches!(&error, StoreError::Corrupt { what } if what.starts_with("system_settings.data")), "{error}");
+    assert!(
+        matches!(&error, StoreError::Corrupt { what } if what.starts_with("system_settings.data")),
+        "{error}"
+    );
 }
 
 async fn names_and_hashes_are_unique_where_they_must_be(place: Place) {

@@ -55,7 +55,11 @@ fn records(random: &mut fastrand::Rng, first: Timestamp, days: i64, count: usize
                 _ => RequestOutcome::UpstreamFailed,
             },
             cost: (random.u8(0..10) > 0).then(|| NanoUsd(random.i64(0..1_000_000))),
-            usage: Usage { input: random.u64(0..1_000), output: random.u64(0..100), ..Usage::default() },
+            usage: Usage {
+                input: random.u64(0..1_000),
+                output: random.u64(0..100),
+                ..Usage::default()
+            },
             duration_ms: random.u64(0..10_000),
             ..bare_record()
         }
@@ -98,15 +102,31 @@ fn filters() -> Vec<LogFilter> {
         LogFilter { provider_id: Some(ProviderId(2)), model: text("model-2"), ..none() },
         LogFilter { model: text("model-2"), endpoint: text("/v1/responses"), ..none() },
         LogFilter { provider_id: Some(ProviderId(2)), endpoint: text("/v1/responses"), ..none() },
-        LogFilter { scope: Some(UserId(1)), model: text("model-0"), status_code: Some(200), ..none() },
-        LogFilter { key_id: Some(KeyId(2)), provider_id: Some(ProviderId(1)), exclude_status_200: true, ..none() },
-        LogFilter { user_id: Some(UserId(2)), provider_id: Some(ProviderId(1)), model: text("model-0"), ..none() },
+        LogFilter {
+            scope: Some(UserId(1)),
+            model: text("model-0"),
+            status_code: Some(200),
+            ..none()
+        },
+        LogFilter {
+            key_id: Some(KeyId(2)),
+            provider_id: Some(ProviderId(1)),
+            exclude_status_200: true,
+            ..none()
+        },
+        LogFilter {
+            user_id: Some(UserId(2)),
+            provider_id: Some(ProviderId(1)),
+            model: text("model-0"),
+            ..none()
+        },
         LogFilter { user_id: Some(UserId(2)), endpoint: text("/v1/messages"), ..none() },
     ]
 }
 
 fn matches(filter: &LogFilter, record: &Record) -> bool {
-    let is = |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|text| found == text);
+    let is =
+        |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|text| found == text);
     filter.start.is_none_or(|start| record.started_at >= start)
         && filter.end.is_none_or(|end| record.started_at < end)
         && is(&filter.model, &record.model)
@@ -122,18 +142,29 @@ fn matches(filter: &LogFilter, record: &Record) -> bool {
 /// Compares the log's totals with the records, for every filter and between these times.
 async fn check_log(store: &Store, records: &[Record], times: &[Option<Timestamp>]) {
     for filter in filters() {
-        for (start, end) in times.iter().flat_map(|start| times.iter().map(move |end| (*start, *end))) {
+        for (start, end) in
+            times.iter().flat_map(|start| times.iter().map(move |end| (*start, *end)))
+        {
             let filter = LogFilter { start, end, ..filter.clone() };
             let ask = LogPageAsk { page: 1, page_size: 1, cursor: None };
             let page = store.usage_logs(&filter, &ask).await.unwrap();
-            let found: Vec<&Record> = records.iter().filter(|record| matches(&filter, record)).collect();
+            let found: Vec<&Record> =
+                records.iter().filter(|record| matches(&filter, record)).collect();
             let sum = |of: fn(&Record) -> u64| found.iter().map(|record| of(record)).sum::<u64>();
             let summary = page.summary;
             assert!(page.total_is_exact);
             assert_eq!(page.total, found.len() as u64, "{filter:?}");
-            assert_eq!(summary.cost, found.iter().map(|r| r.cost.unwrap_or_default()).sum(), "{filter:?}");
+            assert_eq!(
+                summary.cost,
+                found.iter().map(|r| r.cost.unwrap_or_default()).sum(),
+                "{filter:?}"
+            );
             assert_eq!(summary.errors, sum(|r| u64::from(r.status_code != 200)), "{filter:?}");
-            assert_eq!(summary.limit_refusals, sum(|r| u64::from(r.is_limit_refusal())), "{filter:?}");
+            assert_eq!(
+                summary.limit_refusals,
+                sum(|r| u64::from(r.is_limit_refusal())),
+                "{filter:?}"
+            );
             assert_eq!(summary.unpriced, sum(|r| u64::from(r.cost.is_none())), "{filter:?}");
             assert_eq!(summary.input_tokens, sum(|r| r.usage.input), "{filter:?}");
             assert_eq!(summary.output_tokens, sum(|r| r.usage.output), "{filter:?}");
@@ -153,20 +184,33 @@ fn line(by: GroupBy, record: &Record) -> (i64, Option<String>) {
 }
 
 /// Compares every chart of these days with the records.
-async fn check_charts(store: &Store, records: &[Record], days: &[SummedDay], scopes: &[Option<UserId>]) {
+async fn check_charts(
+    store: &Store,
+    records: &[Record],
+    days: &[SummedDay],
+    scopes: &[Option<UserId>],
+) {
     let mut boundaries: Vec<Timestamp> = days.iter().map(|day| day.from).collect();
     boundaries.extend(days.last().map(|day| day.until));
     for by in [GroupBy::User, GroupBy::Key, GroupBy::Model, GroupBy::Provider] {
         for &scope in scopes {
             let mut expected: BTreeMap<_, Vec<(u64, NanoUsd)>> = BTreeMap::new();
             for record in records.iter().filter(|r| scope.is_none() || r.user_id == scope) {
-                let place = days.iter().position(|day| day.from <= record.started_at && record.started_at < day.until);
-                let points = expected.entry(line(by, record)).or_insert_with(|| vec![Default::default(); days.len()]);
+                let place = days
+                    .iter()
+                    .position(|day| day.from <= record.started_at && record.started_at < day.until);
+                let points = expected
+                    .entry(line(by, record))
+                    .or_insert_with(|| vec![Default::default(); days.len()]);
                 points[place.unwrap()].0 += 1;
                 points[place.unwrap()].1 += record.cost.unwrap_or_default();
             }
-            let found = store.series(&SeriesAsk { scope, by, boundaries: boundaries.clone() }).await.unwrap();
-            let found: BTreeMap<_, _> = found.into_iter().map(|s| ((s.id, s.name), s.points)).collect();
+            let found = store
+                .series(&SeriesAsk { scope, by, boundaries: boundaries.clone() })
+                .await
+                .unwrap();
+            let found: BTreeMap<_, _> =
+                found.into_iter().map(|s| ((s.id, s.name), s.points)).collect();
             assert_eq!(found, expected, "{by:?} {scope:?}");
         }
     }
@@ -193,9 +237,16 @@ async fn figures_are_those_of_the_records_in_every_zone(place: Place) {
         let days = days(first, first.plus_ms(9 * DAY), tz);
         let whole_hours = days.iter().all(|day| day.from.0 % HOUR == 0);
         // Partial hours of one user are found by the existing keys, and there are none.
-        let scopes: &[Option<UserId>] = if whole_hours { &[None, Some(UserId(1))] } else { &[None] };
+        let scopes: &[Option<UserId>] =
+            if whole_hours { &[None, Some(UserId(1))] } else { &[None] };
         let (early, late) = (days[1].from, days[days.len() - 2].until);
-        let times = [None, Some(early), Some(early.plus_ms(1)), Some(late.plus_ms(-7 * HOUR / 3)), Some(late)];
+        let times = [
+            None,
+            Some(early),
+            Some(early.plus_ms(1)),
+            Some(late.plus_ms(-7 * HOUR / 3)),
+            Some(late),
+        ];
         // None summed; some, with a hole; all.
         check_charts(&store, &added, &days, scopes).await;
         sum_all(&store, &days[2..4]).await;
@@ -203,7 +254,10 @@ async fn figures_are_those_of_the_records_in_every_zone(place: Place) {
         check_charts(&store, &added, &days, scopes).await;
         check_log(&store, &all, &times[..2]).await;
         sum_all(&store, &days).await;
-        assert_eq!(store.summed_days(days[0].from, days[days.len() - 1].until).await.unwrap(), days);
+        assert_eq!(
+            store.summed_days(days[0].from, days[days.len() - 1].until).await.unwrap(),
+            days
+        );
         check_charts(&store, &added, &days, scopes).await;
         check_log(&store, &all, &times).await;
     }
@@ -239,12 +293,15 @@ async fn what_comes_late_takes_its_day_out_until_it_is_summed_again(place: Place
     let of = UnpricedOf { model: "model-1", upstream_model: None, price_model: "model-1" };
     let priced = store.reprice(of, 10_000, &price).await.unwrap();
     let mut touched = 0;
-    for record in all.iter_mut().filter(|record| record.cost.is_none() && &*record.model == "model-1") {
+    for record in
+        all.iter_mut().filter(|record| record.cost.is_none() && &*record.model == "model-1")
+    {
         record.cost = Some(NanoUsd(5));
         touched += 1;
     }
     assert_eq!(priced.len(), touched);
-    let untouched = |day: &&SummedDay| !priced.iter().any(|p| day.from <= p.minute && p.minute < day.until);
+    let untouched =
+        |day: &&SummedDay| !priced.iter().any(|p| day.from <= p.minute && p.minute < day.until);
     assert_eq!(there().await, days.iter().filter(untouched).copied().collect::<Vec<_>>());
     assert!(there().await.len() < days.len());
     for _ in 0..2 {
@@ -268,7 +325,8 @@ async fn writers_and_who_sums_a_day_do_not_miss_each_other(place: Place) {
     let mut random = fastrand::Rng::with_seed(3);
     let mut all = Vec::new();
     for _ in 0..12 {
-        let batches: Vec<Vec<Record>> = (0..3).map(|_| records(&mut random, first, 2, 20)).collect();
+        let batches: Vec<Vec<Record>> =
+            (0..3).map(|_| records(&mut random, first, 2, 20)).collect();
         let (sums, a, b, c) = tokio::join!(
             sum_all(&store, &days),
             store.append_records(&batches[0]),
@@ -293,7 +351,11 @@ async fn summed_days_are_read_and_their_hours_are_not(place: Place) {
     place.meddle("DELETE FROM hourly_sums; DELETE FROM hourly_users").await;
     check_charts(&store, &all, &days, &[None]).await;
     let total = async |filter: LogFilter| {
-        store.usage_logs(&filter, &LogPageAsk { page: 1, page_size: 1, cursor: None }).await.unwrap().total
+        store
+            .usage_logs(&filter, &LogPageAsk { page: 1, page_size: 1, cursor: None })
+            .await
+            .unwrap()
+            .total
     };
     let since = |start| LogFilter { start: Some(start), ..LogFilter::default() };
     let later = all.iter().filter(|record| record.started_at >= days[1].from).count() as u64;
@@ -310,8 +372,10 @@ async fn a_log_that_was_cleaned_up_counts_what_it_holds(place: Place) {
     sum_all(&store, &days).await;
     let cutoff = days[2].from.plus_ms(5 * HOUR + 77);
     while store.prune_requests(cutoff, 20).await.unwrap() > 0 {}
-    let left: Vec<Record> = all.iter().filter(|record| record.started_at >= cutoff).cloned().collect();
-    check_log(&store, &left, &[None, Some(days[1].from), Some(days[3].from), Some(days[4].from)]).await;
+    let left: Vec<Record> =
+        all.iter().filter(|record| record.started_at >= cutoff).cloned().collect();
+    check_log(&store, &left, &[None, Some(days[1].from), Some(days[3].from), Some(days[4].from)])
+        .await;
     check_charts(&store, &all, &days, &[None]).await;
 }
 
@@ -337,7 +401,10 @@ async fn very_many_hours_are_not_added_up(place: Place) {
         ..LogFilter::default()
     };
     let total = async |filter: &LogFilter| {
-        let page = store.usage_logs(filter, &LogPageAsk { page: 1, page_size: 1, cursor: None }).await.unwrap();
+        let page = store
+            .usage_logs(filter, &LogPageAsk { page: 1, page_size: 1, cursor: None })
+            .await
+            .unwrap();
         (page.total, page.total_is_exact)
     };
     sum_all(&store, &days(first, last.plus_ms(-1), Tz::UTC)).await;
@@ -347,7 +414,11 @@ async fn very_many_hours_are_not_added_up(place: Place) {
     assert_eq!(total(&filter).await, (20_000, false));
     let one = LogFilter { model: None, ..filter.clone() };
     assert_eq!(total(&one).await, (20_401, true), "days know it");
-    assert_eq!(total(&LogFilter { start: None, ..filter.clone() }).await, (20_401, true), "the lifetime sums know it");
+    assert_eq!(
+        total(&LogFilter { start: None, ..filter.clone() }).await,
+        (20_401, true),
+        "the lifetime sums know it"
+    );
     let short = LogFilter { end: Some(first.plus_ms(30 * DAY)), ..filter };
     assert_eq!(total(&short).await, (20_400, true));
 }

@@ -20,8 +20,12 @@ const OFF: &str =
 #[tokio::test]
 async fn the_embedded_sqlite_is_built_without_what_only_costs() {
     let mut connection = sqlx::SqliteConnection::connect("sqlite::memory:").await.unwrap();
-    let wanted =
-        [("DEFAULT_MEMSTATUS=0", 1), ("ENABLE_API_ARMOR", 0), ("ENABLE_MEMORY_MANAGEMENT", 0), ("THREADSAFE=1", 1)];
+    let wanted = [
+        ("DEFAULT_MEMSTATUS=0", 1),
+        ("ENABLE_API_ARMOR", 0),
+        ("ENABLE_MEMORY_MANAGEMENT", 0),
+        ("THREADSAFE=1", 1),
+    ];
     for (option, used) in wanted {
         let query = sqlx::query("SELECT sqlite_compileoption_used(?)").bind(option);
         let row = query.fetch_one(&mut connection).await.unwrap();
@@ -38,8 +42,10 @@ async fn the_ledger_commits_to_the_disk_of_a_server_that_would_not_wait_for_it()
     assert_eq!(store.append_records(&[crate::ledger::sample(1)]).await.unwrap(), 1);
     store.close().await;
     let mut connection = sqlx::AnyConnection::connect(place.url.expose()).await.unwrap();
-    let of_others =
-        sqlx::query("SELECT current_setting('synchronous_commit')").fetch_one(&mut connection).await.unwrap();
+    let of_others = sqlx::query("SELECT current_setting('synchronous_commit')")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
     assert_eq!(of_others.get::<String, _>(0), "off", "the server is set so");
     let rows = sqlx::query("SELECT setting FROM seen").fetch_all(&mut connection).await.unwrap();
     let seen: Vec<String> = rows.iter().map(|row| row.get(0)).collect();

@@ -42,9 +42,16 @@ async fn provider_named(store: &Store, name: &str) -> ProviderId {
     id
 }
 
-fn by_hand(records: &[Record], key: KeyId, from: Timestamp, until: Timestamp) -> Vec<ModelStatistics> {
+fn by_hand(
+    records: &[Record],
+    key: KeyId,
+    from: Timestamp,
+    until: Timestamp,
+) -> Vec<ModelStatistics> {
     let mut models: BTreeMap<&str, ModelStatistics> = BTreeMap::new();
-    let own = records.iter().filter(|r| r.key_id == Some(key) && r.started_at >= from && r.started_at < until);
+    let own = records
+        .iter()
+        .filter(|r| r.key_id == Some(key) && r.started_at >= from && r.started_at < until);
     for record in own {
         let sum = models.entry(&record.model).or_default();
         sum.model = record.model.to_string();
@@ -106,8 +113,14 @@ async fn keys_are_summed_between_any_two_times(place: Place) {
         }
     }
     let day = store.key_statistics(user, NOON, NOON.plus_ms(24 * HOUR)).await.unwrap();
-    assert!(day[0].models.len() == 3 && day[0].models[0].requests > 1, "the day holds something to sum: {day:?}");
-    assert_eq!((day[3].models.len(), day[3].total_cost, day[3].last_used_at), (0, NanoUsd::ZERO, None));
+    assert!(
+        day[0].models.len() == 3 && day[0].models[0].requests > 1,
+        "the day holds something to sum: {day:?}"
+    );
+    assert_eq!(
+        (day[3].models.len(), day[3].total_cost, day[3].last_used_at),
+        (0, NanoUsd::ZERO, None)
+    );
 }
 
 async fn the_latest_request_names_the_provider(place: Place) {
@@ -135,7 +148,10 @@ async fn the_latest_request_names_the_provider(place: Place) {
     ];
     store.append_records(&records).await.unwrap();
     let latest = |found: Vec<KeyStatistics>| -> Vec<(Option<i64>, Option<String>)> {
-        found.into_iter().map(|key| (key.last_used_at.map(|at| at.since(NOON)), key.last_provider)).collect()
+        found
+            .into_iter()
+            .map(|key| (key.last_used_at.map(|at| at.since(NOON)), key.last_provider))
+            .collect()
     };
     let found = store.key_statistics(user, NOON, NOON.plus_ms(24 * HOUR)).await.unwrap();
     assert_eq!(found.iter().map(|key| key.models.len()).collect::<Vec<_>>(), [0, 1, 1]);
@@ -165,7 +181,10 @@ async fn deleted_keys_and_those_of_others_are_left_out(place: Place) {
         for (user, key, cost) in [(ann, anns[1], 2), (bob, bobs[0], 4)] {
             let found = store.key_statistics(user, from, NOON.plus_ms(HOUR / 2)).await.unwrap();
             assert_eq!(found.iter().map(|key| key.key_id).collect::<Vec<_>>(), [key]);
-            assert_eq!((found[0].total_cost, found[0].models[0].cost), (NanoUsd(cost), NanoUsd(cost)));
+            assert_eq!(
+                (found[0].total_cost, found[0].models[0].cost),
+                (NanoUsd(cost), NanoUsd(cost))
+            );
         }
     }
     assert!(store.key_statistics(UserId(999), NOON, NOON.plus_ms(HOUR)).await.unwrap().is_empty());

@@ -20,7 +20,9 @@ on_both!(
 const HOUR: i64 = 3_600_000;
 
 fn matches(filter: &LogFilter, record: &Record) -> bool {
-    let is = |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|text| found == Some(text));
+    let is = |wanted: &Option<String>, found: Option<&str>| {
+        wanted.as_deref().is_none_or(|text| found == Some(text))
+    };
     filter.start.is_none_or(|start| record.started_at >= start)
         && filter.end.is_none_or(|end| record.started_at < end)
         && is(&filter.model, Some(&record.model))
@@ -56,14 +58,30 @@ fn filters() -> Vec<LogFilter> {
         LogFilter { endpoint: text("/v1/responses"), ..none() },
         LogFilter { min_retry_count: Some(0), ..none() },
         LogFilter { min_retry_count: Some(2), ..none() },
-        LogFilter { scope: Some(UserId(1)), status_code: Some(200), model: text("model-0"), ..none() },
+        LogFilter {
+            scope: Some(UserId(1)),
+            status_code: Some(200),
+            model: text("model-0"),
+            ..none()
+        },
     ];
-    let times = [i64::MIN, 0, 1, HOUR - 1, HOUR, HOUR + 1, 2 * HOUR, 9 * HOUR + 77, 20 * HOUR, i64::MAX];
+    let times =
+        [i64::MIN, 0, 1, HOUR - 1, HOUR, HOUR + 1, 2 * HOUR, 9 * HOUR + 77, 20 * HOUR, i64::MAX];
     for start in times {
         for end in times {
             let at = |ms: i64| Some(Timestamp(NOON.0.saturating_add(ms)));
-            filters.push(LogFilter { start: at(start), end: at(end), user_id: Some(UserId(2)), ..none() });
-            filters.push(LogFilter { start: at(start), end: at(end), exclude_status_200: true, ..none() });
+            filters.push(LogFilter {
+                start: at(start),
+                end: at(end),
+                user_id: Some(UserId(2)),
+                ..none()
+            });
+            filters.push(LogFilter {
+                start: at(start),
+                end: at(end),
+                exclude_status_200: true,
+                ..none()
+            });
         }
         filters.push(LogFilter { start: Some(NOON.plus_ms(start)), ..none() });
         filters.push(LogFilter { end: Some(NOON.plus_ms(start)), ..none() });
@@ -80,13 +98,18 @@ async fn filters_give_what_they_say(place: Place) {
     let records: Vec<Record> = (0..120).map(varied_record).collect();
     store.append_records(&records).await.unwrap();
     for filter in filters() {
-        let expected: Vec<&Record> = records.iter().rev().filter(|record| matches(&filter, record)).collect();
+        let expected: Vec<&Record> =
+            records.iter().rev().filter(|record| matches(&filter, record)).collect();
         let page = get(&store, &filter, 1, 1_000).await;
         assert!(page.rows.iter().map(|row| &row.record).eq(expected.iter().copied()), "{filter:?}");
         assert_eq!(page.total, expected.len() as u64, "{filter:?}");
         assert_eq!(page.next_cursor, None);
         let summary = page.summary;
-        assert_eq!(summary.cost, expected.iter().map(|r| r.cost.unwrap_or_default()).sum::<NanoUsd>(), "{filter:?}");
+        assert_eq!(
+            summary.cost,
+            expected.iter().map(|r| r.cost.unwrap_or_default()).sum::<NanoUsd>(),
+            "{filter:?}"
+        );
         let sum = |of: fn(&Record) -> u64| expected.iter().map(|record| of(record)).sum::<u64>();
         assert_eq!(summary.errors, sum(|r| u64::from(r.status_code != 200)), "{filter:?}");
         assert_eq!(summary.limit_refusals, sum(|r| u64::from(r.is_limit_refusal())), "{filter:?}");
@@ -102,7 +125,11 @@ async fn pages_by_number_and_by_cursor_are_the_same(place: Place) {
     let store = place.ready().await;
     // five of each moment, so that pages break between rows of the same time
     let records: Vec<Record> = (0..100)
-        .map(|n| Record { started_at: NOON.plus_ms(n / 5), attempts: u32::try_from(n).unwrap(), ..bare_record() })
+        .map(|n| Record {
+            started_at: NOON.plus_ms(n / 5),
+            attempts: u32::try_from(n).unwrap(),
+            ..bare_record()
+        })
         .collect();
     store.append_records(&records).await.unwrap();
     let filter = LogFilter { model: Some("model-a".to_owned()), ..LogFilter::default() };
@@ -139,7 +166,8 @@ async fn a_pruned_log_counts_only_what_it_holds(place: Place) {
     place
         .meddle("DELETE FROM request_log WHERE started_at <= (SELECT MIN(started_at) FROM request_log) + 36000000")
         .await;
-    let left = records.iter().filter(|record| record.started_at.since(NOON) > 36_000_000).count() as u64;
+    let left =
+        records.iter().filter(|record| record.started_at.since(NOON) > 36_000_000).count() as u64;
     assert!(left > 0 && left < 120);
     let page = get(&store, &LogFilter::default(), 1, 1_000).await;
     assert_eq!((page.rows.len() as u64, page.total), (left, left));
@@ -165,6 +193,7 @@ async fn what_only_the_log_knows_is_counted_within_bounds(place: Place) {
     assert_eq!((page.total, page.total_is_exact, page.rows.len()), (20_000, false, 10));
     let page = get(&store, &endpoint, 1, 10).await;
     assert_eq!((page.total, page.total_is_exact), (20_500, true));
-    let page = get(&store, &LogFilter { min_retry_count: Some(2), ..LogFilter::default() }, 1, 10).await;
+    let page =
+        get(&store, &LogFilter { min_retry_count: Some(2), ..LogFilter::default() }, 1, 10).await;
     assert_eq!((page.total, page.total_is_exact), (0, true));
 }

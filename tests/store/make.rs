@@ -11,7 +11,8 @@ use tollgate::domain::key::{CacheTtl, Key, KeyHash};
 use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::provider::{
-    BreakerSettings, InstructionsStrategy, LastError, Provider, ProviderTimeouts, ProviderType, SwitchedOff,
+    BreakerSettings, InstructionsStrategy, LastError, Provider, ProviderTimeouts, ProviderType,
+    SwitchedOff,
 };
 use tollgate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use tollgate::domain::secret::Secret;
@@ -29,7 +30,10 @@ pub fn limits() -> Limits {
         monthly: Some(NanoUsd(i64::MAX)),
         total: Some(NanoUsd::usd(10_000_000)),
         concurrent_sessions: u32::MAX,
-        daily_reset: DailyReset { mode: ResetMode::Rolling, time: TimeOfDay::parse("23:59").unwrap() },
+        daily_reset: DailyReset {
+            mode: ResetMode::Rolling,
+            time: TimeOfDay::parse("23:59").unwrap(),
+        },
     }
 }
 
@@ -227,7 +231,10 @@ pub fn full_record() -> Record {
         first_byte_ms: Some(0),
         overhead_us: 42,
         attempts: 3,
-        decisions: vec![decision.clone(), Decision { provider_id: None, usage: None, detail: None, ..decision }],
+        decisions: vec![
+            decision.clone(),
+            Decision { provider_id: None, usage: None, detail: None, ..decision },
+        ],
         user_agent: text("cli/1.2 (x)"),
         client_addr: text("2001:db8::1"),
     }

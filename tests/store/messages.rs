@@ -26,7 +26,12 @@ fn message(key: Option<i64>, session: &str, at_ms: i64) -> StoredMessage {
 
 async fn messages_come_back_by_session_and_key(place: Place) {
     let store = place.ready().await;
-    let all = [message(Some(1), "s", 0), message(Some(1), "s", 1), message(Some(2), "s", 2), message(None, "s", 3)];
+    let all = [
+        message(Some(1), "s", 0),
+        message(Some(1), "s", 1),
+        message(Some(2), "s", 2),
+        message(None, "s", 3),
+    ];
     store.insert_messages(&all).await.unwrap();
     store.insert_messages(&all[..2]).await.unwrap();
     let of_one = store.session_messages(("s", Some(KeyId(1))), None, 10).await.unwrap();

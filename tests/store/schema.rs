@@ -30,8 +30,9 @@ fn folder(backend: Backend) -> PathBuf {
 /// The names of all migrations, in order.
 fn names() -> Vec<String> {
     let files = std::fs::read_dir(folder(Backend::Sqlite)).unwrap();
-    let mut names: Vec<String> =
-        files.map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    let mut names: Vec<String> = files
+        .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
     names.sort();
     names
 }
@@ -52,7 +53,12 @@ async fn a_second_migration_changes_nothing(place: Place) {
 
 async fn processes_that_migrate_at_once_do_it_once(place: Place) {
     let stores = [place.open().await, place.open().await, place.open().await, place.open().await];
-    let (a, b, c, d) = tokio::join!(stores[0].migrate(), stores[1].migrate(), stores[2].migrate(), stores[3].migrate());
+    let (a, b, c, d) = tokio::join!(
+        stores[0].migrate(),
+        stores[1].migrate(),
+        stores[2].migrate(),
+        stores[3].migrate()
+    );
     let mut counts = [a, b, c, d].map(|applied| applied.unwrap().len());
     counts.sort_unstable();
     assert_eq!(counts, [0, 0, 0, names().len()]);
@@ -69,7 +75,9 @@ async fn an_empty_database_is_behind(place: Place) {
 /// The migrations of the first release.
 const FIRST: [&str; 2] = ["0001_configuration", "0002_accounting"];
 
-async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds(place: Place) {
+async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds(
+    place: Place,
+) {
     let store = place.open().await;
     place
         .meddle(
@@ -78,11 +86,17 @@ async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_i
         )
         .await;
     for name in FIRST {
-        let file = std::fs::read_to_string(folder(store.backend()).join(format!("{name}.sql"))).unwrap();
-        let checksum: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+        let file =
+            std::fs::read_to_string(folder(store.backend()).join(format!("{name}.sql"))).unwrap();
+        let checksum: String =
+            Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
         place.meddle(&file).await;
         let version = version(name);
-        place.meddle(&format!("INSERT INTO schema_history VALUES ({version}, '{name}', '{checksum}', 1, 0)")).await;
+        place
+            .meddle(&format!(
+                "INSERT INTO schema_history VALUES ({version}, '{name}', '{checksum}', 1, 0)"
+            ))
+            .await;
     }
     place
         .meddle(
@@ -122,15 +136,24 @@ async fn half_migrated_databases_are_refused(place: Place) {
     let store = place.ready().await;
     let cases = [
         ("UPDATE schema_history SET finished = 0 WHERE version = 2", "not finished"),
-        ("UPDATE schema_history SET finished = 1, checksum = 'x' WHERE version = 2", "another content"),
-        ("DELETE FROM schema_history WHERE version > 1; UPDATE schema_history SET version = -1", "does not have"),
+        (
+            "UPDATE schema_history SET finished = 1, checksum = 'x' WHERE version = 2",
+            "another content",
+        ),
+        (
+            "DELETE FROM schema_history WHERE version > 1; UPDATE schema_history SET version = -1",
+            "does not have",
+        ),
         ("DROP TABLE schema_history", "no record of migrations"),
     ];
     for (meddling, why) in cases {
         place.meddle(meddling).await;
         for result in [store.check_schema().await, store.migrate().await.map(|_| ())] {
             let error = result.unwrap_err();
-            assert!(matches!(&error, StoreError::Schema(SchemaError::HalfMigrated { .. })), "{meddling}: {error}");
+            assert!(
+                matches!(&error, StoreError::Schema(SchemaError::HalfMigrated { .. })),
+                "{meddling}: {error}"
+            );
             assert!(error.to_string().contains(why), "{meddling}: {error}");
         }
     }
@@ -151,7 +174,8 @@ async fn a_migration_that_was_left_out_is_half_migrated() {
 
 #[tokio::test]
 async fn what_cannot_be_reached_says_so_without_its_password() {
-    let absent = crate::support::postgres::url_of("absent").replacen("postgres@", "postgres:hunter2@", 1);
+    let absent =
+        crate::support::postgres::url_of("absent").replacen("postgres@", "postgres:hunter2@", 1);
     let urls = [
         absent.as_str(),
         "postgres://someone:hunter2@localhost/x?host=/nonexistent/socket",
@@ -174,8 +198,11 @@ async fn a_folder_that_is_a_file_and_a_file_that_is_no_database_are_refused() {
     std::fs::write(&file, "x").unwrap();
     let error = Store::open_sqlite(&file).await.unwrap_err();
     assert!(matches!(error, StoreError::Unreachable { .. }), "{error}");
-    std::fs::write(dir.path().join("tollgate.db"), "this is no database, but long enough to have a header".repeat(99))
-        .unwrap();
+    std::fs::write(
+        dir.path().join("tollgate.db"),
+        "this is no database, but long enough to have a header".repeat(99),
+    )
+    .unwrap();
     let error = Store::open_sqlite(dir.path()).await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt { .. }), "{error}");
 }
@@ -195,8 +222,9 @@ async fn a_database_that_goes_away_is_unreachable_and_is_found_again() {
     let store = Store::open_postgres(&Secret::new(url.as_str()), 2).await.unwrap();
     store.migrate().await.unwrap();
     let (name, elsewhere) = (database_of(&url), Place::new(Backend::Postgres));
-    let others =
-        format!("SELECT CAST(pg_terminate_backend(pid) AS TEXT) FROM pg_stat_activity WHERE datname = '{name}'");
+    let others = format!(
+        "SELECT CAST(pg_terminate_backend(pid) AS TEXT) FROM pg_stat_activity WHERE datname = '{name}'"
+    );
 
     elsewhere.meddle(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).await;
     elsewhere.meddle(&others).await;
@@ -208,5 +236,8 @@ async fn a_database_that_goes_away_is_unreachable_and_is_found_again() {
 }
 
 fn database_of(url: &str) -> &str {
-    url.rsplit('/').find(|part| part.starts_with("test_")).and_then(|part| part.split('?').next()).unwrap()
+    url.rsplit('/')
+        .find(|part| part.starts_with("test_"))
+        .and_then(|part| part.split('?').next())
+        .unwrap()
 }

@@ -18,7 +18,11 @@ async fn batches_are_written_in_few_statements(place: Place) {
         .map(|batch| {
             let records = (0..500).map(|n| {
                 let varied = varied_record(batch * 100 + n / 5);
-                Record { decisions: full_record().decisions, user_agent: full_record().user_agent, ..varied }
+                Record {
+                    decisions: full_record().decisions,
+                    user_agent: full_record().user_agent,
+                    ..varied
+                }
             });
             records.collect()
         })

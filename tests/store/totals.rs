@@ -11,7 +11,10 @@ use tollgate::store::{GroupBy, Series, SeriesAsk};
 use super::make::{NOON, varied_record};
 use super::{Place, on_both};
 
-on_both!(lists_and_lifetime_figures_are_those_of_the_records, lines_are_those_of_the_records_wherever_time_is_cut);
+on_both!(
+    lists_and_lifetime_figures_are_those_of_the_records,
+    lines_are_those_of_the_records_wherever_time_is_cut
+);
 
 const HOUR: i64 = 3_600_000;
 
@@ -28,14 +31,18 @@ async fn lists_and_lifetime_figures_are_those_of_the_records(place: Place) {
         let models: BTreeSet<String> = seen.clone().map(|r| r.model.to_string()).collect();
         let statuses: BTreeSet<u16> = seen.map(|r| r.status_code).collect();
         assert!(store.models_asked_for(scope).await.unwrap().into_iter().eq(models), "{scope:?}");
-        assert!(store.statuses_answered(scope).await.unwrap().into_iter().eq(statuses), "{scope:?}");
+        assert!(
+            store.statuses_answered(scope).await.unwrap().into_iter().eq(statuses),
+            "{scope:?}"
+        );
     }
     for (user, key) in [(1, 1), (1, 3), (2, 2), (2, 4), (1, 2)] {
         let of_key = |r: &&Record| r.user_id == Some(UserId(user)) && r.key_id == Some(KeyId(key));
         let mut expected: BTreeMap<String, (u64, u64, NanoUsd)> = BTreeMap::new();
         for record in records.iter().filter(of_key) {
             let sum = expected.entry(record.model.to_string()).or_default();
-            *sum = (sum.0 + 1, sum.1 + record.usage.output, sum.2 + record.cost.unwrap_or_default());
+            *sum =
+                (sum.0 + 1, sum.1 + record.usage.output, sum.2 + record.cost.unwrap_or_default());
         }
         let totals = store.key_totals(UserId(user), KeyId(key)).await.unwrap();
         assert!(totals.is_sorted_by_key(|total| std::cmp::Reverse(total.cost)));
@@ -70,14 +77,20 @@ async fn lines_are_those_of_the_records_wherever_time_is_cut(place: Place) {
         for by in [GroupBy::User, GroupBy::Key, GroupBy::Model, GroupBy::Provider] {
             let mut expected: BTreeMap<_, Vec<(u64, NanoUsd)>> = BTreeMap::new();
             for record in &records {
-                let place = boundaries.windows(2).position(|w| w[0] <= record.started_at && record.started_at < w[1]);
+                let place = boundaries
+                    .windows(2)
+                    .position(|w| w[0] <= record.started_at && record.started_at < w[1]);
                 let Some(place) = place else { continue };
-                let points =
-                    expected.entry(line(by, record)).or_insert_with(|| vec![Default::default(); cut.len() - 1]);
+                let points = expected
+                    .entry(line(by, record))
+                    .or_insert_with(|| vec![Default::default(); cut.len() - 1]);
                 points[place].0 += 1;
                 points[place].1 += record.cost.unwrap_or_default();
             }
-            let found = store.series(&SeriesAsk { scope: None, by, boundaries: boundaries.clone() }).await.unwrap();
+            let found = store
+                .series(&SeriesAsk { scope: None, by, boundaries: boundaries.clone() })
+                .await
+                .unwrap();
             assert!(found.is_sorted_by_key(|series| std::cmp::Reverse(series.cost())));
             let key = |s: &Series| (s.id, s.name.clone());
             let found: BTreeMap<_, _> = found.into_iter().map(|s| (key(&s), s.points)).collect();

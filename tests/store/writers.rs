@@ -48,7 +48,12 @@ async fn versions_count_every_commit_of_many_writers(place: Place) {
             tx.commit().await.unwrap();
         }
     };
-    tokio::join!(add(&stores[0], "a"), add(&stores[1], "b"), add(&stores[0], "c"), add(&stores[1], "d"));
+    tokio::join!(
+        add(&stores[0], "a"),
+        add(&stores[1], "b"),
+        add(&stores[0], "c"),
+        add(&stores[1], "d")
+    );
     let everything = stores[0].load_all().await.unwrap();
     assert_eq!((everything.version, everything.users.len()), (40, 40));
 }

@@ -97,7 +97,11 @@ impl Gateway {
         let done = self.command(arguments).output().unwrap();
         (
             done.status.success(),
-            format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr)),
+            format!(
+                "{}{}",
+                String::from_utf8_lossy(&done.stdout),
+                String::from_utf8_lossy(&done.stderr)
+            ),
         )
     }
 
@@ -141,7 +145,10 @@ impl Gateway {
     /// Lifts the limit of [`Gateway::limit_files`].
     pub fn unlimit_files(&self) {
         let pid = self.pid().to_string();
-        let done = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited:unlimited"]).status().unwrap();
+        let done = Command::new("prlimit")
+            .args(["--pid", &pid, "--fsize=unlimited:unlimited"])
+            .status()
+            .unwrap();
         assert!(done.success());
     }
 
@@ -167,10 +174,22 @@ impl Gateway {
 
     /// The sum of a metric's samples.
     pub async fn metric(&self, name: &str) -> f64 {
-        let text = self.client.get(format!("{}/metrics", self.metrics)).send().await.unwrap().text().await.unwrap();
-        let of = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
-        let values: Vec<f64> =
-            text.lines().filter(of).map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect();
+        let text = self
+            .client
+            .get(format!("{}/metrics", self.metrics))
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap();
+        let of =
+            |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
+        let values: Vec<f64> = text
+            .lines()
+            .filter(of)
+            .map(|line| line.rsplit(' ').next().unwrap().parse().unwrap())
+            .collect();
         assert!(!values.is_empty(), "no metric {name}");
         values.iter().sum()
     }
@@ -200,11 +219,17 @@ impl Gateway {
         let began = Instant::now();
         loop {
             let answer = self.client.get(format!("{}/readyz", self.metrics)).send().await;
-            if answer.is_ok_and(|a| a.status() == 200) && std::net::TcpStream::connect(self.proxy_addr()).is_ok() {
+            if answer.is_ok_and(|a| a.status() == 200)
+                && std::net::TcpStream::connect(self.proxy_addr()).is_ok()
+            {
                 return;
             }
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none() && began.elapsed() < TIME_LIMIT, "the gateway did not start:\n{}", self.log());
+            assert!(
+                ended.is_none() && began.elapsed() < TIME_LIMIT,
+                "the gateway did not start:\n{}",
+                self.log()
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -268,7 +293,10 @@ impl Gateway {
 
     /// Sends a signal by name (`TERM`, `HUP`).
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args([format!("-{name}"), self.pid().to_string()]).status().unwrap();
+        let sent = Command::new("kill")
+            .args([format!("-{name}"), self.pid().to_string()])
+            .status()
+            .unwrap();
         assert!(sent.success());
     }
 
@@ -287,7 +315,11 @@ impl Gateway {
         let began = Instant::now();
         while !socket.exists() {
             let ended = self.child.as_mut().unwrap().try_wait().unwrap();
-            assert!(ended.is_none() && began.elapsed() < TIME_LIMIT, "it does not wait at the socket:\n{}", self.log());
+            assert!(
+                ended.is_none() && began.elapsed() < TIME_LIMIT,
+                "it does not wait at the socket:\n{}",
+                self.log()
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         assert!(old.try_wait().unwrap().is_none());
@@ -329,14 +361,20 @@ impl Gateway {
     /// Calls an administration operation as the administrator: status and envelope.
     pub async fn call(&self, operation: &str, body: Value) -> (u16, Value) {
         let url = format!("{}/api/actions/{operation}", self.admin);
-        let answer = self.client.post(url).bearer_auth(ADMIN_TOKEN).json(&body).send().await.unwrap();
+        let answer =
+            self.client.post(url).bearer_auth(ADMIN_TOKEN).json(&body).send().await.unwrap();
         (answer.status().as_u16(), answer.json().await.unwrap())
     }
 
     /// Calls an operation that must succeed; returns its data.
     pub async fn admin(&self, operation: &str, body: Value) -> Value {
         let (status, answer) = self.call(operation, body).await;
-        assert_eq!((status, &answer["ok"]), (200, &json!(true)), "{operation}: {answer}\n{}", self.log());
+        assert_eq!(
+            (status, &answer["ok"]),
+            (200, &json!(true)),
+            "{operation}: {answer}\n{}",
+            self.log()
+        );
         answer["data"].clone()
     }
 
@@ -344,7 +382,11 @@ impl Gateway {
     pub async fn user(&self, fields: Value) -> (i64, i64, String) {
         let data = self.admin("users/addUser", fields).await;
         let key = &data["defaultKey"];
-        (data["user"]["id"].as_i64().unwrap(), key["id"].as_i64().unwrap(), key["key"].as_str().unwrap().to_owned())
+        (
+            data["user"]["id"].as_i64().unwrap(),
+            key["id"].as_i64().unwrap(),
+            key["key"].as_str().unwrap().to_owned(),
+        )
     }
 
     /// A provider; `fields` override the defaults. Returns its id.
@@ -362,8 +404,11 @@ impl Gateway {
 
     /// Puts exact prices into effect.
     pub async fn prices(&self, table: Value) {
-        self.admin("model-prices/uploadPriceTable", json!({"jsonContent": table.to_string(), "overwriteManual": true}))
-            .await;
+        self.admin(
+            "model-prices/uploadPriceTable",
+            json!({"jsonContent": table.to_string(), "overwriteManual": true}),
+        )
+        .await;
     }
 
     /// The usage log once it has `n` rows, newest first.
@@ -376,7 +421,11 @@ impl Gateway {
                 assert_eq!(total, n as u64, "more rows than requests");
                 return page["logs"].as_array().unwrap().clone();
             }
-            assert!(began.elapsed() < TIME_LIMIT, "{total} of {n} rows in the usage log:\n{}", self.log());
+            assert!(
+                began.elapsed() < TIME_LIMIT,
+                "{total} of {n} rows in the usage log:\n{}",
+                self.log()
+            );
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
     }

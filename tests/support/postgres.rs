@@ -80,7 +80,16 @@ impl Server {
     /// Starts the server again on the same data; waits until it answers.
     pub fn start_again(&self) {
         let options = format!("-k {} -h '' -c fsync=off -c max_connections=300", self.socket_dir());
-        self.control(&["-w", "-t", "60", "-o", &options, "-l", &format!("{}/server.log", self.socket_dir()), "start"]);
+        self.control(&[
+            "-w",
+            "-t",
+            "60",
+            "-o",
+            &options,
+            "-l",
+            &format!("{}/server.log", self.socket_dir()),
+            "start",
+        ]);
     }
 
     /// Freezes every process of the server: connections stay open, and nothing answers.
@@ -112,11 +121,15 @@ impl Server {
 
     /// The postmaster first, so that it starts no new process.
     fn signal(&self, which: &str) {
-        let pid_file = std::fs::read_to_string(self.dir.join("data/postmaster.pid")).expect("the server runs");
+        let pid_file =
+            std::fs::read_to_string(self.dir.join("data/postmaster.pid")).expect("the server runs");
         let postmaster = pid_file.lines().next().expect("its first line is the pid").to_owned();
-        let kill = |pids: Vec<&str>| Command::new("kill").arg(which).args(pids).status().expect("kill runs");
+        let kill = |pids: Vec<&str>| {
+            Command::new("kill").arg(which).args(pids).status().expect("kill runs")
+        };
         kill(vec![&postmaster]);
-        let children = std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
+        let children =
+            std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
         kill(children.expect("Linux tells children").split_whitespace().collect());
     }
 
@@ -134,10 +147,17 @@ fn start() -> Result<Server, String> {
         "PostgreSQL is needed for these tests and its server programs (initdb, pg_ctl) are neither in PATH nor in \
          /usr/lib/postgresql/*/bin: install the package `postgresql`, or run `make test`, which does",
     )?;
-    let dir = tempfile::Builder::new().prefix("tollgate-pg-").tempdir().expect("a temporary folder").keep();
+    let dir = tempfile::Builder::new()
+        .prefix("tollgate-pg-")
+        .tempdir()
+        .expect("a temporary folder")
+        .keep();
     let user = user_to_run_as(&dir);
     let runs_as = user.clone();
-    #[expect(clippy::zombie_processes, reason = "the guard outlives this process, to clean up after it")]
+    #[expect(
+        clippy::zombie_processes,
+        reason = "the guard outlives this process, to clean up after it"
+    )]
     let mut guard = Command::new("sh")
         .args(["-c", GUARD, "guard"])
         .args([&bin, &dir])
@@ -153,7 +173,9 @@ fn start() -> Result<Server, String> {
     let mut said = Vec::new();
     loop {
         match lines.next() {
-            Some(Ok(line)) if line == "ready" => return Ok(Server { bin, dir, user: runs_as, _alive: alive }),
+            Some(Ok(line)) if line == "ready" => {
+                return Ok(Server { bin, dir, user: runs_as, _alive: alive });
+            }
             Some(Ok(line)) if line != "failed" => said.push(line),
             _ => return Err(format!("the private PostgreSQL did not start:\n{}", said.join("\n"))),
         }
@@ -162,14 +184,18 @@ fn start() -> Result<Server, String> {
 
 /// The newest installed server's programs, or those in `PATH`.
 fn find_programs() -> Option<PathBuf> {
-    let version = |path: &Path| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
+    let version =
+        |path: &Path| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
     let installed = std::fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten().flatten();
     let mut installed: Vec<PathBuf> = installed.map(|entry| entry.path()).collect();
     installed.sort_by_key(|path| std::cmp::Reverse(version(path)));
     #[expect(clippy::disallowed_methods, reason = "looks for programs; no setting of the gateway")]
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders = installed.into_iter().map(|path| path.join("bin")).chain(std::env::split_paths(&path));
-    folders.into_iter().find(|bin| ["initdb", "pg_ctl", "createdb"].iter().all(|name| bin.join(name).is_file()))
+    let folders =
+        installed.into_iter().map(|path| path.join("bin")).chain(std::env::split_paths(&path));
+    folders
+        .into_iter()
+        .find(|bin| ["initdb", "pg_ctl", "createdb"].iter().all(|name| bin.join(name).is_file()))
 }
 
 /// As root: gives the folder to an ordinary user, and returns the words that run a program as that
@@ -182,8 +208,11 @@ fn user_to_run_as(dir: &Path) -> Vec<String> {
         let answer = Command::new("id").args([flag, user]).output().expect("id runs");
         String::from_utf8(answer.stdout).ok().and_then(|text| text.trim().parse::<u32>().ok())
     };
-    let ids = ["postgres", "nobody"].iter().find_map(|user| Some((id(user, "-u")?, id(user, "-g")?)));
+    let ids =
+        ["postgres", "nobody"].iter().find_map(|user| Some((id(user, "-u")?, id(user, "-g")?)));
     let (uid, gid) = ids.expect("a user `postgres` or `nobody` to run PostgreSQL as");
     std::os::unix::fs::chown(dir, Some(uid), Some(gid)).expect("root may give a folder away");
-    ["setpriv", &format!("--reuid={uid}"), &format!("--regid={gid}"), "--clear-groups"].map(str::to_owned).to_vec()
+    ["setpriv", &format!("--reuid={uid}"), &format!("--regid={gid}"), "--clear-groups"]
+        .map(str::to_owned)
+        .to_vec()
 }

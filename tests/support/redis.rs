@@ -55,8 +55,7 @@ impl Redis {
     /// [`Self::SECURE_USER`], who may only use tollgate's names in database 3. `file` returns the
     /// path of a certificate or key by its name.
     pub fn secure(file: impl Fn(&str) -> String) -> Self {
-        let users =
-            "user default off\nuser gate on >pa:ss/word ~tollgate.3:* &tollgate.3:* +@all -@admin -@dangerous\n";
+        let users = "user default off\nuser gate on >pa:ss/word ~tollgate.3:* &tollgate.3:* +@all -@admin -@dangerous\n";
         let (cert, key, ca) = (file("server.pem"), file("server.key"), file("ca.pem"));
         let tls = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &ca];
         let others = ["--save", "", "--appendonly", "no", "--aclfile", "users.acl"];
@@ -74,8 +73,9 @@ impl Redis {
     pub const SECURE_USER: &str = "gate:pa%3Ass%2Fword";
 
     fn with(arguments: &[&str]) -> Self {
-        let mut server =
-            Self::prepare(|port| ["--port", port].iter().chain(arguments).map(ToString::to_string).collect());
+        let mut server = Self::prepare(|port| {
+            ["--port", port].iter().chain(arguments).map(ToString::to_string).collect()
+        });
         server.start_again();
         server
     }
@@ -144,7 +144,8 @@ impl Redis {
 
     fn signal(&self, name: &str) {
         let pid = self.running.as_ref().expect("it runs").pid;
-        let sent = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status().unwrap();
+        let sent =
+            Command::new("kill").args([format!("-{name}"), pid.to_string()]).status().unwrap();
         assert!(sent.success());
     }
 }

@@ -41,7 +41,12 @@ impl Upstream {
 
     /// Counts of requests, once `query` holds (for example `dropped=1`).
     pub async fn stats(&self, query: &str) -> Value {
-        let answer = self.client.get(format!("{}/mock/stats?timeout_ms=50000&{query}", self.url)).send().await.unwrap();
+        let answer = self
+            .client
+            .get(format!("{}/mock/stats?timeout_ms=50000&{query}", self.url))
+            .send()
+            .await
+            .unwrap();
         let (status, counts) = (answer.status(), answer.json().await.unwrap());
         assert!(status.is_success(), "{query} does not come: {counts}");
         counts
@@ -53,7 +58,8 @@ impl Upstream {
     }
 
     async fn post(&self, path: &str, body: Value) {
-        let sent = self.client.post(format!("{}{path}", self.url)).json(&body).send().await.unwrap();
+        let sent =
+            self.client.post(format!("{}{path}", self.url)).json(&body).send().await.unwrap();
         assert!(sent.status().is_success(), "{}", sent.text().await.unwrap());
     }
 

@@ -10,10 +10,11 @@ on_both!(
     credentials_of_an_earlier_version_are_bound_at_the_next_opportunity,
 );
 
-const MOVE: &str =
-    "UPDATE providers SET key_cipher = (SELECT key_cipher FROM providers WHERE name = 'dear') WHERE name = 'mine'";
+const MOVE: &str = "UPDATE providers SET key_cipher = (SELECT key_cipher FROM providers WHERE name = 'dear') WHERE name = 'mine'";
 
-async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_others_serve(backend: Backend) {
+async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_others_serve(
+    backend: Backend,
+) {
     let mut bed = Bed::start(backend, &[("TOLLGATE_SECRET_KEY", OLD)]).await;
     let user = bed.user().await;
     bed.provider("dear", "the-dear-credential", 2).await;
@@ -28,18 +29,30 @@ async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_othe
         bed.gateway.readiness_shows(|ready, parts| ready && is_degraded(parts)).await;
         let (_, parts) = bed.gateway.readiness().await;
         let problem = parts["snapshot"].as_str().unwrap().to_owned();
-        assert!(problem.contains(&format!("provider {mine} (mine) was altered, or moved here")), "{problem}");
-        assert_eq!(bed.asked_with(&user).await, Ok("the-dear-credential".to_owned()), "by the provider it belongs to");
+        assert!(
+            problem.contains(&format!("provider {mine} (mine) was altered, or moved here")),
+            "{problem}"
+        );
+        assert_eq!(
+            bed.asked_with(&user).await,
+            Ok("the-dear-credential".to_owned()),
+            "by the provider it belongs to"
+        );
         bed.gateway.log_shows("a provider is left out").await;
         bed.gateway.metric_shows("tollgate_providers_left_out", |count| count == 1.0).await;
     }
     let (good, said) = bed.gateway.check();
-    assert!(!good && said.contains("(mine) was altered, or moved here from another provider"), "{said}");
+    assert!(
+        !good && said.contains("(mine) was altered, or moved here from another provider"),
+        "{said}"
+    );
     // Only the moved one exists: the gateway starts nevertheless, and it can be fixed.
     bed.meddle("UPDATE providers SET deleted_at = 1 WHERE name = 'dear'").await;
     bed.restart().await;
     assert!(bed.asked_with(&user).await.is_err());
-    bed.gateway.admin("providers/editProvider", json!({"providerId": mine, "key": "entered-again"})).await;
+    bed.gateway
+        .admin("providers/editProvider", json!({"providerId": mine, "key": "entered-again"}))
+        .await;
     assert_eq!(bed.asked_with(&user).await, Ok("entered-again".to_owned()));
     let (_, parts) = bed.gateway.readiness().await;
     assert!(!is_degraded(&parts), "{parts}");
@@ -58,7 +71,11 @@ async fn credentials_of_an_earlier_version_are_bound_at_the_next_opportunity(bac
         ("providers", "key_cipher", "an-older-credential"),
         ("notification_settings", "secret_cipher", "a-secret-for-webhooks"),
     ] {
-        bed.meddle(&format!("UPDATE {table} SET {column} = '{}'", sealed_by_the_first_release(OLD, text))).await;
+        bed.meddle(&format!(
+            "UPDATE {table} SET {column} = '{}'",
+            sealed_by_the_first_release(OLD, text)
+        ))
+        .await;
     }
     bed.restart().await;
     assert_eq!(bed.asked_with(&user).await, Ok("an-older-credential".to_owned()));
@@ -68,9 +85,16 @@ async fn credentials_of_an_earlier_version_are_bound_at_the_next_opportunity(bac
         assert_eq!(bed.key_ids().await, ["v1"]);
         bed.gateway.log_shows("is not bound to their providers").await;
         let (good, said) = bed.gateway.check();
-        assert!(good && said.contains("3 stored credentials are sealed in the form of an earlier version"), "{said}");
-        bed.gateway.admin("providers/editProvider", json!({"providerId": first, "weight": 2})).await;
-        let forms: Vec<String> = bed.ciphers().await.into_iter().map(|(_, text)| text[..3].to_owned()).collect();
+        assert!(
+            good && said
+                .contains("3 stored credentials are sealed in the form of an earlier version"),
+            "{said}"
+        );
+        bed.gateway
+            .admin("providers/editProvider", json!({"providerId": first, "weight": 2}))
+            .await;
+        let forms: Vec<String> =
+            bed.ciphers().await.into_iter().map(|(_, text)| text[..3].to_owned()).collect();
         assert_eq!(forms, ["v2:", "v1:", "v1:"], "the write bound what it wrote");
         let said = bed.done(&["secret", "rotate"]);
         assert!(said.contains("sealed 2 of 3 stored texts anew"), "{said}");

@@ -15,10 +15,13 @@ const OTHER_TOKEN: &str = "another-admin-token-0123456789";
 
 /// The status of a token at the administration and at the proxy.
 async fn statuses(gateway: &Gateway, token: &str) -> (u16, u16) {
-    let admin = gateway.client.post(format!("{}/api/actions/providers/getProviders", gateway.admin));
+    let admin =
+        gateway.client.post(format!("{}/api/actions/providers/getProviders", gateway.admin));
     let proxy = gateway.client.get(format!("{}/v1/models", gateway.proxy));
-    let (admin, proxy) =
-        tokio::join!(admin.bearer_auth(token).json(&json!({})).send(), proxy.bearer_auth(token).send());
+    let (admin, proxy) = tokio::join!(
+        admin.bearer_auth(token).json(&json!({})).send(),
+        proxy.bearer_auth(token).send()
+    );
     (admin.unwrap().status().as_u16(), proxy.unwrap().status().as_u16())
 }
 
@@ -27,7 +30,11 @@ async fn statuses(gateway: &Gateway, token: &str) -> (u16, u16) {
 async fn until_in_force(gateway: &Gateway, times: usize, token: &str) {
     let began = Instant::now();
     while gateway.log().matches("the admin token has changed").count() < times {
-        assert!(began.elapsed() < Duration::from_secs(60), "the new token is not in force:\n{}", gateway.log());
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "the new token is not in force:\n{}",
+            gateway.log()
+        );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert_eq!(statuses(gateway, token).await, (200, 200));
@@ -57,7 +64,11 @@ async fn a_changed_admin_token_file_is_in_force_without_a_signal() {
     assert_eq!(statuses(&gateway, ADMIN_TOKEN).await, (200, 200));
     mount(&secrets, "..2", "admin-token", OTHER_TOKEN);
     until_in_force(&gateway, 1, OTHER_TOKEN).await;
-    assert_eq!(statuses(&gateway, ADMIN_TOKEN).await, (401, 401), "the old one is worth nothing any more");
+    assert_eq!(
+        statuses(&gateway, ADMIN_TOKEN).await,
+        (401, 401),
+        "the old one is worth nothing any more"
+    );
     // An unusable file changes nothing, and is reported.
     mount(&secrets, "..3", "admin-token", "\n");
     gateway.log_shows("cannot be used: the old value stays in force").await;
@@ -94,7 +105,8 @@ async fn secret_keys_in_files_are_rotated_without_a_restart() {
     bed.gateway.set("TOLLGATE_SECRET_KEY_FILE", current.to_str().unwrap());
     bed.gateway.set("TOLLGATE_SECRET_KEY_PREVIOUS_FILE", previous.to_str().unwrap());
     bed.restart().await;
-    let price = json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0}});
+    let price =
+        json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0}});
     bed.gateway.prices(price).await;
     let user = bed.user().await;
     bed.provider("one", "credential-one", 1).await;
@@ -108,7 +120,8 @@ async fn secret_keys_in_files_are_rotated_without_a_restart() {
     std::fs::write(&previous, OLD).unwrap();
     std::fs::write(&current, NEW).unwrap();
     let status = bed.done(&["secret", "status"]);
-    let ids: Vec<&str> = status.lines().filter_map(|line| line.strip_prefix("key ")?.split(':').next()).collect();
+    let ids: Vec<&str> =
+        status.lines().filter_map(|line| line.strip_prefix("key ")?.split(':').next()).collect();
     bed.gateway.log_shows(&ids.join(", ")).await;
     bed.done(&["secret", "rotate"]);
     assert_ne!(bed.key_ids().await, first);

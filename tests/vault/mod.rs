@@ -39,7 +39,8 @@ impl Bed {
     pub async fn start(backend: Backend, env: &[(&str, &str)]) -> Self {
         let mut bed = Self::prepare(backend, env).await;
         bed.restart().await;
-        let price = json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0}});
+        let price =
+            json!({"m": {"mode": "chat", "input_cost_per_token": 0, "output_cost_per_token": 0}});
         bed.gateway.prices(price).await;
         bed
     }
@@ -87,7 +88,8 @@ impl Bed {
             ["v1", _] => "v1".to_owned(),
             _ => panic!("{text}"),
         };
-        let mut ids: Vec<String> = self.ciphers().await.into_iter().map(|(_, text)| id(text)).collect();
+        let mut ids: Vec<String> =
+            self.ciphers().await.into_iter().map(|(_, text)| id(text)).collect();
         ids.dedup();
         ids
     }
@@ -96,10 +98,12 @@ impl Bed {
     /// refusal.
     pub async fn asked_with(&self, key: &str) -> Result<String, u16> {
         let before = self.upstream.requests().await.len();
-        let body = json!({"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]});
+        let body =
+            json!({"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]});
         let ask = self.gateway.client.post(format!("{}/v1/messages", self.gateway.proxy));
         // A separate session: otherwise it stays with its earlier provider.
-        let ask = ask.header("x-api-key", key).header("x-session-id", format!("s-{}", fastrand::u64(..)));
+        let ask =
+            ask.header("x-api-key", key).header("x-session-id", format!("s-{}", fastrand::u64(..)));
         let answer = ask.json(&body).send().await.unwrap();
         let status = answer.status().as_u16();
         answer.bytes().await.unwrap();
@@ -132,8 +136,12 @@ pub fn sealed_by_the_first_release(secret_key: &str, text: &str) -> String {
     let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &Sha256::digest(secret_key)).unwrap());
     let nonce = [9; 12];
     let mut bytes = text.as_bytes().to_vec();
-    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes).unwrap();
-    format!("v1:{}", base64::engine::general_purpose::STANDARD.encode([nonce.as_slice(), &bytes].concat()))
+    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes)
+        .unwrap();
+    format!(
+        "v1:{}",
+        base64::engine::general_purpose::STANDARD.encode([nonce.as_slice(), &bytes].concat())
+    )
 }
 
 /// Whether `/readyz` lists the part as degraded.

@@ -30,16 +30,29 @@ async fn configured_keys_are_rotated_while_the_gateway_serves(backend: Backend) 
     bed.gateway.set("TOLLGATE_SECRET_KEY_PREVIOUS", OLD);
     bed.restart().await;
     bed.provider("three", "credential-three", 3).await;
-    assert_eq!(bed.key_ids().await, before, "a gateway with the old key alone could not open another");
+    assert_eq!(
+        bed.key_ids().await,
+        before,
+        "a gateway with the old key alone could not open another"
+    );
     let (good, said) = bed.gateway.check();
-    assert!(good && said.contains("4 stored credentials are sealed with an older secret key"), "{said}");
+    assert!(
+        good && said.contains("4 stored credentials are sealed with an older secret key"),
+        "{said}"
+    );
 
     let said = bed.done(&["secret", "rotate"]);
     assert!(said.contains("sealed 4 of 4 stored texts anew"), "{said}");
     let after = bed.key_ids().await;
     assert!(after.len() == 1 && after != before, "{after:?}");
-    assert!(bed.done(&["secret", "status"]).contains(&format!("texts sealed with key {}: 4", after[0])));
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-one".to_owned()), "the running gateway goes on");
+    assert!(
+        bed.done(&["secret", "status"]).contains(&format!("texts sealed with key {}: 4", after[0]))
+    );
+    assert_eq!(
+        bed.asked_with(&user).await,
+        Ok("credential-one".to_owned()),
+        "the running gateway goes on"
+    );
     bed.provider("four", "credential-four", 0).await;
     assert_eq!(bed.key_ids().await, after, "new texts are sealed with the new key");
     assert_eq!(bed.asked_with(&user).await, Ok("credential-four".to_owned()));
@@ -71,7 +84,12 @@ async fn a_text_that_opens_with_neither_key_stops_the_rotation(backend: Backend)
     bed.gateway.set("TOLLGATE_SECRET_KEY_PREVIOUS", OLD);
     for arguments in [&["secret", "rotate"][..], &["secret", "rotate", "--distributed"]] {
         let (good, said) = bed.gateway.run(arguments);
-        assert!(!good && said.contains("nothing was changed") && said.contains("(two) cannot be opened"), "{said}");
+        assert!(
+            !good
+                && said.contains("nothing was changed")
+                && said.contains("(two) cannot be opened"),
+            "{said}"
+        );
         assert!(!said.contains("(one)"), "{said}");
         assert_eq!(bed.ciphers().await, before);
     }
@@ -85,8 +103,11 @@ async fn a_text_that_opens_with_neither_key_stops_the_rotation(backend: Backend)
     bed.gateway.spawn();
     bed.gateway.ready().await;
     let providers = bed.gateway.admin("providers/getProviders", json!({})).await;
-    let two = providers.as_array().unwrap().iter().find(|p| p["name"] == "two").unwrap()["id"].clone();
-    bed.gateway.admin("providers/editProvider", json!({"providerId": two, "key": "entered-again"})).await;
+    let two =
+        providers.as_array().unwrap().iter().find(|p| p["name"] == "two").unwrap()["id"].clone();
+    bed.gateway
+        .admin("providers/editProvider", json!({"providerId": two, "key": "entered-again"}))
+        .await;
     bed.done(&["secret", "rotate"]);
 }
 
@@ -114,7 +135,10 @@ async fn rotations_and_writes_at_once_lose_nothing(backend: Backend) {
     assert_eq!(ids.len(), 1, "{ids:?}");
     bed.gateway.unset("TOLLGATE_SECRET_KEY_PREVIOUS");
     bed.restart().await;
-    assert_eq!(bed.gateway.admin("providers/getProviders", json!({})).await.as_array().unwrap().len(), 14);
+    assert_eq!(
+        bed.gateway.admin("providers/getProviders", json!({})).await.as_array().unwrap().len(),
+        14
+    );
     let (_, parts) = bed.gateway.readiness().await;
     assert!(!is_degraded(&parts), "{parts}");
     assert_eq!(bed.asked_with(&user).await, Ok("credential-one".to_owned()));
@@ -128,7 +152,10 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
     let (first, old) = (bed.key_ids().await, std::fs::read_to_string(&file).unwrap());
     bed.done(&["secret", "rotate"]);
     let (second, new) = (bed.key_ids().await, std::fs::read_to_string(&file).unwrap());
-    assert!(first != second && second.len() == 1 && old != new && new.len() == 64, "{first:?} {second:?}");
+    assert!(
+        first != second && second.len() == 1 && old != new && new.len() == 64,
+        "{first:?} {second:?}"
+    );
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     bed.provider("three", "credential-three", 0).await;
@@ -150,7 +177,10 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
     let sealed = bed.ciphers().await;
     std::fs::write(&file, several(&third, &new)).unwrap();
     assert!(bed.done(&["secret", "rotate"]).contains("sealed 0 of 5"));
-    assert_eq!((std::fs::read_to_string(&file).unwrap(), bed.ciphers().await), (third.clone(), sealed));
+    assert_eq!(
+        (std::fs::read_to_string(&file).unwrap(), bed.ciphers().await),
+        (third.clone(), sealed)
+    );
     bed.restart().await;
     assert_eq!(bed.asked_with(&user).await, Ok("credential-four".to_owned()));
 
@@ -200,7 +230,11 @@ async fn two_gateways_on_one_database_go_on_through_a_rotation() {
     assert!(shown().await.contains("cred…hree"), "{}", shown().await);
     other.readiness_shows(|ready, parts| ready && !is_degraded(parts)).await;
     other
-        .provider("native", &bed.upstream.url, json!({"name": "four", "key": "credential-four", "priority": -1}))
+        .provider(
+            "native",
+            &bed.upstream.url,
+            json!({"name": "four", "key": "credential-four", "priority": -1}),
+        )
         .await;
     bed.gateway.metric_shows("tollgate_snapshot_version", |_| true).await;
     let began = std::time::Instant::now();

@@ -2,7 +2,10 @@
 const chosen = localStorage.getItem("tollgate.theme");
 const system = matchMedia("(prefers-color-scheme: dark)");
 const paint = () =>
-  document.documentElement.classList.toggle("dark-mode", chosen === "dark" || (chosen !== "light" && system.matches));
+  document.documentElement.classList.toggle(
+    "dark-mode",
+    chosen === "dark" || (chosen !== "light" && system.matches),
+  );
 paint();
 system.addEventListener("change", paint);
 

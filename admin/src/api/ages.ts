@@ -13,7 +13,13 @@ const DAY = 24 * 60 * MINUTE;
 export function ages(usages: (Usage | undefined)[]): number | false {
   const next = usages.flatMap((usage) => {
     if (usage === undefined) return [];
-    const windows = [usage.cost5h, usage.costDaily, usage.costWeekly, usage.costMonthly, usage.costTotal];
+    const windows = [
+      usage.cost5h,
+      usage.costDaily,
+      usage.costWeekly,
+      usage.costMonthly,
+      usage.costTotal,
+    ];
     const ends = windows.flatMap(({ current, resetAt }) =>
       current > 0 && resetAt ? [Math.max(1_000, Date.parse(resetAt) - Date.now() + 500)] : [],
     );

@@ -13,7 +13,11 @@ export type Schemas = components["schemas"];
 
 type PostPath = { [P in keyof paths]: paths[P] extends { post: object } ? P : never }[keyof paths];
 /** The name of an operation: its path below `/api/`. */
-export type Operation = PostPath extends infer P ? (P extends `/api/${infer O}` ? O : never) : never;
+export type Operation = PostPath extends infer P
+  ? P extends `/api/${infer O}`
+    ? O
+    : never
+  : never;
 type Post<O extends Operation> = `/api/${O}` extends keyof paths
   ? paths[`/api/${O}`] extends { post: infer M }
     ? M
@@ -22,10 +26,18 @@ type Post<O extends Operation> = `/api/${O}` extends keyof paths
 type Json<T> = T extends { content: { "application/json": infer J } } ? J : never;
 /** What an operation takes. */
 export type BodyOf<O extends Operation> =
-  Post<O> extends { requestBody?: infer R } ? (NonNullable<R> extends infer N ? Json<N> : never) : never;
+  Post<O> extends { requestBody?: infer R }
+    ? NonNullable<R> extends infer N
+      ? Json<N>
+      : never
+    : never;
 /** What an operation gives. */
 export type DataOf<O extends Operation> =
-  Post<O> extends { responses: { 200: infer R } } ? (Json<R> extends { data: infer D } ? D : undefined) : never;
+  Post<O> extends { responses: { 200: infer R } }
+    ? Json<R> extends { data: infer D }
+      ? D
+      : undefined
+    : never;
 
 /** Translates a refusal; untranslated ones keep the gateway's words. Set by the language. */
 type Translate = (code: string, params: Record<string, unknown>, said: string) => string;
@@ -35,7 +47,11 @@ export function translateFaults(by: Translate) {
 }
 
 /** What the gateway says of a part of an answer, by its reason, in the person's language. */
-export function inTheirWords(said: string, reason: string, params: Record<string, unknown>): string {
+export function inTheirWords(
+  said: string,
+  reason: string,
+  params: Record<string, unknown>,
+): string {
   return translate("", { ...params, reason }, said);
 }
 
@@ -104,7 +120,10 @@ const client = createClient<paths>({
   credentials: "same-origin",
 });
 type Loose = {
-  POST: (path: string, init: object) => Promise<{ data?: Envelope; error?: Envelope; response: Response }>;
+  POST: (
+    path: string,
+    init: object,
+  ) => Promise<{ data?: Envelope; error?: Envelope; response: Response }>;
 };
 
 /** Runs an operation. */
@@ -117,21 +136,33 @@ export async function call<O extends Operation>(
 }
 
 /** Runs an operation that is not in the description (the UI's own routes below `ui/`). */
-export async function callAny<T>(operation: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+export async function callAny<T>(
+  operation: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<T> {
   let answer: Awaited<ReturnType<Loose["POST"]>>;
   try {
-    answer = await (client as unknown as Loose).POST(`/api/${operation}`, { body: body ?? {}, signal });
+    answer = await (client as unknown as Loose).POST(`/api/${operation}`, {
+      body: body ?? {},
+      signal,
+    });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     if (error instanceof SyntaxError) throw fault(502, undefined);
     throw fault(0, undefined);
   }
-  if (!answer.response.ok || answer.data?.ok !== true) throw fault(answer.response.status, answer.error ?? answer.data);
+  if (!answer.response.ok || answer.data?.ok !== true)
+    throw fault(answer.response.status, answer.error ?? answer.data);
   return answer.data.data as T;
 }
 
 /** Runs an operation whose answer is told line by line, as JSON: each line as it comes. */
-export async function* callLines<T>(operation: string, body: unknown, signal: AbortSignal): AsyncGenerator<T> {
+export async function* callLines<T>(
+  operation: string,
+  body: unknown,
+  signal: AbortSignal,
+): AsyncGenerator<T> {
   const answer = await within(() =>
     fetch(`/api/${operation}`, {
       method: "POST",
@@ -169,11 +200,21 @@ async function within<T>(work: () => Promise<T>): Promise<T> {
 type GetPath = { [P in keyof paths]: paths[P] extends { get: object } ? P : never }[keyof paths];
 /** The name of a document: its path below `/api/`. */
 type Document = GetPath extends infer P ? (P extends `/api/${infer O}` ? O : never) : never;
-type ReadOf<O extends Document> = paths[`/api/${O}`] extends { get: { responses: { 200: infer R } } } ? Json<R> : never;
+type ReadOf<O extends Document> = paths[`/api/${O}`] extends {
+  get: { responses: { 200: infer R } };
+}
+  ? Json<R>
+  : never;
 
 /** Reads a document: what is not in an envelope. */
-export async function read<O extends Document>(document: O, signal?: AbortSignal): Promise<ReadOf<O>> {
-  const get = client.GET as unknown as (path: string, init: object) => Promise<{ data?: unknown; response: Response }>;
+export async function read<O extends Document>(
+  document: O,
+  signal?: AbortSignal,
+): Promise<ReadOf<O>> {
+  const get = client.GET as unknown as (
+    path: string,
+    init: object,
+  ) => Promise<{ data?: unknown; response: Response }>;
   const { data, response } = await get(`/api/${document}`, { signal });
   if (!response.ok) throw fault(response.status, undefined);
   return data as ReadOf<O>;

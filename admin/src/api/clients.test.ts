@@ -41,27 +41,39 @@ describe("the model of the examples", () => {
   test("is one that a provider answers to, of the client's own format where there is one", () => {
     expect(exampleModel("native", [])).toBe("claude-sonnet-4-5");
     expect(exampleModel("native", [provider("chat-compatible")])).toBe("gpt-5");
-    expect(exampleModel("native", [provider("alt-cli"), provider("native-auth")])).toBe("claude-sonnet-4-5");
-    expect(exampleModel("responses", [provider("chat-compatible", ["house-*", "house-7b"])])).toBe("house-7b");
-    expect(exampleModel("native", [provider("chat-compatible", ["off"], false), provider("alt-cli")])).toBe(
-      "gemini-2.5-flash",
+    expect(exampleModel("native", [provider("alt-cli"), provider("native-auth")])).toBe(
+      "claude-sonnet-4-5",
     );
+    expect(exampleModel("responses", [provider("chat-compatible", ["house-*", "house-7b"])])).toBe(
+      "house-7b",
+    );
+    expect(
+      exampleModel("native", [provider("chat-compatible", ["off"], false), provider("alt-cli")]),
+    ).toBe("gemini-2.5-flash");
   });
   test("differs by format in the lines for curl", () => {
     const model = (format: string) => `model-of-${format}`;
     const curl = clients({ ...to, model }).find(({ id }) => id === "curl");
-    expect(curl?.snippets.every(({ where, text }) => text.includes(`model-of-${where}`))).toBe(true);
+    expect(curl?.snippets.every(({ where, text }) => text.includes(`model-of-${where}`))).toBe(
+      true,
+    );
   });
 });
 
 describe("the proxy's address", () => {
   const page = (href: string) => new URL(href);
   test("is the page's host with the proxy's port", () => {
-    expect(proxyBase(page("http://127.0.0.1:8081/connect"), { port: 8080, tls: false })).toBe("http://127.0.0.1:8080");
-    expect(proxyBase(page("http://gate:8081/"), { port: 8443, tls: true })).toBe("https://gate:8443");
+    expect(proxyBase(page("http://127.0.0.1:8081/connect"), { port: 8080, tls: false })).toBe(
+      "http://127.0.0.1:8080",
+    );
+    expect(proxyBase(page("http://gate:8081/"), { port: 8443, tls: true })).toBe(
+      "https://gate:8443",
+    );
   });
   test("is the page's own origin where both are one", () => {
-    expect(proxyBase(page("http://gate:8080/connect"), { port: 8080, tls: false })).toBe("http://gate:8080");
+    expect(proxyBase(page("http://gate:8080/connect"), { port: 8080, tls: false })).toBe(
+      "http://gate:8080",
+    );
     expect(proxyBase(page("https://gate/connect"), { port: 443, tls: true })).toBe("https://gate");
   });
 });

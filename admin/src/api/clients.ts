@@ -64,7 +64,8 @@ export function proxyBase(
 }
 
 /** Quotes for a POSIX shell. */
-const sh = (text: string) => (/^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const sh = (text: string) =>
+  /^[\w.:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 const claudeCode = ({ base, key }: Target): Snippet[] => [
   {
@@ -112,7 +113,9 @@ const opencode = ({ base, key }: Target): Snippet[] => [
     text: JSON.stringify(
       {
         $schema: "https://opencode.ai/config.json",
-        provider: { anthropic: { options: { baseURL: `${base}/v1`, apiKey: "{env:TOLLGATE_KEY}" } } },
+        provider: {
+          anthropic: { options: { baseURL: `${base}/v1`, apiKey: "{env:TOLLGATE_KEY}" } },
+        },
       },
       null,
       2,
@@ -192,7 +195,11 @@ const genaiSdk = ({ base, key, model }: Target): Snippet[] => [
 ];
 
 /** A small request of each format: its path and body. */
-export function exampleRequest(format: Format, model: string, stream = false): { path: string; body: object } {
+export function exampleRequest(
+  format: Format,
+  model: string,
+  stream = false,
+): { path: string; body: object } {
   const messages = [{ role: "user", content: "Say hello." }];
   const streamed = stream ? { stream } : {};
   switch (format) {
@@ -211,7 +218,13 @@ export function exampleRequest(format: Format, model: string, stream = false): {
 }
 
 /** A `curl` command for a request. It expects the key in the variable `TOLLGATE_KEY`. */
-export function curlLine(to: { base: string; path: string; body: string; stream: boolean; native: boolean }): string {
+export function curlLine(to: {
+  base: string;
+  path: string;
+  body: string;
+  stream: boolean;
+  native: boolean;
+}): string {
   return [
     `curl ${to.stream ? "-N " : ""}${sh(to.base + to.path)}`,
     // In double quotes, so that the shell expands the variable.
@@ -272,5 +285,9 @@ export function exampleModel(
   const enabled = providers.filter((one) => one.isEnabled);
   const provider = enabled.find((one) => formatOf(one.providerType) === format) ?? enabled[0];
   const named = provider?.allowedModels.find((model) => !model.endsWith("*"));
-  return named ?? DEFAULT_MODELS[provider ? formatOf(provider.providerType) : format] ?? DEFAULT_MODELS[format];
+  return (
+    named ??
+    DEFAULT_MODELS[provider ? formatOf(provider.providerType) : format] ??
+    DEFAULT_MODELS[format]
+  );
 }

@@ -8,21 +8,26 @@ import { ApiError } from "./client";
  * The server's name of a field, or a code that is about one field alone → the form's field, where
  * they differ. A function where only the words tell.
  */
-export type Names<T extends FieldValues> = Record<string, string> | ((fault: ApiError) => Path<T> | undefined);
+export type Names<T extends FieldValues> =
+  | Record<string, string>
+  | ((fault: ApiError) => Path<T> | undefined);
 
 /** The faults that a refusal consists of: one, or all those that the gateway found in the body. */
 function faultsOf(refusal: ApiError): ApiError[] {
   const { faults } = refusal.params;
   if (!Array.isArray(faults)) return [refusal];
   return faults.map(
-    (one: Record<string, unknown>) => new ApiError(refusal.status, String(one.errorCode), String(one.error), one),
+    (one: Record<string, unknown>) =>
+      new ApiError(refusal.status, String(one.errorCode), String(one.error), one),
   );
 }
 
 /** A fault that cannot be shown at its field: with the field's label in front. */
 export function awayFromField(fault: ApiError): string {
   const label = fault.field === undefined ? undefined : fieldLabel(fault.field);
-  return label === undefined ? fault.message || fault.code : i18n.t("ui.faultOf", { label, fault: fault.atField });
+  return label === undefined
+    ? fault.message || fault.code
+    : i18n.t("ui.faultOf", { label, fault: fault.atField });
 }
 
 /** A fault at a field of the form. */
@@ -49,10 +54,15 @@ export function showFault<T extends FieldValues>(
     // `updates.limitDailyUsd` is the form's `limitDailyUsd`, and `allowed_models[2]` is about
     // `allowed_models`.
     const said = fault.field === undefined ? undefined : plainName(fault.field);
-    const ours = typeof names === "function" ? names(fault) : (names[fault.field ?? ""] ?? names[fault.code]);
+    const ours =
+      typeof names === "function" ? names(fault) : (names[fault.field ?? ""] ?? names[fault.code]);
     const named = ours ?? said;
     if (named !== undefined && has(named.split(".")[0] ?? named)) {
-      setError(named as Path<T>, { type: fault.code, message: fault.atField }, { shouldFocus: placed.length === 0 });
+      setError(
+        named as Path<T>,
+        { type: fault.code, message: fault.atField },
+        { shouldFocus: placed.length === 0 },
+      );
       placed.push({ name: named, fault });
     } else others.push(awayFromField(fault));
   }

@@ -67,7 +67,10 @@ test("a list that begins now is told of the requests that have just ended", () =
 test("a first reading that was under way when something changed is begun again", async () => {
   const { cache } = started();
   const answers: ((text: string) => void)[] = [];
-  const options = { queryKey: ["audit", "pages"], queryFn: () => new Promise<string>((done) => answers.push(done)) };
+  const options = {
+    queryKey: ["audit", "pages"],
+    queryFn: () => new Promise<string>((done) => answers.push(done)),
+  };
   const watching = new QueryObserver(cache, options).subscribe(() => undefined);
   expect(answers).toHaveLength(1);
   Stream.last.send("configuration", {});
@@ -83,7 +86,10 @@ test("a first reading that was under way when something changed is begun again",
 test("an answer from before an event does not take the event's place", async () => {
   const { cache } = started();
   const answers: ((data: unknown) => void)[] = [];
-  const options = { queryKey: ["health"], queryFn: () => new Promise<unknown>((done) => answers.push(done)) };
+  const options = {
+    queryKey: ["health"],
+    queryFn: () => new Promise<unknown>((done) => answers.push(done)),
+  };
   const watching = new QueryObserver(cache, options).subscribe(() => undefined);
   const closed = [{ providerId: 1, state: "CLOSED" }];
   answers[0]?.(closed);
@@ -111,7 +117,10 @@ test("a first answer from before an event does not take the event's place", asyn
     ["sessions", "sessions"],
   ] as const) {
     const answers: ((data: unknown) => void)[] = [];
-    const options = { queryKey: [key], queryFn: () => new Promise<unknown>((done) => answers.push(done)) };
+    const options = {
+      queryKey: [key],
+      queryFn: () => new Promise<unknown>((done) => answers.push(done)),
+    };
     const watching = new QueryObserver(cache, options).subscribe(() => undefined);
     const after = event === "overview" ? { todayRequests: 2 } : [{ providerId: 1, state: "OPEN" }];
     Stream.last.send(event, event === "breaker" ? (after as object[])[0] : after);

@@ -101,7 +101,10 @@ export class Live {
       // Requests need a moment to reach the log.
       this.renew({ predicate: ({ queryKey: [name] }) => !UNHEARD.has(String(name)) });
       clearTimeout(this.settled);
-      this.settled = setTimeout(() => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }), SETTLE);
+      this.settled = setTimeout(
+        () => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }),
+        SETTLE,
+      );
     });
     this.on("status", (data) => this.outages.status(data as DatabaseStatus));
     this.on("overview", (data) => this.put(keys.overview, data));
@@ -167,7 +170,8 @@ export class Live {
 
   /** One of many: a reading that is under way is begun again, for the others. */
   private breaker(record: { providerId: number }) {
-    if (this.cache.isFetching({ queryKey: keys.health, exact: true }) > 0) this.renew({ queryKey: keys.health });
+    if (this.cache.isFetching({ queryKey: keys.health, exact: true }) > 0)
+      this.renew({ queryKey: keys.health });
     this.cache.setQueryData<{ providerId: number }[]>(keys.health, (old) => {
       if (!old) return old;
       const others = old.filter((one) => one.providerId !== record.providerId);

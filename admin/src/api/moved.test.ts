@@ -26,12 +26,22 @@ function setUp() {
   ];
   for (const key of queries) cache.setQueryData(key, {});
   cache.setQueryData(keys.whoami, { userId: 1, keyId: 4 } as never);
-  const stale = () => queries.filter((key) => cache.getQueryState(key)?.isInvalidated).map((key) => key.join(" "));
+  const stale = () =>
+    queries.filter((key) => cache.getQueryState(key)?.isInvalidated).map((key) => key.join(" "));
   return { cache, moved: new Moved(cache), stale };
 }
 const session = (change: Partial<Session>): Session =>
-  ({ sessionId: "s", userId: 1, keyId: 3, providerId: 2, requestCount: 1, concurrentCount: 1, ...change }) as Session;
-const entry = (change: Partial<Entry>): Entry => ({ userId: 2, keyId: 9, providerId: 2, ...change }) as Entry;
+  ({
+    sessionId: "s",
+    userId: 1,
+    keyId: 3,
+    providerId: 2,
+    requestCount: 1,
+    concurrentCount: 1,
+    ...change,
+  }) as Session;
+const entry = (change: Partial<Entry>): Entry =>
+  ({ userId: 2, keyId: 9, providerId: 2, ...change }) as Entry;
 
 test("ended requests refresh the limits of their user and key, once for several requests", () => {
   const { moved, stale } = setUp();
@@ -63,7 +73,8 @@ test("changed and ended sessions refresh the limits of their key; an unchanged l
   const settle = () => {
     vi.advanceTimersByTime(500);
     const found = stale();
-    for (const key of [keys.keyLimits(3), keys.userLimits(1), ["my-usage", "quota"]]) cache.setQueryData(key, {});
+    for (const key of [keys.keyLimits(3), keys.userLimits(1), ["my-usage", "quota"]])
+      cache.setQueryData(key, {});
     return found;
   };
   moved.sessions([session({})]);
@@ -78,7 +89,12 @@ test("changed and ended sessions refresh the limits of their key; an unchanged l
 
 test("the next refresh is due when a window ends or a rolling window moves, and never if all are empty", () => {
   vi.setSystemTime(new Date("2026-11-21T12:00:00Z"));
-  const cost = (current: number, resetAt: string | null = null) => ({ current, reserved: 0, limit: 1, resetAt });
+  const cost = (current: number, resetAt: string | null = null) => ({
+    current,
+    reserved: 0,
+    limit: 1,
+    resetAt,
+  });
   const usage = (change: object) =>
     ({
       cost5h: cost(0),

@@ -66,16 +66,23 @@ export class Moved {
   request(entry: Entry) {
     this.touch(entry);
     this.charts.ask();
-    if (entry.keyId != null && entry.keyId === this.cache.getQueryData<Schemas["WhoAmI"]>(keys.whoami)?.keyId)
+    if (
+      entry.keyId != null &&
+      entry.keyId === this.cache.getQueryData<Schemas["WhoAmI"]>(keys.whoami)?.keyId
+    )
       this.own.ask();
   }
 
   /** The live sessions now. A changed count means that a request began or ended, on any node. */
   sessions(now: Session[]) {
-    const sessions = new Map(now.map((session) => [`${session.keyId} ${session.sessionId}`, session]));
+    const sessions = new Map(
+      now.map((session) => [`${session.keyId} ${session.sessionId}`, session]),
+    );
     for (const [id, session] of sessions) {
       const before = this.before.get(id);
-      const same = before?.requestCount === session.requestCount && before.concurrentCount === session.concurrentCount;
+      const same =
+        before?.requestCount === session.requestCount &&
+        before.concurrentCount === session.concurrentCount;
       if (!same) this.touch(session);
     }
     for (const [id, session] of this.before) if (!sessions.has(id)) this.touch(session);
@@ -100,7 +107,8 @@ export class Moved {
     const mine = holders.has(`user ${me?.userId}`);
     void this.cache.invalidateQueries({
       predicate: ({ queryKey: [name, kind, id] }) =>
-        (name === "limits" && holders.has(`${kind} ${id}`)) || (mine && name === "my-usage" && kind === "quota"),
+        (name === "limits" && holders.has(`${kind} ${id}`)) ||
+        (mine && name === "my-usage" && kind === "quota"),
     });
   }
 }

@@ -2,10 +2,17 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ApiError, call, whenDatabaseAway } from "./client";
 import { Outages } from "./outage";
 
-vi.mock("./client", async (original) => ({ ...(await original<object>()), call: vi.fn(), whenDatabaseAway: vi.fn() }));
+vi.mock("./client", async (original) => ({
+  ...(await original<object>()),
+  call: vi.fn(),
+  whenDatabaseAway: vi.fn(),
+}));
 
 const SINCE = "2026-06-01T12:00:00Z";
-const away = new ApiError(503, "OPERATION_FAILED", "away", { reason: "database_unreachable", since: SINCE });
+const away = new ApiError(503, "OPERATION_FAILED", "away", {
+  reason: "database_unreachable",
+  since: SINCE,
+});
 const onBack = vi.fn();
 
 beforeEach(() => {
@@ -25,7 +32,11 @@ function started() {
 test("a refused request tells of an outage, which ends with the first that is not refused", async () => {
   const { outages, refused } = started();
   refused(away);
-  expect(outages.state()).toEqual({ what: "database", since: Date.parse(SINCE), asOf: Date.parse(SINCE) });
+  expect(outages.state()).toEqual({
+    what: "database",
+    since: Date.parse(SINCE),
+    asOf: Date.parse(SINCE),
+  });
   vi.mocked(call).mockRejectedValue(away);
   await vi.advanceTimersByTimeAsync(21_000);
   expect(call).toHaveBeenCalledTimes(4);
@@ -41,7 +52,11 @@ test("a refused request tells of an outage, which ends with the first that is no
 test("while the stream says that the database is away, no other answer ends it", async () => {
   const { outages } = started();
   vi.mocked(call).mockResolvedValue(undefined as never);
-  outages.status({ databaseUp: false, databaseDownSince: SINCE, figuresAt: "2026-06-01T11:59:58Z" });
+  outages.status({
+    databaseUp: false,
+    databaseDownSince: SINCE,
+    figuresAt: "2026-06-01T11:59:58Z",
+  });
   expect(outages.state()?.asOf).toBe(Date.parse("2026-06-01T11:59:58Z"));
   await vi.advanceTimersByTimeAsync(11_000);
   expect(outages.state()).toBeDefined();

@@ -119,7 +119,8 @@ export class Outages {
       const { status, params } = error as ApiError;
       const lostAt = this.lostAt ?? Date.now();
       if (params?.reason !== "database_unreachable" && (status === 0 || status === 502)) {
-        if (this.current?.what !== "gateway") return this.become({ what: "gateway", since: lostAt, asOf: lostAt });
+        if (this.current?.what !== "gateway")
+          return this.become({ what: "gateway", since: lostAt, asOf: lostAt });
       }
       if (this.current !== undefined) this.ask(AGAIN);
     }

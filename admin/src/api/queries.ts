@@ -84,7 +84,8 @@ export const providers = queryOptions({
 export const providerLimits = (providerId: number) =>
   queryOptions({
     queryKey: keys.providerLimits(providerId),
-    queryFn: ({ signal }) => call("actions/providers/getProviderLimitUsage", { providerId }, signal),
+    queryFn: ({ signal }) =>
+      call("actions/providers/getProviderLimitUsage", { providerId }, signal),
     refetchInterval: ({ state }) => ages([state.data]),
   });
 

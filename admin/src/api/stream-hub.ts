@@ -8,7 +8,9 @@
  * none for requests.
  */
 
-export type LiveState = { state: "connecting" | "live" | "off"; since?: undefined } | { state: "lost"; since: number };
+export type LiveState =
+  | { state: "connecting" | "live" | "off"; since?: undefined }
+  | { state: "lost"; since: number };
 
 /**
  * What a page says. `join` again and again: a page that has not said so for `LEASE` is gone. `now`:
@@ -16,14 +18,25 @@ export type LiveState = { state: "connecting" | "live" | "off"; since?: undefine
  */
 export type ToHub = "join" | "leave" | "now";
 /** What a page is told. `data` is the event's JSON text. */
-export type FromHub = { kind: "state"; state: LiveState } | { kind: "event"; name: string; data: string };
+export type FromHub =
+  | { kind: "state"; state: LiveState }
+  | { kind: "event"; name: string; data: string };
 
 /** The end of a page; a `MessagePort` is one. */
 export interface Port {
   postMessage(message: FromHub): void;
 }
 
-const EVENTS = ["hello", "status", "overview", "sessions", "breaker", "log", "configuration", "missed"];
+const EVENTS = [
+  "hello",
+  "status",
+  "overview",
+  "sessions",
+  "breaker",
+  "log",
+  "configuration",
+  "missed",
+];
 /** Events that describe a state: a page that joins later gets the last one of each. */
 const KEPT = ["hello", "status", "overview", "sessions"];
 /** Comments do not reach the page, so only a closed connection that stays silent counts as lost. */
@@ -72,7 +85,9 @@ export class Hub {
     this.source = source;
     source.onerror = () => this.lost();
     for (const name of EVENTS) {
-      source.addEventListener(name, (event) => this.event(name, (event as MessageEvent<string>).data));
+      source.addEventListener(name, (event) =>
+        this.event(name, (event as MessageEvent<string>).data),
+      );
     }
     this.hush();
   }

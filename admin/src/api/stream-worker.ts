@@ -3,6 +3,8 @@ import { Hub, type ToHub } from "./stream-hub";
 
 const hub = new Hub();
 
-(self as unknown as { onconnect: (event: MessageEvent) => void }).onconnect = ({ ports: [port] }) => {
+(self as unknown as { onconnect: (event: MessageEvent) => void }).onconnect = ({
+  ports: [port],
+}) => {
   if (port) port.onmessage = ({ data }: MessageEvent<ToHub>) => hub.take(port, data);
 };

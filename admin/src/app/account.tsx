@@ -54,7 +54,11 @@ export function Account({ narrow }: { narrow: boolean }) {
           onSelect: () => void speak(language),
         })),
         "line" as const,
-        { label: t("app.logout"), icon: <LogOut className={icon} aria-hidden />, onSelect: () => void logout() },
+        {
+          label: t("app.logout"),
+          icon: <LogOut className={icon} aria-hidden />,
+          onSelect: () => void logout(),
+        },
       ]}
     />
   );

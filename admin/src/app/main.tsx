@@ -18,7 +18,8 @@ const cache = new QueryClient({
       // A refusal stays a refusal; only a connection that failed is tried again. What waits for the
       // database is read when it is back (`api/outage.ts`).
       retry: (failures, error) =>
-        failures < 2 && !(error instanceof ApiError && (error.away || (error.status >= 400 && error.status < 500))),
+        failures < 2 &&
+        !(error instanceof ApiError && (error.away || (error.status >= 400 && error.status < 500))),
     },
   },
 });

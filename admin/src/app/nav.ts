@@ -38,9 +38,21 @@ export const PAGES = [
   { path: "/providers", name: "providers", group: "manage", audience: "admin", icon: Server },
   { path: "/prices", name: "prices", group: "manage", audience: "admin", icon: Tags },
   { path: "/rules", name: "rules", group: "manage", audience: "admin", icon: ShieldAlert },
-  { path: "/settings", name: "settings", group: "system", audience: "admin", icon: SlidersHorizontal },
+  {
+    path: "/settings",
+    name: "settings",
+    group: "system",
+    audience: "admin",
+    icon: SlidersHorizontal,
+  },
   { path: "/audit", name: "audit", group: "system", audience: "admin", icon: History },
-  { path: "/playground", name: "playground", group: "system", audience: "user", icon: FlaskConical },
+  {
+    path: "/playground",
+    name: "playground",
+    group: "system",
+    audience: "user",
+    icon: FlaskConical,
+  },
   { path: "/connect", name: "connect", group: "system", audience: "any", icon: PlugZap },
 ] as const satisfies readonly Page[];
 

@@ -40,7 +40,10 @@ function useStale(): string | undefined {
   return useSyncExternalStore(subscribe, () => {
     const failed = cache
       .getAll()
-      .filter((query) => query.isActive() && query.state.status === "error" && query.state.data !== undefined)
+      .filter(
+        (query) =>
+          query.isActive() && query.state.status === "error" && query.state.data !== undefined,
+      )
       .sort((a, b) => a.state.dataUpdatedAt - b.state.dataUpdatedAt)[0];
     if (failed === undefined) return undefined;
     const { error, dataUpdatedAt } = failed.state;

@@ -33,6 +33,12 @@ test("thousands of one kind do not crowd the others out, and no more than a doze
 
 test("a request's id is known with hyphens and without, and nothing else is taken for one", () => {
   const id = "019aa51c-7a00-7000-8000-000000000001";
-  expect([id, ` ${id.toUpperCase()} `, id.replaceAll("-", "")].map(requestId)).toEqual([id, id, id]);
-  expect(["019aa51c", "claude-sonnet-4-5", `${id}0`, ""].map(requestId)).toEqual(Array(4).fill(undefined));
+  expect([id, ` ${id.toUpperCase()} `, id.replaceAll("-", "")].map(requestId)).toEqual([
+    id,
+    id,
+    id,
+  ]);
+  expect(["019aa51c", "claude-sonnet-4-5", `${id}0`, ""].map(requestId)).toEqual(
+    Array(4).fill(undefined),
+  );
 });

@@ -55,8 +55,9 @@ export function find(entries: Entry[], text: string): Entry[] {
 /** A request's id as in `x-tollgate-request-id`, with its hyphens; `undefined` if it is none. */
 export function requestId(typed: string): string | undefined {
   const [, a, b, c, d, e] =
-    /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/.exec(typed.trim().toLowerCase()) ??
-    [];
+    /^([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})$/.exec(
+      typed.trim().toLowerCase(),
+    ) ?? [];
   return a && [a, b, c, d, e].join("-");
 }
 

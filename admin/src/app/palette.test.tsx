@@ -31,7 +31,11 @@ async function openPalette() {
     </SessionContext>,
   );
   await screen.findByRole("option", { name: /Overview/ });
-  return { onClose, router, input: screen.getByRole<HTMLInputElement>("combobox", { name: "Go to" }) };
+  return {
+    onClose,
+    router,
+    input: screen.getByRole<HTMLInputElement>("combobox", { name: "Go to" }),
+  };
 }
 
 const options = () => screen.getAllByRole("option").map((option) => option.textContent);
@@ -95,7 +99,8 @@ test("Home, End and Ctrl with a letter act on the input, not on the list", async
   const { input } = await openPalette();
   const first = options()[0];
   for (const key of ["Home", "End"]) expect(fireEvent.keyDown(input, { key })).toBe(true);
-  for (const key of ["n", "p", "j"]) expect(fireEvent.keyDown(input, { key, ctrlKey: true })).toBe(true);
+  for (const key of ["n", "p", "j"])
+    expect(fireEvent.keyDown(input, { key, ctrlKey: true })).toBe(true);
   expect(active()).toBe(first);
 });
 

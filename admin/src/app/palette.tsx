@@ -65,11 +65,16 @@ function Finder({ onClose }: { onClose: () => void }) {
               <span className="text-faint">{entry.icon}</span>
               <span className="min-w-0 flex-1 truncate">{entry.label}</span>
               <span className="text-xs text-faint">{entry.kind}</span>
-              <CornerDownLeft className="hidden size-3.5 text-faint group-data-[selected=true]:block" aria-hidden />
+              <CornerDownLeft
+                className="hidden size-3.5 text-faint group-data-[selected=true]:block"
+                aria-hidden
+              />
             </div>
           </Command.Item>
         ))}
-        <Command.Empty className="px-2 py-6 text-center text-sm text-faint">{t("palette.none")}</Command.Empty>
+        <Command.Empty className="px-2 py-6 text-center text-sm text-faint">
+          {t("palette.none")}
+        </Command.Empty>
       </Command.List>
     </Command>
   );

@@ -22,7 +22,16 @@ test.each([
   ["/rules?view=errors&q=secret&id=4", { view: "errors", q: "secret", id: 4 }],
   [
     "/logs?from=2026-11-21&to=2026-11-22&model=claude&status=502&failed=true&user=1&key=2&provider=3",
-    { from: "2026-11-21", to: "2026-11-22", model: "claude", status: 502, failed: true, user: 1, key: 2, provider: 3 },
+    {
+      from: "2026-11-21",
+      to: "2026-11-22",
+      model: "claude",
+      status: 502,
+      failed: true,
+      user: 1,
+      key: 2,
+      provider: 3,
+    },
   ],
   [
     "/logs?session=s1&id=i1&endpoint=%2Fv1%2Fmessages&retries=0&request=r1",
@@ -35,7 +44,14 @@ test.each([
   ["/settings?view=notifications", { view: "notifications" }],
   [
     "/audit?actor=ann&action=users.add&target=bob&start=2026-11-21&end=2026-11-22&id=5",
-    { actor: "ann", action: "users.add", target: "bob", start: "2026-11-21", end: "2026-11-22", id: 5 },
+    {
+      actor: "ann",
+      action: "users.add",
+      target: "bob",
+      start: "2026-11-21",
+      end: "2026-11-22",
+      id: 5,
+    },
   ],
   ["/rejected?q=ann", { q: "ann" }],
 ])("%s is read whole", (address, search) => {
@@ -44,13 +60,21 @@ test.each([
 
 test.each([
   ["a word that the page does not know", "/dashboard?range=year&by=user&show=cost", {}],
-  ["a parameter that the page does not have stays", "/rejected?q=ann&colour=red", { q: "ann", colour: "red" }],
+  [
+    "a parameter that the page does not have stays",
+    "/rejected?q=ann&colour=red",
+    { q: "ann", colour: "red" },
+  ],
   ["one bad value among good ones", "/people?state=asleep&q=ann&user=-1", { q: "ann" }],
   ["an empty text", "/sessions?q=&session=", {}],
   ["a number where a text is wanted", "/logs?model=7&session=019", { model: "7", session: "019" }],
   ["a number in quotes", "/logs?status=%22502%22", { status: 502 }],
   ["no number", "/logs?status=bad&user=1.5&key=-2&provider=true&retries=null", {}],
-  ["a number beyond what is exact", "/logs?status=9007199254740992&user=9007199254740991", { user: 9007199254740991 }],
+  [
+    "a number beyond what is exact",
+    "/logs?status=9007199254740992&user=9007199254740991",
+    { user: 9007199254740991 },
+  ],
   ["a flag in quotes", "/logs?failed=%22true%22", { failed: true }],
   ["a flag that is off", "/logs?failed=false", {}],
   ["a flag that is a number", "/logs?failed=1", {}],

@@ -34,7 +34,10 @@ interface Context {
   cache: QueryClient;
 }
 
-const root = createRootRouteWithContext<Context>()({ component: Outlet, notFoundComponent: NotFound });
+const root = createRootRouteWithContext<Context>()({
+  component: Outlet,
+  notFoundComponent: NotFound,
+});
 
 const login = createRoute({
   getParentRoute: () => root,
@@ -54,7 +57,10 @@ const shell = createRoute({
       session = await context.cache.ensureQueryData(queries.whoami);
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) {
-        throw redirect({ to: "/login", search: location.pathname === "/" ? {} : { from: location.href } });
+        throw redirect({
+          to: "/login",
+          search: location.pathname === "/" ? {} : { from: location.href },
+        });
       }
       throw error;
     }

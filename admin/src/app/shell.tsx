@@ -65,7 +65,11 @@ function Frame() {
     document.title = page ? `${t(`nav.${page.name}`)} · ${session.siteTitle}` : session.siteTitle;
   }, [page, t, session.siteTitle]);
   const format = useMemo(
-    () => ({ locale: i18n.language, timeZone: session.timeZone, currency: session.currencyDisplay }),
+    () => ({
+      locale: i18n.language,
+      timeZone: session.timeZone,
+      currency: session.currencyDisplay,
+    }),
     [i18n.language, session.timeZone, session.currencyDisplay],
   );
   useEffect(() => faultsIn(session.timeZone), [session.timeZone]);
@@ -79,9 +83,16 @@ function Frame() {
       </a>
       <div className="flex h-dvh">
         <aside
-          className={cx("hidden shrink-0 flex-col border-r border-line bg-surface md:flex", narrow ? "w-14" : "w-56")}
+          className={cx(
+            "hidden shrink-0 flex-col border-r border-line bg-surface md:flex",
+            narrow ? "w-14" : "w-56",
+          )}
         >
-          <SideBar narrow={narrow} onNarrow={() => setNarrow(!narrow)} onSearch={() => setPalette(true)} />
+          <SideBar
+            narrow={narrow}
+            onNarrow={() => setNarrow(!narrow)}
+            onSearch={() => setPalette(true)}
+          />
         </aside>
         <div className="flex min-w-0 flex-1 flex-col">
           <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 md:hidden">
@@ -102,7 +113,11 @@ function Frame() {
             />
           </header>
           <OutageBanner />
-          <main id="main" tabIndex={-1} className="flex min-h-0 flex-1 flex-col overflow-y-auto outline-none">
+          <main
+            id="main"
+            tabIndex={-1}
+            className="flex min-h-0 flex-1 flex-col overflow-y-auto outline-none"
+          >
             {session.role === "admin" && !session.readOnly && <NextStep />}
             <div className="min-h-0 flex-1">
               <Outlet />

@@ -28,17 +28,29 @@ export function SideBar({ narrow, onNarrow, onSearch }: Props) {
   const pages = pagesFor(session);
   return (
     <>
-      <div className={cx("flex h-12 shrink-0 items-center gap-2.5", narrow ? "justify-center" : "px-4")}>
+      <div
+        className={cx(
+          "flex h-12 shrink-0 items-center gap-2.5",
+          narrow ? "justify-center" : "px-4",
+        )}
+      >
         <Mark />
         {!narrow && (
-          <span className="flex-1 truncate text-base font-semibold tracking-tight" title={session.siteTitle}>
+          <span
+            className="flex-1 truncate text-base font-semibold tracking-tight"
+            title={session.siteTitle}
+          >
             {session.siteTitle}
           </span>
         )}
       </div>
       <div className={cx("pb-1", narrow ? "flex justify-center" : "px-3")}>
         {narrow ? (
-          <IconButton label={t("app.search")} icon={<Search className="size-4" aria-hidden />} onClick={onSearch} />
+          <IconButton
+            label={t("app.search")}
+            icon={<Search className="size-4" aria-hidden />}
+            onClick={onSearch}
+          />
         ) : (
           <button
             type="button"
@@ -57,7 +69,11 @@ export function SideBar({ narrow, onNarrow, onSearch }: Props) {
           if (own.length === 0) return null;
           return (
             <div key={group} className="pt-3">
-              {!narrow && <div className="px-2 pb-1 text-xs font-medium text-faint">{t(`nav.groups.${group}`)}</div>}
+              {!narrow && (
+                <div className="px-2 pb-1 text-xs font-medium text-faint">
+                  {t(`nav.groups.${group}`)}
+                </div>
+              )}
               {own.map(({ path, name, icon: Icon }) => (
                 <Link
                   key={path}
@@ -93,7 +109,12 @@ export function SideBar({ narrow, onNarrow, onSearch }: Props) {
           );
         })}
       </nav>
-      <div className={cx("border-t border-line py-2", narrow ? "flex flex-col items-center gap-1" : "px-3")}>
+      <div
+        className={cx(
+          "border-t border-line py-2",
+          narrow ? "flex flex-col items-center gap-1" : "px-3",
+        )}
+      >
         {!narrow && (
           <div className="flex items-center justify-between gap-2 px-1 pb-1">
             <span className="flex min-w-0">

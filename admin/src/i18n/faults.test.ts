@@ -5,7 +5,9 @@ import { inWords } from "./faults";
 import zh from "./faults.zh.json";
 
 /** The gateway's own description. */
-const document = JSON.parse(readFileSync(join(__dirname, "../../../tests/admin/openapi.json"), "utf8"));
+const document = JSON.parse(
+  readFileSync(join(__dirname, "../../../tests/admin/openapi.json"), "utf8"),
+);
 
 /** Every code that it names. */
 function codes(): string[] {
@@ -24,7 +26,8 @@ function codes(): string[] {
 /** Every reason that it names, with the gateway's English text. */
 const reasons: Record<string, string> = document["x-reasons"];
 
-const holes = (text: string, form: RegExp) => [...text.matchAll(form)].map(([, name]) => name).sort();
+const holes = (text: string, form: RegExp) =>
+  [...text.matchAll(form)].map(([, name]) => name).sort();
 
 test("every code that the gateway documents has its words", () => {
   expect(codes().length).toBeGreaterThan(20);
@@ -36,7 +39,10 @@ test("every reason that the gateway documents has its words, with the same param
   expect(Object.keys(zh.reasons).sort()).toEqual(Object.keys(reasons).sort());
   for (const [reason, text] of Object.entries(zh.reasons)) {
     expect(text, reason).toMatch(/\p{Script=Han}/u);
-    expect([reason, holes(text, /{{(\w+)}}/g)]).toEqual([reason, holes(reasons[reason] ?? "", /{(\w+)}/g)]);
+    expect([reason, holes(text, /{{(\w+)}}/g)]).toEqual([
+      reason,
+      holes(reasons[reason] ?? "", /{(\w+)}/g),
+    ]);
   }
 });
 
@@ -49,11 +55,17 @@ test("no code shows the gateway's English words", () => {
 test("by reason, by code with parameters, and as it was said where neither is known", () => {
   const told = (code: string, said: string, params = {}) => inWords(zh, code, params, said);
   expect(told("UNAUTHORIZED", "the key has expired", { reason: "key_expired" })).toBe("密钥已过期");
-  expect(told("MAX_VALUE", "rpm: must be at most 9", { field: "rpm", max: 9 })).toBe("rpm: 不能大于 9");
+  expect(told("MAX_VALUE", "rpm: must be at most 9", { field: "rpm", max: 9 })).toBe(
+    "rpm: 不能大于 9",
+  );
   const odd = { field: "url", reason: "address_has_query" };
-  expect(told("INVALID_FORMAT", "url: must not have a query or a fragment", odd)).toBe("url: 不能带查询参数或片段");
+  expect(told("INVALID_FORMAT", "url: must not have a query or a fragment", odd)).toBe(
+    "url: 不能带查询参数或片段",
+  );
   // A reason of a newer gateway: by its code, and never in English.
-  expect(told("INVALID_FORMAT", "url: is odd", { field: "url", reason: "quite_new" })).toBe("url: 格式不正确");
+  expect(told("INVALID_FORMAT", "url: is odd", { field: "url", reason: "quite_new" })).toBe(
+    "url: 格式不正确",
+  );
   expect(told("SOMETHING_NEW", "quite new")).toBe("quite new");
   // A parameter that did not come is no reason to show a hole.
   expect(told("MIN_VALUE", "must be more")).toBe("must be more");

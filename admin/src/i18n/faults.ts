@@ -29,13 +29,20 @@ function fill(text: string | undefined, params: Params): string | undefined {
 }
 
 /** A reason by this catalogue. */
-export function reasonInWords({ reasons }: Faults, reason: unknown, params: Params): string | undefined {
+export function reasonInWords(
+  { reasons }: Faults,
+  reason: unknown,
+  params: Params,
+): string | undefined {
   return fill(typeof reason === "string" ? reasons[reason] : undefined, params);
 }
 
 /** A refusal by this catalogue; the field that it is about stays in front. */
 export function inWords(faults: Faults, code: string, params: Params, said: string): string {
-  const start = typeof params.field === "string" && said.startsWith(`${params.field}: `) ? `${params.field}: ` : "";
+  const start =
+    typeof params.field === "string" && said.startsWith(`${params.field}: `)
+      ? `${params.field}: `
+      : "";
   const text =
     reasonInWords(faults, params.reason, params) ??
     fill(faults.codes[code], { ...params, said: said.slice(start.length) });

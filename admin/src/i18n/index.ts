@@ -25,7 +25,8 @@ async function load(language: Language) {
   const [catalogue, faults] = await Promise.all([catalogues[language](), FAULTS[language]?.()]);
   i18n.addResourceBundle(language, "translation", catalogue.default, true, true);
   translateFaults(
-    (code, params, said) => away(params) ?? (faults ? inWords(faults.default, code, params, said) : said),
+    (code, params, said) =>
+      away(params) ?? (faults ? inWords(faults.default, code, params, said) : said),
   );
 }
 
@@ -46,7 +47,12 @@ export async function startLanguage() {
   const language = preferred();
   await i18n
     .use(initReactI18next)
-    .init({ lng: language, fallbackLng: false, resources: {}, interpolation: { escapeValue: false } });
+    .init({
+      lng: language,
+      fallbackLng: false,
+      resources: {},
+      interpolation: { escapeValue: false },
+    });
   await speak(language);
 }
 

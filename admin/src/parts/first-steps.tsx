@@ -16,7 +16,8 @@ import { useLiveLog } from "./live";
 /** Whether any request was ever logged. Once true, it stays so. */
 const anyRequest = {
   queryKey: ["begun"],
-  queryFn: () => call("actions/usage-logs/getUsageLogs", { pageSize: 1 }).then((page) => page.logs.length > 0),
+  queryFn: () =>
+    call("actions/usage-logs/getUsageLogs", { pageSize: 1 }).then((page) => page.logs.length > 0),
   staleTime: Number.POSITIVE_INFINITY,
 };
 
@@ -84,7 +85,12 @@ export function NextStep() {
     return (
       <Strip>
         <Notice tone="good" title={t("guide.arrived")}>
-          <Link to="/logs" search={{ request: arrived }} className={link} onClick={() => setArrived(undefined)}>
+          <Link
+            to="/logs"
+            search={{ request: arrived }}
+            className={link}
+            onClick={() => setArrived(undefined)}
+          >
             {t("guide.look")}
           </Link>
         </Notice>
@@ -95,7 +101,10 @@ export function NextStep() {
   const here = step.to === path;
   return (
     <Strip>
-      <Notice tone="plain" title={t("guide.step", { number: guide.next + 1, title: t(`guide.${step.id}.title`) })}>
+      <Notice
+        tone="plain"
+        title={t("guide.step", { number: guide.next + 1, title: t(`guide.${step.id}.title`) })}
+      >
         {here || (step.id === "connect" && path === "/logs") ? (
           t(`guide.${step.id}.here`)
         ) : (

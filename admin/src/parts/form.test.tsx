@@ -12,7 +12,9 @@ const save = vi.fn<(values: object) => Promise<void>>();
 const onClose = vi.fn();
 
 function Form() {
-  const form = useForm({ defaultValues: { name: "before", hidden: "", other: "", folded: "", dailyResetTime: "" } });
+  const form = useForm({
+    defaultValues: { name: "before", hidden: "", other: "", folded: "", dailyResetTime: "" },
+  });
   const { errors } = form.formState;
   return (
     <FormDialog
@@ -42,11 +44,17 @@ async function open() {
   save.mockReset();
   onClose.mockReset();
   const page = await renderPart(<Form />);
-  return { user: userEvent.setup(), field: screen.getByLabelText<HTMLInputElement>("Name"), ...page };
+  return {
+    user: userEvent.setup(),
+    field: screen.getByLabelText<HTMLInputElement>("Name"),
+    ...page,
+  };
 }
 const answer = async (user: ReturnType<typeof userEvent.setup>, name: string) => {
   const question = await screen.findByRole("dialog", { name: "Discard your changes?" });
-  await user.click([...question.querySelectorAll("button")].find((one) => one.textContent === name) as HTMLElement);
+  await user.click(
+    [...question.querySelectorAll("button")].find((one) => one.textContent === name) as HTMLElement,
+  );
 };
 
 test("an untouched form closes at once; a changed one asks, and keeps what was typed until it is told to discard", async () => {
@@ -79,7 +87,10 @@ test("going to another page asks as well, until it is saved", async () => {
 test("a refusal keeps the form: at its field by the field's name or by its code, else beside the buttons", async () => {
   const { user, field } = await open();
   const refusals = [
-    [new ApiError(400, "MAX_LENGTH", "name: must be at most 3 characters", { field: "name" }), true],
+    [
+      new ApiError(400, "MAX_LENGTH", "name: must be at most 3 characters", { field: "name" }),
+      true,
+    ],
     [new ApiError(400, "DUPLICATE_NAME", "there is a key of this name"), true],
     [new ApiError(400, "CANNOT_DISABLE_LAST_KEY", "it is the last key"), false],
     // A field that is not drawn just now.
@@ -101,9 +112,15 @@ test("all faults of a refusal are shown at once, each at its field", async () =>
   const { user, field } = await open();
   const faults = [
     { field: "name", errorCode: "REQUIRED_FIELD", error: "name: is required" },
-    { field: "updates.other[2]", errorCode: "MIN_LENGTH", error: "updates.other[2]: must not be empty" },
+    {
+      field: "updates.other[2]",
+      errorCode: "MIN_LENGTH",
+      error: "updates.other[2]: must not be empty",
+    },
   ];
-  save.mockRejectedValueOnce(new ApiError(400, "REQUIRED_FIELD", "name: is required", { field: "name", faults }));
+  save.mockRejectedValueOnce(
+    new ApiError(400, "REQUIRED_FIELD", "name: is required", { field: "name", faults }),
+  );
   await user.type(field, "x");
   await user.click(screen.getByRole("button", { name: "Save" }));
   expect(await screen.findByText("is required")).toBeTruthy();
@@ -117,7 +134,11 @@ test("a fault of a field that is not drawn names it as the form does, in both la
   // The form has the first, but does not draw it just now; the second it does not have at all.
   const faults = [
     { field: "dailyResetTime", errorCode: "ODD", error: "dailyResetTime: is odd" },
-    { field: "updates.allowedModels[1]", errorCode: "ODD", error: "updates.allowedModels[1]: is odder" },
+    {
+      field: "updates.allowedModels[1]",
+      errorCode: "ODD",
+      error: "updates.allowedModels[1]: is odder",
+    },
     { field: "name", errorCode: "REQUIRED_FIELD", error: "name: is required" },
   ];
   const refusal = () => new ApiError(400, "ODD", "dailyResetTime: is odd", { faults });
@@ -140,7 +161,9 @@ test("a fault of a field that is not drawn names it as the form does, in both la
 
 test("a fault in a folded part of the form opens it and puts the cursor there", async () => {
   const { user, field } = await open();
-  save.mockRejectedValueOnce(new ApiError(400, "INVALID_FORMAT", "folded: is odd", { field: "folded" }));
+  save.mockRejectedValueOnce(
+    new ApiError(400, "INVALID_FORMAT", "folded: is odd", { field: "folded" }),
+  );
   await user.type(field, "x");
   await user.click(screen.getByRole("button", { name: "Save" }));
   expect(await screen.findByText("is odd")).toBeTruthy();

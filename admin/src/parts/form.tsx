@@ -81,7 +81,19 @@ interface Props<T extends FieldValues> extends Omit<Submit<T>, "place"> {
 }
 
 function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as: typeof Dialog }) {
-  const { title, description, form, onSubmit, onClose, submit, disabled, extra, names, children, width } = props;
+  const {
+    title,
+    description,
+    form,
+    onSubmit,
+    onClose,
+    submit,
+    disabled,
+    extra,
+    names,
+    children,
+    width,
+  } = props;
   const { t } = useTranslation();
   const id = useId();
   const place = useRef<HTMLFormElement>(null);
@@ -128,7 +140,13 @@ function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as
         </>
       }
     >
-      <form id={id} ref={place} noValidate onSubmit={(event) => void save(event)} className="space-y-5">
+      <form
+        id={id}
+        ref={place}
+        noValidate
+        onSubmit={(event) => void save(event)}
+        className="space-y-5"
+      >
         {children}
       </form>
     </Box>

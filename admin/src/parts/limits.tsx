@@ -8,7 +8,12 @@ import { Meter } from "@/ui/meter";
 
 type Cost = Schemas["CostUsage"];
 export type Usage = Schemas["LimitUsage"] & { rpm?: Schemas["RateUsage"] };
-type MoneyLimit = "limit5hUsd" | "limitDailyUsd" | "limitWeeklyUsd" | "limitMonthlyUsd" | "limitTotalUsd";
+type MoneyLimit =
+  | "limit5hUsd"
+  | "limitDailyUsd"
+  | "limitWeeklyUsd"
+  | "limitMonthlyUsd"
+  | "limitTotalUsd";
 
 /** "resets Mon 00:00": the weekday says enough within a week. */
 function when(at: string, format: Format): string {
@@ -19,7 +24,9 @@ function when(at: string, format: Format): string {
   const options: Intl.DateTimeFormatOptions = far
     ? { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" }
     : { weekday: "long", hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
-  return new Intl.DateTimeFormat(format.locale, { ...options, timeZone: format.timeZone }).format(date);
+  return new Intl.DateTimeFormat(format.locale, { ...options, timeZone: format.timeZone }).format(
+    date,
+  );
 }
 
 /** When it resets, and what is reserved. */
@@ -30,7 +37,11 @@ function Note({ cost: { resetAt, reserved } }: { cost: Cost }) {
     reserved > 0 && t("people.reserved", { amount: money(reserved, format) }),
     resetAt && t("people.resets", { when: when(resetAt, format) }),
   ];
-  return <span title={reserved > 0 ? t("people.reservedHelp") : undefined}>{parts.filter(Boolean).join(" · ")}</span>;
+  return (
+    <span title={reserved > 0 ? t("people.reservedHelp") : undefined}>
+      {parts.filter(Boolean).join(" · ")}
+    </span>
+  );
 }
 
 /** Meters of what was asked for. */

@@ -17,7 +17,13 @@ interface Props<T extends FieldValues> {
   className?: string;
 }
 
-export function ListField<T extends FieldValues>({ control, name, known, placeholder, ...rest }: Props<T>) {
+export function ListField<T extends FieldValues>({
+  control,
+  name,
+  known,
+  placeholder,
+  ...rest
+}: Props<T>) {
   const { t } = useTranslation();
   const { field, fieldState } = useController({ control, name });
   return (

@@ -43,7 +43,12 @@ const MOST = 500;
 export function useLiveRows(fits: (entry: LogEntry) => boolean): LogEntry[] {
   const live = useLive();
   const [rows, setRows] = useState(() => live.recent().filter(fits));
-  useLiveLog(useCallback((entry: LogEntry) => fits(entry) && setRows((old) => [entry, ...old].slice(0, MOST)), [fits]));
+  useLiveLog(
+    useCallback(
+      (entry: LogEntry) => fits(entry) && setRows((old) => [entry, ...old].slice(0, MOST)),
+      [fits],
+    ),
+  );
   return rows;
 }
 
@@ -77,7 +82,11 @@ export function LiveDot({ label = true }: { label?: boolean }) {
         : t("live.connecting");
   const colour = lost ? "bg-bad" : state.state === "live" ? "bg-good" : "bg-warn";
   return (
-    <span className="inline-flex min-w-0 items-center gap-1.5 text-xs text-faint" title={words} role="status">
+    <span
+      className="inline-flex min-w-0 items-center gap-1.5 text-xs text-faint"
+      title={words}
+      role="status"
+    >
       <span className={cx("size-2 shrink-0 rounded-full", colour)} aria-hidden />
       <span className={cx("truncate", !label && "sr-only")}>{words}</span>
     </span>

@@ -9,14 +9,19 @@ import * as z from "zod/mini";
 const orNone = <T extends z.ZodMiniType>(type: T) => z.catch(z.optional(type), undefined);
 
 /** A text; numbers too, as the address does not tell `q=7` from `q="7"`. */
-export const text = orNone(z.union([z.string().check(z.minLength(1)), z.pipe(z.number(), z.transform(String))]));
+export const text = orNone(
+  z.union([z.string().check(z.minLength(1)), z.pipe(z.number(), z.transform(String))]),
+);
 
 /** A text that may be empty. */
 export const anyText = orNone(z.string());
 
 /** A whole number from 0 on. */
 export const number = orNone(
-  z.pipe(z.union([z.number(), z.pipe(z.string(), z.transform(Number))]), z.int().check(z.nonnegative())),
+  z.pipe(
+    z.union([z.number(), z.pipe(z.string(), z.transform(Number))]),
+    z.int().check(z.nonnegative()),
+  ),
 );
 
 /** Set, or absent. */

@@ -51,7 +51,12 @@ export function Button({
   );
 }
 
-export function IconButton({ label, className, size = "md", ...rest }: ButtonProps & { label: string }) {
+export function IconButton({
+  label,
+  className,
+  size = "md",
+  ...rest
+}: ButtonProps & { label: string }) {
   return (
     <Button
       variant="ghost"

@@ -41,14 +41,21 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
     const root = place.current;
     if (!root) return;
     const style = getComputedStyle(root);
-    const [ink, line] = [style.getPropertyValue("color"), style.getPropertyValue("border-top-color")];
+    const [ink, line] = [
+      style.getPropertyValue("color"),
+      style.getPropertyValue("border-top-color"),
+    ];
     const span = (times.at(-1) ?? 0) - (times[0] ?? 0);
     const tick: Intl.DateTimeFormatOptions =
       span > 2 * 86_400_000
         ? { month: "short", day: "numeric" }
         : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
     const ticks = new Intl.DateTimeFormat(locale, { ...tick, timeZone });
-    const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", timeZone });
+    const moment = new Intl.DateTimeFormat(locale, {
+      dateStyle: "medium",
+      timeStyle: "short",
+      timeZone,
+    });
     const font = `11px ${style.fontFamily}`;
     const axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { show: false } };
     const plot = new uPlot(
@@ -59,7 +66,9 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
         cursor: { y: false, points: { size: 6 } },
         scales: {
           x: { time: true },
-          y: { range: (_, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.08 : 1] },
+          y: {
+            range: (_, low, high) => [Math.min(0, low ?? 0), high && high > 0 ? high * 1.08 : 1],
+          },
         },
         axes: [
           {
@@ -71,7 +80,10 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
           { ...axis, size: 64, values: (_, at) => at.map((value) => show(value)) },
         ],
         series: [
-          { label: " ", value: (_, second) => (second === null ? whole : moment.format(second * 1000)) },
+          {
+            label: " ",
+            value: (_, second) => (second === null ? whole : moment.format(second * 1000)),
+          },
           ...series.map((one, index) => {
             const colour = COLOURS[index % COLOURS.length]?.[dark ? 1 : 0] ?? ink;
             return {
@@ -81,7 +93,11 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
               width: 1.75,
               points: { show: false },
               value: (_: uPlot, value: number | null, _line: number, at: number | null) =>
-                at === null || at === undefined ? show(sum(one.values)) : value === null ? "—" : show(value),
+                at === null || at === undefined
+                  ? show(sum(one.values))
+                  : value === null
+                    ? "—"
+                    : show(value),
             };
           }),
         ],
@@ -96,10 +112,13 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
       plot.destroy();
     };
   }, [times, series, show, whole, height, locale, timeZone, dark]);
-  return <div ref={place} role="img" aria-label={label} className="min-w-0 border-line text-faint" />;
+  return (
+    <div ref={place} role="img" aria-label={label} className="min-w-0 border-line text-faint" />
+  );
 }
 
-const sum = (values: (number | null)[]) => values.reduce<number>((all, value) => all + (value ?? 0), 0);
+const sum = (values: (number | null)[]) =>
+  values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
 const SYSTEM_DARK = "(prefers-color-scheme: dark)";
 
@@ -121,13 +140,28 @@ function onThemeChange(changed: () => void) {
 }
 
 /** A small line without axes. */
-export function Spark({ values, label, className }: { values: number[]; label: string; className?: string }) {
+export function Spark({
+  values,
+  label,
+  className,
+}: {
+  values: number[];
+  label: string;
+  className?: string;
+}) {
   const top = Math.max(...values, Number.MIN_VALUE);
   const points = values.map(
-    (value, index) => `${(index / Math.max(1, values.length - 1)) * 100},${28 - (value / top) * 26}`,
+    (value, index) =>
+      `${(index / Math.max(1, values.length - 1)) * 100},${28 - (value / top) * 26}`,
   );
   return (
-    <svg viewBox="0 0 100 30" preserveAspectRatio="none" role="img" aria-label={label} className={className}>
+    <svg
+      viewBox="0 0 100 30"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+      className={className}
+    >
       <polyline
         points={points.join(" ")}
         fill="none"

@@ -50,7 +50,11 @@ export function CopyButton({ text, label, full = false, onCopied }: CopyProps) {
   const { t } = useTranslation();
   const [done, copy] = useCopy(onCopied);
   const name = done ? t("ui.copied") : (label ?? t("ui.copy"));
-  const icon = done ? <Check className="size-3.5 text-good" aria-hidden /> : <Copy className="size-3.5" aria-hidden />;
+  const icon = done ? (
+    <Check className="size-3.5 text-good" aria-hidden />
+  ) : (
+    <Copy className="size-3.5" aria-hidden />
+  );
   const act = (event: { stopPropagation: () => void }) => {
     event.stopPropagation();
     copy(text);
@@ -77,7 +81,15 @@ export function Id({ value, shown }: { value: string; shown?: string }) {
 }
 
 /** Lines to copy. */
-export function Code({ text, label, className }: { text: string; label?: string; className?: string }) {
+export function Code({
+  text,
+  label,
+  className,
+}: {
+  text: string;
+  label?: string;
+  className?: string;
+}) {
   return (
     <div className={cx("rounded-lg border border-line bg-sunken", className)}>
       <div className="flex items-center justify-between gap-2 border-b border-line py-1 pr-1 pl-3 text-xs text-faint">

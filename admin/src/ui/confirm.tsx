@@ -41,7 +41,10 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
           footer={
             <>
               <Button onClick={() => settle(false)}>{t("ui.cancel")}</Button>
-              <Button variant={asked.danger === false ? "primary" : "danger"} onClick={() => settle(true)}>
+              <Button
+                variant={asked.danger === false ? "primary" : "danger"}
+                onClick={() => settle(true)}
+              >
                 {asked.action}
               </Button>
             </>

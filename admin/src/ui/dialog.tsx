@@ -22,12 +22,22 @@ interface Props {
   width?: string;
 }
 
-function Head({ title, description, extra }: { title: ReactNode; description?: ReactNode; extra?: ReactNode }) {
+function Head({
+  title,
+  description,
+  extra,
+}: {
+  title: ReactNode;
+  description?: ReactNode;
+  extra?: ReactNode;
+}) {
   const { t } = useTranslation();
   return (
     <div className="flex items-start gap-2 border-b border-line px-5 py-3">
       <div className="min-w-0 flex-1">
-        <Radix.Title className="line-clamp-3 text-base leading-7 font-semibold break-words">{title}</Radix.Title>
+        <Radix.Title className="line-clamp-3 text-base leading-7 font-semibold break-words">
+          {title}
+        </Radix.Title>
         {description !== undefined && (
           <Radix.Description asChild>
             <div className="text-xs text-faint">{description}</div>
@@ -51,10 +61,19 @@ function Foot({ children }: { children: ReactNode }) {
 }
 
 const Shade = () => <div data-overlay className="fixed inset-0 z-40 bg-black/45" />;
-const noDescription = (description: ReactNode) => (description === undefined ? { "aria-describedby": undefined } : {});
+const noDescription = (description: ReactNode) =>
+  description === undefined ? { "aria-describedby": undefined } : {};
 
 /** A question or a short form. */
-export function Dialog({ open, onClose, title, description, children, footer, width = "max-w-lg" }: Props) {
+export function Dialog({
+  open,
+  onClose,
+  title,
+  description,
+  children,
+  footer,
+  width = "max-w-lg",
+}: Props) {
   return (
     <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
       <Radix.Portal>
@@ -76,15 +95,28 @@ export function Dialog({ open, onClose, title, description, children, footer, wi
   );
 }
 
-const SIDE = "fixed inset-y-0 right-0 flex w-full flex-col border-l border-line bg-raised shadow-2xl outline-none";
+const SIDE =
+  "fixed inset-y-0 right-0 flex w-full flex-col border-l border-line bg-raised shadow-2xl outline-none";
 
 /** A form at the side. */
-export function Drawer({ open, onClose, title, description, children, footer, width = "sm:max-w-2xl" }: Props) {
+export function Drawer({
+  open,
+  onClose,
+  title,
+  description,
+  children,
+  footer,
+  width = "sm:max-w-2xl",
+}: Props) {
   return (
     <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
       <Radix.Portal>
         <Shade />
-        <Radix.Content data-panel {...noDescription(description)} className={cx(SIDE, "z-50", width)}>
+        <Radix.Content
+          data-panel
+          {...noDescription(description)}
+          className={cx(SIDE, "z-50", width)}
+        >
           <Head title={title} description={description} />
           <div className="min-h-0 flex-1 overflow-y-auto px-5 py-4">{children}</div>
           {footer !== undefined && <Foot>{footer}</Foot>}

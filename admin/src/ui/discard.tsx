@@ -20,7 +20,13 @@ export function useDiscard(dirty: boolean, close: () => void, question?: Questio
   const confirm = useConfirm();
   const released = useRef(false);
   const ask = () =>
-    confirm(question ?? { title: t("ui.discardTitle"), body: t("ui.discardBody"), action: t("ui.discard") });
+    confirm(
+      question ?? {
+        title: t("ui.discardTitle"),
+        body: t("ui.discardBody"),
+        action: t("ui.discard"),
+      },
+    );
   useBlocker({
     disabled: !dirty,
     enableBeforeUnload: dirty,

@@ -21,7 +21,9 @@ export function Empty({
       {icon !== undefined && <div className="mb-3 rounded-xl bg-sunken p-3 text-faint">{icon}</div>}
       <h2>{title}</h2>
       {children !== undefined && <div className="mt-1 text-sm text-quiet">{children}</div>}
-      {action !== undefined && <div className="mt-4 flex flex-wrap justify-center gap-2">{action}</div>}
+      {action !== undefined && (
+        <div className="mt-4 flex flex-wrap justify-center gap-2">{action}</div>
+      )}
     </div>
   );
 }
@@ -41,7 +43,8 @@ export function Loading({ lines = 6 }: { lines?: number }) {
 /** A failure, in the server's words, and a way to try again. */
 export function Failed({ error, retry }: { error: unknown; retry?: () => void }) {
   const { t } = useTranslation();
-  const message = error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection");
+  const message =
+    error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection");
   return (
     <Notice
       tone="bad"

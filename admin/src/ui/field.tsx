@@ -39,7 +39,11 @@ export function Field({ label, help, error, unit, optional, className, children 
         {optional !== undefined && <span className="text-xs text-faint">{optional}</span>}
       </div>
       <div className="relative">
-        {children({ id, "aria-describedby": described || undefined, "aria-invalid": error !== undefined || undefined })}
+        {children({
+          id,
+          "aria-describedby": described || undefined,
+          "aria-invalid": error !== undefined || undefined,
+        })}
         {unit !== undefined && (
           <span className="pointer-events-none absolute inset-y-0 right-0 flex items-center pr-3 text-xs text-faint">
             {unit}
@@ -66,7 +70,10 @@ function Fault({ id, children }: { id?: string; children: string }) {
   );
 }
 
-type InputProps = InputHTMLAttributes<HTMLInputElement> & { ref?: Ref<HTMLInputElement>; hasUnit?: boolean };
+type InputProps = InputHTMLAttributes<HTMLInputElement> & {
+  ref?: Ref<HTMLInputElement>;
+  hasUnit?: boolean;
+};
 
 export function Input({ className, hasUnit, ...rest }: InputProps) {
   return <input className={cx("control", hasUnit && "pr-14", className)} {...rest} />;
@@ -74,7 +81,15 @@ export function Input({ className, hasUnit, ...rest }: InputProps) {
 
 /** An input for amounts. Its value stays text, so nothing is rounded. */
 export function NumberInput({ className, ...rest }: InputProps) {
-  return <Input inputMode="decimal" autoComplete="off" hasUnit className={cx("tabular", className)} {...rest} />;
+  return (
+    <Input
+      inputMode="decimal"
+      autoComplete="off"
+      hasUnit
+      className={cx("tabular", className)}
+      {...rest}
+    />
+  );
 }
 
 export function Textarea({
@@ -94,7 +109,10 @@ export function Select({
   choices,
   className,
   ...rest
-}: SelectHTMLAttributes<HTMLSelectElement> & { choices: readonly Choice[]; ref?: Ref<HTMLSelectElement> }) {
+}: SelectHTMLAttributes<HTMLSelectElement> & {
+  choices: readonly Choice[];
+  ref?: Ref<HTMLSelectElement>;
+}) {
   return (
     <select className={cx("control pr-8", className)} {...rest}>
       {choices.map(({ value, label }) => (
@@ -106,10 +124,17 @@ export function Select({
   );
 }
 
-type CheckProps = Omit<InputHTMLAttributes<HTMLInputElement>, "type"> & { ref?: Ref<HTMLInputElement> };
+type CheckProps = Omit<InputHTMLAttributes<HTMLInputElement>, "type"> & {
+  ref?: Ref<HTMLInputElement>;
+};
 
 /** A tick with its label to the right of it. */
-export function Checkbox({ label, help, className, ...rest }: CheckProps & { label: ReactNode; help?: ReactNode }) {
+export function Checkbox({
+  label,
+  help,
+  className,
+  ...rest
+}: CheckProps & { label: ReactNode; help?: ReactNode }) {
   return (
     <label className={cx("flex items-start gap-2", className)}>
       <input type="checkbox" className="mt-0.5 size-4 shrink-0 accent-accent" {...rest} />

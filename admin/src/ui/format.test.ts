@@ -4,7 +4,9 @@ import { difference, duration, exactMoney, money, used } from "./format";
 const as = (currency: string) => ({ locale: "en", currency });
 
 test("a currency's code is shown by its symbol, a symbol as it is, a word with a space", () => {
-  const shown = ["USD", "CNY", "€", "R$", "credits", "XYZ"].map((currency) => money(1234.5, as(currency)));
+  const shown = ["USD", "CNY", "€", "R$", "credits", "XYZ"].map((currency) =>
+    money(1234.5, as(currency)),
+  );
   expect(shown).toEqual([
     "$1,234.50",
     "¥1,234.50",
@@ -33,7 +35,9 @@ test("parts add up to their sum as they are shown", () => {
 });
 
 test("a difference has a sign, but not where it rounds to nothing", () => {
-  const shown = [0.0934, -0.124, 12, -0.0004, 0.0004, 0].map((share) => difference(share, as("USD")));
+  const shown = [0.0934, -0.124, 12, -0.0004, 0.0004, 0].map((share) =>
+    difference(share, as("USD")),
+  );
   expect(shown).toEqual(["+9.3%", "-12%", "+1,200%", "0%", "0%", "0%"]);
 });
 
@@ -44,7 +48,16 @@ test("what is used of a limit is a percentage, and a multiple from ten times on"
 
 test("a duration has its two largest units, in the words of the language", () => {
   const shown = (locale: string) =>
-    [820, 4200, 42_000, 184_000, 7_500_000, 266_400_000].map((ms) => duration(ms, { locale, currency: "USD" }));
+    [820, 4200, 42_000, 184_000, 7_500_000, 266_400_000].map((ms) =>
+      duration(ms, { locale, currency: "USD" }),
+    );
   expect(shown("en")).toEqual(["820 ms", "4.2 s", "42 s", "3 min 4 s", "2 h 5 min", "3 d 2 h"]);
-  expect(shown("zh-CN")).toEqual(["820 ms", "4.2 秒", "42 秒", "3 分 4 秒", "2 小时 5 分", "3 天 2 小时"]);
+  expect(shown("zh-CN")).toEqual([
+    "820 ms",
+    "4.2 秒",
+    "42 秒",
+    "3 分 4 秒",
+    "2 小时 5 分",
+    "3 天 2 小时",
+  ]);
 });

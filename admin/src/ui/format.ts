@@ -13,7 +13,8 @@ export interface Format {
 export const FormatContext = createContext<Format>({ locale: "en", currency: "USD" });
 export const useFormat = () => useContext(FormatContext);
 
-const number = (locale: string, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options);
+const number = (locale: string, options?: Intl.NumberFormatOptions) =>
+  new Intl.NumberFormat(locale, options);
 
 /** The prefix of an amount: `USD` → `$`, a symbol as it is, a word with a space. */
 function before(currency: string): string {
@@ -28,7 +29,11 @@ const SIGNS = new Map<string, string>();
 
 /** The code itself where nobody knows a symbol of it. */
 function symbolOf(code: string): string {
-  const parts = number("en", { style: "currency", currency: code, currencyDisplay: "narrowSymbol" }).formatToParts(0);
+  const parts = number("en", {
+    style: "currency",
+    currency: code,
+    currencyDisplay: "narrowSymbol",
+  }).formatToParts(0);
   return parts.find(({ type }) => type === "currency")?.value ?? code;
 }
 
@@ -39,7 +44,8 @@ function symbolOf(code: string): string {
 export function money(amount: number, { locale, currency }: Format): string {
   const size = Math.abs(amount);
   if (size > 0 && size < 0.000001) return `<${before(currency)}0.000001`;
-  const digits = size === 0 || size >= 0.99995 ? 2 : Math.min(6, Math.max(4, 2 - Math.floor(Math.log10(size))));
+  const digits =
+    size === 0 || size >= 0.99995 ? 2 : Math.min(6, Math.max(4, 2 - Math.floor(Math.log10(size))));
   const text = number(locale, {
     minimumFractionDigits: size >= 10_000 ? 0 : 2,
     maximumFractionDigits: size >= 10_000 ? 0 : digits,
@@ -64,7 +70,10 @@ export function shortCount(value: number, { locale }: Format): string {
 }
 
 export function percent(share: number, { locale }: Format): string {
-  return number(locale, { style: "percent", maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share);
+  return number(locale, {
+    style: "percent",
+    maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0,
+  }).format(share);
 }
 
 /** From ten times a limit on, `464×` is easier to read than `46,367%`. */
@@ -81,16 +90,22 @@ export const used = (share: number, format: Format): string =>
 /** A difference: `+9.3%`, `-12%`; no sign where it rounds to nothing. */
 export function difference(share: number, { locale }: Format): string {
   const maximumFractionDigits = Math.abs(share) < 0.1 ? 1 : 0;
-  return number(locale, { style: "percent", maximumFractionDigits, signDisplay: "exceptZero" }).format(share);
+  return number(locale, {
+    style: "percent",
+    maximumFractionDigits,
+    signDisplay: "exceptZero",
+  }).format(share);
 }
 
 /** Days, hours, minutes and seconds, as a duration is read in a language. */
-const unitsOf = (locale: string) => (locale.startsWith("zh") ? ["天", "小时", "分", "秒"] : ["d", "h", "min", "s"]);
+const unitsOf = (locale: string) =>
+  locale.startsWith("zh") ? ["天", "小时", "分", "秒"] : ["d", "h", "min", "s"];
 
 /** `820 ms`, `4.2 s`, `3 min 4 s`, `2 h 5 min`, `3 d 2 h`. */
 export function duration(ms: number, { locale }: Format): string {
   const [days, hours, minutes, second] = unitsOf(locale);
-  const text = (value: number, digits = 0) => number(locale, { maximumFractionDigits: digits }).format(value);
+  const text = (value: number, digits = 0) =>
+    number(locale, { maximumFractionDigits: digits }).format(value);
   if (ms < 1000) return `${text(ms)} ms`;
   if (ms < 60_000) return `${text(ms / 1000, ms < 10_000 ? 1 : 0)} ${second}`;
   const seconds = Math.round(ms / 1000);
@@ -110,13 +125,18 @@ export function duration(ms: number, { locale }: Format): string {
 
 /** A moment, exactly, in the gateway's time zone. */
 export function exactTime(at: Date, { locale, timeZone }: Format): string {
-  const options: Intl.DateTimeFormatOptions = { dateStyle: "medium", timeStyle: "medium", timeZone };
+  const options: Intl.DateTimeFormatOptions = {
+    dateStyle: "medium",
+    timeStyle: "medium",
+    timeZone,
+  };
   return new Intl.DateTimeFormat(locale, options).format(at);
 }
 
 /** The time of day, and the day before it unless it is today. */
 export function clockTime(at: Date, now: Date, { locale, timeZone }: Format): string {
-  const day = (date: Date) => new Intl.DateTimeFormat("en-CA", { dateStyle: "short", timeZone }).format(date);
+  const day = (date: Date) =>
+    new Intl.DateTimeFormat("en-CA", { dateStyle: "short", timeZone }).format(date);
   const time: Intl.DateTimeFormatOptions = {
     hour: "2-digit",
     minute: "2-digit",
@@ -124,7 +144,8 @@ export function clockTime(at: Date, now: Date, { locale, timeZone }: Format): st
     hourCycle: "h23",
     timeZone,
   };
-  const dated: Intl.DateTimeFormatOptions = day(at) === day(now) ? time : { month: "short", day: "numeric", ...time };
+  const dated: Intl.DateTimeFormatOptions =
+    day(at) === day(now) ? time : { month: "short", day: "numeric", ...time };
   return new Intl.DateTimeFormat(locale, dated).format(at);
 }
 

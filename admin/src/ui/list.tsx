@@ -10,7 +10,11 @@ import { DataTable, type TableProps } from "./table";
 
 interface Props<T> extends Omit<TableProps<T>, "loading" | "empty" | "full"> {
   asked: { data: unknown; error: unknown; isPending: boolean; refetch: () => unknown };
-  search: { label: string; value: string | undefined; onChange: (value: string | undefined) => void };
+  search: {
+    label: string;
+    value: string | undefined;
+    onChange: (value: string | undefined) => void;
+  };
   /** Before the search. */
   lead?: ReactNode;
   /** What is said when filters leave nothing; `undefined` where nothing is filtered. */
@@ -20,7 +24,8 @@ interface Props<T> extends Omit<TableProps<T>, "loading" | "empty" | "full"> {
 }
 
 export function List<T>({ asked, search, lead, none, first, toolbar, ...table }: Props<T>) {
-  if (asked.error && asked.data === undefined) return <Failed error={asked.error} retry={() => void asked.refetch()} />;
+  if (asked.error && asked.data === undefined)
+    return <Failed error={asked.error} retry={() => void asked.refetch()} />;
   return (
     <DataTable
       {...table}
@@ -37,7 +42,13 @@ export function List<T>({ asked, search, lead, none, first, toolbar, ...table }:
           {toolbar}
         </>
       }
-      empty={none ? <Empty title={none.title} action={<Button onClick={none.clear}>{none.action}</Button>} /> : first}
+      empty={
+        none ? (
+          <Empty title={none.title} action={<Button onClick={none.clear}>{none.action}</Button>} />
+        ) : (
+          first
+        )
+      }
     />
   );
 }

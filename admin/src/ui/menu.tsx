@@ -12,7 +12,8 @@ export interface Action {
   disabled?: boolean;
 }
 
-const BOX = "z-50 min-w-44 max-h-[70vh] overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-xl";
+const BOX =
+  "z-50 min-w-44 max-h-[70vh] overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-xl";
 const ITEM =
   "flex h-8 cursor-default items-center gap-2 rounded px-2 text-sm outline-none select-none data-[highlighted]:bg-hover data-[disabled]:opacity-50";
 
@@ -30,7 +31,9 @@ export function Menu({
       <Radix.Trigger asChild>{trigger}</Radix.Trigger>
       <Radix.Portal>
         <Radix.Content align="end" sideOffset={4} data-popup tabIndex={0} className={BOX}>
-          {title !== undefined && <Radix.Label className="px-2 py-1.5 text-xs text-faint">{title}</Radix.Label>}
+          {title !== undefined && (
+            <Radix.Label className="px-2 py-1.5 text-xs text-faint">{title}</Radix.Label>
+          )}
           {actions.map((action, index) =>
             action === "line" ? (
               // biome-ignore lint/suspicious/noArrayIndexKey: lines have no identity

@@ -20,7 +20,16 @@ interface Props {
   zeroIsNone?: boolean;
 }
 
-export function Meter({ label, current, reserved = 0, limit, show, noLimit, note, zeroIsNone = false }: Props) {
+export function Meter({
+  label,
+  current,
+  reserved = 0,
+  limit,
+  show,
+  noLimit,
+  note,
+  zeroIsNone = false,
+}: Props) {
   const format = useFormat();
   const bound = limit === null || (zeroIsNone && limit === 0) ? null : limit;
   const share = bound === null ? 0 : bound === 0 ? 1 : current / bound;
@@ -33,13 +42,22 @@ export function Meter({ label, current, reserved = 0, limit, show, noLimit, note
           {show(current)}
           <span className="text-faint"> / {bound === null ? noLimit : show(bound)}</span>
           {bound !== null && (
-            <span className={cx("ml-1.5 text-xs", share >= 1 ? "text-bad" : share >= 0.8 ? "text-warn" : "text-faint")}>
+            <span
+              className={cx(
+                "ml-1.5 text-xs",
+                share >= 1 ? "text-bad" : share >= 0.8 ? "text-warn" : "text-faint",
+              )}
+            >
               {used(share, format)}
             </span>
           )}
         </span>
       </div>
-      <Bar share={bound === null ? null : share} more={bound ? reserved / bound : 0} colour={colour} />
+      <Bar
+        share={bound === null ? null : share}
+        more={bound ? reserved / bound : 0}
+        colour={colour}
+      />
       {note !== undefined && <div className="mt-0.5 text-xs text-faint">{note}</div>}
     </div>
   );
@@ -61,8 +79,14 @@ export function Bar({
   const width = share === null ? 0 : percentOf(share);
   const rest = Math.min(100 - width, percentOf(more));
   return (
-    <div aria-hidden className={cx("mt-1 flex h-1.5 overflow-hidden rounded-full bg-sunken", className)}>
-      <div className={cx("h-full rounded-full transition-[width]", colour)} style={{ width: `${width}%` }} />
+    <div
+      aria-hidden
+      className={cx("mt-1 flex h-1.5 overflow-hidden rounded-full bg-sunken", className)}
+    >
+      <div
+        className={cx("h-full rounded-full transition-[width]", colour)}
+        style={{ width: `${width}%` }}
+      />
       {rest > 0 && (
         <div
           className={cx("-ml-1 h-full rounded-r-full opacity-40 transition-[width]", colour)}

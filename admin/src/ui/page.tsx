@@ -12,13 +12,20 @@ interface Props {
 
 export function Page({ title, help, actions, full, children }: Props) {
   return (
-    <div className={cx("mx-auto flex w-full max-w-[110rem] flex-col px-4 py-4 sm:px-6", full && "h-full min-h-0")}>
+    <div
+      className={cx(
+        "mx-auto flex w-full max-w-[110rem] flex-col px-4 py-4 sm:px-6",
+        full && "h-full min-h-0",
+      )}
+    >
       <div className="mb-3 flex flex-wrap items-start gap-x-4 gap-y-2">
         <div className="min-w-0 flex-1 basis-40">
           <h1>{title}</h1>
           {help !== undefined && <p className="text-sm text-quiet">{help}</p>}
         </div>
-        {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+        {actions !== undefined && (
+          <div className="flex flex-wrap items-center gap-2">{actions}</div>
+        )}
       </div>
       <div className={cx("min-w-0", full && "flex min-h-0 flex-1 flex-col")}>{children}</div>
     </div>

@@ -12,7 +12,13 @@ const TONES: Record<Tone, string> = {
   off: "bg-sunken text-quiet",
   plain: "bg-sunken text-quiet",
 };
-const ICONS = { good: CircleCheck, warn: TriangleAlert, bad: CircleAlert, off: Ban, plain: CircleDashed };
+const ICONS = {
+  good: CircleCheck,
+  warn: TriangleAlert,
+  bad: CircleAlert,
+  off: Ban,
+  plain: CircleDashed,
+};
 
 export function Badge({
   tone,
@@ -41,7 +47,15 @@ export function Badge({
 }
 
 /** A neutral word: a group, a format, a tag. */
-export function Tag({ children, title, whole }: { children: ReactNode; title?: string; whole?: boolean }) {
+export function Tag({
+  children,
+  title,
+  whole,
+}: {
+  children: ReactNode;
+  title?: string;
+  whole?: boolean;
+}) {
   const fit = whole ? "break-all" : "h-5 truncate whitespace-nowrap";
   return (
     <span
@@ -71,7 +85,10 @@ export function Notice({
   const Icon = ICONS[tone];
   return (
     <div
-      className={cx("flex flex-wrap items-start gap-x-3 gap-y-2 rounded-lg px-3 py-2.5 text-sm", TONES[tone])}
+      className={cx(
+        "flex flex-wrap items-start gap-x-3 gap-y-2 rounded-lg px-3 py-2.5 text-sm",
+        TONES[tone],
+      )}
       role={tone === "bad" ? "alert" : undefined}
     >
       <Icon className="mt-0.5 size-4 shrink-0" aria-hidden />

@@ -70,7 +70,9 @@ export function DataTable<T>(props: TableProps<T>) {
   const [shown, setShown] = useStored<Record<string, boolean>>(`columns.${id}`, {});
   const [dense, setDense] = useStored("dense", true);
   const [sorting, setSorting] = useState<SortingState>(props.sort ?? []);
-  const visible = columns.filter((column, index) => index === 0 || (shown[column.id] ?? !column.hidden));
+  const visible = columns.filter(
+    (column, index) => index === 0 || (shown[column.id] ?? !column.hidden),
+  );
   const definitions = useMemo<ColumnDef<T>[]>(
     () =>
       columns.map((column) => ({
@@ -99,13 +101,23 @@ export function DataTable<T>(props: TableProps<T>) {
           <IconButton
             size="sm"
             label={dense ? t("ui.comfortable") : t("ui.dense")}
-            icon={dense ? <Rows4 className="size-4" aria-hidden /> : <Rows2 className="size-4" aria-hidden />}
+            icon={
+              dense ? (
+                <Rows4 className="size-4" aria-hidden />
+              ) : (
+                <Rows2 className="size-4" aria-hidden />
+              )
+            }
             onClick={() => setDense(!dense)}
           />
           <TickMenu
             title={t("ui.columns")}
             trigger={
-              <IconButton size="sm" label={t("ui.columns")} icon={<Columns3 className="size-4" aria-hidden />} />
+              <IconButton
+                size="sm"
+                label={t("ui.columns")}
+                icon={<Columns3 className="size-4" aria-hidden />}
+              />
             }
             ticks={columns.map((column, index) => ({
               id: column.id,
@@ -186,13 +198,20 @@ function Grid<T>({
     const next = Math.max(0, Math.min(sorted.length - 1, index));
     setActive(next);
     if (virtual) virtualizer.scrollToIndex(next);
-    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus());
+    requestAnimationFrame(() =>
+      box.current?.querySelector<HTMLElement>(`[data-row="${next}"]`)?.focus(),
+    );
     const row = sorted[next];
     if (row && openId != null) onOpen?.(row.original);
   };
   const onKeyDown = (event: KeyboardEvent, index: number, row: T) => {
     if (event.target !== event.currentTarget) return;
-    const moves: Record<string, number> = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: sorted.length - 1 };
+    const moves: Record<string, number> = {
+      ArrowDown: index + 1,
+      ArrowUp: index - 1,
+      Home: 0,
+      End: sorted.length - 1,
+    };
     const move = moves[event.key];
     if (move !== undefined) {
       event.preventDefault();
@@ -211,7 +230,8 @@ function Grid<T>({
   };
   const allPicked = sorted.length > 0 && sorted.every((row) => picked?.has(row.id));
   const span = columns.length + (onPick ? 1 : 0);
-  const sticky = "sticky left-0 z-10 bg-surface group-hover:bg-hover group-data-[open=true]:bg-accent-soft";
+  const sticky =
+    "sticky left-0 z-10 bg-surface group-hover:bg-hover group-data-[open=true]:bg-accent-soft";
   const pad = cx("px-3 whitespace-nowrap", dense ? "h-[34px] text-xs" : "h-11 text-sm");
   const hasFooter = columns.some((column) => column.footer !== undefined);
   return (
@@ -220,7 +240,8 @@ function Grid<T>({
       className={cx("card relative overflow-auto", full && "min-h-48 flex-1")}
       onScroll={() => {
         const at = box.current;
-        if (!virtual && more && at && at.scrollTop + at.clientHeight > at.scrollHeight - 200) onEnd?.();
+        if (!virtual && more && at && at.scrollTop + at.clientHeight > at.scrollHeight - 200)
+          onEnd?.();
       }}
     >
       <table aria-label={label} className="w-full border-separate border-spacing-0">
@@ -233,7 +254,9 @@ function Grid<T>({
                   aria-label={t("ui.pickAll")}
                   className="size-4 accent-accent align-middle"
                   checked={allPicked}
-                  onChange={() => onPick(allPicked ? new Set() : new Set(sorted.map((row) => row.id)))}
+                  onChange={() =>
+                    onPick(allPicked ? new Set() : new Set(sorted.map((row) => row.id)))
+                  }
                 />
               </th>
             )}
@@ -284,14 +307,17 @@ function Grid<T>({
                 data-open={open}
                 aria-current={open || undefined}
                 tabIndex={
-                  index === Math.min(active, sorted.length - 1) || (index === from && (active < from || active >= to))
+                  index === Math.min(active, sorted.length - 1) ||
+                  (index === from && (active < from || active >= to))
                     ? 0
                     : -1
                 }
                 onFocus={(event) => event.target === event.currentTarget && setActive(index)}
                 onKeyDown={(event) => onKeyDown(event, index, row.original)}
                 onClick={(event) => {
-                  const inner = (event.target as HTMLElement).closest("a,button,input,select,label,[role=menuitem]");
+                  const inner = (event.target as HTMLElement).closest(
+                    "a,button,input,select,label,[role=menuitem]",
+                  );
                   if (!inner && !getSelection()?.toString()) onOpen?.(row.original);
                 }}
                 className={cx(

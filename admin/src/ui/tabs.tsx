@@ -49,7 +49,10 @@ export function Tabs({
         <Radix.Content
           key={id}
           value={id}
-          className={cx("outline-none", full && "flex min-h-0 flex-1 flex-col data-[state=inactive]:hidden")}
+          className={cx(
+            "outline-none",
+            full && "flex min-h-0 flex-1 flex-col data-[state=inactive]:hidden",
+          )}
         >
           {content}
         </Radix.Content>

@@ -15,7 +15,16 @@ interface Props {
   "aria-invalid"?: boolean;
 }
 
-export function TagsInput({ id, name, value, onChange, placeholder, removeLabel, known = [], ...aria }: Props) {
+export function TagsInput({
+  id,
+  name,
+  value,
+  onChange,
+  placeholder,
+  removeLabel,
+  known = [],
+  ...aria
+}: Props) {
   const [typed, setTyped] = useState("");
   const add = (text: string) => {
     const words = text

@@ -12,7 +12,13 @@ import {
   useFormat,
 } from "./format";
 
-export function Money({ amount, none = "—" }: { amount: number | null | undefined; none?: string }) {
+export function Money({
+  amount,
+  none = "—",
+}: {
+  amount: number | null | undefined;
+  none?: string;
+}) {
   const format = useFormat();
   if (amount === null || amount === undefined) return <span className="text-faint">{none}</span>;
   return (
@@ -22,7 +28,13 @@ export function Money({ amount, none = "—" }: { amount: number | null | undefi
   );
 }
 
-export function Count({ value, short = false }: { value: number | null | undefined; short?: boolean }) {
+export function Count({
+  value,
+  short = false,
+}: {
+  value: number | null | undefined;
+  short?: boolean;
+}) {
   const format = useFormat();
   if (value === null || value === undefined) return <span className="text-faint">—</span>;
   return (
@@ -97,7 +109,10 @@ export function Countdown({ until }: { until: string | number }) {
   const now = useNow(1000);
   return (
     <span className="tabular">
-      {duration(Math.max(0, Math.ceil((new Date(until).getTime() - now.getTime()) / 1000) * 1000), format)}
+      {duration(
+        Math.max(0, Math.ceil((new Date(until).getTime() - now.getTime()) / 1000) * 1000),
+        format,
+      )}
     </span>
   );
 }

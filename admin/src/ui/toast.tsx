@@ -25,7 +25,10 @@ export function ToastProvider({ children }: { children: ReactNode }) {
     const show = (tone: News["tone"]) => (text: string) => {
       const id = next++;
       setNews((old) => [...old.slice(-2), { id, tone, text }]);
-      setTimeout(() => setNews((old) => old.filter((one) => one.id !== id)), tone === "good" ? 4000 : 9000);
+      setTimeout(
+        () => setNews((old) => old.filter((one) => one.id !== id)),
+        tone === "good" ? 4000 : 9000,
+      );
     };
     return { good: show("good"), bad: show("bad") };
   }, []);

@@ -54,7 +54,13 @@ struct Case {
 
 const CASES: [Case; 3] = [
     Case { name: "one key, one session", users: 1, keys_each: 1, sessions_each: 1, history: 0 },
-    Case { name: "one key, ten sessions, a day of spending", users: 1, keys_each: 1, sessions_each: 10, history: DAY },
+    Case {
+        name: "one key, ten sessions, a day of spending",
+        users: 1,
+        keys_each: 1,
+        sessions_each: 10,
+        history: DAY,
+    },
     Case {
         name: "1 000 keys of 100 users, two hours of spending",
         users: 100,
@@ -105,7 +111,8 @@ impl Fixture {
         for user in 1..=case.users {
             for key in 1..=case.keys_each {
                 let id = user * case.keys_each + key;
-                let sessions = (0..case.sessions_each).map(|n| SessionId::from(format!("s-{id}-{n}").as_str()));
+                let sessions = (0..case.sessions_each)
+                    .map(|n| SessionId::from(format!("s-{id}-{n}").as_str()));
                 holders.push((limited_user(user), limited_key(id, user), sessions.collect()));
             }
         }
@@ -141,8 +148,11 @@ impl Fixture {
         self.now = self.now.plus_ms(1);
         let asks = &Asks { model: "m".into(), format: WireFormat::Native };
         let (request, now, estimate) = (RequestId::new(), self.now, NanoUsd(2_000_000));
-        let admission = Admission { request, now, started: now, key, user, session, estimate, asks };
-        let Ok(permit) = self.counters.admit(black_box(&admission)).await else { bail!("a limit was reached") };
+        let admission =
+            Admission { request, now, started: now, key, user, session, estimate, asks };
+        let Ok(permit) = self.counters.admit(black_box(&admission)).await else {
+            bail!("a limit was reached")
+        };
         permit.settle(self.now, black_box(COST), None);
         Ok(())
     }

@@ -33,7 +33,8 @@ async fn main() -> anyhow::Result<()> {
     let (began, cpu) = (Instant::now(), cpu_time()?);
     let mut slowest = Duration::ZERO;
     for first in (0..args.records).step_by(usize::try_from(args.batch)?) {
-        let batch = (first..first + args.batch).map(sample).collect::<anyhow::Result<Vec<Record>>>()?;
+        let batch =
+            (first..first + args.batch).map(sample).collect::<anyhow::Result<Vec<Record>>>()?;
         let began = Instant::now();
         store.append_records(&batch).await?;
         slowest = slowest.max(began.elapsed());
@@ -63,7 +64,10 @@ fn sample(number: u64) -> anyhow::Result<Record> {
 /// User and system time of this process.
 fn cpu_time() -> anyhow::Result<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|ticks| ticks.parse::<u64>().ok()).context("/proc/self/stat");
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| {
+        fields.get(at).and_then(|ticks| ticks.parse::<u64>().ok()).context("/proc/self/stat")
+    };
     Ok(Duration::from_millis((ticks(11)? + ticks(12)?) * 10))
 }

@@ -72,9 +72,22 @@ impl Figures {
     fn of(from: WireFormat, to: WireFormat) -> Result<Self> {
         let bodies = SIZES.iter().map(|(_, size)| body(from, *size)).collect::<Result<Vec<_>>>()?;
         let reply = request(from, to, &bodies[0])?.reply;
-        let context = ReplyContext { seed: "0a1b".to_owned(), created: 1_700_000_000, include_usage: true, ..reply };
+        let context = ReplyContext {
+            seed: "0a1b".to_owned(),
+            created: 1_700_000_000,
+            include_usage: true,
+            ..reply
+        };
         let stream = stream(to)?;
-        Ok(Self { from, to, bodies, stream, context, rates: vec![Vec::new(); SIZES.len()], per_event: Vec::new() })
+        Ok(Self {
+            from,
+            to,
+            bodies,
+            stream,
+            context,
+            rates: vec![Vec::new(); SIZES.len()],
+            per_event: Vec::new(),
+        })
     }
 
     fn pass(&mut self, share: Duration) -> Result<()> {
@@ -159,13 +172,19 @@ fn prose(bytes: usize) -> String {
 /// A stream of [`EVENTS`] text events in a format, one event each.
 fn stream(format: WireFormat) -> Result<Vec<Vec<u8>>> {
     let mut text = String::new();
-    let mut event =
-        |value: Value| text.push_str(&format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap_or("")));
+    let mut event = |value: Value| {
+        text.push_str(&format!(
+            "event: {}\ndata: {value}\n\n",
+            value["type"].as_str().unwrap_or("")
+        ))
+    };
     event(
         json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "m-1",
         "content": [], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 500, "output_tokens": 1}}}),
     );
-    event(json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}));
+    event(
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+    );
     for number in 0..EVENTS {
         let delta = json!({"type": "text_delta", "text": format!(" some words, {number}")});
         event(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
@@ -179,8 +198,11 @@ fn stream(format: WireFormat) -> Result<Vec<Vec<u8>>> {
     if format != WireFormat::Native {
         let plain = body(format, 2_000)?;
         let context = request(format, WireFormat::Native, &plain)?.reply;
-        let mut converter =
-            StreamConverter::new(WireFormat::Native, format, ReplyContext { include_usage: true, ..context });
+        let mut converter = StreamConverter::new(
+            WireFormat::Native,
+            format,
+            ReplyContext { include_usage: true, ..context },
+        );
         let mut out = Vec::new();
         converter.feed(&bytes, &mut out)?;
         converter.finish(&mut out)?;
@@ -200,15 +222,25 @@ fn told(figures: &[u128], unit: u128, more_is_better: bool) -> String {
 
 fn print(figures: &[Figures]) {
     let sizes: Vec<&str> = SIZES.iter().map(|(name, _)| *name).collect();
-    println!("| client → provider | request {}, MB/s | {}, MB/s | {}, MB/s |", sizes[0], sizes[1], sizes[2]);
+    println!(
+        "| client → provider | request {}, MB/s | {}, MB/s | {}, MB/s |",
+        sizes[0], sizes[1], sizes[2]
+    );
     println!("|---|---|---|---|");
     for pair in figures {
-        let rates: Vec<String> = pair.rates.iter().map(|rates| told(rates, 1_000_000, true)).collect();
+        let rates: Vec<String> =
+            pair.rates.iter().map(|rates| told(rates, 1_000_000, true)).collect();
         println!("| {} → {} | {} |", pair.from, pair.to, rates.join(" | "));
     }
     println!("\n| stream: provider → client | events | ns per event |");
     println!("|---|---|---|");
     for pair in figures {
-        println!("| {} → {} | {} | {} |", pair.to, pair.from, pair.stream.len(), told(&pair.per_event, 1000, false));
+        println!(
+            "| {} → {} | {} | {} |",
+            pair.to,
+            pair.from,
+            pair.stream.len(),
+            told(&pair.per_event, 1000, false)
+        );
     }
 }

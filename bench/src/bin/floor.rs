@@ -34,7 +34,10 @@ impl ProxyHttp for PassThrough {
 
     fn new_ctx(&self) {}
 
-    #[expect(clippy::disallowed_methods, reason = "the address is an address, no name: nothing is resolved")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the address is an address, no name: nothing is resolved"
+    )]
     async fn upstream_peer(&self, _: &mut Session, (): &mut ()) -> Result<Box<HttpPeer>> {
         let mut peer = HttpPeer::new(self.0, false, String::new());
         peer.options.idle_timeout = Some(Duration::from_secs(60));
@@ -53,7 +56,8 @@ fn main() {
     };
     let mut server = Server::new_with_opt_and_conf(None, conf);
     server.bootstrap();
-    let mut service = http_proxy_service(&Arc::clone(&server.configuration), PassThrough(args.upstream));
+    let mut service =
+        http_proxy_service(&Arc::clone(&server.configuration), PassThrough(args.upstream));
     service.add_tcp(&args.listen.to_string());
     server.add_service(service);
     server.run_forever();

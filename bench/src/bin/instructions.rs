@@ -29,7 +29,9 @@ type Figures = BTreeMap<String, BTreeMap<String, u64>>;
 type Record = BTreeMap<String, Figures>;
 
 #[derive(Parser)]
-#[command(about = "Counts instructions per request under Callgrind and compares them with those on record")]
+#[command(
+    about = "Counts instructions per request under Callgrind and compares them with those on record"
+)]
 struct Args {
     /// Requests of the shorter stretch.
     #[arg(long, default_value_t = 500)]
@@ -101,21 +103,31 @@ fn main() -> Result<()> {
     let beside = beside.parent().context("this program lies nowhere")?;
     let tollgate = args.tollgate.clone().unwrap_or_else(|| beside.join("tollgate"));
     let programs = Programs { tollgate, floor: PathBuf::new(), words: 0 };
-    let chosen: Vec<&Scenario> = SCENARIOS.iter().filter(|scenario| scenario.name.contains(&args.only)).collect();
+    let chosen: Vec<&Scenario> =
+        SCENARIOS.iter().filter(|scenario| scenario.name.contains(&args.only)).collect();
     ensure!(!chosen.is_empty(), "no scenario has {:?} in its name", args.only);
-    let env: Vec<(&str, &str)> = args.env.iter().filter_map(|variable| variable.split_once('=')).collect();
+    let env: Vec<(&str, &str)> =
+        args.env.iter().filter_map(|variable| variable.split_once('=')).collect();
     ensure!(env.len() == args.env.len(), "write --env NAME=VALUE");
     let dir = tempfile::tempdir()?;
     let mock = fixture::mock(&programs, dir.path())?;
     let mut seen = Figures::new();
     for provider in [WireFormat::Native, WireFormat::Chat] {
-        let scenarios: Vec<_> = chosen.iter().filter(|scenario| scenario.provider == provider).copied().collect();
+        let scenarios: Vec<_> =
+            chosen.iter().filter(|scenario| scenario.provider == provider).copied().collect();
         if scenarios.is_empty() {
             continue;
         }
         let dir = dir.path().join(provider.as_str());
         fs::create_dir(&dir)?;
-        let run = Run { programs: &programs, mock: &mock, dir: &dir, requests, keep: args.keep.as_deref(), env: &env };
+        let run = Run {
+            programs: &programs,
+            mock: &mock,
+            dir: &dir,
+            requests,
+            keep: args.keep.as_deref(),
+            env: &env,
+        };
         run.count(provider, &scenarios, &mut seen)?;
     }
     judge(&args, seen)
@@ -137,9 +149,19 @@ fn judge(args: &Args, seen: Figures) -> Result<()> {
         println!("recorded in {file}");
         return Ok(());
     }
-    let missing: Vec<&String> = seen.keys().filter(|scenario| !known.contains_key(*scenario)).collect();
-    ensure!(missing.is_empty(), "{file} has no figures of the profile {} for {missing:?}: UPDATE=1", args.profile);
-    ensure!(worse.is_empty(), "more than {} % above the record: {}", args.allowed, worse.join(", "));
+    let missing: Vec<&String> =
+        seen.keys().filter(|scenario| !known.contains_key(*scenario)).collect();
+    ensure!(
+        missing.is_empty(),
+        "{file} has no figures of the profile {} for {missing:?}: UPDATE=1",
+        args.profile
+    );
+    ensure!(
+        worse.is_empty(),
+        "more than {} % above the record: {}",
+        args.allowed,
+        worse.join(", ")
+    );
     Ok(())
 }
 
@@ -160,7 +182,12 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// Counts all scenarios of one gateway.
-    fn count(&self, provider: WireFormat, scenarios: &[&Scenario], seen: &mut Figures) -> Result<()> {
+    fn count(
+        &self,
+        provider: WireFormat,
+        scenarios: &[&Scenario],
+        seen: &mut Figures,
+    ) -> Result<()> {
         let Self { programs, mock, dir, requests, keep, env } = *self;
         let batch = BATCH.to_string();
         let settings = [
@@ -215,7 +242,12 @@ fn stretch(
     requests: u64,
 ) -> Result<(Counts, Vec<PathBuf>)> {
     let seen = load::run(&scenario.load(target, requests))?;
-    ensure!(seen.requests() == requests && seen.errors == 0, "{}: {:?}", scenario.name, seen.last_error);
+    ensure!(
+        seen.requests() == requests && seen.errors == 0,
+        "{}: {:?}",
+        scenario.name,
+        seen.last_error
+    );
     target.program.settle(SETTLE);
     profiled.take()
 }
@@ -223,10 +255,15 @@ fn stretch(
 /// Prints the figures beside those on record; names what is too far above them.
 fn compare(seen: &Figures, record: &Figures, allowed: u64) -> Vec<String> {
     let mut worse = Vec::new();
-    println!("| scenario | threads | instructions per request | on record | change |\n|---|---|---|---|---|");
+    println!(
+        "| scenario | threads | instructions per request | on record | change |\n|---|---|---|---|---|"
+    );
     for (scenario, figures) in seen {
         for (kind, now) in figures {
-            let Some(before) = record.get(scenario).and_then(|kinds| kinds.get(kind)).filter(|before| **before > 0)
+            let Some(before) = record
+                .get(scenario)
+                .and_then(|kinds| kinds.get(kind))
+                .filter(|before| **before > 0)
             else {
                 println!("| {scenario} | {kind} | {now} | | |");
                 continue;

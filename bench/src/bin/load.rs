@@ -36,7 +36,10 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    ensure!(args.addr.ip().is_loopback(), "only loopback: this is no tool for other people's servers");
+    ensure!(
+        args.addr.ip().is_loopback(),
+        "only loopback: this is no tool for other people's servers"
+    );
     let body = payload::body(&args.model, args.bytes, args.stream);
     let request = payload::request(&args.path, &args.key, payload::ONE_SESSION, &body);
     let seen = load::run(&Load {

@@ -97,7 +97,8 @@ async fn get_configuration(call: Call, body: GetConfiguration) -> Result<Configu
 
 async fn apply_configuration(call: Call, body: ApplyConfiguration) -> Result<Plan, ApiError> {
     let dry_run = body.dry_run;
-    let order = Order { document: body.document.0, prune: body.prune, dry_run, may_take_last_key: false };
+    let order =
+        Order { document: body.document.0, prune: body.prune, dry_run, may_take_last_key: false };
     let by = By { actor: call.who()?.label(), client: call.client };
     let desk = Desk {
         vault: call.ctx.state.vault(),

@@ -181,7 +181,8 @@ async fn restore(call: Call, body: OfRule) -> Result<RuleRecord, ApiError> {
     let id = body.id.0;
     let mut tx = call.ctx.store.begin().await?;
     let stored = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id);
-    let shipped = stored.as_ref().and_then(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
+    let shipped =
+        stored.as_ref().and_then(|rule| builtin::as_shipped(rule, BUILTIN_RULES, call.now));
     let rule = shipped.ok_or_else(|| ApiError::missing("rule of the program's own", id))?;
     check(&mut tx, &rule).await?;
     tx.update_error_rule(&rule).await?;
@@ -244,7 +245,10 @@ fn told(
     };
     let kind = kind.as_deref().unwrap_or_else(|| error::kind_of_status(status));
     let reply = error::ErrorReply { status, kind, message, code: code.as_deref(), extra: &[] };
-    WireFormat::ALL.into_iter().map(|format| (format.as_str(), error::value(format, &reply))).collect()
+    WireFormat::ALL
+        .into_iter()
+        .map(|format| (format.as_str(), error::value(format, &reply)))
+        .collect()
 }
 
 impl RuleFields {
@@ -260,7 +264,8 @@ impl RuleFields {
         let response = self.override_response.plain();
         if let Patch::Set(text) = &response {
             OverrideResponse::parse(text).map_err(|why| {
-                let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::MustBeOverride).field("overrideResponse");
+                let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::MustBeOverride)
+                    .field("overrideResponse");
                 refusal.with("detail", why.into())
             })?;
         }
@@ -275,7 +280,11 @@ impl RuleFields {
 
 async fn found(tx: &mut Tx, named: &OfRule) -> Result<ErrorRule, ApiError> {
     let id = named.id.0;
-    let rule = tx.error_rules().await?.into_iter().find(|rule| rule.id.0 == id && rule.deleted_at.is_none());
+    let rule = tx
+        .error_rules()
+        .await?
+        .into_iter()
+        .find(|rule| rule.id.0 == id && rule.deleted_at.is_none());
     rule.ok_or_else(|| ApiError::missing("error rule", id))
 }
 
@@ -295,7 +304,8 @@ async fn check(tx: &mut Tx, rule: &ErrorRule) -> Result<(), ApiError> {
     match others.iter().find(|other| self::identity(other.match_type, &other.pattern) == identity) {
         None => Ok(()),
         Some(twin) => {
-            let message = format!("there is a rule with this pattern already, with the id {}", twin.id);
+            let message =
+                format!("there is a rule with this pattern already, with the id {}", twin.id);
             Err(ApiError::by_code(Code::DUPLICATE_RULE, message).with("id", twin.id.0.into()))
         }
     }
@@ -308,7 +318,8 @@ async fn audit(
     (before, after): (Option<&ErrorRule>, Option<&ErrorRule>),
 ) -> Result<(), ApiError> {
     let id = before.or(after).map_or(0, |rule| rule.id.0);
-    let record = |rule: Option<&ErrorRule>| rule.map_or(Ok(None), |rule| recorded(&RuleRecord::new(rule)));
+    let record =
+        |rule: Option<&ErrorRule>| rule.map_or(Ok(None), |rule| recorded(&RuleRecord::new(rule)));
     let (before, after) = (record(before)?, record(after)?);
     call.audit(tx, Change { action, target: format!("error rule {id}"), before, after }).await
 }

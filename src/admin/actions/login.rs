@@ -18,8 +18,9 @@ pub fn operations() -> Vec<Operation> {
         Operation::cookie_action("auth/logout", Permission::Open, logout)
             .max_body(OPEN_BODY)
             .doc("Ends the session that the cookie carries."),
-        Operation::action("auth/whoami", Permission::Any, whoami)
-            .doc("Says who the credential belongs to, and what a web UI must know about this gateway."),
+        Operation::action("auth/whoami", Permission::Any, whoami).doc(
+            "Says who the credential belongs to, and what a web UI must know about this gateway.",
+        ),
         Operation::document("auth/site", site).doc("What this gateway is called."),
     ]
 }

@@ -122,10 +122,20 @@ async fn get_usage_logs(call: Call, body: LogQuery) -> Result<LogPageRecord, Api
 }
 
 /// The requested page of the rows that match the filter.
-pub async fn page(call: &Call, filter: &LogFilter, query: OwnLogQuery) -> Result<LogPageRecord, ApiError> {
-    let ask = LogPageAsk { page: query.page.0, page_size: query.page_size.0, cursor: query.cursor.plain() };
+pub async fn page(
+    call: &Call,
+    filter: &LogFilter,
+    query: OwnLogQuery,
+) -> Result<LogPageRecord, ApiError> {
+    let ask = LogPageAsk {
+        page: query.page.0,
+        page_size: query.page_size.0,
+        cursor: query.cursor.plain(),
+    };
     let found = call.ctx.store.usage_logs(filter, &ask).await.map_err(|error| match error {
-        StoreError::Missing { .. } => ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor"),
+        StoreError::Missing { .. } => {
+            ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor")
+        }
         other => other.into(),
     })?;
     Ok(LogPageRecord::new(found, ask.page, ask.page_size))
@@ -167,7 +177,10 @@ impl OwnLogQuery {
             status_code: self.status_code.plain(),
             session_id: text(&self.session_id),
             // An invalid id matches nothing.
-            request_id: self.request_id.as_ref().map(|id| RequestId::parse(&id.0).unwrap_or(RequestId::NONE)),
+            request_id: self
+                .request_id
+                .as_ref()
+                .map(|id| RequestId::parse(&id.0).unwrap_or(RequestId::NONE)),
             endpoint: text(&self.endpoint),
             min_retry_count: self.min_retry_count.plain(),
             exclude_status_200: self.exclude_status_code_200,

@@ -50,11 +50,14 @@ async fn get_session_messages(call: Call, body: MessagePage) -> Result<SessionMe
     }
     let before = body.cursor.map(|cursor| {
         let read = read_cursor(&cursor.0);
-        read.ok_or_else(|| ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor"))
+        read.ok_or_else(|| {
+            ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor")
+        })
     });
     let before = before.transpose()?;
     let size = body.page_size.0;
-    let mut found = call.ctx.store.session_messages((&session, key), before, size.saturating_add(1)).await?;
+    let mut found =
+        call.ctx.store.session_messages((&session, key), before, size.saturating_add(1)).await?;
     let more = found.len() > usize::try_from(size).unwrap_or(usize::MAX);
     found.truncate(usize::try_from(size).unwrap_or(usize::MAX));
     let next_cursor = found.last().filter(|_| more).map(cursor_after);

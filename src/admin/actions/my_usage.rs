@@ -36,7 +36,8 @@ pub struct Stretch {
 pub fn operations() -> Vec<Operation> {
     let any = Permission::Any;
     vec![
-        Operation::action("actions/my-usage/getMyUsageMetadata", any, metadata).doc("The key that asks, and its user."),
+        Operation::action("actions/my-usage/getMyUsageMetadata", any, metadata)
+            .doc("The key that asks, and its user."),
         Operation::action("actions/my-usage/getMyQuota", any, quota)
             .doc("What the key and its user have used of each of their limits."),
         Operation::action("actions/my-usage/getMyTodayStats", any, today)
@@ -87,7 +88,8 @@ async fn summary(call: Call, body: Stretch) -> Result<MyStats, ApiError> {
     let (key, user) = me(&call)?;
     let tz = call.ctx.time_zone;
     // The store's end is exclusive, the wire's inclusive, to the millisecond.
-    let (start, end) = (body.start_date.map(|at| at.start(tz)), body.end_date.map(|at| at.end(tz).plus_ms(1)));
+    let (start, end) =
+        (body.start_date.map(|at| at.start(tz)), body.end_date.map(|at| at.end(tz).plus_ms(1)));
     if start.is_none() && end.is_none() {
         let totals = call.ctx.store.key_totals(user.id, key.id).await?;
         return Ok(MyStats::new(totals.into_iter().map(of_lifetime).collect()));
@@ -99,8 +101,11 @@ async fn summary(call: Call, body: Stretch) -> Result<MyStats, ApiError> {
 async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats, ApiError> {
     let (key, user) = me(call)?;
     let keys = call.ctx.store.key_statistics(user.id, from, until).await?;
-    let models: Vec<ModelStatistics> =
-        keys.into_iter().find(|found| found.key_id == key.id).map(|found| found.models).unwrap_or_default();
+    let models: Vec<ModelStatistics> = keys
+        .into_iter()
+        .find(|found| found.key_id == key.id)
+        .map(|found| found.models)
+        .unwrap_or_default();
     Ok(MyStats::new(models))
 }
 

@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::admin::bodies::{Clock, Edit, Fraction, Nothing, Patch, Sent, Text, Url, WebhookUrl, Whole};
+use crate::admin::bodies::{
+    Clock, Edit, Fraction, Nothing, Patch, Sent, Text, Url, WebhookUrl, Whole,
+};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
@@ -66,14 +68,26 @@ pub struct OfWebhook {
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/notifications/getNotificationSettingsAction", Permission::Admin, get_settings)
-            .doc("Which notifications are sent where."),
-        Operation::action("actions/notifications/updateNotificationSettingsAction", Permission::Admin, update_settings)
-            .doc("Changes what is sent, and answers the settings in force.")
-            .errors(&[Code::OPERATION_FAILED]),
-        Operation::action("actions/notifications/testWebhookAction", Permission::Admin, test_webhook)
-            .doc("Sends a test message to a webhook, signed as all are.")
-            .errors(&[Code::OPERATION_FAILED]),
+        Operation::action(
+            "actions/notifications/getNotificationSettingsAction",
+            Permission::Admin,
+            get_settings,
+        )
+        .doc("Which notifications are sent where."),
+        Operation::action(
+            "actions/notifications/updateNotificationSettingsAction",
+            Permission::Admin,
+            update_settings,
+        )
+        .doc("Changes what is sent, and answers the settings in force.")
+        .errors(&[Code::OPERATION_FAILED]),
+        Operation::action(
+            "actions/notifications/testWebhookAction",
+            Permission::Admin,
+            test_webhook,
+        )
+        .doc("Sends a test message to a webhook, signed as all are.")
+        .errors(&[Code::OPERATION_FAILED]),
     ]
 }
 
@@ -81,7 +95,10 @@ async fn get_settings(call: Call, _: Nothing) -> Result<NotificationsRecord, Api
     Ok(NotificationsRecord::new(&call.ctx.store.notifications().await?))
 }
 
-async fn update_settings(call: Call, body: Edit<Nothing, NotificationFields>) -> Result<NotificationsRecord, ApiError> {
+async fn update_settings(
+    call: Call,
+    body: Edit<Nothing, NotificationFields>,
+) -> Result<NotificationsRecord, ApiError> {
     let sent = body.change;
     for (field, address) in sent.webhooks() {
         if let Some(address) = address {
@@ -113,7 +130,9 @@ impl NotificationFields {
         self.circuit_breaker_enabled.apply(&mut settings.circuit_breaker_enabled);
         self.circuit_breaker_webhook.plain().apply_option(&mut settings.circuit_breaker_webhook);
         self.daily_leaderboard_enabled.apply(&mut settings.daily_leaderboard_enabled);
-        self.daily_leaderboard_webhook.plain().apply_option(&mut settings.daily_leaderboard_webhook);
+        self.daily_leaderboard_webhook
+            .plain()
+            .apply_option(&mut settings.daily_leaderboard_webhook);
         self.daily_leaderboard_time.apply(&mut settings.daily_leaderboard_time);
         self.daily_leaderboard_top_n.apply(&mut settings.daily_leaderboard_top_n);
         self.cost_alert_enabled.apply(&mut settings.cost_alert_enabled);
@@ -157,14 +176,18 @@ fn fault(field: &str, error: WebhookError) -> ApiError {
     match error {
         WebhookError::NotAnAddress => bad(Reason::WebhookNoAddress),
         WebhookError::Credentials => bad(Reason::WebhookHasCredentials),
-        WebhookError::NotPublic { address, why } => {
-            bad(Reason::WebhookNotPublic).with("address", address.to_string().into()).with("detail", why.into())
-        }
+        WebhookError::NotPublic { address, why } => bad(Reason::WebhookNotPublic)
+            .with("address", address.to_string().into())
+            .with("detail", why.into()),
         WebhookError::Unresolved { host, why } => {
             failed(Reason::WebhookUnresolved).with("host", host.into()).with("detail", why.into())
         }
-        WebhookError::Exchange(why) => failed(Reason::WebhookUnreachable).with("detail", why.into()),
-        WebhookError::Status(status) => failed(Reason::WebhookAnswered).with("status", status.into()),
+        WebhookError::Exchange(why) => {
+            failed(Reason::WebhookUnreachable).with("detail", why.into())
+        }
+        WebhookError::Status(status) => {
+            failed(Reason::WebhookAnswered).with("status", status.into())
+        }
     }
 }
 

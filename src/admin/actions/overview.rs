@@ -41,7 +41,11 @@ async fn get_overview_data(call: Call, _: Nothing) -> Result<OverviewRecord, Api
 /// What may need an administrator's attention.
 pub async fn attention(ctx: &Context, live: &Live) -> Attention {
     let journal = (ctx.journal)();
-    Attention::new(problems::all(ctx, &journal, ctx.clock.now()), live.near.look(ctx).await, journal)
+    Attention::new(
+        problems::all(ctx, &journal, ctx.clock.now()),
+        live.near.look(ctx).await,
+        journal,
+    )
 }
 
 /// The users whose figures are visible to a viewer of the requests of `scope`.
@@ -66,7 +70,9 @@ pub async fn read(
 ) -> Result<OverviewFound, StoreError> {
     let day = today(ctx, now);
     let yesterday = today(ctx, day.start.plus_ms(-1)).start;
-    ctx.store.overview(&OverviewAsk { scope, today: day.start, yesterday, now, top: TOP, pending }).await
+    ctx.store
+        .overview(&OverviewAsk { scope, today: day.start, yesterday, now, top: TOP, pending })
+        .await
 }
 
 /// How many of the live sessions belong to the scope.

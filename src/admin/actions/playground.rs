@@ -86,7 +86,8 @@ async fn send_request(call: Call, body: SendRequest) -> Result<Response<Stream>,
             .at(StatusCode::SERVICE_UNAVAILABLE)
             .header(header::RETRY_AFTER, HeaderValue::from_static("5"))
     })?;
-    let begin = PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
+    let begin =
+        PlaygroundEvent::Begin { request_id: as_key.request.to_string(), path: ask.path.clone() };
     let request = request(ask, call.ctx.version)?;
     let relay = Relay::new(connection, request, begin, place).await.map_err(ApiError::internal)?;
     Ok(lines(relay))
@@ -99,9 +100,14 @@ fn ask(body: SendRequest) -> Result<Ask, ApiError> {
         WireFormat::Responses => "/v1/responses".to_owned(),
         WireFormat::Chat => "/v1/chat/completions".to_owned(),
         WireFormat::AltCli => {
-            let model = model
-                .ok_or_else(|| ApiError::because(Code::REQUIRED_FIELD, Reason::RequiredForFormat).field("model"))?;
-            let action = if stream == Some(true) { "streamGenerateContent?alt=sse" } else { "generateContent" };
+            let model = model.ok_or_else(|| {
+                ApiError::because(Code::REQUIRED_FIELD, Reason::RequiredForFormat).field("model")
+            })?;
+            let action = if stream == Some(true) {
+                "streamGenerateContent?alt=sse"
+            } else {
+                "generateContent"
+            };
             format!("/v1beta/models/{}:{action}", segment(&model))
         }
     };
@@ -143,7 +149,8 @@ async fn authorise(call: &Call, as_key: AsKey, ask: &Ask) -> Result<(), ApiError
         "bytes": ask.body.len(),
     });
     let target = format!("key {}", as_key.key);
-    let change = Change { action: "playground.sendRequest", target, before: None, after: Some(after) };
+    let change =
+        Change { action: "playground.sendRequest", target, before: None, after: Some(after) };
     let mut tx = call.ctx.store.begin().await?;
     call.audit(&mut tx, change).await?;
     Ok(tx.commit_record().await?)

@@ -40,8 +40,11 @@ struct Parts {
     styles: &'static str,
 }
 
-const SCALAR: Parts =
-    Parts { sheets: &[], scripts: &["scalar-start.js", "scalar.js"], styles: "'self' 'unsafe-inline'" };
+const SCALAR: Parts = Parts {
+    sheets: &[],
+    scripts: &["scalar-start.js", "scalar.js"],
+    styles: "'self' 'unsafe-inline'",
+};
 
 const DOCS: Parts = Parts {
     sheets: &["swagger-ui.css", "docs.css"],
@@ -70,7 +73,10 @@ fn page(parts: &Parts) -> Result<Response<Stream>, ApiError> {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_str(&policy).map_err(ApiError::internal)?);
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_str(&policy).map_err(ApiError::internal)?,
+    );
     Ok(response)
 }
 

@@ -52,15 +52,27 @@ pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/sensitive-words/listSensitiveWords", Permission::Admin, list)
             .doc("All sensitive words, the oldest first."),
-        Operation::action("actions/sensitive-words/createSensitiveWordAction", Permission::Admin, create)
-            .doc("Adds a word; requests with a text that holds it are refused from now on.")
-            .errors(&[Code::DUPLICATE_WORD]),
-        Operation::action("actions/sensitive-words/updateSensitiveWordAction", Permission::Admin, update)
-            .doc("Changes what is sent and leaves the rest.")
-            .errors(&[Code::NOT_FOUND, Code::DUPLICATE_WORD]),
-        Operation::action("actions/sensitive-words/deleteSensitiveWordAction", Permission::Admin, delete)
-            .doc("Removes a word.")
-            .errors(&[Code::NOT_FOUND]),
+        Operation::action(
+            "actions/sensitive-words/createSensitiveWordAction",
+            Permission::Admin,
+            create,
+        )
+        .doc("Adds a word; requests with a text that holds it are refused from now on.")
+        .errors(&[Code::DUPLICATE_WORD]),
+        Operation::action(
+            "actions/sensitive-words/updateSensitiveWordAction",
+            Permission::Admin,
+            update,
+        )
+        .doc("Changes what is sent and leaves the rest.")
+        .errors(&[Code::NOT_FOUND, Code::DUPLICATE_WORD]),
+        Operation::action(
+            "actions/sensitive-words/deleteSensitiveWordAction",
+            Permission::Admin,
+            delete,
+        )
+        .doc("Removes a word.")
+        .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/sensitive-words/refreshCacheAction", Permission::Admin, refresh)
             .doc("Reads the words from the database anew. Changes made here need no refresh."),
         Operation::action("actions/sensitive-words/getCacheStats", Permission::Admin, stats)
@@ -105,7 +117,13 @@ async fn update(call: Call, body: Edit<OfWord, WordFields>) -> Result<WordRecord
     word.updated_at = call.now;
     check(&mut tx, &word).await?;
     tx.update_word(&word).await?;
-    audit(&call, &mut tx, "sensitive-words.updateSensitiveWordAction", (Some(&before), Some(&word))).await?;
+    audit(
+        &call,
+        &mut tx,
+        "sensitive-words.updateSensitiveWordAction",
+        (Some(&before), Some(&word)),
+    )
+    .await?;
     call.commit(tx).await?;
     Ok(WordRecord::new(&word))
 }
@@ -114,7 +132,8 @@ async fn delete(call: Call, body: OfWord) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let before = found(&mut tx, &body).await?;
     tx.delete_word(before.id).await?;
-    audit(&call, &mut tx, "sensitive-words.deleteSensitiveWordAction", (Some(&before), None)).await?;
+    audit(&call, &mut tx, "sensitive-words.deleteSensitiveWordAction", (Some(&before), None))
+        .await?;
     call.commit(tx).await
 }
 
@@ -156,18 +175,26 @@ pub(in crate::admin) fn identity(match_type: MatchType, text: &str) -> (MatchTyp
 /// The rules that need the other words: no word twice, and regular expressions that can be told
 /// together.
 async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), ApiError> {
-    let others: Vec<SensitiveWord> = tx.words().await?.into_iter().filter(|other| other.id != word.id).collect();
+    let others: Vec<SensitiveWord> =
+        tx.words().await?.into_iter().filter(|other| other.id != word.id).collect();
     if others.len() >= MAX_WORDS {
         let refusal = ApiError::because(Code::OPERATION_FAILED, Reason::TooManyWords);
         return Err(refusal.with("max", MAX_WORDS.into()));
     }
     let identity = identity(word.match_type, &word.word);
-    if let Some(twin) = others.iter().find(|other| self::identity(other.match_type, &other.word) == identity) {
-        let message = format!("this word is there already, as {} with the id {}", twin.match_type.as_str(), twin.id);
+    if let Some(twin) =
+        others.iter().find(|other| self::identity(other.match_type, &other.word) == identity)
+    {
+        let message = format!(
+            "this word is there already, as {} with the id {}",
+            twin.match_type.as_str(),
+            twin.id
+        );
         return Err(ApiError::by_code(Code::DUPLICATE_WORD, message).with("id", twin.id.0.into()));
     }
     if word.match_type == MatchType::Regex {
-        let enabled = others.iter().filter(|other| other.is_enabled && other.match_type == MatchType::Regex);
+        let enabled =
+            others.iter().filter(|other| other.is_enabled && other.match_type == MatchType::Regex);
         let checked = words::check_pattern(&word.word, enabled.map(|other| other.word.as_str()));
         checked.map_err(|fault| unsafe_pattern("word", &fault))?;
     }
@@ -196,8 +223,14 @@ async fn audit(
 ) -> Result<(), ApiError> {
     let (before, after) = states;
     let id = before.or(after).map_or(0, |word| word.id.0);
-    let record = |word: Option<&SensitiveWord>| word.map_or(Ok(None), |word| recorded(&WordRecord::new(word)));
-    let change =
-        Change { action, target: format!("sensitive word {id}"), before: record(before)?, after: record(after)? };
+    let record = |word: Option<&SensitiveWord>| {
+        word.map_or(Ok(None), |word| recorded(&WordRecord::new(word)))
+    };
+    let change = Change {
+        action,
+        target: format!("sensitive word {id}"),
+        before: record(before)?,
+        after: record(after)?,
+    };
     call.audit(tx, change).await
 }

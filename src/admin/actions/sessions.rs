@@ -55,7 +55,8 @@ async fn get_session_details(call: Call, body: SessionPage) -> Result<SessionDet
     let ask = LogPageAsk { page: 1, page_size: body.page_size.0, cursor: body.cursor.plain() };
     let found = page(&call, &session, key, &ask).await?;
     let live = call.ctx.counters.live_sessions(call.now).await;
-    let live = live.into_iter().find(|live| Some(live.key) == key && live.session.as_str() == session);
+    let live =
+        live.into_iter().find(|live| Some(live.key) == key && live.session.as_str() == session);
     Ok(SessionDetails::new(session, found, live.as_ref()))
 }
 
@@ -64,11 +65,19 @@ async fn get_session_details(call: Call, body: SessionPage) -> Result<SessionDet
 ///
 /// # Errors
 /// 403 if the session is another user's, 400 if it does not exist.
-pub async fn key_of(call: &Call, session: &str, asked: Option<Id>) -> Result<Option<KeyId>, ApiError> {
+pub async fn key_of(
+    call: &Call,
+    session: &str,
+    asked: Option<Id>,
+) -> Result<Option<KeyId>, ApiError> {
     let asked = asked.map(|id| KeyId(id.0));
     let one = LogPageAsk { page: 1, page_size: 1, cursor: None };
-    let filter =
-        |scope| LogFilter { session_id: Some(session.to_owned()), key_id: asked, scope, ..LogFilter::default() };
+    let filter = |scope| LogFilter {
+        session_id: Some(session.to_owned()),
+        key_id: asked,
+        scope,
+        ..LogFilter::default()
+    };
     let store = &call.ctx.store;
     let scope = client::scope(call.who()?);
     if let Some(row) = store.usage_logs(&filter(scope), &one).await?.rows.first() {
@@ -76,11 +85,15 @@ pub async fn key_of(call: &Call, session: &str, asked: Option<Id>) -> Result<Opt
     }
     // Possibly none of its requests has ended yet.
     let live = call.ctx.counters.live_sessions(call.now).await;
-    let mut live =
-        live.iter().filter(|live| live.session.as_str() == session && asked.is_none_or(|key| key == live.key));
+    let mut live = live
+        .iter()
+        .filter(|live| live.session.as_str() == session && asked.is_none_or(|key| key == live.key));
     let foreign = match live.find(|live| scope.is_none_or(|user| user == live.user)) {
         Some(live) => return Ok(Some(live.key)),
-        None => live.next().is_some() || (scope.is_some() && store.usage_logs(&filter(None), &one).await?.total > 0),
+        None => {
+            live.next().is_some()
+                || (scope.is_some() && store.usage_logs(&filter(None), &one).await?.total > 0)
+        }
     };
     Err(match foreign {
         true => ApiError::denied(Reason::SessionOfAnother),
@@ -89,7 +102,12 @@ pub async fn key_of(call: &Call, session: &str, asked: Option<Id>) -> Result<Opt
 }
 
 /// A page of the session's requests, newest first.
-async fn page(call: &Call, session: &str, key: Option<KeyId>, ask: &LogPageAsk) -> Result<LogPage, ApiError> {
+async fn page(
+    call: &Call,
+    session: &str,
+    key: Option<KeyId>,
+    ask: &LogPageAsk,
+) -> Result<LogPage, ApiError> {
     let filter = LogFilter {
         session_id: Some(session.to_owned()),
         key_id: key,
@@ -97,7 +115,9 @@ async fn page(call: &Call, session: &str, key: Option<KeyId>, ask: &LogPageAsk) 
         ..LogFilter::default()
     };
     call.ctx.store.usage_logs(&filter, ask).await.map_err(|error| match error {
-        StoreError::Missing { .. } => ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor"),
+        StoreError::Missing { .. } => {
+            ApiError::because(Code::INVALID_FORMAT, Reason::CursorForeign).field("cursor")
+        }
         other => other.into(),
     })
 }

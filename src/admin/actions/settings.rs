@@ -52,7 +52,11 @@ pub fn operations() -> Vec<Operation> {
 }
 
 async fn fetch(call: Call, _: Nothing) -> Result<SettingsRecord, ApiError> {
-    Ok(SettingsRecord::new(&call.ctx.state.snapshot().settings, call.ctx.time_zone, (call.ctx.unpriced)()))
+    Ok(SettingsRecord::new(
+        &call.ctx.state.snapshot().settings,
+        call.ctx.time_zone,
+        (call.ctx.unpriced)(),
+    ))
 }
 
 async fn save(call: Call, body: Edit<Nothing, SettingsFields>) -> Result<SettingsRecord, ApiError> {

@@ -109,7 +109,8 @@ async fn get_user_statistics(call: Call, body: SeriesQuery) -> Result<Statistics
         GroupBy::Model => "models",
         GroupBy::Provider => "providers",
     };
-    let mut series = call.ctx.store.series(&SeriesAsk { scope, by, boundaries: boundaries.clone() }).await?;
+    let mut series =
+        call.ctx.store.series(&SeriesAsk { scope, by, boundaries: boundaries.clone() }).await?;
     if let (Some(user), GroupBy::User, true) = (scope, by, series.is_empty()) {
         // The requested user has a line, even if it has only zeros.
         let name = call.ctx.state.snapshot().user(user).map(|user| user.name.clone());
@@ -131,7 +132,8 @@ fn stretches(time_range: &str, now: Timestamp, tz: Tz) -> (&'static str, Vec<Tim
         "today" => {
             let today = Window::Daily(DailyReset::default()).calendar(now, tz).start;
             let end = Timestamp(now.0 - now.0.rem_euclid(HOUR_MS) + HOUR_MS);
-            let whole = (1..).map(|n| Timestamp(today.0 - today.0.rem_euclid(HOUR_MS)).plus_ms(n * HOUR_MS));
+            let whole = (1..)
+                .map(|n| Timestamp(today.0 - today.0.rem_euclid(HOUR_MS)).plus_ms(n * HOUR_MS));
             let rest = whole.take_while(|at| *at <= end);
             ("hour", std::iter::once(today).chain(rest).collect())
         }
@@ -191,7 +193,10 @@ mod tests {
         let now = at("2026-10-27T12:34:56Z");
         let (resolution, minutes) = stretches("hour", now, Tz::UTC);
         assert_eq!((resolution, minutes.len()), ("minute", 61));
-        assert_eq!((minutes[0], minutes[60]), (at("2026-10-27T11:35:00Z"), at("2026-10-27T12:35:00Z")));
+        assert_eq!(
+            (minutes[0], minutes[60]),
+            (at("2026-10-27T11:35:00Z"), at("2026-10-27T12:35:00Z"))
+        );
         let (_, hours) = stretches("day", now, Tz::UTC);
         assert_eq!((hours.len(), hours[24]), (25, at("2026-10-27T13:00:00Z")));
         let (_, today) = stretches("today", now, chrono_tz::Asia::Kolkata);

@@ -18,9 +18,13 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/users/getUserLimitUsage", Permission::Own, of_user)
             .doc("What a user has used of their limits, with all keys together.")
             .errors(&[Code::NOT_FOUND]),
-        Operation::action("actions/providers/getProviderLimitUsage", Permission::Admin, of_provider)
-            .doc("What was spent at a provider, against its limits.")
-            .errors(&[Code::NOT_FOUND]),
+        Operation::action(
+            "actions/providers/getProviderLimitUsage",
+            Permission::Admin,
+            of_provider,
+        )
+        .doc("What was spent at a provider, against its limits.")
+        .errors(&[Code::NOT_FOUND]),
     ]
 }
 

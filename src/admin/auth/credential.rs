@@ -17,7 +17,9 @@ use axum::http::{HeaderMap, header};
 
 /// The first credential that the headers carry: Bearer, else the cookie. Empty values are none.
 pub fn find(headers: &HeaderMap) -> Option<(Via, String)> {
-    bearer(headers).map(|text| (Via::Bearer, text)).or_else(|| cookie(headers).map(|text| (Via::Cookie, text)))
+    bearer(headers)
+        .map(|text| (Via::Bearer, text))
+        .or_else(|| cookie(headers).map(|text| (Via::Cookie, text)))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<String> {
@@ -30,8 +32,9 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
 /// Only the headers that may contain a credential.
 pub fn headers(from: &HeaderMap) -> HeaderMap {
     let names = [header::AUTHORIZATION, header::COOKIE];
-    let pairs =
-        names.into_iter().flat_map(|name| from.get_all(&name).iter().map(move |value| (name.clone(), value.clone())));
+    let pairs = names.into_iter().flat_map(|name| {
+        from.get_all(&name).iter().map(move |value| (name.clone(), value.clone()))
+    });
     let mut kept = HeaderMap::new();
     for (name, value) in pairs {
         kept.append(name, value);
@@ -42,8 +45,11 @@ pub fn headers(from: &HeaderMap) -> HeaderMap {
 /// The session cookie's value, if the browser sent one.
 pub fn cookie(headers: &HeaderMap) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut values = pairs.filter(|(name, _)| *name == session::COOKIE).map(|(_, value)| value.trim_matches('"'));
+    let pairs =
+        lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let mut values = pairs
+        .filter(|(name, _)| *name == session::COOKIE)
+        .map(|(_, value)| value.trim_matches('"'));
     values.find(|value| !value.is_empty()).map(str::to_owned)
 }
 

@@ -65,7 +65,9 @@ fn actor_of(call: &Call, text: &str) -> Result<Actor, ApiError> {
     let found = key.and_then(|_| match call.ctx.admin_token.check(text, call.client, call.now) {
         TokenCheck::Right => Ok(Actor::Token),
         TokenCheck::Throttled { seconds } => Err(credential::throttled(seconds)),
-        TokenCheck::Wrong | TokenCheck::UnknownKey => Err(credential::unauthorized(Reason::NeitherKeyNorToken)),
+        TokenCheck::Wrong | TokenCheck::UnknownKey => {
+            Err(credential::unauthorized(Reason::NeitherKeyNorToken))
+        }
     });
     found.inspect_err(|_| {
         tracing::warn!(client = call.client.map(tracing::field::display), "a login failed");

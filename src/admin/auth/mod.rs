@@ -93,7 +93,9 @@ impl Who {
     pub fn label(&self) -> String {
         match &self.actor {
             Actor::Token => "admin token".to_owned(),
-            Actor::Key { key, user } => format!("user {} ({}), key {} ({})", user.id, user.name, key.id, key.name),
+            Actor::Key { key, user } => {
+                format!("user {} ({}), key {} ({})", user.id, user.name, key.id, key.name)
+            }
         }
     }
 }

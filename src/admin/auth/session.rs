@@ -31,7 +31,8 @@ pub fn hash(token: &str) -> [u8; 32] {
 pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValue, ApiError> {
     let mut random = [0_u8; 32];
     let source = ring::rand::SystemRandom::new();
-    ring::rand::SecureRandom::fill(&source, &mut random).map_err(|_| ApiError::internal("no random bytes"))?;
+    ring::rand::SecureRandom::fill(&source, &mut random)
+        .map_err(|_| ApiError::internal("no random bytes"))?;
     let token = URL_SAFE_NO_PAD.encode(random);
     let (key_id, user_id) = match &who.actor {
         Actor::Token => (None, None),
@@ -42,7 +43,14 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
         Actor::Key { .. } => None,
     };
     let expires_at = now.plus_ms(SECONDS * 1000);
-    let session = WebSession { hash: hash(&token), key_id, user_id, token_check, created_at: now, expires_at };
+    let session = WebSession {
+        hash: hash(&token),
+        key_id,
+        user_id,
+        token_check,
+        created_at: now,
+        expires_at,
+    };
     ctx.store.prune_web_sessions(now).await?;
     ctx.store.insert_web_session(&session).await?;
     cookie(&token, SECONDS, ctx.secure_cookies)
@@ -58,6 +66,7 @@ pub fn forget(secure: bool) -> Result<HeaderValue, ApiError> {
 
 fn cookie(token: &str, max_age: i64, secure: bool) -> Result<HeaderValue, ApiError> {
     let secure = if secure { "; Secure" } else { "" };
-    let text = format!("{COOKIE}={token}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Lax{secure}");
+    let text =
+        format!("{COOKIE}={token}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Lax{secure}");
     HeaderValue::try_from(text).map_err(ApiError::internal)
 }

@@ -65,12 +65,16 @@ pub async fn whoami(call: Call, _: Nothing) -> Result<WhoAmI, ApiError> {
     let who = call.who()?;
     let (user_id, user_name, key_id, key_name) = match &who.actor {
         Actor::Token => (None, "admin".to_owned(), None, None),
-        Actor::Key { key, user } => (Some(user.id.0), user.name.clone(), Some(key.id.0), Some(key.name.clone())),
+        Actor::Key { key, user } => {
+            (Some(user.id.0), user.name.clone(), Some(key.id.0), Some(key.name.clone()))
+        }
     };
     let snapshot = call.ctx.state.peek();
     let settings = &snapshot.settings;
     let user = match &who.actor {
-        Actor::Key { user, .. } if !who.is_read_only() => Some(UserRecord::of(user, &snapshot, call.now)),
+        Actor::Key { user, .. } if !who.is_read_only() => {
+            Some(UserRecord::of(user, &snapshot, call.now))
+        }
         _ => None,
     };
     Ok(WhoAmI {

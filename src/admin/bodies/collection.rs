@@ -41,7 +41,8 @@ where
     }
 
     fn describe(schemas: &mut SchemaGenerator) -> Value {
-        let mut schema = json!({ "type": "array", "items": T::json_schema(schemas), "maxItems": MAX });
+        let mut schema =
+            json!({ "type": "array", "items": T::json_schema(schemas), "maxItems": MAX });
         if MIN > 0 {
             schema["minItems"] = MIN.into();
         }
@@ -53,10 +54,13 @@ impl<const MAX: usize, const LENGTH: usize> Kind for Pairs<MAX, LENGTH> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let sent = json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeTexts))?;
         if sent.len() > MAX {
-            return Err(Fault::new(Code::MAX_LENGTH, Reason::AtMostEntries).with("max", MAX).into());
+            return Err(Fault::new(Code::MAX_LENGTH, Reason::AtMostEntries)
+                .with("max", MAX)
+                .into());
         }
         let text = |json: &Value| Text::<1, LENGTH>::take(json).map(Plain::plain);
-        let each = sent.iter().map(|(name, json)| Ok((text(&Value::from(name.as_str()))?, text(json)?)));
+        let each =
+            sent.iter().map(|(name, json)| Ok((text(&Value::from(name.as_str()))?, text(json)?)));
         each.collect::<Result<_, _>>().map(Self)
     }
 
@@ -84,7 +88,9 @@ kind!([T: DeserializeOwned + JsonSchema, const MIN: usize, const MAX: usize, con
 kind!([const MAX: usize, const LENGTH: usize] Pairs<MAX, LENGTH> => Vec<(String, String)>);
 kind!([const MAX: usize] Document<MAX>);
 
-impl<T: Plain, const MIN: usize, const MAX: usize, const BATCH: bool> Plain for List<T, MIN, MAX, BATCH> {
+impl<T: Plain, const MIN: usize, const MAX: usize, const BATCH: bool> Plain
+    for List<T, MIN, MAX, BATCH>
+{
     type Out = Vec<T::Out>;
 
     fn plain(self) -> Self::Out {

@@ -51,7 +51,9 @@ impl Fault {
 
     /// The fault as the refusal of the field `name`.
     pub fn of_field(self, name: &str) -> ApiError {
-        ApiError::because(self.code, self.reason).field(&format!("{name}{}", self.path)).with_all(self.params)
+        ApiError::because(self.code, self.reason)
+            .field(&format!("{name}{}", self.path))
+            .with_all(self.params)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Dates and times of bodies, read in the gateway's time zone when it is known.
 
-use chrono::{DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Utc};
+use chrono::{
+    DateTime, Datelike, Days, LocalResult, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta,
+    TimeZone, Utc,
+};
 use chrono_tz::Tz;
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
@@ -105,7 +108,9 @@ fn local(wall: NaiveDateTime, tz: Tz) -> Option<DateTime<Utc>> {
     let quarter_hours = (0..=96).map(|n| TimeDelta::minutes(n * 15));
     quarter_hours.filter_map(|skip| wall.checked_add_signed(skip)).find_map(|wall| {
         match tz.from_local_datetime(&wall) {
-            LocalResult::Single(time) | LocalResult::Ambiguous(time, _) => Some(time.with_timezone(&Utc)),
+            LocalResult::Single(time) | LocalResult::Ambiguous(time, _) => {
+                Some(time.with_timezone(&Utc))
+            }
             LocalResult::None => None,
         }
     })
@@ -120,17 +125,42 @@ mod tests {
         let cases = [
             ("2026-03-01", DayEdge::End, "Asia/Shanghai", Some("2026-03-01T15:59:59.999Z")),
             ("2026-03-01", DayEdge::Start, "Asia/Shanghai", Some("2026-02-28T16:00:00.000Z")),
-            ("2026-03-01T12:00:00", DayEdge::End, "Asia/Shanghai", Some("2026-03-01T04:00:00.000Z")),
+            (
+                "2026-03-01T12:00:00",
+                DayEdge::End,
+                "Asia/Shanghai",
+                Some("2026-03-01T04:00:00.000Z"),
+            ),
             ("2026-03-01T12:00", DayEdge::End, "UTC", Some("2026-03-01T12:00:00.000Z")),
             ("2026-03-01 12:00:01.5", DayEdge::End, "UTC", Some("2026-03-01T12:00:01.500Z")),
-            ("2026-03-01T12:00:00Z", DayEdge::End, "Asia/Shanghai", Some("2026-03-01T12:00:00.000Z")),
-            ("2026-03-01T12:00:00+02:00", DayEdge::End, "Asia/Shanghai", Some("2026-03-01T10:00:00.000Z")),
+            (
+                "2026-03-01T12:00:00Z",
+                DayEdge::End,
+                "Asia/Shanghai",
+                Some("2026-03-01T12:00:00.000Z"),
+            ),
+            (
+                "2026-03-01T12:00:00+02:00",
+                DayEdge::End,
+                "Asia/Shanghai",
+                Some("2026-03-01T10:00:00.000Z"),
+            ),
             // 29 March 2026 has 23 hours in Berlin, and 02:30 does not exist
             ("2026-03-29", DayEdge::End, "Europe/Berlin", Some("2026-03-29T21:59:59.999Z")),
-            ("2026-03-29T02:30:00", DayEdge::End, "Europe/Berlin", Some("2026-03-29T01:00:00.000Z")),
+            (
+                "2026-03-29T02:30:00",
+                DayEdge::End,
+                "Europe/Berlin",
+                Some("2026-03-29T01:00:00.000Z"),
+            ),
             // 25 October 2026 has 25 hours, and 02:30 comes twice: the first is meant
             ("2026-10-25", DayEdge::End, "Europe/Berlin", Some("2026-10-25T22:59:59.999Z")),
-            ("2026-10-25T02:30:00", DayEdge::End, "Europe/Berlin", Some("2026-10-25T00:30:00.000Z")),
+            (
+                "2026-10-25T02:30:00",
+                DayEdge::End,
+                "Europe/Berlin",
+                Some("2026-10-25T00:30:00.000Z"),
+            ),
             ("2026-02-30", DayEdge::End, "UTC", None),
             ("tomorrow", DayEdge::End, "UTC", None),
             ("1969-12-31", DayEdge::Start, "UTC", None),

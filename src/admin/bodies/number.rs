@@ -26,7 +26,9 @@ pub struct Fraction<const MAX: i64, const PLACES: u32>(pub Decimal);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usd<const MAX: i64>(pub NanoUsd);
 
-impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> Kind for Whole<N, MIN, MAX, OR> {
+impl<N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64> Kind
+    for Whole<N, MIN, MAX, OR>
+{
     fn take(json: &Value) -> Result<Self, Faults> {
         let wrong = || Faults::from(Fault::wrong_type(Reason::MustBeWholeNumber));
         let number = number(json)?;
@@ -66,7 +68,8 @@ impl<const MAX: i64, const PLACES: u32> Kind for Fraction<MAX, PLACES> {
 impl<const MAX: i64> Kind for Usd<MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let number = Fraction::<MAX, 2>::take(json)?.0;
-        let too_much = || Faults::from(Fault::new(Code::MAX_VALUE, Reason::AtMost).with("max", MAX));
+        let too_much =
+            || Faults::from(Fault::new(Code::MAX_VALUE, Reason::AtMost).with("max", MAX));
         NanoUsd::from_decimal(number).map(Self).ok_or_else(too_much)
     }
 
@@ -79,7 +82,9 @@ kind!([N: TryFrom<i64>, const MIN: i64, const MAX: i64, const OR: i64] Whole<N, 
 kind!([const MAX: i64, const PLACES: u32] Fraction<MAX, PLACES> => Decimal);
 kind!([const MAX: i64] Usd<MAX> => NanoUsd);
 
-impl<N: TryFrom<i64> + Default, const MIN: i64, const MAX: i64, const OR: i64> Default for Whole<N, MIN, MAX, OR> {
+impl<N: TryFrom<i64> + Default, const MIN: i64, const MAX: i64, const OR: i64> Default
+    for Whole<N, MIN, MAX, OR>
+{
     fn default() -> Self {
         Self(N::try_from(OR).unwrap_or_default())
     }
@@ -107,7 +112,8 @@ fn number(json: &Value) -> Result<Decimal, Faults> {
     if !text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) || text.len() > 64 {
         return Err(wrong());
     }
-    if let Ok(number) = Decimal::from_str_exact(&text).or_else(|_| Decimal::from_scientific(&text)) {
+    if let Ok(number) = Decimal::from_str_exact(&text).or_else(|_| Decimal::from_scientific(&text))
+    {
         return Ok(number);
     }
     match text.parse::<f64>() {

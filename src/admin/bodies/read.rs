@@ -32,7 +32,8 @@ pub fn read<T: Input>(sent: &Map<String, Value>) -> Result<T, ApiError> {
         return Err(Fault::format(Reason::UnknownField).of_field(&name));
     }
     fields(shape, sent).map_err(|faults| {
-        ApiError::of_faults(faults).unwrap_or_else(|| ApiError::internal("a body could not be read without a fault"))
+        ApiError::of_faults(faults)
+            .unwrap_or_else(|| ApiError::internal("a body could not be read without a fault"))
     })
 }
 
@@ -40,13 +41,19 @@ pub fn read<T: Input>(sent: &Map<String, Value>) -> Result<T, ApiError> {
 ///
 /// # Errors
 /// Each fault by itself.
-pub fn fields<T: DeserializeOwned>(shape: &Shape, sent: &Map<String, Value>) -> Result<T, Vec<ApiError>> {
+pub fn fields<T: DeserializeOwned>(
+    shape: &Shape,
+    sent: &Map<String, Value>,
+) -> Result<T, Vec<ApiError>> {
     let faults = faults_of::<T>(shape, sent);
     if !faults.is_empty() {
-        let each = faults.into_iter().flat_map(|(name, faults)| faults.0.into_iter().map(move |f| f.of_field(name)));
+        let each = faults
+            .into_iter()
+            .flat_map(|(name, faults)| faults.0.into_iter().map(move |f| f.of_field(name)));
         return Err(each.collect());
     }
-    let known: Vec<_> = sent.iter().filter(|(name, value)| shape.has(name) && is_sent::<T>(name, value)).collect();
+    let known: Vec<_> =
+        sent.iter().filter(|(name, value)| shape.has(name) && is_sent::<T>(name, value)).collect();
     if known.len() < shape.least() {
         return Err(vec![ApiError::because(Code::EMPTY_UPDATE, Reason::NothingToChange)]);
     }
@@ -63,7 +70,9 @@ pub(super) fn faults_of<'s, T: DeserializeOwned>(
         let found = sent.get(name).map_or(Err(Faults::NOT_SENT), |value| alone::<T>(name, value));
         match found {
             Err(faults) if faults != Faults::NOT_SENT => Some(faults),
-            Err(_) if shape.requires(name) => Some(Fault::new(Code::REQUIRED_FIELD, Reason::IsRequired).into()),
+            Err(_) if shape.requires(name) => {
+                Some(Fault::new(Code::REQUIRED_FIELD, Reason::IsRequired).into())
+            }
             _ => None,
         }
     };

@@ -22,10 +22,12 @@ pub struct Shape {
 impl Shape {
     /// The shape of a type. It is made once.
     pub fn of<T: JsonSchema + 'static>() -> &'static Self {
-        static SHAPES: LazyLock<Mutex<HashMap<TypeId, &'static Shape>>> = LazyLock::new(Mutex::default);
+        static SHAPES: LazyLock<Mutex<HashMap<TypeId, &'static Shape>>> =
+            LazyLock::new(Mutex::default);
         let known = SHAPES.lock().get(&TypeId::of::<T>()).copied();
         known.unwrap_or_else(|| {
-            let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+            let settings =
+                SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
             let schema = T::json_schema(&mut settings.into_generator());
             let made: &'static Self = Box::leak(Box::new(Self::read(schema.into())));
             SHAPES.lock().insert(TypeId::of::<T>(), made);
@@ -39,10 +41,13 @@ impl Shape {
             _ => Map::new(),
         };
         let names = schema["required"].as_array().into_iter().flatten();
-        let mut required: Vec<String> = names.filter_map(|name| Some(name.as_str()?.to_owned())).collect();
+        let mut required: Vec<String> =
+            names.filter_map(|name| Some(name.as_str()?.to_owned())).collect();
         for (name, property) in &mut properties {
             // Of a field that serde reads as optional: one struct serves new records and edits.
-            if property.as_object_mut().and_then(|property| property.shift_remove("required")) == Some(true.into()) {
+            if property.as_object_mut().and_then(|property| property.shift_remove("required"))
+                == Some(true.into())
+            {
                 required.push(name.clone());
             }
             // Lines of a comment are no lines of a text.
@@ -51,7 +56,8 @@ impl Shape {
             }
         }
         required.sort_by_key(|name| properties.keys().position(|known| known == name));
-        let least = schema["minProperties"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+        let least =
+            schema["minProperties"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
         Self { properties, required, least }
     }
 
@@ -82,7 +88,8 @@ impl Shape {
 
     /// Whether it, or a part of it, asks for at least one of several fields.
     pub fn may_be_empty_update(&self) -> bool {
-        self.least > 0 || self.properties.values().any(|property| property.get("minProperties").is_some())
+        self.least > 0
+            || self.properties.values().any(|property| property.get("minProperties").is_some())
     }
 
     /// The same without a field.
@@ -95,7 +102,9 @@ impl Shape {
 
     /// This field alone.
     pub fn only(&self, name: &str) -> Self {
-        self.names().filter(|other| *other != name).fold(self.clone(), |shape, other| shape.without(other))
+        self.names()
+            .filter(|other| *other != name)
+            .fold(self.clone(), |shape, other| shape.without(other))
     }
 
     /// The same fields, none of which must be there or has a default.

@@ -69,17 +69,21 @@ impl<T: JsonSchema + 'static, D: JsonSchema + 'static> JsonSchema for Edit<T, D>
 
 impl<T: DeserializeOwned + JsonSchema + 'static> Kind for Part<T> {
     fn take(json: &Value) -> Result<Self, Faults> {
-        let sent: &Map<String, Value> = json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeObject))?;
+        let sent: &Map<String, Value> =
+            json.as_object().ok_or_else(|| Fault::wrong_type(Reason::MustBeObject))?;
         let shape = Shape::of::<T>();
         if let Some(name) = sent.keys().find(|name| !shape.has(name)) {
             let name: String = name.chars().take(64).collect();
-            return Err(Faults::from(Fault::format(Reason::UnknownField)).below(&format!(".{name}")));
+            return Err(
+                Faults::from(Fault::format(Reason::UnknownField)).below(&format!(".{name}"))
+            );
         }
         if sent.is_empty() {
             return Err(Fault::new(Code::EMPTY_UPDATE, Reason::NamesNoField).into());
         }
-        let each =
-            faults_of::<T>(shape, sent).into_iter().flat_map(|(name, faults)| faults.below(&format!(".{name}")).0);
+        let each = faults_of::<T>(shape, sent)
+            .into_iter()
+            .flat_map(|(name, faults)| faults.below(&format!(".{name}")).0);
         match each.collect::<Vec<_>>() {
             faults if faults.is_empty() => Ok(Self(T::deserialize(json)?)),
             faults => Err(Faults(faults)),

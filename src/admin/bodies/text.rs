@@ -46,10 +46,14 @@ impl<const MIN: usize, const MAX: usize> Kind for Text<MIN, MAX> {
         let text = json.as_str().ok_or_else(|| Fault::wrong_type(Reason::MustBeText))?.trim();
         let length = text.chars().count();
         if length < MIN {
-            return Err(Fault::new(Code::MIN_LENGTH, Reason::too_short(MIN)).with("min", MIN).into());
+            return Err(Fault::new(Code::MIN_LENGTH, Reason::too_short(MIN))
+                .with("min", MIN)
+                .into());
         }
         if length > MAX {
-            return Err(Fault::new(Code::MAX_LENGTH, Reason::AtMostCharacters).with("max", MAX).into());
+            return Err(Fault::new(Code::MAX_LENGTH, Reason::AtMostCharacters)
+                .with("max", MAX)
+                .into());
         }
         if text.contains('\0') {
             return Err(Fault::format(Reason::HasNul).into());
@@ -69,7 +73,9 @@ impl<const MIN: usize, const MAX: usize> Kind for Text<MIN, MAX> {
 impl Kind for Clock {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<4, 5>::take(json)?.0;
-        TimeOfDay::parse(&text).map(Self).ok_or_else(|| Fault::format(Reason::MustBeTimeOfDay).into())
+        TimeOfDay::parse(&text)
+            .map(Self)
+            .ok_or_else(|| Fault::format(Reason::MustBeTimeOfDay).into())
     }
 
     fn describe(schemas: &mut SchemaGenerator) -> Value {
@@ -116,7 +122,9 @@ impl Address for ProxyUrl {
 
 impl Address for WebhookUrl {
     fn fault(text: &str) -> Option<Reason> {
-        let has_scheme = ["http://", "https://"].iter().any(|scheme| text.to_ascii_lowercase().starts_with(scheme));
+        let has_scheme = ["http://", "https://"]
+            .iter()
+            .any(|scheme| text.to_ascii_lowercase().starts_with(scheme));
         (!has_scheme || text.contains(char::is_whitespace)).then_some(Reason::MustBeWebAddress)
     }
 }
@@ -127,13 +135,19 @@ fn url_fault(text: &str, schemes: &[&str]) -> Option<Reason> {
         return Some(Reason::MustBeWebAddress);
     };
     if !schemes.contains(&scheme) || authority.host().is_empty() {
-        return Some(if schemes.contains(&"https") { Reason::MustBeWebAddress } else { Reason::MustBeHttpAddress });
+        return Some(if schemes.contains(&"https") {
+            Reason::MustBeWebAddress
+        } else {
+            Reason::MustBeHttpAddress
+        });
     }
     if authority.as_str().contains('@') {
         return Some(Reason::AddressHasCredentials);
     }
     let port_text = authority.as_str().rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
-    if port_text.is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|p| p == 0) || port.parse::<u16>().is_err()) {
+    if port_text.is_some_and(|(_, port)| {
+        port.parse::<u16>().is_ok_and(|p| p == 0) || port.parse::<u16>().is_err()
+    }) {
         return Some(Reason::AddressHasBadPort);
     }
     (text.contains('#') || uri.query().is_some()).then_some(Reason::AddressHasQuery)

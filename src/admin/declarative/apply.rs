@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 use super::faults::Faults;
 use super::plan::Plan;
 use super::work::{Applied, By, Desk, Order, Work};
-use super::{SECTIONS, VERSION, error_rules, notifications, prices, providers, settings, users, words};
+use super::{
+    SECTIONS, VERSION, error_rules, notifications, prices, providers, settings, users, words,
+};
 use crate::admin::envelope::{ApiError, Code};
 use crate::store::{Tx, Whole};
 
@@ -47,15 +49,24 @@ pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<
 
 impl Work<'_> {
     async fn sections(&mut self, mut document: Map<String, Value>) -> Result<(), ApiError> {
-        for name in document.keys().filter(|name| !SECTIONS.contains(&name.as_str())).cloned().collect::<Vec<_>>() {
+        for name in document
+            .keys()
+            .filter(|name| !SECTIONS.contains(&name.as_str()))
+            .cloned()
+            .collect::<Vec<_>>()
+        {
             self.unknown("", &name, SECTIONS.into_iter());
         }
         match document.remove("version") {
             Some(version) if version.as_i64() == Some(VERSION) => {}
-            Some(_) => self.faults.add(Code::INVALID_FORMAT, "/version", &format!("must be {VERSION}")),
-            None => {
-                self.faults.add(Code::REQUIRED_FIELD, "/version", &format!("is required: write `version: {VERSION}`"))
+            Some(_) => {
+                self.faults.add(Code::INVALID_FORMAT, "/version", &format!("must be {VERSION}"))
             }
+            None => self.faults.add(
+                Code::REQUIRED_FIELD,
+                "/version",
+                &format!("is required: write `version: {VERSION}`"),
+            ),
         }
         if let Some(form) = self.map(document.remove("settings"), "/settings") {
             settings::apply(self, form).await?;

@@ -59,7 +59,10 @@ struct Wanted {
     after: ErrorRule,
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), ApiError> {
+pub(super) async fn apply(
+    work: &mut Work<'_>,
+    entries: Vec<(String, Form)>,
+) -> Result<(), ApiError> {
     let stored = std::mem::take(&mut work.stored_rules);
     let mut wanted: Vec<Wanted> = Vec::with_capacity(entries.len());
     for (at, entry) in entries {
@@ -70,9 +73,12 @@ pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> 
             }
         }
     }
-    let is_wanted = |rule: &ErrorRule| wanted.iter().any(|one| one.before.as_ref().is_some_and(|b| b.id == rule.id));
+    let is_wanted = |rule: &ErrorRule| {
+        wanted.iter().any(|one| one.before.as_ref().is_some_and(|b| b.id == rule.id))
+    };
     let left: Vec<&ErrorRule> = stored.iter().filter(|rule| !is_wanted(rule)).collect();
-    let kept = if work.prune { prune(work, left).await? } else { left.into_iter().cloned().collect() };
+    let kept =
+        if work.prune { prune(work, left).await? } else { left.into_iter().cloned().collect() };
     check(work, &wanted, &kept);
     for one in wanted {
         write(work, one.before, one.after).await?;
@@ -88,7 +94,12 @@ fn is_same(a: &ErrorRule, b: &ErrorRule) -> bool {
     }
 }
 
-fn read(work: &mut Work<'_>, mut entry: Form, at: String, stored: &[ErrorRule]) -> Result<Option<Wanted>, ApiError> {
+fn read(
+    work: &mut Work<'_>,
+    mut entry: Form,
+    at: String,
+    stored: &[ErrorRule],
+) -> Result<Option<Wanted>, ApiError> {
     let shape = Shape::of::<OwnFields>();
     let own: Form = shape.names().filter_map(|name| entry.shift_remove_entry(name)).collect();
     let Some(own) = work.read::<OwnFields>(&own, &at)? else { return Ok(None) };
@@ -107,7 +118,9 @@ fn read(work: &mut Work<'_>, mut entry: Form, at: String, stored: &[ErrorRule]) 
         }
         return Ok(Some(Wanted { at, before, after: rule }));
     };
-    let Some(before) = stored.iter().find(|rule| rule.builtin_code.as_deref() == Some(code.as_str())).cloned() else {
+    let Some(before) =
+        stored.iter().find(|rule| rule.builtin_code.as_deref() == Some(code.as_str())).cloned()
+    else {
         let what = format!("this version has no rule {code:?} of its own");
         work.faults.add(Code::NOT_FOUND, &format!("{at}/{BUILTIN}"), &what);
         return Ok(None);
@@ -176,17 +189,21 @@ async fn prune(work: &mut Work<'_>, left: Vec<&ErrorRule>) -> Result<Vec<ErrorRu
 /// The rules over all rules: not too many, and no pattern twice.
 fn check(work: &mut Work<'_>, wanted: &[Wanted], kept: &[ErrorRule]) {
     let active = |rule: &&ErrorRule| rule.deleted_at.is_none();
-    let count = wanted.iter().map(|one| &one.after).filter(active).count() + kept.iter().filter(active).count();
+    let count = wanted.iter().map(|one| &one.after).filter(active).count()
+        + kept.iter().filter(active).count();
     if count > MAX_RULES {
-        work.faults.add(Code::OPERATION_FAILED, "/error_rules", &format!("there may be {MAX_RULES} rules at most"));
+        work.faults.add(
+            Code::OPERATION_FAILED,
+            "/error_rules",
+            &format!("there may be {MAX_RULES} rules at most"),
+        );
     }
     let of = |rule: &ErrorRule| identity(rule.match_type, &rule.pattern);
     let mut patterns: HashMap<_, String> = HashMap::new();
     for rule in kept.iter().filter(active) {
-        let whose = rule
-            .builtin_code
-            .as_ref()
-            .map_or("another rule".to_owned(), |code| format!("the rule {code:?} of the program's own"));
+        let whose = rule.builtin_code.as_ref().map_or("another rule".to_owned(), |code| {
+            format!("the rule {code:?} of the program's own")
+        });
         patterns.insert(of(rule), whose);
     }
     for one in wanted.iter().filter(|one| one.after.deleted_at.is_none()) {
@@ -197,7 +214,11 @@ fn check(work: &mut Work<'_>, wanted: &[Wanted], kept: &[ErrorRule]) {
     }
 }
 
-async fn write(work: &mut Work<'_>, before: Option<ErrorRule>, mut after: ErrorRule) -> Result<(), ApiError> {
+async fn write(
+    work: &mut Work<'_>,
+    before: Option<ErrorRule>,
+    mut after: ErrorRule,
+) -> Result<(), ApiError> {
     let form_before = before.as_ref().map(form_of).transpose()?.flatten();
     if before.is_some() && form_before == form_of(&after)? {
         return Ok(());
@@ -211,7 +232,11 @@ async fn write(work: &mut Work<'_>, before: Option<ErrorRule>, mut after: ErrorR
     note(work, before.as_ref(), Some(&after))
 }
 
-fn note(work: &mut Work<'_>, before: Option<&ErrorRule>, after: Option<&ErrorRule>) -> Result<(), ApiError> {
+fn note(
+    work: &mut Work<'_>,
+    before: Option<&ErrorRule>,
+    after: Option<&ErrorRule>,
+) -> Result<(), ApiError> {
     let Some(rule) = after.or(before) else { return Ok(()) };
     let step = Step {
         kind: "error rule",
@@ -227,7 +252,9 @@ fn note(work: &mut Work<'_>, before: Option<&ErrorRule>, after: Option<&ErrorRul
 
 /// An operator's rules, and what was changed of the program's own.
 pub(super) fn exported(rules: &[ErrorRule]) -> Result<Vec<Value>, ApiError> {
-    let changed = |rule: &&ErrorRule| rule.builtin_code.is_none() || rule.is_edited || rule.deleted_at.is_some();
+    let changed = |rule: &&ErrorRule| {
+        rule.builtin_code.is_none() || rule.is_edited || rule.deleted_at.is_some()
+    };
     let mut rules: Vec<&ErrorRule> = rules.iter().filter(changed).collect();
     // Of rules with one priority the older is asked first: the order is part of what they mean.
     rules.sort_by_key(|rule| rule.id);

@@ -21,8 +21,11 @@ pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, 
     document.insert("version".to_owned(), VERSION.into());
     document.insert("settings".to_owned(), settings::form_of(&stored.settings)?.into());
     document.insert("notifications".to_owned(), told(vault, &whole.notifications, how)?.into());
-    let key = |provider: &_, key: &Secret| secrets::shown(vault, how, &secrets::purpose_of(provider), key);
-    document.insert("providers".to_owned(), providers::exported(&stored.providers, vault, key)?.into());
+    let key = |provider: &_, key: &Secret| {
+        secrets::shown(vault, how, &secrets::purpose_of(provider), key)
+    };
+    document
+        .insert("providers".to_owned(), providers::exported(&stored.providers, vault, key)?.into());
     document.insert("users".to_owned(), users::exported(&stored.users, &stored.keys)?.into());
     let (usual, forced) = prices::exported(&stored.prices);
     document.insert("prices".to_owned(), usual.into());
@@ -35,7 +38,11 @@ pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, 
 }
 
 /// The settings of notifications, their addresses and their key as secrets are shown.
-fn told(vault: &Vault, stored: &StoredNotifications, how: (Secrets, Option<&str>)) -> Result<Form, ApiError> {
+fn told(
+    vault: &Vault,
+    stored: &StoredNotifications,
+    how: (Secrets, Option<&str>),
+) -> Result<Form, ApiError> {
     let mut form = notifications::masked(stored)?;
     form.retain(|_, value| !value.is_null());
     if how.0 == Secrets::Masked {
@@ -51,7 +58,10 @@ fn told(vault: &Vault, stored: &StoredNotifications, how: (Secrets, Option<&str>
         (notifications::SIGNING, stored.secret_cipher.as_ref().and_then(open)),
     ] {
         if let Some(secret) = secret {
-            form.insert(name.to_owned(), secrets::shown(vault, how, &notifications::purpose_of(name), &secret)?);
+            form.insert(
+                name.to_owned(),
+                secrets::shown(vault, how, &notifications::purpose_of(name), &secret)?,
+            );
         }
     }
     Ok(form)

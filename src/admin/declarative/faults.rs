@@ -28,7 +28,8 @@ impl Faults {
             return Err(refusal);
         }
         let (field, message) = (refusal.param("field").unwrap_or_default(), refusal.message());
-        let message = message.strip_prefix(field).and_then(|m| m.strip_prefix(": ")).unwrap_or(&message);
+        let message =
+            message.strip_prefix(field).and_then(|m| m.strip_prefix(": ")).unwrap_or(&message);
         self.add(refusal.code(), &format!("{at}{}", pointer_of(field)), message);
         Ok(())
     }
@@ -73,7 +74,8 @@ fn pointer_of(field: &str) -> String {
     if field.is_empty() {
         return String::new();
     }
-    let (name, rest) = field.split_once('[').map_or((field, None), |(name, rest)| (name, Some(rest)));
+    let (name, rest) =
+        field.split_once('[').map_or((field, None), |(name, rest)| (name, Some(rest)));
     let index = rest.map(|rest| step(rest.trim_end_matches(']'))).unwrap_or_default();
     format!("{}{index}", step(&form::snake(name)))
 }

@@ -40,7 +40,9 @@ pub(super) fn of<T: Serialize>(record: &T, shape: &Shape) -> Result<Form, ApiErr
     let mut named: Form = record.into_iter().map(|(name, value)| (snake(&name), value)).collect();
     let take = |name: &str| {
         let name = snake(name);
-        let value = named.remove(&name).ok_or_else(|| ApiError::internal(format!("a record without {name}")))?;
+        let value = named
+            .remove(&name)
+            .ok_or_else(|| ApiError::internal(format!("a record without {name}")))?;
         Ok((name, value))
     };
     shape.names().map(take).collect()

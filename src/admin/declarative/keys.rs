@@ -129,7 +129,8 @@ fn read(
             }
         }
         (Material::Kept, Some(before)) => {
-            (key.hash, key.prefix, key.last_four) = (before.hash, before.prefix.clone(), before.last_four.clone());
+            (key.hash, key.prefix, key.last_four) =
+                (before.hash, before.prefix.clone(), before.last_four.clone());
         }
         (Material::Kept, None) => made = Some(new.text),
     }
@@ -145,15 +146,23 @@ fn read(
 }
 
 /// Sees to it that no wanted key has the text of a stored one that stays.
-pub(super) fn check<'p>(work: &mut Work<'_>, plans: impl Iterator<Item = &'p KeyPlan> + Clone, stored: &[Key]) {
-    let gone: HashSet<KeyId> =
-        plans.clone().filter(|p| p.after.is_none()).filter_map(|p| Some(p.before.as_ref()?.id)).collect();
+pub(super) fn check<'p>(
+    work: &mut Work<'_>,
+    plans: impl Iterator<Item = &'p KeyPlan> + Clone,
+    stored: &[Key],
+) {
+    let gone: HashSet<KeyId> = plans
+        .clone()
+        .filter(|p| p.after.is_none())
+        .filter_map(|p| Some(p.before.as_ref()?.id))
+        .collect();
     let kept: HashMap<KeyHash, &Key> =
         stored.iter().filter(|key| !gone.contains(&key.id)).map(|key| (key.hash, key)).collect();
     for plan in plans {
         let Some(key) = &plan.after else { continue };
-        if let Some(other) =
-            kept.get(&key.hash).filter(|other| plan.before.as_ref().map(|key| key.id) != Some(other.id))
+        if let Some(other) = kept
+            .get(&key.hash)
+            .filter(|other| plan.before.as_ref().map(|key| key.id) != Some(other.id))
         {
             let what = format!(
                 "is the text of the key {:?} (id {}), which stays: with --prune a key that the file does not name goes",

@@ -37,5 +37,14 @@ pub const VERSION: i64 = 1;
 pub const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
 
 /// The sections of a document, in the order in which they are applied and exported.
-pub(super) const SECTIONS: [&str; 9] =
-    ["version", "settings", "notifications", "providers", "users", "prices", "forced_prices", "words", "error_rules"];
+pub(super) const SECTIONS: [&str; 9] = [
+    "version",
+    "settings",
+    "notifications",
+    "providers",
+    "users",
+    "prices",
+    "forced_prices",
+    "words",
+    "error_rules",
+];

@@ -36,16 +36,28 @@ impl Names {
     }
 
     /// Takes `nth` out of the entry; `None` after a fault.
-    pub(super) fn claim(&mut self, name: &str, entry: &mut Form, at: &str, faults: &mut Faults) -> Option<Meant> {
+    pub(super) fn claim(
+        &mut self,
+        name: &str,
+        entry: &mut Form,
+        at: &str,
+        faults: &mut Faults,
+    ) -> Option<Meant> {
         let nth = match entry.remove("nth") {
             None | Some(Value::Null) => 1,
-            Some(value) => match value.as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| *n >= 1) {
-                Some(nth) => nth,
-                None => {
-                    faults.add(Code::INVALID_TYPE, &format!("{at}/nth"), "must be a whole number from 1");
-                    return None;
+            Some(value) => {
+                match value.as_u64().and_then(|n| usize::try_from(n).ok()).filter(|n| *n >= 1) {
+                    Some(nth) => nth,
+                    None => {
+                        faults.add(
+                            Code::INVALID_TYPE,
+                            &format!("{at}/nth"),
+                            "must be a whole number from 1",
+                        );
+                        return None;
+                    }
                 }
-            },
+            }
         };
         let claim = (name.to_owned(), nth);
         if let Some(first) = self.claimed.get(&claim) {
@@ -54,7 +66,8 @@ impl Names {
             return None;
         }
         let stored = self.stored.get(name).map_or(&[][..], Vec::as_slice);
-        let before = (1..nth).all(|n| n <= stored.len() || self.claimed.contains_key(&(name.to_owned(), n)));
+        let before =
+            (1..nth).all(|n| n <= stored.len() || self.claimed.contains_key(&(name.to_owned(), n)));
         if !before {
             let what = format!("there is no number {} of the name {name:?} before it", nth - 1);
             faults.add(Code::INVALID_FORMAT, &format!("{at}/nth"), &what);
@@ -67,10 +80,9 @@ impl Names {
 
     /// The positions that no entry has claimed, each with its label.
     pub(super) fn unclaimed(&self) -> Vec<(usize, String)> {
-        let each = self
-            .stored
-            .iter()
-            .flat_map(|(name, places)| (1..).zip(places).map(move |(nth, at)| (name.clone(), nth, *at)));
+        let each = self.stored.iter().flat_map(|(name, places)| {
+            (1..).zip(places).map(move |(nth, at)| (name.clone(), nth, *at))
+        });
         let mut left: Vec<(usize, String)> = each
             .filter(|(name, nth, _)| !self.claimed.contains_key(&(name.clone(), *nth)))
             .map(|(name, nth, at)| (at, label(&name, nth)))

@@ -21,8 +21,7 @@ use crate::store::StoredNotifications;
 const AT: &str = "/notifications";
 /// The key that messages are signed with.
 pub(super) const SIGNING: &str = "webhook_secret";
-const NOTHING_STORED: &str =
-    "is masked, and nothing is stored that the mask could stand for: write it, or name it as ${NAME} or file:PATH";
+const NOTHING_STORED: &str = "is masked, and nothing is stored that the mask could stand for: write it, or name it as ${NAME} or file:PATH";
 
 /// The fields of a document: the key that messages are signed with stands apart.
 pub(super) fn shape() -> Shape {
@@ -32,7 +31,10 @@ pub(super) fn shape() -> Shape {
 /// Without the whole of anything secret.
 pub(super) fn masked(stored: &StoredNotifications) -> Result<Form, ApiError> {
     let mut form = form::of(&NotificationsRecord::masked(stored), &shape())?;
-    form.insert(SIGNING.to_owned(), if stored.secret_cipher.is_some() { MASK.into() } else { Value::Null });
+    form.insert(
+        SIGNING.to_owned(),
+        if stored.secret_cipher.is_some() { MASK.into() } else { Value::Null },
+    );
     Ok(form)
 }
 
@@ -44,15 +46,22 @@ pub(super) fn purpose_of(field: &str) -> String {
 pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), ApiError> {
     let signing = Written::read(entry.remove(SIGNING));
     let kept = webhooks(work, &mut entry);
-    let Some(fields) = work.read_as::<NotificationFields>(&shape(), &entry, AT)? else { return Ok(()) };
+    let Some(fields) = work.read_as::<NotificationFields>(&shape(), &entry, AT)? else {
+        return Ok(());
+    };
     let stored = work.stored_notifications.clone();
-    let mut wanted = StoredNotifications { secret_cipher: stored.secret_cipher.clone(), ..Default::default() };
+    let mut wanted =
+        StoredNotifications { secret_cipher: stored.secret_cipher.clone(), ..Default::default() };
     fields.apply(&mut wanted.settings);
     for (field, address) in fields.webhooks() {
         if let Some(address) = address
             && let Err(error) = work.desk.webhooks.check(&address)
         {
-            work.faults.add(Code::INVALID_FORMAT, &format!("{AT}/{}", form::snake(field)), &error.to_string());
+            work.faults.add(
+                Code::INVALID_FORMAT,
+                &format!("{AT}/{}", form::snake(field)),
+                &error.to_string(),
+            );
         }
     }
     for field in kept {
@@ -62,9 +71,15 @@ pub(super) async fn apply(work: &mut Work<'_>, mut entry: Form) -> Result<(), Ap
             _ => stored.settings.cost_alert_webhook.clone(),
         };
         match (of(&stored), field) {
-            (None, _) => work.faults.add(Code::REQUIRED_FIELD, &format!("{AT}/{}", form::snake(field)), NOTHING_STORED),
+            (None, _) => work.faults.add(
+                Code::REQUIRED_FIELD,
+                &format!("{AT}/{}", form::snake(field)),
+                NOTHING_STORED,
+            ),
             (address, "circuitBreakerWebhook") => wanted.settings.circuit_breaker_webhook = address,
-            (address, "dailyLeaderboardWebhook") => wanted.settings.daily_leaderboard_webhook = address,
+            (address, "dailyLeaderboardWebhook") => {
+                wanted.settings.daily_leaderboard_webhook = address
+            }
             (address, _) => wanted.settings.cost_alert_webhook = address,
         }
     }
@@ -112,7 +127,11 @@ fn webhooks(work: &mut Work<'_>, entry: &mut Form) -> Vec<&'static str> {
 }
 
 /// Puts the key that messages are signed with into the settings; whether it is another one.
-async fn sign_with(work: &mut Work<'_>, wanted: &mut StoredNotifications, written: Written) -> Result<bool, ApiError> {
+async fn sign_with(
+    work: &mut Work<'_>,
+    wanted: &mut StoredNotifications,
+    written: Written,
+) -> Result<bool, ApiError> {
     let at = format!("{AT}/{SIGNING}");
     match written {
         Written::Kept { masked } => {
@@ -133,7 +152,9 @@ async fn sign_with(work: &mut Work<'_>, wanted: &mut StoredNotifications, writte
     };
     let shape = Shape::of::<NotificationFields>().only("webhookSecret");
     let entry = Form::from_iter([(SIGNING.to_owned(), Value::from(secret.expose()))]);
-    if work.read_as::<NotificationFields>(&shape, &entry, AT)?.is_none() || is_stored(work, wanted, &secret) {
+    if work.read_as::<NotificationFields>(&shape, &entry, AT)?.is_none()
+        || is_stored(work, wanted, &secret)
+    {
         return Ok(false);
     }
     if work.is_sound() {

@@ -83,7 +83,9 @@ impl Step {
         let (action, before, after) = match (&self.before, &self.after) {
             (None, Some(after)) => ("add", defaults, after),
             (Some(_), None) => ("remove", &empty, &empty),
-            (before, after) => ("change", before.as_ref().unwrap_or(&empty), after.as_ref().unwrap_or(&empty)),
+            (before, after) => {
+                ("change", before.as_ref().unwrap_or(&empty), after.as_ref().unwrap_or(&empty))
+            }
         };
         let mut fields = difference(before, after);
         if action == "add" {
@@ -95,9 +97,18 @@ impl Step {
         {
             let masked = after.get(name).cloned().unwrap_or_default();
             let after = format!("{} (another)", masked.as_str().unwrap_or_default());
-            fields.push(FieldChange { field: name.to_owned(), before: masked, after: after.into() });
+            fields.push(FieldChange {
+                field: name.to_owned(),
+                before: masked,
+                after: after.into(),
+            });
         }
-        PlannedChange { action: action.to_owned(), kind: self.kind.to_owned(), name: self.name.clone(), fields }
+        PlannedChange {
+            action: action.to_owned(),
+            kind: self.kind.to_owned(),
+            name: self.name.clone(),
+            fields,
+        }
     }
 }
 

@@ -27,17 +27,34 @@ fn form_of(price: &Price) -> Form {
     form
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Form, forced: Form) -> Result<(), ApiError> {
-    let stored: BTreeMap<String, Price> =
-        std::mem::take(&mut work.stored.prices).into_iter().map(|price| (price.model.clone(), price)).collect();
+pub(super) async fn apply(
+    work: &mut Work<'_>,
+    entries: Form,
+    forced: Form,
+) -> Result<(), ApiError> {
+    let stored: BTreeMap<String, Price> = std::mem::take(&mut work.stored.prices)
+        .into_iter()
+        .map(|price| (price.model.clone(), price))
+        .collect();
     let mut wanted = Vec::new();
     let mut named = HashSet::new();
-    for (section, belief, entries) in [("prices", Belief::Usual, entries), ("forced_prices", Belief::Forced, forced)] {
-        let taking = Taking { source: PriceSource::Manual, overwrite_manual: true, belief, now: work.desk.now };
+    for (section, belief, entries) in
+        [("prices", Belief::Usual, entries), ("forced_prices", Belief::Forced, forced)]
+    {
+        let taking = Taking {
+            source: PriceSource::Manual,
+            overwrite_manual: true,
+            belief,
+            now: work.desk.now,
+        };
         for (model, entry) in entries {
             let at = format!("/{section}{}", pointer(&model));
             if !named.insert(model.trim().to_owned()) {
-                work.faults.add(Code::DUPLICATE_NAME, &at, "is there already, in the section `prices`");
+                work.faults.add(
+                    Code::DUPLICATE_NAME,
+                    &at,
+                    "is there already, in the section `prices`",
+                );
                 continue;
             }
             match read(model.trim(), entry, taking) {
@@ -47,14 +64,18 @@ pub(super) async fn apply(work: &mut Work<'_>, entries: Form, forced: Form) -> R
         }
     }
     if work.prune {
-        for price in stored.values().filter(|p| p.source == PriceSource::Manual && !named.contains(&p.model)) {
+        for price in
+            stored.values().filter(|p| p.source == PriceSource::Manual && !named.contains(&p.model))
+        {
             if work.is_sound() {
                 work.tx.delete_price(&price.model).await?;
             }
             note(work, Some(price), None);
         }
     }
-    let same = |price: &Price| stored.get(&price.model).is_some_and(|before| form_of(before) == form_of(price));
+    let same = |price: &Price| {
+        stored.get(&price.model).is_some_and(|before| form_of(before) == form_of(price))
+    };
     wanted.retain(|price| !same(price));
     if work.is_sound() {
         work.tx.upsert_prices(&wanted).await?;
@@ -81,10 +102,12 @@ fn note(work: &mut Work<'_>, before: Option<&Price>, after: Option<&Price>) {
 
 /// The entries made by hand, and those of them that must be forced.
 pub(super) fn exported(prices: &[Price]) -> (Form, Form) {
-    let mut by_hand: Vec<&Price> = prices.iter().filter(|price| price.source == PriceSource::Manual).collect();
+    let mut by_hand: Vec<&Price> =
+        prices.iter().filter(|price| price.source == PriceSource::Manual).collect();
     by_hand.sort_by(|a, b| a.model.cmp(&b.model));
     let entry = |price: &&Price| (price.model.clone(), price.data.parse());
-    let (usual, forced): (Vec<&Price>, Vec<&Price>) =
-        by_hand.into_iter().partition(|price| rates_from_json(&price.data.parse(), Belief::Usual).is_ok());
+    let (usual, forced): (Vec<&Price>, Vec<&Price>) = by_hand
+        .into_iter()
+        .partition(|price| rates_from_json(&price.data.parse(), Belief::Usual).is_ok());
     (usual.iter().map(entry).collect(), forced.iter().map(entry).collect())
 }

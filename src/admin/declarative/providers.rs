@@ -49,7 +49,10 @@ fn masked(key: Option<&Secret>) -> String {
     key.map_or_else(|| secrets::MASK.to_owned(), Secret::masked)
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), ApiError> {
+pub(super) async fn apply(
+    work: &mut Work<'_>,
+    entries: Vec<(String, Form)>,
+) -> Result<(), ApiError> {
     let mut stored = std::mem::take(&mut work.stored.providers);
     stored.sort_by_key(|stored| stored.provider.id);
     let mut known = Names::of(stored.iter().map(|stored| stored.provider.name.as_str()));
@@ -133,7 +136,8 @@ async fn write(
     let old = before.and_then(|stored| credential(work.desk.vault, stored));
     let new_key = key.filter(|key| old.as_ref() != Some(key));
     let shown = masked(new_key.as_ref().or(old.as_ref()));
-    let form_before = before.map(|stored| form_of(&stored.provider, masked(old.as_ref()))).transpose()?;
+    let form_before =
+        before.map(|stored| form_of(&stored.provider, masked(old.as_ref()))).transpose()?;
     let form_after = form_of(&target, shown)?;
     if new_key.is_none() && form_before.as_ref() == Some(&form_after) {
         return Ok(());
@@ -170,7 +174,12 @@ fn carry_over(before: &Provider, target: &mut Provider, new_key: bool, now: Time
     }
 }
 
-async fn store(work: &mut Work<'_>, target: &mut Provider, is_new: bool, key: Option<&Secret>) -> Result<(), ApiError> {
+async fn store(
+    work: &mut Work<'_>,
+    target: &mut Provider,
+    is_new: bool,
+    key: Option<&Secret>,
+) -> Result<(), ApiError> {
     if is_new {
         // The credential is sealed for the provider's id, which is not known before.
         target.id = work.tx.insert_provider(target, "").await?;
@@ -183,7 +192,11 @@ async fn store(work: &mut Work<'_>, target: &mut Provider, is_new: bool, key: Op
     Ok(work.tx.update_provider(target, cipher.as_deref()).await?)
 }
 
-async fn remove(work: &mut Work<'_>, stored: &StoredProvider, label: String) -> Result<(), ApiError> {
+async fn remove(
+    work: &mut Work<'_>,
+    stored: &StoredProvider,
+    label: String,
+) -> Result<(), ApiError> {
     let now = work.desk.now;
     let gone = Provider { deleted_at: Some(now), updated_at: now, ..stored.provider.clone() };
     if work.is_sound() {

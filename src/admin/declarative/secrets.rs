@@ -111,7 +111,17 @@ pub(super) fn shown(
 pub(super) fn purpose_of(provider: &Provider) -> String {
     let origin = Endpoint::parse(&provider.url).map_or_else(
         |_| provider.url.clone(),
-        |end| format!("{} {} {}", if end.tls { "https" } else { "http" }, end.host.to_ascii_lowercase(), end.port),
+        |end| {
+            format!(
+                "{} {} {}",
+                if end.tls { "https" } else { "http" },
+                end.host.to_ascii_lowercase(),
+                end.port
+            )
+        },
     );
-    format!("provider key for {origin} through {}", provider.proxy_url.as_deref().unwrap_or("no proxy"))
+    format!(
+        "provider key for {origin} through {}",
+        provider.proxy_url.as_deref().unwrap_or("no proxy")
+    )
 }

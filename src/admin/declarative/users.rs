@@ -52,7 +52,10 @@ struct UserPlan {
     keys: Vec<KeyPlan>,
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), ApiError> {
+pub(super) async fn apply(
+    work: &mut Work<'_>,
+    entries: Vec<(String, Form)>,
+) -> Result<(), ApiError> {
     let mut stored = std::mem::take(&mut work.stored.users);
     stored.sort_by_key(|user| user.id);
     let mut known = Names::of(stored.iter().map(|user| user.name.as_str()));
@@ -142,7 +145,14 @@ async fn write(work: &mut Work<'_>, plan: UserPlan) -> Result<(), ApiError> {
         }
         let target = format!("user {}", user.id);
         let name = label.clone();
-        let step = Step { kind: "user", name, target, before: form_before, after: Some(form_after), secret: None };
+        let step = Step {
+            kind: "user",
+            name,
+            target,
+            before: form_before,
+            after: Some(form_after),
+            secret: None,
+        };
         work.note(step, &defaults()?);
     }
     for key in keys {
@@ -151,7 +161,12 @@ async fn write(work: &mut Work<'_>, plan: UserPlan) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn write_key(work: &mut Work<'_>, user: &User, label: &str, mut plan: KeyPlan) -> Result<(), ApiError> {
+async fn write_key(
+    work: &mut Work<'_>,
+    user: &User,
+    label: &str,
+    mut plan: KeyPlan,
+) -> Result<(), ApiError> {
     let Some(mut key) = plan.after.clone() else { return Ok(()) };
     if keys::step(&plan)?.is_none() {
         return Ok(());
@@ -211,7 +226,12 @@ async fn remove_key(work: &mut Work<'_>, plan: &KeyPlan) -> Result<(), ApiError>
     Ok(())
 }
 
-async fn remove(work: &mut Work<'_>, user: &User, label: String, keys: Vec<Key>) -> Result<(), ApiError> {
+async fn remove(
+    work: &mut Work<'_>,
+    user: &User,
+    label: String,
+    keys: Vec<Key>,
+) -> Result<(), ApiError> {
     let now = work.desk.now;
     for key in keys {
         let label = format!("{label}/{}", key.name);
@@ -220,11 +240,16 @@ async fn remove(work: &mut Work<'_>, user: &User, label: String, keys: Vec<Key>)
     }
     work.ended.push(Login::OfUser(user.id));
     if work.is_sound() {
-        work.tx.update_user(&User { deleted_at: Some(now), updated_at: now, ..user.clone() }).await?;
+        work.tx
+            .update_user(&User { deleted_at: Some(now), updated_at: now, ..user.clone() })
+            .await?;
     }
     let before = Some(form_of(user)?);
     let target = format!("user {}", user.id);
-    work.note(Step { kind: "user", name: label, target, before, after: None, secret: None }, &Form::new());
+    work.note(
+        Step { kind: "user", name: label, target, before, after: None, secret: None },
+        &Form::new(),
+    );
     Ok(())
 }
 
@@ -238,13 +263,17 @@ pub(super) fn exported(users: &[User], keys: &[Key]) -> Result<Vec<serde_json::V
     let (of_users, of_keys) = (defaults()?, keys::defaults()?);
     let one = |(user, nth): (&&User, usize)| {
         let first = keys.partition_point(|key| key.user_id < user.id);
-        let own: Vec<Key> =
-            keys[first..].iter().take_while(|key| key.user_id == user.id).map(|k| (*k).clone()).collect();
+        let own: Vec<Key> = keys[first..]
+            .iter()
+            .take_while(|key| key.user_id == user.id)
+            .map(|k| (*k).clone())
+            .collect();
         let mut form = form::shortened(form_of(user)?, &of_users);
         if key_rules::effective_groups(&own) == user.provider_group {
             form.shift_remove(GROUP);
         }
-        let own = own.iter().map(|key| keys::exported(key, &of_keys)).collect::<Result<Vec<_>, _>>()?;
+        let own =
+            own.iter().map(|key| keys::exported(key, &of_keys)).collect::<Result<Vec<_>, _>>()?;
         form.insert("keys".to_owned(), own.into());
         Ok(numbered(form, nth))
     };

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use super::form::{self, Form};
 use super::plan::Step;
 use super::work::Work;
-use crate::admin::actions::sensitive_words::{self as actions, MAX_WORDS, WordFields, identity, unsafe_pattern};
+use crate::admin::actions::sensitive_words::{
+    self as actions, MAX_WORDS, WordFields, identity, unsafe_pattern,
+};
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::word::WordRecord;
@@ -24,7 +26,10 @@ pub(super) fn defaults() -> Result<Form, ApiError> {
     Ok(form)
 }
 
-pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> Result<(), ApiError> {
+pub(super) async fn apply(
+    work: &mut Work<'_>,
+    entries: Vec<(String, Form)>,
+) -> Result<(), ApiError> {
     let stored: HashMap<_, SensitiveWord> = std::mem::take(&mut work.stored.words)
         .into_iter()
         .map(|word| (identity(word.match_type, &word.word), word))
@@ -46,8 +51,11 @@ pub(super) async fn apply(work: &mut Work<'_>, entries: Vec<(String, Form)>) -> 
         named.insert(identity, at);
         wanted.push(word);
     }
-    let mut left: Vec<&SensitiveWord> =
-        stored.iter().filter(|(identity, _)| !named.contains_key(identity)).map(|(_, word)| word).collect();
+    let mut left: Vec<&SensitiveWord> = stored
+        .iter()
+        .filter(|(identity, _)| !named.contains_key(identity))
+        .map(|(_, word)| word)
+        .collect();
     left.sort_by_key(|word| word.id);
     if work.prune {
         for word in std::mem::take(&mut left) {
@@ -76,7 +84,11 @@ fn check(
     named: &HashMap<Identity, String>,
 ) -> Result<(), ApiError> {
     if wanted.len() + left.len() > MAX_WORDS {
-        work.faults.add(Code::OPERATION_FAILED, "/words", &format!("there may be {MAX_WORDS} words at most"));
+        work.faults.add(
+            Code::OPERATION_FAILED,
+            "/words",
+            &format!("there may be {MAX_WORDS} words at most"),
+        );
     }
     let is_regex = |word: &&SensitiveWord| word.match_type == MatchType::Regex;
     let is_new = |word: &&SensitiveWord| {
@@ -87,7 +99,8 @@ fn check(
     let mut sound = true;
     for word in &new {
         if let Err(fault) = pattern::compile(&word.word) {
-            let at = named.get(&identity(word.match_type, &word.word)).map_or("/words", String::as_str);
+            let at =
+                named.get(&identity(word.match_type, &word.word)).map_or("/words", String::as_str);
             work.faults.take(at, unsafe_pattern("word", &fault))?;
             sound = false;
         }
@@ -96,15 +109,22 @@ fn check(
     if let Some(last) = new.last().filter(|_| sound) {
         let all = wanted.iter().chain(left.iter().copied()).filter(is_regex);
         let others = all.filter(|other| other.is_enabled && other.word != last.word);
-        if let Err(fault) = words::check_pattern(&last.word, others.map(|other| other.word.as_str())) {
-            let at = named.get(&identity(last.match_type, &last.word)).map_or("/words", String::as_str);
+        if let Err(fault) =
+            words::check_pattern(&last.word, others.map(|other| other.word.as_str()))
+        {
+            let at =
+                named.get(&identity(last.match_type, &last.word)).map_or("/words", String::as_str);
             work.faults.take(at, unsafe_pattern("word", &fault))?;
         }
     }
     Ok(())
 }
 
-async fn write(work: &mut Work<'_>, before: Option<&SensitiveWord>, mut word: SensitiveWord) -> Result<(), ApiError> {
+async fn write(
+    work: &mut Work<'_>,
+    before: Option<&SensitiveWord>,
+    mut word: SensitiveWord,
+) -> Result<(), ApiError> {
     if let Some(before) = before
         && form_of(before)? == form_of(&word)?
     {
@@ -119,7 +139,11 @@ async fn write(work: &mut Work<'_>, before: Option<&SensitiveWord>, mut word: Se
     note(work, before, Some(&word))
 }
 
-fn note(work: &mut Work<'_>, before: Option<&SensitiveWord>, after: Option<&SensitiveWord>) -> Result<(), ApiError> {
+fn note(
+    work: &mut Work<'_>,
+    before: Option<&SensitiveWord>,
+    after: Option<&SensitiveWord>,
+) -> Result<(), ApiError> {
     let Some(word) = after.or(before) else { return Ok(()) };
     let step = Step {
         kind: "word",

@@ -140,7 +140,11 @@ impl Work<'_> {
             let place = format!("{at}/{index}");
             match item {
                 Value::Object(form) => entries.push((place, form)),
-                _ => self.faults.add(Code::INVALID_TYPE, &place, "must be a mapping of names to values"),
+                _ => self.faults.add(
+                    Code::INVALID_TYPE,
+                    &place,
+                    "must be a mapping of names to values",
+                ),
             }
         }
         Some(entries)
@@ -162,7 +166,8 @@ impl Work<'_> {
         entry: &Form,
         at: &str,
     ) -> Result<Option<T>, ApiError> {
-        let names: Vec<(String, &str)> = shape.names().map(|name| (form::snake(name), name)).collect();
+        let names: Vec<(String, &str)> =
+            shape.names().map(|name| (form::snake(name), name)).collect();
         let mut sent = Map::new();
         let mut sound = true;
         for (name, value) in entry {
@@ -185,7 +190,12 @@ impl Work<'_> {
         }
     }
 
-    pub(super) fn unknown<'n>(&mut self, at: &str, name: &str, known: impl Iterator<Item = &'n str>) {
+    pub(super) fn unknown<'n>(
+        &mut self,
+        at: &str,
+        name: &str,
+        known: impl Iterator<Item = &'n str>,
+    ) {
         let what = match nearest(name, known) {
             Some(near) => format!("there is no such field; did you mean `{near}`?"),
             None => "there is no such field".to_owned(),

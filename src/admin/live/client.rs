@@ -46,12 +46,30 @@ pub struct Client {
 
 impl Client {
     /// A stream for a client that has joined. `credentials` are checked again while it is open.
-    pub fn new(ctx: Arc<Context>, mut joined: Joined, credentials: HeaderMap, viewer: Viewer) -> Self {
-        let hello = Hello { version: ctx.version, time_zone: ctx.time_zone.name(), now: Iso(ctx.clock.now()) };
+    pub fn new(
+        ctx: Arc<Context>,
+        mut joined: Joined,
+        credentials: HeaderMap,
+        viewer: Viewer,
+    ) -> Self {
+        let hello = Hello {
+            version: ctx.version,
+            time_zone: ctx.time_zone.name(),
+            now: Iso(ctx.clock.now()),
+        };
         let mut first = VecDeque::from([frame(&LiveEvent::Hello(hello))]);
         first.extend(joined.first.drain(..));
         let stop = ctx.stop.clone();
-        Self { ctx, joined, first, credentials, viewer, beat: every(BEAT), check: every(CHECK), stop }
+        Self {
+            ctx,
+            joined,
+            first,
+            credentials,
+            viewer,
+            beat: every(BEAT),
+            check: every(CHECK),
+            stop,
+        }
     }
 
     /// The next piece of the stream; `None` at its end.
@@ -69,7 +87,9 @@ impl Client {
             };
             match received {
                 Some(Ok(frame)) => return Some(frame),
-                Some(Err(RecvError::Lagged(count))) => return Some(frame(&LiveEvent::Missed(Missed { count }))),
+                Some(Err(RecvError::Lagged(count))) => {
+                    return Some(frame(&LiveEvent::Missed(Missed { count })));
+                }
                 Some(Err(RecvError::Closed)) => return None,
                 None if !self.may_watch().await => return None,
                 None => {}

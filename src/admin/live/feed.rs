@@ -25,7 +25,14 @@ pub(super) struct Feed {
 impl Default for Feed {
     fn default() -> Self {
         let frames = broadcast::Sender::new(CAPACITY);
-        Self { frames, status: None, overview: None, sessions: None, logs_left: LOGS_PER_LOOK, missed: 0 }
+        Self {
+            frames,
+            status: None,
+            overview: None,
+            sessions: None,
+            logs_left: LOGS_PER_LOOK,
+            missed: 0,
+        }
     }
 }
 
@@ -119,7 +126,9 @@ mod tests {
     use super::*;
 
     fn texts(receiver: &mut broadcast::Receiver<Bytes>) -> Vec<String> {
-        std::iter::from_fn(|| receiver.try_recv().ok()).map(|f| String::from_utf8(f.to_vec()).unwrap()).collect()
+        std::iter::from_fn(|| receiver.try_recv().ok())
+            .map(|f| String::from_utf8(f.to_vec()).unwrap())
+            .collect()
     }
 
     #[test]
@@ -153,6 +162,9 @@ mod tests {
         let event = LiveEvent::Missed(Missed { count: 1 });
         let documented = serde_json::to_value(&event).unwrap();
         let written = String::from_utf8(frame(&event).to_vec()).unwrap();
-        assert!(written.starts_with(&format!("event: {}\n", documented["event"].as_str().unwrap())), "{written}");
+        assert!(
+            written.starts_with(&format!("event: {}\n", documented["event"].as_str().unwrap())),
+            "{written}"
+        );
     }
 }

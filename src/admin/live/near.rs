@@ -97,11 +97,16 @@ impl Watchlist {
 
 /// Every enabled holder with a spending limit, in order.
 fn limited(snapshot: &Snapshot, now: Timestamp) -> Vec<Limited> {
-    let users = snapshot.users.values().filter(|user| user.limits.of_money() && user.is_active(now));
+    let users =
+        snapshot.users.values().filter(|user| user.limits.of_money() && user.is_active(now));
     let callers = snapshot.callers().filter(|c| c.user.is_active(now) && c.key.is_usable(now));
     let keys = callers.filter(|caller| caller.key.limits.of_money());
-    let providers = snapshot.providers.iter().filter(|provider| provider.is_enabled && provider.limits.of_money());
-    let mut holders: Vec<Limited> = keys.map(|caller| Limited::Key(Arc::clone(&caller.key))).collect();
+    let providers = snapshot
+        .providers
+        .iter()
+        .filter(|provider| provider.is_enabled && provider.limits.of_money());
+    let mut holders: Vec<Limited> =
+        keys.map(|caller| Limited::Key(Arc::clone(&caller.key))).collect();
     holders.extend(users.map(|user| Limited::User(Arc::clone(user))));
     holders.extend(providers.map(|provider| Limited::Provider(Arc::clone(provider))));
     holders.sort_unstable_by_key(Limited::place);
@@ -120,12 +125,20 @@ impl Limited {
     /// The limit with the highest spent share, with that share, if it is nearly used up.
     async fn nearest(&self, ctx: &Context, now: Timestamp) -> Option<(i128, NearLimit)> {
         let (usage, name, user_id) = match self {
-            Self::Key(key) => (ctx.counters.key_usage(key, now).await, &key.name, Some(key.user_id.0)),
+            Self::Key(key) => {
+                (ctx.counters.key_usage(key, now).await, &key.name, Some(key.user_id.0))
+            }
             Self::User(user) => (ctx.counters.user_usage(user, now).await, &user.name, None),
-            Self::Provider(provider) => (ctx.counters.provider_usage(provider, now).await, &provider.name, None),
+            Self::Provider(provider) => {
+                (ctx.counters.provider_usage(provider, now).await, &provider.name, None)
+            }
         };
-        let shares = usage.windows().into_iter().filter_map(|(window, money)| Some((share(money)?, window, money)));
-        let (share, window, money) = shares.max_by_key(|(share, ..)| *share).filter(|(share, ..)| *share >= NEAR)?;
+        let shares = usage
+            .windows()
+            .into_iter()
+            .filter_map(|(window, money)| Some((share(money)?, window, money)));
+        let (share, window, money) =
+            shares.max_by_key(|(share, ..)| *share).filter(|(share, ..)| *share >= NEAR)?;
         let (kind, id) = self.place();
         let near = NearLimit {
             kind,

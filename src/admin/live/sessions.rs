@@ -38,7 +38,9 @@ struct Kept {
 
 /// The `most` newest of the sessions, newest first.
 pub fn newest(mut sessions: Vec<LiveSession>, most: usize) -> Vec<LiveSession> {
-    sessions.sort_unstable_by(|a, b| (b.started_at, b.key, &b.session).cmp(&(a.started_at, a.key, &a.session)));
+    sessions.sort_unstable_by(|a, b| {
+        (b.started_at, b.key, &b.session).cmp(&(a.started_at, a.key, &a.session))
+    });
     sessions.truncate(most);
     sessions
 }
@@ -52,14 +54,19 @@ impl SessionFigureCache {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn entries(&self, ctx: &Context, sessions: &[LiveSession]) -> Result<Vec<ActiveSession>, StoreError> {
+    pub async fn entries(
+        &self,
+        ctx: &Context,
+        sessions: &[LiveSession],
+    ) -> Result<Vec<ActiveSession>, StoreError> {
         let asked = self.due(sessions);
         if !asked.is_empty() {
             let found = ctx.store.session_figures(&asked).await?;
             self.keep(found);
         }
         let (snapshot, kept) = (ctx.state.snapshot(), self.kept.lock());
-        let figures = |live: &LiveSession| kept.get(&(live.key, live.session.clone()))?.figures.as_ref();
+        let figures =
+            |live: &LiveSession| kept.get(&(live.key, live.session.clone()))?.figures.as_ref();
         Ok(sessions.iter().map(|live| ActiveSession::new(live, figures(live), &snapshot)).collect())
     }
 
@@ -82,10 +89,15 @@ impl SessionFigureCache {
             if changed {
                 (kept.ended, kept.changed) = (ended(live), now);
             }
-            let unsettled = kept.read.duration_since(kept.changed) < SETTLE && now.duration_since(kept.read) >= AGAIN;
+            let unsettled = kept.read.duration_since(kept.changed) < SETTLE
+                && now.duration_since(kept.read) >= AGAIN;
             if changed || unsettled {
                 kept.read = now;
-                asked.push(SessionAsk { key: live.key, session: live.session.clone(), since: live.started_at });
+                asked.push(SessionAsk {
+                    key: live.key,
+                    session: live.session.clone(),
+                    since: live.started_at,
+                });
             }
         }
         asked

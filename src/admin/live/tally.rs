@@ -39,7 +39,8 @@ impl Tally {
     /// Whether the store must be read.
     pub(super) fn is_due(&self, now: Timestamp) -> bool {
         // The day's first requests: only the store has their users and models.
-        let first = self.more.requests > 0 && self.found.as_ref().is_some_and(|found| found.users.is_empty());
+        let first = self.more.requests > 0
+            && self.found.as_ref().is_some_and(|found| found.users.is_empty());
         let time_limit = if self.failed || first { RETRY } else { FRESH };
         let other_day = self.day.is_some_and(|day| !day.contains(now));
         self.tried.is_none_or(|at| at.elapsed() >= time_limit) || (other_day && !self.failed)
@@ -76,7 +77,8 @@ impl Tally {
             self.remembered.clear();
         }
         self.remembered.retain(|(id, _)| !found.counted.contains(id));
-        self.more = self.remembered.iter().fold(Figures::default(), |sum, (_, figures)| sum.plus(*figures));
+        self.more =
+            self.remembered.iter().fold(Figures::default(), |sum, (_, figures)| sum.plus(*figures));
         (self.found, self.day) = (Some(found), Some(day));
         (self.tried, self.failed) = (Some(Instant::now()), false);
     }
@@ -92,7 +94,11 @@ impl Tally {
     }
 
     /// `None` before the first reading.
-    pub(super) fn record(&self, sessions: u64, attention: Option<Attention>) -> Option<OverviewRecord> {
+    pub(super) fn record(
+        &self,
+        sessions: u64,
+        attention: Option<Attention>,
+    ) -> Option<OverviewRecord> {
         self.found.as_ref().map(|found| OverviewRecord::new(found, self.more, sessions, attention))
     }
 }

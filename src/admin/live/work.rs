@@ -54,7 +54,10 @@ impl Live {
                 database_up: fault.is_none(),
                 database_down_since: fault.as_ref().map(|fault| Iso(fault.since)),
                 message: fault.as_ref().map(|fault| format!("the database {}", fault.text)),
-                figures_at: tally.and_then(super::Tally::read_at).filter(|_| fault.is_some()).map(Iso),
+                figures_at: tally
+                    .and_then(super::Tally::read_at)
+                    .filter(|_| fault.is_some())
+                    .map(Iso),
             };
             feed.show_status(frame(&LiveEvent::Status(status)));
         }
@@ -92,7 +95,8 @@ impl Live {
         let mut entry = None;
         for viewer in [Some(Viewer::Everybody), user, key].into_iter().flatten() {
             if let Some(feed) = feeds.get_mut(&viewer) {
-                let entry = entry.get_or_insert_with(|| frame(&LiveEvent::Log(Box::new(LogEntry::new(record)))));
+                let entry = entry
+                    .get_or_insert_with(|| frame(&LiveEvent::Log(Box::new(LogEntry::new(record)))));
                 feed.send_log(entry.clone());
             }
         }
@@ -128,7 +132,8 @@ impl Live {
         let mut watched = self.watched.lock();
         watched.feeds.retain(|_, feed| feed.clients() > 0);
         watched.feeds.values_mut().for_each(super::feed::Feed::look);
-        let shown: Vec<Scope> = watched.feeds.keys().filter_map(|viewer| self.figures_of(*viewer)).collect();
+        let shown: Vec<Scope> =
+            watched.feeds.keys().filter_map(|viewer| self.figures_of(*viewer)).collect();
         watched.tallies.retain(|scope, _| shown.contains(scope));
         for scope in shown {
             watched.tallies.entry(scope).or_default();
@@ -164,20 +169,25 @@ impl Live {
     fn figures_of(&self, viewer: Viewer) -> Option<Scope> {
         match viewer {
             Viewer::Key(..) => None,
-            Viewer::Everybody | Viewer::User(_) => Some(overview::visible(&self.ctx, viewer.scope())),
+            Viewer::Everybody | Viewer::User(_) => {
+                Some(overview::visible(&self.ctx, viewer.scope()))
+            }
         }
     }
 
     async fn show_overviews(&self, live: &[LiveSession]) {
         let administrators = self.watched.lock().feeds.contains_key(&Viewer::Everybody);
-        let attention = if administrators { Some(overview::attention(&self.ctx, self).await) } else { None };
+        let attention =
+            if administrators { Some(overview::attention(&self.ctx, self).await) } else { None };
         let mut watched = self.watched.lock();
         let Watched { feeds, tallies, .. } = &mut *watched;
         for (viewer, feed) in feeds {
             let Some(shown) = self.figures_of(*viewer) else { continue };
             let count = overview::sessions(live, shown);
             let attention = attention.clone().filter(|_| *viewer == Viewer::Everybody);
-            if let Some(record) = tallies.get(&shown).and_then(|tally| tally.record(count, attention)) {
+            if let Some(record) =
+                tallies.get(&shown).and_then(|tally| tally.record(count, attention))
+            {
                 feed.show_overview(frame(&LiveEvent::Overview(record)));
             }
         }
@@ -190,7 +200,9 @@ impl Live {
             let listed = sessions::newest(seen.cloned().collect(), SESSIONS);
             let entries = match self.sessions.entries(&self.ctx, &listed).await {
                 Ok(entries) => entries,
-                Err(error) => return tracing::debug!(%error, "the figures of live sessions could not be read"),
+                Err(error) => {
+                    return tracing::debug!(%error, "the figures of live sessions could not be read");
+                }
             };
             let frame = frame(&LiveEvent::Sessions(entries));
             if let Some(feed) = self.watched.lock().feeds.get_mut(&viewer) {

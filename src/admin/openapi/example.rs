@@ -15,7 +15,8 @@ const DEPTH: usize = 12;
 
 /// A valid body of an operation of that module: the required fields, and some optional ones.
 pub(super) fn of_body(schema: &Value, module: &str) -> Value {
-    Maker { components: &Value::Null, optional: OPTIONAL }.of(schema, At { place: module, name: "", depth: 0 })
+    Maker { components: &Value::Null, optional: OPTIONAL }
+        .of(schema, At { place: module, name: "", depth: 0 })
 }
 
 /// A complete answer of that module. `components` are the document's schemas.
@@ -47,7 +48,8 @@ impl Maker<'_> {
         }
         if let Some(target) = schema["$ref"].as_str().and_then(|target| target.rsplit('/').next()) {
             return match at.depth < DEPTH {
-                true => self.of(&self.components[target], At { place: target, depth: at.depth + 1, ..at }),
+                true => self
+                    .of(&self.components[target], At { place: target, depth: at.depth + 1, ..at }),
                 false => Value::Null,
             };
         }
@@ -72,19 +74,24 @@ impl Maker<'_> {
     fn object(&self, schema: &Value, at: At<'_>) -> Value {
         let Some(properties) = schema["properties"].as_object() else { return json!({}) };
         let required = |name: &str| {
-            schema["required"].as_array().is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))
+            schema["required"]
+                .as_array()
+                .is_some_and(|names| names.iter().any(|each| each.as_str() == Some(name)))
         };
         let mut left = self.optional;
         // A partial update must show a change besides its target, so properties with an example
         // come first, in the table's order.
         let shown = properties.iter().filter(|(name, _)| {
-            let optional = !required(name) && (self.optional == usize::MAX || words::of(at.place, name).is_some());
+            let optional = !required(name)
+                && (self.optional == usize::MAX || words::of(at.place, name).is_some());
             let taken = optional && left > 0;
             left -= usize::from(taken);
             required(name) || taken
         });
         let made: Map<String, Value> = shown
-            .map(|(name, schema)| (name.clone(), self.of(schema, At { name, depth: at.depth + 1, ..at })))
+            .map(|(name, schema)| {
+                (name.clone(), self.of(schema, At { name, depth: at.depth + 1, ..at }))
+            })
             .collect();
         made.into()
     }
@@ -104,7 +111,11 @@ fn fits(schema: &Value, word: &Value) -> bool {
         return schema["type"].as_array().is_some_and(|types| types.contains(&json!("null")));
     }
     let typed = match main_type(schema) {
-        "" => schema.get("$ref").is_none() && schema.get("oneOf").is_none() && schema.get("anyOf").is_none(),
+        "" => {
+            schema.get("$ref").is_none()
+                && schema.get("oneOf").is_none()
+                && schema.get("anyOf").is_none()
+        }
         "object" => word.is_object() && schema.get("properties").is_none(),
         "array" => word.is_array(),
         "integer" => word.is_i64(),

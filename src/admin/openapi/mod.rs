@@ -34,7 +34,10 @@ where
     let mut paths = Map::new();
     for operation in operations.clone() {
         let verb = operation.verb.as_str().to_ascii_lowercase();
-        paths.insert(format!("/api/{}", operation.path), json!({ verb: describe(operation, &mut schemas) }));
+        paths.insert(
+            format!("/api/{}", operation.path),
+            json!({ verb: describe(operation, &mut schemas) }),
+        );
     }
     let mut components = schemas.take_definitions(true);
     components.insert("Failure".to_owned(), failure());
@@ -175,8 +178,9 @@ fn show_answer(path: &mut Value, components: &Value) {
 
 /// An example of each refusal of any operation, by the name of its component.
 fn refused(operations: impl Iterator<Item = &'static Operation>) -> Value {
-    let all =
-        operations.flat_map(refusals).flat_map(|(status, codes)| codes.into_iter().map(move |code| (status, code)));
+    let all = operations
+        .flat_map(refusals)
+        .flat_map(|(status, codes)| codes.into_iter().map(move |code| (status, code)));
     let told = all.filter_map(|(status, code)| {
         let component = failures::component(status, code)?;
         Some((failures::name(status, code), component))
@@ -209,13 +213,19 @@ fn responses(operation: &Operation, schemas: &mut SchemaGenerator) -> Value {
             "required": ["ok"],
         }),
     };
-    let done = json!({ "description": "Done.", "content": { operation.media: { "schema": schema } } });
+    let done =
+        json!({ "description": "Done.", "content": { operation.media: { "schema": schema } } });
     let mut all = Map::from_iter([("200".to_owned(), done)]);
     for (status, codes) in refusals(operation) {
         let names: Vec<&str> = codes.iter().map(|code| code.0).collect();
         let examples: Map<String, Value> = codes
             .iter()
-            .map(|code| (code.0.to_owned(), json!({ "$ref": format!("{EXAMPLES}{}", failures::name(status, *code)) })))
+            .map(|code| {
+                (
+                    code.0.to_owned(),
+                    json!({ "$ref": format!("{EXAMPLES}{}", failures::name(status, *code)) }),
+                )
+            })
             .collect();
         all.insert(
             status.to_string(),

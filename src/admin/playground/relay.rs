@@ -60,7 +60,13 @@ impl Relay {
         });
         let asking: Asking = Box::pin(async move { sender.send_request(request).await });
         let stage = Stage::Begin(begin, asking);
-        Ok(Self { stage, began: Instant::now(), text: TextPieces::default(), _place: place, _driver: driver })
+        Ok(Self {
+            stage,
+            began: Instant::now(),
+            text: TextPieces::default(),
+            _place: place,
+            _driver: driver,
+        })
     }
 
     /// The next line; `None` after the last.
@@ -78,7 +84,9 @@ impl Relay {
         loop {
             match &mut self.stage {
                 Stage::Begin(..) => {
-                    let Stage::Begin(event, asking) = std::mem::replace(&mut self.stage, Stage::Ended) else {
+                    let Stage::Begin(event, asking) =
+                        std::mem::replace(&mut self.stage, Stage::Ended)
+                    else {
                         return None;
                     };
                     self.began = Instant::now();
@@ -96,7 +104,11 @@ impl Relay {
                             at_ms: self.at_ms(),
                         });
                     }
-                    Err(_) => return Some(self.end(Some("the proxy closed the connection without an answer"))),
+                    Err(_) => {
+                        return Some(
+                            self.end(Some("the proxy closed the connection without an answer")),
+                        );
+                    }
                 },
                 Stage::Reading(body) => match body.frame().await {
                     Some(Ok(frame)) => {
@@ -166,7 +178,8 @@ mod tests {
         let text = "a é 漢 🦀 z";
         for size in 1..=text.len() {
             let mut pieces = TextPieces::default();
-            let joined: String = text.as_bytes().chunks(size).map(|piece| pieces.push(piece)).collect();
+            let joined: String =
+                text.as_bytes().chunks(size).map(|piece| pieces.push(piece)).collect();
             assert_eq!(joined, text, "in pieces of {size}");
         }
         let mut pieces = TextPieces::default();

@@ -57,6 +57,9 @@ pub struct AuditPageRecord {
 
 impl From<AuditPage> for AuditPageRecord {
     fn from(page: AuditPage) -> Self {
-        Self { entries: page.rows.into_iter().map(AuditRecord::from).collect(), next_cursor: page.next }
+        Self {
+            entries: page.rows.into_iter().map(AuditRecord::from).collect(),
+            next_cursor: page.next,
+        }
     }
 }

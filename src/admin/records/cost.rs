@@ -48,16 +48,22 @@ pub struct CostLineRecord {
 impl LogDetail {
     /// `price`: the entry that priced the request, or that would price it now.
     pub fn new(record: &Record, price: Option<&Price>) -> Self {
-        let priced = price.map(|price| cost::price(&price.rates, &record.usage, record.cost_multiplier));
+        let priced =
+            price.map(|price| cost::price(&price.rates, &record.usage, record.cost_multiplier));
         let lines = priced.iter().flat_map(|priced| &priced.lines);
         // The endpoints of both formats that count tokens end so.
-        let is_billed = !["count_tokens", "countTokens"].iter().any(|end| record.endpoint.ends_with(end));
+        let is_billed =
+            !["count_tokens", "countTokens"].iter().any(|end| record.endpoint.ends_with(end));
         Self {
             input_above: lines.map(|line| line.rate.above).max().filter(|above| *above > 0),
             explanation: explain(record, price, is_billed),
             entry: LogEntry::new(record),
             cost_at_present_prices: priced.as_ref().map(|priced| Exact::usd(priced.total)),
-            cost_lines: priced.iter().flat_map(|priced| &priced.lines).map(CostLineRecord::from).collect(),
+            cost_lines: priced
+                .iter()
+                .flat_map(|priced| &priced.lines)
+                .map(CostLineRecord::from)
+                .collect(),
         }
     }
 }

@@ -126,5 +126,11 @@ impl ProviderHealth {
 
 fn rate(recent: Recent) -> Exact {
     let percent = Decimal::from(recent.failures) * Decimal::ONE_HUNDRED;
-    Exact(percent.checked_div(Decimal::from(recent.attempts)).unwrap_or_default().round_dp(2).normalize())
+    Exact(
+        percent
+            .checked_div(Decimal::from(recent.attempts))
+            .unwrap_or_default()
+            .round_dp(2)
+            .normalize(),
+    )
 }

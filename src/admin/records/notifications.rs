@@ -74,7 +74,9 @@ impl NotificationsRecord {
 /// An address with its host in clear, and of what comes after as much as tells one from another.
 fn masked_address(address: &str) -> String {
     let host = address.find("://").map_or(0, |at| at + 3);
-    let Some(end) = address[host..].find(['/', '?', '#']).map(|at| host + at + 1) else { return address.to_owned() };
+    let Some(end) = address[host..].find(['/', '?', '#']).map(|at| host + at + 1) else {
+        return address.to_owned();
+    };
     let (shown, secret) = address.split_at(end);
     match secret {
         "" => address.to_owned(),
@@ -101,7 +103,10 @@ mod tests {
         let cases = [
             ("https://hooks.example", "https://hooks.example"),
             ("https://hooks.example/", "https://hooks.example/"),
-            ("https://hooks.example:8443/T00000/B1111/secretsecret", "https://hooks.example:8443/T000…cret"),
+            (
+                "https://hooks.example:8443/T00000/B1111/secretsecret",
+                "https://hooks.example:8443/T000…cret",
+            ),
             ("https://hooks.example/short", "https://hooks.example/***"),
             ("https://hooks.example?key=0123456789abcdef", "https://hooks.example?key=…cdef"),
         ];

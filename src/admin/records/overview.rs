@@ -132,7 +132,11 @@ const NAMED: usize = 20;
 
 impl Attention {
     /// `near_limits`, nearest first: of those above 20 only the number is kept.
-    pub fn new(problems: Vec<Problem>, mut near_limits: Vec<NearLimit>, journal: JournalStats) -> Self {
+    pub fn new(
+        problems: Vec<Problem>,
+        mut near_limits: Vec<NearLimit>,
+        journal: JournalStats,
+    ) -> Self {
         let more_near_limits = near_limits.len().saturating_sub(NAMED);
         near_limits.truncate(NAMED);
         Self { problems, near_limits, more_near_limits, journal: journal.into() }
@@ -156,7 +160,12 @@ pub struct TopRecord {
 
 impl OverviewRecord {
     /// `more`: what `found` does not count yet.
-    pub fn new(found: &OverviewFound, more: Figures, sessions: u64, attention: Option<Attention>) -> Self {
+    pub fn new(
+        found: &OverviewFound,
+        more: Figures,
+        sessions: u64,
+        attention: Option<Attention>,
+    ) -> Self {
         let (today, yesterday) = (found.today.plus(more), found.yesterday);
         let top = |entries: &[TopEntry]| entries.iter().map(TopRecord::from).collect();
         Self {
@@ -185,8 +194,10 @@ fn average_ms(figures: Figures) -> u64 {
 }
 
 fn error_rate(figures: Figures) -> Exact {
-    let (errors, requests) =
-        (figures.errors.saturating_sub(figures.limited), figures.requests.saturating_sub(figures.limited));
+    let (errors, requests) = (
+        figures.errors.saturating_sub(figures.limited),
+        figures.requests.saturating_sub(figures.limited),
+    );
     let percent = Decimal::from(errors) * Decimal::ONE_HUNDRED;
     Exact(percent.checked_div(Decimal::from(requests)).unwrap_or_default().round_dp(2))
 }
@@ -204,12 +215,24 @@ mod tests {
 
     #[test]
     fn rates_and_averages_stand_nothing_and_are_rounded() {
-        let figures = |requests, errors, duration_ms| Figures { requests, errors, duration_ms, ..Figures::default() };
-        assert_eq!((average_ms(figures(0, 0, 0)), error_rate(figures(0, 0, 0))), (0, Exact(Decimal::ZERO)));
+        let figures = |requests, errors, duration_ms| Figures {
+            requests,
+            errors,
+            duration_ms,
+            ..Figures::default()
+        };
+        assert_eq!(
+            (average_ms(figures(0, 0, 0)), error_rate(figures(0, 0, 0))),
+            (0, Exact(Decimal::ZERO))
+        );
         assert_eq!(average_ms(figures(2, 0, 5)), 3);
         assert_eq!(error_rate(figures(3, 1, 0)), Exact(Decimal::new(3333, 2)));
         assert_eq!(error_rate(figures(4, 4, 0)), Exact(Decimal::ONE_HUNDRED));
         let limited = Figures { limited: 6, ..figures(10, 7, 0) };
-        assert_eq!(error_rate(limited), Exact(Decimal::new(25, 0)), "one of four, the six of limits left out");
+        assert_eq!(
+            error_rate(limited),
+            Exact(Decimal::new(25, 0)),
+            "one of four, the six of limits left out"
+        );
     }
 }

@@ -56,6 +56,9 @@ pub struct Header {
 
 impl From<(&HeaderName, &HeaderValue)> for Header {
     fn from((name, value): (&HeaderName, &HeaderValue)) -> Self {
-        Self { name: name.to_string(), value: String::from_utf8_lossy(value.as_bytes()).into_owned() }
+        Self {
+            name: name.to_string(),
+            value: String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        }
     }
 }

@@ -65,7 +65,10 @@ impl RejectedPage {
             user_agent: entry.user_agent.as_deref().map(str::to_owned),
             key_fingerprint: entry.fingerprint.as_deref().map(str::to_owned),
             key_id: entry.key.map(|id| id.0),
-            key_name: entry.key.and_then(|id| snapshot.key(id)).map(|caller| caller.key.name.clone()),
+            key_name: entry
+                .key
+                .and_then(|id| snapshot.key(id))
+                .map(|caller| caller.key.name.clone()),
         };
         Self { entries: entries.iter().map(record).collect(), total, since: Iso(since) }
     }

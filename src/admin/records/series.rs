@@ -79,7 +79,11 @@ impl JsonSchema for ChartPoint {
 }
 
 /// The lines, and the points that begin at `dates`. `prefix` begins each line's data key.
-pub fn chart(prefix: &str, dates: &[Timestamp], series: &[Series]) -> (Vec<LineRecord>, Vec<ChartPoint>) {
+pub fn chart(
+    prefix: &str,
+    dates: &[Timestamp],
+    series: &[Series],
+) -> (Vec<LineRecord>, Vec<ChartPoint>) {
     let of_models = prefix == "model";
     let line = |(place, series): (i64, &Series)| {
         let id = if of_models { place } else { series.id };
@@ -91,12 +95,18 @@ pub fn chart(prefix: &str, dates: &[Timestamp], series: &[Series]) -> (Vec<LineR
         LineRecord { id, name, data_key: format!("{prefix}-{id}") }
     };
     let lines: Vec<LineRecord> = (1..).zip(series).map(line).collect();
-    let names: Arc<[(String, String)]> =
-        lines.iter().map(|line| (format!("{}_cost", line.data_key), format!("{}_calls", line.data_key))).collect();
+    let names: Arc<[(String, String)]> = lines
+        .iter()
+        .map(|line| (format!("{}_cost", line.data_key), format!("{}_calls", line.data_key)))
+        .collect();
     let point = |(at, date): (usize, &Timestamp)| ChartPoint {
         date: Iso(*date),
         names: Arc::clone(&names),
-        values: series.iter().filter_map(|s| s.points.get(at)).map(|(n, cost)| (*n, Exact::usd(*cost))).collect(),
+        values: series
+            .iter()
+            .filter_map(|s| s.points.get(at))
+            .map(|(n, cost)| (*n, Exact::usd(*cost)))
+            .collect(),
     };
     let points = dates.iter().enumerate().map(point).collect();
     (lines, points)

@@ -67,9 +67,21 @@ impl ActiveSession {
             key_id: live.key.0,
             key_name: snapshot.key(live.key).map(|caller| caller.key.name.clone()),
             provider_id: live.provider.map(|id| id.0),
-            provider_name: live.provider.and_then(|id| snapshot.provider(id)).map(|provider| provider.name.clone()),
-            model: live.asks.as_ref().map(|asks| asks.model.to_string()).or_else(|| figures.map(|f| f.model.clone())),
-            api_type: live.asks.as_ref().map(|asks| asks.format).or(figures.map(|f| f.format)).map(WireFormat::as_str),
+            provider_name: live
+                .provider
+                .and_then(|id| snapshot.provider(id))
+                .map(|provider| provider.name.clone()),
+            model: live
+                .asks
+                .as_ref()
+                .map(|asks| asks.model.to_string())
+                .or_else(|| figures.map(|f| f.model.clone())),
+            api_type: live
+                .asks
+                .as_ref()
+                .map(|asks| asks.format)
+                .or(figures.map(|f| f.format))
+                .map(WireFormat::as_str),
             status: if live.running > 0 { "active" } else { "idle" },
             concurrent_count: live.running,
             start_time: live.started_at.0,
@@ -78,7 +90,9 @@ impl ActiveSession {
             output_tokens: sum(|f| f.output_tokens),
             cache_creation_tokens: sum(|f| f.cache_write_tokens),
             cache_read_tokens: sum(|f| f.cache_read_tokens),
-            total_tokens: sum(|f| f.input_tokens + f.output_tokens + f.cache_write_tokens + f.cache_read_tokens),
+            total_tokens: sum(|f| {
+                f.input_tokens + f.output_tokens + f.cache_write_tokens + f.cache_read_tokens
+            }),
             cost_usd: Exact::usd(figures.map(|f| f.cost).unwrap_or_default()),
             duration_ms: sum(|f| f.duration_ms),
         }

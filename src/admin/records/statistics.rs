@@ -52,7 +52,13 @@ pub struct ModelStatisticsRecord {
 
 impl From<KeyStatistics> for KeyStatisticsRecord {
     fn from(statistics: KeyStatistics) -> Self {
-        let KeyStatistics { key_id: KeyId(key_id), models, total_cost, last_used_at, last_provider } = statistics;
+        let KeyStatistics {
+            key_id: KeyId(key_id),
+            models,
+            total_cost,
+            last_used_at,
+            last_provider,
+        } = statistics;
         Self {
             key_id,
             today_call_count: models.iter().map(|model| model.requests).sum(),

@@ -27,7 +27,10 @@ pub struct TightestLimit {
 impl TightestLimit {
     /// `None` without any spending limit.
     pub fn of(usage: &HolderUsage) -> Option<Self> {
-        let limited = usage.windows().into_iter().filter_map(|(window, money)| Some((percent(money)?, window, money)));
+        let limited = usage
+            .windows()
+            .into_iter()
+            .filter_map(|(window, money)| Some((percent(money)?, window, money)));
         // Of equal shares the shorter window: it refuses first.
         let (percent, window, money) = limited.rev().max_by_key(|(percent, ..)| *percent)?;
         Some(Self {
@@ -69,10 +72,21 @@ mod tests {
     #[test]
     fn the_largest_share_is_the_tightest_and_of_equal_ones_the_shorter_window() {
         let none = (7, None);
-        let found = |windows| TightestLimit::of(&usage(windows)).map(|tightest| (tightest.window, tightest.percent.0));
+        let found = |windows| {
+            TightestLimit::of(&usage(windows)).map(|tightest| (tightest.window, tightest.percent.0))
+        };
         assert_eq!(found([none; 5]), None);
-        assert_eq!(found([none, (1, Some(8)), none, (1, Some(3)), none]), Some(("monthly", Decimal::new(333, 1))));
-        assert_eq!(found([none, (4, Some(8)), (3, Some(6)), none, none]), Some(("daily", Decimal::new(50, 0))));
-        assert_eq!(found([none, (0, Some(0)), (9, Some(10)), none, none]), Some(("daily", Decimal::ONE_HUNDRED)));
+        assert_eq!(
+            found([none, (1, Some(8)), none, (1, Some(3)), none]),
+            Some(("monthly", Decimal::new(333, 1)))
+        );
+        assert_eq!(
+            found([none, (4, Some(8)), (3, Some(6)), none, none]),
+            Some(("daily", Decimal::new(50, 0)))
+        );
+        assert_eq!(
+            found([none, (0, Some(0)), (9, Some(10)), none, none]),
+            Some(("daily", Decimal::ONE_HUNDRED))
+        );
     }
 }

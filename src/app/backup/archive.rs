@@ -52,8 +52,12 @@ impl Manifest {
             let mut sum = Sha256::new();
             let full = folder.join(&path);
             let about = || format!("reading {}", full.display());
-            let bytes = io::copy(&mut File::open(&full).with_context(about)?, &mut sum).with_context(about)?;
-            let path = path.to_str().with_context(|| format!("{} is not valid UTF-8", full.display()))?.to_owned();
+            let bytes = io::copy(&mut File::open(&full).with_context(about)?, &mut sum)
+                .with_context(about)?;
+            let path = path
+                .to_str()
+                .with_context(|| format!("{} is not valid UTF-8", full.display()))?
+                .to_owned();
             files.push(Packed { path, bytes, sha256: hex::encode(sum.finalize()) });
         }
         let made_at = SystemClock.now().to_iso();
@@ -119,7 +123,12 @@ pub(super) fn write(manifest: &Manifest, folder: &Path, to: &Path) -> io::Result
     archive.into_inner()?.finish()?.sync_all()
 }
 
-fn add(archive: &mut tar::Builder<impl Write>, path: &str, bytes: u64, from: &mut dyn Read) -> io::Result<()> {
+fn add(
+    archive: &mut tar::Builder<impl Write>,
+    path: &str,
+    bytes: u64,
+    from: &mut dyn Read,
+) -> io::Result<()> {
     let mut header = tar::Header::new_gnu();
     header.set_size(bytes);
     header.set_mode(files::FILE_MODE);
@@ -147,8 +156,9 @@ pub(super) fn manifest(path: &Path) -> anyhow::Result<Manifest> {
         entry.take(MANIFEST_MAX).read_to_end(&mut text)?;
         Ok(serde_json::from_slice(&text)?)
     };
-    let manifest =
-        read().map_err(|why| anyhow::anyhow!("{} is no backup of tollgate, or is damaged: {why}", about()))?;
+    let manifest = read().map_err(|why| {
+        anyhow::anyhow!("{} is no backup of tollgate, or is damaged: {why}", about())
+    })?;
     manifest.check().with_context(about)?;
     Ok(manifest)
 }
@@ -159,7 +169,8 @@ pub(super) fn manifest(path: &Path) -> anyhow::Result<Manifest> {
 /// The backup is damaged, or the folder cannot be written.
 pub(super) fn unpack(path: &Path, manifest: &Manifest, to: &Path) -> anyhow::Result<()> {
     let damaged = || format!("{} is damaged", path.display());
-    let mut missing: BTreeMap<&str, &Packed> = manifest.files.iter().map(|file| (file.path.as_str(), file)).collect();
+    let mut missing: BTreeMap<&str, &Packed> =
+        manifest.files.iter().map(|file| (file.path.as_str(), file)).collect();
     let mut archive = open(path).with_context(damaged)?;
     for entry in archive.entries().with_context(damaged)? {
         let mut entry = entry.with_context(damaged)?;
@@ -185,7 +196,11 @@ pub(super) fn unpack(path: &Path, manifest: &Manifest, to: &Path) -> anyhow::Res
     sync_dirs(to)
 }
 
-fn unpack_one(from: &mut dyn Read, to: &Path, damaged: &dyn Fn() -> String) -> anyhow::Result<(u64, [u8; 32])> {
+fn unpack_one(
+    from: &mut dyn Read,
+    to: &Path,
+    damaged: &dyn Fn() -> String,
+) -> anyhow::Result<(u64, [u8; 32])> {
     let writing = || format!("writing {}", to.display());
     files::make_dir(to.parent().unwrap_or(to)).with_context(writing)?;
     let mut file = files::private().write(true).create_new(true).open(to).with_context(writing)?;

@@ -43,13 +43,18 @@ pub fn backup(config: &Config, file: &Path, with_secrets: bool) -> anyhow::Resul
     let dir = embedded(config)?;
     no_unfinished_restore(dir)?;
     let database = dir.join(DATABASE);
-    ensure!(database.is_file(), "there is no database to back up: {} is missing", database.display());
+    ensure!(
+        database.is_file(),
+        "there is no database to back up: {} is missing",
+        database.display()
+    );
     let is_new = || ensure_new(file);
     is_new()?;
     let (folder, name) = place(file)?;
     let _in_use = InUse::to_serve(&config.data_dir)?;
     let scratch = folder.join(format!(".{name}.{}.new", uuid::Uuid::new_v4().simple()));
-    let scratch = Scratch::make(scratch).with_context(|| format!("writing into {}", folder.display()))?;
+    let scratch =
+        Scratch::make(scratch).with_context(|| format!("writing into {}", folder.display()))?;
     let contents = scratch.0.join("contents");
     files::make_dir(&contents)?;
 
@@ -59,20 +64,30 @@ pub fn backup(config: &Config, file: &Path, with_secrets: bool) -> anyhow::Resul
     let (schema, secret_keys) = runtime()?.block_on(copy_database(config, &contents))?;
     if with_secrets {
         let same = secret_files(dir)? == kept;
-        ensure!(same, "the secret key or the admin token was replaced meanwhile: make the backup again");
+        ensure!(
+            same,
+            "the secret key or the admin token was replaced meanwhile: make the backup again"
+        );
     }
     for (name, bytes) in &kept {
-        files::write_synced(&contents.join(name), bytes).with_context(|| format!("copying {name}"))?;
+        files::write_synced(&contents.join(name), bytes)
+            .with_context(|| format!("copying {name}"))?;
     }
     let manifest = Manifest::of(&contents, schema, secret_keys)?;
     let unnamed = scratch.0.join("archive");
     let writing = || format!("writing {}", file.display());
     archive::write(&manifest, &contents, &unnamed).with_context(writing)?;
     is_new()?;
-    std::fs::rename(&unnamed, file).and_then(|()| files::sync_dir(&folder)).with_context(writing)?;
+    std::fs::rename(&unnamed, file)
+        .and_then(|()| files::sync_dir(&folder))
+        .with_context(writing)?;
     Ok(BackedUp {
         bytes: std::fs::metadata(file).with_context(writing)?.len(),
-        database_bytes: manifest.files.iter().find(|file| file.path == DATABASE).map_or(0, |file| file.bytes),
+        database_bytes: manifest
+            .files
+            .iter()
+            .find(|file| file.path == DATABASE)
+            .map_or(0, |file| file.bytes),
         waiting_bytes,
         secret_keys: manifest.secret_keys,
         key_in_settings: config.auth.secret_key.is_some(),
@@ -82,14 +97,19 @@ pub fn backup(config: &Config, file: &Path, with_secrets: bool) -> anyhow::Resul
 
 /// Never over an older backup.
 fn ensure_new(file: &Path) -> anyhow::Result<()> {
-    ensure!(file.symlink_metadata().is_err(), "{} is there already: name a new file", file.display());
+    ensure!(
+        file.symlink_metadata().is_err(),
+        "{} is there already: name a new file",
+        file.display()
+    );
     Ok(())
 }
 
 /// The folder and the name of the file.
 fn place(file: &Path) -> anyhow::Result<(PathBuf, String)> {
     let name = file.file_name().with_context(|| format!("{} names no file", file.display()))?;
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let full = folder.canonicalize().with_context(|| format!("the folder {}", folder.display()))?;
     ensure!(full.is_dir(), "the folder {} is no folder", folder.display());
     // SQLite is given the path as text.
@@ -108,7 +128,11 @@ async fn copy_database(config: &Config, to: &Path) -> anyhow::Result<(i64, Vec<S
     let mut keys: Vec<String> = match copy.check_schema().await {
         Ok(()) => {
             let (texts, sealing) = copy.sealed_texts().await.context("the copy of the database")?;
-            texts.iter().filter_map(|text| vault::key_id(&text.cipher).map(str::to_owned)).chain(sealing).collect()
+            texts
+                .iter()
+                .filter_map(|text| vault::key_id(&text.cipher).map(str::to_owned))
+                .chain(sealing)
+                .collect()
         }
         Err(_) => Vec::new(),
     };
@@ -125,7 +149,9 @@ fn secret_files(dir: &Path) -> anyhow::Result<Vec<(&'static str, Vec<u8>)>> {
         match std::fs::read(dir.join(name)) {
             Ok(bytes) => found.push((name, bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("reading {}", dir.join(name).display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("reading {}", dir.join(name).display()));
+            }
         }
     }
     Ok(found)

@@ -132,7 +132,8 @@ fn held(dir: &Path, manifest: &Manifest) -> anyhow::Result<Vec<String>> {
 /// Unpacks the backup beside the state.
 fn stage(config: &Config, file: &Path, manifest: &Manifest) -> anyhow::Result<()> {
     let dir = &config.data_dir;
-    let scratch = Scratch::make(dir.join(switch::STAGED)).with_context(|| format!("writing into {}", dir.display()))?;
+    let scratch = Scratch::make(dir.join(switch::STAGED))
+        .with_context(|| format!("writing into {}", dir.display()))?;
     // An empty journal too: the old one is not part of the restored state.
     files::make_dir(&scratch.0.join(JOURNAL))?;
     archive::unpack(file, manifest, &scratch.0)?;
@@ -147,7 +148,9 @@ fn missing_keys(config: &Config, manifest: &Manifest) -> anyhow::Result<Vec<Stri
     let ring = match secrets::key_ring(config) {
         Some(ring) => Some(ring),
         // Opening it would make one where there is none.
-        None if config.data_dir.join(key_ring::FILE).exists() => Some(KeyFile::open(&config.data_dir)?.ring()),
+        None if config.data_dir.join(key_ring::FILE).exists() => {
+            Some(KeyFile::open(&config.data_dir)?.ring())
+        }
         None => None,
     };
     let is_there = |id: &String| ring.as_ref().is_some_and(|ring| ring.key(id).is_some());

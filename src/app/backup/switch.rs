@@ -75,7 +75,8 @@ pub(super) fn commit(dir: &Path, manifest: &Manifest, in_redis: bool) -> anyhow:
     let state = State { manifest: manifest.clone(), before: format!("before-restore-{stamp}") };
     files::write_synced(&staged.join(STATE), &serde_json::to_vec(&state)?)?;
     files::sync_dir(&staged)?;
-    files::rename_synced(&staged, &dir.join(UNFINISHED)).context("putting the restored state in place")
+    files::rename_synced(&staged, &dir.join(UNFINISHED))
+        .context("putting the restored state in place")
 }
 
 /// Puts what is unpacked in place; where the old state is, if there was any.
@@ -92,7 +93,8 @@ pub(super) fn finish(dir: &Path) -> anyhow::Result<Option<PathBuf>> {
         let (staged, place) = (from.join(name), dir.join(name));
         if staged.exists() {
             move_aside(dir, name, &before)?;
-            std::fs::rename(&staged, &place).with_context(|| format!("moving to {}", place.display()))?;
+            std::fs::rename(&staged, &place)
+                .with_context(|| format!("moving to {}", place.display()))?;
         }
     }
     // Before the directory goes that says that something is left to do.
@@ -111,7 +113,8 @@ fn move_aside(dir: &Path, name: &str, before: &Path) -> anyhow::Result<()> {
         files::make_dir(before)?;
         let free = Some(before.join(name)).filter(|to| to.symlink_metadata().is_err());
         // Another program may have made it anew between two runs.
-        let to = free.unwrap_or_else(|| before.join(format!("{name}.{}", uuid::Uuid::new_v4().simple())));
+        let to = free
+            .unwrap_or_else(|| before.join(format!("{name}.{}", uuid::Uuid::new_v4().simple())));
         files::rename_synced(&place, &to)
     };
     moved().with_context(|| format!("moving {} to {}", place.display(), before.display()))

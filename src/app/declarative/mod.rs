@@ -128,7 +128,10 @@ pub fn apply(config: &Config, applying: &Applying<'_>) -> anyhow::Result<Plan> {
 }
 
 fn located(yaml: &Yaml, faults: Vec<(String, String)>) -> Vec<Fault> {
-    faults.into_iter().map(|(pointer, message)| Fault { mark: yaml.mark(&pointer), message }).collect()
+    faults
+        .into_iter()
+        .map(|(pointer, message)| Fault { mark: yaml.mark(&pointer), message })
+        .collect()
 }
 
 fn text(file: &Path) -> anyhow::Result<String> {
@@ -143,7 +146,11 @@ fn text(file: &Path) -> anyhow::Result<String> {
             .read_to_end(&mut bytes)
             .with_context(about)?;
     }
-    anyhow::ensure!(bytes.len() as u64 <= MAX_FILE, "{} is larger than {MAX_FILE} bytes", file.display());
+    anyhow::ensure!(
+        bytes.len() as u64 <= MAX_FILE,
+        "{} is larger than {MAX_FILE} bytes",
+        file.display()
+    );
     String::from_utf8(bytes).with_context(about)
 }
 
@@ -151,13 +158,15 @@ fn text(file: &Path) -> anyhow::Result<String> {
 /// of this data directory made.
 fn token(config: &Config, file: Option<&Path>) -> anyhow::Result<Secret> {
     if let Some(path) = file {
-        return config::secret_of("auth.admin_token", path).map_err(|wrong| anyhow::anyhow!("--token-file: {wrong}"));
+        return config::secret_of("auth.admin_token", path)
+            .map_err(|wrong| anyhow::anyhow!("--token-file: {wrong}"));
     }
     if let Some(token) = &config.auth.admin_token {
         return Ok(token.clone());
     }
-    secrets::kept_admin_token(config)?
-        .context("there is no administrator's token: set ADMIN_TOKEN, or name a file with --token-file")
+    secrets::kept_admin_token(config)?.context(
+        "there is no administrator's token: set ADMIN_TOKEN, or name a file with --token-file",
+    )
 }
 
 async fn on_gateway(
@@ -169,10 +178,12 @@ async fn on_gateway(
     let body = json!({ "document": document, "dryRun": applying.dry_run, "prune": applying.prune });
     match administration::ask(url, "configuration/applyConfiguration", token, &body).await {
         Ok(plan) => Ok(serde_json::from_value(plan).context("the gateway's answer")?),
-        Err(AskError::Refused(envelope)) => match faults(&envelope["errorParams"], &envelope["error"]) {
-            Some(faults) => Err(Failure::Document(faults)),
-            None => Err(failed(url, AskError::Refused(envelope)).into()),
-        },
+        Err(AskError::Refused(envelope)) => {
+            match faults(&envelope["errorParams"], &envelope["error"]) {
+                Some(faults) => Err(Failure::Document(faults)),
+                None => Err(failed(url, AskError::Refused(envelope)).into()),
+            }
+        }
         Err(error) => Err(failed(url, error).into()),
     }
 }
@@ -183,7 +194,9 @@ fn failed(url: &str, error: AskError) -> anyhow::Error {
 
 /// The faults of the document that a refusal tells; `None` where it tells something else.
 fn faults(params: &Value, error: &Value) -> Option<Vec<(String, String)>> {
-    let one = |fault: &Value, error: &Value| Some((fault["pointer"].as_str()?.to_owned(), error.as_str()?.to_owned()));
+    let one = |fault: &Value, error: &Value| {
+        Some((fault["pointer"].as_str()?.to_owned(), error.as_str()?.to_owned()))
+    };
     match params["faults"].as_array() {
         Some(all) => all.iter().map(|fault| one(fault, &fault["error"])).collect(),
         None => one(params, error).map(|fault| vec![fault]),
@@ -211,7 +224,11 @@ pub(super) async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> 
     if let Target::Sqlite { dir } = &config.database.target {
         super::backup::no_unfinished_restore(dir)?;
         let there = Store::exists(dir);
-        anyhow::ensure!(there, "there is no database in {}: `tollgate migrate` makes one", dir.display());
+        anyhow::ensure!(
+            there,
+            "there is no database in {}: `tollgate migrate` makes one",
+            dir.display()
+        );
     }
     secrets::data_dir(config)?;
     let in_use = InUse::to_serve(&config.data_dir)?;
@@ -220,7 +237,11 @@ pub(super) async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> 
     Ok((in_use, store))
 }
 
-async fn on_database(config: &Config, document: Map<String, Value>, applying: &Applying<'_>) -> Result<Plan, Failure> {
+async fn on_database(
+    config: &Config,
+    document: Map<String, Value>,
+    applying: &Applying<'_>,
+) -> Result<Plan, Failure> {
     let (_in_use, store) = database(config).await?;
     let vault = secrets::vault(config)?;
     let webhooks = Webhooks::new(config.webhooks.allow_private.clone());

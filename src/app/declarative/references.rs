@@ -17,7 +17,11 @@ const FILE: &str = "file:";
 ///
 /// # Errors
 /// Every reference that leads nowhere.
-pub(super) fn resolve(yaml: &mut Yaml, folder: &Path, env: &dyn Fn(&str) -> Option<String>) -> Result<(), Vec<Fault>> {
+pub(super) fn resolve(
+    yaml: &mut Yaml,
+    folder: &Path,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), Vec<Fault>> {
     let mut value = std::mem::take(&mut yaml.value);
     let mut wrong = Vec::new();
     walk(&mut value, "", &mut |pointer, text| {
@@ -84,8 +88,15 @@ fn expand(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, St
         out.push_str(before);
         let (name, behind) = after.split_once('}').unwrap_or((after, ""));
         let letters = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        if !letters || name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !after.contains('}') {
-            return Err("`${` begins the name of a variable and `}` ends it; for a plain `${` write `$${`".to_owned());
+        if !letters
+            || name.is_empty()
+            || name.starts_with(|c: char| c.is_ascii_digit())
+            || !after.contains('}')
+        {
+            return Err(
+                "`${` begins the name of a variable and `}` ends it; for a plain `${` write `$${`"
+                    .to_owned(),
+            );
         }
         match env(name) {
             Some(value) if !value.is_empty() => out.push_str(&value),
@@ -107,7 +118,9 @@ fn content(path: &Path) -> Result<String, String> {
     }
     let bytes = std::fs::read(path).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|_| named("holds bytes that are no text"))?;
-    let text = text.strip_suffix('\n').map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
+    let text = text
+        .strip_suffix('\n')
+        .map_or(text.as_str(), |line| line.strip_suffix('\r').unwrap_or(line));
     if text.trim().is_empty() || text.contains('\n') {
         return Err(named("must hold the secret and nothing else"));
     }

@@ -56,8 +56,12 @@ impl Yaml {
 /// # Errors
 /// The first fault.
 pub(super) fn read(text: &str) -> Result<Yaml, Fault> {
-    let mut reader =
-        Reader { parser: Parser::new_from_str(text), marks: HashMap::new(), anchors: HashMap::new(), values: 0 };
+    let mut reader = Reader {
+        parser: Parser::new_from_str(text),
+        marks: HashMap::new(),
+        anchors: HashMap::new(),
+        values: 0,
+    };
     let mut value = Value::Null;
     let mut documents = 0;
     loop {
@@ -105,19 +109,28 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn value(&mut self, event: Event<'t>, span: &Span, at: &str, depth: usize) -> Result<Value, Fault> {
+    fn value(
+        &mut self,
+        event: Event<'t>,
+        span: &Span,
+        at: &str,
+        depth: usize,
+    ) -> Result<Value, Fault> {
         self.count(1, span)?;
         if depth > MAX_DEPTH {
             return Err(fault(span, "is nested too deeply"));
         }
         self.marks.entry(at.to_owned()).or_insert_with(|| mark(span));
         let (value, anchor) = match event {
-            Event::Scalar(text, style, anchor, tag) => (scalar(&text, style, tag.as_deref(), span)?, anchor),
+            Event::Scalar(text, style, anchor, tag) => {
+                (scalar(&text, style, tag.as_deref(), span)?, anchor)
+            }
             Event::SequenceStart(anchor, _) => (self.list(at, depth)?, anchor),
             Event::MappingStart(anchor, _) => (self.mapping(at, depth)?, anchor),
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).cloned();
-                let value = value.ok_or_else(|| fault(span, "is an alias within what it stands for"))?;
+                let value =
+                    value.ok_or_else(|| fault(span, "is an alias within what it stands for"))?;
                 self.count(size(&value), span)?;
                 (value, 0)
             }
@@ -132,7 +145,10 @@ impl<'t> Reader<'t> {
     fn count(&mut self, values: usize, span: &Span) -> Result<(), Fault> {
         self.values += values;
         if self.values > MAX_VALUES {
-            return Err(fault(span, format!("is beyond the {MAX_VALUES} values that a file may have")));
+            return Err(fault(
+                span,
+                format!("is beyond the {MAX_VALUES} values that a file may have"),
+            ));
         }
         Ok(())
     }
@@ -199,7 +215,8 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Res
 
 /// A number as JSON writes it; other forms are texts, and `007` stays a name.
 fn number(text: &str) -> Option<Number> {
-    text.starts_with(|c: char| c.is_ascii_digit() || c == '-').then(|| serde_json::from_str(text).ok())?
+    text.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+        .then(|| serde_json::from_str(text).ok())?
 }
 
 #[cfg(test)]
@@ -219,7 +236,9 @@ mod tests {
 
     #[test]
     fn everything_has_its_line_and_column() {
-        let yaml = read("# first\nusers:\n  - name: ada\n    keys:\n      - name: one\n      - hash: x\n").unwrap();
+        let yaml =
+            read("# first\nusers:\n  - name: ada\n    keys:\n      - name: one\n      - hash: x\n")
+                .unwrap();
         let at = |pointer: &str| {
             let mark = yaml.mark(pointer);
             (mark.line, mark.column)
@@ -243,7 +262,10 @@ mod tests {
         ] {
             let fault = read(text).unwrap_err();
             assert!(fault.message.contains(wanted), "{text}: {fault:?}");
-            assert!(fault.mark.line == line && (column == 0 || fault.mark.column == column), "{text}: {fault:?}");
+            assert!(
+                fault.mark.line == line && (column == 0 || fault.mark.column == column),
+                "{text}: {fault:?}"
+            );
         }
     }
 

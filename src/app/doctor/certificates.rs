@@ -21,11 +21,13 @@ const DAY_MS: i64 = 86_400_000;
 
 /// Looks at the certificates of the listeners, and at those for Redis.
 pub(super) fn look(config: &Config) -> Vec<Finding> {
-    let listeners = [("proxy.tls", config.proxy.tls.as_ref()), ("admin.tls", config.admin.tls.as_ref())];
+    let listeners =
+        [("proxy.tls", config.proxy.tls.as_ref()), ("admin.tls", config.admin.tls.as_ref())];
     let redis = config.redis.as_ref();
     let of_client = ("redis.tls", redis.and_then(|redis| redis.tls.as_ref()));
     let pairs = listeners.into_iter().chain([of_client]);
-    let mut findings: Vec<Finding> = pairs.filter_map(|(name, files)| Some(pair(name, files?))).collect();
+    let mut findings: Vec<Finding> =
+        pairs.filter_map(|(name, files)| Some(pair(name, files?))).collect();
     if let Some(file) = redis.and_then(|redis| redis.ca.as_ref()) {
         findings.push(of("redis.tls.ca", chain(file)));
     }
@@ -39,9 +41,11 @@ fn pair(name: &str, files: &TlsFiles) -> Finding {
 fn of(name: &str, chain: anyhow::Result<Vec<CertificateDer<'static>>>) -> Finding {
     match chain.and_then(|chain| first_end(&chain)) {
         Ok(end) => valid(name, end, SystemClock.now()),
-        Err(error) => {
-            Finding::fault(PART, format!("{name}: {error:#}"), "Put a certificate chain and its key there, both PEM.")
-        }
+        Err(error) => Finding::fault(
+            PART,
+            format!("{name}: {error:#}"),
+            "Put a certificate chain and its key there, both PEM.",
+        ),
     }
 }
 
@@ -52,24 +56,34 @@ fn valid(name: &str, end: Timestamp, now: Timestamp) -> Finding {
         return Finding::fault(PART, format!("{name}: expired {} ago", time(left)), renew);
     }
     let text = format!("{name}: valid for {} more", time(left));
-    if left < SOON_DAYS * DAY_MS { Finding::warning(PART, text, renew) } else { Finding::ok(PART, text) }
+    if left < SOON_DAYS * DAY_MS {
+        Finding::warning(PART, text, renew)
+    } else {
+        Finding::ok(PART, text)
+    }
 }
 
 /// The certificates of a PEM file: at least one.
 fn chain(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let about = || file.display().to_string();
     let pem = std::fs::read(file).with_context(about)?;
-    let chain: Vec<_> = CertificateDer::pem_slice_iter(&pem).collect::<Result<_, _>>().with_context(about)?;
+    let chain: Vec<_> =
+        CertificateDer::pem_slice_iter(&pem).collect::<Result<_, _>>().with_context(about)?;
     anyhow::ensure!(!chain.is_empty(), "{} holds no certificate (PEM)", file.display());
     Ok(chain)
 }
 
 /// The chain, if the file holds the private key of its first certificate.
-fn with_key(chain: Vec<CertificateDer<'static>>, file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+fn with_key(
+    chain: Vec<CertificateDer<'static>>,
+    file: &Path,
+) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let about = || file.display().to_string();
-    let key = any_supported_type(&PrivateKeyDer::from_pem_file(file).with_context(about)?).with_context(about)?;
+    let key = any_supported_type(&PrivateKeyDer::from_pem_file(file).with_context(about)?)
+        .with_context(about)?;
     let pair = CertifiedKey::new(chain, key);
-    pair.keys_match().with_context(|| format!("{} is not the certificate's key", file.display()))?;
+    pair.keys_match()
+        .with_context(|| format!("{} is not the certificate's key", file.display()))?;
     Ok(pair.cert)
 }
 
@@ -77,7 +91,8 @@ fn with_key(chain: Vec<CertificateDer<'static>>, file: &Path) -> anyhow::Result<
 fn first_end(chain: &[CertificateDer<'_>]) -> anyhow::Result<Timestamp> {
     let mut first = None;
     for certificate in chain {
-        let (_, parsed) = X509Certificate::from_der(certificate).context("a certificate that cannot be read")?;
+        let (_, parsed) =
+            X509Certificate::from_der(certificate).context("a certificate that cannot be read")?;
         let end = Timestamp(parsed.validity().not_after.timestamp().saturating_mul(1_000));
         first = Some(first.map_or(end, |first: Timestamp| first.min(end)));
     }

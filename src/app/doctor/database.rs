@@ -17,7 +17,8 @@ use crate::store::{DatabaseFacts, Store};
 const PART: &str = "database";
 const SECRETS: &str = "stored credentials";
 const SLOW_MS: u128 = 100;
-const ROTATE: &str = "docs/secrets.md says when, with several gateways. Until then the older key must be kept.";
+const ROTATE: &str =
+    "docs/secrets.md says when, with several gateways. Until then the older key must be kept.";
 
 /// Looks at the database; returns the configuration in it, if it can be read.
 pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) {
@@ -32,7 +33,9 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
         Ok(opened) => opened,
         Err(error) => {
             let advice = match config.database.target {
-                Target::Sqlite { .. } => "Correct the rights of the file, or restore a backup (docs/backup.md).",
+                Target::Sqlite { .. } => {
+                    "Correct the rights of the file, or restore a backup (docs/backup.md)."
+                }
                 Target::Postgres(_) => {
                     "Start PostgreSQL, or correct database.url. A running gateway goes on without it: records wait in the \
                      journal."
@@ -62,9 +65,11 @@ fn about(config: &Config, facts: &DatabaseFacts, took_ms: u128) -> Vec<Finding> 
     let text = format!("{}, {}, answers within {took_ms} ms", facts.server, bytes(facts.bytes));
     let mut findings = vec![match took_ms {
         0..=SLOW_MS => Finding::ok(PART, text),
-        _ => {
-            Finding::warning(PART, text, "Requests do not wait for it; the web UI and changes of the configuration do.")
-        }
+        _ => Finding::warning(
+            PART,
+            text,
+            "Requests do not wait for it; the web UI and changes of the configuration do.",
+        ),
     }];
     if let Some(fault) = &facts.damage {
         let advice = "Stop the gateway, keep a copy of the data directory, and restore a backup (docs/backup.md).";
@@ -108,14 +113,21 @@ async fn opened_state(config: &Config, store: Store) -> (Vec<Finding>, Option<Ar
     let (vault, warnings) = match examined_vault(config, &store).await {
         Ok(Some(examined)) => examined,
         Ok(None) => {
-            return (vec![Finding::note(SECRETS, "none yet, and no secret key: the first start creates it")], None);
+            return (
+                vec![Finding::note(
+                    SECRETS,
+                    "none yet, and no secret key: the first start creates it",
+                )],
+                None,
+            );
         }
         Err(error) => return fault(error),
     };
     match State::open(store, vault, Events::default()).await {
         Ok(state) => (findings_of(warnings), Some(state)),
         Err(error) => {
-            let advice = "A part of the configuration cannot be read: restore a backup (docs/backup.md).";
+            let advice =
+                "A part of the configuration cannot be read: restore a backup (docs/backup.md).";
             (vec![Finding::fault(PART, error.to_string(), advice)], None)
         }
     }
@@ -123,11 +135,18 @@ async fn opened_state(config: &Config, store: Store) -> (Vec<Finding>, Option<Ar
 
 /// The vault and warnings about what it opens. `None`: there is neither a key nor anything to open,
 /// and no key is made here.
-async fn examined_vault(config: &Config, store: &Store) -> anyhow::Result<Option<(Vault, Vec<String>)>> {
+async fn examined_vault(
+    config: &Config,
+    store: &Store,
+) -> anyhow::Result<Option<(Vault, Vec<String>)>> {
     let file = config.data_dir.join(key_ring::FILE);
     if secrets::key_ring(config).is_none() && !file.exists() {
         let stored = store.sealed_texts().await?.0.len();
-        anyhow::ensure!(stored == 0, "{} is missing, and {stored} stored credentials are sealed", file.display());
+        anyhow::ensure!(
+            stored == 0,
+            "{} is missing, and {stored} stored credentials are sealed",
+            file.display()
+        );
         return Ok(None);
     }
     let vault = secrets::vault(config)?;

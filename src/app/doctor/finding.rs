@@ -41,12 +41,20 @@ impl Finding {
     }
 
     /// Something to do soon.
-    pub(super) fn warning(part: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn warning(
+        part: &'static str,
+        text: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
         Self { level: Level::Warning, part, text: text.into(), advice: advice.into() }
     }
 
     /// Something to do now.
-    pub(super) fn fault(part: &'static str, text: impl Into<String>, advice: impl Into<String>) -> Self {
+    pub(super) fn fault(
+        part: &'static str,
+        text: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
         Self { level: Level::Fault, ..Self::warning(part, text, advice) }
     }
 }
@@ -97,9 +105,13 @@ mod tests {
         ] {
             assert_eq!(bytes(size), text);
         }
-        for (ms, text) in
-            [(-7, "7 ms"), (1_500, "1 s"), (180_000, "3 min"), (7_200_000, "2 h"), (172_800_000, "2 days")]
-        {
+        for (ms, text) in [
+            (-7, "7 ms"),
+            (1_500, "1 s"),
+            (180_000, "3 min"),
+            (7_200_000, "2 h"),
+            (172_800_000, "2 days"),
+        ] {
             assert_eq!(time(ms), text);
         }
     }

@@ -18,27 +18,50 @@ const ROOM: u64 = 1 << 30;
 pub(super) fn look(config: &Config) -> Vec<Finding> {
     let dir = config.data_dir.display();
     let Ok(metadata) = config.data_dir.metadata() else {
-        return vec![Finding::note(DATA, format!("{dir} does not exist yet: the first start creates it"))];
+        return vec![Finding::note(
+            DATA,
+            format!("{dir} does not exist yet: the first start creates it"),
+        )];
     };
     let mut findings: Vec<Finding> = privacy::warnings(config)
         .into_iter()
         .map(|text| {
-            Finding::warning(DATA, text, "Provider keys and the admin token are in it: let nobody else read it.")
+            Finding::warning(
+                DATA,
+                text,
+                "Provider keys and the admin token are in it: let nobody else read it.",
+            )
         })
         .collect();
     if let Err(error) = backup::no_unfinished_restore(&config.data_dir) {
-        findings.push(Finding::fault(DATA, format!("{error:#}"), "Run `tollgate restore` again with the same file."));
+        findings.push(Finding::fault(
+            DATA,
+            format!("{error:#}"),
+            "Run `tollgate restore` again with the same file.",
+        ));
     }
     if let Ok(own) = std::fs::metadata("/proc/self")
         && own.uid() != metadata.uid()
     {
-        let text = format!("{dir} belongs to user {}, and this command runs as user {}", metadata.uid(), own.uid());
-        findings.push(Finding::warning(DATA, text, "Run the command as the user that the gateway runs as."));
+        let text = format!(
+            "{dir} belongs to user {}, and this command runs as user {}",
+            metadata.uid(),
+            own.uid()
+        );
+        findings.push(Finding::warning(
+            DATA,
+            text,
+            "Run the command as the user that the gateway runs as.",
+        ));
     }
     if config.auth.admin_token.is_none()
         && let Err(error) = secrets::kept_admin_token(config)
     {
-        findings.push(Finding::fault(DATA, format!("{error:#}"), "Correct the file, or set auth.admin_token."));
+        findings.push(Finding::fault(
+            DATA,
+            format!("{error:#}"),
+            "Correct the file, or set auth.admin_token.",
+        ));
     }
     if findings.is_empty() {
         findings.push(Finding::ok(DATA, format!("{dir}, for its user alone")));
@@ -61,7 +84,8 @@ fn disk(config: &Config) -> Finding {
         }
     };
     let unit = space.fragment_size();
-    let (free, whole) = (space.blocks_available().saturating_mul(unit), space.blocks().saturating_mul(unit));
+    let (free, whole) =
+        (space.blocks_available().saturating_mul(unit), space.blocks().saturating_mul(unit));
     let journal = config.ledger.max_bytes;
     let text = format!("{} of {} are free at {dir}", bytes(free), bytes(whole));
     let advice = format!(
@@ -81,7 +105,8 @@ fn disk(config: &Config) -> Finding {
 pub(super) async fn gateway(config: &Config) -> Vec<Finding> {
     match readiness::ask(config.metrics.addr).await {
         Ok(answer) => {
-            let faults = answer.faults.iter().map(|(part, fault)| (format!("{part} {fault}"), answer.ready));
+            let faults =
+                answer.faults.iter().map(|(part, fault)| (format!("{part} {fault}"), answer.ready));
             let found: Vec<Finding> = faults
                 .map(|(text, ready)| {
                     let advice = "The parts below say more; docs/failures.md says what the gateway does meanwhile.";
@@ -109,7 +134,9 @@ pub(super) async fn gateway(config: &Config) -> Vec<Finding> {
 fn in_use(name: &str, address: SocketAddr) -> Option<Finding> {
     let error = TcpListener::bind(address).err()?;
     let advice = match error.kind() {
-        std::io::ErrorKind::AddrInUse => "Another program, or a gateway with another metrics.addr, listens there.",
+        std::io::ErrorKind::AddrInUse => {
+            "Another program, or a gateway with another metrics.addr, listens there."
+        }
         std::io::ErrorKind::AddrNotAvailable => "This machine does not have that address.",
         _ => "The gateway cannot listen there.",
     };

@@ -36,7 +36,10 @@ fn undelivered(config: &Config, waiting: &ledger::Waiting) -> Finding {
     }
     let age = waiting.oldest.map_or(0, |oldest| SystemClock.now().since(oldest));
     let (size, most) = (bytes(waiting.bytes), bytes(config.ledger.max_bytes));
-    let text = format!("{size} of at most {most} wait for the database; the oldest request began {} ago", time(age));
+    let text = format!(
+        "{size} of at most {most} wait for the database; the oldest request began {} ago",
+        time(age)
+    );
     let advice = "Nothing is lost: records wait until the database takes them. The database's finding says why it does not; \
                   if no gateway runs, the next start delivers them. A full journal refuses requests.";
     match waiting.bytes {

@@ -20,7 +20,8 @@ const AT_ONCE: usize = 8;
 /// Asks every enabled provider for its list of models, which costs nothing.
 pub(super) async fn look(state: &State) -> Vec<Finding> {
     let snapshot = state.snapshot();
-    let enabled: Vec<Arc<Provider>> = snapshot.providers.iter().filter(|p| p.is_enabled).cloned().collect();
+    let enabled: Vec<Arc<Provider>> =
+        snapshot.providers.iter().filter(|p| p.is_enabled).cloned().collect();
     if enabled.is_empty() {
         return vec![Finding::note(PART, "none is enabled: no request can be served yet")];
     }
@@ -36,10 +37,14 @@ async fn ask(provider: Arc<Provider>) -> Finding {
                 time(i64::try_from(took.as_millis()).unwrap_or(i64::MAX))
             );
             match status {
-                401 | 403 => Finding::fault(PART, text, "It refuses the credential: enter a valid one."),
-                500.. => {
-                    Finding::warning(PART, text, "It has a fault of its own. Requests go to other providers meanwhile.")
+                401 | 403 => {
+                    Finding::fault(PART, text, "It refuses the credential: enter a valid one.")
                 }
+                500.. => Finding::warning(
+                    PART,
+                    text,
+                    "It has a fault of its own. Requests go to other providers meanwhile.",
+                ),
                 _ => Finding::ok(PART, text),
             }
         }
@@ -51,8 +56,12 @@ const fn advice(fault: ProbeFault) -> &'static str {
     match fault {
         ProbeFault::BadAddress => "Correct the provider's address or key.",
         ProbeFault::UnknownHost => "Correct the host in its address, or this machine's DNS.",
-        ProbeFault::ConnectionRefused => "Nothing listens there: correct the port, or start the service.",
-        ProbeFault::TlsFailed => "Its certificate is not accepted: correct the address, or the machine's clock.",
+        ProbeFault::ConnectionRefused => {
+            "Nothing listens there: correct the port, or start the service."
+        }
+        ProbeFault::TlsFailed => {
+            "Its certificate is not accepted: correct the address, or the machine's clock."
+        }
         ProbeFault::TimedOut => "A firewall may drop the packets, or the HTTP proxy is wrong.",
         ProbeFault::NoConnection => "Try `curl` to its address from this machine.",
     }

@@ -35,10 +35,16 @@ fn about(config: &Config, facts: &RedisFacts) -> Vec<Finding> {
     let text = format!("{version}, answers within {took} ms and runs scripts");
     let mut findings = vec![match took {
         0..=SLOW_MS => Finding::ok(PART, text),
-        _ => Finding::warning(PART, text, "Every request waits for Redis once: put it nearer, or relieve it."),
+        _ => Finding::warning(
+            PART,
+            text,
+            "Every request waits for Redis once: put it nearer, or relieve it.",
+        ),
     }];
     if let Some(policy) = facts.eviction.as_deref().filter(|policy| *policy != "noeviction") {
-        let text = format!("maxmemory-policy is {policy}: counters may be dropped when its memory is full");
+        let text = format!(
+            "maxmemory-policy is {policy}: counters may be dropped when its memory is full"
+        );
         findings.push(Finding::fault(PART, text, "Set maxmemory-policy to noeviction."));
     }
     if let (Some(used), Some(most)) = (facts.used_bytes, facts.most_bytes)
@@ -46,7 +52,11 @@ fn about(config: &Config, facts: &RedisFacts) -> Vec<Finding> {
         && used > most / 5 * 4
     {
         let text = format!("{} of {} are in use", bytes(used), bytes(most));
-        findings.push(Finding::warning(PART, text, "Raise maxmemory: a full Redis takes no counts."));
+        findings.push(Finding::warning(
+            PART,
+            text,
+            "Raise maxmemory: a full Redis takes no counts.",
+        ));
     }
     findings.push(clock("Redis'", facts.off_ms));
     findings.push(match facts.zone {

@@ -67,7 +67,8 @@ fn folded(rows: impl Iterator<Item = OpeningBalance>) -> Vec<OpeningBalance> {
 /// What was spent, as rows.
 pub(super) fn wanted(mapped: &Mapped, ids: &Ids, grain: Grain) -> Vec<OpeningBalance> {
     let row = |spent: &super::model::Spent| {
-        let key = spent.user.zip(spent.key).and_then(|(user, key)| mapped.users.get(user)?.keys.get(key));
+        let key =
+            spent.user.zip(spent.key).and_then(|(user, key)| mapped.users.get(user)?.keys.get(key));
         OpeningBalance {
             user_id: spent.user.and_then(|at| *ids.users.get(at)?),
             key_id: key.and_then(|key| ids.keys.get(&key.hash)).copied(),
@@ -76,7 +77,13 @@ pub(super) fn wanted(mapped: &Mapped, ids: &Ids, grain: Grain) -> Vec<OpeningBal
             cost: spent.cost,
         }
     };
-    folded(mapped.spent.iter().map(row).filter(|row| row.user_id.is_some() || row.provider_id.is_some()))
+    folded(
+        mapped
+            .spent
+            .iter()
+            .map(row)
+            .filter(|row| row.user_id.is_some() || row.provider_id.is_some()),
+    )
 }
 
 /// The rows of one user, or of none, as they were and as they are to be.
@@ -89,8 +96,14 @@ pub(super) struct Replaced {
 }
 
 /// Which users' rows differ from what is stored, of the users that this import is about.
-pub(super) fn replaced(stored: &[OpeningBalance], wanted: &[OpeningBalance], ids: &Ids, grain: Grain) -> Vec<Replaced> {
-    let stored = folded(stored.iter().map(|row| OpeningBalance { at: grain.of(Some(row.at)), ..*row }));
+pub(super) fn replaced(
+    stored: &[OpeningBalance],
+    wanted: &[OpeningBalance],
+    ids: &Ids,
+    grain: Grain,
+) -> Vec<Replaced> {
+    let stored =
+        folded(stored.iter().map(|row| OpeningBalance { at: grain.of(Some(row.at)), ..*row }));
     let mut users: BTreeSet<Option<UserId>> = ids.users.iter().copied().collect();
     users.insert(None);
     let (mut before, mut after) = (by_user(stored), by_user(wanted.to_vec()));
@@ -111,14 +124,19 @@ fn by_user(rows: Vec<OpeningBalance>) -> BTreeMap<Option<UserId>, Vec<OpeningBal
 }
 
 /// The changes as the plan has them: the whole amount of each holder whose rows differ.
-pub(super) fn planned(replaced: &[Replaced], mapped: &Mapped, (ids, names): (&Ids, &[Named])) -> Vec<PlannedChange> {
+pub(super) fn planned(
+    replaced: &[Replaced],
+    mapped: &Mapped,
+    (ids, names): (&Ids, &[Named]),
+) -> Vec<PlannedChange> {
     let places: HashMap<UserId, usize> =
         ids.users.iter().enumerate().filter_map(|(at, id)| Some(((*id)?, at))).collect();
     let label = |user: Option<UserId>, key: Option<KeyId>| {
         let at = user.and_then(|id| places.get(&id)).copied();
         let owner = at.and_then(|at| names.get(at)).map_or("providers", |(name, _)| name.as_str());
         let Some(key) = key else { return owner.to_owned() };
-        let mut keys = at.and_then(|at| mapped.users.get(at)).into_iter().flat_map(|user| &user.keys);
+        let mut keys =
+            at.and_then(|at| mapped.users.get(at)).into_iter().flat_map(|user| &user.keys);
         match keys.find(|of| ids.keys.get(&of.hash) == Some(&key)) {
             Some(of) => format!("{owner}/{}", of.name),
             None => format!("{owner}/key {key}"),
@@ -132,8 +150,12 @@ pub(super) fn planned(replaced: &[Replaced], mapped: &Mapped, (ids, names): (&Id
                 holders.entry(row.key_id).or_default()[side].push(row);
             }
         }
-        for (key, [before, after]) in holders.into_iter().filter(|(_, [before, after])| before != after) {
-            let usd = |rows: &[&OpeningBalance]| rows.iter().map(|row| row.cost).sum::<NanoUsd>().to_string();
+        for (key, [before, after]) in
+            holders.into_iter().filter(|(_, [before, after])| before != after)
+        {
+            let usd = |rows: &[&OpeningBalance]| {
+                rows.iter().map(|row| row.cost).sum::<NanoUsd>().to_string()
+            };
             let (is_new, was) = (before.is_empty(), Value::from(usd(&before)));
             changes.push(PlannedChange {
                 action: if is_new { "add" } else { "change" }.to_owned(),
@@ -160,7 +182,13 @@ mod tests {
 
     fn row(time: Timestamp, dollars: i64) -> OpeningBalance {
         let user_id = Some(UserId(1));
-        OpeningBalance { user_id, key_id: None, provider_id: None, at: time, cost: NanoUsd::usd(dollars) }
+        OpeningBalance {
+            user_id,
+            key_id: None,
+            provider_id: None,
+            at: time,
+            cost: NanoUsd::usd(dollars),
+        }
     }
 
     #[test]
@@ -170,7 +198,10 @@ mod tests {
                 let (now, grain) = (at(now), Grain::at(at(now), zone));
                 for window in [Window::Weekly, Window::Monthly] {
                     let start = window.start(now, zone);
-                    assert!(grain.of(Some(start)) >= start && grain.of(Some(start.plus_ms(-1))) < start, "{zone}");
+                    assert!(
+                        grain.of(Some(start)) >= start && grain.of(Some(start.plus_ms(-1))) < start,
+                        "{zone}"
+                    );
                 }
                 assert!(grain.of(None) < Window::Monthly.start(now, zone));
             }
@@ -179,9 +210,11 @@ mod tests {
 
     #[test]
     fn the_same_amounts_change_nothing_and_later_runs_compare_in_their_own_grain() {
-        let ids = Ids { users: vec![Some(UserId(1))], keys: Default::default(), providers: Vec::new() };
+        let ids =
+            Ids { users: vec![Some(UserId(1))], keys: Default::default(), providers: Vec::new() };
         let first = Grain::at(at("2026-11-21T12:00:00Z"), Tz::UTC);
-        let times = ["2026-08-01T00:00:00Z", "2026-11-10T10:07:00Z", "2026-11-21T11:58:00Z"].map(at);
+        let times =
+            ["2026-08-01T00:00:00Z", "2026-11-10T10:07:00Z", "2026-11-21T11:58:00Z"].map(at);
         let rows = |grain: Grain| folded(times.iter().map(|time| row(grain.of(Some(*time)), 2)));
         let stored = rows(first);
         assert_eq!(stored.len(), 3);

@@ -30,7 +30,12 @@ fn kind(number: i64, is_new_api: bool) -> Option<(&'static str, &'static str)> {
 }
 
 /// Adds a provider for each credential of each channel.
-pub(super) fn map(rows: &[PeerRow], options: &HashMap<&str, &str>, is_new_api: bool, mapped: &mut Mapped) {
+pub(super) fn map(
+    rows: &[PeerRow],
+    options: &HashMap<&str, &str>,
+    is_new_api: bool,
+    mapped: &mut Mapped,
+) {
     let ratios: HashMap<String, Decimal> = options
         .get("GroupRatio")
         .and_then(|text| serde_json::from_str::<HashMap<String, Value>>(text).ok())
@@ -52,7 +57,9 @@ pub(super) fn map(rows: &[PeerRow], options: &HashMap<&str, &str>, is_new_api: b
         let address = row.text("base_url").unwrap_or(usual);
         let keys = credentials(row.text("key").unwrap_or_default());
         if address.is_empty() || keys.is_empty() {
-            mapped.notes.add("the channel has no address or no credential", format!("channel {wanted:?}"));
+            mapped
+                .notes
+                .add("the channel has no address or no credential", format!("channel {wanted:?}"));
             continue;
         }
         let base = provider(row, (kind, address), highest, mapped);
@@ -82,17 +89,27 @@ fn credentials(text: &str) -> Vec<String> {
     keys.filter(|key| seen.insert(key.clone())).collect()
 }
 
-fn provider(row: &PeerRow, (kind, address): (&str, &str), highest: i64, mapped: &mut Mapped) -> Form {
+fn provider(
+    row: &PeerRow,
+    (kind, address): (&str, &str),
+    highest: i64,
+    mapped: &mut Mapped,
+) -> Form {
     let mut form = Form::new();
     let mut put = |field: &str, value: Value| drop(form.insert(field.to_owned(), value));
     put("url", address.trim_end_matches('/').into());
     put("provider_type", kind.into());
     let proxied = ["setting", "settings"].iter().filter_map(|column| row.json(column));
-    let proxied = proxied.filter_map(|setting| setting["proxy"].as_str().map(str::len)).any(|length| length > 0);
+    let proxied = proxied
+        .filter_map(|setting| setting["proxy"].as_str().map(str::len))
+        .any(|length| length > 0);
     put("is_enabled", (row.int("status").unwrap_or(1) == 1 && !proxied).into());
     put("weight", row.int("weight").unwrap_or(0).clamp(1, 100).into());
     // There the highest is first, here the lowest.
-    put("priority", highest.saturating_sub(row.int("priority").unwrap_or(0)).clamp(0, 1_000_000).into());
+    put(
+        "priority",
+        highest.saturating_sub(row.int("priority").unwrap_or(0)).clamp(0, 1_000_000).into(),
+    );
     put("group_tag", row.text("group").unwrap_or_default().into());
     put("allowed_models", csv(row.text("models")).into());
     let redirects = match row.json("model_mapping") {
@@ -102,7 +119,9 @@ fn provider(row: &PeerRow, (kind, address): (&str, &str), highest: i64, mapped: 
     put("model_redirects", redirects.into());
     let name = format!("channel {:?}", row.text("name").unwrap_or_default());
     if row.int("status") == Some(3) {
-        mapped.notes.add("the peer had disabled the channel by itself: it is disabled here", name.clone());
+        mapped
+            .notes
+            .add("the peer had disabled the channel by itself: it is disabled here", name.clone());
     }
     if proxied {
         let why = "the channel has a proxy: the provider is disabled until you set its proxy_url";
@@ -120,9 +139,15 @@ fn multiplier(row: &PeerRow, ratios: &HashMap<String, Decimal>, mapped: &mut Map
     of_groups.dedup();
     match of_groups.as_slice() {
         [] => 1.into(),
-        [ratio] => ratio.clamp(&Decimal::ZERO, &Decimal::ONE_THOUSAND).round_dp(4).normalize().to_string().into(),
+        [ratio] => ratio
+            .clamp(&Decimal::ZERO, &Decimal::ONE_THOUSAND)
+            .round_dp(4)
+            .normalize()
+            .to_string()
+            .into(),
         _ => {
-            let why = "its groups have different ratios, and a provider here has one multiplier: it is 1";
+            let why =
+                "its groups have different ratios, and a provider here has one multiplier: it is 1";
             mapped.notes.add(why, format!("channel {:?}", row.text("name").unwrap_or_default()));
             1.into()
         }

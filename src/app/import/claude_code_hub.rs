@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::hub_providers;
 use super::model::{
-    Form, Mapped, MappedKey, MappedLimits, MappedUser, Names, Spent, key_of_text, moment, nanos, positive, shortened,
-    texts,
+    Form, Mapped, MappedKey, MappedLimits, MappedUser, Names, Spent, key_of_text, moment, nanos,
+    positive, shortened, texts,
 };
 use crate::domain::clock::Timestamp;
 use crate::store::peer::{Only, PeerData, PeerRow, PeerSchema, PeerSpendTable, PeerTable};
@@ -145,10 +145,14 @@ pub(super) fn oldest_reset(tables: &BTreeMap<&'static str, Vec<PeerRow>>) -> Opt
         let rows = tables.get(table).map_or(&[][..], Vec::as_slice);
         rows.iter().filter_map(move |row| row.time(column)).min()
     };
-    [of("users", "cost_reset_at"), of("keys", "cost_reset_at"), of("providers", "total_cost_reset_at")]
-        .into_iter()
-        .flatten()
-        .min()
+    [
+        of("users", "cost_reset_at"),
+        of("keys", "cost_reset_at"),
+        of("providers", "total_cost_reset_at"),
+    ]
+    .into_iter()
+    .flatten()
+    .min()
 }
 
 /// Maps what was read.
@@ -159,7 +163,8 @@ pub(super) fn map(data: &PeerData) -> Mapped {
         let user = user(row, &mut names, &mut mapped);
         mapped.users.push(user);
     }
-    let live: Vec<&PeerRow> = data.rows("users").iter().filter(|row| row.time("deleted_at").is_none()).collect();
+    let live: Vec<&PeerRow> =
+        data.rows("users").iter().filter(|row| row.time("deleted_at").is_none()).collect();
     let users: HashMap<&str, usize> =
         live.iter().enumerate().filter_map(|(at, row)| Some((row.text("id")?, at))).collect();
     let mut keys: HashMap<&str, (usize, usize)> = HashMap::new();
@@ -225,18 +230,23 @@ fn user(row: &PeerRow, names: &mut Names, mapped: &mut Mapped) -> MappedUser {
     }
     put(&mut form, "rpm", row.int("rpm_limit").unwrap_or(0).clamp(0, 1_000_000));
     put_reset(&mut form, row);
-    let tags: Vec<String> = texts(row.json("tags")).iter().map(|tag| shortened(tag, 32)).take(20).collect();
+    let tags: Vec<String> =
+        texts(row.json("tags")).iter().map(|tag| shortened(tag, 32)).take(20).collect();
     put(&mut form, "tags", tags);
     put(&mut form, "allowed_models", texts(row.json("allowed_models")));
     put(&mut form, "allowed_clients", texts(row.json("allowed_clients")));
     if !texts(row.json("blocked_clients")).is_empty() {
-        mapped.notes.add("tollgate has lists of allowed clients and none of blocked ones", format!("user {name:?}"));
+        mapped.notes.add(
+            "tollgate has lists of allowed clients and none of blocked ones",
+            format!("user {name:?}"),
+        );
     }
     MappedUser { name, form, limits: limits(row, "daily_limit_usd"), keys: Vec::new() }
 }
 
 fn key(row: &PeerRow, text: &str, group: &str, names: &mut Names) -> MappedKey {
-    let name = names.unique(row.text("name").unwrap_or_default(), row.text("id").unwrap_or_default());
+    let name =
+        names.unique(row.text("name").unwrap_or_default(), row.text("id").unwrap_or_default());
     let (hash, mut form) = key_of_text(text);
     put(&mut form, "is_enabled", row.flag("is_enabled").unwrap_or(true));
     put(&mut form, "can_login_web_ui", row.flag("can_login_web_ui").unwrap_or(false));
@@ -255,14 +265,17 @@ fn key(row: &PeerRow, text: &str, group: &str, names: &mut Names) -> MappedKey {
 fn prices(data: &PeerData, mapped: &mut Mapped) {
     let mut newest: BTreeMap<&str, (i64, &PeerRow)> = BTreeMap::new();
     for row in data.rows("model_prices") {
-        let (Some(model), id) = (row.text("model_name"), row.int("id").unwrap_or(0)) else { continue };
+        let (Some(model), id) = (row.text("model_name"), row.int("id").unwrap_or(0)) else {
+            continue;
+        };
         let entry = newest.entry(model).or_insert((id, row));
         if id >= entry.0 {
             *entry = (id, row);
         }
     }
     for (model, (_, row)) in newest {
-        if let Some(data) = row.json("price_data").filter(|_| row.text("source") == Some("manual")) {
+        if let Some(data) = row.json("price_data").filter(|_| row.text("source") == Some("manual"))
+        {
             mapped.prices.insert(model.to_owned(), data);
         }
     }
@@ -273,7 +286,10 @@ fn words(data: &PeerData, mapped: &mut Mapped) {
     for row in data.rows("sensitive_words") {
         let (Some(word), Some(how)) = (row.text("word"), row.text("match_type")) else { continue };
         if !matches!(how, "contains" | "exact" | "regex") || !seen.insert((word, how)) {
-            mapped.notes.add("the word has no known way of matching, or is there twice", "a sensitive word".to_owned());
+            mapped.notes.add(
+                "the word has no known way of matching, or is there twice",
+                "a sensitive word".to_owned(),
+            );
             continue;
         }
         let description = shortened(row.text("description").unwrap_or_default(), 200);
@@ -293,24 +309,28 @@ struct Holders<'d> {
 
 /// A row counts for a holder unless the holder's costs were reset after it.
 fn spent(data: &PeerData, mapped: &mut Mapped, holders: &Holders<'_>) {
-    let resets = |table: &str, id: &'static str, column: &'static str| -> HashMap<String, Timestamp> {
-        let rows = data.rows(table).iter();
-        rows.filter_map(|row| Some((row.text(id)?.to_owned(), row.time(column)?))).collect()
-    };
+    let resets =
+        |table: &str, id: &'static str, column: &'static str| -> HashMap<String, Timestamp> {
+            let rows = data.rows(table).iter();
+            rows.filter_map(|row| Some((row.text(id)?.to_owned(), row.time(column)?))).collect()
+        };
     let of_key = resets("keys", "key", "cost_reset_at");
     let of_provider = resets("providers", "id", "total_cost_reset_at");
     for row in &data.spend {
         let [user_id, key_text, last, first] = row.holders.as_slice() else { continue };
         // The minute of a reset counts.
         let counts = |reset: Option<&Timestamp>| {
-            reset.is_none_or(|reset| row.minute.is_some_and(|minute| minute.plus_ms(60_000) > *reset))
+            reset.is_none_or(|reset| {
+                row.minute.is_some_and(|minute| minute.plus_ms(60_000) > *reset)
+            })
         };
         let user = user_id.as_deref().and_then(|id| holders.users.get(id)).copied();
         let user_reset = user.and_then(|at| holders.live[at].time("cost_reset_at"));
         let user = user.filter(|_| counts(user_reset.as_ref()));
         let key = key_text.as_deref().and_then(|text| holders.keys.get(text)).copied();
         let key_reset = key_text.as_ref().and_then(|text| of_key.get(text));
-        let key = key.filter(|(owner, _)| Some(*owner) == user && counts(key_reset)).map(|(_, at)| at);
+        let key =
+            key.filter(|(owner, _)| Some(*owner) == user && counts(key_reset)).map(|(_, at)| at);
         let provider_id = last.as_deref().or(first.as_deref());
         let provider = provider_id.and_then(|id| holders.providers.get(id)).copied();
         let provider = provider.filter(|_| counts(provider_id.and_then(|id| of_provider.get(id))));
@@ -333,7 +353,8 @@ mod tests {
     }
 
     fn spend(key: &str, seconds: i64, usd: i64) -> PeerSpend {
-        let holders = ["1", key, "", "9"].map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()));
+        let holders =
+            ["1", key, "", "9"].map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()));
         let minute = (seconds > 0).then_some(Timestamp(seconds * 1_000));
         PeerSpend { holders: holders.to_vec(), minute, amount: Decimal::from(usd) }
     }
@@ -362,7 +383,8 @@ mod tests {
             spend("sk-other-0000000000", 15_000, 5),
         ];
         let spent = map(&data).spent;
-        let told: Vec<_> = spent.iter().map(|s| (s.user, s.key, s.cost.0 / 1_000_000_000)).collect();
+        let told: Vec<_> =
+            spent.iter().map(|s| (s.user, s.key, s.cost.0 / 1_000_000_000)).collect();
         assert_eq!(told, [(Some(0), Some(0), 3), (Some(0), None, 4), (Some(0), Some(1), 5)]);
     }
 }

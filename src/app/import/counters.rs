@@ -19,7 +19,12 @@ pub(super) struct Counter {
 /// The rows of a holder: those that count, and the rest of the counter. `given` is what other rows
 /// already count for the holder since then. A rest has the time `since`, where every window that
 /// the counter is for counts it.
-pub(super) fn rows(counter: Counter, given: NanoUsd, found: &[(Option<Timestamp>, Decimal)], of: Spent) -> Vec<Spent> {
+pub(super) fn rows(
+    counter: Counter,
+    given: NanoUsd,
+    found: &[(Option<Timestamp>, Decimal)],
+    of: Spent,
+) -> Vec<Spent> {
     let counts = |at: &Option<Timestamp>| match (counter.since, at) {
         (None, at) => at.is_some(),
         (Some(since), Some(at)) => *at >= since,
@@ -52,7 +57,8 @@ pub(super) fn since(rows: &[Spent], since: Option<Timestamp>) -> NanoUsd {
 mod tests {
     use super::*;
 
-    const OF: Spent = Spent { user: Some(0), key: Some(0), provider: None, at: None, cost: NanoUsd::ZERO };
+    const OF: Spent =
+        Spent { user: Some(0), key: Some(0), provider: None, at: None, cost: NanoUsd::ZERO };
 
     fn at(minute: i64) -> Option<Timestamp> {
         Some(Timestamp(minute * 60_000))
@@ -60,16 +66,33 @@ mod tests {
 
     #[test]
     fn rows_and_rest_are_the_counter() {
-        let found = [(None, Decimal::from(5)), (at(1), Decimal::from(2)), (at(9), Decimal::from(1))];
+        let found =
+            [(None, Decimal::from(5)), (at(1), Decimal::from(2)), (at(9), Decimal::from(1))];
         let counter = |amount: i64, since| Counter { amount: Decimal::from(amount), since };
         let told = |counter, given| {
             let rows = rows(counter, NanoUsd::usd(given), &found, OF);
             rows.iter().map(|row| (row.at, row.cost.0 / NanoUsd::PER_USD)).collect::<Vec<_>>()
         };
-        assert_eq!(told(counter(10, None), 0), [(at(1), 2), (at(9), 1), (None, 7)], "the rest is older than any row");
-        assert_eq!(told(counter(4, at(5)), 0), [(at(9), 1), (at(5), 3)], "the rest is within the period");
-        assert_eq!(told(counter(4, at(5)), 3), [(at(9), 1)], "what is counted already is not counted again");
-        assert_eq!(told(counter(1, None), 0), [(at(1), 2), (at(9), 1)], "more was logged than counted");
+        assert_eq!(
+            told(counter(10, None), 0),
+            [(at(1), 2), (at(9), 1), (None, 7)],
+            "the rest is older than any row"
+        );
+        assert_eq!(
+            told(counter(4, at(5)), 0),
+            [(at(9), 1), (at(5), 3)],
+            "the rest is within the period"
+        );
+        assert_eq!(
+            told(counter(4, at(5)), 3),
+            [(at(9), 1)],
+            "what is counted already is not counted again"
+        );
+        assert_eq!(
+            told(counter(1, None), 0),
+            [(at(1), 2), (at(9), 1)],
+            "more was logged than counted"
+        );
         let all = rows(counter(10, None), NanoUsd::ZERO, &found, OF);
         assert_eq!((since(&all, None), since(&all, at(9))), (NanoUsd::usd(10), NanoUsd::usd(1)));
     }

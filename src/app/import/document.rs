@@ -51,7 +51,12 @@ fn providers(mapped: &mut Mapped, document: &mut Map<String, Value>) -> Vec<Name
     for provider in &mapped.providers {
         let mut form = Form::from_iter([("name".to_owned(), provider.name.as_str().into())]);
         form.extend(provider.form.clone());
-        provider.limits.write(&mut form, OF_PROVIDER, &format!("provider {:?}", provider.name), &mut mapped.notes);
+        provider.limits.write(
+            &mut form,
+            OF_PROVIDER,
+            &format!("provider {:?}", provider.name),
+            &mut mapped.notes,
+        );
         entries.push(Value::Object(form));
     }
     let named = mapped.providers.iter().map(|provider| (provider.name.clone(), 1)).collect();
@@ -79,7 +84,11 @@ fn owners(stored: &Everything) -> HashMap<KeyHash, (UserId, Named, String)> {
     stored.keys.iter().filter_map(of).collect()
 }
 
-fn users(mapped: &mut Mapped, stored: &Everything, document: &mut Map<String, Value>) -> Vec<Named> {
+fn users(
+    mapped: &mut Mapped,
+    stored: &Everything,
+    document: &mut Map<String, Value>,
+) -> Vec<Named> {
     let owners = owners(stored);
     let mut taken: HashSet<Named> = HashSet::new();
     let known: Vec<Option<Named>> = mapped
@@ -136,7 +145,9 @@ fn keys(
     for key in &user.keys {
         let name = match stored(&key.hash) {
             Some(name) => name.to_owned(),
-            None if taken.contains(key.name.as_str()) => format!("{} ({})", key.name, hex::encode(&key.hash.0[..3])),
+            None if taken.contains(key.name.as_str()) => {
+                format!("{} ({})", key.name, hex::encode(&key.hash.0[..3]))
+            }
             None => key.name.clone(),
         };
         let mut form = Form::from_iter([("name".to_owned(), name.as_str().into())]);
@@ -157,10 +168,14 @@ fn keys(
 fn prices(mapped: &mut Mapped, document: &mut Map<String, Value>) {
     let (mut usual, mut forced) = (Form::new(), Form::new());
     for (model, entry) in std::mem::take(&mut mapped.prices) {
-        match rates_from_json(&entry, Belief::Usual).map_err(|why| (rates_from_json(&entry, Belief::Forced), why)) {
+        match rates_from_json(&entry, Belief::Usual)
+            .map_err(|why| (rates_from_json(&entry, Belief::Forced), why))
+        {
             Ok(_) => drop(usual.insert(model, entry)),
             Err((Ok(_), _)) => drop(forced.insert(model, entry)),
-            Err((Err(_), why)) => mapped.notes.add("tollgate cannot use the price", format!("{model:?}: {why}")),
+            Err((Err(_), why)) => {
+                mapped.notes.add("tollgate cannot use the price", format!("{model:?}: {why}"))
+            }
         }
     }
     if !usual.is_empty() || !forced.is_empty() {
@@ -184,7 +199,11 @@ pub(super) fn ids(document: &Document, stored: &Everything) -> Ids {
     users.values_mut().for_each(|ids| ids.sort_unstable());
     providers.values_mut().for_each(|ids| ids.sort_unstable());
     Ids {
-        users: document.users.iter().map(|(name, nth)| users.get(name.as_str())?.get(nth - 1).copied()).collect(),
+        users: document
+            .users
+            .iter()
+            .map(|(name, nth)| users.get(name.as_str())?.get(nth - 1).copied())
+            .collect(),
         keys: stored.keys.iter().map(|key| (key.hash, key.id)).collect(),
         providers: document
             .providers

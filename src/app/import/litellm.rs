@@ -93,9 +93,19 @@ pub(super) const SCHEMA: PeerSchema = PeerSchema {
             may_lack: true,
         },
         PeerTable { name: BUDGETS, required: &["budget_id"], optional: HOLDER, may_lack: true },
-        PeerTable { name: MODELS, required: &["model_id", "model_name"], optional: &[], may_lack: true },
+        PeerTable {
+            name: MODELS,
+            required: &["model_id", "model_name"],
+            optional: &[],
+            may_lack: true,
+        },
         PeerTable { name: DELETED, required: &["id", "token"], optional: &[], may_lack: true },
-        PeerTable { name: MEMBERS, required: &["user_id", "team_id"], optional: &["budget_id"], may_lack: true },
+        PeerTable {
+            name: MEMBERS,
+            required: &["user_id", "team_id"],
+            optional: &["budget_id"],
+            may_lack: true,
+        },
     ],
     spend: &[PeerSpendTable {
         name: "LiteLLM_SpendLogs",
@@ -145,7 +155,8 @@ pub(super) fn map(data: &PeerData, place: Place) -> Mapped {
         };
         let user = owner_of(owner, &mut owners, &mut mapped);
         let budget = Budget::of_key(row, &budgets);
-        let (key, counter) = key(row, token, &budget, place, (&mut mapped, user, names.entry(user).or_default()));
+        let (key, counter) =
+            key(row, token, &budget, place, (&mut mapped, user, names.entry(user).or_default()));
         mapped.users[user].keys.push(key);
         keys.entry(user).or_default().push((counter, token.to_owned()));
     }
@@ -216,7 +227,10 @@ fn holder(row: &PeerRow, name: String, role: &str, place: Place, mapped: &mut Ma
 
 /// Names with a trailing star at most; all models are an empty list.
 fn names_of_models(models: Vec<String>, label: &str, mapped: &mut Mapped) -> Vec<String> {
-    if models.iter().any(|model| matches!(model.as_str(), "all-proxy-models" | "all-team-models" | "*")) {
+    if models
+        .iter()
+        .any(|model| matches!(model.as_str(), "all-proxy-models" | "all-team-models" | "*"))
+    {
         return Vec::new();
     }
     for model in models.iter().filter(|model| model.trim_end_matches('*').contains('*')) {
@@ -227,7 +241,11 @@ fn names_of_models(models: Vec<String>, label: &str, mapped: &mut Mapped) -> Vec
 }
 
 /// The holder of a key, made where the peer has none.
-fn owner_of(owner: Owner, (owners, names): &mut (HashMap<Owner, Held>, Names), mapped: &mut Mapped) -> usize {
+fn owner_of(
+    owner: Owner,
+    (owners, names): &mut (HashMap<Owner, Held>, Names),
+    mapped: &mut Mapped,
+) -> usize {
     if let Some(held) = owners.get(&owner) {
         return held.user;
     }
@@ -236,7 +254,12 @@ fn owner_of(owner: Owner, (owners, names): &mut (HashMap<Owner, Held>, Names), m
         Owner::Nobody => names.unique("LiteLLM keys without a user", "litellm"),
     };
     let user = mapped.users.len();
-    mapped.users.push(MappedUser { name, form: Form::new(), limits: Default::default(), keys: Vec::new() });
+    mapped.users.push(MappedUser {
+        name,
+        form: Form::new(),
+        limits: Default::default(),
+        keys: Vec::new(),
+    });
     owners.insert(owner, Held { user, counter: Counter { amount: Decimal::ZERO, since: None } });
     user
 }
@@ -252,7 +275,8 @@ fn key(
     let shown = row.text("key_name").unwrap_or_default();
     let last: String = shown.rsplit('.').next().unwrap_or_default().chars().take(8).collect();
     let id = token.get(..8).unwrap_or(token);
-    let wanted = row.text("key_alias").or(row.text("key_name").filter(|_| hash.0 != [0; 32])).unwrap_or(id);
+    let wanted =
+        row.text("key_alias").or(row.text("key_name").filter(|_| hash.0 != [0; 32])).unwrap_or(id);
     let name = names.unique(wanted, id);
     let label = format!("key \"{}/{name}\"", mapped.users[user].name);
     let mut put = |field: &str, value: Value| drop(form.insert(field.to_owned(), value));
@@ -267,7 +291,10 @@ fn key(
     }
     let (limits, counter) = budget.map_to(row, place, &label, &mut mapped.notes);
     let models = texts(row.json("models"));
-    if models.iter().any(|model| !matches!(model.as_str(), "all-proxy-models" | "all-team-models" | "*")) {
+    if models
+        .iter()
+        .any(|model| !matches!(model.as_str(), "all-proxy-models" | "all-team-models" | "*"))
+    {
         let why = "tollgate limits models per user, not per key: set the user's allowed models";
         mapped.notes.add(why, format!("{label}: {}", models.join(", ")));
     }
@@ -287,7 +314,10 @@ fn note_rates(row: &PeerRow, label: &str, is_key: bool, mapped: &mut Mapped) {
     note("tpm_limit", "tollgate has no limit of tokens per minute");
     note("max_parallel_requests", "tollgate limits concurrent sessions, not parallel requests");
     if is_key {
-        note("rpm_limit", "tollgate limits requests per minute per user, not per key: set the user's");
+        note(
+            "rpm_limit",
+            "tollgate limits requests per minute per user, not per key: set the user's",
+        );
     }
     if row.text("model_max_budget").is_some_and(|text| !matches!(text, "{}" | "null")) {
         mapped.notes.add("tollgate has no budget per model", label.to_owned());
@@ -300,8 +330,12 @@ fn leftovers(data: &PeerData, mapped: &mut Mapped) {
         mapped.notes.add(why, format!("model {:?}", row.text("model_name").unwrap_or_default()));
     }
     for row in data.rows(MEMBERS).iter().filter(|row| row.text("budget_id").is_some()) {
-        let (user, team) = (row.text("user_id").unwrap_or_default(), row.text("team_id").unwrap_or_default());
-        mapped.notes.add("tollgate has no budget per member of a team", format!("user {user:?} in team {team:?}"));
+        let (user, team) =
+            (row.text("user_id").unwrap_or_default(), row.text("team_id").unwrap_or_default());
+        mapped.notes.add(
+            "tollgate has no budget per member of a team",
+            format!("user {user:?} in team {team:?}"),
+        );
     }
 }
 
@@ -331,13 +365,22 @@ fn spent(
             of_owner.entry(held.user).or_default().push((row.minute, row.amount));
         }
     }
-    let counters: HashMap<usize, Counter> = owners.values().map(|held| (held.user, held.counter)).collect();
+    let counters: HashMap<usize, Counter> =
+        owners.values().map(|held| (held.user, held.counter)).collect();
     for user in 0..mapped.users.len() {
-        let of = Spent { user: Some(user), key: None, provider: None, at: None, cost: NanoUsd::ZERO };
+        let of =
+            Spent { user: Some(user), key: None, provider: None, at: None, cost: NanoUsd::ZERO };
         let mut rows = Vec::new();
-        for (at, (counter, token)) in keys.get(&user).map_or(&[][..], Vec::as_slice).iter().enumerate() {
+        for (at, (counter, token)) in
+            keys.get(&user).map_or(&[][..], Vec::as_slice).iter().enumerate()
+        {
             let found = of_key.remove(token.as_str()).unwrap_or_default();
-            rows.extend(counters::rows(*counter, NanoUsd::ZERO, &found, Spent { key: Some(at), ..of }));
+            rows.extend(counters::rows(
+                *counter,
+                NanoUsd::ZERO,
+                &found,
+                Spent { key: Some(at), ..of },
+            ));
         }
         if let Some(counter) = counters.get(&user) {
             let given = counters::since(&rows, counter.since);

@@ -30,7 +30,9 @@ pub(super) struct Budget {
 
 /// The budgets that keys refer to, by id.
 pub(super) fn budgets(rows: &[PeerRow]) -> HashMap<String, Budget> {
-    rows.iter().filter_map(|row| Some((row.text("budget_id")?.to_owned(), Budget::of(row)))).collect()
+    rows.iter()
+        .filter_map(|row| Some((row.text("budget_id")?.to_owned(), Budget::of(row))))
+        .collect()
 }
 
 /// A limit of this gateway.
@@ -128,17 +130,26 @@ impl Budget {
     }
 
     /// A period that is over counts nothing, as the peer is about to reset it.
-    fn counter(&self, spend: Decimal, length: Option<i64>, window: Option<Window>, place: Place) -> Counter {
+    fn counter(
+        &self,
+        spend: Decimal,
+        length: Option<i64>,
+        window: Option<Window>,
+        place: Place,
+    ) -> Counter {
         let Some(window) = window else { return Counter { amount: spend, since: None } };
         let over = self.reset_at.filter(|at| *at <= place.now);
         let begun = over.or_else(|| Some(self.reset_at?.plus_ms(-length?.saturating_mul(1_000))));
         let start = window.start(place.now, place.zone);
         // In a rolling window for as long as possible, and the same in another run.
         let rolls = window.rolling_ms().is_some();
-        let start = if rolls { place.now.plus_ms(-place.now.0.rem_euclid(HOUR * 1_000)) } else { start };
+        let start =
+            if rolls { place.now.plus_ms(-place.now.0.rem_euclid(HOUR * 1_000)) } else { start };
         let begun = begun.filter(|begun| *begun <= place.now);
         let begun = begun.filter(|begun| !rolls || *begun >= window.start(place.now, place.zone));
-        let since = begun.map_or(start, |begun| if rolls { begun } else { begun.max(start) }).min(place.now);
+        let since = begun
+            .map_or(start, |begun| if rolls { begun } else { begun.max(start) })
+            .min(place.now);
         Counter { amount: if over.is_some() { Decimal::ZERO } else { spend }, since: Some(since) }
     }
 }
@@ -175,15 +186,26 @@ mod tests {
         let place = Place { zone: Tz::UTC, now: at("2026-11-21T12:00:00Z") };
         let counter = |duration: &str, reset: &str| {
             let row = [("max_budget", "10"), ("spend", "4"), ("budget_duration", duration)];
-            let row: PeerRow = row.map(|(name, text)| (name, text.to_owned())).into_iter().collect();
+            let row: PeerRow =
+                row.map(|(name, text)| (name, text.to_owned())).into_iter().collect();
             let budget = Budget { reset_at: Some(at(reset)), ..Budget::of(&row) };
             budget.map_to(&row, place, "key", &mut Notes::default()).1
         };
-        let told = |amount: i64, since: &str| Counter { amount: Decimal::from(amount), since: Some(at(since)) };
+        let told = |amount: i64, since: &str| Counter {
+            amount: Decimal::from(amount),
+            since: Some(at(since)),
+        };
         assert_eq!(counter("30d", "2026-12-01T00:00:00Z"), told(4, "2026-11-01T00:00:00Z"));
         assert_eq!(counter("30d", "2026-12-10T00:00:00Z"), told(4, "2026-11-10T00:00:00Z"));
         assert_eq!(counter("7d", "2026-11-25T00:00:00Z"), told(4, "2026-11-18T00:00:00Z"));
-        assert_eq!(counter("1d", "2026-11-21T11:00:00Z"), told(0, "2026-11-21T11:00:00Z"), "its reset is due");
-        assert_eq!(counter("60d", "2026-12-10T00:00:00Z"), Counter { amount: Decimal::from(4), since: None });
+        assert_eq!(
+            counter("1d", "2026-11-21T11:00:00Z"),
+            told(0, "2026-11-21T11:00:00Z"),
+            "its reset is due"
+        );
+        assert_eq!(
+            counter("60d", "2026-12-10T00:00:00Z"),
+            Counter { amount: Decimal::from(4), since: None }
+        );
     }
 }

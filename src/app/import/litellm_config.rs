@@ -39,14 +39,21 @@ pub(super) fn map(config: &Value, variable: &dyn Fn(&str) -> Option<String>) -> 
         prices(model, entry, &mut mapped);
         rates(model, entry, &mut mapped);
         match deployment(entry, variable) {
-            Ok((same, upstream)) => found.entry(same).or_default().push((model.to_owned(), upstream)),
+            Ok((same, upstream)) => {
+                found.entry(same).or_default().push((model.to_owned(), upstream))
+            }
             Err(why) => mapped.notes.add(&why, format!("model {model:?}")),
         }
     }
     let mut names = Names::default();
     let mut counts: HashMap<String, usize> = HashMap::new();
     for ((kind, url, key, weight, order), models) in found {
-        let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next()).unwrap_or(&url).to_owned();
+        let host = url
+            .split("://")
+            .nth(1)
+            .and_then(|rest| rest.split(['/', ':']).next())
+            .unwrap_or(&url)
+            .to_owned();
         let count = counts.entry(host.clone()).or_default();
         *count += 1;
         let name = names.unique(&host, &count.to_string());
@@ -67,15 +74,21 @@ pub(super) fn map(config: &Value, variable: &dyn Fn(&str) -> Option<String>) -> 
 }
 
 /// Which provider a deployment belongs to, and its model there; else why it cannot be one.
-fn deployment(entry: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Result<(Same, String), String> {
+fn deployment(
+    entry: &Value,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(Same, String), String> {
     let params = &entry["litellm_params"];
     let text = |name: &str| -> Result<Option<String>, String> {
-        let Some(text) = params[name].as_str().map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+        let Some(text) = params[name].as_str().map(str::trim).filter(|text| !text.is_empty())
+        else {
+            return Ok(None);
+        };
         match text.strip_prefix("os.environ/") {
             None => Ok(Some(text.to_owned())),
-            Some(name) => variable(name)
-                .map(Some)
-                .ok_or_else(|| format!("the environment variable {name} is not set where `tollgate import` runs")),
+            Some(name) => variable(name).map(Some).ok_or_else(|| {
+                format!("the environment variable {name} is not set where `tollgate import` runs")
+            }),
         }
     };
     let model = text("model")?.ok_or("the entry has no litellm_params.model")?;
@@ -90,7 +103,9 @@ fn deployment(entry: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Resul
     };
     let known = KNOWN.iter().find(|(name, ..)| *name == provider);
     let Some((_, kind, usual)) = known else {
-        return Err(format!("tollgate does not speak to LiteLLM's provider {provider:?}, or knows no address for it"));
+        return Err(format!(
+            "tollgate does not speak to LiteLLM's provider {provider:?}, or knows no address for it"
+        ));
     };
     let address = text("api_base")?.or(text("base_url")?).unwrap_or_else(|| (*usual).to_owned());
     if address.is_empty() {
@@ -103,7 +118,11 @@ fn deployment(entry: &Value, variable: &dyn Fn(&str) -> Option<String>) -> Resul
 }
 
 /// The models of a provider, and which of them it knows by another name.
-fn lists(provider: &str, models: Vec<(String, String)>, mapped: &mut Mapped) -> (Vec<String>, Form) {
+fn lists(
+    provider: &str,
+    models: Vec<(String, String)>,
+    mapped: &mut Mapped,
+) -> (Vec<String>, Form) {
     let (mut allowed, mut redirects) = (Vec::new(), Form::new());
     for (asked, upstream) in models {
         // `anthropic/*` means every model of the provider.
@@ -111,8 +130,11 @@ fn lists(provider: &str, models: Vec<(String, String)>, mapped: &mut Mapped) -> 
             Some((_, rest)) if asked.contains('*') => rest.to_owned(),
             _ => asked,
         };
-        if asked.trim_end_matches('*').contains('*') || (asked.contains('*') && asked != upstream && upstream != "*") {
-            let why = "tollgate's lists of models have whole names and names with a trailing * only";
+        if asked.trim_end_matches('*').contains('*')
+            || (asked.contains('*') && asked != upstream && upstream != "*")
+        {
+            let why =
+                "tollgate's lists of models have whole names and names with a trailing * only";
             mapped.notes.add(why, format!("provider {provider:?}: {asked}"));
             continue;
         }
@@ -161,10 +183,26 @@ fn rates(model: &str, entry: &Value, mapped: &mut Mapped) {
 fn leftovers(config: &Value, mapped: &mut Mapped) {
     let has = |section: &str, name: &str| !config[section][name].is_null();
     for (section, name, why) in [
-        ("general_settings", "master_key", "tollgate has its own administrator's token (docs/administration.md)"),
-        ("general_settings", "database_url", "import the database too: tollgate import litellm --from ADDRESS"),
-        ("litellm_settings", "fallbacks", "tollgate tries all providers of a model in order, and no other models"),
-        ("router_settings", "fallbacks", "tollgate tries all providers of a model in order, and no other models"),
+        (
+            "general_settings",
+            "master_key",
+            "tollgate has its own administrator's token (docs/administration.md)",
+        ),
+        (
+            "general_settings",
+            "database_url",
+            "import the database too: tollgate import litellm --from ADDRESS",
+        ),
+        (
+            "litellm_settings",
+            "fallbacks",
+            "tollgate tries all providers of a model in order, and no other models",
+        ),
+        (
+            "router_settings",
+            "fallbacks",
+            "tollgate tries all providers of a model in order, and no other models",
+        ),
         ("router_settings", "routing_strategy", "tollgate selects by priority and weight"),
         ("router_settings", "model_group_alias", "add the alias to the redirects of the providers"),
         ("litellm_settings", "callbacks", "tollgate has no callbacks"),
@@ -185,7 +223,10 @@ mod tests {
 
     fn mapped(models: Value) -> Mapped {
         let variable = |name: &str| (name == "KEY").then(|| "from-the-environment".to_owned());
-        map(&json!({"model_list": models, "general_settings": {"master_key": "sk-master"}}), &variable)
+        map(
+            &json!({"model_list": models, "general_settings": {"master_key": "sk-master"}}),
+            &variable,
+        )
     }
 
     #[test]
@@ -197,9 +238,12 @@ mod tests {
             {"model_name": "house", "litellm_params": {"model": "openai/house", "api_key": "sk-2", "api_base": "https://llm.example.com/v1/"},
              "model_info": {"input_cost_per_token": 0.000001, "output_cost_per_token": 0.000002}},
         ]));
-        let told: Vec<(&str, &Form)> = mapped.providers.iter().map(|p| (p.name.as_str(), &p.form)).collect();
+        let told: Vec<(&str, &Form)> =
+            mapped.providers.iter().map(|p| (p.name.as_str(), &p.form)).collect();
         assert_eq!(told.len(), 3, "{told:?}");
-        let of = |name: &str| told.iter().find(|(n, _)| *n == name).map(|(_, form)| (*form).clone()).unwrap();
+        let of = |name: &str| {
+            told.iter().find(|(n, _)| *n == name).map(|(_, form)| (*form).clone()).unwrap()
+        };
         let anthropic = of("api.anthropic.com");
         assert_eq!(
             (&anthropic["provider_type"], &anthropic["key"]),
@@ -224,8 +268,12 @@ mod tests {
             {"model_name": "d", "litellm_params": {"model": "openai/x"}},
         ]));
         assert!(notes.providers.is_empty());
-        let lines: Vec<String> =
-            notes.notes.into_lines().into_iter().map(|(why, of)| format!("{why}: {of:?}")).collect();
+        let lines: Vec<String> = notes
+            .notes
+            .into_lines()
+            .into_iter()
+            .map(|(why, of)| format!("{why}: {of:?}"))
+            .collect();
         for part in ["\"bedrock\"", "ABSENT is not set", "api_base", "api_key", "rpm 5"] {
             assert!(lines.iter().any(|line| line.contains(part)), "{part} in {lines:?}");
         }

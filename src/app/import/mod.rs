@@ -95,7 +95,8 @@ pub struct Imported {
 /// # Errors
 /// The file cannot be read.
 pub fn import_address(file: &PathBuf) -> anyhow::Result<String> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     Ok(text.trim().to_owned())
 }
 
@@ -149,7 +150,9 @@ async fn recount(config: &Config) -> Option<String> {
         Ok(server) => limits::rebuild_shared(&server, &redis.prefix).await,
         Err(error) => Err(error.to_string()),
     };
-    done.err().map(|why| format!("Redis cannot be reached ({why}): its counters lack the opening balances"))
+    done.err().map(|why| {
+        format!("Redis cannot be reached ({why}): its counters lack the opening balances")
+    })
 }
 
 /// One import within its transaction.
@@ -167,7 +170,11 @@ struct Work<'a> {
 impl Work<'_> {
     /// Applies the document, disables keys that the peer has deleted, and writes the balances.
     /// Returns whether balances changed.
-    async fn apply(&mut self, importing: &Importing<'_>, grain: balances::Grain) -> anyhow::Result<(Applied, bool)> {
+    async fn apply(
+        &mut self,
+        importing: &Importing<'_>,
+        grain: balances::Grain,
+    ) -> anyhow::Result<(Applied, bool)> {
         let before = self.tx.whole().await.context("the database")?.everything;
         let document = document::build(self.mapped, &before);
         let vault = secrets::vault(self.config)?;
@@ -175,7 +182,8 @@ impl Work<'_> {
         let (time_zone, now) = (self.config.time_zone, self.now);
         let desk = Desk { vault: &vault, webhooks: &webhooks, time_zone, now };
         let (dry_run, prune) = (importing.dry_run, false);
-        let order = Order { document: document.document.clone(), prune, dry_run, may_take_last_key: true };
+        let order =
+            Order { document: document.document.clone(), prune, dry_run, may_take_last_key: true };
         let by = By { actor: self.by.clone(), client: None };
         let applied = declarative::apply(desk, self.tx, order, by).await;
         let mut applied = applied.map_err(|refusal| refused(Failure::from(refusal), &document))?;
@@ -187,7 +195,10 @@ impl Work<'_> {
         let stored = self.tx.opening_balances(peer).await.context("the database")?;
         let replaced = balances::replaced(&stored, &wanted, &ids, grain);
         for of in &replaced {
-            self.tx.replace_opening_balances(peer, of.user, &of.after).await.context("the database")?;
+            self.tx
+                .replace_opening_balances(peer, of.user, &of.after)
+                .await
+                .context("the database")?;
         }
         for change in balances::planned(&replaced, self.mapped, (&ids, &document.users)) {
             self.audit(&change).await?;
@@ -200,12 +211,17 @@ impl Work<'_> {
     async fn disable_gone(&mut self, keys: &[Key], plan: &mut Plan) -> anyhow::Result<()> {
         let wanted: HashSet<KeyHash> =
             self.mapped.users.iter().flat_map(|user| &user.keys).map(|key| key.hash).collect();
-        let gone: HashSet<KeyHash> = self.mapped.gone.iter().copied().filter(|hash| !wanted.contains(hash)).collect();
+        let gone: HashSet<KeyHash> =
+            self.mapped.gone.iter().copied().filter(|hash| !wanted.contains(hash)).collect();
         for key in keys.iter().filter(|key| key.is_enabled && gone.contains(&key.hash)) {
             let disabled = Key { is_enabled: false, updated_at: self.now, ..key.clone() };
             self.tx.update_key(&disabled).await.context("the database")?;
             self.ended.push(key.id);
-            let field = FieldChange { field: "is_enabled".to_owned(), before: true.into(), after: false.into() };
+            let field = FieldChange {
+                field: "is_enabled".to_owned(),
+                before: true.into(),
+                after: false.into(),
+            };
             let change = PlannedChange {
                 action: "change".to_owned(),
                 kind: "key".to_owned(),
@@ -244,13 +260,17 @@ fn refused(failure: Failure, document: &document::Document) -> anyhow::Error {
     let line = |(pointer, message): (String, String)| {
         let steps: Vec<&str> = pointer.split('/').skip(1).collect();
         let record = match steps.as_slice() {
-            [section, at, ..] => document.document.get(*section).map(|list| list[at.parse().unwrap_or(0)].clone()),
+            [section, at, ..] => {
+                document.document.get(*section).map(|list| list[at.parse().unwrap_or(0)].clone())
+            }
             _ => None,
         }
         .unwrap_or_default();
         let name = record["name"].as_str().unwrap_or_default().to_owned();
         let key = match steps.as_slice() {
-            [_, _, "keys", at, ..] => record["keys"][at.parse().unwrap_or(0)]["name"].as_str().map(str::to_owned),
+            [_, _, "keys", at, ..] => {
+                record["keys"][at.parse().unwrap_or(0)]["name"].as_str().map(str::to_owned)
+            }
             _ => None,
         };
         let key = key.map(|key| format!("/{key}")).unwrap_or_default();

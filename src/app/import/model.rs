@@ -87,7 +87,8 @@ pub(super) struct MappedLimits {
 pub(super) type Largest = [i64; 5];
 pub(super) const OF_USER: Largest = [10_000, 100_000, 50_000, 200_000, 10_000_000];
 pub(super) const OF_KEY: Largest = [10_000, 10_000, 50_000, 200_000, 10_000_000];
-pub(super) const OF_PROVIDER: Largest = [1_000_000, 1_000_000, 5_000_000, 20_000_000, 1_000_000_000];
+pub(super) const OF_PROVIDER: Largest =
+    [1_000_000, 1_000_000, 5_000_000, 20_000_000, 1_000_000_000];
 
 /// An amount that was spent at the peer. Positions are those in [`Mapped`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +126,9 @@ impl Names {
     /// The wanted name, or one made of it and `id` if another record has it.
     pub(super) fn unique(&mut self, wanted: &str, id: &str) -> String {
         let wanted: String = wanted.chars().filter(|c| !c.is_control()).collect();
-        let short = |text: &str, room: usize| text.trim().chars().take(room).collect::<String>().trim().to_owned();
+        let short = |text: &str, room: usize| {
+            text.trim().chars().take(room).collect::<String>().trim().to_owned()
+        };
         let mut name = short(&wanted, MAX_NAME);
         let suffix = format!(" ({})", short(id, 24));
         if name.is_empty() {
@@ -136,7 +139,10 @@ impl Names {
         }
         let mut number = 2;
         while !self.0.insert(name.clone()) {
-            name = format!("{}{suffix} {number}", short(&wanted, MAX_NAME - suffix.chars().count() - 6));
+            name = format!(
+                "{}{suffix} {number}",
+                short(&wanted, MAX_NAME - suffix.chars().count() - 6)
+            );
             number += 1;
         }
         name
@@ -156,7 +162,11 @@ impl MappedLimits {
             weekly: tighter(self.weekly, other.weekly),
             monthly: tighter(self.monthly, other.monthly),
             total: tighter(self.total, other.total),
-            sessions: if other.sessions > 0 { self.sessions.min(other.sessions) } else { self.sessions },
+            sessions: if other.sessions > 0 {
+                self.sessions.min(other.sessions)
+            } else {
+                self.sessions
+            },
         }
     }
 
@@ -172,14 +182,18 @@ impl MappedLimits {
         ];
         for ((field, limit), largest) in all.into_iter().zip(largest) {
             let Some(limit) = limit else { continue };
-            let cents = limit.max(Decimal::ZERO).round_dp_with_strategy(2, RoundingStrategy::ToZero);
+            let cents =
+                limit.max(Decimal::ZERO).round_dp_with_strategy(2, RoundingStrategy::ToZero);
             if cents > Decimal::from(largest) {
                 notes.add(
                     "the limit is above the largest that tollgate accepts, which it gets",
                     format!("{label}: {field} {cents}"),
                 );
             }
-            form.insert(field.to_owned(), cents.min(Decimal::from(largest)).normalize().to_string().into());
+            form.insert(
+                field.to_owned(),
+                cents.min(Decimal::from(largest)).normalize().to_string().into(),
+            );
         }
         if self.sessions > 0 {
             form.insert("limit_concurrent_sessions".to_owned(), self.sessions.min(1_000).into());
@@ -220,7 +234,12 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
 /// Texts of a JSON list, the empty ones left out.
 pub(super) fn texts(json: Option<Value>) -> Vec<String> {
     let Some(Value::Array(items)) = json else { return Vec::new() };
-    items.iter().filter_map(|item| item.as_str().map(str::trim)).filter(|t| !t.is_empty()).map(str::to_owned).collect()
+    items
+        .iter()
+        .filter_map(|item| item.as_str().map(str::trim))
+        .filter(|t| !t.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Texts between commas, the empty ones left out.
@@ -258,7 +277,10 @@ mod tests {
         let (mut form, mut notes) = (Form::new(), Notes::default());
         limits.write(&mut form, OF_KEY, "key", &mut notes);
         assert_eq!(form["limit_daily_usd"], "1.23");
-        assert_eq!((&form["limit_total_usd"], &form["limit_monthly_usd"]), (&"10000000".into(), &"0".into()));
+        assert_eq!(
+            (&form["limit_total_usd"], &form["limit_monthly_usd"]),
+            (&"10000000".into(), &"0".into())
+        );
         assert_eq!(form["limit_concurrent_sessions"], 1_000);
         assert_eq!(notes.into_lines().len(), 1);
         let user = MappedLimits { daily: Some(Decimal::ONE), ..MappedLimits::default() };

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::channels;
 use super::counters::{self, Counter};
 use super::model::{
-    Form, Mapped, MappedKey, MappedLimits, MappedUser, Names, Spent, csv, key_of_text, moment, shortened,
+    Form, Mapped, MappedKey, MappedLimits, MappedUser, Names, Spent, csv, key_of_text, moment,
+    shortened,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
@@ -26,7 +27,16 @@ pub(super) const SCHEMA: PeerSchema = PeerSchema {
         },
         PeerTable {
             name: "tokens",
-            required: &["id", "user_id", "key", "status", "name", "expired_time", "remain_quota", "unlimited_quota"],
+            required: &[
+                "id",
+                "user_id",
+                "key",
+                "status",
+                "name",
+                "expired_time",
+                "remain_quota",
+                "unlimited_quota",
+            ],
             optional: &[
                 "used_quota",
                 "model_limits_enabled",
@@ -79,7 +89,10 @@ type Found = Vec<(Option<Timestamp>, Decimal)>;
 
 /// The peer's options by name.
 fn options(data: &PeerData) -> HashMap<&str, &str> {
-    data.rows("options").iter().filter_map(|row| Some((row.text("key")?, row.text("value")?))).collect()
+    data.rows("options")
+        .iter()
+        .filter_map(|row| Some((row.text("key")?, row.text("value")?)))
+        .collect()
 }
 
 /// Maps what was read; `is_new_api` or one-api.
@@ -92,7 +105,9 @@ pub(super) fn map(data: &PeerData, is_new_api: bool) -> Mapped {
     let mut names = Names::default();
     let mut users: HashMap<&str, usize> = HashMap::new();
     let mut rows: Vec<&PeerRow> = Vec::new();
-    for row in data.rows("users").iter().filter(|row| is_there(row) && row.int("status") != Some(DELETED)) {
+    for row in
+        data.rows("users").iter().filter(|row| is_there(row) && row.int("status") != Some(DELETED))
+    {
         users.insert(row.text("id").unwrap_or_default(), mapped.users.len());
         rows.push(row);
         let user = user(row, &mut names);
@@ -106,7 +121,8 @@ pub(super) fn map(data: &PeerData, is_new_api: bool) -> Mapped {
             None => mapped.gone.push(key_of_text(&text).0),
             Some(user) => {
                 let group = rows[*user].text("group").unwrap_or_default();
-                let mut key = key(row, &text, group, (&mut mapped, *user, of_user.entry(*user).or_default()));
+                let mut key =
+                    key(row, &text, group, (&mut mapped, *user, of_user.entry(*user).or_default()));
                 key.limits.total = total(row).map(usd);
                 mapped.users[*user].keys.push(key);
                 keys.entry(*user).or_default().push(row);
@@ -154,8 +170,14 @@ fn used(row: &PeerRow) -> Decimal {
     quota(row, "used_quota").max(Decimal::ZERO)
 }
 
-fn key(row: &PeerRow, text: &str, group: &str, (mapped, user, names): (&mut Mapped, usize, &mut Names)) -> MappedKey {
-    let name = names.unique(row.text("name").unwrap_or_default(), row.text("id").unwrap_or_default());
+fn key(
+    row: &PeerRow,
+    text: &str,
+    group: &str,
+    (mapped, user, names): (&mut Mapped, usize, &mut Names),
+) -> MappedKey {
+    let name =
+        names.unique(row.text("name").unwrap_or_default(), row.text("id").unwrap_or_default());
     let label = format!("key \"{}/{name}\"", mapped.users[user].name);
     let (hash, mut form) = key_of_text(text);
     let mut put = |field: &str, value: Value| drop(form.insert(field.to_owned(), value));
@@ -207,7 +229,8 @@ fn spent(
         .collect();
     let ids: HashMap<&str, usize> =
         users.iter().enumerate().filter_map(|(at, row)| Some((row.text("id")?, at))).collect();
-    let (mut of_key, mut of_user): (HashMap<(usize, usize), Found>, BTreeMap<usize, Found>) = Default::default();
+    let (mut of_key, mut of_user): (HashMap<(usize, usize), Found>, BTreeMap<usize, Found>) =
+        Default::default();
     for row in &data.spend {
         let [user, token, name] = row.holders.as_slice() else { continue };
         let user = user.as_deref().unwrap_or_default();
@@ -226,12 +249,14 @@ fn spent(
         }
     }
     for (user, row) in users.iter().enumerate() {
-        let of = Spent { user: Some(user), key: None, provider: None, at: None, cost: NanoUsd::ZERO };
+        let of =
+            Spent { user: Some(user), key: None, provider: None, at: None, cost: NanoUsd::ZERO };
         let counter = |row: &PeerRow| Counter { amount: usd(used(row)), since: None };
         let mut rows = Vec::new();
         for (at, key) in keys.get(&user).map_or(&[][..], Vec::as_slice).iter().enumerate() {
             let found = of_key.remove(&(user, at)).unwrap_or_default();
-            let own = counters::rows(counter(key), NanoUsd::ZERO, &found, Spent { key: Some(at), ..of });
+            let own =
+                counters::rows(counter(key), NanoUsd::ZERO, &found, Spent { key: Some(at), ..of });
             limit(&mut mapped.users[user].keys[at].limits, usd(quota(key, "remain_quota")), &own);
             rows.extend(own);
         }
@@ -255,7 +280,8 @@ fn limit(limits: &mut MappedLimits, left: Decimal, rows: &[Spent]) {
 /// peer's program only; then the price is not known.
 fn prices(options: &HashMap<&str, &str>, unit: Decimal, mapped: &mut Mapped) {
     let table = |name: &str| -> BTreeMap<String, Decimal> {
-        let json: Option<Value> = options.get(name).and_then(|text| serde_json::from_str(text).ok());
+        let json: Option<Value> =
+            options.get(name).and_then(|text| serde_json::from_str(text).ok());
         let Some(Value::Object(entries)) = json else { return BTreeMap::new() };
         let number = |value: &Value| {
             let text = value.to_string();

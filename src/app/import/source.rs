@@ -40,12 +40,15 @@ impl From {
     pub(super) fn of(text: &str, peer: Peer) -> anyhow::Result<Self> {
         let text = text.trim();
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            let address = config::postgres_address(text).map_err(|wrong| BadSource(format!("--from {wrong}")))?;
+            let address = config::postgres_address(text)
+                .map_err(|wrong| BadSource(format!("--from {wrong}")))?;
             return Ok(Self::Data(PeerSource::Postgres(address)));
         }
         if let Some((scheme, _)) = text.split_once("://") {
             let what = match scheme {
-                "mysql" | "mariadb" => "a MySQL server is not read directly: give the file that `mysqldump` writes",
+                "mysql" | "mariadb" => {
+                    "a MySQL server is not read directly: give the file that `mysqldump` writes"
+                }
                 "sqlite" | "file" => "give the path of the file",
                 _ => "it must be postgres://user:password@host/database, or the path of a file",
             };
@@ -62,7 +65,11 @@ impl From {
             return Err(bad("it is a folder").into());
         }
         let mut head = Vec::new();
-        File::open(path).with_context(about)?.take(HEAD).read_to_end(&mut head).with_context(about)?;
+        File::open(path)
+            .with_context(about)?
+            .take(HEAD)
+            .read_to_end(&mut head)
+            .with_context(about)?;
         if head.starts_with(b"SQLite format 3\0") {
             return Ok(Self::Data(PeerSource::Sqlite(path.to_owned())));
         }
@@ -75,13 +82,19 @@ impl From {
             return Ok(Self::LitellmConfig(path.to_owned()));
         }
         if text.contains("PostgreSQL database dump") {
-            return Err(bad("a PostgreSQL dump is not read: restore it, and give the database's address").into());
+            return Err(bad(
+                "a PostgreSQL dump is not read: restore it, and give the database's address",
+            )
+            .into());
         }
         if text.starts_with("PRAGMA ") {
             return Err(bad("an SQLite dump is not read: give the database's file itself").into());
         }
         let upper = text.to_ascii_uppercase();
-        if !["CREATE TABLE", "INSERT INTO", "MYSQL DUMP", "MARIADB DUMP"].iter().any(|mark| upper.contains(mark)) {
+        if !["CREATE TABLE", "INSERT INTO", "MYSQL DUMP", "MARIADB DUMP"]
+            .iter()
+            .any(|mark| upper.contains(mark))
+        {
             return Err(bad("it is neither an SQLite database nor a MySQL dump").into());
         }
         Ok(Self::Data(PeerSource::MysqlDump(path.to_owned())))
@@ -102,7 +115,12 @@ const fn version(peer: Peer) -> &'static str {
 ///
 /// # Errors
 /// [`BadSource`], or the database or the file cannot be read.
-pub(super) async fn mapped(peer: Peer, from: &From, place: Place, oldest: Timestamp) -> anyhow::Result<Mapped> {
+pub(super) async fn mapped(
+    peer: Peer,
+    from: &From,
+    place: Place,
+    oldest: Timestamp,
+) -> anyhow::Result<Mapped> {
     let source = match from {
         From::LitellmConfig(path) => return config_yaml(path),
         From::Data(source) => source,
@@ -113,10 +131,13 @@ pub(super) async fn mapped(peer: Peer, from: &From, place: Place, oldest: Timest
         Peer::NewApi | Peer::OneApi => &new_api::SCHEMA,
     };
     let since = move |tables: &BTreeMap<&'static str, Vec<PeerRow>>| match peer {
-        Peer::ClaudeCodeHub => claude_code_hub::oldest_reset(tables).map_or(oldest, |reset| reset.min(oldest)),
+        Peer::ClaudeCodeHub => {
+            claude_code_hub::oldest_reset(tables).map_or(oldest, |reset| reset.min(oldest))
+        }
         _ => oldest,
     };
-    let data = read_peer(source, schema, &since).await.map_err(|error| failed(peer, source, error))?;
+    let data =
+        read_peer(source, schema, &since).await.map_err(|error| failed(peer, source, error))?;
     Ok(match peer {
         Peer::ClaudeCodeHub => claude_code_hub::map(&data),
         Peer::Litellm => litellm::map(&data, place),
@@ -134,8 +155,10 @@ fn failed(peer: Peer, source: &PeerSource, error: PeerError) -> anyhow::Error {
     match error {
         PeerError::NoTable(_) | PeerError::NoColumn { .. } => {
             let (name, version) = (peer.as_str(), version(peer));
-            BadSource(format!("{place} is not a database of {name} that can be read: {error}. Expected: {version}"))
-                .into()
+            BadSource(format!(
+                "{place} is not a database of {name} that can be read: {error}. Expected: {version}"
+            ))
+            .into()
         }
         PeerError::Dump { .. } => BadSource(format!("{place}: {error}")).into(),
         error => anyhow::anyhow!("{place}: {error}"),
@@ -145,9 +168,16 @@ fn failed(peer: Peer, source: &PeerSource, error: PeerError) -> anyhow::Error {
 fn config_yaml(path: &Path) -> anyhow::Result<Mapped> {
     let about = || format!("reading {}", path.display());
     let mut text = String::new();
-    File::open(path).with_context(about)?.take(MAX_YAML).read_to_string(&mut text).with_context(about)?;
+    File::open(path)
+        .with_context(about)?
+        .take(MAX_YAML)
+        .read_to_string(&mut text)
+        .with_context(about)?;
     let config: serde_json::Value = serde_yaml_ng::from_str(&text).map_err(|error| {
-        let at = error.location().map(|at| format!(":{}:{}", at.line(), at.column())).unwrap_or_default();
+        let at = error
+            .location()
+            .map(|at| format!(":{}:{}", at.line(), at.column()))
+            .unwrap_or_default();
         // The message itself may quote the file.
         BadSource(format!("{}{at}: it is no valid YAML", path.display()))
     })?;

@@ -39,8 +39,13 @@ pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, model: &str, rule
 
 /// Whether the model refuses calls in the history without a proof of thought: `gemini-3` and later.
 fn demands_proof(model: &str) -> bool {
-    let generation = model.split("gemini-").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
-    generation.and_then(|digits| digits.parse::<u32>().ok()).is_some_and(|generation| generation >= 3)
+    let generation = model
+        .split("gemini-")
+        .nth(1)
+        .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+    generation
+        .and_then(|digits| digits.parse::<u32>().ok())
+        .is_some_and(|generation| generation >= 3)
 }
 
 fn write_content(a: &mut Array<'_>, role: &str, parts: impl FnOnce(&mut Array<'_>)) {
@@ -83,7 +88,9 @@ fn write_model_parts(a: &mut Array<'_>, turn: &Turn<'_>, wants_proof: bool, rule
     for part in &turn.parts {
         match part {
             Part::Thinking(thinking) => match &thinking.signature {
-                Some(signature) if signature.origin == Origin::AltCli && !signature.value.is_empty() => {
+                Some(signature)
+                    if signature.origin == Origin::AltCli && !signature.value.is_empty() =>
+                {
                     proof = Some(&signature.value);
                 }
                 _ => rules.note(Rule::ForeignReasoning),
@@ -124,7 +131,9 @@ fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
             o.str("id", &call_id(&result.id));
             let named = !result.name.name.is_empty();
             o.str("name", &if named { wire_name(&result.name) } else { call_id(&result.id) });
-            o.object("response", |o| o.str(if result.is_error { "error" } else { "output" }, &result.text()));
+            o.object("response", |o| {
+                o.str(if result.is_error { "error" } else { "output" }, &result.text())
+            });
         });
     });
 }

@@ -5,7 +5,8 @@ use serde::Deserialize;
 use super::request_contents::WirePart;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, ToolCall, ToolName, json,
+    Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
+    ToolCall, ToolName, json,
 };
 
 /// A reply, or one chunk of a stream: they have the same shape.
@@ -67,7 +68,10 @@ impl WireError<'_> {
     /// The error's status name, if it has one, and its message.
     #[must_use]
     pub fn kind_and_message(&self) -> (Option<String>, String) {
-        let message = self.message.as_ref().map_or_else(|| "no message".to_owned(), |message| message.to_string());
+        let message = self
+            .message
+            .as_ref()
+            .map_or_else(|| "no message".to_owned(), |message| message.to_string());
         (self.status.as_ref().map(|status| status.to_string()), message)
     }
 }
@@ -127,7 +131,8 @@ fn add_part<'a>(part: WirePart<'a>, parts: &mut Vec<ReplyPart<'a>>) {
         }
         let index = parts.iter().filter(|part| part.is_tool_call()).count();
         let arguments = call.arguments().into();
-        let id = call.id.filter(|id| !id.is_empty()).map_or_else(|| generated_id(index), Str::into_text);
+        let id =
+            call.id.filter(|id| !id.is_empty()).map_or_else(|| generated_id(index), Str::into_text);
         let name = ToolName::plain(call.name.unwrap_or_default().into_text());
         parts.push(ReplyPart::ToolCall(ToolCall { id, name, arguments }));
         return;

@@ -10,7 +10,9 @@ use crate::formats::names::call_id;
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
     json::document(|o| {
         in_wrapper(o, context, |o| {
-            write_candidate(o, Some(&reply.finish), |a| reply.parts.iter().for_each(|part| write_part(a, part)));
+            write_candidate(o, Some(&reply.finish), |a| {
+                reply.parts.iter().for_each(|part| write_part(a, part))
+            });
             usage::write(o, &reply.usage);
             write_tail(o, context);
         });
@@ -23,7 +25,11 @@ pub fn in_wrapper(o: &mut Object<'_>, context: &ReplyContext, fill: impl FnOnce(
 }
 
 /// `candidates` with one candidate.
-pub fn write_candidate(o: &mut Object<'_>, finish: Option<&Finish>, parts: impl FnOnce(&mut Array<'_>)) {
+pub fn write_candidate(
+    o: &mut Object<'_>,
+    finish: Option<&Finish>,
+    parts: impl FnOnce(&mut Array<'_>),
+) {
     o.array("candidates", |a| {
         a.object(|o| {
             o.object("content", |o| {
@@ -56,10 +62,13 @@ fn write_part(a: &mut Array<'_>, part: &ReplyPart<'_>) {
     match part {
         ReplyPart::Text(text) | ReplyPart::Refusal(text) => a.object(|o| o.str("text", text)),
         ReplyPart::Thinking(thinking) => a.object(|o| {
-            let signature = thinking.signature.as_ref().map(|signature| signature.seal_base64(Origin::AltCli));
+            let signature =
+                thinking.signature.as_ref().map(|signature| signature.seal_base64(Origin::AltCli));
             write_thought(o, &thinking.text, signature.as_deref());
         }),
-        ReplyPart::ToolCall(call) => a.object(|o| write_call(o, &call.id, &call.name.name, &call.arguments)),
+        ReplyPart::ToolCall(call) => {
+            a.object(|o| write_call(o, &call.id, &call.name.name, &call.arguments))
+        }
     }
 }
 

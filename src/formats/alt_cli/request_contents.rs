@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text, Thinking, ToolCall,
-    ToolName, ToolResult, Turn, Unsupported,
+    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text,
+    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported,
 };
 
 /// One message.
@@ -109,7 +109,9 @@ struct Calls {
 impl Calls {
     fn add(&mut self, given: Option<&Str<'_>>, name: &str) -> String {
         // By position: the same in every later turn of the conversation.
-        let id = given.filter(|id| !id.is_empty()).map_or_else(|| format!("call_{}", self.count), |id| id.to_string());
+        let id = given
+            .filter(|id| !id.is_empty())
+            .map_or_else(|| format!("call_{}", self.count), |id| id.to_string());
         self.count += 1;
         self.open.push_back((id.clone(), name.to_owned()));
         id
@@ -135,7 +137,9 @@ pub(super) fn read<'a>(
     rules: &mut Rules,
 ) -> Result<Vec<Turn<'a>>, Unsupported> {
     let contents = match contents {
-        Content::Text(text) => return Ok(vec![Turn { role: Role::User, parts: vec![Part::Text(text)] }]),
+        Content::Text(text) => {
+            return Ok(vec![Turn { role: Role::User, parts: vec![Part::Text(text)] }]);
+        }
         Content::Parts(contents) => contents,
     };
     let mut calls = Calls::default();
@@ -147,7 +151,8 @@ pub(super) fn read<'a>(
             Some("system") => Role::System,
             Some(_) => return Err(Rule::Unknown.refuse(format!("contents.{index}.role"))),
         };
-        let mut parts: Vec<Part<'a>> = content.text.map(|text| Part::Text(text.into_text())).into_iter().collect();
+        let mut parts: Vec<Part<'a>> =
+            content.text.map(|text| Part::Text(text.into_text())).into_iter().collect();
         match content.parts {
             None => {}
             Some(Content::Text(text)) => parts.push(Part::Text(text)),
@@ -189,7 +194,10 @@ fn read_part<'a>(
     (calls, rules): (&mut Calls, &mut Rules),
     parts: &mut Vec<Part<'a>>,
 ) -> Result<(), Unsupported> {
-    let proof = part.signature.take().map(|proof| Signature::open_base64(proof.into_text(), Origin::AltCli));
+    let proof = part
+        .signature
+        .take()
+        .map(|proof| Signature::open_base64(proof.into_text(), Origin::AltCli));
     if part.thought == Some(true) {
         let text = part.text.unwrap_or_default().into_text();
         parts.push(Part::Thinking(Thinking { text, signature: proof }));
@@ -245,22 +253,34 @@ fn read_media<'a>(
     Ok(Some(Media { kind, source, name: None, detail: None }))
 }
 
-fn read_result<'a>(result: FunctionResponse<'a>, field: &str, calls: &mut Calls) -> Result<Part<'a>, Unsupported> {
+fn read_result<'a>(
+    result: FunctionResponse<'a>,
+    field: &str,
+    calls: &mut Calls,
+) -> Result<Part<'a>, Unsupported> {
     let name = result.name.unwrap_or_default();
     let id = calls.answer(result.id.as_ref(), &name).into();
     let (text, is_error) = result.response.map_or((Text::default(), false), response_text);
-    let mut parts: Vec<Part<'a>> = (!text.is_empty()).then_some(Part::Text(text)).into_iter().collect();
+    let mut parts: Vec<Part<'a>> =
+        (!text.is_empty()).then_some(Part::Text(text)).into_iter().collect();
     for part in result.parts.into_iter().flatten() {
         let field = format!("{field}.functionResponse.parts");
         parts.extend(read_media(part.inline, part.file, &field)?.map(Part::Media));
     }
-    Ok(Part::ToolResult(ToolResult { id, name: ToolName::plain(name.into_text()), parts, is_error }))
+    Ok(Part::ToolResult(ToolResult {
+        id,
+        name: ToolName::plain(name.into_text()),
+        parts,
+        is_error,
+    }))
 }
 
 /// The response is an object by definition; if it has only the usual member, that member's text is
 /// used.
 fn response_text(response: &RawValue) -> (Text<'_>, bool) {
-    let members = serde_json::from_str::<Members<'_>>(response.get()).map(|members| members.0).unwrap_or_default();
+    let members = serde_json::from_str::<Members<'_>>(response.get())
+        .map(|members| members.0)
+        .unwrap_or_default();
     let (key, value) = match members.as_slice() {
         [(key, value)] => (&**key, *value),
         _ => return (response.get().into(), false),
@@ -268,6 +288,7 @@ fn response_text(response: &RawValue) -> (Text<'_>, bool) {
     if !matches!(key, "output" | "result" | "error") {
         return (response.get().into(), false);
     }
-    let text = serde_json::from_str::<Str<'_>>(value.get()).map_or(Text::Borrowed(value.get()), Str::into_text);
+    let text = serde_json::from_str::<Str<'_>>(value.get())
+        .map_or(Text::Borrowed(value.get()), Str::into_text);
     (text, key == "error")
 }

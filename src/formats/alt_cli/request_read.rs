@@ -9,8 +9,8 @@ use super::request_contents::{self, WireContent};
 use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
-    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool, ToolChoice, ToolKind,
-    ToolName, Unsupported, WebSearch, schema,
+    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool,
+    ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, schema,
 };
 
 #[derive(Deserialize, Default)]
@@ -132,7 +132,8 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     refuse(&config, body.cached_content.is_some())?;
     let vendor = body.safety.is_some() || body.labels.is_some() || config.resolution.is_some();
     rules.note_if(vendor || config.logprobs == Some(true), Rule::VendorFields);
-    let contents = body.contents.ok_or_else(|| Unsupported::new("contents", "this field is required"))?;
+    let contents =
+        body.contents.ok_or_else(|| Unsupported::new("contents", "this field is required"))?;
     let thinking = config.thinking.as_ref();
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
@@ -176,7 +177,9 @@ fn refuse(config: &Config<'_>, cached: bool) -> Result<(), Unsupported> {
 /// Counts come as floating-point numbers here.
 fn whole(number: Number) -> Number {
     match number.as_f64() {
-        Some(value) if number.as_u64().is_none() && (0.0..=1e9).contains(&value) => Number::from(value.round() as u64),
+        Some(value) if number.as_u64().is_none() && (0.0..=1e9).contains(&value) => {
+            Number::from(value.round() as u64)
+        }
         _ => number,
     }
 }
@@ -192,11 +195,15 @@ fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> 
         rules.note_if(!searches && tool.functions.is_none(), Rule::VendorTools);
         all.extend(tool.functions.into_iter().flatten().map(|function| {
             rules.note_if(function.parameters.is_some(), Rule::SchemaDialect);
-            let schema = function.json_schema.or(function.parameters).and_then(schema::from_alt_cli);
+            let schema =
+                function.json_schema.or(function.parameters).and_then(schema::from_alt_cli);
             Tool {
                 name: ToolName::plain(function.name.into_text()),
                 description: function.description.map(Str::into_text),
-                kind: ToolKind::Function { schema: schema.map(schema::with_properties), strict: None },
+                kind: ToolKind::Function {
+                    schema: schema.map(schema::with_properties),
+                    strict: None,
+                },
             }
         }));
     }
@@ -204,8 +211,12 @@ fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> 
 }
 
 fn read_choice(calling: Calling<'_>) -> Option<ToolChoice<'_>> {
-    let mut names: Vec<ToolName<'_>> =
-        calling.allowed.into_iter().flatten().map(|name| ToolName::plain(name.into_text())).collect();
+    let mut names: Vec<ToolName<'_>> = calling
+        .allowed
+        .into_iter()
+        .flatten()
+        .map(|name| ToolName::plain(name.into_text()))
+        .collect();
     let mode = calling.mode.as_deref().unwrap_or("AUTO").to_ascii_uppercase();
     let required = mode == "ANY";
     match (mode.as_str(), names.len()) {
@@ -228,14 +239,18 @@ fn read_thinking(thinking: &Thinking<'_>) -> Reasoning {
         // A budget below zero lets the model decide, and so does a request to show thoughts without
         // any amount.
         (Some(_), None) => Reasoning { mode: ReasoningMode::Adaptive, effort: None },
-        (None, None) if thinking.include == Some(true) => Reasoning { mode: ReasoningMode::Adaptive, effort: None },
+        (None, None) if thinking.include == Some(true) => {
+            Reasoning { mode: ReasoningMode::Adaptive, effort: None }
+        }
         (None, None) => Reasoning::default(),
     }
 }
 
 fn read_output<'a>(mime_type: Option<&str>, schema: Option<&'a RawValue>) -> OutputFormat<'a> {
     match (mime_type, schema.and_then(schema::from_alt_cli)) {
-        (_, Some(schema)) => OutputFormat::Schema { name: None, description: None, schema, strict: None },
+        (_, Some(schema)) => {
+            OutputFormat::Schema { name: None, description: None, schema, strict: None }
+        }
         (Some("application/json"), None) => OutputFormat::Json,
         _ => OutputFormat::Text,
     }

@@ -5,7 +5,8 @@ use super::content_write;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
-    OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported, schema,
+    OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported,
+    schema,
 };
 use crate::formats::names::wire_name;
 
@@ -21,7 +22,11 @@ const MAX_BUDGET_PRO: u64 = 32_768;
 ///
 /// # Errors
 /// Too many stop sequences.
-pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> Result<Vec<u8>, Unsupported> {
+pub fn write(
+    request: &Request<'_>,
+    target: &Target<'_>,
+    rules: &mut Rules,
+) -> Result<Vec<u8>, Unsupported> {
     if request.stop.len() > MAX_STOPS {
         return Err(Rule::StopCount.refuse("stop"));
     }
@@ -31,11 +36,17 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
     rules.note_if(request.cache_key.is_some(), Rule::CacheMarks);
     Ok(json::document_of(target.size, |o| {
         content_write::write(o, request, target.model, rules);
-        let system: Vec<&str> =
-            request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.is_empty()).collect();
+        let system: Vec<&str> = request
+            .system
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|text: &&str| !text.is_empty())
+            .collect();
         if !system.is_empty() {
             o.object("systemInstruction", |o| {
-                o.array("parts", |a| system.iter().for_each(|text| a.object(|o| o.str("text", text))));
+                o.array("parts", |a| {
+                    system.iter().for_each(|text| a.object(|o| o.str("text", text)))
+                });
             });
         }
         write_tools(o, request, rules);
@@ -93,7 +104,10 @@ fn write_function(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
     match &tool.kind {
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);
-            o.str("description", &schema::free_text_description(tool.description.as_deref(), *format));
+            o.str(
+                "description",
+                &schema::free_text_description(tool.description.as_deref(), *format),
+            );
             o.raw("parametersJsonSchema", schema::FREE_TEXT);
         }
         ToolKind::Function { schema, .. } => {

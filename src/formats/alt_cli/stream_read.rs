@@ -4,7 +4,9 @@
 use super::reply_read::{self, Body};
 use super::request_contents::{FunctionCall, WirePart};
 use crate::domain::usage::Usage;
-use crate::formats::conversation::{Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName};
+use crate::formats::conversation::{
+    Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName,
+};
 use crate::formats::usage::names_an_end;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +43,11 @@ impl Reader {
             self.finish = Some(Finish::Refusal);
         }
         self.start(sink);
-        let first = body.candidates.into_iter().flatten().find(|candidate| candidate.index.unwrap_or(0) == 0);
+        let first = body
+            .candidates
+            .into_iter()
+            .flatten()
+            .find(|candidate| candidate.index.unwrap_or(0) == 0);
         let Some(candidate) = first else { return Ok(()) };
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.part(part, sink);
@@ -80,9 +86,14 @@ impl Reader {
             self.call(call, sink);
             return;
         }
-        let Some(text) = part.text.map(Str::into_text).filter(|text| !text.is_empty()) else { return };
-        let (kind, block) =
-            if part.thought == Some(true) { (Open::Thinking, Block::Thinking) } else { (Open::Text, Block::Text) };
+        let Some(text) = part.text.map(Str::into_text).filter(|text| !text.is_empty()) else {
+            return;
+        };
+        let (kind, block) = if part.thought == Some(true) {
+            (Open::Thinking, Block::Thinking)
+        } else {
+            (Open::Text, Block::Text)
+        };
         if self.open != Some(kind) {
             self.close(sink);
             self.open = Some(kind);

@@ -41,7 +41,12 @@ impl Writer {
     ///
     /// # Errors
     /// [`StreamProblem::TooLarge`] for a call above the bound.
-    pub fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+    pub fn event(
+        &mut self,
+        event: &Event<'_>,
+        context: &ReplyContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StreamProblem> {
         match event {
             // The format has no opening event.
             Event::Start { .. } => {}
@@ -49,9 +54,11 @@ impl Writer {
                 self.open = match block {
                     Block::Text | Block::Refusal => Open::Text,
                     Block::Thinking => Open::Thinking,
-                    Block::Tool { id, name } => {
-                        Open::Call { id: id.to_string(), name: name.name.to_string(), arguments: String::new() }
-                    }
+                    Block::Tool { id, name } => Open::Call {
+                        id: id.to_string(),
+                        name: name.name.to_string(),
+                        arguments: String::new(),
+                    },
                 };
             }
             Event::Delta(text) => self.delta(text, context, out)?,
@@ -72,7 +79,12 @@ impl Writer {
         Ok(())
     }
 
-    fn delta(&mut self, text: &str, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+    fn delta(
+        &mut self,
+        text: &str,
+        context: &ReplyContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StreamProblem> {
         match &mut self.open {
             Open::Call { arguments, .. } => {
                 if arguments.len() + text.len() > MAX_ARGUMENTS {
@@ -86,11 +98,21 @@ impl Writer {
         Ok(())
     }
 
-    fn part(&mut self, context: &ReplyContext, out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+    fn part(
+        &mut self,
+        context: &ReplyContext,
+        out: &mut Vec<u8>,
+        fill: impl FnOnce(&mut Object<'_>),
+    ) {
         self.chunk(context, out, |o| write_candidate(o, None, |a: &mut Array<'_>| a.object(fill)));
     }
 
-    fn chunk(&mut self, context: &ReplyContext, out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+    fn chunk(
+        &mut self,
+        context: &ReplyContext,
+        out: &mut Vec<u8>,
+        fill: impl FnOnce(&mut Object<'_>),
+    ) {
         let first = !std::mem::replace(&mut self.began, true);
         let before: &[u8] = match (context.json_array, first) {
             (false, _) => b"data: ",

@@ -2,7 +2,8 @@
 
 use crate::formats::conversation::json::{Array, Object};
 use crate::formats::conversation::{
-    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, ToolResult, Turn, Unsupported, json,
+    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, ToolResult, Turn,
+    Unsupported, json,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -33,8 +34,12 @@ pub(super) fn refuse(request: &Request<'_>) -> Result<(), Unsupported> {
 fn refuse_media(media: &Media<'_>) -> Result<(), Unsupported> {
     match (media.kind, &media.source) {
         (MediaKind::Document, Source::Url { .. }) => Err(Rule::DocumentUrl.refuse("messages")),
-        (MediaKind::Video, _) | (MediaKind::Audio, Source::Url { .. }) => Err(Rule::AudioVideo.refuse("messages")),
-        (MediaKind::Audio, Source::Base64 { media_type, .. }) if audio_format(media_type).is_none() => {
+        (MediaKind::Video, _) | (MediaKind::Audio, Source::Url { .. }) => {
+            Err(Rule::AudioVideo.refuse("messages"))
+        }
+        (MediaKind::Audio, Source::Base64 { media_type, .. })
+            if audio_format(media_type).is_none() =>
+        {
             Err(Rule::AudioVideo.refuse("messages"))
         }
         _ => Ok(()),
@@ -52,8 +57,12 @@ fn audio_format(media_type: &str) -> Option<&'static str> {
 /// Writes `messages`.
 pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     o.array("messages", |a| {
-        let system: Vec<&str> =
-            request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.is_empty()).collect();
+        let system: Vec<&str> = request
+            .system
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|text: &&str| !text.is_empty())
+            .collect();
         if !system.is_empty() {
             a.object(|o| {
                 o.str("role", "system");
@@ -96,7 +105,9 @@ fn write_user(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
         o.str("role", "user");
         match parts.as_slice() {
             [Part::Text(text)] => o.str("content", text),
-            parts => json::array(o.key("content"), |a| parts.iter().for_each(|part| write_part(a, part))),
+            parts => {
+                json::array(o.key("content"), |a| parts.iter().for_each(|part| write_part(a, part)))
+            }
         }
     });
 }
@@ -157,7 +168,10 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
             Part::Text(more) => text.push_str(more),
             Part::ToolCall(call) => calls.push(call),
             Part::Thinking(thinking)
-                if thinking.signature.as_ref().is_some_and(|signature| signature.origin == Origin::Chat) =>
+                if thinking
+                    .signature
+                    .as_ref()
+                    .is_some_and(|signature| signature.origin == Origin::Chat) =>
             {
                 reasoning.push_str(&thinking.text);
             }
@@ -186,7 +200,10 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
                         o.str("type", "function");
                         o.object("function", |o| {
                             o.str("name", &wire_name(&call.name));
-                            o.str("arguments", if call.arguments.is_empty() { "{}" } else { &call.arguments });
+                            o.str(
+                                "arguments",
+                                if call.arguments.is_empty() { "{}" } else { &call.arguments },
+                            );
                         });
                     });
                 }

@@ -68,10 +68,14 @@ pub struct WireError<'a> {
 pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
     match error {
         Content::Text(message) => (None, message.into_owned()),
-        Content::Parts(list) => list.into_iter().next().map_or((None, "no message".to_owned()), |error| {
-            let message = error.message.map_or_else(|| "no message".to_owned(), |message| message.to_string());
-            (error.kind.map(|kind| kind.to_string()), message)
-        }),
+        Content::Parts(list) => {
+            list.into_iter().next().map_or((None, "no message".to_owned()), |error| {
+                let message = error
+                    .message
+                    .map_or_else(|| "no message".to_owned(), |message| message.to_string());
+                (error.kind.map(|kind| kind.to_string()), message)
+            })
+        }
     }
 }
 
@@ -90,8 +94,11 @@ fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
         (Some(text), _) => Some(ReplyPart::Text(text.into_text())),
         (None, Some(Content::Text(text))) => Some(thinking(text)),
         (None, Some(Content::Parts(thoughts))) => {
-            let text: String =
-                thoughts.into_iter().filter_map(|thought| thought.text).map(|text| text.to_string()).collect();
+            let text: String = thoughts
+                .into_iter()
+                .filter_map(|thought| thought.text)
+                .map(|text| text.to_string())
+                .collect();
             Some(thinking(text.into()))
         }
         (None, None) => None,
@@ -116,16 +123,27 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         let (kind, message) = error(wire_error);
         return Err(ReplyProblem::Upstream { kind, message });
     }
-    let choice = body.choices.into_iter().flatten().next().ok_or_else(|| problem("no `choices`".to_owned()))?;
+    let choice = body
+        .choices
+        .into_iter()
+        .flatten()
+        .next()
+        .ok_or_else(|| problem("no `choices`".to_owned()))?;
     let message = choice.message.ok_or_else(|| problem("no `message`".to_owned()))?;
     let reasoning = match (message.reasoning_content, message.reasoning) {
         (Some(text), _) => Some(text.into_text()),
         (None, Some(Content::Text(text))) => Some(text),
         _ => None,
     };
-    let mut parts: Vec<ReplyPart<'_>> = reasoning.filter(|text| !text.is_empty()).map(thinking).into_iter().collect();
+    let mut parts: Vec<ReplyPart<'_>> =
+        reasoning.filter(|text| !text.is_empty()).map(thinking).into_iter().collect();
     parts.extend(message.content.map(content).into_iter().flatten());
-    parts.extend(message.refusal.filter(|text| !text.is_empty()).map(|text| ReplyPart::Refusal(text.into_text())));
+    parts.extend(
+        message
+            .refusal
+            .filter(|text| !text.is_empty())
+            .map(|text| ReplyPart::Refusal(text.into_text())),
+    );
     for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
         parts.extend(call.into_call(|| generated_id(index)).map(ReplyPart::ToolCall));
     }

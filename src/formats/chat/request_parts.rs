@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text, Thinking, ToolCall,
-    ToolName, ToolResult, Turn, Unsupported, json,
+    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text,
+    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json,
 };
 
 /// One message of any role.
@@ -98,11 +98,18 @@ struct Custom<'a> {
 impl<'a> WireCall<'a> {
     /// The call, or `None` if it names no tool. `fallback` creates its id if the service sent none.
     pub(super) fn into_call(self, fallback: impl FnOnce() -> String) -> Option<ToolCall<'a>> {
-        let id = self.id.filter(|id| !id.is_empty()).map_or_else(|| Text::Owned(fallback()), Str::into_text);
+        let id = self
+            .id
+            .filter(|id| !id.is_empty())
+            .map_or_else(|| Text::Owned(fallback()), Str::into_text);
         if let Some(custom) = self.custom {
             let bytes = json::document(|o| o.str("input", &custom.input.unwrap_or_default()));
             let arguments = String::from_utf8(bytes).unwrap_or_default().into();
-            return Some(ToolCall { id, name: ToolName::plain(custom.name.into_text()), arguments });
+            return Some(ToolCall {
+                id,
+                name: ToolName::plain(custom.name.into_text()),
+                arguments,
+            });
         }
         let function = self.function?;
         let arguments = function.arguments.unwrap_or_default().into_text();
@@ -134,7 +141,10 @@ pub(super) fn read<'a>(
                     turns.push(Turn { role: Role::System, parts });
                 }
             }
-            "user" => turns.push(Turn { role: Role::User, parts: read_content(message.content, &field, rules)? }),
+            "user" => turns.push(Turn {
+                role: Role::User,
+                parts: read_content(message.content, &field, rules)?,
+            }),
             "assistant" => turns.push(read_assistant(message, &field, rules)?),
             "tool" => {
                 let result = Part::ToolResult(read_result(message, &field, rules)?);
@@ -158,7 +168,11 @@ fn into_text(part: Part<'_>) -> Option<Text<'_>> {
     }
 }
 
-fn read_assistant<'a>(message: Message<'a>, field: &str, rules: &mut Rules) -> Result<Turn<'a>, Unsupported> {
+fn read_assistant<'a>(
+    message: Message<'a>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<Turn<'a>, Unsupported> {
     if message.function_call.is_some() {
         return Err(Rule::LegacyFunctions.refuse(format!("{field}.function_call")));
     }
@@ -168,22 +182,31 @@ fn read_assistant<'a>(message: Message<'a>, field: &str, rules: &mut Rules) -> R
         parts.push(Part::Thinking(Thinking { text: text.into_text(), signature }));
     }
     parts.extend(read_content(message.content, field, rules)?);
-    parts.extend(message.refusal.filter(|text| !text.is_empty()).map(|text| Part::Text(text.into_text())));
+    parts.extend(
+        message.refusal.filter(|text| !text.is_empty()).map(|text| Part::Text(text.into_text())),
+    );
     for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
-        let missing =
-            |name: &str| Unsupported::new(format!("{field}.tool_calls.{index}.{name}"), "this field is required");
+        let missing = |name: &str| {
+            Unsupported::new(format!("{field}.tool_calls.{index}.{name}"), "this field is required")
+        };
         if call.id.is_none() {
             return Err(missing("id"));
         }
-        parts.push(Part::ToolCall(call.into_call(String::new).ok_or_else(|| missing("function.name"))?));
+        parts.push(Part::ToolCall(
+            call.into_call(String::new).ok_or_else(|| missing("function.name"))?,
+        ));
     }
     Ok(Turn { role: Role::Assistant, parts })
 }
 
-fn read_result<'a>(message: Message<'a>, field: &str, rules: &mut Rules) -> Result<ToolResult<'a>, Unsupported> {
-    let id = message
-        .tool_call_id
-        .ok_or_else(|| Unsupported::new(format!("{field}.tool_call_id"), "this field is required"))?;
+fn read_result<'a>(
+    message: Message<'a>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<ToolResult<'a>, Unsupported> {
+    let id = message.tool_call_id.ok_or_else(|| {
+        Unsupported::new(format!("{field}.tool_call_id"), "this field is required")
+    })?;
     let parts = read_content(message.content, field, rules)?;
     Ok(ToolResult { id: id.into_text(), name: ToolName::default(), parts, is_error: false })
 }
@@ -204,12 +227,24 @@ fn read_content<'a>(
     }
 }
 
-fn read_part<'a>(part: WirePart<'a>, field: &str, rules: &mut Rules) -> Result<Part<'a>, Unsupported> {
-    rules.note_if(part.cache_control.is_some() || part.prompt_cache_breakpoint.is_some(), Rule::CacheMarks);
-    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+fn read_part<'a>(
+    part: WirePart<'a>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<Part<'a>, Unsupported> {
+    rules.note_if(
+        part.cache_control.is_some() || part.prompt_cache_breakpoint.is_some(),
+        Rule::CacheMarks,
+    );
+    let missing =
+        |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     match part.kind.as_deref() {
-        None | Some("text") => Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?.into_text())),
-        Some("refusal") => Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?.into_text())),
+        None | Some("text") => {
+            Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?.into_text()))
+        }
+        Some("refusal") => {
+            Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?.into_text()))
+        }
         Some("image_url") => {
             let (url, detail) = match part.image_url.ok_or_else(|| missing("image_url"))? {
                 Content::Text(url) => (url, None),
@@ -223,7 +258,8 @@ fn read_part<'a>(part: WirePart<'a>, field: &str, rules: &mut Rules) -> Result<P
         }
         Some("input_audio") => {
             let audio = part.input_audio.ok_or_else(|| missing("input_audio"))?;
-            let media_type = if audio.format.as_deref() == Some("wav") { "audio/wav" } else { "audio/mpeg" };
+            let media_type =
+                if audio.format.as_deref() == Some("wav") { "audio/wav" } else { "audio/mpeg" };
             Ok(Part::Media(Media::base64(media_type.into(), audio.data.into_text())))
         }
         Some("file") => read_file(part.file.ok_or_else(|| missing("file"))?, field),
@@ -232,7 +268,9 @@ fn read_part<'a>(part: WirePart<'a>, field: &str, rules: &mut Rules) -> Result<P
 }
 
 fn read_file<'a>(file: File<'a>, field: &str) -> Result<Part<'a>, Unsupported> {
-    let Some(data) = file.file_data else { return Err(Rule::FileIds.refuse(format!("{field}.file.file_id"))) };
+    let Some(data) = file.file_data else {
+        return Err(Rule::FileIds.refuse(format!("{field}.file.file_id")));
+    };
     let media = if data.starts_with("data:") {
         Media::from_url(data.into_text(), MediaKind::Document, &format!("{field}.file.file_data"))?
     } else {

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::request_parts::{self, Message};
 use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::{
-    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool, ToolChoice, ToolKind,
-    ToolName, Unsupported, WebSearch, schema,
+    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool,
+    ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, schema,
 };
 
 #[derive(Deserialize)]
@@ -184,7 +184,10 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         user: body.safety_identifier.or(body.user).map(Str::into_text),
         cache_key: body.prompt_cache_key.map(Str::into_text),
         stream: body.stream.unwrap_or(false),
-        include_usage: body.stream_options.and_then(|options| options.include_usage).unwrap_or(false),
+        include_usage: body
+            .stream_options
+            .and_then(|options| options.include_usage)
+            .unwrap_or(false),
         dropped: rules,
         ..Request::default()
     })
@@ -204,15 +207,25 @@ fn refuse(body: &Body<'_>) -> Result<(), Unsupported> {
 }
 
 fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
-    let fields =
-        [&body.top_logprobs, &body.logit_bias, &body.service_tier, &body.prediction, &body.metadata, &body.moderation];
+    let fields = [
+        &body.top_logprobs,
+        &body.logit_bias,
+        &body.service_tier,
+        &body.prediction,
+        &body.metadata,
+        &body.moderation,
+    ];
     let asked = body.logprobs == Some(true) || body.store == Some(true);
     rules.note_if(asked || fields.iter().any(|field| field.is_some()), Rule::VendorFields);
     rules.note_if(body.prompt_cache_retention.is_some(), Rule::CacheMarks);
 }
 
 fn web_search() -> Tool<'static> {
-    Tool { name: ToolName::plain("web_search"), description: None, kind: ToolKind::WebSearch(WebSearch::default()) }
+    Tool {
+        name: ToolName::plain("web_search"),
+        description: None,
+        kind: ToolKind::WebSearch(WebSearch::default()),
+    }
 }
 
 fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
@@ -220,7 +233,10 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
         return Some(Tool {
             name: ToolName::plain(function.name.into_text()),
             description: function.description.map(Str::into_text),
-            kind: ToolKind::Function { schema: schema::read_tool(function.parameters, rules), strict: function.strict },
+            kind: ToolKind::Function {
+                schema: schema::read_tool(function.parameters, rules),
+                strict: function.strict,
+            },
         });
     }
     if let Some(custom) = tool.custom {
@@ -263,12 +279,14 @@ fn named<'a>(choice: Choice<'a>) -> Option<ToolName<'a>> {
 
 fn read_format(format: ResponseFormat<'_>) -> OutputFormat<'_> {
     match (&*format.kind, format.json_schema) {
-        ("json_schema", Some(JsonSchema { name, description, schema: Some(schema), strict })) => OutputFormat::Schema {
-            name: name.map(Str::into_text),
-            description: description.map(Str::into_text),
-            schema: schema.get().into(),
-            strict,
-        },
+        ("json_schema", Some(JsonSchema { name, description, schema: Some(schema), strict })) => {
+            OutputFormat::Schema {
+                name: name.map(Str::into_text),
+                description: description.map(Str::into_text),
+                schema: schema.get().into(),
+                strict,
+            }
+        }
         ("json_object" | "json_schema", _) => OutputFormat::Json,
         _ => OutputFormat::Text,
     }

@@ -6,7 +6,8 @@
 use super::message_write;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported, schema,
+    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName,
+    Unsupported, schema,
 };
 use crate::formats::names::{user_id, wire_name};
 
@@ -17,7 +18,11 @@ const MAX_STOPS: usize = 4;
 ///
 /// # Errors
 /// Documents by address, video, too many stop sequences.
-pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> Result<Vec<u8>, Unsupported> {
+pub fn write(
+    request: &Request<'_>,
+    target: &Target<'_>,
+    rules: &mut Rules,
+) -> Result<Vec<u8>, Unsupported> {
     message_write::refuse(request)?;
     if request.stop.len() > MAX_STOPS {
         return Err(Rule::StopCount.refuse("stop_sequences"));
@@ -61,7 +66,8 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
 pub fn is_modern(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model);
     let mut letters = name.bytes();
-    name.starts_with("gpt-5") || (letters.next() == Some(b'o') && letters.next().is_some_and(|c| c.is_ascii_digit()))
+    name.starts_with("gpt-5")
+        || (letters.next() == Some(b'o') && letters.next().is_some_and(|c| c.is_ascii_digit()))
 }
 
 fn note_losses(request: &Request<'_>, modern: bool, rules: &mut Rules) {
@@ -82,7 +88,10 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         wanted && !matches!(tool.kind, ToolKind::WebSearch(_))
     };
     let tools: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();
-    rules.note_if(request.tools.iter().any(|tool| matches!(tool.kind, ToolKind::WebSearch(_))), Rule::WebSearchChat);
+    rules.note_if(
+        request.tools.iter().any(|tool| matches!(tool.kind, ToolKind::WebSearch(_))),
+        Rule::WebSearchChat,
+    );
     if tools.is_empty() {
         return;
     }
@@ -93,8 +102,12 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     });
     match &request.tool_choice {
         None | Some(ToolChoice::WebSearch) => {}
-        Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => o.str("tool_choice", "auto"),
-        Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => o.str("tool_choice", "required"),
+        Some(ToolChoice::Auto | ToolChoice::Allowed { required: false, .. }) => {
+            o.str("tool_choice", "auto")
+        }
+        Some(ToolChoice::Required | ToolChoice::Allowed { required: true, .. }) => {
+            o.str("tool_choice", "required")
+        }
         Some(ToolChoice::None) => o.str("tool_choice", "none"),
         Some(ToolChoice::Tool(name)) => o.object("tool_choice", |o| {
             o.str("type", "function");
@@ -111,7 +124,10 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
     match &tool.kind {
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);
-            o.str("description", &schema::free_text_description(tool.description.as_deref(), *format));
+            o.str(
+                "description",
+                &schema::free_text_description(tool.description.as_deref(), *format),
+            );
             o.raw("parameters", schema::FREE_TEXT);
         }
         ToolKind::Function { schema, strict } => {
@@ -143,15 +159,17 @@ fn write_format(o: &mut Object<'_>, request: &Request<'_>) {
     match &request.output {
         OutputFormat::Text => {}
         OutputFormat::Json => o.object("response_format", |o| o.str("type", "json_object")),
-        OutputFormat::Schema { name, description, schema: text, strict } => o.object("response_format", |o| {
-            o.str("type", "json_schema");
-            o.object("json_schema", |o| {
-                o.str("name", name.as_deref().unwrap_or("reply"));
-                o.opt_str("description", description.as_deref());
-                o.bool("strict", strict.unwrap_or_else(|| schema::is_strict(text)));
-                o.raw("schema", text);
-            });
-        }),
+        OutputFormat::Schema { name, description, schema: text, strict } => {
+            o.object("response_format", |o| {
+                o.str("type", "json_schema");
+                o.object("json_schema", |o| {
+                    o.str("name", name.as_deref().unwrap_or("reply"));
+                    o.opt_str("description", description.as_deref());
+                    o.bool("strict", strict.unwrap_or_else(|| schema::is_strict(text)));
+                    o.raw("schema", text);
+                });
+            })
+        }
     }
 }
 

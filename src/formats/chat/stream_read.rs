@@ -6,7 +6,8 @@ use serde::de::IgnoredAny;
 use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text, ToolName, json,
+    Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text,
+    ToolName, json,
 };
 use crate::formats::usage::names_an_end;
 
@@ -95,13 +96,14 @@ impl Reader {
             }
             return Ok(());
         }
-        let chunk: Chunk<'_> =
-            json::read(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        let chunk: Chunk<'_> = json::read(data)
+            .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         if let Some(told) = chunk.error {
             let (kind, message) = reply_read::error(told);
             return Err(StreamProblem::Upstream { kind, message });
         }
-        let first = chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
+        let first =
+            chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
         let Some(choice) = first else { return Ok(()) };
         if !std::mem::replace(&mut self.started, true) {
             sink(Event::Start { usage: Usage::default() });
@@ -109,7 +111,8 @@ impl Reader {
         if let Some(delta) = choice.delta {
             self.delta(delta, sink)?;
         }
-        if let Some(reason) = choice.finish_reason.as_deref().filter(|reason| names_an_end(reason)) {
+        if let Some(reason) = choice.finish_reason.as_deref().filter(|reason| names_an_end(reason))
+        {
             self.finish = Some(reply_read::finish(Some(reason)));
         }
         Ok(())
@@ -136,7 +139,9 @@ impl Reader {
         self.text(Open::Thinking, reasoning, sink);
         for part in delta.content.map(reply_read::content).into_iter().flatten() {
             match part {
-                ReplyPart::Thinking(thinking) => self.text(Open::Thinking, Some(thinking.text), sink),
+                ReplyPart::Thinking(thinking) => {
+                    self.text(Open::Thinking, Some(thinking.text), sink)
+                }
                 ReplyPart::Text(text) => self.text(Open::Text, Some(text), sink),
                 _ => {}
             }
@@ -163,7 +168,8 @@ impl Reader {
     }
 
     fn call(&mut self, call: CallDelta<'_>, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
-        let (name, arguments) = call.function.map_or((None, None), |function| (function.name, function.arguments));
+        let (name, arguments) =
+            call.function.map_or((None, None), |function| (function.name, function.arguments));
         let id = call.id.filter(|id| !id.is_empty());
         let index = call.index.unwrap_or(match self.open {
             Some(Open::Call(open)) if id.is_none() && name.is_none() => open,
@@ -182,8 +188,12 @@ impl Reader {
             self.calls = index.saturating_add(1);
             self.open = Some(Open::Call(index));
             let position = usize::try_from(index).unwrap_or(usize::MAX);
-            let id = id.map_or_else(|| Text::Owned(reply_read::generated_id(position)), Str::into_text);
-            sink(Event::Open(Block::Tool { id, name: ToolName::plain(name.unwrap_or_default().into_text()) }));
+            let id =
+                id.map_or_else(|| Text::Owned(reply_read::generated_id(position)), Str::into_text);
+            sink(Event::Open(Block::Tool {
+                id,
+                name: ToolName::plain(name.unwrap_or_default().into_text()),
+            }));
         }
         if let Some(arguments) = arguments {
             sink(Event::Delta(arguments.into_text()));

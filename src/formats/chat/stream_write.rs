@@ -41,7 +41,12 @@ impl Writer {
     ///
     /// # Errors
     /// [`StreamProblem::TooLarge`] for a free-text call above the bound.
-    pub fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+    pub fn event(
+        &mut self,
+        event: &Event<'_>,
+        context: &ReplyContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StreamProblem> {
         match event {
             Event::Start { .. } => {
                 self.head = json::document(|o| {
@@ -86,7 +91,8 @@ impl Writer {
         self.open = if free { Open::FreeText(String::new()) } else { Open::Call { empty: true } };
         self.call(out, |o| {
             o.str("id", &call_id(id));
-            let (kind, argument) = if free { ("custom", "input") } else { ("function", "arguments") };
+            let (kind, argument) =
+                if free { ("custom", "input") } else { ("function", "arguments") };
             o.str("type", kind);
             o.object(kind, |o| {
                 o.str("name", &name.name);

@@ -55,7 +55,11 @@ impl Effort {
     pub fn of_budget(tokens: u64) -> Self {
         match tokens {
             0 => Self::None,
-            _ => TABLE.iter().rev().find(|row| row.2 <= tokens && row.2 > 0).map_or(Self::Minimal, |row| row.0),
+            _ => TABLE
+                .iter()
+                .rev()
+                .find(|row| row.2 <= tokens && row.2 > 0)
+                .map_or(Self::Minimal, |row| row.0),
         }
     }
 }

@@ -21,7 +21,10 @@ pub fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Unsupported> {
         let message = full.split(" at line ").next().unwrap_or(&full).to_owned();
         let field = path_at(body, offset_of(body, &error));
         match missing_field(&message) {
-            Some(name) => Unsupported { field: beside(&field, name), message: "this field is required".to_owned() },
+            Some(name) => Unsupported {
+                field: beside(&field, name),
+                message: "this field is required".to_owned(),
+            },
             None => Unsupported { field, message },
         }
     })

@@ -80,12 +80,21 @@ impl<'a> Media<'a> {
     /// A data URL that is not base64, or neither kind of address.
     pub fn from_url(url: Text<'a>, kind: MediaKind, field: &str) -> Result<Self, Unsupported> {
         if !url.starts_with("data:") {
-            if !url.starts_with("http://") && !url.starts_with("https://") && !url.starts_with("gs://") {
+            if !url.starts_with("http://")
+                && !url.starts_with("https://")
+                && !url.starts_with("gs://")
+            {
                 return Err(Unsupported::new(field, "neither a data URL nor a web address"));
             }
-            return Ok(Self { kind, source: Source::Url { url, media_type: None }, name: None, detail: None });
+            return Ok(Self {
+                kind,
+                source: Source::Url { url, media_type: None },
+                name: None,
+                detail: None,
+            });
         }
-        let (media_type, data) = split_data_url(url).ok_or_else(|| Unsupported::new(field, "not a base64 data URL"))?;
+        let (media_type, data) =
+            split_data_url(url).ok_or_else(|| Unsupported::new(field, "not a base64 data URL"))?;
         Ok(Self::base64(media_type, data))
     }
 
@@ -116,7 +125,9 @@ fn split_data_url(url: Text<'_>) -> Option<(Text<'_>, Text<'_>)> {
     let media_type = head.strip_suffix(";base64")?;
     let type_end = "data:".len() + media_type.split(';').next().map_or(0, str::len);
     Some(match url {
-        Cow::Borrowed(url) => (Cow::Borrowed(&url["data:".len()..type_end]), Cow::Borrowed(&url[comma + 1..])),
+        Cow::Borrowed(url) => {
+            (Cow::Borrowed(&url["data:".len()..type_end]), Cow::Borrowed(&url[comma + 1..]))
+        }
         Cow::Owned(mut url) => {
             let data = url.split_off(comma + 1);
             (Cow::Owned(url["data:".len()..type_end].to_owned()), Cow::Owned(data))
@@ -138,8 +149,10 @@ fn known_type(media_type: Text<'_>) -> Text<'_> {
 
 /// Type and subtype in the characters of RFC 6838, without parameters.
 fn is_media_type(text: &str) -> bool {
-    let is_name =
-        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b));
+    let is_name = |name: &str| {
+        !name.is_empty()
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
+    };
     text.split_once('/').is_some_and(|(of, sub)| is_name(of) && is_name(sub))
 }
 
@@ -147,7 +160,8 @@ fn is_media_type(text: &str) -> bool {
 #[must_use]
 pub fn standard_base64(data: Text<'_>) -> Text<'_> {
     let bytes = data.as_bytes();
-    let plain = bytes.len().is_multiple_of(4) && memchr::memchr3(b'-', b'_', b'\n', bytes).is_none();
+    let plain =
+        bytes.len().is_multiple_of(4) && memchr::memchr3(b'-', b'_', b'\n', bytes).is_none();
     if plain {
         return data;
     }
@@ -193,7 +207,9 @@ mod tests {
 
     #[test]
     fn base64_is_made_standard() {
-        for (given, expected) in [("abcd", "abcd"), ("-_8", "+/8="), ("ab+/", "ab+/"), ("a-\nb", "a+b="), ("", "")] {
+        for (given, expected) in
+            [("abcd", "abcd"), ("-_8", "+/8="), ("ab+/", "ab+/"), ("a-\nb", "a+b="), ("", "")]
+        {
             assert_eq!(standard_base64(given.into()), expected, "{given:?}");
         }
     }
@@ -215,11 +231,26 @@ mod tests {
     #[test]
     fn what_is_no_media_type_is_not_written_into_an_address() {
         let ok = ["image/png", "image/svg+xml", "application/vnd.ms-excel"];
-        let not =
-            ["", "image", "image,png", "image/png,x", "a,b;base64,b/c", "image/\"png", "image/p ng", "/png", "image/"];
-        for (text, kept) in ok.map(|text| (text, true)).into_iter().chain(not.map(|text| (text, false))) {
+        let not = [
+            "",
+            "image",
+            "image,png",
+            "image/png,x",
+            "a,b;base64,b/c",
+            "image/\"png",
+            "image/p ng",
+            "/png",
+            "image/",
+        ];
+        for (text, kept) in
+            ok.map(|text| (text, true)).into_iter().chain(not.map(|text| (text, false)))
+        {
             let media = Media::base64(text.into(), "abcd".into());
-            assert_eq!(media.media_type(), if kept { text } else { "application/octet-stream" }, "{text}");
+            assert_eq!(
+                media.media_type(),
+                if kept { text } else { "application/octet-stream" },
+                "{text}"
+            );
             let mut url = Vec::new();
             media.write_url(&mut url);
             let url: String = serde_json::from_slice(&url).unwrap();

@@ -27,7 +27,9 @@ pub use effort::Effort;
 pub use event::{Block, Event, Sink, StreamProblem};
 pub use media::{Media, MediaKind, Source};
 pub use reply::{Finish, Reply, ReplyPart};
-pub use request::{OutputFormat, Reasoning, Request, Sampling, Tool, ToolChoice, ToolKind, WebSearch};
+pub use request::{
+    OutputFormat, Reasoning, Request, Sampling, Tool, ToolChoice, ToolKind, WebSearch,
+};
 pub use rules::Rule;
 pub use rules::Rules;
 pub use signature::{Origin, Signature};

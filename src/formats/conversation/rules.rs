@@ -122,7 +122,10 @@ impl Rule {
     /// The refusal that the rule prescribes, for the field at `field`.
     #[must_use]
     pub fn refuse(self, field: impl Into<String>) -> Unsupported {
-        Unsupported::new(field, format!("this cannot be converted for the provider: {}", self.row().what))
+        Unsupported::new(
+            field,
+            format!("this cannot be converted for the provider: {}", self.row().what),
+        )
     }
 }
 
@@ -162,18 +165,27 @@ impl Rules {
     }
 
     fn ids(self, verdict: Verdict) -> Vec<&'static str> {
-        TABLE.iter().filter(|row| row.verdict == verdict && self.has(row.rule)).map(|row| row.id).collect()
+        TABLE
+            .iter()
+            .filter(|row| row.verdict == verdict && self.has(row.rule))
+            .map(|row| row.id)
+            .collect()
     }
 }
 
 /// The table as Markdown, for the documentation.
 #[must_use]
 pub fn markdown() -> String {
-    let mut text =
-        String::from("| rule | when the target is | what is asked for | what becomes of it |\n|---|---|---|---|\n");
+    let mut text = String::from(
+        "| rule | when the target is | what is asked for | what becomes of it |\n|---|---|---|---|\n",
+    );
     for row in TABLE {
         let targets: Vec<&str> = row.targets.iter().map(|target| target.as_str()).collect();
-        let targets = if row.targets.len() == WireFormat::ALL.len() { "any".to_owned() } else { targets.join(", ") };
+        let targets = if row.targets.len() == WireFormat::ALL.len() {
+            "any".to_owned()
+        } else {
+            targets.join(", ")
+        };
         text.push_str(&format!("| `{}` | {targets} | {} | {} |\n", row.id, row.what, row.how));
     }
     text

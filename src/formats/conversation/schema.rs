@@ -11,8 +11,7 @@ use super::{Rule, Rules, json};
 pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
 
 /// The schema of a tool that takes free text, in formats that have only functions.
-pub const FREE_TEXT: &str =
-    r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
+pub const FREE_TEXT: &str = r#"{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}"#;
 
 /// The description of such a tool, with its grammar, if any, as text.
 #[must_use]
@@ -35,9 +34,12 @@ pub fn free_text_description(description: Option<&str>, format: Option<&RawValue
         Some(format!("\n\nThe input must follow this {syntax} grammar:\n{}", &*format.definition?))
     };
     let grammar = format.and_then(read).unwrap_or_default();
-    format!("{}\n\nGive the whole free-form text as the argument `input`.{grammar}", description.unwrap_or_default())
-        .trim_start()
-        .to_owned()
+    format!(
+        "{}\n\nGive the whole free-form text as the argument `input`.{grammar}",
+        description.unwrap_or_default()
+    )
+    .trim_start()
+    .to_owned()
 }
 
 /// The input of a free-text tool, from the function's arguments.
@@ -48,7 +50,8 @@ pub fn free_text_input(arguments: &str) -> Text<'_> {
         #[serde(borrow)]
         input: Str<'a>,
     }
-    serde_json::from_str(arguments).map_or(Text::Borrowed(arguments), |given: Input<'_>| given.input.into_text())
+    serde_json::from_str(arguments)
+        .map_or(Text::Borrowed(arguments), |given: Input<'_>| given.input.into_text())
 }
 
 /// The members of an object, in order, their values not parsed.
@@ -123,7 +126,8 @@ pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
 #[must_use]
 pub fn with_properties(schema: Text<'static>) -> Text<'static> {
     let raw = RawValue::from_string(schema.into_owned()).unwrap_or_default();
-    of_tool(&raw).map_or(Text::Borrowed(NO_ARGUMENTS), |complete| Text::Owned(complete.into_owned()))
+    of_tool(&raw)
+        .map_or(Text::Borrowed(NO_ARGUMENTS), |complete| Text::Owned(complete.into_owned()))
 }
 
 /// Keys that the dialect may write in snake case, or as text although they are numbers.
@@ -139,7 +143,8 @@ const RENAMED: [(&str, &str); 10] = [
     ("defs", "$defs"),
     ("ref", "$ref"),
 ];
-const COUNTS: [&str; 6] = ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"];
+const COUNTS: [&str; 6] =
+    ["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"];
 /// Keys that only this dialect's service reads.
 const OWN: [&str; 4] = ["propertyOrdering", "property_ordering", "nullable", "example"];
 
@@ -151,7 +156,8 @@ fn plain_schema(value: Value) -> Value {
         if OWN.contains(&key.as_str()) {
             continue;
         }
-        let key = RENAMED.iter().find(|(from, _)| *from == key).map_or(key, |(_, to)| (*to).to_owned());
+        let key =
+            RENAMED.iter().find(|(from, _)| *from == key).map_or(key, |(_, to)| (*to).to_owned());
         let value = plain_member(&key, value);
         plain.insert(key, value);
     }
@@ -179,9 +185,15 @@ fn plain_member(key: &str, value: Value) -> Value {
             })
             .collect(),
         ("properties" | "$defs" | "definitions" | "patternProperties", Value::Object(schemas)) => {
-            schemas.into_iter().map(|(name, schema)| (name, plain_schema(schema))).collect::<Map<_, _>>().into()
+            schemas
+                .into_iter()
+                .map(|(name, schema)| (name, plain_schema(schema)))
+                .collect::<Map<_, _>>()
+                .into()
         }
-        ("items" | "additionalProperties" | "not", schema @ Value::Object(_)) => plain_schema(schema),
+        ("items" | "additionalProperties" | "not", schema @ Value::Object(_)) => {
+            plain_schema(schema)
+        }
         ("anyOf" | "oneOf" | "allOf" | "prefixItems" | "items", Value::Array(schemas)) => {
             schemas.into_iter().map(plain_schema).collect()
         }
@@ -218,7 +230,9 @@ const NOT_NATIVE: [&str; 14] = [
 /// A schema for the native format's structured output. Returns whether it was changed.
 #[must_use]
 pub fn for_native_output(schema: &str) -> (String, bool) {
-    let Ok(mut value) = serde_json::from_str::<Value>(schema) else { return (schema.to_owned(), false) };
+    let Ok(mut value) = serde_json::from_str::<Value>(schema) else {
+        return (schema.to_owned(), false);
+    };
     let mut changed = false;
     close_objects(&mut value, &mut changed);
     if changed { (value.to_string(), true) } else { (schema.to_owned(), false) }
@@ -232,7 +246,8 @@ fn close_objects(schema: &mut Value, changed: &mut bool) {
         !few && !NOT_NATIVE.contains(&key.as_str())
     });
     *changed |= object.len() != before;
-    let is_object = object.get("type").is_some_and(|kind| kind == "object") || object.contains_key("properties");
+    let is_object = object.get("type").is_some_and(|kind| kind == "object")
+        || object.contains_key("properties");
     if is_object && !object.contains_key("additionalProperties") {
         object.insert("additionalProperties".to_owned(), Value::Bool(false));
         *changed = true;
@@ -270,8 +285,10 @@ fn check_strict(schema: &mut Value, strict: &mut bool) {
     let Value::Object(object) = schema else { return };
     if let Some(Value::Object(properties)) = object.get("properties") {
         let closed = object.get("additionalProperties") == Some(&Value::Bool(false));
-        let required = object.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let all = properties.keys().all(|name| required.iter().any(|other| other.as_str() == Some(name)));
+        let required =
+            object.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let all =
+            properties.keys().all(|name| required.iter().any(|other| other.as_str() == Some(name)));
         *strict &= closed && all;
     } else if object.get("type").is_some_and(|kind| kind == "object") {
         *strict = false;

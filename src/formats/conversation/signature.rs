@@ -90,7 +90,11 @@ impl<'a> Signature<'a> {
     /// As [`Signature::seal`], in base64 if it is sealed.
     #[must_use]
     pub fn seal_base64(&self, own: Origin) -> Cow<'_, str> {
-        if self.origin == own { Cow::Borrowed(&self.value) } else { Cow::Owned(STANDARD.encode(&*self.seal(own))) }
+        if self.origin == own {
+            Cow::Borrowed(&self.value)
+        } else {
+            Cow::Owned(STANDARD.encode(&*self.seal(own)))
+        }
     }
 }
 
@@ -127,8 +131,14 @@ mod tests {
     #[test]
     fn what_only_looks_sealed_is_the_clients_own() {
         for text in ["tg1.", "tg1.q.x", "tg1.nn.x", "dGcxL", "dGcxLm4uéé"] {
-            assert_eq!(Signature::open(text.into(), Origin::Native), Signature::new(Origin::Native, text));
-            assert_eq!(Signature::open_base64(text.into(), Origin::AltCli), Signature::new(Origin::AltCli, text));
+            assert_eq!(
+                Signature::open(text.into(), Origin::Native),
+                Signature::new(Origin::Native, text)
+            );
+            assert_eq!(
+                Signature::open_base64(text.into(), Origin::AltCli),
+                Signature::new(Origin::AltCli, text)
+            );
         }
     }
 }

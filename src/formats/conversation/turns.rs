@@ -48,7 +48,9 @@ pub fn results_first(request: &mut Request<'_>) {
             continue;
         }
         open_calls = match turn.role {
-            Role::Assistant => turn.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count(),
+            Role::Assistant => {
+                turn.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count()
+            }
             _ => open_calls.saturating_sub(results),
         };
         let last = turn.role == Role::Assistant || results == 0;
@@ -79,14 +81,20 @@ pub fn plain_documents(request: &mut Request<'_>) {
 }
 
 fn as_plain_text(part: &mut Part<'_>, rules: &mut Rules) {
-    let Part::Media(Media { kind: MediaKind::Document, source: Source::Base64 { media_type, data }, name, .. }) = part
+    let Part::Media(Media {
+        kind: MediaKind::Document,
+        source: Source::Base64 { media_type, data },
+        name,
+        ..
+    }) = part
     else {
         return;
     };
     if !media_type.starts_with("text/") {
         return;
     }
-    let bytes = base64::engine::general_purpose::STANDARD.decode(data.as_bytes()).unwrap_or_default();
+    let bytes =
+        base64::engine::general_purpose::STANDARD.decode(data.as_bytes()).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let titled = name.as_deref().map_or_else(|| text.to_string(), |name| format!("{name}\n{text}"));
     rules.note(Rule::PlainDocuments);
@@ -130,11 +138,20 @@ mod tests {
     }
 
     fn call(id: &'static str) -> Part<'static> {
-        Part::ToolCall(ToolCall { id: id.into(), name: ToolName::plain("f"), arguments: "{}".into() })
+        Part::ToolCall(ToolCall {
+            id: id.into(),
+            name: ToolName::plain("f"),
+            arguments: "{}".into(),
+        })
     }
 
     fn result(id: &'static str) -> Part<'static> {
-        Part::ToolResult(ToolResult { id: id.into(), name: ToolName::default(), parts: vec![], is_error: false })
+        Part::ToolResult(ToolResult {
+            id: id.into(),
+            name: ToolName::default(),
+            parts: vec![],
+            is_error: false,
+        })
     }
 
     #[test]
@@ -174,7 +191,10 @@ mod tests {
     #[test]
     fn results_get_their_calls_name() {
         let mut request = Request {
-            turns: vec![turn(Role::Assistant, vec![call("1")]), turn(Role::User, vec![result("1"), result("9")])],
+            turns: vec![
+                turn(Role::Assistant, vec![call("1")]),
+                turn(Role::User, vec![result("1"), result("9")]),
+            ],
             ..Request::default()
         };
         name_results(&mut request);

@@ -46,7 +46,9 @@ struct Piece<'a> {
 
 impl Piece<'_> {
     fn is_foreign(&self) -> bool {
-        let starts = |text: &Option<Str<'_>>, mark: &str| text.as_ref().is_some_and(|text| text.starts_with(mark));
+        let starts = |text: &Option<Str<'_>>, mark: &str| {
+            text.as_ref().is_some_and(|text| text.starts_with(mark))
+        };
         starts(&self.signature, MARK)
             || starts(&self.encrypted_content, MARK)
             || starts(&self.thought_signature, MARK_BASE64)
@@ -113,7 +115,10 @@ fn find(document: &[u8], body: &[u8], gone: &mut Vec<Range<usize>>) -> Option<()
     let mut empty = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         let Ok(known) = serde_json::from_str::<Message<'_>>(message.get()) else { continue };
-        let Some(list) = known.content.or(known.parts).filter(|list| list.get().starts_with('[')) else { continue };
+        let Some(list) = known.content.or(known.parts).filter(|list| list.get().starts_with('['))
+        else {
+            continue;
+        };
         // A message without any remaining part is removed completely.
         if find_in_list(document, list, gone) {
             empty.push(index);
@@ -126,10 +131,15 @@ fn find(document: &[u8], body: &[u8], gone: &mut Vec<Range<usize>>) -> Option<()
 /// Whether every element is to be removed; then none of them is listed.
 fn find_in_list(document: &[u8], list: &RawValue, gone: &mut Vec<Range<usize>>) -> bool {
     let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(list.get()) else { return false };
-    let is_foreign =
-        |element: &&RawValue| serde_json::from_str::<Piece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign());
-    let foreign: Vec<usize> =
-        elements.iter().enumerate().filter(|(_, element)| is_foreign(element)).map(|(index, _)| index).collect();
+    let is_foreign = |element: &&RawValue| {
+        serde_json::from_str::<Piece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign())
+    };
+    let foreign: Vec<usize> = elements
+        .iter()
+        .enumerate()
+        .filter(|(_, element)| is_foreign(element))
+        .map(|(index, _)| index)
+        .collect();
     if !foreign.is_empty() && foreign.len() == elements.len() {
         return true;
     }
@@ -156,7 +166,9 @@ fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Ra
         let range = if leading {
             span(index).zip(span(index + 1)).map(|(this, next)| this.start..next.start)
         } else {
-            span(index).zip(index.checked_sub(1).and_then(span)).map(|(this, last)| last.end..this.end)
+            span(index)
+                .zip(index.checked_sub(1).and_then(span))
+                .map(|(this, last)| last.end..this.end)
         };
         ranges.extend(range.or_else(|| span(index)));
     }
@@ -169,7 +181,8 @@ mod tests {
     use serde_json::{Value, json};
 
     fn stripped(format: WireFormat, body: &Value) -> Option<Value> {
-        strip(format, body.to_string().as_bytes()).map(|bytes| serde_json::from_slice(&bytes).unwrap())
+        strip(format, body.to_string().as_bytes())
+            .map(|bytes| serde_json::from_slice(&bytes).unwrap())
     }
 
     #[test]
@@ -178,7 +191,8 @@ mod tests {
         let own = json!({"type": "thinking", "thinking": "b", "signature": "abc"});
         let text = json!({"type": "text", "text": "\"tg1.c."});
         let body = |lists: &[Vec<&Value>]| -> Value {
-            let messages: Vec<Value> = lists.iter().map(|list| json!({"role": "assistant", "content": list})).collect();
+            let messages: Vec<Value> =
+                lists.iter().map(|list| json!({"role": "assistant", "content": list})).collect();
             json!({"model": "m", "messages": messages})
         };
         let (f, o, t) = (&foreign, &own, &text);
@@ -196,8 +210,12 @@ mod tests {
     #[test]
     fn every_format_with_proofs_is_cleaned() {
         let body = json!({"input": [{"type": "reasoning", "encrypted_content": "tg1.n.x", "summary": []}, {"type": "message"}]});
-        assert_eq!(stripped(WireFormat::Responses, &body), Some(json!({"input": [{"type": "message"}]})));
-        let contents = json!([{"parts": [{"text": "x"}, {"thought": true, "thoughtSignature": "dGcxLm4u"}]}]);
+        assert_eq!(
+            stripped(WireFormat::Responses, &body),
+            Some(json!({"input": [{"type": "message"}]}))
+        );
+        let contents =
+            json!([{"parts": [{"text": "x"}, {"thought": true, "thoughtSignature": "dGcxLm4u"}]}]);
         let expected = json!([{"parts": [{"text": "x"}]}]);
         let wrapped = |contents: &Value| json!({"model": "m", "request": {"contents": contents}});
         assert_eq!(stripped(WireFormat::AltCli, &wrapped(&contents)), Some(wrapped(&expected)));

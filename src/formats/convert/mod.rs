@@ -11,7 +11,9 @@ mod stream;
 use std::borrow::Cow;
 
 use super::conversation::rules::{Rule, Rules};
-use super::conversation::{GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, turns};
+use super::conversation::{
+    GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, turns,
+};
 use super::names::{self, NameMap};
 use super::responses::instructions::{self, Official};
 use super::usage::UsageReader;
@@ -133,7 +135,13 @@ pub fn request(
         parallel_tools: request.parallel_tools.unwrap_or(true),
     };
     let body = with_instructions(written?, to, options);
-    Ok(ConvertedRequest { body, dropped: rules.left_out(), changed: rules.changed(), stream: options.stream, reply })
+    Ok(ConvertedRequest {
+        body,
+        dropped: rules.left_out(),
+        changed: rules.changed(),
+        stream: options.stream,
+        reply,
+    })
 }
 
 fn rewrapped(body: Vec<u8>, options: &RequestOptions<'_>) -> ConvertedRequest {
@@ -149,7 +157,13 @@ fn rewrapped(body: Vec<u8>, options: &RequestOptions<'_>) -> ConvertedRequest {
         parallel_tools: true,
     };
     let body = foreign::strip(WireFormat::AltCli, &body).unwrap_or(body);
-    ConvertedRequest { body, dropped: Vec::new(), changed: Vec::new(), stream: options.stream, reply }
+    ConvertedRequest {
+        body,
+        dropped: Vec::new(),
+        changed: Vec::new(),
+        stream: options.stream,
+        reply,
+    }
 }
 
 fn with_instructions(body: Vec<u8>, to: WireFormat, options: &RequestOptions<'_>) -> Vec<u8> {
@@ -187,7 +201,8 @@ fn mend(request: &mut Request<'_>, to: WireFormat) {
         WireFormat::Chat | WireFormat::Responses => turns::results_first(request),
     }
     // A choice among tools that were all removed would be refused.
-    let missing = request.tools.is_empty() && !matches!(request.tool_choice, None | Some(ToolChoice::None));
+    let missing =
+        request.tools.is_empty() && !matches!(request.tool_choice, None | Some(ToolChoice::None));
     if missing {
         request.tool_choice = None;
     }
@@ -209,7 +224,12 @@ fn note_names(request: &Request<'_>, rules: &mut Rules) {
 ///
 /// # Errors
 /// When the body is no reply of the provider's format, or contains an error: the provider failed.
-pub fn reply(from: WireFormat, to: WireFormat, body: &[u8], context: &ReplyContext) -> Result<Vec<u8>, ReplyProblem> {
+pub fn reply(
+    from: WireFormat,
+    to: WireFormat,
+    body: &[u8],
+    context: &ReplyContext,
+) -> Result<Vec<u8>, ReplyProblem> {
     let mut reply = read_reply(from, body)?;
     if from == WireFormat::AltCli && to == from && context.wrapped {
         let mut out = Vec::with_capacity(body.len() + 16);

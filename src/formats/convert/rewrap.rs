@@ -84,7 +84,9 @@ mod tests {
 
     #[test]
     fn another_formats_end_mark_is_not_wrapped_as_a_chunk() {
-        for (json_array, expected) in [(false, "data: {\"response\":{}}\r\n\r\n"), (true, "[{\"response\":{}}")] {
+        for (json_array, expected) in
+            [(false, "data: {\"response\":{}}\r\n\r\n"), (true, "[{\"response\":{}}")]
+        {
             let context = ReplyContext {
                 names: NameMap::default(),
                 model: String::new(),

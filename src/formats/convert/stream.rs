@@ -74,7 +74,12 @@ impl Writer {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+    fn event(
+        &mut self,
+        event: &Event<'_>,
+        context: &ReplyContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StreamProblem> {
         match self {
             Self::Native(writer) => writer.event(event, context, out),
             Self::Responses(writer) => writer.event(event, context, out),
@@ -134,11 +139,14 @@ impl Gate {
                 self.held = Some(Block::Refusal);
                 return Ok(());
             }
-            Event::Close if std::mem::take(&mut self.hidden) || self.held.take().is_some() => return Ok(()),
-            _ if self.hidden => return Ok(()),
-            Event::Open(Block::Tool { id, name }) => {
-                Event::Open(Block::Tool { id: seeded(id, context), name: context.names.restore(name) })
+            Event::Close if std::mem::take(&mut self.hidden) || self.held.take().is_some() => {
+                return Ok(());
             }
+            _ if self.hidden => return Ok(()),
+            Event::Open(Block::Tool { id, name }) => Event::Open(Block::Tool {
+                id: seeded(id, context),
+                name: context.names.restore(name),
+            }),
             Event::Delta(_) => {
                 if let Some(block) = self.held.take() {
                     write(&Event::Open(block))?;
@@ -181,11 +189,21 @@ impl StreamConverter {
             WireFormat::Native => Writer::Native(native::stream_write::Writer::default()),
             WireFormat::Responses => Writer::Responses(responses::stream_write::Writer::default()),
             WireFormat::Chat => Writer::Chat(chat::stream_write::Writer::default()),
-            WireFormat::AltCli if from == to && context.wrapped => Writer::Rewrap(rewrap::Stream::default()),
+            WireFormat::AltCli if from == to && context.wrapped => {
+                Writer::Rewrap(rewrap::Stream::default())
+            }
             WireFormat::AltCli => Writer::AltCli(alt_cli::stream_write::Writer::default()),
         };
         let assembler = Assembler::new(MAX_EVENT);
-        Self { assembler, reader, gate: Gate::new(from), writer, to, context, state: State::Running }
+        Self {
+            assembler,
+            reader,
+            gate: Gate::new(from),
+            writer,
+            to,
+            context,
+            state: State::Running,
+        }
     }
 
     /// Takes a chunk of the provider's stream and appends the client's bytes to `out`, complete
@@ -238,7 +256,9 @@ impl StreamConverter {
         }
         let result = match problem {
             Some(problem) => Err(problem),
-            None => drive(reader, gate, writer, context, (out, &|reader, sink| reader.finish(sink))),
+            None => {
+                drive(reader, gate, writer, context, (out, &|reader, sink| reader.finish(sink)))
+            }
         };
         match result {
             Ok(()) => {
@@ -271,7 +291,10 @@ impl StreamConverter {
             extra.push(("created_at", self.context.created.into()));
             extra.push(("sequence_number", writer.sequence().into()));
         }
-        out.extend_from_slice(&error::stream_event(self.to, &ErrorReply { extra: &extra, ..*reply }));
+        out.extend_from_slice(&error::stream_event(
+            self.to,
+            &ErrorReply { extra: &extra, ..*reply },
+        ));
     }
 
     /// Whether some of the reply itself was sent to the client.
@@ -310,7 +333,11 @@ impl StreamConverter {
 /// # Errors
 /// When an event is no event of the format, or the stream was cut off; the events before it have been
 /// passed to `each`.
-pub fn read_events(format: WireFormat, body: &[u8], each: &mut Sink<'_>) -> Result<(), StreamProblem> {
+pub fn read_events(
+    format: WireFormat,
+    body: &[u8],
+    each: &mut Sink<'_>,
+) -> Result<(), StreamProblem> {
     let (mut assembler, mut reader) = (Assembler::new(MAX_EVENT), Reader::new(format));
     let mut problem = None;
     let mut take = |data: &[u8]| {
@@ -343,7 +370,8 @@ fn take(
 }
 
 /// One step of the reader and where its output goes.
-type Step<'s> = (&'s mut Vec<u8>, &'s dyn Fn(&mut Reader, &mut Sink<'_>) -> Result<(), StreamProblem>);
+type Step<'s> =
+    (&'s mut Vec<u8>, &'s dyn Fn(&mut Reader, &mut Sink<'_>) -> Result<(), StreamProblem>);
 
 /// Runs one step of the reader, through the gate into the writer.
 fn drive(
@@ -356,7 +384,8 @@ fn drive(
     let mut problem = None;
     let read = step(reader, &mut |event| {
         if problem.is_none() {
-            problem = gate.pass(event, context, &mut |event| writer.event(event, context, out)).err();
+            problem =
+                gate.pass(event, context, &mut |event| writer.event(event, context, out)).err();
         }
     });
     match problem {

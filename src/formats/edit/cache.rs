@@ -31,7 +31,8 @@ static MARK_KEYS: [Key<Tag>; 1] = [loose("ttl", Node::value(Tag::Ttl, 8))];
 const MARK: Node<Tag> = Node::object(&MARK_KEYS).tagged(Tag::Mark);
 
 static INNER_BLOCK: Node<Tag> = Node::object(&[loose("cache_control", MARK)]);
-static BLOCK: Node<Tag> = Node::object(&[loose("cache_control", MARK), key("content", Node::array(&INNER_BLOCK))]);
+static BLOCK: Node<Tag> =
+    Node::object(&[loose("cache_control", MARK), key("content", Node::array(&INNER_BLOCK))]);
 static MESSAGE: Node<Tag> = Node::object(&[key("content", Node::array(&BLOCK))]);
 static BODY: Node<Tag> = Node::object(&[
     loose("cache_control", MARK),
@@ -44,7 +45,11 @@ static BODY: Node<Tag> = Node::object(&[
 ///
 /// # Errors
 /// The body is no JSON, or nests too deep.
-pub fn force_cache_ttl(chunks: &[Bytes], ttl: CacheTtl, limits: PeekLimits) -> Result<Option<Vec<Bytes>>, BadRequest> {
+pub fn force_cache_ttl(
+    chunks: &[Bytes],
+    ttl: CacheTtl,
+    limits: PeekLimits,
+) -> Result<Option<Vec<Bytes>>, BadRequest> {
     if ttl == CacheTtl::Inherit {
         return Ok(None);
     }
@@ -105,7 +110,10 @@ mod tests {
     #[test]
     fn every_mark_gets_the_lifetime_and_nothing_else_changes() {
         let hour = BODY
-            .replace(r#""cache_control":{"type":"ephemeral"}"#, r#""cache_control":{"ttl":"1h","type":"ephemeral"}"#)
+            .replace(
+                r#""cache_control":{"type":"ephemeral"}"#,
+                r#""cache_control":{"ttl":"1h","type":"ephemeral"}"#,
+            )
             .replace(r#""ttl":"5m""#, r#""ttl":"1h""#)
             .replace("{ }", r#"{"ttl":"1h" }"#);
         let five = BODY.replace(r#""ttl":"1h""#, r#""ttl":"5m""#);
@@ -118,7 +126,8 @@ mod tests {
 
     #[test]
     fn marks_in_another_spelling_are_marks() {
-        let text = r#"{"tools":[{"Cache_Control":{"ttl":"1h","TTL":"1h"}}],"cache_controL":{"type":"e"}}"#;
+        let text =
+            r#"{"tools":[{"Cache_Control":{"ttl":"1h","TTL":"1h"}}],"cache_controL":{"type":"e"}}"#;
         let out = |ttl| {
             let chunks = [Bytes::from_static(text.as_bytes())];
             let out = force_cache_ttl(&chunks, ttl, PeekLimits { max_depth: 16 }).unwrap();
@@ -131,6 +140,9 @@ mod tests {
     #[test]
     fn a_body_without_marks_stays_as_it_is() {
         let chunks = [Bytes::from_static(b"{\"messages\":[{\"content\":\"x\"}]}")];
-        assert_eq!(force_cache_ttl(&chunks, CacheTtl::OneHour, PeekLimits { max_depth: 16 }), Ok(None));
+        assert_eq!(
+            force_cache_ttl(&chunks, CacheTtl::OneHour, PeekLimits { max_depth: 16 }),
+            Ok(None)
+        );
     }
 }

@@ -91,7 +91,12 @@ pub fn replace_all(chunks: &[Bytes], edits: &[(Range<usize>, Bytes)]) -> Vec<Byt
 /// Inserts a member at the start of the object whose `{` is at `object_start`. `member` is
 /// `"name":value`.
 #[must_use]
-pub fn insert_member(chunks: &[Bytes], object_start: usize, empty: bool, member: &str) -> Vec<Bytes> {
+pub fn insert_member(
+    chunks: &[Bytes],
+    object_start: usize,
+    empty: bool,
+    member: &str,
+) -> Vec<Bytes> {
     let comma = if empty { "" } else { "," };
     insert(chunks, object_start + 1, format!("{member}{comma}").as_bytes())
 }
@@ -102,7 +107,12 @@ pub fn set_model(chunks: &[Bytes], peek: &Peek, model: &str) -> Vec<Bytes> {
     let value = serde_json::Value::from(model).to_string();
     match &peek.model_span {
         Some(span) => replace(chunks, span.clone(), value.as_bytes()),
-        None => insert_member(chunks, peek.object_start, peek.object_empty, &format!("\"model\":{value}")),
+        None => insert_member(
+            chunks,
+            peek.object_start,
+            peek.object_empty,
+            &format!("\"model\":{value}"),
+        ),
     }
 }
 
@@ -160,8 +170,15 @@ mod tests {
             for start in 0..=10 {
                 for end in start..=10 {
                     let expected = format!("{}AB{}", &text[..start], &text[end..]);
-                    assert_eq!(joined(&replace(&chunks, start..end, b"AB")), expected, "{size} {start}..{end}");
-                    assert_eq!(slices(&chunks, start..end).collect::<Vec<_>>().concat(), &text.as_bytes()[start..end]);
+                    assert_eq!(
+                        joined(&replace(&chunks, start..end, b"AB")),
+                        expected,
+                        "{size} {start}..{end}"
+                    );
+                    assert_eq!(
+                        slices(&chunks, start..end).collect::<Vec<_>>().concat(),
+                        &text.as_bytes()[start..end]
+                    );
                 }
             }
         }
@@ -170,8 +187,12 @@ mod tests {
     #[test]
     fn several_edits_apply_in_order_and_overlaps_are_left_out() {
         let chunks = cut("0123456789", 4);
-        let edit = |r: std::ops::Range<usize>, t: &'static str| (r, Bytes::from_static(t.as_bytes()));
-        let out = replace_all(&chunks, &[edit(1..2, "a"), edit(1..3, "x"), edit(5..5, "b"), edit(9..99, "")]);
+        let edit =
+            |r: std::ops::Range<usize>, t: &'static str| (r, Bytes::from_static(t.as_bytes()));
+        let out = replace_all(
+            &chunks,
+            &[edit(1..2, "a"), edit(1..3, "x"), edit(5..5, "b"), edit(9..99, "")],
+        );
         assert_eq!(joined(&out), "0a234b5678");
     }
 
@@ -203,15 +224,28 @@ mod tests {
             (r#"{"model":"a"}"#, Some(r#"{"stream_options":{"include_usage":true},"model":"a"}"#)),
             (r#"{"stream_options":null}"#, Some(r#"{"stream_options":{"include_usage":true}}"#)),
             (r#"{"stream_options":{}}"#, Some(r#"{"stream_options":{"include_usage":true}}"#)),
-            (r#"{"stream_options":{"x":1}}"#, Some(r#"{"stream_options":{"include_usage":true,"x":1}}"#)),
-            (r#"{"stream_options":{"include_usage":false}}"#, Some(r#"{"stream_options":{"include_usage":true}}"#)),
-            (r#"{"stream_options":{"include_usage":null}}"#, Some(r#"{"stream_options":{"include_usage":true}}"#)),
+            (
+                r#"{"stream_options":{"x":1}}"#,
+                Some(r#"{"stream_options":{"include_usage":true,"x":1}}"#),
+            ),
+            (
+                r#"{"stream_options":{"include_usage":false}}"#,
+                Some(r#"{"stream_options":{"include_usage":true}}"#),
+            ),
+            (
+                r#"{"stream_options":{"include_usage":null}}"#,
+                Some(r#"{"stream_options":{"include_usage":true}}"#),
+            ),
             (r#"{"stream_options":{"include_usage":true}}"#, None),
         ] {
             for size in [1, 7, 100] {
                 let chunks = cut(text, size);
                 let peek = peek(&chunks, PeekLimits { max_depth: 8 }).unwrap();
-                assert_eq!(ask_for_usage(&chunks, &peek).map(|c| joined(&c)).as_deref(), expected, "{text}");
+                assert_eq!(
+                    ask_for_usage(&chunks, &peek).map(|c| joined(&c)).as_deref(),
+                    expected,
+                    "{text}"
+                );
             }
         }
     }

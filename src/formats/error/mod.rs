@@ -100,7 +100,11 @@ pub fn stream_event(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
         WireFormat::Responses => {
             let sequence = error.extra("sequence_number").and_then(Value::as_u64).unwrap_or(0);
             sse::write(&mut out, Some("error"), &bytes(&responses_event(error, sequence)));
-            sse::write(&mut out, Some("response.failed"), &bytes(&response_failed(error, sequence + 1)));
+            sse::write(
+                &mut out,
+                Some("response.failed"),
+                &bytes(&response_failed(error, sequence + 1)),
+            );
         }
     }
     out
@@ -236,8 +240,11 @@ fn response_failed(error: &ErrorReply<'_>, sequence: u64) -> Value {
 fn alt_cli(error: &ErrorReply<'_>) -> Value {
     let mut object = Map::new();
     object.insert("code".to_owned(), error.status.into());
-    let message =
-        if error.kind == SPENT { format!("{} Left of this limit: 0.", error.message) } else { error.message.into() };
+    let message = if error.kind == SPENT {
+        format!("{} Left of this limit: 0.", error.message)
+    } else {
+        error.message.into()
+    };
     object.insert("message".to_owned(), message.into());
     object.insert("status".to_owned(), rpc_status(error.status).into());
     add_extras(&mut object, error);
@@ -336,7 +343,11 @@ mod tests {
 
     #[test]
     fn a_limit_refusal_has_each_formats_shape() {
-        let extra = [("limit_type", json!("key_daily")), ("limit", json!(5)), ("request_id", json!("req_1"))];
+        let extra = [
+            ("limit_type", json!("key_daily")),
+            ("limit", json!(5)),
+            ("request_id", json!("req_1")),
+        ];
         let error = reply(&extra);
         assert_eq!(
             parsed(WireFormat::Native, &error),
@@ -363,10 +374,18 @@ mod tests {
     #[test]
     fn the_faulty_field_is_named() {
         let extra = [("param", json!("stream"))];
-        let error =
-            ErrorReply { status: 400, kind: "invalid_request_error", message: "bad", code: None, extra: &extra };
+        let error = ErrorReply {
+            status: 400,
+            kind: "invalid_request_error",
+            message: "bad",
+            code: None,
+            extra: &extra,
+        };
         assert_eq!(parsed(WireFormat::Chat, &error)["error"]["param"], "stream");
-        assert_eq!(parsed(WireFormat::AltCli, &error)["error"]["details"][0]["metadata"]["field"], "stream");
+        assert_eq!(
+            parsed(WireFormat::AltCli, &error)["error"]["details"][0]["metadata"]["field"],
+            "stream"
+        );
         assert_eq!(parsed(WireFormat::AltCli, &error)["error"]["status"], "INVALID_ARGUMENT");
     }
 
@@ -384,14 +403,23 @@ mod tests {
         let responses = events(&stream_event(WireFormat::Responses, &error));
         assert_eq!(responses[0].1["sequence_number"], 7);
         assert_eq!(responses[0].1["message"], responses[0].1["error"]["message"]);
-        assert_eq!((responses[1].0.as_str(), &responses[1].1["sequence_number"]), ("response.failed", &json!(8)));
+        assert_eq!(
+            (responses[1].0.as_str(), &responses[1].1["sequence_number"]),
+            ("response.failed", &json!(8))
+        );
         assert_eq!(responses[1].1["response"]["id"], "resp_x");
         assert_eq!(responses[1].1["response"]["error"]["code"], "rate_limit_exceeded");
     }
 
     #[test]
     fn a_message_with_line_breaks_stays_one_event() {
-        let error = ErrorReply { status: 500, kind: "api_error", message: "one\n\ntwo\r\n", code: None, extra: &[] };
+        let error = ErrorReply {
+            status: 500,
+            kind: "api_error",
+            message: "one\n\ntwo\r\n",
+            code: None,
+            extra: &[],
+        };
         for format in WireFormat::ALL {
             let all = events(&stream_event(format, &error));
             assert!(all.iter().all(|(_, v)| v.to_string().contains("one\\n\\ntwo")), "{format}");
@@ -408,9 +436,15 @@ mod tests {
         let error = ErrorReply { kind: super::SPENT, ..reply(&extra) };
         let of = |format| parsed(format, &error)["error"].clone();
         let native = of(WireFormat::Native);
-        assert_eq!((&native["type"], &native["code"]), (&json!("rate_limit_error"), &json!("rate_limit_exceeded")));
+        assert_eq!(
+            (&native["type"], &native["code"]),
+            (&json!("rate_limit_error"), &json!("rate_limit_exceeded"))
+        );
         let chat = of(WireFormat::Chat);
-        assert_eq!((&chat["type"], &chat["code"]), (&json!("insufficient_quota"), &json!("insufficient_quota")));
+        assert_eq!(
+            (&chat["type"], &chat["code"]),
+            (&json!("insufficient_quota"), &json!("insufficient_quota"))
+        );
         let responses = of(WireFormat::Responses);
         assert_eq!(
             (&responses["type"], &responses["code"], &responses["resets_at"]),
@@ -418,13 +452,18 @@ mod tests {
         );
         let alt = of(WireFormat::AltCli);
         assert!(alt["message"].as_str().unwrap().ends_with("limit: 0."), "{alt}");
-        assert!(alt["details"][1]["violations"][0]["quotaId"].as_str().unwrap().contains("PerDay"), "{alt}");
+        assert!(
+            alt["details"][1]["violations"][0]["quotaId"].as_str().unwrap().contains("PerDay"),
+            "{alt}"
+        );
         for one in [native, chat, responses, alt] {
             assert_eq!((&one["limit_type"], &one["reset_at"]), (&json!("key_daily"), &extra[1].1));
         }
         let headers = super::headers(WireFormat::Responses, &error).unwrap();
         assert_eq!(headers, ("x-codex-promo-message", error.message.to_owned()));
-        assert!(WireFormat::ALL.iter().filter(|f| super::headers(**f, &error).is_some()).count() == 1);
+        assert!(
+            WireFormat::ALL.iter().filter(|f| super::headers(**f, &error).is_some()).count() == 1
+        );
     }
 
     #[test]

@@ -71,7 +71,8 @@ pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
         let mut assembler = sse::Assembler::new(text.len());
         let mut each = |event: sse::Event<'_>| {
             if found.is_none() {
-                found = serde_json::from_slice::<Value>(event.data).ok().and_then(|v| from_value(&v));
+                found =
+                    serde_json::from_slice::<Value>(event.data).ok().and_then(|v| from_value(&v));
             }
         };
         if assembler.feed(text, &mut each).is_ok() {
@@ -92,21 +93,27 @@ pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
         return first.iter().find_map(from_value);
     }
     let object = value.as_object()?;
-    if let Some(inner) = object.get("response").filter(|r| r.get("error").is_some_and(|e| !e.is_null())) {
+    if let Some(inner) =
+        object.get("response").filter(|r| r.get("error").is_some_and(|e| !e.is_null()))
+    {
         return from_value(inner);
     }
     let flat = object.get("type").and_then(Value::as_str) == Some("error");
     match object.get("error") {
         Some(Value::Object(error)) => {
-            let message = ["message", "msg", "detail"].iter().find_map(|k| error.get(*k)).and_then(message_text);
+            let message = ["message", "msg", "detail"]
+                .iter()
+                .find_map(|k| error.get(*k))
+                .and_then(message_text);
             // Some services nest one level deeper.
             if message.is_none() && error.get("error").is_some() {
                 return from_value(object.get("error")?);
             }
             let kind = word(error.get("type")).or_else(|| word(error.get("status")));
             let code = if error.get("status").is_some_and(Value::is_string) {
-                reason(error.get("details"))
-                    .or_else(|| error.get("code").filter(|c| c.is_string()).and_then(|c| word(Some(c))))
+                reason(error.get("details")).or_else(|| {
+                    error.get("code").filter(|c| c.is_string()).and_then(|c| word(Some(c)))
+                })
             } else {
                 word(error.get("code"))
             };
@@ -117,12 +124,18 @@ pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
             Some(UpstreamError { kind, code, message: clean(&message) })
         }
         Some(Value::String(error)) => {
-            let told =
-                ["error_description", "message", "detail"].iter().find_map(|k| object.get(*k)).and_then(message_text);
+            let told = ["error_description", "message", "detail"]
+                .iter()
+                .find_map(|k| object.get(*k))
+                .and_then(message_text);
             // A single word is a code, with its text elsewhere; a sentence is the message.
             let is_word = !error.contains(' ') && error.len() <= MAX_WORD;
             let code = word(object.get("code")).or_else(|| is_word.then(|| error.clone()));
-            Some(UpstreamError { kind: None, code, message: clean(&told.unwrap_or_else(|| error.clone())) })
+            Some(UpstreamError {
+                kind: None,
+                code,
+                message: clean(&told.unwrap_or_else(|| error.clone())),
+            })
         }
         _ => {
             let message = message_of_relatives(object)?;
@@ -158,9 +171,10 @@ fn message_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => (!text.trim().is_empty()).then(|| text.clone()),
         Value::Array(items) => items.iter().find_map(message_text),
-        Value::Object(object) => {
-            ["message", "msg", "faultstring", "detail"].iter().find_map(|k| object.get(*k)).and_then(message_text)
-        }
+        Value::Object(object) => ["message", "msg", "faultstring", "detail"]
+            .iter()
+            .find_map(|k| object.get(*k))
+            .and_then(message_text),
         _ => None,
     }
 }
@@ -289,8 +303,18 @@ mod tests {
         check(&[
             (r#"{"error":"the model is not loaded"}"#, None, None, "the model is not loaded"),
             (r#"{"detail":"Not Found"}"#, None, None, "Not Found"),
-            (r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#, None, None, "field required"),
-            (r#"{"success":false,"errors":[{"code":7003,"message":"no route"}]}"#, None, None, "no route"),
+            (
+                r#"{"detail":[{"loc":["body"],"msg":"field required"}]}"#,
+                None,
+                None,
+                "field required",
+            ),
+            (
+                r#"{"success":false,"errors":[{"code":7003,"message":"no route"}]}"#,
+                None,
+                None,
+                "no route",
+            ),
             (r#"{"message":"limit","code":"E1"}"#, None, Some("E1"), "limit"),
             (
                 "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"x\"}}\n\n",
@@ -324,8 +348,14 @@ mod tests {
         let body = r#"{"error":{"message":"Incorrect key: sk-0123456789abcdef0123456789abcdef.\u0007 Ask 'AIzaSyA0000000000000000'."}}"#;
         let error = read(WireFormat::Chat, 401, body.as_bytes());
         assert_eq!(error.message, "Incorrect key: ***  Ask '***'.");
-        assert_eq!(read(WireFormat::Chat, 500, "é".repeat(9000).as_bytes()).message.chars().count(), 4000);
-        assert_eq!(read(WireFormat::Chat, 500, b"\xff\xfe sk-short").message, "\u{fffd}\u{fffd} sk-short");
+        assert_eq!(
+            read(WireFormat::Chat, 500, "é".repeat(9000).as_bytes()).message.chars().count(),
+            4000
+        );
+        assert_eq!(
+            read(WireFormat::Chat, 500, b"\xff\xfe sk-short").message,
+            "\u{fffd}\u{fffd} sk-short"
+        );
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
-    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolResult, Unsupported, schema,
+    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolResult,
+    Unsupported, schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -40,10 +41,9 @@ fn is_sound(media: &Media<'_>) -> bool {
 pub(super) fn survives(part: &Part<'_>) -> bool {
     match part {
         Part::Text(text) => !text.trim().is_empty(),
-        Part::Thinking(thinking) => thinking
-            .signature
-            .as_ref()
-            .is_some_and(|signature| matches!(signature.origin, Origin::Native | Origin::NativeRedacted)),
+        Part::Thinking(thinking) => thinking.signature.as_ref().is_some_and(|signature| {
+            matches!(signature.origin, Origin::Native | Origin::NativeRedacted)
+        }),
         Part::Media(_) | Part::ToolCall(_) | Part::ToolResult(_) => true,
     }
 }
@@ -102,7 +102,9 @@ fn write_message(o: &mut Object<'_>, message: &Message<'_, '_>, is_last: bool, r
         for (index, part) in message.parts.iter().enumerate() {
             match part {
                 // The service refuses a prefilled answer that ends with white space.
-                Part::Text(text) if !is_user && is_last && index == end => write_text(a, text.trim_end()),
+                Part::Text(text) if !is_user && is_last && index == end => {
+                    write_text(a, text.trim_end())
+                }
                 part => write_part(a, part, rules),
             }
         }

@@ -5,7 +5,8 @@ use serde_json::value::RawValue;
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName, json,
+    Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName,
+    json,
 };
 
 #[derive(Deserialize)]
@@ -64,7 +65,9 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         let error = body.error.unwrap_or(WireError { kind: None, message: None });
         return Err(ReplyProblem::Upstream {
             kind: error.kind.map(|kind| kind.to_string()),
-            message: error.message.map_or_else(|| "no message".to_owned(), |message| message.to_string()),
+            message: error
+                .message
+                .map_or_else(|| "no message".to_owned(), |message| message.to_string()),
         });
     }
     let content = body.content.ok_or_else(|| problem("no `content`".to_owned()))?;
@@ -93,11 +96,13 @@ fn read_block(block: Block<'_>) -> Option<ReplyPart<'_>> {
         "text" => ReplyPart::Text(block.text?.into_text()),
         "thinking" => ReplyPart::Thinking(Thinking {
             text: block.thinking.unwrap_or_default().into_text(),
-            signature: block.signature.map(|signature| Signature::new(Origin::Native, signature.into_text())),
+            signature: block
+                .signature
+                .map(|signature| Signature::new(Origin::Native, signature.into_text())),
         }),
-        "redacted_thinking" => {
-            ReplyPart::Thinking(Signature::new(Origin::NativeRedacted, block.data?.into_text()).into())
-        }
+        "redacted_thinking" => ReplyPart::Thinking(
+            Signature::new(Origin::NativeRedacted, block.data?.into_text()).into(),
+        ),
         "tool_use" => ReplyPart::ToolCall(ToolCall {
             id: block.id.unwrap_or_default().into_text(),
             name: ToolName::plain(block.name?.into_text()),

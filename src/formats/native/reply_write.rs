@@ -2,7 +2,9 @@
 
 use super::usage;
 use crate::formats::conversation::json::{self, Array, Object};
-use crate::formats::conversation::{Finish, Origin, Reply, ReplyContext, ReplyPart, Thinking, schema};
+use crate::formats::conversation::{
+    Finish, Origin, Reply, ReplyContext, ReplyPart, Thinking, schema,
+};
 use crate::formats::names::call_id;
 
 /// Writes a message.
@@ -46,7 +48,9 @@ pub fn write_stop(o: &mut Object<'_>, finish: &Finish) {
 
 fn write_part(a: &mut Array<'_>, part: &ReplyPart<'_>) {
     match part {
-        ReplyPart::Text(text) | ReplyPart::Refusal(text) => a.typed("text", |o| o.str("text", text)),
+        ReplyPart::Text(text) | ReplyPart::Refusal(text) => {
+            a.typed("text", |o| o.str("text", text))
+        }
         ReplyPart::Thinking(thinking) => write_thinking(a, thinking),
         ReplyPart::ToolCall(call) => a.typed("tool_use", |o| {
             o.str("id", &call_id(&call.id));
@@ -63,7 +67,10 @@ fn write_thinking(a: &mut Array<'_>, thinking: &Thinking<'_>) {
         }
         signature => a.typed("thinking", |o| {
             o.str("thinking", &thinking.text);
-            o.str("signature", &signature.as_ref().map_or("".into(), |signature| signature.seal(Origin::Native)));
+            o.str(
+                "signature",
+                &signature.as_ref().map_or("".into(), |signature| signature.seal(Origin::Native)),
+            );
         }),
     }
 }

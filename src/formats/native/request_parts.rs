@@ -5,8 +5,8 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Text, Thinking, ToolCall, ToolName,
-    ToolResult, Unsupported,
+    Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Text, Thinking, ToolCall,
+    ToolName, ToolResult, Unsupported,
 };
 
 /// The members of all kinds of blocks. A block is read in one pass, without buffering it first.
@@ -83,7 +83,10 @@ pub(super) fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> V
     match content {
         Content::Text(text) => vec![text],
         Content::Parts(blocks) => {
-            rules.note_if(blocks.iter().any(|block| block.cache_control.is_some()), Rule::CacheMarks);
+            rules.note_if(
+                blocks.iter().any(|block| block.cache_control.is_some()),
+                Rule::CacheMarks,
+            );
             blocks.into_iter().filter_map(|block| block.text.map(Str::into_text)).collect()
         }
     }
@@ -103,7 +106,9 @@ fn read_block<'a>(
         "search_result" => {
             rules.note(Rule::PlainDocuments);
             parts.extend(block.title.map(|title| Part::Text(title.into_text())));
-            parts.extend(texts(block.content.unwrap_or_default(), rules).into_iter().map(Part::Text));
+            parts.extend(
+                texts(block.content.unwrap_or_default(), rules).into_iter().map(Part::Text),
+            );
         }
         "thinking" => parts.push(Part::Thinking(Thinking {
             text: block.thinking.unwrap_or_default().into_text(),
@@ -113,7 +118,8 @@ fn read_block<'a>(
                 .map(|signature| Signature::open(signature.into_text(), Origin::Native)),
         })),
         "redacted_thinking" => parts.push(Part::Thinking(
-            Signature::open(block.data.unwrap_or_default().into_text(), Origin::NativeRedacted).into(),
+            Signature::open(block.data.unwrap_or_default().into_text(), Origin::NativeRedacted)
+                .into(),
         )),
         "tool_use" => parts.push(Part::ToolCall(read_call(block, field)?)),
         "tool_result" => parts.push(Part::ToolResult(read_result(block, field, rules)?)),
@@ -123,14 +129,17 @@ fn read_block<'a>(
             _ => rules.note(Rule::VendorHistory),
         },
         "tool_reference" | "browser_state" | "container_upload" => rules.note(Rule::VendorHistory),
-        kind if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => rules.note(Rule::VendorHistory),
+        kind if kind.ends_with("_tool_use") || kind.ends_with("_tool_result") => {
+            rules.note(Rule::VendorHistory)
+        }
         _ => return Err(Rule::Unknown.refuse(format!("{field}.type"))),
     }
     Ok(())
 }
 
 fn read_call<'a>(block: Block<'a>, field: &str) -> Result<ToolCall<'a>, Unsupported> {
-    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+    let missing =
+        |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     Ok(ToolCall {
         id: block.id.ok_or_else(|| missing("id"))?.into_text(),
         name: ToolName::plain(block.name.ok_or_else(|| missing("name"))?.into_text()),
@@ -138,14 +147,22 @@ fn read_call<'a>(block: Block<'a>, field: &str) -> Result<ToolCall<'a>, Unsuppor
     })
 }
 
-fn read_result<'a>(block: Block<'a>, field: &str, rules: &mut Rules) -> Result<ToolResult<'a>, Unsupported> {
-    let id =
-        block.tool_use_id.ok_or_else(|| Unsupported::new(format!("{field}.tool_use_id"), "this field is required"))?;
+fn read_result<'a>(
+    block: Block<'a>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<ToolResult<'a>, Unsupported> {
+    let id = block.tool_use_id.ok_or_else(|| {
+        Unsupported::new(format!("{field}.tool_use_id"), "this field is required")
+    })?;
     let parts = read(block.content.unwrap_or_default(), &format!("{field}.content"), rules)?;
     Ok(ToolResult {
         id: id.into_text(),
         name: ToolName::default(),
-        parts: parts.into_iter().filter(|part| matches!(part, Part::Text(_) | Part::Media(_))).collect(),
+        parts: parts
+            .into_iter()
+            .filter(|part| matches!(part, Part::Text(_) | Part::Media(_)))
+            .collect(),
         is_error: block.is_error.unwrap_or(false),
     })
 }
@@ -168,7 +185,11 @@ fn read_document<'a>(
             rules.note(Rule::PlainDocuments);
             parts.extend(block.title.map(|title| Part::Text(title.into_text())));
             parts.extend(source.data.map(|text| Part::Text(text.into_text())));
-            parts.extend(read(source.content.unwrap_or_default(), &format!("{field}.source.content"), rules)?);
+            parts.extend(read(
+                source.content.unwrap_or_default(),
+                &format!("{field}.source.content"),
+                rules,
+            )?);
         }
         _ => {
             let title = block.title.take();
@@ -180,12 +201,17 @@ fn read_document<'a>(
     Ok(())
 }
 
-fn read_source<'a>(block: Block<'a>, kind: MediaKind, field: &str) -> Result<Media<'a>, Unsupported> {
+fn read_source<'a>(
+    block: Block<'a>,
+    kind: MediaKind,
+    field: &str,
+) -> Result<Media<'a>, Unsupported> {
     let source = match block.source {
         Some(Content::Parts(sources)) => sources.into_iter().next(),
         _ => None,
     };
-    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+    let missing =
+        |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     let source = source.ok_or_else(|| missing("source"))?;
     match &*source.kind {
         "base64" => {
@@ -208,7 +234,9 @@ mod tests {
 
     #[test]
     fn an_address_that_no_provider_could_fetch_is_refused_with_its_field() {
-        for (url, good) in [("https://host/a.png", true), ("https:host/a.png", false), ("/a.png", false)] {
+        for (url, good) in
+            [("https://host/a.png", true), ("https:host/a.png", false), ("/a.png", false)]
+        {
             let body = format!(
                 r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":[{{"type":"image","source":{{"type":"url","url":"{url}"}}}}]}}]}}"#
             );

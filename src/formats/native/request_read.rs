@@ -9,8 +9,8 @@ use super::request_parts::{self, Block};
 use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
-    Content, Effort, OutputFormat, Reasoning, Request, Role, Rule, Rules, Sampling, Str, Tool, ToolChoice, ToolKind,
-    ToolName, Turn, Unsupported, WebSearch, schema,
+    Content, Effort, OutputFormat, Reasoning, Request, Role, Rule, Rules, Sampling, Str, Tool,
+    ToolChoice, ToolKind, ToolName, Turn, Unsupported, WebSearch, schema,
 };
 
 #[derive(Deserialize)]
@@ -127,10 +127,12 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     for (index, message) in body.messages.into_iter().enumerate() {
         turns.push(read_message(message, index, &mut rules)?);
     }
-    let parallel_tools = body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
+    let parallel_tools =
+        body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
     let tools: Vec<Tool<'_>> =
         body.tools.into_iter().flatten().filter_map(|tool| read_tool(tool, &mut rules)).collect();
-    let effort = body.output_config.as_ref().and_then(|config| Effort::parse(config.effort.as_deref()?));
+    let effort =
+        body.output_config.as_ref().and_then(|config| Effort::parse(config.effort.as_deref()?));
     let format = body.output_config.and_then(|config| config.format).or(body.output_format);
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
@@ -148,11 +150,13 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         },
         stop: body.stop_sequences.into_iter().flatten().map(Str::into_text).collect(),
         reasoning: Reasoning { mode: read_thinking(body.thinking.as_ref())?, effort },
-        output: format.and_then(|format| format.schema).map_or(OutputFormat::Text, |schema| OutputFormat::Schema {
-            name: None,
-            description: None,
-            schema: schema.get().into(),
-            strict: None,
+        output: format.and_then(|format| format.schema).map_or(OutputFormat::Text, |schema| {
+            OutputFormat::Schema {
+                name: None,
+                description: None,
+                schema: schema.get().into(),
+                strict: None,
+            }
         }),
         user: body.metadata.and_then(|metadata| metadata.user_id).map(Str::into_text),
         stream: body.stream.unwrap_or(false),
@@ -174,7 +178,11 @@ fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
     rules.note_if(body.cache_control.is_some(), Rule::CacheMarks);
 }
 
-fn read_message<'a>(message: Message<'a>, index: usize, rules: &mut Rules) -> Result<Turn<'a>, Unsupported> {
+fn read_message<'a>(
+    message: Message<'a>,
+    index: usize,
+    rules: &mut Rules,
+) -> Result<Turn<'a>, Unsupported> {
     let role = match &*message.role {
         "user" => Role::User,
         "assistant" => Role::Assistant,
@@ -190,12 +198,23 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
     rules.note_if(tool.cache_control.is_some(), Rule::CacheMarks);
     let name = ToolName::plain(tool.name.unwrap_or_default().into_text());
     let kind = match tool.kind.as_deref() {
-        None | Some("custom") => {
-            ToolKind::Function { schema: schema::read_tool(tool.input_schema, rules), strict: tool.strict }
-        }
+        None | Some("custom") => ToolKind::Function {
+            schema: schema::read_tool(tool.input_schema, rules),
+            strict: tool.strict,
+        },
         Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(WebSearch {
-            allowed_domains: tool.allowed_domains.into_iter().flatten().map(Str::into_text).collect(),
-            blocked_domains: tool.blocked_domains.into_iter().flatten().map(Str::into_text).collect(),
+            allowed_domains: tool
+                .allowed_domains
+                .into_iter()
+                .flatten()
+                .map(Str::into_text)
+                .collect(),
+            blocked_domains: tool
+                .blocked_domains
+                .into_iter()
+                .flatten()
+                .map(Str::into_text)
+                .collect(),
             max_uses: tool.max_uses,
             user_location: tool.user_location.map(|location| location.get().into()),
         }),
@@ -207,7 +226,11 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
     Some(Tool { name, description: tool.description.map(Str::into_text), kind })
 }
 
-fn read_choice<'a>(choice: Choice<'a>, tools: &[Tool<'_>], rules: &mut Rules) -> Option<ToolChoice<'a>> {
+fn read_choice<'a>(
+    choice: Choice<'a>,
+    tools: &[Tool<'_>],
+    rules: &mut Rules,
+) -> Option<ToolChoice<'a>> {
     match &*choice.kind {
         "auto" => Some(ToolChoice::Auto),
         "any" => Some(ToolChoice::Required),
@@ -230,9 +253,11 @@ fn read_thinking(config: Option<&ThinkingConfig<'_>>) -> Result<ReasoningMode, U
     let Some(config) = config else { return Ok(ReasoningMode::Unset) };
     Ok(match &*config.kind {
         "disabled" => ReasoningMode::OffByDefault,
-        "enabled" => ReasoningMode::Budget(
-            config.budget_tokens.ok_or_else(|| Unsupported::new("thinking.budget_tokens", "this field is required"))?,
-        ),
+        "enabled" => {
+            ReasoningMode::Budget(config.budget_tokens.ok_or_else(|| {
+                Unsupported::new("thinking.budget_tokens", "this field is required")
+            })?)
+        }
         _ => ReasoningMode::Adaptive,
     })
 }

@@ -7,7 +7,8 @@
 use super::message_write;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    OutputFormat, Part, Request, Role, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported, schema,
+    OutputFormat, Part, Request, Role, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName,
+    Unsupported, schema,
 };
 use crate::formats::names::wire_name;
 
@@ -15,7 +16,8 @@ use crate::formats::names::wire_name;
 const MIN_BUDGET: u64 = 1024;
 
 /// Requests a JSON object, if there is no schema.
-const JSON_LINE: &str = "Answer with exactly one JSON object and nothing else: no introduction, no code fence.";
+const JSON_LINE: &str =
+    "Answer with exactly one JSON object and nothing else: no introduction, no code fence.";
 
 /// Whether to think.
 enum Thinking {
@@ -28,7 +30,11 @@ enum Thinking {
 ///
 /// # Errors
 /// None so far: what the format cannot express is left out by a rule or was refused while reading.
-pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> Result<Vec<u8>, Unsupported> {
+pub fn write(
+    request: &Request<'_>,
+    target: &Target<'_>,
+    rules: &mut Rules,
+) -> Result<Vec<u8>, Unsupported> {
     let max_tokens = request.max_tokens.unwrap_or(target.default_max_tokens);
     message_write::refuse_sound(request)?;
     let thinking = decide_thinking(request, max_tokens, rules);
@@ -66,7 +72,10 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
 
 fn note_losses(request: &Request<'_>, rules: &mut Rules) {
     let sampling = &request.sampling;
-    rules.note_if(sampling.frequency_penalty.is_some() || sampling.presence_penalty.is_some(), Rule::Penalties);
+    rules.note_if(
+        sampling.frequency_penalty.is_some() || sampling.presence_penalty.is_some(),
+        Rule::Penalties,
+    );
     rules.note_if(sampling.seed.is_some(), Rule::Seed);
     rules.note_if(request.verbosity.is_some(), Rule::Verbosity);
     rules.note_if(request.cache_key.is_some(), Rule::CacheMarks);
@@ -103,12 +112,20 @@ fn open_calls_are_signed(request: &Request<'_>) -> bool {
     if results.role != Role::User || !answers || !has_calls {
         return true;
     }
-    calls.parts.iter().find(|part| message_write::survives(part)).is_some_and(|part| matches!(part, Part::Thinking(_)))
+    calls
+        .parts
+        .iter()
+        .find(|part| message_write::survives(part))
+        .is_some_and(|part| matches!(part, Part::Thinking(_)))
 }
 
 fn write_system(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
-    let mut texts: Vec<&str> =
-        request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.trim().is_empty()).collect();
+    let mut texts: Vec<&str> = request
+        .system
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|text: &&str| !text.trim().is_empty())
+        .collect();
     if request.output == OutputFormat::Json {
         rules.note(Rule::JsonMode);
         texts.push(JSON_LINE);
@@ -130,7 +147,9 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, r
         _ => None,
     };
     rules.note_if(allowed.is_some(), Rule::AllowedTools);
-    let is_sent = |tool: &&Tool<'_>| allowed.is_none_or(|names: &Vec<ToolName<'_>>| names.contains(&tool.name));
+    let is_sent = |tool: &&Tool<'_>| {
+        allowed.is_none_or(|names: &Vec<ToolName<'_>>| names.contains(&tool.name))
+    };
     let tools: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();
     if tools.is_empty() {
         return;
@@ -145,7 +164,9 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, r
         None => single.then_some(("auto", None)),
         Some(ToolChoice::Auto) => Some(("auto", None)),
         Some(ToolChoice::Required) => Some(("any", None)),
-        Some(ToolChoice::Allowed { required, .. }) => Some((if *required { "any" } else { "auto" }, None)),
+        Some(ToolChoice::Allowed { required, .. }) => {
+            Some((if *required { "any" } else { "auto" }, None))
+        }
         Some(ToolChoice::None) if target.unset_no_choice => {
             rules.note(Rule::NoToolChoice);
             None
@@ -170,9 +191,10 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             rules.note(Rule::WebSearch);
             o.str("type", "web_search_20250305");
             o.str("name", "web_search");
-            for (key, domains) in
-                [("allowed_domains", &search.allowed_domains), ("blocked_domains", &search.blocked_domains)]
-            {
+            for (key, domains) in [
+                ("allowed_domains", &search.allowed_domains),
+                ("blocked_domains", &search.blocked_domains),
+            ] {
                 if !domains.is_empty() {
                     o.array(key, |a| domains.iter().for_each(|domain| a.str(domain)));
                 }
@@ -195,23 +217,36 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);
             o.str("name", &wire_name(&tool.name));
-            o.str("description", &schema::free_text_description(tool.description.as_deref(), *format));
+            o.str(
+                "description",
+                &schema::free_text_description(tool.description.as_deref(), *format),
+            );
             o.raw("input_schema", schema::FREE_TEXT);
         }
     }
 }
 
-fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, (thinking, keep_top_p): (bool, bool), rules: &mut Rules) {
+fn write_sampling(
+    o: &mut Object<'_>,
+    request: &Request<'_>,
+    (thinking, keep_top_p): (bool, bool),
+    rules: &mut Rules,
+) {
     let sampling = &request.sampling;
     if thinking {
         let is_one = |number: &serde_json::Number| number.as_f64() == Some(1.0);
-        let high = sampling.top_p.as_ref().is_some_and(|top_p| top_p.as_f64().is_some_and(|p| p >= 0.95));
+        let high =
+            sampling.top_p.as_ref().is_some_and(|top_p| top_p.as_f64().is_some_and(|p| p >= 0.95));
         let lost = sampling.temperature.as_ref().is_some_and(|t| !is_one(t));
-        rules.note_if(lost || sampling.top_k.is_some() || (sampling.top_p.is_some() && !high), Rule::ThinkingSampling);
+        rules.note_if(
+            lost || sampling.top_k.is_some() || (sampling.top_p.is_some() && !high),
+            Rule::ThinkingSampling,
+        );
         o.number("top_p", sampling.top_p.as_ref().filter(|_| high));
     } else {
         let one = serde_json::Number::from(1);
-        let high = sampling.temperature.as_ref().is_some_and(|t| t.as_f64().is_some_and(|t| t > 1.0));
+        let high =
+            sampling.temperature.as_ref().is_some_and(|t| t.as_f64().is_some_and(|t| t > 1.0));
         rules.note_if(high, Rule::HighTemperature);
         o.number("temperature", if high { Some(&one) } else { sampling.temperature.as_ref() });
         let both = sampling.temperature.is_some() && sampling.top_p.is_some() && !keep_top_p;
@@ -219,8 +254,12 @@ fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, (thinking, keep_top
         o.number("top_p", sampling.top_p.as_ref().filter(|_| !both));
         o.number("top_k", sampling.top_k.as_ref());
     }
-    let stops: Vec<&str> =
-        request.stop.iter().map(AsRef::as_ref).filter(|stop: &&str| !stop.trim().is_empty()).collect();
+    let stops: Vec<&str> = request
+        .stop
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|stop: &&str| !stop.trim().is_empty())
+        .collect();
     rules.note_if(stops.len() != request.stop.len(), Rule::BlankStop);
     if !stops.is_empty() {
         o.array("stop_sequences", |a| stops.iter().for_each(|stop| a.str(stop)));

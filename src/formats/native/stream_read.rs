@@ -5,7 +5,9 @@ use serde_json::value::RawValue;
 
 use super::reply_read::{self, WireError};
 use crate::domain::usage::Usage;
-use crate::formats::conversation::{Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, json};
+use crate::formats::conversation::{
+    Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, json,
+};
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -72,8 +74,8 @@ impl Reader {
         if self.ended {
             return Ok(());
         }
-        let data: Data<'_> =
-            json::read(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        let data: Data<'_> = json::read(data)
+            .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         match &*data.kind {
             "message_start" => self.start(sink),
             "content_block_start" => {
@@ -91,7 +93,10 @@ impl Reader {
             "content_block_stop" => self.close(sink),
             "message_delta" => {
                 if let Some(delta) = data.delta.filter(|delta| delta.stop_reason.is_some()) {
-                    self.finish = reply_read::finish(delta.stop_reason.as_deref(), delta.stop_sequence.as_deref());
+                    self.finish = reply_read::finish(
+                        delta.stop_reason.as_deref(),
+                        delta.stop_sequence.as_deref(),
+                    );
                 }
             }
             "message_stop" => self.end(sink),
@@ -152,7 +157,9 @@ impl Reader {
         if !self.open {
             return;
         }
-        if let Some(text) = delta.text.or(delta.thinking).or(delta.partial_json).filter(|text| !text.is_empty()) {
+        if let Some(text) =
+            delta.text.or(delta.thinking).or(delta.partial_json).filter(|text| !text.is_empty())
+        {
             sink(Event::Delta(text.into_text()));
         }
         if let Some(signature) = delta.signature {
@@ -178,6 +185,8 @@ fn upstream_error(error: Option<WireError<'_>>) -> StreamProblem {
     let error = error.unwrap_or(WireError { kind: None, message: None });
     StreamProblem::Upstream {
         kind: error.kind.map(|kind| kind.to_string()),
-        message: error.message.map_or_else(|| "no message".to_owned(), |message| message.to_string()),
+        message: error
+            .message
+            .map_or_else(|| "no message".to_owned(), |message| message.to_string()),
     }
 }

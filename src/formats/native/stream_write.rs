@@ -28,7 +28,12 @@ impl Writer {
     ///
     /// # Errors
     /// None; other formats' writers can fail.
-    pub fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+    pub fn event(
+        &mut self,
+        event: &Event<'_>,
+        context: &ReplyContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StreamProblem> {
         match event {
             Event::Start { usage } => write_start(out, context, usage),
             Event::Open(block) => self.open(block, out),

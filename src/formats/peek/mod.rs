@@ -128,8 +128,14 @@ pub struct Peek {
 /// When the body is no JSON object, nests too deep, or one of the members of interest has the wrong
 /// type or occurs twice.
 pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
-    let mut reader =
-        Reader { peek: Peek::default(), seen: 0, bad: None, include_usage: None, remote: 0, is_image: false };
+    let mut reader = Reader {
+        peek: Peek::default(),
+        seen: 0,
+        bad: None,
+        include_usage: None,
+        remote: 0,
+        is_image: false,
+    };
     let mut scanner = Scanner::new(&BODY, limits.max_depth);
     let mut sink = |found: Found<'_, Place>| reader.found(&found);
     for chunk in chunks {
@@ -164,7 +170,9 @@ impl Peek {
     #[must_use]
     pub const fn format(&self, routed: WireFormat) -> WireFormat {
         match routed {
-            WireFormat::Chat if self.has_input && !self.input_is_text && !self.has_messages => WireFormat::Responses,
+            WireFormat::Chat if self.has_input && !self.input_is_text && !self.has_messages => {
+                WireFormat::Responses
+            }
             other => other,
         }
     }
@@ -173,8 +181,14 @@ impl Peek {
     /// Members that `format` does not have are ignored, as a provider may ignore them.
     #[must_use]
     pub fn output_bound(&self, format: WireFormat) -> (Option<u64>, u64) {
-        let Bounds { max_tokens, max_output_tokens, max_completion_tokens, alt_max_tokens, choices, alt_choices } =
-            self.bounds;
+        let Bounds {
+            max_tokens,
+            max_output_tokens,
+            max_completion_tokens,
+            alt_max_tokens,
+            choices,
+            alt_choices,
+        } = self.bounds;
         match format {
             WireFormat::Native => (max_tokens, 1),
             WireFormat::Responses => (max_output_tokens, 1),
@@ -194,7 +208,9 @@ impl Peek {
         }
         match format {
             WireFormat::Native if !self.has_messages => missing("messages"),
-            WireFormat::Native if route.operation == Operation::Generate && self.max_tokens.is_none() => {
+            WireFormat::Native
+                if route.operation == Operation::Generate && self.max_tokens.is_none() =>
+            {
                 missing("max_tokens")
             }
             WireFormat::Chat if !self.has_messages => missing("messages"),
@@ -272,7 +288,8 @@ impl Reader {
         }
         match found.tag {
             Place::Kind => {
-                self.is_image |= found.text.starts_with(b"image") || found.text.starts_with(b"input_image");
+                self.is_image |=
+                    found.text.starts_with(b"image") || found.text.starts_with(b"input_image");
             }
             Place::Remote => self.remote += 1,
             // What is shorter than this holds no medium.
@@ -315,7 +332,10 @@ impl Reader {
             Place::System | Place::Instructions if found.kind == Kind::String => {
                 self.peek.texts.system(inside(found));
             }
-            Place::MaxTokens | Place::MaxOutputTokens | Place::MaxCompletionTokens | Place::AltMaxOutputTokens => {
+            Place::MaxTokens
+            | Place::MaxOutputTokens
+            | Place::MaxCompletionTokens
+            | Place::AltMaxOutputTokens => {
                 self.max_tokens(found);
             }
             Place::Choices | Place::AltChoices => {
@@ -336,7 +356,10 @@ impl Reader {
             self.peek.object_start = found.span.start;
             self.peek.object_empty = found.len == 0;
         } else {
-            self.bad = Some(BadRequest { field: None, message: "the request body must be a JSON object".to_owned() });
+            self.bad = Some(BadRequest {
+                field: None,
+                message: "the request body must be a JSON object".to_owned(),
+            });
         }
     }
 
@@ -392,7 +415,8 @@ impl Reader {
             self.refuse("stream_options", "an object is expected");
             return;
         }
-        let (include_usage, span) = self.include_usage.take().map_or((false, None), |(on, span)| (on, Some(span)));
+        let (include_usage, span) =
+            self.include_usage.take().map_or((false, None), |(on, span)| (on, Some(span)));
         self.peek.stream_options = Some(StreamOptions {
             span: found.span.clone(),
             is_null,

@@ -165,7 +165,10 @@ static BLOCK_KEYS: [Key<Place>; 14] = [
     key("file_data", FILE_DATA),
     key(
         "file",
-        Node::object(&[key("file_data", Node::value(Place::Media, 0)), key("file_id", Node::value(Place::Remote, 0))]),
+        Node::object(&[
+            key("file_data", Node::value(Place::Media, 0)),
+            key("file_id", Node::value(Place::Remote, 0)),
+        ]),
     ),
     key("file_id", Node::value(Place::Remote, 0)),
     key("file_url", Node::value(Place::Remote, 0)),
@@ -188,7 +191,8 @@ static ALT_MESSAGE: Node<Place> =
     Node::object(&[key("role", Node::value(Place::Role, 16)), key("parts", Node::array(&BLOCK))])
         .tagged(Place::AltMessage);
 
-static SYSTEM_BLOCK: Node<Place> = Node::object(&[key("text", Node::value(Place::SystemText, 0))]).tagged(Place::Block);
+static SYSTEM_BLOCK: Node<Place> =
+    Node::object(&[key("text", Node::value(Place::SystemText, 0))]).tagged(Place::Block);
 
 /// A tool, or a list of some.
 static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
@@ -242,7 +246,8 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     strict("generation_config", GENERATION_CONFIG),
     strict(
         "stream_options",
-        Node::object(&[strict("include_usage", Node::value(Place::IncludeUsage, 0))]).tagged(Place::StreamOptions),
+        Node::object(&[strict("include_usage", Node::value(Place::IncludeUsage, 0))])
+            .tagged(Place::StreamOptions),
     ),
     strict(
         "metadata",

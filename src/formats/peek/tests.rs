@@ -41,32 +41,54 @@ fn a_reply_is_bounded_by_the_members_that_its_format_has() {
     )
     .unwrap();
     let formats = [WireFormat::Native, WireFormat::Responses, WireFormat::Chat, WireFormat::AltCli];
-    assert_eq!(formats.map(|f| all.output_bound(f)), [(Some(5), 1), (Some(9), 1), (Some(7), 3), (Some(11), 2)]);
+    assert_eq!(
+        formats.map(|f| all.output_bound(f)),
+        [(Some(5), 1), (Some(9), 1), (Some(7), 3), (Some(11), 2)]
+    );
     let none = look(r#"{"model":"m","messages":[],"n":null,"max_tokens":null}"#).unwrap();
     assert_eq!(formats.map(|f| none.output_bound(f)), [(None, 1); 4]);
     let wrong = look(r#"{"model":"m","messages":[],"n":"8"}"#).unwrap_err();
     assert_eq!(wrong.field.as_deref(), Some("n"));
-    assert!(look(r#"{"model":"m","messages":[],"n":1,"n":8}"#).is_err(), "the provider could take the other one");
+    assert!(
+        look(r#"{"model":"m","messages":[],"n":1,"n":8}"#).is_err(),
+        "the provider could take the other one"
+    );
 }
 
 #[test]
 fn each_formats_body_says_what_it_is() {
     let native = look(NATIVE).unwrap();
-    assert_eq!((native.model.as_deref(), native.stream, native.max_tokens), (Some("m-1"), Some(true), Some(64)));
+    assert_eq!(
+        (native.model.as_deref(), native.stream, native.max_tokens),
+        (Some("m-1"), Some(true), Some(64))
+    );
     assert_eq!(native.model_span.map(|s| &NATIVE[s]), Some("\"m-1\""));
     assert_eq!(native.metadata_user_id.as_deref(), Some("{\"session_id\":\"abc\"}"));
     assert!(native.has_messages && !native.has_input && !native.has_contents && !native.wrapped);
 
     let chat = look(CHAT).unwrap();
-    assert_eq!((chat.stream, chat.max_tokens, chat.prompt_cache_key.as_deref()), (Some(false), Some(7), Some("k")));
+    assert_eq!(
+        (chat.stream, chat.max_tokens, chat.prompt_cache_key.as_deref()),
+        (Some(false), Some(7), Some("k"))
+    );
     assert!(chat.wants_usage() && chat.format(WireFormat::Chat) == WireFormat::Chat);
 
     let responses = look(RESPONSES).unwrap();
-    assert_eq!((responses.max_tokens, responses.previous_response_id.as_deref()), (Some(9), Some("resp_1")));
-    assert_eq!(responses.format(WireFormat::Chat), WireFormat::Responses, "a responses body on the chat path");
+    assert_eq!(
+        (responses.max_tokens, responses.previous_response_id.as_deref()),
+        (Some(9), Some("resp_1"))
+    );
+    assert_eq!(
+        responses.format(WireFormat::Chat),
+        WireFormat::Responses,
+        "a responses body on the chat path"
+    );
 
     let alt = look(ALT).unwrap();
-    assert_eq!((alt.has_contents, alt.wrapped, alt.max_tokens, alt.model), (true, false, Some(11), None));
+    assert_eq!(
+        (alt.has_contents, alt.wrapped, alt.max_tokens, alt.model),
+        (true, false, Some(11), None)
+    );
     let wrapped = look(&format!(r#"{{"model":"m-4","project":"p","request":{ALT}}}"#)).unwrap();
     assert_eq!((wrapped.has_contents, wrapped.wrapped, wrapped.max_tokens), (true, true, Some(11)));
     assert_eq!(wrapped.model.as_deref(), Some("m-4"));
@@ -110,12 +132,18 @@ fn wrong_types_name_the_field() {
         (r#"{"\u017ftream":true}"#, "stream"),
         ("{\"\u{17f}tream\":true}", "stream"),
         ("{\"stream_options\":{},\"\u{17f}tream_optıonſ\":{}}", "stream_options"),
-        (r#"{"stream_options":{"include_usage":true,"INCLUDE_USAGE":false}}"#, "stream_options.include_usage"),
+        (
+            r#"{"stream_options":{"include_usage":true,"INCLUDE_USAGE":false}}"#,
+            "stream_options.include_usage",
+        ),
         (r#"{"stream_options":{"Include_Usage":false}}"#, "stream_options.include_usage"),
         ("{\"max_to\u{212a}ens\":5}", "max_tokens"),
         (r#"{"Max_Completion_Tokens":5}"#, "max_completion_tokens"),
         (r#"{"generationConfig":{},"GenerationConfig":{}}"#, "generationConfig"),
-        (r#"{"generationConfig":{"maxOutputTokens":1,"max_output_tokens":9}}"#, "generationConfig.maxOutputTokens"),
+        (
+            r#"{"generationConfig":{"maxOutputTokens":1,"max_output_tokens":9}}"#,
+            "generationConfig.maxOutputTokens",
+        ),
         (r#"{"Request":{"contents":[]}}"#, "request"),
         (r#"{"Metadata":{}}"#, "metadata"),
         (r#"{"metadata":{"user_id":"a","User_ID":"b"}}"#, "metadata.user_id"),
@@ -178,7 +206,11 @@ fn required_members_are_missed_by_name() {
         ("/v1/responses", r#"{"model":"m","input":"x","background":1}"#, Some("background")),
         ("/v1/responses", r#"{"model":"m","input":"x","background":false}"#, None),
         ("/v1/responses", r#"{"model":"m","input":"x","background":null}"#, None),
-        ("/v1/chat/completions", r#"{"model":"m","input":[],"background":true}"#, Some("background")),
+        (
+            "/v1/chat/completions",
+            r#"{"model":"m","input":[],"background":true}"#,
+            Some("background"),
+        ),
         ("/v1beta/models/m:generateContent", "{}", Some("contents")),
         ("/v1beta/models/m:generateContent", r#"{"contents":[]}"#, None),
         ("/v1internal:generateContent", r#"{"request":{"contents":[]}}"#, Some("model")),
@@ -217,10 +249,16 @@ fn inline_media_is_told_from_text() {
         format!(r#"{{"type":"image","source":{{"type":"base64","data":"{data}"}}}}"#),
         format!(r#"{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{data}"}}}}"#),
         format!(r#"{{"type":"input_image","image_url":"data:image/png;base64,{data}"}}"#),
-        format!(r#"{{"type":"tool_result","content":[{{"type":"image","source":{{"data":"{data}"}}}}]}}"#),
+        format!(
+            r#"{{"type":"tool_result","content":[{{"type":"image","source":{{"data":"{data}"}}}}]}}"#
+        ),
     ] {
-        let peeked = look(&format!(r#"{{"messages":[{{"role":"user","content":[{block}]}}]}}"#)).unwrap();
-        assert!(peeked.media_count == 1 && peeked.media_len > 1000 && peeked.media_len < 1100, "{block}");
+        let peeked =
+            look(&format!(r#"{{"messages":[{{"role":"user","content":[{block}]}}]}}"#)).unwrap();
+        assert!(
+            peeked.media_count == 1 && peeked.media_len > 1000 && peeked.media_len < 1100,
+            "{block}"
+        );
     }
 }
 
@@ -258,7 +296,10 @@ fn large_blocks_of_every_format_are_pieces_and_what_stands_around_them_changes_n
         ),
         (r#"{"messages":[{"role":"user","content":[B]}],"tools":[B,B],"model":"m"}"#, 3),
         (r#"{"model":"m","input":[{"role":"user","content":[B]},B],"tools":[B]}"#, 3),
-        (r#"{"request":{"contents":[{"parts":[B,S]},{"parts":[B]}],"tools":[{"functionDeclarations":[B,B]}]}}"#, 4),
+        (
+            r#"{"request":{"contents":[{"parts":[B,S]},{"parts":[B]}],"tools":[{"functionDeclarations":[B,B]}]}}"#,
+            4,
+        ),
     ] {
         let with = |small: &str| shape.replace('S', &format!("\"{small}\"")).replace('B', &block);
         let texts = [with("s"), with(&"s".repeat(300))].map(|text| {

@@ -46,7 +46,9 @@ pub fn resolve<'t>(
     }
     match (strategy, said) {
         (InstructionsStrategy::KeepOriginal, _) | (InstructionsStrategy::Auto, Some(_)) => None,
-        (InstructionsStrategy::Auto, None) | (InstructionsStrategy::ForceOfficial, _) => official.for_model(model),
+        (InstructionsStrategy::Auto, None) | (InstructionsStrategy::ForceOfficial, _) => {
+            official.for_model(model)
+        }
     }
 }
 
@@ -59,12 +61,18 @@ struct Body<'a> {
 /// The body with its instructions replaced according to [`resolve`]; `None` if nothing changes or
 /// it cannot be read.
 #[must_use]
-pub fn apply(body: &[u8], strategy: InstructionsStrategy, model: &str, official: &Official<'_>) -> Option<Vec<u8>> {
+pub fn apply(
+    body: &[u8],
+    strategy: InstructionsStrategy,
+    model: &str,
+    official: &Official<'_>,
+) -> Option<Vec<u8>> {
     if strategy == InstructionsStrategy::KeepOriginal {
         return None;
     }
     let parsed: Body<'_> = serde_json::from_slice(body).ok()?;
-    let client: Option<Str<'_>> = parsed.instructions.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let client: Option<Str<'_>> =
+        parsed.instructions.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let text = resolve(strategy, model, client.as_deref(), official)?;
     let mut out = Vec::with_capacity(body.len() + text.len());
     match parsed.instructions {
@@ -94,7 +102,8 @@ mod tests {
     use super::*;
     use InstructionsStrategy::{Auto, ForceOfficial, KeepOriginal};
 
-    const OFFICIAL: Official<'_> = Official { short: Some("short text"), long: Some("long \"text\"") };
+    const OFFICIAL: Official<'_> =
+        Official { short: Some("short text"), long: Some("long \"text\"") };
 
     #[test]
     fn strategies_choose() {
@@ -109,7 +118,11 @@ mod tests {
             (ForceOfficial, "gpt-5", Some("short text\n"), None),
         ];
         for (strategy, model, client, expected) in cases {
-            assert_eq!(resolve(strategy, model, client, &OFFICIAL), expected, "{strategy:?} {model} {client:?}");
+            assert_eq!(
+                resolve(strategy, model, client, &OFFICIAL),
+                expected,
+                "{strategy:?} {model} {client:?}"
+            );
         }
         assert_eq!(resolve(ForceOfficial, "gpt-5", Some("mine"), &Official::default()), None);
     }

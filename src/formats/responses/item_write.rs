@@ -2,7 +2,8 @@
 
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
-    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Thinking, ToolResult, Turn, Unsupported,
+    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Thinking, ToolResult, Turn,
+    Unsupported,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -27,7 +28,12 @@ pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules
     o.array("input", |a| {
         for turn in &request.turns {
             match turn.role {
-                Role::System => write_message(a, "developer", "input_text", &turn.parts.iter().collect::<Vec<_>>()),
+                Role::System => write_message(
+                    a,
+                    "developer",
+                    "input_text",
+                    &turn.parts.iter().collect::<Vec<_>>(),
+                ),
                 Role::User => write_user(a, turn, rules),
                 Role::Assistant => write_assistant(a, turn, rules),
             }
@@ -118,7 +124,8 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
             // The service requires an item after the reasoning that led to it.
             Part::Thinking(thinking) => {
                 let followed = turn.parts[index + 1..].iter().any(|later| {
-                    matches!(later, Part::Text(text) if !text.is_empty()) || matches!(later, Part::ToolCall(_))
+                    matches!(later, Part::Text(text) if !text.is_empty())
+                        || matches!(later, Part::ToolCall(_))
                 });
                 if !(followed && write_reasoning(a, thinking)) {
                     rules.note(Rule::ForeignReasoning);
@@ -131,7 +138,9 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
 
 /// Returns whether the reasoning is this vendor's and was written.
 fn write_reasoning(a: &mut Array<'_>, thinking: &Thinking<'_>) -> bool {
-    let Some(signature) = thinking.signature.as_ref().filter(|signature| signature.origin == Origin::Responses) else {
+    let Some(signature) =
+        thinking.signature.as_ref().filter(|signature| signature.origin == Origin::Responses)
+    else {
         return false;
     };
     let Some((id, proof)) = signature.value.split_once('.') else { return false };

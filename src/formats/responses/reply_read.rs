@@ -5,7 +5,8 @@ use serde::de::IgnoredAny;
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, ToolCall, ToolName, json,
+    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
+    ToolCall, ToolName, json,
 };
 
 #[derive(Deserialize)]
@@ -81,8 +82,14 @@ impl WireError<'_> {
             Some(Content::Text(code)) => Some(code.to_string()),
             _ => None,
         };
-        let kind = self.kind.as_ref().map(|kind| kind.to_string()).filter(|kind| kind != "error").or(code);
-        (kind, self.message.as_ref().map_or_else(|| "no message".to_owned(), |message| message.to_string()))
+        let kind =
+            self.kind.as_ref().map(|kind| kind.to_string()).filter(|kind| kind != "error").or(code);
+        (
+            kind,
+            self.message
+                .as_ref()
+                .map_or_else(|| "no message".to_owned(), |message| message.to_string()),
+        )
     }
 }
 
@@ -166,14 +173,21 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     }
     let output = body.output.ok_or_else(|| problem("no `output`".to_owned()))?;
     if matches!(body.status.as_deref(), Some("failed" | "cancelled")) {
-        return Err(ReplyProblem::Upstream { kind: None, message: "the response failed".to_owned() });
+        return Err(ReplyProblem::Upstream {
+            kind: None,
+            message: "the response failed".to_owned(),
+        });
     }
     let parts: Vec<ReplyPart<'_>> = output.into_iter().flat_map(OutputItem::into_parts).collect();
     let reason = body.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
     let incomplete = body.status.as_deref() == Some("incomplete");
     let any_call = parts.iter().any(ReplyPart::is_tool_call);
     let refused = parts.iter().any(|part| matches!(part, ReplyPart::Refusal(_)));
-    Ok(Reply { finish: finish(incomplete, reason, refused).with_calls(any_call), parts, usage: Usage::default() })
+    Ok(Reply {
+        finish: finish(incomplete, reason, refused).with_calls(any_call),
+        parts,
+        usage: Usage::default(),
+    })
 }
 
 /// Why the response ended, as the neutral reason.

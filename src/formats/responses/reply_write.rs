@@ -14,11 +14,20 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
             items.push(b',');
         }
         items.extend(match part {
-            ReplyPart::Text(text) => to_json(Item::Message { text: Some(text), refusal: false }, index, context),
-            ReplyPart::Refusal(text) => to_json(Item::Message { text: Some(text), refusal: true }, index, context),
+            ReplyPart::Text(text) => {
+                to_json(Item::Message { text: Some(text), refusal: false }, index, context)
+            }
+            ReplyPart::Refusal(text) => {
+                to_json(Item::Message { text: Some(text), refusal: true }, index, context)
+            }
             ReplyPart::Thinking(thinking) => {
-                let proof = thinking.signature.as_ref().map(|signature| signature.seal(Origin::Responses));
-                to_json(Item::Reasoning { text: &thinking.text, proof: proof.as_deref() }, index, context)
+                let proof =
+                    thinking.signature.as_ref().map(|signature| signature.seal(Origin::Responses));
+                to_json(
+                    Item::Reasoning { text: &thinking.text, proof: proof.as_deref() },
+                    index,
+                    context,
+                )
             }
             ReplyPart::ToolCall(call) => call_json(call, index, context),
         });

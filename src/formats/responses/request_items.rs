@@ -5,8 +5,8 @@ use serde::de::IgnoredAny;
 
 use super::request_tools::WireTool;
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text, Thinking, ToolCall, ToolName,
-    ToolResult, Turn, Unsupported, json, signature,
+    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text, Thinking,
+    ToolCall, ToolName, ToolResult, Turn, Unsupported, json, signature,
 };
 
 /// The members of all kinds of items and parts; so each is read in one pass.
@@ -71,10 +71,15 @@ pub(super) struct Input<'a> {
 ///
 /// # Errors
 /// An item that cannot be converted, by its path.
-pub(super) fn read<'a>(input: Content<'a, Item<'a>>, rules: &mut Rules) -> Result<Input<'a>, Unsupported> {
+pub(super) fn read<'a>(
+    input: Content<'a, Item<'a>>,
+    rules: &mut Rules,
+) -> Result<Input<'a>, Unsupported> {
     let mut all = Input::default();
     match input {
-        Content::Text(text) => all.turns.push(Turn { role: Role::User, parts: vec![Part::Text(text)] }),
+        Content::Text(text) => {
+            all.turns.push(Turn { role: Role::User, parts: vec![Part::Text(text)] })
+        }
         Content::Parts(items) => {
             for (index, item) in items.into_iter().enumerate() {
                 all.add(item, &format!("input.{index}"), rules)?;
@@ -122,14 +127,20 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    fn add_message(&mut self, item: Item<'a>, field: &str, rules: &mut Rules) -> Result<(), Unsupported> {
+    fn add_message(
+        &mut self,
+        item: Item<'a>,
+        field: &str,
+        rules: &mut Rules,
+    ) -> Result<(), Unsupported> {
         let role = match item.role.as_deref() {
             Some("user") => Role::User,
             Some("assistant") => Role::Assistant,
             Some("system" | "developer") => Role::System,
             _ => return Err(Rule::Unknown.refuse(format!("{field}.role"))),
         };
-        let parts = read_content(item.content.unwrap_or_default(), &format!("{field}.content"), rules)?;
+        let parts =
+            read_content(item.content.unwrap_or_default(), &format!("{field}.content"), rules)?;
         match role {
             Role::System if self.turns.is_empty() => {
                 self.system.extend(parts.into_iter().filter_map(|part| match part {
@@ -137,7 +148,9 @@ impl<'a> Input<'a> {
                     _ => None,
                 }))
             }
-            Role::Assistant => parts.into_iter().for_each(|part| self.push(Role::Assistant, part, true)),
+            Role::Assistant => {
+                parts.into_iter().for_each(|part| self.push(Role::Assistant, part, true))
+            }
             role => self.turns.push(Turn { role, parts }),
         }
         Ok(())
@@ -169,27 +182,36 @@ fn read_content<'a>(
 
 fn read_part<'a>(part: Item<'a>, field: &str, rules: &mut Rules) -> Result<Part<'a>, Unsupported> {
     rules.note_if(part.prompt_cache_breakpoint.is_some(), Rule::CacheMarks);
-    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+    let missing =
+        |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     match part.kind.as_deref() {
         None | Some("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text") => {
             Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?.into_text()))
         }
-        Some("refusal") => Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?.into_text())),
+        Some("refusal") => {
+            Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?.into_text()))
+        }
         Some("input_image") => {
-            let url = part.image_url.ok_or_else(|| Rule::FileIds.refuse(format!("{field}.file_id")))?;
-            let media = Media::from_url(url.into_text(), MediaKind::Image, &format!("{field}.image_url"))?;
+            let url =
+                part.image_url.ok_or_else(|| Rule::FileIds.refuse(format!("{field}.file_id")))?;
+            let media =
+                Media::from_url(url.into_text(), MediaKind::Image, &format!("{field}.image_url"))?;
             Ok(Part::Media(Media { detail: part.detail.map(Str::into_text), ..media }))
         }
         Some("input_file") => {
             let name = part.filename.map(Str::into_text);
             let media = match (part.file_data, part.file_url) {
-                (Some(data), _) if data.starts_with("data:") => {
-                    Media::from_url(data.into_text(), MediaKind::Document, &format!("{field}.file_data"))?
-                }
+                (Some(data), _) if data.starts_with("data:") => Media::from_url(
+                    data.into_text(),
+                    MediaKind::Document,
+                    &format!("{field}.file_data"),
+                )?,
                 (Some(data), _) => Media::base64("application/pdf".into(), data.into_text()),
-                (None, Some(url)) => {
-                    Media::from_url(url.into_text(), MediaKind::Document, &format!("{field}.file_url"))?
-                }
+                (None, Some(url)) => Media::from_url(
+                    url.into_text(),
+                    MediaKind::Document,
+                    &format!("{field}.file_url"),
+                )?,
                 (None, None) => return Err(Rule::FileIds.refuse(format!("{field}.file_id"))),
             };
             Ok(Part::Media(Media { name, ..media }))
@@ -199,7 +221,8 @@ fn read_part<'a>(part: Item<'a>, field: &str, rules: &mut Rules) -> Result<Part<
 }
 
 fn read_call<'a>(item: Item<'a>, kind: &str, field: &str) -> Result<ToolCall<'a>, Unsupported> {
-    let missing = |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
+    let missing =
+        |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     let text = |content: Option<Content<'a, IgnoredAny>>| match content {
         Some(Content::Text(text)) => text,
         _ => Text::default(),
@@ -220,21 +243,33 @@ fn read_call<'a>(item: Item<'a>, kind: &str, field: &str) -> Result<ToolCall<'a>
     })
 }
 
-fn read_result<'a>(item: Item<'a>, field: &str, rules: &mut Rules) -> Result<ToolResult<'a>, Unsupported> {
-    let id = item.call_id.ok_or_else(|| Unsupported::new(format!("{field}.call_id"), "this field is required"))?;
+fn read_result<'a>(
+    item: Item<'a>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<ToolResult<'a>, Unsupported> {
+    let id = item
+        .call_id
+        .ok_or_else(|| Unsupported::new(format!("{field}.call_id"), "this field is required"))?;
     let parts = read_content(item.output.unwrap_or_default(), &format!("{field}.output"), rules)?;
     Ok(ToolResult { id: id.into_text(), name: ToolName::default(), parts, is_error: false })
 }
 
 fn read_reasoning(item: Item<'_>) -> Thinking<'_> {
-    let mut texts: Vec<Text<'_>> =
-        item.summary.into_iter().flatten().filter_map(|part| part.text).map(Str::into_text).collect();
+    let mut texts: Vec<Text<'_>> = item
+        .summary
+        .into_iter()
+        .flatten()
+        .filter_map(|part| part.text)
+        .map(Str::into_text)
+        .collect();
     if texts.is_empty()
         && let Some(Content::Parts(parts)) = item.content
     {
         texts.extend(parts.into_iter().filter_map(|part| part.text).map(Str::into_text));
     }
-    let text = if texts.len() == 1 { texts.swap_remove(0) } else { Text::Owned(texts.join("\n\n")) };
+    let text =
+        if texts.len() == 1 { texts.swap_remove(0) } else { Text::Owned(texts.join("\n\n")) };
     let signature = item.encrypted_content.map(|proof| {
         let proof = proof.into_text();
         match (proof.starts_with(signature::MARK), item.id) {

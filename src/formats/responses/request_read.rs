@@ -101,13 +101,21 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         model: body.model.unwrap_or_default().into_text(),
         system,
         turns: input.turns,
-        tool_choice: body.tool_choice.and_then(|choice| request_tools::read_choice(choice, &tools, &mut rules)),
+        tool_choice: body
+            .tool_choice
+            .and_then(|choice| request_tools::read_choice(choice, &tools, &mut rules)),
         tools,
         parallel_tools: body.parallel_tool_calls,
         max_tokens: body.max_output_tokens,
-        sampling: Sampling { temperature: body.temperature, top_p: body.top_p, ..Sampling::default() },
+        sampling: Sampling {
+            temperature: body.temperature,
+            top_p: body.top_p,
+            ..Sampling::default()
+        },
         reasoning: Reasoning::of_effort(
-            body.reasoning.and_then(|reasoning| reasoning.effort).and_then(|effort| Effort::parse(&effort)),
+            body.reasoning
+                .and_then(|reasoning| reasoning.effort)
+                .and_then(|effort| Effort::parse(&effort)),
         ),
         output: format.map_or(OutputFormat::Text, read_format),
         verbosity: verbosity.map(Str::into_text),
@@ -142,7 +150,10 @@ fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
         &body.context_management,
         &body.moderation,
     ];
-    rules.note_if(body.store == Some(true) || fields.iter().any(|field| field.is_some()), Rule::VendorFields);
+    rules.note_if(
+        body.store == Some(true) || fields.iter().any(|field| field.is_some()),
+        Rule::VendorFields,
+    );
     rules.note_if(body.prompt_cache_retention.is_some(), Rule::CacheMarks);
 }
 

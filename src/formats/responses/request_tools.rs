@@ -58,9 +58,10 @@ pub(super) fn read<'a>(
 ) {
     for tool in tools {
         let kind = match tool.kind.as_deref() {
-            Some("function") | None => {
-                ToolKind::Function { schema: schema::read_tool(tool.parameters, rules), strict: tool.strict }
-            }
+            Some("function") | None => ToolKind::Function {
+                schema: schema::read_tool(tool.parameters, rules),
+                strict: tool.strict,
+            },
             Some("custom") => ToolKind::FreeText { format: tool.format },
             Some("namespace") => {
                 rules.note(Rule::Namespaces);
@@ -68,7 +69,9 @@ pub(super) fn read<'a>(
                 continue;
             }
             // A search without external access exists only at this vendor.
-            Some(kind) if kind.starts_with("web_search") && tool.external_web_access != Some(false) => {
+            Some(kind)
+                if kind.starts_with("web_search") && tool.external_web_access != Some(false) =>
+            {
                 ToolKind::WebSearch(read_search(&tool))
             }
             Some(_) => {
@@ -82,16 +85,31 @@ pub(super) fn read<'a>(
             (None, _) => continue,
         };
         let namespace = namespace.map(|space| space.0.clone());
-        all.push(Tool { name: ToolName { namespace, name }, description: tool.description.map(Str::into_text), kind });
+        all.push(Tool {
+            name: ToolName { namespace, name },
+            description: tool.description.map(Str::into_text),
+            kind,
+        });
     }
 }
 
 fn read_search<'a>(tool: &WireTool<'a>) -> WebSearch<'a> {
-    let filters: Filters<'a> =
-        tool.filters.and_then(|filters| serde_json::from_str(filters.get()).ok()).unwrap_or_default();
+    let filters: Filters<'a> = tool
+        .filters
+        .and_then(|filters| serde_json::from_str(filters.get()).ok())
+        .unwrap_or_default();
     WebSearch {
-        allowed_domains: filters.allowed_domains.into_iter().flatten().map(Str::into_text).collect(),
-        user_location: tool.user_location.map(RawValue::get).filter(|text| *text != "null").map(Into::into),
+        allowed_domains: filters
+            .allowed_domains
+            .into_iter()
+            .flatten()
+            .map(Str::into_text)
+            .collect(),
+        user_location: tool
+            .user_location
+            .map(RawValue::get)
+            .filter(|text| *text != "null")
+            .map(Into::into),
         ..WebSearch::default()
     }
 }
@@ -116,8 +134,15 @@ pub(super) fn read_choice<'a>(
     match choice.kind.as_deref() {
         Some("function" | "custom") => Some(ToolChoice::Tool(known_name(choice.name?, tools))),
         Some("allowed_tools") => {
-            let names = choice.tools.into_iter().flatten().filter_map(|tool| Some(known_name(tool.name?, tools)));
-            Some(ToolChoice::Allowed { names: names.collect(), required: choice.mode.as_deref() == Some("required") })
+            let names = choice
+                .tools
+                .into_iter()
+                .flatten()
+                .filter_map(|tool| Some(known_name(tool.name?, tools)));
+            Some(ToolChoice::Allowed {
+                names: names.collect(),
+                required: choice.mode.as_deref() == Some("required"),
+            })
         }
         Some(kind) if kind.starts_with("web_search") => Some(ToolChoice::WebSearch),
         _ => {

@@ -3,7 +3,8 @@
 use super::item_write;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, Unsupported, schema,
+    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, Unsupported,
+    schema,
 };
 use crate::formats::names::{user_id, wire_name};
 
@@ -14,15 +15,23 @@ const MIN_OUTPUT: u64 = 16;
 ///
 /// # Errors
 /// Audio and video.
-pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> Result<Vec<u8>, Unsupported> {
+pub fn write(
+    request: &Request<'_>,
+    target: &Target<'_>,
+    rules: &mut Rules,
+) -> Result<Vec<u8>, Unsupported> {
     item_write::refuse(request)?;
     let effort = request.reasoning.effort_word();
     let reasons = effort.is_some_and(|effort| effort != Effort::None);
     note_losses(request, reasons, rules);
     Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
-        let system: Vec<&str> =
-            request.system.iter().map(AsRef::as_ref).filter(|text: &&str| !text.is_empty()).collect();
+        let system: Vec<&str> = request
+            .system
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|text: &&str| !text.is_empty())
+            .collect();
         if !system.is_empty() {
             o.str("instructions", &system.join("\n\n"));
         }
@@ -61,9 +70,15 @@ pub fn write(request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) -> R
 fn note_losses(request: &Request<'_>, reasons: bool, rules: &mut Rules) {
     let sampling = &request.sampling;
     rules.note_if(sampling.top_k.is_some(), Rule::TopK);
-    rules.note_if(sampling.frequency_penalty.is_some() || sampling.presence_penalty.is_some(), Rule::Penalties);
+    rules.note_if(
+        sampling.frequency_penalty.is_some() || sampling.presence_penalty.is_some(),
+        Rule::Penalties,
+    );
     rules.note_if(sampling.seed.is_some(), Rule::Seed);
-    rules.note_if(reasons && (sampling.temperature.is_some() || sampling.top_p.is_some()), Rule::ReasoningSampling);
+    rules.note_if(
+        reasons && (sampling.temperature.is_some() || sampling.top_p.is_some()),
+        Rule::ReasoningSampling,
+    );
     rules.note_if(!request.stop.is_empty(), Rule::Stop);
     rules.note_if(request.max_tokens.is_some_and(|limit| limit < MIN_OUTPUT), Rule::MinOutput);
     rules.note_if(request.user.as_ref().is_some_and(|user| user_id(user) != *user), Rule::LongUser);
@@ -110,7 +125,9 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             o.str("type", "web_search");
             if !search.allowed_domains.is_empty() {
                 o.object("filters", |o| {
-                    o.array("allowed_domains", |a| search.allowed_domains.iter().for_each(|domain| a.str(domain)));
+                    o.array("allowed_domains", |a| {
+                        search.allowed_domains.iter().for_each(|domain| a.str(domain))
+                    });
                 });
             }
             if let Some(location) = &search.user_location {
@@ -129,7 +146,10 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             rules.note(Rule::FreeTextTools);
             o.str("type", "function");
             o.str("name", &wire_name(&tool.name));
-            o.str("description", &schema::free_text_description(tool.description.as_deref(), *format));
+            o.str(
+                "description",
+                &schema::free_text_description(tool.description.as_deref(), *format),
+            );
             o.raw("parameters", schema::FREE_TEXT);
             o.bool("strict", false);
         }
@@ -144,13 +164,15 @@ fn write_text(o: &mut Object<'_>, request: &Request<'_>) {
         match &request.output {
             OutputFormat::Text => {}
             OutputFormat::Json => o.object("format", |o| o.str("type", "json_object")),
-            OutputFormat::Schema { name, description, schema: text, strict } => o.object("format", |o| {
-                o.str("type", "json_schema");
-                o.str("name", name.as_deref().unwrap_or("reply"));
-                o.opt_str("description", description.as_deref());
-                o.bool("strict", strict.unwrap_or_else(|| schema::is_strict(text)));
-                o.raw("schema", text);
-            }),
+            OutputFormat::Schema { name, description, schema: text, strict } => {
+                o.object("format", |o| {
+                    o.str("type", "json_schema");
+                    o.str("name", name.as_deref().unwrap_or("reply"));
+                    o.opt_str("description", description.as_deref());
+                    o.bool("strict", strict.unwrap_or_else(|| schema::is_strict(text)));
+                    o.raw("schema", text);
+                })
+            }
         }
         o.opt_str("verbosity", request.verbosity.as_deref());
     });

@@ -68,16 +68,19 @@ impl Reader {
         if self.ended || data.trim_ascii() == b"[DONE]" {
             return Ok(());
         }
-        let data: Data<'_> =
-            json::read(data).map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        let data: Data<'_> = json::read(data)
+            .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         let kind = data.kind.strip_prefix("response.").unwrap_or(&data.kind);
         match kind {
             "created" | "in_progress" | "queued" => self.start(sink),
             "output_text.delta" => self.delta(Open::Text, data.delta, sink),
             "refusal.delta" => self.delta(Open::Refusal, data.delta, sink),
-            "reasoning_summary_text.delta" | "reasoning_text.delta" => self.delta(Open::Thinking, data.delta, sink),
+            "reasoning_summary_text.delta" | "reasoning_text.delta" => {
+                self.delta(Open::Thinking, data.delta, sink)
+            }
             "reasoning_summary_part.added"
-                if data.summary_index.is_some_and(|index| index > 0) && self.open == Some(Open::Thinking) =>
+                if data.summary_index.is_some_and(|index| index > 0)
+                    && self.open == Some(Open::Thinking) =>
             {
                 sink(Event::Delta("\n\n".into()));
             }
@@ -88,7 +91,9 @@ impl Reader {
             }
             "output_item.done" => self.item_done(data.item, sink),
             "completed" | "incomplete" => self.end(kind == "incomplete", data.response, sink)?,
-            "failed" | "cancelled" => return Err(failed(data.response.and_then(|response| response.error))),
+            "failed" | "cancelled" => {
+                return Err(failed(data.response.and_then(|response| response.error)));
+            }
             "error" => {
                 let error = data.error.unwrap_or_default();
                 let (kind, told) = error.kind_and_message();
@@ -161,7 +166,9 @@ impl Reader {
                 ReplyPart::Thinking(thinking) => self.thinking(thinking, told, sink),
                 ReplyPart::ToolCall(call) => self.call(call, told, sink),
                 ReplyPart::Text(text) if !told => self.whole(Open::Text, Block::Text, text, sink),
-                ReplyPart::Refusal(text) if !told => self.whole(Open::Refusal, Block::Refusal, text, sink),
+                ReplyPart::Refusal(text) if !told => {
+                    self.whole(Open::Refusal, Block::Refusal, text, sink)
+                }
                 ReplyPart::Text(_) | ReplyPart::Refusal(_) => {}
             }
         }
@@ -177,7 +184,8 @@ impl Reader {
     }
 
     fn thinking(&mut self, thinking: Thinking<'_>, told: bool, sink: &mut Sink<'_>) {
-        let proven = thinking.signature.as_ref().is_some_and(|signature| !signature.value.is_empty());
+        let proven =
+            thinking.signature.as_ref().is_some_and(|signature| !signature.value.is_empty());
         if self.open != Some(Open::Thinking) {
             if thinking.text.is_empty() && !proven {
                 return;
@@ -218,7 +226,9 @@ impl Reader {
         self.start(sink);
         self.close(sink);
         let Some(response) = response else {
-            return Err(StreamProblem::Malformed { message: "the last event has no `response`".to_owned() });
+            return Err(StreamProblem::Malformed {
+                message: "the last event has no `response`".to_owned(),
+            });
         };
         if !self.any
             && let Some(output) = response.output
@@ -228,7 +238,8 @@ impl Reader {
                 self.item_done(Some(item), sink);
             }
         }
-        let reason = response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
+        let reason =
+            response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
         let finish = reply_read::finish(incomplete, reason, self.refused).with_calls(self.calls);
         self.ended = true;
         sink(Event::Finish { finish, usage: Usage::default() });

@@ -8,7 +8,9 @@ use super::envelope::{self, Item, State, write_part};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::frame;
 use crate::formats::conversation::json::Object;
-use crate::formats::conversation::{Block, Event, Finish, Origin, ReplyContext, StreamProblem, ToolName, schema};
+use crate::formats::conversation::{
+    Block, Event, Finish, Origin, ReplyContext, StreamProblem, ToolName, schema,
+};
 use crate::formats::names::call_id;
 
 /// Bytes of a reply that are kept for the last event.
@@ -45,12 +47,19 @@ impl Writer {
     ///
     /// # Errors
     /// [`StreamProblem::TooLarge`] when the reply is above the bound.
-    pub fn event(&mut self, event: &Event<'_>, context: &ReplyContext, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
+    pub fn event(
+        &mut self,
+        event: &Event<'_>,
+        context: &ReplyContext,
+        out: &mut Vec<u8>,
+    ) -> Result<(), StreamProblem> {
         match event {
             Event::Start { .. } => {
                 for name in ["response.created", "response.in_progress"] {
                     self.emit(out, name, |o| {
-                        o.object("response", |o| envelope::write(o, context, State::InProgress, b""));
+                        o.object("response", |o| {
+                            envelope::write(o, context, State::InProgress, b"")
+                        });
                     });
                 }
             }
@@ -89,7 +98,9 @@ impl Writer {
 
     fn open(&mut self, block: &Block<'_>, context: &ReplyContext, out: &mut Vec<u8>) {
         let (open, item_id) = match block {
-            Block::Text | Block::Refusal => (Open::Text { refusal: *block == Block::Refusal }, "msg_"),
+            Block::Text | Block::Refusal => {
+                (Open::Text { refusal: *block == Block::Refusal }, "msg_")
+            }
             Block::Thinking => (Open::Thinking { proof: None }, "rs_"),
             Block::Tool { id, name } => {
                 let free_text = context.names.is_free_text(name);
@@ -125,15 +136,19 @@ impl Writer {
         let first = self.text.is_empty();
         self.text.push_str(text);
         match &self.open {
-            Some(Open::Text { refusal: false }) => self.emit_of_item(out, "response.output_text.delta", |o| {
-                o.uint("content_index", 0);
-                o.str("delta", text);
-                o.raw("logprobs", "[]");
-            }),
-            Some(Open::Text { refusal: true }) => self.emit_of_item(out, "response.refusal.delta", |o| {
-                o.uint("content_index", 0);
-                o.str("delta", text);
-            }),
+            Some(Open::Text { refusal: false }) => {
+                self.emit_of_item(out, "response.output_text.delta", |o| {
+                    o.uint("content_index", 0);
+                    o.str("delta", text);
+                    o.raw("logprobs", "[]");
+                })
+            }
+            Some(Open::Text { refusal: true }) => {
+                self.emit_of_item(out, "response.refusal.delta", |o| {
+                    o.uint("content_index", 0);
+                    o.str("delta", text);
+                })
+            }
             Some(Open::Thinking { .. }) => {
                 if first {
                     self.emit_of_item(out, "response.reasoning_summary_part.added", |o| {
@@ -147,7 +162,9 @@ impl Writer {
                 });
             }
             Some(Open::Call { free_text: false, .. }) => {
-                self.emit_of_item(out, "response.function_call_arguments.delta", |o| o.str("delta", text));
+                self.emit_of_item(out, "response.function_call_arguments.delta", |o| {
+                    o.str("delta", text)
+                });
             }
             // Free text can only be extracted when the arguments are complete.
             Some(Open::Call { free_text: true, .. }) | None => {}
@@ -181,8 +198,11 @@ impl Writer {
     fn emit_done(&mut self, open: &Open, said: &str, out: &mut Vec<u8>) {
         match open {
             Open::Text { refusal } => {
-                let (name, member) =
-                    if *refusal { ("response.refusal.done", "refusal") } else { ("response.output_text.done", "text") };
+                let (name, member) = if *refusal {
+                    ("response.refusal.done", "refusal")
+                } else {
+                    ("response.output_text.done", "text")
+                };
                 self.emit_of_item(out, name, |o| {
                     o.uint("content_index", 0);
                     if !refusal {
@@ -207,11 +227,17 @@ impl Writer {
                 });
             }
             Open::Call { free_text: true, .. } => {
-                self.emit_of_item(out, "response.custom_tool_call_input.delta", |o| o.str("delta", said));
-                self.emit_of_item(out, "response.custom_tool_call_input.done", |o| o.str("input", said));
+                self.emit_of_item(out, "response.custom_tool_call_input.delta", |o| {
+                    o.str("delta", said)
+                });
+                self.emit_of_item(out, "response.custom_tool_call_input.done", |o| {
+                    o.str("input", said)
+                });
             }
             Open::Call { .. } => {
-                self.emit_of_item(out, "response.function_call_arguments.done", |o| o.str("arguments", said));
+                self.emit_of_item(out, "response.function_call_arguments.done", |o| {
+                    o.str("arguments", said)
+                });
             }
         }
     }
@@ -232,12 +258,18 @@ impl Open {
         match self {
             Self::Text { refusal } => Item::Message { text: message, refusal: *refusal },
             Self::Thinking { proof } => Item::Reasoning { text, proof: proof.as_deref() },
-            Self::Call { call, name, free_text: false } => {
-                Item::Call { id: call, name: &name.name, namespace: name.namespace.as_deref(), arguments: text }
-            }
-            Self::Call { call, name, free_text: true } => {
-                Item::FreeText { id: call, name: &name.name, namespace: name.namespace.as_deref(), input: text }
-            }
+            Self::Call { call, name, free_text: false } => Item::Call {
+                id: call,
+                name: &name.name,
+                namespace: name.namespace.as_deref(),
+                arguments: text,
+            },
+            Self::Call { call, name, free_text: true } => Item::FreeText {
+                id: call,
+                name: &name.name,
+                namespace: name.namespace.as_deref(),
+                input: text,
+            },
         }
     }
 }

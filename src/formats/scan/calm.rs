@@ -70,8 +70,11 @@ fn is_calm(part: &[u8]) -> bool {
 
 fn valid(chunk: &[u8], missing: usize) -> usize {
     let last = chunk.iter().rev().take(3).position(|byte| *byte >= 0xc0).map_or(0, |at| at + 1);
-    let is_cut =
-        chunk.len().checked_sub(last).and_then(|at| chunk.get(at)).is_some_and(|lead| character_len_of(*lead) > last);
+    let is_cut = chunk
+        .len()
+        .checked_sub(last)
+        .and_then(|at| chunk.get(at))
+        .is_some_and(|lead| character_len_of(*lead) > last);
     let end = chunk.len() - if is_cut { last } else { 0 };
     let whole = chunk.get(missing..end).unwrap_or_default();
     if simdutf8::basic::from_utf8(whole).is_ok() { end } else { 0 }
@@ -131,5 +134,7 @@ pub(super) fn calm_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Result<
 /// Four hexadecimal digits are there.
 #[inline]
 fn is_hex(bytes: Option<&[u8]>) -> bool {
-    bytes.and_then(<[u8]>::first_chunk::<4>).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    bytes
+        .and_then(<[u8]>::first_chunk::<4>)
+        .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
 }

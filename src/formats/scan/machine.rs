@@ -97,7 +97,9 @@ impl<T: Copy> Scanner<T> {
     /// True while only white space has arrived.
     #[must_use]
     pub const fn is_untouched(&self) -> bool {
-        self.stack.depth() == 0 && matches!(self.expect, Expect::Value) && matches!(self.cut, Cut::None)
+        self.stack.depth() == 0
+            && matches!(self.expect, Expect::Value)
+            && matches!(self.cut, Cut::None)
     }
 
     /// Takes the next chunk and reports the values of interest that end in it.
@@ -140,7 +142,13 @@ impl<T: Copy> Scanner<T> {
     }
 
     #[inline]
-    fn token(&mut self, chunk: &[u8], at: usize, byte: u8, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+    fn token(
+        &mut self,
+        chunk: &[u8],
+        at: usize,
+        byte: u8,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
         match (self.expect, byte) {
             (Expect::Comma, b',') => {
                 self.expect = if self.stack.comma() { Expect::Key } else { Expect::Value };
@@ -155,8 +163,12 @@ impl<T: Copy> Scanner<T> {
                 self.expect = Expect::Value;
                 Ok(at + 1)
             }
-            (Expect::Comma | Expect::FirstItem, b']') if !self.stack.in_object() => self.close(at, Kind::Array, sink),
-            (Expect::Comma | Expect::FirstKey, b'}') if self.stack.in_object() => self.close(at, Kind::Object, sink),
+            (Expect::Comma | Expect::FirstItem, b']') if !self.stack.in_object() => {
+                self.close(at, Kind::Array, sink)
+            }
+            (Expect::Comma | Expect::FirstKey, b'}') if self.stack.in_object() => {
+                self.close(at, Kind::Object, sink)
+            }
             (Expect::Value | Expect::FirstItem, _) => self.value(chunk, at, byte, sink),
             (Expect::Nothing, _) => self.fail(Problem::Trailing, at),
             _ => self.fail(Problem::Unexpected, at),
@@ -164,7 +176,13 @@ impl<T: Copy> Scanner<T> {
     }
 
     #[inline]
-    fn value(&mut self, chunk: &[u8], at: usize, byte: u8, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+    fn value(
+        &mut self,
+        chunk: &[u8],
+        at: usize,
+        byte: u8,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
         match byte {
             b'"' => {
                 self.begin(at);
@@ -228,7 +246,12 @@ impl<T: Copy> Scanner<T> {
     ) -> Scanned<usize> {
         match stop {
             Stop::Quote(end) => {
-                self.scalar(Kind::String, &chunk[from..end], self.start..self.offset + end + 1, sink);
+                self.scalar(
+                    Kind::String,
+                    &chunk[from..end],
+                    self.start..self.offset + end + 1,
+                    sink,
+                );
                 Ok(end + 1)
             }
             Stop::Chunk(phase) => {
@@ -326,7 +349,13 @@ impl<T: Copy> Scanner<T> {
     /// A scalar is complete; `part` is its text, or the rest of it if `self.text` has the
     /// beginning.
     #[inline]
-    fn scalar(&mut self, kind: Kind, part: &[u8], span: std::ops::Range<usize>, sink: &mut impl FnMut(Found<'_, T>)) {
+    fn scalar(
+        &mut self,
+        kind: Kind,
+        part: &[u8],
+        span: std::ops::Range<usize>,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) {
         self.expect = if self.stack.depth() == 0 { Expect::Nothing } else { Expect::Comma };
         let Some(place) = self.stack.take_place() else { return };
         let Some(tag) = place.node.tag else { return };
@@ -339,7 +368,16 @@ impl<T: Copy> Scanner<T> {
         let all: &[u8] = if joined { &self.text } else { part };
         let text = &all[..all.len().min(take)];
         let whole = !self.dropped && text.len() == all.len();
-        sink(Found { tag, kind, span, text, whole, escaped: self.escaped, len: 0, exact: place.exact });
+        sink(Found {
+            tag,
+            kind,
+            span,
+            text,
+            whole,
+            escaped: self.escaped,
+            len: 0,
+            exact: place.exact,
+        });
     }
 
     /// Keeps the beginning of a token of interest, up to `room` bytes in all.
@@ -359,7 +397,12 @@ impl<T: Copy> Scanner<T> {
     }
 
     #[inline]
-    fn close(&mut self, at: usize, kind: Kind, sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<usize> {
+    fn close(
+        &mut self,
+        at: usize,
+        kind: Kind,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
         let empty = matches!(self.expect, Expect::FirstItem | Expect::FirstKey);
         if let Some(found) = self.stack.close(self.offset + at + 1, kind, empty) {
             sink(found);

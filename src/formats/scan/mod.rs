@@ -278,12 +278,14 @@ pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) {
 /// The character of a `\u` escape whose digits (and possibly second half) are at the start of
 /// `rest`.
 fn unicode_escape(rest: &[u8]) -> (char, &[u8]) {
-    let hex =
-        |from: &[u8]| from.get(..4)?.iter().try_fold(0u32, |sum, b| Some(sum * 16 + char::from(*b).to_digit(16)?));
+    let hex = |from: &[u8]| {
+        from.get(..4)?.iter().try_fold(0u32, |sum, b| Some(sum * 16 + char::from(*b).to_digit(16)?))
+    };
     let Some(first) = hex(rest) else { return (char::REPLACEMENT_CHARACTER, &[]) };
     let tail = &rest[4..];
     if (0xD800..0xDC00).contains(&first)
-        && let Some(second) = tail.strip_prefix(b"\\u").and_then(hex).filter(|s| (0xDC00..0xE000).contains(s))
+        && let Some(second) =
+            tail.strip_prefix(b"\\u").and_then(hex).filter(|s| (0xDC00..0xE000).contains(s))
     {
         let code = 0x1_0000 + ((first - 0xD800) << 10) + (second - 0xDC00);
         return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), &tail[6..]);

@@ -34,7 +34,9 @@ pub(super) fn run(bytes: &[u8], from: usize, digits: Digits) -> Result<(usize, D
         state = match (state, byte) {
             (Digits::Start, b'-') => Digits::Minus,
             (Digits::Start | Digits::Minus, b'0') => Digits::Zero,
-            (Digits::Start | Digits::Minus, b'1'..=b'9') | (Digits::Whole, b'0'..=b'9') => Digits::Whole,
+            (Digits::Start | Digits::Minus, b'1'..=b'9') | (Digits::Whole, b'0'..=b'9') => {
+                Digits::Whole
+            }
             (Digits::Zero, b'0'..=b'9') => return Err(at),
             (Digits::Zero | Digits::Whole, b'.') => Digits::Point,
             (Digits::Point | Digits::Fraction, b'0'..=b'9') => Digits::Fraction,

@@ -141,7 +141,9 @@ impl<T: Copy> Stack<T> {
             frame.len += 1;
             let keys = frame.node.keys;
             let named = name.and_then(|name| {
-                keys.iter().find_map(|key| matched(key, name)).or_else(|| matched_by_fold(keys, name))
+                keys.iter()
+                    .find_map(|key| matched(key, name))
+                    .or_else(|| matched_by_fold(keys, name))
             });
             self.place = named.or_else(|| frame.node.rest.map(|node| Place { node, exact: true }));
         }
@@ -149,7 +151,12 @@ impl<T: Copy> Stack<T> {
 
     /// The current container ends before `end`; returns what is to be reported.
     #[inline]
-    pub(super) fn close(&mut self, end: usize, kind: Kind, empty: bool) -> Option<Found<'static, T>> {
+    pub(super) fn close(
+        &mut self,
+        end: usize,
+        kind: Kind,
+        empty: bool,
+    ) -> Option<Found<'static, T>> {
         let frame = if self.inside { self.frames.pop() } else { None };
         self.place = None;
         self.depth -= 1;
@@ -158,7 +165,16 @@ impl<T: Copy> Stack<T> {
         // In an array the commas were counted.
         let len = frame.len + usize::from(kind == Kind::Array && !empty);
         let (tag, span) = (frame.node.tag?, frame.start..end);
-        Some(Found { tag, kind, span, text: &[], whole: true, escaped: false, len, exact: frame.exact })
+        Some(Found {
+            tag,
+            kind,
+            span,
+            text: &[],
+            whole: true,
+            escaped: false,
+            len,
+            exact: frame.exact,
+        })
     }
 }
 

@@ -46,7 +46,13 @@ impl Phase {
 
 /// Continues in a string at `from`, in the phase where the last chunk left it. Sets `escaped` on an
 /// escape.
-pub(super) fn resume(bytes: &[u8], from: usize, known: Known, phase: Phase, escaped: &mut bool) -> Stop {
+pub(super) fn resume(
+    bytes: &[u8],
+    from: usize,
+    known: Known,
+    phase: Phase,
+    escaped: &mut bool,
+) -> Stop {
     let mut at = from;
     let mut phase = phase;
     loop {
@@ -257,8 +263,9 @@ const fn character_len(word: u32) -> usize {
         return if word & 0x1e == 0 { 0 } else { 2 };
     }
     if word & 0xc0c0_c0f8 == 0x8080_80f0 {
-        let bad =
-            (word & 0xff == 0xf0 && second < 0x90) || (word & 0xff == 0xf4 && second > 0x8f) || word & 0xff > 0xf4;
+        let bad = (word & 0xff == 0xf0 && second < 0x90)
+            || (word & 0xff == 0xf4 && second > 0x8f)
+            || word & 0xff > 0xf4;
         return if bad { 0 } else { 4 };
     }
     0
@@ -276,7 +283,10 @@ fn last_characters(bytes: &[u8], from: usize) -> Result<usize, Stop> {
     let mut had = [0; 4];
     let cut = &bytes[good..];
     had[..cut.len()].copy_from_slice(cut);
-    #[expect(clippy::cast_possible_truncation, reason = "an unfinished character has at most three bytes")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "an unfinished character has at most three bytes"
+    )]
     Err(Stop::Chunk(Phase::Utf8(had, cut.len() as u8)))
 }
 
@@ -287,7 +297,10 @@ fn complete_character(bytes: &[u8], from: usize, had: [u8; 4], len: u8) -> Resul
     let mut at = from;
     loop {
         let Some(&byte) = bytes.get(at) else {
-            #[expect(clippy::cast_possible_truncation, reason = "an unfinished character has at most three bytes")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "an unfinished character has at most three bytes"
+            )]
             return Err(Stop::Chunk(Phase::Utf8(character, len as u8)));
         };
         character[len] = byte;

@@ -36,7 +36,9 @@ fn scan_to(chunks: &[&[u8]], depth: usize) -> Result<Vec<Seen>, ScanError> {
     let mut scanner = Scanner::new(&ROOT, depth);
     let mut seen = Vec::new();
     let mut sink = |f: Found<'_, At>| {
-        let text = f.as_str().map_or_else(|| String::from_utf8_lossy(f.text).into_owned(), |s| s.into_owned());
+        let text = f
+            .as_str()
+            .map_or_else(|| String::from_utf8_lossy(f.text).into_owned(), |s| s.into_owned());
         seen.push(Seen(f.tag, f.kind, (f.span.start, f.span.end), text, f.whole, f.len, f.exact));
     };
     for chunk in chunks {
@@ -141,7 +143,10 @@ fn what_is_no_json_is_refused_with_its_reason() {
 fn nesting_is_bounded_at_the_limit() {
     let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
     assert!(scan_to(&[nested(64).as_bytes()], 64).is_ok());
-    assert_eq!(scan_to(&[nested(65).as_bytes()], 64).unwrap_err(), ScanError { problem: Problem::TooDeep, offset: 64 });
+    assert_eq!(
+        scan_to(&[nested(65).as_bytes()], 64).unwrap_err(),
+        ScanError { problem: Problem::TooDeep, offset: 64 }
+    );
     assert!(scan_to(&[nested(1024).as_bytes()], usize::MAX).is_ok());
     assert!(scan_to(&["[".repeat(100_000).as_bytes()], usize::MAX).is_err());
 }
@@ -193,7 +198,8 @@ fn json() -> impl Strategy<Value = serde_json::Value> {
     leaf.prop_recursive(4, 40, 6, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
-            prop::collection::vec((text(), inner), 0..6).prop_map(|m| Value::Object(m.into_iter().collect())),
+            prop::collection::vec((text(), inner), 0..6)
+                .prop_map(|m| Value::Object(m.into_iter().collect())),
         ]
     })
 }

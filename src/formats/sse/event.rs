@@ -43,7 +43,11 @@ impl Assembler {
     ///
     /// # Errors
     /// [`EventTooLarge`]; events before the large one have been passed on.
-    pub fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(Event<'_>)) -> Result<(), EventTooLarge> {
+    pub fn feed(
+        &mut self,
+        chunk: &[u8],
+        mut each: impl FnMut(Event<'_>),
+    ) -> Result<(), EventTooLarge> {
         let mut rest = chunk;
         // The event's only piece so far, as long as it needs no copy.
         let mut whole: Option<&[u8]> = None;
@@ -122,7 +126,9 @@ mod tests {
     fn events(chunks: &[&[u8]]) -> Vec<(String, String)> {
         let mut assembler = Assembler::new(1 << 20);
         let mut out = Vec::new();
-        let mut each = |e: super::Event<'_>| out.push((e.name.to_owned(), String::from_utf8(e.data.to_vec()).unwrap()));
+        let mut each = |e: super::Event<'_>| {
+            out.push((e.name.to_owned(), String::from_utf8(e.data.to_vec()).unwrap()))
+        };
         for chunk in chunks {
             assembler.feed(chunk, &mut each).unwrap();
         }

@@ -228,7 +228,9 @@ impl Splitter {
                 self.name.clear();
                 None
             }
-            Field::Data => std::mem::replace(&mut self.data_lines, true).then_some(Piece::Data(b"\n")),
+            Field::Data => {
+                std::mem::replace(&mut self.data_lines, true).then_some(Piece::Data(b"\n"))
+            }
         }
     }
 

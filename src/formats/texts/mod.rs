@@ -37,8 +37,15 @@ pub fn each(
         [one] => Cow::Borrowed(one.as_ref()),
         several => Cow::Owned(several.concat()),
     };
-    let mut reader =
-        Reader { body: &body, from: 0, ranges, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
+    let mut reader = Reader {
+        body: &body,
+        from: 0,
+        ranges,
+        each,
+        plain: Vec::new(),
+        inner: Vec::new(),
+        sources: Vec::new(),
+    };
     let mut scanner = Scanner::new(&BODY, max_depth);
     let mut sink = |found: Found<'_, Place>| reader.found(&found);
     scanner.feed(&body, &mut sink)?;
@@ -48,14 +55,28 @@ pub fn each(
 /// Calls `each` with every string that overlaps one of `ranges`, including names of members, as if
 /// it were a text. `piece` is a part of a body of valid JSON that begins at `from` and cuts no
 /// string; ranges and places count from the body's start.
-pub fn every_string(piece: &[u8], from: usize, ranges: &[Range<usize>], each: impl FnMut(&Range<usize>, &str)) {
-    let mut reader =
-        Reader { body: piece, from, ranges, each, plain: Vec::new(), inner: Vec::new(), sources: Vec::new() };
+pub fn every_string(
+    piece: &[u8],
+    from: usize,
+    ranges: &[Range<usize>],
+    each: impl FnMut(&Range<usize>, &str),
+) {
+    let mut reader = Reader {
+        body: piece,
+        from,
+        ranges,
+        each,
+        plain: Vec::new(),
+        inner: Vec::new(),
+        sources: Vec::new(),
+    };
     let mut at = 0;
     while let Some(open) = memchr::memchr(b'"', &piece[at..]).map(|skipped| at + skipped) {
         let mut escaped = false;
         at = open + 1;
-        while let Some(special) = memchr::memchr2(b'"', b'\\', &piece[at..]).map(|skipped| at + skipped) {
+        while let Some(special) =
+            memchr::memchr2(b'"', b'\\', &piece[at..]).map(|skipped| at + skipped)
+        {
             at = special + 1;
             if piece[special] == b'"' {
                 reader.text(from + open..from + at, escaped, true);
@@ -127,7 +148,8 @@ impl<F: FnMut(&Range<usize>, &str)> Reader<'_, F> {
         if self.ranges.get(first).is_none_or(|range| range.start >= span.end) {
             return;
         }
-        let raw = self.body.get(span.start + 1 - self.from..span.end - 1 - self.from).unwrap_or_default();
+        let raw =
+            self.body.get(span.start + 1 - self.from..span.end - 1 - self.from).unwrap_or_default();
         if !escaped {
             if let Ok(text) = std::str::from_utf8(raw) {
                 (self.each)(&span, text);

@@ -166,8 +166,12 @@ static TOOL_KEYS: [Key<Place>; 18] = [
 ];
 
 /// The required form of the reply.
-static FORMAT_KEYS: [Key<Place>; 4] =
-    [key("description", free()), key("schema", schema()), key("format", format()), key("json_schema", format())];
+static FORMAT_KEYS: [Key<Place>; 4] = [
+    key("description", free()),
+    key("schema", schema()),
+    key("format", format()),
+    key("json_schema", format()),
+];
 
 const fn format() -> Node<Place> {
     Node::object(&FORMAT_KEYS)

@@ -7,7 +7,10 @@ use crate::formats::texts;
 fn texts_of(body: &str, cut: usize) -> Vec<String> {
     let chunks: Vec<Bytes> = body.as_bytes().chunks(cut).map(Bytes::copy_from_slice).collect();
     let mut found = Vec::new();
-    texts::each(&chunks, 64, std::slice::from_ref(&(0..body.len())), |_, text| found.push(text.to_owned())).unwrap();
+    texts::each(&chunks, 64, std::slice::from_ref(&(0..body.len())), |_, text| {
+        found.push(text.to_owned())
+    })
+    .unwrap();
     found
 }
 

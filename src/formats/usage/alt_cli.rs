@@ -65,8 +65,10 @@ static PART: Node<Tag> = Node::object(&[
 .tagged(Tag::PartEnd);
 
 static CONTENT_KEYS: [Key<Tag>; 1] = [key("parts", Node::array(&PART))];
-static GROUNDING_KEYS: [Key<Tag>; 2] =
-    [key("webSearchQueries", Node::value(Tag::Queries, 0)), key("web_search_queries", Node::value(Tag::Queries, 0))];
+static GROUNDING_KEYS: [Key<Tag>; 2] = [
+    key("webSearchQueries", Node::value(Tag::Queries, 0)),
+    key("web_search_queries", Node::value(Tag::Queries, 0)),
+];
 
 static CANDIDATE: Node<Tag> = Node::object(&[
     key("index", Node::value(Tag::Index, 24)),
@@ -79,8 +81,10 @@ static CANDIDATE: Node<Tag> = Node::object(&[
 .tagged(Tag::Choice);
 
 /// The only content of the answer to a blocked prompt.
-static FEEDBACK_KEYS: [Key<Tag>; 2] =
-    [key("blockReason", Node::value(Tag::Blocked, 64)), key("block_reason", Node::value(Tag::Blocked, 64))];
+static FEEDBACK_KEYS: [Key<Tag>; 2] = [
+    key("blockReason", Node::value(Tag::Blocked, 64)),
+    key("block_reason", Node::value(Tag::Blocked, 64)),
+];
 
 static REPLY_KEYS: [Key<Tag>; 6] = [
     key("candidates", Node::array(&CANDIDATE).tagged(Tag::Shape)),

@@ -47,22 +47,34 @@ fn the_last_figures_of_a_native_stream_win() {
 
 #[test]
 fn a_native_stream_without_its_last_figures_is_estimated_even_if_it_ends() {
-    let text =
-        format!(r#"{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"{}"}}}}"#, "x".repeat(3600));
+    let text = format!(
+        r#"{{"type":"content_block_delta","delta":{{"type":"text_delta","text":"{}"}}}}"#,
+        "x".repeat(3600)
+    );
     let end = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}
         {"type":"message_stop"}"#;
     assert_eq!(bill(&stream(Native, &format!("{START}\n{text}\n{end}"))), (1000, 1000, 0, false));
-    assert_eq!(bill(&stream(Native, START)), (1000, 500, 0, false), "never less than what was reported");
+    assert_eq!(
+        bill(&stream(Native, START)),
+        (1000, 500, 0, false),
+        "never less than what was reported"
+    );
 }
 
 #[test]
 fn hidden_reasoning_is_in_the_estimate() {
-    let block = |inner: &str| format!(r#"{{"type":"content_block_start","index":0,"content_block":{inner}}}"#);
-    let delta = |inner: &str| format!(r#"{{"type":"content_block_delta","index":0,"delta":{inner}}}"#);
+    let block = |inner: &str| {
+        format!(r#"{{"type":"content_block_start","index":0,"content_block":{inner}}}"#)
+    };
+    let delta =
+        |inner: &str| format!(r#"{{"type":"content_block_delta","index":0,"delta":{inner}}}"#);
     let begun = block(r#"{"type":"thinking","thinking":"","signature":""}"#);
-    let thought = delta(&format!(r#"{{"type":"thinking_delta","thinking":"{}"}}"#, "x".repeat(36_000)));
-    let signed = delta(&format!(r#"{{"type":"signature_delta","signature":"{}"}}"#, "A".repeat(32_000)));
-    let redacted = block(&format!(r#"{{"type":"redacted_thinking","data":"{}"}}"#, "A".repeat(16_000)));
+    let thought =
+        delta(&format!(r#"{{"type":"thinking_delta","thinking":"{}"}}"#, "x".repeat(36_000)));
+    let signed =
+        delta(&format!(r#"{{"type":"signature_delta","signature":"{}"}}"#, "A".repeat(32_000)));
+    let redacted =
+        block(&format!(r#"{{"type":"redacted_thinking","data":"{}"}}"#, "A".repeat(16_000)));
     for (lines, reasoning) in [
         (vec![&begun], 1024),
         (vec![&begun, &thought], 10_000),
@@ -70,7 +82,8 @@ fn hidden_reasoning_is_in_the_estimate() {
         (vec![&begun, &thought, &signed], 10_000),
         (vec![&redacted], 3_000),
     ] {
-        let lines: Vec<&str> = std::iter::once(START).chain(lines.into_iter().map(String::as_str)).collect();
+        let lines: Vec<&str> =
+            std::iter::once(START).chain(lines.into_iter().map(String::as_str)).collect();
         let reader = stream(Native, &lines.join("\n"));
         assert_eq!(bill(&reader), (1000, reasoning, reasoning, false), "{reasoning}");
     }
@@ -80,14 +93,25 @@ fn hidden_reasoning_is_in_the_estimate() {
         r#"{{"type":"response.output_item.done","item":{{"encrypted_content":"{}","type":"reasoning"}}}}"#,
         "A".repeat(48_000)
     );
-    let call = format!(r#"{{"type":"response.function_call_arguments.delta","delta":"{}"}}"#, "y".repeat(360));
+    let call = format!(
+        r#"{{"type":"response.function_call_arguments.delta","delta":"{}"}}"#,
+        "y".repeat(360)
+    );
     assert_eq!(bill(&stream(Responses, item)), (77, 1024, 1024, false));
     assert_eq!(bill(&stream(Responses, &format!("{item}\n{summary}"))), (77, 1024, 1024, false));
-    assert_eq!(bill(&stream(Responses, &format!("{item}\n{summary}\n{sealed}\n{call}"))), (77, 9_100, 9_000, false));
-    let chat = format!(r#"{{"choices":[{{"index":0,"delta":{{"reasoning_content":"{}"}}}}]}}"#, "x".repeat(3600));
+    assert_eq!(
+        bill(&stream(Responses, &format!("{item}\n{summary}\n{sealed}\n{call}"))),
+        (77, 9_100, 9_000, false)
+    );
+    let chat = format!(
+        r#"{{"choices":[{{"index":0,"delta":{{"reasoning_content":"{}"}}}}]}}"#,
+        "x".repeat(3600)
+    );
     assert_eq!(bill(&stream(Chat, &chat)), (77, 1000, 1000, false));
-    let thought =
-        format!(r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{}","thought":true}}]}}}}]}}"#, "x".repeat(3600));
+    let thought = format!(
+        r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{}","thought":true}}]}}}}]}}"#,
+        "x".repeat(3600)
+    );
     assert_eq!(bill(&stream(AltCli, &thought)), (77, 1000, 1000, false));
 }
 
@@ -110,7 +134,9 @@ fn a_reason_that_says_nothing_and_the_first_of_several_answers_are_no_end() {
         assert!(!reader.final_figures(), "{reason}");
         reader.finish();
         assert!(!reader.seen_end(), "{reason}");
-        let lines = format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"a"}},"finish_reason":{reason}}}]}}"#);
+        let lines = format!(
+            r#"{{"choices":[{{"index":0,"delta":{{"content":"a"}},"finish_reason":{reason}}}]}}"#
+        );
         let mut reader = stream(Chat, &lines);
         reader.finish();
         assert!(!reader.seen_end(), "{reason}");
@@ -143,7 +169,11 @@ fn usage_behind_the_finish_is_final_and_before_it_is_not() {
     assert!(!stream(Chat, &format!("{usage}\n{finish}")).final_figures());
     assert_eq!(bill(&stream(Chat, &format!("{usage}\n{finish}\n[DONE]"))), (40, 300, 0, true));
     let masked = r#"{"candidates":[{"content":{"parts":[{"text":"abcdefgh"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":40}}"#;
-    assert_eq!(bill(&whole(AltCli, masked)), (40, 3, 0, false), "figures without output are no bill");
+    assert_eq!(
+        bill(&whole(AltCli, masked)),
+        (40, 3, 0, false),
+        "figures without output are no bill"
+    );
 }
 
 #[test]
@@ -180,23 +210,36 @@ fn audio_searches_and_the_tier_are_told_in_every_format() {
 
 #[test]
 fn searches_of_a_response_are_its_items_in_a_stream_and_whole() {
-    let item =
-        |action: &str| format!(r#"{{"type":"web_search_call","status":"completed","action":{{"type":"{action}"}}}}"#);
+    let item = |action: &str| {
+        format!(
+            r#"{{"type":"web_search_call","status":"completed","action":{{"type":"{action}"}}}}"#
+        )
+    };
     let items = ["search", "open_page", "search", "find_in_page"].map(item);
     let body = format!(
         r#"{{"status":"completed","service_tier":"default","output":[{}],"usage":{{"input_tokens":4,"output_tokens":2}}}}"#,
         items.join(",")
     );
     assert_eq!(whole(Responses, &body).usage().unwrap().web_searches, 2);
-    let mut lines: Vec<String> =
-        items.iter().map(|item| format!(r#"{{"type":"response.output_item.done","item":{item}}}"#)).collect();
-    assert_eq!(stream(Responses, &lines.join("\n")).estimate(7).web_searches, 2, "of a stream that is cut, too");
+    let mut lines: Vec<String> = items
+        .iter()
+        .map(|item| format!(r#"{{"type":"response.output_item.done","item":{item}}}"#))
+        .collect();
+    assert_eq!(
+        stream(Responses, &lines.join("\n")).estimate(7).web_searches,
+        2,
+        "of a stream that is cut, too"
+    );
     lines.push(format!(r#"{{"type":"response.completed","response":{body}}}"#));
     let reported = body.replace(
         r#""usage":"#,
         r#""tool_usage":{"image_gen":{"input_tokens":0},"web_search":{"num_requests":1}},"usage":"#,
     );
-    assert_eq!(whole(Responses, &reported).usage().unwrap().web_searches, 1, "what the service counts itself wins");
+    assert_eq!(
+        whole(Responses, &reported).usage().unwrap().web_searches,
+        1,
+        "what the service counts itself wins"
+    );
     let reader = stream(Responses, &lines.join("\n"));
     assert_eq!((reader.usage().unwrap().web_searches, reader.final_figures()), (2, true));
 }

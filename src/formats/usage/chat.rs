@@ -45,7 +45,13 @@ static FUNCTION_KEYS: [Key<Tag>; 2] =
 
 static CALL: Node<Tag> = Node::object(&[
     key("function", Node::object(&FUNCTION_KEYS)),
-    key("custom", Node::object(&[key("name", Node::value(Tag::Text, 0)), key("input", Node::value(Tag::Text, 0))])),
+    key(
+        "custom",
+        Node::object(&[
+            key("name", Node::value(Tag::Text, 0)),
+            key("input", Node::value(Tag::Text, 0)),
+        ]),
+    ),
 ]);
 
 /// A part of a content that is a list.
@@ -56,8 +62,10 @@ static PART: Node<Tag> = Node::object(&[
 static THOUGHT: Node<Tag> = Node::object(&[key("text", Node::value(Tag::Thinking, 0))]);
 
 /// The sealed form that some services add to the reasoning's text.
-static DETAIL: Node<Tag> =
-    Node::object(&[key("data", Node::value(Tag::Sealed, 0)), key("signature", Node::value(Tag::Sealed, 0))]);
+static DETAIL: Node<Tag> = Node::object(&[
+    key("data", Node::value(Tag::Sealed, 0)),
+    key("signature", Node::value(Tag::Sealed, 0)),
+]);
 
 /// A chunk's `delta` and a body's `message` have the same members.
 static MESSAGE_KEYS: [Key<Tag>; 8] = [

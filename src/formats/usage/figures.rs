@@ -122,12 +122,16 @@ impl Figures {
 
     /// A sum of cache writes without its split replaces the known split if it is less.
     fn shrink_split(&mut self, reported: &Set) {
-        let [five, hour] = [Figure::CacheWrite5m, Figure::CacheWrite1h].map(|figure| figure as usize);
-        let Some(sum) = reported.get(Figure::CacheWrite as usize).filter(|sum| *sum > 0) else { return };
+        let [five, hour] =
+            [Figure::CacheWrite5m, Figure::CacheWrite1h].map(|figure| figure as usize);
+        let Some(sum) = reported.get(Figure::CacheWrite as usize).filter(|sum| *sum > 0) else {
+            return;
+        };
         if reported.get(five).is_some() || reported.get(hour).is_some() {
             return;
         }
-        let (had_five, had_hour) = (self.known.get(five).unwrap_or(0), self.known.get(hour).unwrap_or(0));
+        let (had_five, had_hour) =
+            (self.known.get(five).unwrap_or(0), self.known.get(hour).unwrap_or(0));
         if sum < had_five.saturating_add(had_hour) {
             let keep = had_hour.min(sum);
             self.known.put(five, sum - keep);
@@ -191,17 +195,25 @@ mod tests {
 
     #[test]
     fn the_last_figure_wins_member_by_member() {
-        let figures = after(&[&[(Input, 100), (Output, 900), (CacheRead, 50)], &[(Output, 7), (CacheRead, 20)]]);
+        let figures = after(&[
+            &[(Input, 100), (Output, 900), (CacheRead, 50)],
+            &[(Output, 7), (CacheRead, 20)],
+        ]);
         assert_eq!((figures.of(Input), figures.of(Output), figures.of(CacheRead)), (100, 7, 20));
-        let figures = after(&[&[(Input, 100), (Output, 9), (CacheRead, 50)], &[(Input, 150), (CacheRead, 0)]]);
+        let figures = after(&[
+            &[(Input, 100), (Output, 9), (CacheRead, 50)],
+            &[(Input, 150), (CacheRead, 0)],
+        ]);
         assert_eq!((figures.of(Input), figures.of(Output), figures.of(CacheRead)), (150, 9, 0));
         assert_eq!(after(&[&[(Input, 1), (Output, 9)], &[(Output, 0)]]).of(Output), 0);
     }
 
     #[test]
     fn zeros_of_an_empty_prompt_say_nothing() {
-        let figures =
-            after(&[&[(Input, 100), (CacheRead, 5), (Output, 9)], &[(Input, 0), (CacheRead, 0), (Output, 12)]]);
+        let figures = after(&[
+            &[(Input, 100), (CacheRead, 5), (Output, 9)],
+            &[(Input, 0), (CacheRead, 0), (Output, 12)],
+        ]);
         assert_eq!((figures.of(Input), figures.of(CacheRead), figures.of(Output)), (100, 5, 12));
         let figures = after(&[&[(Input, 100), (Output, 9)], &[(Input, 0), (Output, 0)]]);
         assert_eq!((figures.of(Input), figures.of(Output)), (100, 9));
@@ -210,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_smaller_sum_of_cache_writes_replaces_the_split() {
-        let first: &[(Figure, u64)] = &[(Input, 1), (CacheWrite, 100), (CacheWrite5m, 60), (CacheWrite1h, 40)];
+        let first: &[(Figure, u64)] =
+            &[(Input, 1), (CacheWrite, 100), (CacheWrite5m, 60), (CacheWrite1h, 40)];
         let figures = after(&[first, &[(CacheWrite, 30)]]);
         assert_eq!((figures.of(CacheWrite5m), figures.of(CacheWrite1h)), (0, 30));
         let figures = after(&[first, &[(CacheWrite, 100)]]);

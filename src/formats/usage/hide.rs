@@ -18,8 +18,10 @@ enum Tag {
     Usage,
 }
 
-static CHUNK: Node<Tag> =
-    Node::object(&[key("choices", Node::value(Tag::Choices, 0)), key("usage", Node::value(Tag::Usage, 0))]);
+static CHUNK: Node<Tag> = Node::object(&[
+    key("choices", Node::value(Tag::Choices, 0)),
+    key("usage", Node::value(Tag::Usage, 0)),
+]);
 
 /// Filters one stream.
 #[derive(Debug)]
@@ -117,7 +119,11 @@ impl HideUsageChunk {
 
     /// The verdict on the event that just ended; prepares for the next one.
     fn ends_as_usage_chunk(&mut self) -> bool {
-        let is_usage = self.no_choices && self.has_usage && !self.broken && !self.passing && self.scanner.is_complete();
+        let is_usage = self.no_choices
+            && self.has_usage
+            && !self.broken
+            && !self.passing
+            && self.scanner.is_complete();
         self.scanner.reset();
         (self.no_choices, self.has_usage, self.broken, self.passing) = (false, false, false, false);
         is_usage
@@ -169,8 +175,11 @@ mod tests {
 
     #[test]
     fn a_stream_without_it_passes_untouched_even_when_odd() {
-        let big = format!("data: {{\"choices\":[],\"usage\":{{\"x\":\"{}\"}}}}\n\n", "y".repeat(70_000));
-        for text in [BEFORE, AFTER, "data: {\"choices\":[],\"usage\":", "no stream at all", "\n\n\n", &big] {
+        let big =
+            format!("data: {{\"choices\":[],\"usage\":{{\"x\":\"{}\"}}}}\n\n", "y".repeat(70_000));
+        for text in
+            [BEFORE, AFTER, "data: {\"choices\":[],\"usage\":", "no stream at all", "\n\n\n", &big]
+        {
             for size in [1, 5, 1000, 1 << 20] {
                 if text.len() > 1 << 16 && size == 1 << 20 {
                     continue;

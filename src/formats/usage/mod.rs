@@ -205,7 +205,8 @@ impl UsageReader {
         let output = &self.tally.output;
         // Running totals report the reasoning exactly; then only its text may be ahead of them.
         let reported = usage.reasoning > 0;
-        let reasoning = if reported { count::from_len(output.thinking) } else { output.reasoning() };
+        let reasoning =
+            if reported { count::from_len(output.thinking) } else { output.reasoning() };
         usage.reasoning = usage.reasoning.max(reasoning);
         usage.output = usage.output.max(output.visible().saturating_add(usage.reasoning));
         usage
@@ -215,7 +216,8 @@ impl UsageReader {
     /// errors do not count.
     #[must_use]
     pub const fn seen_content(&self) -> bool {
-        let large = matches!(self.layout, Layout::Json) && self.body_len >= LARGE_BODY && !self.broken;
+        let large =
+            matches!(self.layout, Layout::Json) && self.body_len >= LARGE_BODY && !self.broken;
         self.tally.content || (large && self.tally.error.is_none())
     }
 
@@ -227,7 +229,8 @@ impl UsageReader {
     #[must_use]
     pub const fn seen_end(&self) -> bool {
         let by_reason = matches!(self.format, WireFormat::Chat | WireFormat::AltCli);
-        self.tally.end || (by_reason && self.finished && self.tally.finish && self.tally.error.is_none())
+        self.tally.end
+            || (by_reason && self.finished && self.tally.finish && self.tally.error.is_none())
     }
 
     /// Only the end of the body is missing of an alt-cli stream: all reasons and the final figures
@@ -235,7 +238,8 @@ impl UsageReader {
     /// complete nevertheless.
     #[must_use]
     pub fn lacks_only_the_end(&self) -> bool {
-        let alt = matches!(self.format, WireFormat::AltCli) && matches!(self.layout, Layout::Events);
+        let alt =
+            matches!(self.format, WireFormat::AltCli) && matches!(self.layout, Layout::Events);
         alt && self.tally.finish && self.tally.error.is_none() && self.final_figures()
     }
 

@@ -69,7 +69,9 @@ pub(super) static ROOT: Node<Tag> = Node::object(&[
 pub(super) fn event_end(tally: &mut Tally) {
     tally.only_answer();
     match tally.event.name.as_str() {
-        "content_block_start" | "content_block_delta" | "content_block_stop" => tally.content = true,
+        "content_block_start" | "content_block_delta" | "content_block_stop" => {
+            tally.content = true
+        }
         "message_delta" => {
             tally.content = true;
             tally.later_figures |= tally.event.figures;

@@ -35,8 +35,10 @@ static USAGE_KEYS: [Key<Tag>; 4] = [
 ];
 const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
 
-static TEXT_PART: Node<Tag> =
-    Node::object(&[key("text", Node::value(Tag::ItemText, 0)), key("refusal", Node::value(Tag::ItemText, 0))]);
+static TEXT_PART: Node<Tag> = Node::object(&[
+    key("text", Node::value(Tag::ItemText, 0)),
+    key("refusal", Node::value(Tag::ItemText, 0)),
+]);
 static SUMMARY_PART: Node<Tag> = Node::object(&[key("text", Node::value(Tag::ItemSummary, 0))]);
 static ACTION_KEYS: [Key<Tag>; 1] = [key("type", Node::value(Tag::ItemAction, 24))];
 
@@ -107,7 +109,8 @@ pub(super) fn event_end(tally: &mut Tally) {
         // A body has no type.
         "" => {
             tally.content |= tally.shape;
-            tally.end |= tally.shape && matches!(tally.event.status.as_str(), "completed" | "incomplete" | "");
+            tally.end |= tally.shape
+                && matches!(tally.event.status.as_str(), "completed" | "incomplete" | "");
             tally.finish |= tally.end;
         }
         name if name.starts_with("response.") => tally.content = true,

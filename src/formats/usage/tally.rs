@@ -101,7 +101,9 @@ impl Tally {
     pub(super) fn found(&mut self, found: &Found<'_, Tag>) {
         match found.tag {
             Tag::Count(figure) => self.figures.tell(figure, found.as_u64()),
-            Tag::Usage => self.event.figures |= found.kind == Kind::Object && self.figures.take_over(),
+            Tag::Usage => {
+                self.event.figures |= found.kind == Kind::Object && self.figures.take_over()
+            }
             Tag::ToolUsage => {
                 self.figures.take_over();
             }
@@ -124,7 +126,8 @@ impl Tally {
     }
 
     fn output_part(&mut self, found: &Found<'_, Tag>) {
-        let string = if found.kind == Kind::String { found.span.len().saturating_sub(2) } else { 0 };
+        let string =
+            if found.kind == Kind::String { found.span.len().saturating_sub(2) } else { 0 };
         let event = &mut self.event;
         match found.tag {
             Tag::Text => self.generated(string, 0),
@@ -132,7 +135,9 @@ impl Tally {
             Tag::Sealed => self.output.sealed += string,
             Tag::Part if found.len > 0 => self.generated(found.span.len(), 0),
             Tag::Media => event.generated |= found.kind == Kind::Object,
-            Tag::Block if matches!(found.text, b"thinking" | b"redacted_thinking") => self.output.announced += 1,
+            Tag::Block if matches!(found.text, b"thinking" | b"redacted_thinking") => {
+                self.output.announced += 1
+            }
             Tag::Delta => event.delta = string,
             Tag::Thought => event.thought = found.as_bool() == Some(true),
             Tag::PartEnd => {
@@ -206,7 +211,8 @@ impl Tally {
     /// message.
     pub(super) fn fail(&mut self) {
         let event = &mut self.event;
-        let reported = std::mem::take(if event.has_error { &mut event.reported } else { &mut event.loose });
+        let reported =
+            std::mem::take(if event.has_error { &mut event.reported } else { &mut event.loose });
         if self.error.is_none() {
             self.error = Some(reported.cleaned());
         }
@@ -215,7 +221,8 @@ impl Tally {
     /// Notes whether the figures are the last expected ones.
     pub(super) const fn settle(&mut self) {
         if self.event.finish || self.event.figures {
-            self.settled = self.finish && (self.event.figures || (self.settled && !self.event.finish));
+            self.settled =
+                self.finish && (self.event.figures || (self.settled && !self.event.finish));
         }
     }
 

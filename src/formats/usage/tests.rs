@@ -17,7 +17,11 @@ struct ReadUsage {
     output: usize,
 }
 
-fn read_parts<'a>(format: WireFormat, streaming: bool, parts: impl IntoIterator<Item = &'a [u8]>) -> ReadUsage {
+fn read_parts<'a>(
+    format: WireFormat,
+    streaming: bool,
+    parts: impl IntoIterator<Item = &'a [u8]>,
+) -> ReadUsage {
     let mut reader = UsageReader::new(format, streaming);
     parts.into_iter().for_each(|p| reader.feed(p));
     reader.finish();
@@ -34,7 +38,11 @@ fn read_parts<'a>(format: WireFormat, streaming: bool, parts: impl IntoIterator<
 fn read(format: WireFormat, streaming: bool, text: &str) -> ReadUsage {
     let reported = read_parts(format, streaming, [text.as_bytes()]);
     for size in [1, 2, 7, 64] {
-        assert_eq!(read_parts(format, streaming, text.as_bytes().chunks(size)), reported, "in pieces of {size}");
+        assert_eq!(
+            read_parts(format, streaming, text.as_bytes().chunks(size)),
+            reported,
+            "in pieces of {size}"
+        );
     }
     reported
 }
@@ -77,8 +85,14 @@ fn a_native_stream_is_read() {
         reasoning: 20,
         ..Usage::default()
     };
-    assert_eq!((reported.usage, reported.content, reported.end, reported.error), (Some(expected), true, true, None));
-    assert_eq!(reported.output, 2 + "größer \\\"usage\\\":{\\\"output_tokens\\\":999}".len() + "{\\\"a\\\":1}".len());
+    assert_eq!(
+        (reported.usage, reported.content, reported.end, reported.error),
+        (Some(expected), true, true, None)
+    );
+    assert_eq!(
+        reported.output,
+        2 + "größer \\\"usage\\\":{\\\"output_tokens\\\":999}".len() + "{\\\"a\\\":1}".len()
+    );
 }
 
 #[test]
@@ -96,7 +110,10 @@ fn cache_writes_without_a_split_are_of_the_short_kind() {
     let body = r#"{"type":"message","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn",
         "usage":{"input_tokens":3,"cache_creation_input_tokens":50,"cache_read_input_tokens":0,"output_tokens":2}}"#;
     let reported = read(Native, false, body);
-    assert_eq!(reported.usage, Some(Usage { input: 3, output: 2, cache_write_5m: 50, ..Usage::default() }));
+    assert_eq!(
+        reported.usage,
+        Some(Usage { input: 3, output: 2, cache_write_5m: 50, ..Usage::default() })
+    );
     assert_eq!((reported.content, reported.end, reported.output), (true, true, 2));
 }
 
@@ -122,7 +139,14 @@ const CHAT: &str = r#"
 #[test]
 fn a_chat_stream_is_read() {
     let reported = read(Chat, true, &events(CHAT));
-    let expected = Usage { input: 36, output: 30, cache_read: 64, reasoning: 12, image_input: 10, ..Usage::default() };
+    let expected = Usage {
+        input: 36,
+        output: 30,
+        cache_read: 64,
+        reasoning: 12,
+        image_input: 10,
+        ..Usage::default()
+    };
     assert_eq!(
         (reported.usage, reported.content, reported.end, reported.output),
         (Some(expected), true, true, 3 + 1 + 2)
@@ -144,12 +168,17 @@ fn a_chat_stream_ends_with_its_terminator_or_a_finish_reason() {
 #[test]
 fn other_vendors_names_for_chat_usage_are_known() {
     let usage = |fields: &str| {
-        read(Chat, false, &format!(r#"{{"choices":[{{"message":{{"content":"x"}}}}],"usage":{{{fields}}}}}"#))
-            .usage
-            .unwrap()
+        read(
+            Chat,
+            false,
+            &format!(r#"{{"choices":[{{"message":{{"content":"x"}}}}],"usage":{{{fields}}}}}"#),
+        )
+        .usage
+        .unwrap()
     };
-    let hit =
-        usage(r#""prompt_tokens":50,"completion_tokens":5,"prompt_cache_hit_tokens":20,"prompt_cache_miss_tokens":30"#);
+    let hit = usage(
+        r#""prompt_tokens":50,"completion_tokens":5,"prompt_cache_hit_tokens":20,"prompt_cache_miss_tokens":30"#,
+    );
     assert_eq!((hit.input, hit.cache_read), (30, 20));
     let flat = usage(r#""prompt_tokens":50,"completion_tokens":5,"cached_tokens":8"#);
     assert_eq!((flat.input, flat.cache_read), (42, 8));
@@ -196,12 +225,16 @@ fn a_responses_stream_is_read() {
         reasoning: 8,
         ..Usage::default()
     };
-    assert_eq!((reported.usage, reported.content, reported.end, reported.output), (Some(expected), true, true, 3));
+    assert_eq!(
+        (reported.usage, reported.content, reported.end, reported.output),
+        (Some(expected), true, true, 3)
+    );
     let lines: Vec<&str> = RESPONSES.trim().lines().collect();
     let begun = read(Responses, true, &events(&lines[..2].join("\n")));
     assert_eq!((begun.content, begun.end, begun.usage), (false, false, None));
-    let incomplete =
-        RESPONSES.replace("response.completed", "response.incomplete").replace("\"completed\"", "\"incomplete\"");
+    let incomplete = RESPONSES
+        .replace("response.completed", "response.incomplete")
+        .replace("\"completed\"", "\"incomplete\"");
     assert!(read(Responses, true, &events(&incomplete)).end);
 }
 
@@ -210,8 +243,15 @@ fn a_responses_body_is_read() {
     let body = r#"{"id":"r","object":"response","status":"completed","error":null,"output":[{"type":"reasoning","summary":[{"type":"summary_text","text":"ab"}]},
         {"type":"message","content":[{"type":"output_text","text":"cde"}]},{"type":"function_call","arguments":"{}"}],"usage":{"input_tokens":9,"output_tokens":4}}"#;
     let reported = read(Responses, false, body);
-    assert_eq!((reported.usage.unwrap().input, reported.content, reported.end, reported.output), (9, true, true, 7));
-    assert_eq!(read(Responses, true, body).usage, reported.usage, "a stream was asked for, a body came");
+    assert_eq!(
+        (reported.usage.unwrap().input, reported.content, reported.end, reported.output),
+        (9, true, true, 7)
+    );
+    assert_eq!(
+        read(Responses, true, body).usage,
+        reported.usage,
+        "a stream was asked for, a body came"
+    );
     assert!(!read(Responses, false, &body.replace("completed", "failed")).end);
 }
 
@@ -233,7 +273,8 @@ fn an_alt_cli_stream_is_read_plain_wrapped_and_as_an_array() {
         ..Usage::default()
     };
     let lines: Vec<&str> = ALT.trim().lines().collect();
-    let wrapped: String = lines.iter().map(|l| format!("{{\"response\":{l},\"traceId\":\"t\"}}\n")).collect();
+    let wrapped: String =
+        lines.iter().map(|l| format!("{{\"response\":{l},\"traceId\":\"t\"}}\n")).collect();
     let array = format!("[{}\n]\n", lines.join("\n,\r\n"));
     for text in [events(ALT), events(&wrapped), array] {
         let reported = read(AltCli, true, &text);
@@ -243,8 +284,11 @@ fn an_alt_cli_stream_is_read_plain_wrapped_and_as_an_array() {
     let begun = read(AltCli, true, &events(lines[0]));
     assert_eq!((begun.content, begun.end, begun.usage.unwrap().output), (true, false, 4));
     assert!(read(AltCli, false, lines[2]).end);
-    let blocked =
-        read(AltCli, false, r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3}}"#);
+    let blocked = read(
+        AltCli,
+        false,
+        r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3}}"#,
+    );
     assert_eq!((blocked.content, blocked.end, blocked.usage.unwrap().input), (true, true, 3));
 }
 
@@ -337,7 +381,10 @@ fn a_body_that_is_no_reply_is_no_end() {
         for format in WireFormat::ALL {
             for streaming in [false, true] {
                 let reported = read(format, streaming, text);
-                assert!(!reported.content && !reported.end && reported.usage.is_none(), "{format} {text}");
+                assert!(
+                    !reported.content && !reported.end && reported.usage.is_none(),
+                    "{format} {text}"
+                );
             }
         }
     }
@@ -351,7 +398,10 @@ fn memory_stays_small_however_large_an_event_is() {
         reader.feed(&[b'x'; 10_000]);
     }
     reader.feed(b"\"}]}],\"usage\":{\"input_tokens\":1,\"output_tokens\":2}}}\n\n");
-    assert_eq!((reader.usage().unwrap().output, reader.seen_end(), reader.output_chars()), (2, true, 0));
+    assert_eq!(
+        (reader.usage().unwrap().output, reader.seen_end(), reader.output_chars()),
+        (2, true, 0)
+    );
 }
 
 proptest! {
@@ -391,7 +441,10 @@ fn behind_a_form_feed_there_is_no_json_however_the_bytes_come() {
     let reply = r#"{"usage":{"input_tokens":5,"output_tokens":1},"model":"m"}"#;
     for format in [Native, Responses, Chat] {
         assert_eq!(read(format, true, &format!("\u{c}\n\u{c}{reply}")).usage, None);
-        assert_eq!(read(format, true, &format!("\n \t\r{reply}")).usage, read(format, true, reply).usage);
+        assert_eq!(
+            read(format, true, &format!("\n \t\r{reply}")).usage,
+            read(format, true, reply).usage
+        );
     }
 }
 
@@ -403,6 +456,10 @@ fn white_space_that_comes_first_is_part_of_its_line() {
         let mut reader = UsageReader::new(WireFormat::Chat, true);
         stream.chunks(pieces).for_each(|piece| reader.feed(piece));
         reader.finish();
-        assert_eq!((reader.output_chars(), reader.seen_content()), (1, true), "in pieces of {pieces}");
+        assert_eq!(
+            (reader.output_chars(), reader.seen_content()),
+            (1, true),
+            "in pieces of {pieces}"
+        );
     }
 }

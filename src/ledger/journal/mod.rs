@@ -79,11 +79,20 @@ pub(super) struct End {
 }
 
 impl Journal {
-    pub(super) fn create(dir: &Path, settings: LedgerSettings, tally: Arc<Tally>) -> io::Result<Self> {
+    pub(super) fn create(
+        dir: &Path,
+        settings: LedgerSettings,
+        tally: Arc<Tally>,
+    ) -> io::Result<Self> {
         Self::create_on(Box::new(RealDisk), dir, settings, tally)
     }
 
-    fn create_on(disk: Box<dyn Disk>, dir: &Path, settings: LedgerSettings, tally: Arc<Tally>) -> io::Result<Self> {
+    fn create_on(
+        disk: Box<dyn Disk>,
+        dir: &Path,
+        settings: LedgerSettings,
+        tally: Arc<Tally>,
+    ) -> io::Result<Self> {
         let file = new_segment(&*disk, dir, 1)?;
         tally.disk_bytes.store(HEADER as u64, Ordering::Relaxed);
         let active = Mutex::new(Active {
@@ -121,7 +130,9 @@ impl Journal {
         let before = self.tally.appended_records.load(Ordering::SeqCst);
         let written = self.write_held(&mut active).and_then(|()| self.write(&mut active, frame));
         match written {
-            Ok(()) => Ok(Appended { before, after: self.tally.appended_records.load(Ordering::SeqCst) }),
+            Ok(()) => {
+                Ok(Appended { before, after: self.tally.appended_records.load(Ordering::SeqCst) })
+            }
             Err(why) => Err(self.hold(&mut active, frame, why)),
         }
     }

@@ -33,7 +33,12 @@ impl Active {
     pub(super) fn stretch(&mut self) -> Option<Stretch> {
         let (from, to) = (self.synced, self.at.offset);
         self.synced = to;
-        (from < to).then(|| Stretch { file: Arc::clone(&self.file), segment: self.at.segment, from, to })
+        (from < to).then(|| Stretch {
+            file: Arc::clone(&self.file),
+            segment: self.at.segment,
+            from,
+            to,
+        })
     }
 
     /// The unsynced parts of all segments, and whether names are unsynced.

@@ -179,11 +179,19 @@ fn what_a_failed_sync_leaves_in_doubt_is_written_to_a_new_segment_and_synced_the
     assert_eq!(bench.tally.sync_errors.load(Ordering::SeqCst), 1);
     assert!(bench.journal.has_room(), "the new segment is synced");
     assert_eq!(segment::list(bench.root.path()).unwrap(), [1, 2]);
-    assert_eq!(bench.read(None), (vec![1, 2, 3, 4, 5, 4, 5], 0), "what was synced before is not written anew");
+    assert_eq!(
+        bench.read(None),
+        (vec![1, 2, 3, 4, 5, 4, 5], 0),
+        "what was synced before is not written anew"
+    );
     bench.journal.append(&sample(6)).unwrap();
     let synced = bench.faults.synced.load(Ordering::SeqCst);
     bench.journal.sync().unwrap();
-    assert_eq!(bench.faults.synced.load(Ordering::SeqCst), synced + 1, "the failed segment is not synced again");
+    assert_eq!(
+        bench.faults.synced.load(Ordering::SeqCst),
+        synced + 1,
+        "the failed segment is not synced again"
+    );
     assert_eq!(segment::list(bench.root.path()).unwrap(), [1, 2]);
 }
 

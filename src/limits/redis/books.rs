@@ -45,7 +45,10 @@ pub(in super::super) struct Asked<'a> {
 
 impl Shared {
     /// `own`: with this node's clock.
-    pub(in super::super) async fn admit(self: &Arc<Self>, own: &Admission<'_>) -> Result<Permit, Refused> {
+    pub(in super::super) async fn admit(
+        self: &Arc<Self>,
+        own: &Admission<'_>,
+    ) -> Result<Permit, Refused> {
         let name = self.link.name();
         let mut ask = self.as_shared(own);
         let mut charge = self.memory.charge_of(&ask);
@@ -99,13 +102,27 @@ impl Shared {
     }
 
     /// The checks in Redis.
-    async fn admitted(&self, ask: &Admission<'_>, charge: &Charge) -> RedisReply<Result<Found, Refused>> {
+    async fn admitted(
+        &self,
+        ask: &Admission<'_>,
+        charge: &Charge,
+    ) -> RedisReply<Result<Found, Refused>> {
         let settings = &self.counting();
         let question = |up: &Up| {
-            let call = self.call(&ADMIT, up, ask.now).int(ask.user.id.0).int(ask.key.id.0).text(ask.session.as_str());
+            let call = self
+                .call(&ADMIT, up, ask.now)
+                .int(ask.user.id.0)
+                .int(ask.key.id.0)
+                .text(ask.session.as_str());
             let call = call.bytes(charge.request.0.as_bytes()).int(charge.reserved.0);
-            let call = call.limits(&ask.key.limits, ask.now, settings).limits(&ask.user.limits, ask.now, settings);
-            let call = call.int(i64::from(ask.user.rpm)).int(i64::from(settings.reservation == Reservation::Strict));
+            let call = call.limits(&ask.key.limits, ask.now, settings).limits(
+                &ask.user.limits,
+                ask.now,
+                settings,
+            );
+            let call = call
+                .int(i64::from(ask.user.rpm))
+                .int(i64::from(settings.reservation == Reservation::Strict));
             call.int(ask.started.0).text(&ask.asks.model).text(ask.asks.format.as_str())
         };
         let mut unanswered = Unanswered { shared: self, charge: Some(charge) };
@@ -135,7 +152,8 @@ impl Shared {
         slot: &Slot,
         now: Timestamp,
     ) -> Vec<(ProviderId, Blocked)> {
-        let limited: Vec<&Arc<Provider>> = providers.iter().filter(|p| is_limited(&p.limits)).collect();
+        let limited: Vec<&Arc<Provider>> =
+            providers.iter().filter(|p| is_limited(&p.limits)).collect();
         if limited.is_empty() {
             return Vec::new();
         }
@@ -149,11 +167,21 @@ impl Shared {
         each.filter_map(|(provider, why)| Some((provider.id, reply::blocked(Some(why))?))).collect()
     }
 
-    async fn peek(&self, limited: &[&Arc<Provider>], slot: &Slot, now: Timestamp) -> Option<Vec<Value>> {
+    async fn peek(
+        &self,
+        limited: &[&Arc<Provider>],
+        slot: &Slot,
+        now: Timestamp,
+    ) -> Option<Vec<Value>> {
         let settings = self.counting();
         let question = |up: &Up| {
-            let call = self.call(&PEEK, up, now).maybe(slot.key.map(|key| key.0)).text(slot.session.as_str());
-            limited.iter().fold(call, |call, provider| call.int(provider.id.0).limits(&provider.limits, now, &settings))
+            let call = self
+                .call(&PEEK, up, now)
+                .maybe(slot.key.map(|key| key.0))
+                .text(slot.session.as_str());
+            limited.iter().fold(call, |call, provider| {
+                call.int(provider.id.0).limits(&provider.limits, now, &settings)
+            })
         };
         match self.ask(now, question).await {
             RedisReply::Said(answer) => Some(answer),
@@ -163,7 +191,11 @@ impl Shared {
 
     /// Calls Redis, within the time that a request waits. If the counters have moved, uses those in
     /// effect.
-    async fn ask<'a>(&'a self, now: Timestamp, question: impl Fn(&Up) -> ScriptCall<'a>) -> RedisReply<Vec<Value>> {
+    async fn ask<'a>(
+        &'a self,
+        now: Timestamp,
+        question: impl Fn(&Up) -> ScriptCall<'a>,
+    ) -> RedisReply<Vec<Value>> {
         let (asked, bound) = (Instant::now(), self.settings.timeout);
         let until = asked + bound;
         while let Some(up) = self.link.ready(until).await {
@@ -182,9 +214,15 @@ impl Shared {
         RedisReply::NotAsked
     }
 
-    pub(in super::super) async fn enter(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> bool {
+    pub(in super::super) async fn enter(
+        &self,
+        charge: &Charge,
+        provider: &Provider,
+        now: Timestamp,
+    ) -> bool {
         let (limited, name) = (is_limited(&provider.limits), self.link.name());
-        let answer = if limited { self.entered(charge, provider, now).await } else { RedisReply::NotAsked };
+        let answer =
+            if limited { self.entered(charge, provider, now).await } else { RedisReply::NotAsked };
         let entered = match answer {
             RedisReply::Said(entered) => {
                 if entered {
@@ -192,7 +230,9 @@ impl Shared {
                 }
                 entered
             }
-            _ if limited && self.settings.on_loss == OnLoss::Local => self.memory.enter(charge, provider, now),
+            _ if limited && self.settings.on_loss == OnLoss::Local => {
+                self.memory.enter(charge, provider, now)
+            }
             _ => {
                 self.memory.enter_unchecked(charge, provider.id, now);
                 true
@@ -211,11 +251,23 @@ impl Shared {
         entered
     }
 
-    async fn entered(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> RedisReply<bool> {
+    async fn entered(
+        &self,
+        charge: &Charge,
+        provider: &Provider,
+        now: Timestamp,
+    ) -> RedisReply<bool> {
         let question = |up: &Up| {
             let (request, user) = (charge.request.0.as_bytes(), charge.user.map(|user| user.0));
-            let call = self.call(&ENTER, up, now).bytes(request).maybe(user).maybe(charge.slot.key.map(|key| key.0));
-            let call = call.text(charge.slot.session.as_str()).int(charge.started.0).int(charge.reserved.0);
+            let call = self
+                .call(&ENTER, up, now)
+                .bytes(request)
+                .maybe(user)
+                .maybe(charge.slot.key.map(|key| key.0));
+            let call = call
+                .text(charge.slot.session.as_str())
+                .int(charge.started.0)
+                .int(charge.reserved.0);
             call.int(provider.id.0).limits(&provider.limits, now, &self.counting())
         };
         match self.ask(now, question).await {
@@ -263,13 +315,24 @@ impl Shared {
     }
 
     /// `None` if Redis is unreachable: then this node's own figures are the best available.
-    pub(in super::super) async fn usage(&self, asked: &Asked<'_>, now: Timestamp) -> Option<HolderUsage> {
+    pub(in super::super) async fn usage(
+        &self,
+        asked: &Asked<'_>,
+        now: Timestamp,
+    ) -> Option<HolderUsage> {
         let up = self.link.get()?;
         let settings = &self.counting();
-        let call = self.call(&USAGE, &up, now).text(&asked.holder).day(asked.limits.daily_reset, now, settings);
+        let call = self.call(&USAGE, &up, now).text(&asked.holder).day(
+            asked.limits.daily_reset,
+            now,
+            settings,
+        );
         let answer = self.read(&up, call.maybe(asked.user)).await?;
         let spans = self.spans(now);
-        Some(reply::usage(&answer, &Reader { limits: asked.limits, rpm: asked.rpm, now, spans: &spans, settings }))
+        Some(reply::usage(
+            &answer,
+            &Reader { limits: asked.limits, rpm: asked.rpm, now, spans: &spans, settings },
+        ))
     }
 
     pub(in super::super) async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {

@@ -46,13 +46,15 @@ pub async fn examine(server: &Server, prefix: &str) -> Result<RedisFacts, String
 
 async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<RedisFacts, Fault> {
     let (own, began) = (SystemClock.now(), Instant::now());
-    let (seconds, micros): (i64, i64) = within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
+    let (seconds, micros): (i64, i64) =
+        within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
     let took = began.elapsed();
     let half = i64::try_from(took.as_millis() / 2).unwrap_or_default();
     let server = Timestamp(seconds.saturating_mul(1_000).saturating_add(micros / 1_000));
     let zone: Option<String> = get(connection, names, "zone").await?;
     let is_held = get::<String>(connection, names, "zone_held").await?.is_some();
-    let info: Option<InfoDict> = within(TIME_LIMIT, redis::cmd("INFO").query_async(connection)).await.ok();
+    let info: Option<InfoDict> =
+        within(TIME_LIMIT, redis::cmd("INFO").query_async(connection)).await.ok();
     let said = |name: &str| info.as_ref().and_then(|info| info.get::<String>(name));
     let redis = said("redis_version").map(|version| format!("Redis {version}"));
     Ok(RedisFacts {
@@ -71,7 +73,8 @@ async fn get<T: FromRedisValue>(
     names: &str,
     name: &str,
 ) -> Result<Option<T>, Fault> {
-    within(TIME_LIMIT, redis::cmd("GET").arg(format!("{names}:{name}")).query_async(connection)).await
+    within(TIME_LIMIT, redis::cmd("GET").arg(format!("{names}:{name}")).query_async(connection))
+        .await
 }
 
 /// Makes the nodes build the shared counters anew from the database, as they do when Redis has lost
@@ -84,5 +87,8 @@ pub async fn rebuild_shared(server: &Server, prefix: &str) -> Result<(), String>
     let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
     let mut forget = redis::cmd("DEL");
     forget.arg(name);
-    within(TIME_LIMIT, forget.query_async::<i64>(&mut connection)).await.map(|_| ()).map_err(|e| e.to_string())
+    within(TIME_LIMIT, forget.query_async::<i64>(&mut connection))
+        .await
+        .map(|_| ())
+        .map_err(|e| e.to_string())
 }

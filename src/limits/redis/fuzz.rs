@@ -42,7 +42,8 @@ pub fn answer(data: &[u8]) {
 
 fn with_limits(parts: &[Value], limits: Limits) {
     let time_zone = chrono_tz::Europe::Berlin;
-    let settings = CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone };
+    let settings =
+        CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone };
     let spans = Spans::at(NOW, &settings);
     let (key, user) = (key(limits), user(limits));
     let asks = Asks { model: "m".into(), format: WireFormat::Native };
@@ -61,7 +62,10 @@ fn with_limits(parts: &[Value], limits: Limits) {
         let money = denied.limit_type.period().is_some();
         assert_eq!(money, matches!(denied.limit, Amount::Money(_)), "{denied:?}");
     }
-    let usage = reply::usage(parts, &Reader { limits: &limits, rpm: 5, now: NOW, spans: &spans, settings: &settings });
+    let usage = reply::usage(
+        parts,
+        &Reader { limits: &limits, rpm: 5, now: NOW, spans: &spans, settings: &settings },
+    );
     for (name, window) in usage.windows() {
         assert!(window.reset_at.is_none_or(|at| at > NOW), "{name}: {window:?}");
         assert!(window.limit.is_some(), "{name}");

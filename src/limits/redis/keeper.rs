@@ -53,7 +53,11 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    pub(in super::super) fn new(shared: Arc<Shared>, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
+    pub(in super::super) fn new(
+        shared: Arc<Shared>,
+        ledger: Arc<dyn Ledger>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let (must_rebuild, lost_at) = (shared.settings.unclean, shared.time(clock.now()));
         Self { shared, ledger, clock, epoch: None, name: None, batches: 0, must_rebuild, lost_at }
     }
@@ -83,7 +87,9 @@ impl Keeper {
                     }
                     self.lost_at = self.now();
                     if matches!(fault, Fault::Gone) && followed < FOLLOWED {
-                        tracing::info!("the shared counters were made anew, or this node was taken for dead");
+                        tracing::info!(
+                            "the shared counters were made anew, or this node was taken for dead"
+                        );
                         self.shared.link.has_moved(self.shared.settings.timeout);
                         followed += 1;
                         continue;
@@ -139,13 +145,19 @@ impl Keeper {
     }
 
     /// Finds the counters in effect, or builds them. Returns their name.
-    async fn agree(&mut self, connection: &mut MultiplexedConnection, node: &str) -> Result<String, Fault> {
+    async fn agree(
+        &mut self,
+        connection: &mut MultiplexedConnection,
+        node: &str,
+    ) -> Result<String, Fault> {
         let mut lost_data = false;
         self.must_rebuild |= self.shared.outbox.has_overflowed();
         loop {
             let found = self.get(connection, "epoch").await?;
             match &found {
-                Some(found) if !self.must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) => {
+                Some(found)
+                    if !self.must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) =>
+                {
                     if self.finish(connection, found).await? {
                         return Ok(found.clone());
                     }
@@ -176,12 +188,22 @@ impl Keeper {
     ) -> Result<Option<String>, Fault> {
         let epoch = format!("e-{}", uuid::Uuid::new_v4().simple());
         let now = self.now();
-        let mut rebuild = Rebuild { shared: &self.shared, connection: connection.clone(), epoch: &epoch, node, now };
+        let mut rebuild = Rebuild {
+            shared: &self.shared,
+            connection: connection.clone(),
+            epoch: &epoch,
+            node,
+            now,
+        };
         if !rebuild.lock().await? {
             return Ok(None);
         }
         let still = self.get(connection, "epoch").await?;
-        let made = if still.as_deref() == found { Some(rebuild.run(&*self.ledger, self.lost_at).await) } else { None };
+        let made = if still.as_deref() == found {
+            Some(rebuild.run(&*self.ledger, self.lost_at).await)
+        } else {
+            None
+        };
         match made {
             Some(Ok(())) => {
                 self.must_rebuild = false;
@@ -198,7 +220,11 @@ impl Keeper {
     }
 
     /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.
-    async fn finish(&mut self, connection: &mut MultiplexedConnection, epoch: &str) -> Result<bool, Fault> {
+    async fn finish(
+        &mut self,
+        connection: &mut MultiplexedConnection,
+        epoch: &str,
+    ) -> Result<bool, Fault> {
         let Some(name) = self.name.clone() else { return Ok(true) };
         let before = Up { connection: connection.clone(), epoch: epoch.to_owned(), node: name };
         if self.shared.outbox.is_sending() {
@@ -218,7 +244,8 @@ impl Keeper {
 
     /// Serves until the connection breaks.
     async fn serve(&mut self, up: &Arc<Up>, listening: PubSub) -> Fault {
-        let (shared, clock, ledger) = (Arc::clone(&self.shared), Arc::clone(&self.clock), Arc::clone(&self.ledger));
+        let (shared, clock, ledger) =
+            (Arc::clone(&self.shared), Arc::clone(&self.clock), Arc::clone(&self.ledger));
         let mut news = listening.into_on_message();
         let mut beat = tokio::time::interval(shared.settings.lease / 3);
         let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
@@ -258,7 +285,9 @@ impl Keeper {
             self.bury(up, &up.node).await
         };
         if !matches!(tokio::time::timeout(TIME_LIMIT, last).await, Ok(Ok(()))) {
-            tracing::error!("Redis was not told all: the next start makes the shared counters anew");
+            tracing::error!(
+                "Redis was not told all: the next start makes the shared counters anew"
+            );
         }
     }
 
@@ -271,7 +300,8 @@ impl Keeper {
         let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
         let mut connection = up.connection.clone();
         for _ in 0..COMPARED {
-            let call = ops.iter().fold(self.shared.call(&BATCH, up, self.now()).int(number), append);
+            let call =
+                ops.iter().fold(self.shared.call(&BATCH, up, self.now()).int(number), append);
             match ask(&mut connection, call, TIME_LIMIT).await {
                 // This node's clock was set; or it is ahead by less than the correction threshold
                 // and a week begins.
@@ -301,8 +331,16 @@ impl Keeper {
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
         let call = self.shared.call(&BEAT, up, self.now()).int(lease);
         let answer = ask(&mut connection, call, TIME_LIMIT).await?;
-        for dead in answer.iter().skip(1).map(|name| reply::text(Some(name))).filter(|name| *name != up.node) {
-            tracing::warn!(name = dead, "a node gave no sign of life: what its requests held is given back");
+        for dead in answer
+            .iter()
+            .skip(1)
+            .map(|name| reply::text(Some(name)))
+            .filter(|name| *name != up.node)
+        {
+            tracing::warn!(
+                name = dead,
+                "a node gave no sign of life: what its requests held is given back"
+            );
             self.bury(up, dead).await?;
         }
         Ok(())
@@ -318,7 +356,11 @@ impl Keeper {
         }
     }
 
-    async fn get(&self, connection: &mut MultiplexedConnection, name: &str) -> Result<Option<String>, Fault> {
+    async fn get(
+        &self,
+        connection: &mut MultiplexedConnection,
+        name: &str,
+    ) -> Result<Option<String>, Fault> {
         within(TIME_LIMIT, redis::cmd("GET").arg(self.key(name)).query_async(connection)).await
     }
 
@@ -343,10 +385,19 @@ fn append<'a>(call: ScriptCall<'a>, op: &Op) -> ScriptCall<'a> {
         Kind::Running { at } => ("R", 0, at),
     };
     let charge = &op.charge;
-    let call = call.text(kind).bytes(charge.request.0.as_bytes()).maybe(charge.user.map(|user| user.0));
-    let call = call.maybe(charge.slot.key.map(|key| key.0)).text(charge.slot.session.as_str()).int(charge.started.0);
-    let call = call.int(charge.reserved.0).int(cost).maybe(provider.map(|provider| provider.0)).int(op.now.0);
-    let (model, format) = charge.asks.as_ref().map_or(("", ""), |asks| (&*asks.model, asks.format.as_str()));
+    let call =
+        call.text(kind).bytes(charge.request.0.as_bytes()).maybe(charge.user.map(|user| user.0));
+    let call = call
+        .maybe(charge.slot.key.map(|key| key.0))
+        .text(charge.slot.session.as_str())
+        .int(charge.started.0);
+    let call = call
+        .int(charge.reserved.0)
+        .int(cost)
+        .maybe(provider.map(|provider| provider.0))
+        .int(op.now.0);
+    let (model, format) =
+        charge.asks.as_ref().map_or(("", ""), |asks| (&*asks.model, asks.format.as_str()));
     call.int(charge.admitted.0).text(model).text(format)
 }
 
@@ -363,7 +414,11 @@ impl Shared {
 impl Memory {
     /// The state that this node's own counters would have after a start.
     #[must_use]
-    pub(super) fn of_ledger(settings: CounterSettings, sums: super::LedgerSums, now: Timestamp) -> Self {
+    pub(super) fn of_ledger(
+        settings: CounterSettings,
+        sums: super::LedgerSums,
+        now: Timestamp,
+    ) -> Self {
         let made = Self::new(settings);
         made.rebuild(sums.rows, sums.totals, now);
         made

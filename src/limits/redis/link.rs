@@ -184,7 +184,9 @@ impl Link {
         call: ScriptCall<'_>,
         (until, bound): (Instant, Duration),
     ) -> Result<Vec<Value>, Fault> {
-        let answer = ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now())).await;
+        let answer =
+            ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now()))
+                .await;
         let Err(fault) = &answer else { return answer };
         // The connection is as good as before.
         if matches!(fault, Fault::Clock(_)) {
@@ -223,7 +225,9 @@ impl Link {
     }
 
     pub(super) async fn connect(&self) -> Result<MultiplexedConnection, Fault> {
-        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(TIME_LIMIT)).set_response_timeout(None);
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(TIME_LIMIT))
+            .set_response_timeout(None);
         let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
         let mut connection = within(TIME_LIMIT, connecting).await?;
         // The kernel of a server that hangs still accepts connections.
@@ -238,7 +242,10 @@ impl Link {
     }
 }
 
-pub(super) async fn within<T>(bound: Duration, work: impl Future<Output = redis::RedisResult<T>>) -> Result<T, Fault> {
+pub(super) async fn within<T>(
+    bound: Duration,
+    work: impl Future<Output = redis::RedisResult<T>>,
+) -> Result<T, Fault> {
     match tokio::time::timeout(bound, work).await {
         Ok(done) => Ok(done?),
         Err(_) => Err(Fault::TimedOut(bound)),

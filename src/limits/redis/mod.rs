@@ -148,7 +148,10 @@ pub(super) struct Shared {
 impl Shared {
     /// # Errors
     /// When the address is invalid.
-    pub(super) fn new(settings: CounterSettings, shared: SharedSettings) -> Result<Arc<Self>, String> {
+    pub(super) fn new(
+        settings: CounterSettings,
+        shared: SharedSettings,
+    ) -> Result<Arc<Self>, String> {
         let (client, prefix) = (shared.server.client()?, shared.server.names(&shared.prefix)?);
         Ok(Arc::new(Self {
             memory: Memory::new(settings),

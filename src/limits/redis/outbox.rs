@@ -133,7 +133,11 @@ impl Outbox {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
         queue.kept.extend(sent.into_iter().filter(|op| matches!(op.kind, Kind::Settled { .. })));
-        while queue.kept.front().is_some_and(|op| now.since(op.now) > KEEP_MS || queue.kept.len() > self.most) {
+        while queue
+            .kept
+            .front()
+            .is_some_and(|op| now.since(op.now) > KEEP_MS || queue.kept.len() > self.most)
+        {
             queue.kept.pop_front();
         }
         if queue.pending.is_empty() {
@@ -176,7 +180,8 @@ mod tests {
 
     fn op(now: i64) -> Op {
         let slot = Slot { key: None, session: SessionId::from("s") };
-        let (request, user, reserved, started) = (RequestId::new(), None, NanoUsd::ZERO, Timestamp(now));
+        let (request, user, reserved, started) =
+            (RequestId::new(), None, NanoUsd::ZERO, Timestamp(now));
         let kind = Kind::Settled { cost: NanoUsd(1), served: None };
         let (admitted, minute, asks) = (started, None, None);
         let charge = Charge { request, user, slot, reserved, started, admitted, minute, asks };

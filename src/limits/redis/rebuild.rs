@@ -70,19 +70,27 @@ impl Rebuild<'_> {
     pub(super) async fn lock(&mut self) -> Result<bool, Fault> {
         let mut set = redis::cmd("SET");
         set.arg(self.name("lock")).arg(self.node).arg("NX").arg("PX").arg(LOCK.as_millis() as u64);
-        let taken: Option<String> = within(TIME_LIMIT, set.query_async(&mut self.connection)).await?;
+        let taken: Option<String> =
+            within(TIME_LIMIT, set.query_async(&mut self.connection)).await?;
         Ok(taken.is_some())
     }
 
     /// Loads everything and puts it into effect. `lost_at`: since when this node could not send
     /// anything to Redis.
-    pub(super) async fn run(mut self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
+    pub(super) async fn run(
+        mut self,
+        ledger: &dyn Ledger,
+        lost_at: Timestamp,
+    ) -> Result<(), Fault> {
         let ended_since = lost_at.plus_ms(-MARGIN_MS);
         let sums = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;
         let ids = sums.ids.clone();
         let made = Memory::of_ledger(self.shared.counting(), sums, self.now);
         let holders = made.holders();
-        tracing::info!(holders = holders.len(), "the shared counters are made anew from the ledger");
+        tracing::info!(
+            holders = holders.len(),
+            "the shared counters are made anew from the ledger"
+        );
         for some in holders.chunks(AT_ONCE) {
             try_join_all(some.iter().map(|(holder, sums)| self.load(holder, sums))).await?;
         }
@@ -94,7 +102,8 @@ impl Rebuild<'_> {
     }
 
     async fn load(&self, holder: &str, sums: &Sums) -> Result<(), Fault> {
-        let mut call = self.call(&LOAD).text(holder).int(sums.total.0).int(sums.weekly.0).int(sums.monthly.0);
+        let mut call =
+            self.call(&LOAD).text(holder).int(sums.total.0).int(sums.weekly.0).int(sums.monthly.0);
         for (minute, amount) in &sums.minutes {
             call = call.int(*minute).int(amount.0);
         }
@@ -128,7 +137,11 @@ impl Rebuild<'_> {
                 within(TIME_LIMIT, scan.query_async(&mut self.connection)).await?;
             names.retain(|name| !name.starts_with(ours.as_bytes()));
             if !names.is_empty() {
-                within(TIME_LIMIT, redis::cmd("UNLINK").arg(names).query_async::<i64>(&mut self.connection)).await?;
+                within(
+                    TIME_LIMIT,
+                    redis::cmd("UNLINK").arg(names).query_async::<i64>(&mut self.connection),
+                )
+                .await?;
             }
             cursor = next;
             if cursor == 0 {
@@ -142,9 +155,16 @@ impl Rebuild<'_> {
     }
 
     fn call<'a>(&'a self, script: &'a redis::Script) -> ScriptCall<'a> {
-        let scope = Scope { prefix: &self.shared.settings.prefix, epoch: self.epoch, node: self.node };
+        let scope =
+            Scope { prefix: &self.shared.settings.prefix, epoch: self.epoch, node: self.node };
         let ttl_ms = self.shared.memory.settings.session_ttl_ms;
         // The present is the time when the ledger was read, however long that takes.
-        ScriptCall::new(script, scope, &format!("={}", self.now.0), ttl_ms, &self.shared.spans(self.now))
+        ScriptCall::new(
+            script,
+            scope,
+            &format!("={}", self.now.0),
+            ttl_ms,
+            &self.shared.spans(self.now),
+        )
     }
 }

@@ -46,9 +46,20 @@ pub(super) fn denied(
     let (current, reset) = (int(answer.get(2))?, int(answer.get(3)));
     let limits = if limit_type.is_keys() { &ask.key.limits } else { &ask.user.limits };
     let Some(period) = limit_type.period() else {
-        let limit = if limit_type == LimitType::UserRpm { ask.user.rpm } else { limits.concurrent_sessions };
-        let (current, limit) = (Amount::Count(current.try_into().unwrap_or(0)), Amount::Count(u64::from(limit)));
-        return Some(Denied { limit_type, current, limit, reset_at: reset.map(Timestamp), exceeds: None });
+        let limit = if limit_type == LimitType::UserRpm {
+            ask.user.rpm
+        } else {
+            limits.concurrent_sessions
+        };
+        let (current, limit) =
+            (Amount::Count(current.try_into().unwrap_or(0)), Amount::Count(u64::from(limit)));
+        return Some(Denied {
+            limit_type,
+            current,
+            limit,
+            reset_at: reset.map(Timestamp),
+            exceeds: None,
+        });
     };
     let limit = period.limit_of(limits)?;
     let own = ask.estimate.max(NanoUsd::ZERO);
@@ -64,7 +75,12 @@ pub(super) fn denied(
 
 /// `{'ok', provider, check, current, requests}`: of the tightest money limit (check 0 if there is
 /// none) and of the minute before the request.
-pub(super) fn standing(answer: &[Value], ask: &Admission<'_>, spans: &Spans, settings: &CounterSettings) -> Standing {
+pub(super) fn standing(
+    answer: &[Value],
+    ask: &Admission<'_>,
+    spans: &Spans,
+    settings: &CounterSettings,
+) -> Standing {
     let requests = int(answer.get(4)).and_then(|before| u64::try_from(before).ok());
     Standing {
         requests: requests.and_then(|before| RequestsLeft::after(ask.user.rpm, before, ask.now)),
@@ -72,7 +88,12 @@ pub(super) fn standing(answer: &[Value], ask: &Admission<'_>, spans: &Spans, set
     }
 }
 
-fn money_left(answer: &[Value], ask: &Admission<'_>, spans: &Spans, settings: &CounterSettings) -> Option<MoneyLeft> {
+fn money_left(
+    answer: &[Value],
+    ask: &Admission<'_>,
+    spans: &Spans,
+    settings: &CounterSettings,
+) -> Option<MoneyLeft> {
     let Some(Value::Int(check)) = answer.get(2) else { return None };
     let limit_type = *LimitType::IN_ORDER.get(usize::try_from(*check).ok()?.checked_sub(1)?)?;
     let limits = if limit_type.is_keys() { &ask.key.limits } else { &ask.user.limits };
@@ -147,7 +168,8 @@ pub(super) fn session(row: &Value) -> Option<LiveSession> {
         key: KeyId(key.parse().ok()?),
         session: SessionId::from(session),
         provider: int(row.get(6)).map(ProviderId),
-        asks: WireFormat::parse(text(row.get(9))).map(|format| Asks { model: text(row.get(8)).into(), format }),
+        asks: WireFormat::parse(text(row.get(9)))
+            .map(|format| Asks { model: text(row.get(8)).into(), format }),
         running: int(row.get(1)).and_then(|n| u32::try_from(n).ok()).unwrap_or(0),
         started_at: Timestamp(int(row.get(2))?),
         last_end: int(row.get(3)).map(Timestamp),
@@ -177,7 +199,9 @@ fn ends(
     settings: &CounterSettings,
 ) -> Option<Timestamp> {
     match period {
-        Period::Daily => Some(Window::Daily(limits.daily_reset).calendar(now, settings.time_zone).end),
+        Period::Daily => {
+            Some(Window::Daily(limits.daily_reset).calendar(now, settings.time_zone).end)
+        }
         Period::Weekly => Some(spans.week.end),
         Period::Monthly => Some(spans.month.end),
         Period::FiveHours | Period::Total => None,

@@ -65,7 +65,13 @@ pub(super) struct ScriptCall<'a>(pub(super) ScriptInvocation<'a>);
 
 impl<'a> ScriptCall<'a> {
     /// With the arguments that all scripts have.
-    pub(super) fn new(script: &'a Script, scope: Scope<'_>, now: &str, ttl_ms: i64, spans: &Spans) -> Self {
+    pub(super) fn new(
+        script: &'a Script,
+        scope: Scope<'_>,
+        now: &str,
+        ttl_ms: i64,
+        spans: &Spans,
+    ) -> Self {
         let call = Self(script.prepare_invoke());
         let call = call.text(scope.prefix).text(scope.epoch).text(scope.node).text(now).int(ttl_ms);
         let Spans { week, month } = spans;
@@ -96,12 +102,23 @@ impl<'a> ScriptCall<'a> {
     }
 
     /// The nine fields of a holder's limits.
-    pub(super) fn limits(self, limits: &Limits, now: Timestamp, settings: &CounterSettings) -> Self {
+    pub(super) fn limits(
+        self,
+        limits: &Limits,
+        now: Timestamp,
+        settings: &CounterSettings,
+    ) -> Self {
         let nano = |limit: Option<NanoUsd>| limit.map(|limit| limit.0);
-        let Limits { five_hours, daily, weekly, monthly, total, concurrent_sessions, daily_reset } = *limits;
-        let call = self.maybe(nano(total)).maybe(nano(five_hours)).maybe(nano(daily)).maybe(nano(weekly));
+        let Limits { five_hours, daily, weekly, monthly, total, concurrent_sessions, daily_reset } =
+            *limits;
+        let call =
+            self.maybe(nano(total)).maybe(nano(five_hours)).maybe(nano(daily)).maybe(nano(weekly));
         let call = call.maybe(nano(monthly)).int(i64::from(concurrent_sessions));
-        if daily.is_some() { call.day(daily_reset, now, settings) } else { call.text("r").int(0).int(0) }
+        if daily.is_some() {
+            call.day(daily_reset, now, settings)
+        } else {
+            call.text("r").int(0).int(0)
+        }
     }
 
     /// The mode of a daily window, and the span of the one that holds `now`.

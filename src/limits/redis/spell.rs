@@ -74,7 +74,8 @@ async fn wait_out(up: &Up, bound: Duration, least: Duration) -> Result<(), Fault
     loop {
         let asked = Instant::now();
         let mut connection = up.connection.clone();
-        within(TIME_LIMIT.max(bound), redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
+        within(TIME_LIMIT.max(bound), redis::cmd("PING").query_async::<Value>(&mut connection))
+            .await?;
         if asked.elapsed() <= bound && began.elapsed() >= least {
             if told {
                 tracing::info!("Redis answers in time again: counting together with all nodes");
@@ -83,7 +84,10 @@ async fn wait_out(up: &Up, bound: Duration, least: Duration) -> Result<(), Fault
         }
         if !told && began.elapsed() >= WORTH_TELLING {
             told = true;
-            tracing::warn!(?bound, "Redis answers too late: this node counts for itself until it is quick again");
+            tracing::warn!(
+                ?bound,
+                "Redis answers too late: this node counts for itself until it is quick again"
+            );
         }
         tokio::time::sleep(least.saturating_sub(began.elapsed()).max(bound)).await;
     }

@@ -80,7 +80,9 @@ impl Agreement {
                 off_ms = off,
                 "this node's clock is not Redis': shared windows go by Redis'; set this one (NTP)"
             ),
-            (true, false) => tracing::info!(off_ms = off, "this node's clock agrees with Redis' again"),
+            (true, false) => {
+                tracing::info!(off_ms = off, "this node's clock agrees with Redis' again")
+            }
             _ => {}
         }
     }
@@ -89,7 +91,8 @@ impl Agreement {
     /// made, `ago` before now.
     pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, ago: Duration) {
         let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
-        let own = shared.plus_ms(ago).plus_ms(self.added_ms.load(Ordering::Relaxed).saturating_neg());
+        let own =
+            shared.plus_ms(ago).plus_ms(self.added_ms.load(Ordering::Relaxed).saturating_neg());
         self.compare(redis, own, 0);
     }
 
@@ -113,7 +116,11 @@ impl Agreement {
         if changed {
             let (own, cluster) = (self.own_zone.name(), zone.name());
             match self.other_zone() {
-                Some(_) => tracing::error!(own, cluster, "TZ is not the other nodes': shared windows are in theirs"),
+                Some(_) => tracing::error!(
+                    own,
+                    cluster,
+                    "TZ is not the other nodes': shared windows are in theirs"
+                ),
                 None => tracing::info!(own, "shared windows are in this node's time zone again"),
             }
         }
@@ -129,7 +136,8 @@ impl Shared {
         clock: &dyn Clock,
     ) -> Result<(), Fault> {
         let before = clock.now();
-        let (seconds, micros): (i64, i64) = within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
+        let (seconds, micros): (i64, i64) =
+            within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
         let after = clock.now();
         let redis = Timestamp(seconds.saturating_mul(1_000).saturating_add(micros / 1_000));
         let half = after.since(before) / 2;
@@ -139,16 +147,21 @@ impl Shared {
 
     /// Finds the cluster's zone, or makes this node's the cluster's. `true`: the existing counters
     /// were made for a zone other than the one in effect now.
-    pub(super) async fn agree_on_zone(&self, connection: &mut MultiplexedConnection) -> Result<bool, Fault> {
+    pub(super) async fn agree_on_zone(
+        &self,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<bool, Fault> {
         let (name, held) = (self.key("zone"), self.key("zone_held"));
         let own = self.agreement.own_zone;
         let mut first = redis::cmd("SET");
         first.arg(&name).arg(own.name()).arg("NX");
         let _: Option<String> = within(TIME_LIMIT, first.query_async(connection)).await?;
-        let found: Option<String> = within(TIME_LIMIT, redis::cmd("GET").arg(&name).query_async(connection)).await?;
+        let found: Option<String> =
+            within(TIME_LIMIT, redis::cmd("GET").arg(&name).query_async(connection)).await?;
         let cluster = found.and_then(|name| name.parse::<Tz>().ok());
         if let Some(zone) = cluster.filter(|zone| *zone != own) {
-            let is_held: bool = within(TIME_LIMIT, redis::cmd("EXISTS").arg(&held).query_async(connection)).await?;
+            let is_held: bool =
+                within(TIME_LIMIT, redis::cmd("EXISTS").arg(&held).query_async(connection)).await?;
             if is_held {
                 if self.agreement.follow(zone) {
                     *self.spans.lock() = None;
@@ -158,7 +171,11 @@ impl Shared {
             let mut put = redis::cmd("SET");
             put.arg(&name).arg(own.name());
             let _: Option<String> = within(TIME_LIMIT, put.query_async(connection)).await?;
-            tracing::warn!(before = zone.name(), own = own.name(), "no node has the cluster's time zone any more");
+            tracing::warn!(
+                before = zone.name(),
+                own = own.name(),
+                "no node has the cluster's time zone any more"
+            );
         }
         let lease = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
         let mut hold = redis::cmd("SET");

@@ -2,15 +2,18 @@
 
 use chrono_tz::Tz;
 
-use super::{NOON, Place, TTL_MS, Tested, ask, counters, counters_with, key, provider, sessions, settings, user};
+use super::{
+    NOON, Place, TTL_MS, Tested, ask, counters, counters_with, key, provider, sessions, settings,
+    user,
+};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
 use crate::limits::sessions::MAX_IDLE;
 use crate::limits::{
-    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft, MoneyUsage,
-    RequestsLeft, Standing,
+    Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft,
+    MoneyUsage, RequestsLeft, Standing,
 };
 use crate::policy::reservation::Reservation;
 
@@ -43,7 +46,10 @@ fn one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_befo
         permit.settle(NOON, NanoUsd(spent), None);
     }
     let denied = ask(&counters, (&key, &user), "s", 0, NOON).err().unwrap();
-    assert_eq!((denied.limit_type, denied.current), (LimitType::KeyFiveHours, Amount::Money(NanoUsd(100))));
+    assert_eq!(
+        (denied.limit_type, denied.current),
+        (LimitType::KeyFiveHours, Amount::Money(NanoUsd(100)))
+    );
     assert_eq!(denied.to_string(), "the key_5h limit of 0.0000001 is reached (0.0000001 used)");
 }
 
@@ -66,7 +72,10 @@ fn strict_reservation_refuses_what_could_exceed_a_limit_unless_nothing_else_runs
         let denied = ask(31).err().unwrap();
         let exceeds = Some(Exceeds { reserved: NanoUsd(40), own: NanoUsd(31) });
         let compared = (Amount::Money(NanoUsd(70)), Amount::Money(NanoUsd(100)));
-        assert_eq!((denied.limit_type, denied.current, denied.limit), (*limit_type, compared.0, compared.1));
+        assert_eq!(
+            (denied.limit_type, denied.current, denied.limit),
+            (*limit_type, compared.0, compared.1)
+        );
         assert_eq!((denied.exceeds, denied.reset_at), (exceeds, None));
         let second = ask(30).unwrap();
         assert_eq!(ask(0).err().unwrap().exceeds, None, "all of the limit is used or reserved");
@@ -75,7 +84,11 @@ fn strict_reservation_refuses_what_could_exceed_a_limit_unless_nothing_else_runs
         drop(second);
         let last = ask(500).unwrap();
         last.settle(NOON, NanoUsd(2), None);
-        assert_eq!(ask(0).err().unwrap().current, Amount::Money(NanoUsd(101)), "one alone may exceed it by itself");
+        assert_eq!(
+            ask(0).err().unwrap().current,
+            Amount::Money(NanoUsd(101)),
+            "one alone may exceed it by itself"
+        );
     }
     let denied = Denied {
         limit_type: LimitType::KeyTotal,
@@ -94,9 +107,15 @@ fn what_others_reserve_counts_only_where_reservation_is_on(place: Place) {
     for reservation in [Reservation::Expected, Reservation::Strict, Reservation::Off] {
         let counters = counters_with(place, CounterSettings { reservation, ..settings(Tz::UTC) });
         let running = ask(&counters, (&key, &user), "s", 100, NOON).unwrap();
-        assert_eq!(ask(&counters, (&key, &user), "s", 0, NOON).is_err(), reservation != Reservation::Off);
+        assert_eq!(
+            ask(&counters, (&key, &user), "s", 0, NOON).is_err(),
+            reservation != Reservation::Off
+        );
         running.settle(NOON, NanoUsd(5), None);
-        assert!(ask(&counters, (&key, &user), "s", 0, NOON).is_ok(), "the true cost took its place");
+        assert!(
+            ask(&counters, (&key, &user), "s", 0, NOON).is_ok(),
+            "the true cost took its place"
+        );
     }
 }
 
@@ -108,21 +127,35 @@ fn an_admission_tells_what_is_left_of_the_tightest_limits(place: Place) {
     let standing = |user| *ask(&counters, (&key, user), "s", 0, NOON).unwrap().standing();
     let midnight = Timestamp(NOON.0 - 30_000).plus_ms(12 * HOUR);
     let left = |limit_type, limit, remaining, reset_at| {
-        Some(MoneyLeft { limit_type, limit: NanoUsd(limit), remaining: NanoUsd(remaining), reset_at })
+        Some(MoneyLeft {
+            limit_type,
+            limit: NanoUsd(limit),
+            remaining: NanoUsd(remaining),
+            reset_at,
+        })
     };
     let before = standing(&free);
-    assert_eq!(before, Standing { requests: None, money: left(LimitType::KeyFiveHours, 90, 90, None) });
+    assert_eq!(
+        before,
+        Standing { requests: None, money: left(LimitType::KeyFiveHours, 90, 90, None) }
+    );
     for spent in [20, 65] {
         ask(&counters, (&key, &limited), "s", 0, NOON).unwrap().settle(NOON, NanoUsd(spent), None);
     }
     // The requests of the dropped permits do not count; the admitted one does.
     let after = standing(&limited);
     let requests = RequestsLeft { limit: 5, remaining: 2, reset_at: NOON.plus_ms(60_000) };
-    assert_eq!(after, Standing { requests: Some(requests), money: left(LimitType::KeyFiveHours, 90, 5, None) });
+    assert_eq!(
+        after,
+        Standing { requests: Some(requests), money: left(LimitType::KeyFiveHours, 90, 5, None) }
+    );
     // Once the window has passed it, the day is the tightest, and has an end.
     let later = NOON.plus_ms(6 * HOUR);
     let permit = ask(&counters, (&key, &limited), "s", 0, later).unwrap();
-    assert_eq!(permit.standing().money, left(LimitType::UserWeekly, 95, 10, Some(midnight.plus_ms(4 * 24 * HOUR))));
+    assert_eq!(
+        permit.standing().money,
+        left(LimitType::UserWeekly, 95, 10, Some(midnight.plus_ms(4 * 24 * HOUR)))
+    );
     let other = ask(
         &counters,
         (&self::key(2, Limits { daily: Some(NanoUsd(9)), ..Limits::default() }), &limited),
@@ -163,17 +196,33 @@ fn calendar_windows_sessions_and_rpm_tell_their_reset_and_a_limit_of_zero_has_no
     let counters = counters(place, Tz::UTC);
     let free = (key(1, Limits::default()), user(0, Limits::default()));
     let running = ask(&counters, (&free.0, &free.1), "running", 0, NOON).unwrap();
-    ask(&counters, (&free.0, &free.1), "ended", 0, NOON).unwrap().settle(NOON.plus_ms(5), NanoUsd(9), None);
+    ask(&counters, (&free.0, &free.1), "ended", 0, NOON).unwrap().settle(
+        NOON.plus_ms(5),
+        NanoUsd(9),
+        None,
+    );
     let reset = |limits, rpm| {
         let now = NOON.plus_ms(10);
-        ask(&counters, (&key(1, limits), &user(rpm, Limits::default())), "new", 0, now).err().unwrap().reset_at
+        ask(&counters, (&key(1, limits), &user(rpm, Limits::default())), "new", 0, now)
+            .err()
+            .unwrap()
+            .reset_at
     };
     let money = Some(NanoUsd(9));
     let time = DailyReset { mode: ResetMode::Fixed, time: TimeOfDay::parse("12:30").unwrap() };
     let half_past = Timestamp(NOON.0 - 30_000).plus_ms(HOUR / 2);
-    assert_eq!(reset(Limits { daily: money, daily_reset: time, ..Limits::default() }, 0), Some(half_past));
-    assert_eq!(reset(Limits { weekly: money, ..Limits::default() }, 0).unwrap().to_iso(), "2026-11-23T00:00:00.000Z");
-    assert_eq!(reset(Limits { monthly: money, ..Limits::default() }, 0).unwrap().to_iso(), "2026-12-01T00:00:00.000Z");
+    assert_eq!(
+        reset(Limits { daily: money, daily_reset: time, ..Limits::default() }, 0),
+        Some(half_past)
+    );
+    assert_eq!(
+        reset(Limits { weekly: money, ..Limits::default() }, 0).unwrap().to_iso(),
+        "2026-11-23T00:00:00.000Z"
+    );
+    assert_eq!(
+        reset(Limits { monthly: money, ..Limits::default() }, 0).unwrap().to_iso(),
+        "2026-12-01T00:00:00.000Z"
+    );
     assert_eq!(reset(Limits { total: money, ..Limits::default() }, 0), None);
     assert_eq!(reset(five_hours(0), 0), None);
     assert_eq!(reset(sessions(2), 0), Some(NOON.plus_ms(5 + TTL_MS)));
@@ -190,7 +239,8 @@ fn a_cost_belongs_to_its_requests_start(place: Place) {
     let monday = sunday.plus_ms(60_000);
     ask(&counters, (&key, &user), "s", 50, sunday).unwrap().settle(monday, NanoUsd(40), None);
     let usage = counters.key_usage(&key, monday);
-    let spent = [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total].map(|money| money.current.0);
+    let spent = [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total]
+        .map(|money| money.current.0);
     assert_eq!(spent, [40, 0, 0, 40, 40]);
 }
 
@@ -253,14 +303,22 @@ fn the_idle_and_the_deleted_are_swept_and_the_busy_stay() {
     counters.counters.sweep(NOON, &|_| true);
     assert_eq!(held(&counters), (0, 0), "nothing was ever spent");
     let running = ask(&counters, (&key, &user), "s", 5, NOON).unwrap();
-    ask(&counters, (&key, &user), "s", 5, NOON).unwrap().settle(NOON, NanoUsd(5), Some(ProviderId(1)));
+    ask(&counters, (&key, &user), "s", 5, NOON).unwrap().settle(
+        NOON,
+        NanoUsd(5),
+        Some(ProviderId(1)),
+    );
     counters.counters.sweep(NOON, &|_| false);
     assert_eq!(held(&counters), (1, 0), "a request is running");
     running.settle(NOON, NanoUsd(5), Some(ProviderId(1)));
     let later = NOON.plus_ms(30 * HOUR);
     counters.counters.sweep(later, &|_| true);
     assert_eq!(held(&counters), (1, 1));
-    assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd(10), "sums outlive the buckets");
+    assert_eq!(
+        counters.key_usage(&key, later).total.current,
+        NanoUsd(10),
+        "sums outlive the buckets"
+    );
     counters.counters.sweep(later, &|holder| holder != Holder::Key(KeyId(1)));
     assert_eq!(counters.key_usage(&key, later).total.current, NanoUsd::ZERO, "deleted");
     assert_eq!(counters.user_usage(&user, later).total.current, NanoUsd(10));
@@ -272,9 +330,11 @@ fn a_session_shows_what_its_latest_request_asks_for_while_the_first_one_runs(pla
     let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
     let begin = |model: &str| {
-        let (request, session, asks) = (RequestId::new(), &SessionId::from("s"), &super::asks(model));
+        let (request, session, asks) =
+            (RequestId::new(), &SessionId::from("s"), &super::asks(model));
         let (key, user, estimate) = (&key, &user, NanoUsd::ZERO);
-        let ask = Admission { request, now: NOON, started: NOON, key, user, session, estimate, asks };
+        let ask =
+            Admission { request, now: NOON, started: NOON, key, user, session, estimate, asks };
         counters.wait(NOON, counters.counters.admit(&ask)).unwrap()
     };
     let shown = || counters.live_sessions(NOON)[0].asks.clone();
@@ -294,7 +354,16 @@ fn a_minute_counts_from_the_admission_and_a_cost_belongs_to_the_start(place: Pla
     let admit = |now: Timestamp| {
         let (request, session, asks) = (RequestId::new(), &SessionId::from("s"), &super::asks("m"));
         let (key, user, estimate) = (&key, &user, NanoUsd::ZERO);
-        let ask = Admission { request, now, started: now.plus_ms(-120_000), key, user, session, estimate, asks };
+        let ask = Admission {
+            request,
+            now,
+            started: now.plus_ms(-120_000),
+            key,
+            user,
+            session,
+            estimate,
+            asks,
+        };
         counters.wait(now, counters.counters.admit(&ask)).map_err(|refused| refused.to_string())
     };
     let first = admit(NOON).unwrap();
@@ -319,7 +388,11 @@ fn sessions_without_end_do_not_fill_the_memory(place: Place) {
     let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
     for n in 0..MAX_IDLE + 500 {
-        ask(&counters, (&key, &user), &format!("s{n}"), 0, NOON).unwrap().settle(NOON, NanoUsd::ZERO, None);
+        ask(&counters, (&key, &user), &format!("s{n}"), 0, NOON).unwrap().settle(
+            NOON,
+            NanoUsd::ZERO,
+            None,
+        );
     }
     let live = counters.live_sessions(NOON);
     assert_eq!(live.len(), MAX_IDLE);
@@ -341,11 +414,16 @@ fn a_clock_that_steps_back_erases_nothing_that_was_counted_before_or_while_it_wa
             let limits = Limits { daily_reset: day(mode), ..Limits::default() };
             let (key, user) = (key(1, limits), user(0, Limits::default()));
             let spend = |now: Timestamp, cost| {
-                ask(&counters, (&key, &user), "s", 0, now).unwrap().settle(now, NanoUsd(cost), None);
+                ask(&counters, (&key, &user), "s", 0, now).unwrap().settle(
+                    now,
+                    NanoUsd(cost),
+                    None,
+                );
             };
             let held = |now| {
                 let usage = counters.key_usage(&key, now);
-                [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total].map(|m| m.current.0)
+                [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total]
+                    .map(|m| m.current.0)
             };
             spend(NOON, 1);
             let running = ask(&counters, (&key, &user), "s", 7, NOON).unwrap();
@@ -354,7 +432,11 @@ fn a_clock_that_steps_back_erases_nothing_that_was_counted_before_or_while_it_wa
             spend(back, 100);
             let short = ahead <= 24 * HOUR;
             // Buckets reach back a day; weeks and months are kept as sums.
-            assert_eq!(held(back), if short { [111; 5] } else { [110, 110, 111, 111, 111] }, "{ahead} {mode:?}");
+            assert_eq!(
+                held(back),
+                if short { [111; 5] } else { [110, 110, 111, 111, 111] },
+                "{ahead} {mode:?}"
+            );
             running.settle(back, NanoUsd(1_000), None);
             let expected = if short { [1_111; 5] } else { [1_110, 1_110, 1_111, 1_111, 1_111] };
             assert_eq!(held(back), expected, "{ahead} {mode:?}");

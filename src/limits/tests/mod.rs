@@ -42,8 +42,8 @@ use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
 use super::{
-    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums, LiveSession,
-    MOST_WAITING, OnLoss, Permit, Refused, SharedSettings, TimeSource,
+    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums,
+    LiveSession, MOST_WAITING, OnLoss, Permit, Refused, SharedSettings, TimeSource,
 };
 use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
 use crate::domain::format::WireFormat;
@@ -52,7 +52,9 @@ use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::key::{CacheTtl, Key, KeyHash};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
-use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
+use crate::domain::provider::{
+    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
+};
 use crate::domain::secret::Secret;
 use crate::domain::user::{Role, User};
 use crate::policy::reservation::Reservation;
@@ -85,8 +87,9 @@ struct Tested {
 }
 
 fn runtime() -> &'static Runtime {
-    static RUNTIME: LazyLock<Runtime> =
-        LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
+    static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+    });
     &RUNTIME
 }
 
@@ -132,7 +135,9 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
     };
     let counters = Counters::shared(settings, shared).unwrap();
     let clock = Arc::new(ManualClock::at(now));
-    let keeper = counters.keeper(Arc::new(Kept(Mutex::new(ledger))), Arc::<ManualClock>::clone(&clock)).unwrap();
+    let keeper = counters
+        .keeper(Arc::new(Kept(Mutex::new(ledger))), Arc::<ManualClock>::clone(&clock))
+        .unwrap();
     runtime().spawn(keeper.run(std::future::pending()));
     runtime().block_on(counters.connected());
     Tested { counters, clock: Some(clock) }
@@ -183,7 +188,8 @@ impl Tested {
     fn blocked(&self, provider: &Provider, session: &str, now: Timestamp) -> Option<Blocked> {
         let providers = [Arc::new(provider.clone())];
         let session = SessionId::from(session);
-        let blocked = self.wait(now, self.counters.blocked(&providers, Some(KeyId(1)), &session, now));
+        let blocked =
+            self.wait(now, self.counters.blocked(&providers, Some(KeyId(1)), &session, now));
         blocked.first().map(|(_, why)| *why)
     }
 

@@ -1,7 +1,9 @@
 //! Random histories, compared with a model that keeps every event and sums them up each time.
 
 use chrono_tz::Tz;
-use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest,
+};
 use proptest::test_runner::TestCaseError;
 
 use super::super::{HolderUsage, LimitType};
@@ -35,7 +37,13 @@ fn resets() -> impl Strategy<Value = DailyReset> {
 }
 
 fn steps() -> impl Strategy<Value = Step> {
-    let spans = prop_oneof![Just(1), Just(20 * 1_000), Just(5 * MINUTE), Just(3 * 60 * MINUTE), Just(30 * 60 * MINUTE)];
+    let spans = prop_oneof![
+        Just(1),
+        Just(20 * 1_000),
+        Just(5 * MINUTE),
+        Just(3 * 60 * MINUTE),
+        Just(30 * 60 * MINUTE)
+    ];
     prop_oneof![
         3 => (spans, 0..100i64).prop_map(|(span, part)| Step::Wait { ms: span * part / 100 }),
         4 => (0..2usize, 0..4usize, 0..30i64).prop_map(|(key, session, estimate)| Step::Admit { key, session, estimate }),
@@ -46,7 +54,8 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    let money = || prop_oneof![2 => Just(None), 1 => (0..300i64).prop_map(|limit| Some(NanoUsd(limit)))];
+    let money =
+        || prop_oneof![2 => Just(None), 1 => (0..300i64).prop_map(|limit| Some(NanoUsd(limit)))];
     (money(), money(), money(), money(), money(), 0..4u32, resets()).prop_map(
         |(five_hours, daily, weekly, monthly, total, concurrent_sessions, daily_reset)| Limits {
             five_hours,
@@ -87,13 +96,18 @@ impl Model {
             match limit.period() {
                 Some(period) => {
                     let start = self.start(*limit, limits);
-                    let (spent, current) = (self.sum(of_key, start, false), self.sum(of_key, start, true));
+                    let (spent, current) =
+                        (self.sum(of_key, start, false), self.sum(of_key, start, true));
                     // Strict: together with others that hold an amount, no request may exceed the
                     // limit.
                     let own = if self.strict && current > spent { estimate } else { 0 };
-                    period.limit_of(limits).is_some_and(|limit| current >= limit.0 || current + own > limit.0)
+                    period
+                        .limit_of(limits)
+                        .is_some_and(|limit| current >= limit.0 || current + own > limit.0)
                 }
-                None if *limit == LimitType::UserRpm => self.user.rpm > 0 && self.rpm() >= u64::from(self.user.rpm),
+                None if *limit == LimitType::UserRpm => {
+                    self.user.rpm > 0 && self.rpm() >= u64::from(self.user.rpm)
+                }
                 None => {
                     let cap = u64::from(limits.concurrent_sessions);
                     cap > 0 && !self.is_live(key, session) && self.sessions(of_key) >= cap
@@ -112,12 +126,19 @@ impl Model {
             _ => return Timestamp(i64::MIN),
         };
         let start = window.start(self.now, ZONE);
-        if window.rolling_ms().is_some() { Timestamp(start.0 - start.0.rem_euclid(MINUTE)) } else { start }
+        if window.rolling_ms().is_some() {
+            Timestamp(start.0 - start.0.rem_euclid(MINUTE))
+        } else {
+            start
+        }
     }
 
     fn sum(&self, key: Option<usize>, from: Timestamp, running_too: bool) -> i64 {
-        let counts =
-            |e: &&Event| key.is_none_or(|key| e.key == key) && e.started >= from && (running_too || e.ended.is_some());
+        let counts = |e: &&Event| {
+            key.is_none_or(|key| e.key == key)
+                && e.started >= from
+                && (running_too || e.ended.is_some())
+        };
         self.events.iter().filter(counts).map(|e| e.amount).sum()
     }
 
@@ -132,7 +153,8 @@ impl Model {
 
     fn sessions(&self, key: Option<usize>) -> u64 {
         let slots = (0..2).flat_map(|key| (0..4).map(move |session| (key, session)));
-        slots.filter(|(k, s)| key.is_none_or(|key| key == *k) && self.is_live(*k, *s)).count() as u64
+        slots.filter(|(k, s)| key.is_none_or(|key| key == *k) && self.is_live(*k, *s)).count()
+            as u64
     }
 
     /// What a reader must see: spending limits in the order 5 h, day, week, month, total; then
@@ -152,14 +174,23 @@ impl Model {
     fn compare(&self, counters: &Tested, with_sessions: bool) -> Result<(), TestCaseError> {
         let seen = |usage: HolderUsage| {
             let money = [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total];
-            (money.map(|money| money.current.0), if with_sessions { usage.sessions.current } else { 0 })
+            (
+                money.map(|money| money.current.0),
+                if with_sessions { usage.sessions.current } else { 0 },
+            )
         };
         let expected = |key| {
             let (money, sessions) = self.usage(key);
             (money, if with_sessions { sessions } else { 0 })
         };
         for (n, key) in self.keys.iter().enumerate() {
-            prop_assert_eq!(seen(counters.key_usage(key, self.now)), expected(Some(n)), "key {} at {:?}", n, self.now);
+            prop_assert_eq!(
+                seen(counters.key_usage(key, self.now)),
+                expected(Some(n)),
+                "key {} at {:?}",
+                n,
+                self.now
+            );
         }
         let user = counters.user_usage(&self.user, self.now);
         prop_assert_eq!(seen(user), expected(None), "user at {:?}", self.now);
@@ -196,17 +227,30 @@ fn run(model: &mut Model, counters: &Tested, steps: Vec<Step>) -> Result<(), Tes
     for step in steps {
         match step {
             Step::Wait { ms } => model.now = model.now.plus_ms(ms),
-            Step::ChangeDay { of_key: Some(key), reset } => model.keys[key].limits.daily_reset = reset,
+            Step::ChangeDay { of_key: Some(key), reset } => {
+                model.keys[key].limits.daily_reset = reset
+            }
             Step::ChangeDay { of_key: None, reset } => model.user.limits.daily_reset = reset,
             Step::Admit { key, session, estimate } => {
                 let who = (&model.keys[key], &model.user);
                 let asked = ask(counters, who, &format!("s{session}"), estimate, model.now);
                 let refused = asked.as_ref().err().map(|denied| denied.limit_type);
-                prop_assert_eq!(refused, model.refusal(key, session, estimate), "at {:?}", model.now);
+                prop_assert_eq!(
+                    refused,
+                    model.refusal(key, session, estimate),
+                    "at {:?}",
+                    model.now
+                );
                 if let Ok(permit) = asked {
                     running.push(Running(permit, model.events.len()));
                     let started = model.now;
-                    model.events.push(Event { key, session, started, amount: estimate, ended: None });
+                    model.events.push(Event {
+                        key,
+                        session,
+                        started,
+                        amount: estimate,
+                        ended: None,
+                    });
                 }
             }
             Step::Settle { nth, cost } => {
@@ -253,8 +297,9 @@ fn histories() -> impl Strategy<Value = History> {
         Just(1_735_600_000_000)
     ];
     let steps = proptest::collection::vec(steps(), 1..120);
-    (steps, [limits(), limits()], limits(), 0..8u32, begin, any::<bool>())
-        .prop_map(|(steps, keys, user, rpm, begin, strict)| History { steps, keys, user, rpm, begin, strict })
+    (steps, [limits(), limits()], limits(), 0..8u32, begin, any::<bool>()).prop_map(
+        |(steps, keys, user, rpm, begin, strict)| History { steps, keys, user, rpm, begin, strict },
+    )
 }
 
 fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
@@ -267,7 +312,12 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
 
     // Restarted from the ledger, the counters have the same figures.
     let rows = model.rows();
-    let as_total = |row: &SpendRow| SpendTotal { key: row.key, user: row.user, provider: row.provider, cost: row.cost };
+    let as_total = |row: &SpendRow| SpendTotal {
+        key: row.key,
+        user: row.user,
+        provider: row.provider,
+        cost: row.cost,
+    };
     let totals: Vec<SpendTotal> = rows.iter().map(as_total).collect();
     let from = counters.counters.rebuild_from(model.now);
     let rows = rows.into_iter().filter(|row| row.minute.plus_ms(MINUTE) > from).collect();
@@ -277,10 +327,17 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
             rebuilt.counters.rebuild(rows, totals, model.now);
             rebuilt
         }
-        Place::Redis => super::shared_from(settings(ZONE), LedgerSums { rows, totals, ids: Vec::new() }, model.now),
+        Place::Redis => super::shared_from(
+            settings(ZONE),
+            LedgerSums { rows, totals, ids: Vec::new() },
+            model.now,
+        ),
     };
     model.compare(&rebuilt, false)?;
-    prop_assert_eq!(rebuilt.key_usage(&key(3, Limits::default()), model.now).total.current, NanoUsd::ZERO);
+    prop_assert_eq!(
+        rebuilt.key_usage(&key(3, Limits::default()), model.now).total.current,
+        NanoUsd::ZERO
+    );
     Ok(())
 }
 

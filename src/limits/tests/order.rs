@@ -70,13 +70,21 @@ fn of_any_two_limits_that_are_reached_the_earlier_one_is_reported(place: Place) 
             held.reach(later);
             held.reach(earlier);
             let (key, user) = (key(1, held.key), user(held.rpm, held.user));
-            let denied = ask(&counters, (&key, &user), "new", 7, NOON).err().map(|denied| denied.limit_type);
+            let denied =
+                ask(&counters, (&key, &user), "new", 7, NOON).err().map(|denied| denied.limit_type);
             assert_eq!(denied, Some(earlier), "with {later:?}");
         }
     }
     let after = counters.user_usage(&free_user, NOON);
-    assert_eq!((after.sessions.current, after.rpm.current), (1, 1), "the refused ones counted towards nothing");
+    assert_eq!(
+        (after.sessions.current, after.rpm.current),
+        (1, 1),
+        "the refused ones counted towards nothing"
+    );
     let key = key(1, Limits { total: Some(NanoUsd(1)), ..Limits::default() });
-    assert!(ask(&counters, (&key, &free_user), "new", 7, NOON).is_ok(), "nor is anything of theirs reserved");
+    assert!(
+        ask(&counters, (&key, &free_user), "new", 7, NOON).is_ok(),
+        "nor is anything of theirs reserved"
+    );
     drop(running);
 }

@@ -15,7 +15,8 @@ use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::secret::Secret;
 use crate::limits::{
-    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, SharedSettings, SpendRow, SpendTotal, TimeSource,
+    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, SharedSettings, SpendRow, SpendTotal,
+    TimeSource,
 };
 use crate::redis::Server;
 
@@ -70,11 +71,20 @@ impl Node {
     }
 
     async fn begin(&self, request: RequestId) -> Permit {
-        let (key, user, session) = (key(1, Limits::default()), user(0, Limits::default()), SessionId::from("s"));
+        let (key, user, session) =
+            (key(1, Limits::default()), user(0, Limits::default()), SessionId::from("s"));
         let estimate = NanoUsd(COST);
         let asks = &super::asks("m");
-        let ask =
-            Admission { request, now: NOON, started: NOON, key: &key, user: &user, session: &session, estimate, asks };
+        let ask = Admission {
+            request,
+            now: NOON,
+            started: NOON,
+            key: &key,
+            user: &user,
+            session: &session,
+            estimate,
+            asks,
+        };
         self.0.admit(&ask).await.unwrap_or_else(|refused| panic!("{refused}"))
     }
 
@@ -106,7 +116,10 @@ impl Node {
     fn priced_late(&self, ledger: &Written, now: Timestamp) {
         *ledger.late.lock() += 1;
         let (key, user, provider) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
-        self.0.spent_late(&[SpendRow { minute: NOON, key, user, provider, cost: NanoUsd(COST) }], now);
+        self.0.spent_late(
+            &[SpendRow { minute: NOON, key, user, provider, cost: NanoUsd(COST) }],
+            now,
+        );
     }
 
     async fn is_up(&self, up: bool) {
@@ -157,7 +170,8 @@ fn more_than_may_wait_is_made_good_from_the_ledger_and_counted_once() {
 }
 
 #[test]
-fn a_cost_that_came_late_while_redis_was_away_counts_once_whether_it_comes_back_with_all_it_knew_or_with_nothing() {
+fn a_cost_that_came_late_while_redis_was_away_counts_once_whether_it_comes_back_with_all_it_knew_or_with_nothing()
+ {
     for mut redis in [Redis::durable(), Redis::start()] {
         let ledger = Arc::new(Written::default());
         let (first, second) = (Node::start(&redis, &ledger), Node::start(&redis, &ledger));

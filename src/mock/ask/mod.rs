@@ -44,11 +44,19 @@ pub(super) fn read(route: &Route, body: &Value) -> Asked {
     }
     asked.stream = route.stream.unwrap_or(body["stream"] == true);
     asked.thinks = route.format == WireFormat::Native && body["thinking"]["type"] == "enabled";
-    asked.letters =
-        ["system", "messages", "tools", "input", "instructions", "contents", "systemInstruction", "request"]
-            .iter()
-            .map(|field| letters(&body[*field]))
-            .sum();
+    asked.letters = [
+        "system",
+        "messages",
+        "tools",
+        "input",
+        "instructions",
+        "contents",
+        "systemInstruction",
+        "request",
+    ]
+    .iter()
+    .map(|field| letters(&body[*field]))
+    .sum();
     asked
 }
 
@@ -100,7 +108,8 @@ fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(blocks) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+            let texts: Vec<&str> =
+                blocks.iter().filter_map(|block| block["text"].as_str()).collect();
             texts.join("\n")
         }
         _ => String::new(),
@@ -144,7 +153,10 @@ fn native(body: &Value) -> Asked {
 }
 
 fn chat(body: &Value) -> Asked {
-    let mut asked = Asked { include_usage: body["stream_options"]["include_usage"] == true, ..Asked::default() };
+    let mut asked = Asked {
+        include_usage: body["stream_options"]["include_usage"] == true,
+        ..Asked::default()
+    };
     for tool in items(&body["tools"]) {
         asked.offer(&tool["function"]["name"]);
     }
@@ -167,7 +179,9 @@ fn responses(body: &Value) -> Asked {
     for tool in items(&body["tools"]) {
         match tool["type"].as_str() {
             Some("function" | "custom") => asked.offer(&tool["name"]),
-            Some("namespace") => items(&tool["tools"]).for_each(|nested| asked.offer(&nested["name"])),
+            Some("namespace") => {
+                items(&tool["tools"]).for_each(|nested| asked.offer(&nested["name"]))
+            }
             _ => {}
         }
     }
@@ -180,11 +194,16 @@ fn responses(body: &Value) -> Asked {
     }
     let by_model = |item: &Value| {
         item["role"] == "assistant"
-            || matches!(item["type"].as_str(), Some("function_call" | "custom_tool_call" | "reasoning"))
+            || matches!(
+                item["type"].as_str(),
+                Some("function_call" | "custom_tool_call" | "reasoning")
+            )
     };
     for item in tail(&body["input"], by_model) {
         match item["type"].as_str() {
-            Some("function_call_output" | "custom_tool_call_output") => asked.results.push(text_of(&item["output"])),
+            Some("function_call_output" | "custom_tool_call_output") => {
+                asked.results.push(text_of(&item["output"]))
+            }
             Some("input_text") => asked.say(item["text"].as_str().unwrap_or_default()),
             _ if item["role"] == "user" => asked.say(&text_of(&item["content"])),
             _ => {}

@@ -20,7 +20,9 @@ fn only_the_tail_counts() {
     let responses = json!({"model": "m", "stream": true, "tools": [{"type": "namespace", "tools": [{"name": "t"}]}], "input": [
         {"role": "user", "content": "old"}, {"type": "function_call", "call_id": "a"},
         {"type": "function_call_output", "call_id": "a", "output": "42"}, {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "new"}]}]});
-    for (path, body) in [("/v1/messages", native), ("/v1/chat/completions", chat), ("/v1/responses", responses)] {
+    for (path, body) in
+        [("/v1/messages", native), ("/v1/chat/completions", chat), ("/v1/responses", responses)]
+    {
         let got = asked(path, &body);
         assert_eq!((got.model.as_str(), got.stream), ("m", true), "{path}");
         assert_eq!(got.offered, ["t"], "{path}");
@@ -35,7 +37,8 @@ fn alt_cli_wrapped_and_snake_case() {
         {"role": "user", "parts": [{"text": "old"}]}, {"role": "model", "parts": []},
         {"role": "user", "parts": [{"functionResponse": {"name": "t", "response": {"n": 42}}}, {"text": "new"}]}],
         "tools": [{"function_declarations": [{"name": "t"}]}], "generation_config": {"response_schema": {"type": "OBJECT"}}});
-    let got = asked("/v1internal:streamGenerateContent", &json!({"model": "models/m", "request": inner}));
+    let got =
+        asked("/v1internal:streamGenerateContent", &json!({"model": "models/m", "request": inner}));
     assert_eq!((got.model.as_str(), got.stream), ("m", true));
     assert_eq!(got.offered, ["t"]);
     assert_eq!(got.results, [r#"{"n":42}"#]);

@@ -118,8 +118,15 @@ const SCHEMA: [&str; 28] = [
     "$defs",
     "prefixItems",
 ];
-const DECLARATION: [&str; 7] =
-    ["name", "description", "parameters", "parametersJsonSchema", "response", "responseJsonSchema", "behavior"];
+const DECLARATION: [&str; 7] = [
+    "name",
+    "description",
+    "parameters",
+    "parametersJsonSchema",
+    "response",
+    "responseJsonSchema",
+    "behavior",
+];
 const MAX_DEPTH: usize = 64;
 
 /// Checks a body without its wrapper.
@@ -128,7 +135,9 @@ pub(super) fn check(body: &Value) -> Result<(), Fault> {
     let config = either(body, "generationConfig");
     known(config, &CONFIG, "generation_config")?;
     if !in_range(&config["temperature"], 2) {
-        return Err(Fault::bad("Invalid value at 'generation_config.temperature': the range is [0.0, 2.0]"));
+        return Err(Fault::bad(
+            "Invalid value at 'generation_config.temperature': the range is [0.0, 2.0]",
+        ));
     }
     known(
         either(config, "thinkingConfig"),
@@ -169,7 +178,9 @@ fn known(object: &Value, names: &[&str], place: &str) -> Result<(), Fault> {
         None => Ok(()),
         Some(key) => {
             let at = if place.is_empty() { String::new() } else { format!(" at '{place}'") };
-            Err(Fault::bad(format!("Invalid JSON payload received. Unknown name \"{key}\"{at}: Cannot find field.")))
+            Err(Fault::bad(format!(
+                "Invalid JSON payload received. Unknown name \"{key}\"{at}: Cannot find field."
+            )))
         }
     }
 }
@@ -180,10 +191,14 @@ fn schema(schema: &Value, place: &str, depth: usize) -> Result<(), Fault> {
     }
     known(schema, &SCHEMA, place)?;
     if items(&schema["enum"]).iter().any(|value| !value.is_string()) {
-        return Err(Fault::bad(format!("Invalid value at '{place}.enum': only strings are allowed")));
+        return Err(Fault::bad(format!(
+            "Invalid value at '{place}.enum': only strings are allowed"
+        )));
     }
     if schema["type"].is_array() {
-        return Err(Fault::bad(format!("Proto field is not repeating, cannot start list. At '{place}.type'")));
+        return Err(Fault::bad(format!(
+            "Proto field is not repeating, cannot start list. At '{place}.type'"
+        )));
     }
     for nested in ["properties", "defs", "$defs"] {
         for (name, property) in schema[nested].as_object().into_iter().flatten() {
@@ -191,7 +206,9 @@ fn schema(schema: &Value, place: &str, depth: usize) -> Result<(), Fault> {
         }
     }
     self::schema(&schema["items"], &format!("{place}.items"), depth + 1)?;
-    items(either(schema, "anyOf")).iter().try_for_each(|one| self::schema(one, &format!("{place}.any_of"), depth + 1))
+    items(either(schema, "anyOf"))
+        .iter()
+        .try_for_each(|one| self::schema(one, &format!("{place}.any_of"), depth + 1))
 }
 
 fn tools(body: &Value) -> Result<(), Fault> {
@@ -205,19 +222,30 @@ fn tools(body: &Value) -> Result<(), Fault> {
                      underscores, dots, colons or dashes, at most 64."
                 )));
             }
-            if !function["parameters"].is_null() && !either(function, "parametersJsonSchema").is_null() {
-                return Err(Fault::bad(format!("{place}: parameters and parameters_json_schema exclude each other")));
+            if !function["parameters"].is_null()
+                && !either(function, "parametersJsonSchema").is_null()
+            {
+                return Err(Fault::bad(format!(
+                    "{place}: parameters and parameters_json_schema exclude each other"
+                )));
             }
             schema(&function["parameters"], &format!("{place}.parameters"), 0)?;
         }
     }
     let calling = either(either(body, "toolConfig"), "functionCallingConfig");
     let mode = calling["mode"].as_str().unwrap_or("AUTO");
-    if !matches!(mode.to_ascii_uppercase().as_str(), "MODE_UNSPECIFIED" | "AUTO" | "ANY" | "NONE" | "VALIDATED") {
+    if !matches!(
+        mode.to_ascii_uppercase().as_str(),
+        "MODE_UNSPECIFIED" | "AUTO" | "ANY" | "NONE" | "VALIDATED"
+    ) {
         return Err(Fault::bad("Invalid value at 'tool_config.function_calling_config.mode'"));
     }
-    if !items(either(calling, "allowedFunctionNames")).is_empty() && !matches!(mode, "ANY" | "VALIDATED") {
-        return Err(Fault::bad("allowed_function_names should only be set when mode is ANY or VALIDATED"));
+    if !items(either(calling, "allowedFunctionNames")).is_empty()
+        && !matches!(mode, "ANY" | "VALIDATED")
+    {
+        return Err(Fault::bad(
+            "allowed_function_names should only be set when mode is ANY or VALIDATED",
+        ));
     }
     Ok(())
 }
@@ -241,10 +269,15 @@ fn parts(content: &Value, place: &str) -> Result<(), Fault> {
         for (kind, field) in structs {
             let object = either(part, kind);
             if !object.is_null() && text(&object["name"]).is_empty() {
-                return Err(Fault::bad(format!("* {place}.{}.name: Name cannot be empty.", snake(kind))));
+                return Err(Fault::bad(format!(
+                    "* {place}.{}.name: Name cannot be empty.",
+                    snake(kind)
+                )));
             }
             let value = &object[field];
-            if !value.is_object() && (!value.is_null() || (kind == "functionResponse" && !object.is_null())) {
+            if !value.is_object()
+                && (!value.is_null() || (kind == "functionResponse" && !object.is_null()))
+            {
                 let kind = snake(kind);
                 return Err(Fault::bad(format!(
                     "Invalid value at '{place}.{kind}.{field}' (type.googleapis.com/google.protobuf.Struct)"
@@ -252,7 +285,10 @@ fn parts(content: &Value, place: &str) -> Result<(), Fault> {
             }
         }
         let inline = either(part, "inlineData");
-        if !inline.is_null() && (!is_any_base64(text(&inline["data"])) || text(either(inline, "mimeType")).is_empty()) {
+        if !inline.is_null()
+            && (!is_any_base64(text(&inline["data"]))
+                || text(either(inline, "mimeType")).is_empty())
+        {
             return Err(Fault::bad(format!(
                 "Invalid value at '{place}.inline_data.data' (TYPE_BYTES), Base64 decoding failed"
             )));

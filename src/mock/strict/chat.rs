@@ -42,7 +42,10 @@ pub(super) fn check(body: &Value) -> Result<(), Fault> {
 fn scalars(body: &Value) -> Result<(), Fault> {
     for (field, most) in [("temperature", 2), ("top_p", 1)] {
         if !in_range(&body[field], most) {
-            return Err(Fault::bad(format!("Invalid '{field}': expected a number from 0 to {most}.")).param(field));
+            return Err(Fault::bad(format!(
+                "Invalid '{field}': expected a number from 0 to {most}."
+            ))
+            .param(field));
         }
     }
     if !body["stream_options"].is_null() && body["stream"] != true {
@@ -50,12 +53,15 @@ fn scalars(body: &Value) -> Result<(), Fault> {
         return Err(Fault::bad(message).param("stream_options"));
     }
     if items(&body["stop"]).len() > MOST_STOPS {
-        let message = format!("Invalid 'stop': array too long. Expected an array with maximum length {MOST_STOPS}.");
+        let message = format!(
+            "Invalid 'stop': array too long. Expected an array with maximum length {MOST_STOPS}."
+        );
         return Err(Fault::bad(message).param("stop").code("array_above_max_length"));
     }
     for field in ["max_tokens", "max_completion_tokens"] {
         if !body[field].is_null() && body[field].as_u64().is_none_or(|count| count == 0) {
-            let message = format!("Invalid '{field}': integer below minimum value. Expected a value >= 1.");
+            let message =
+                format!("Invalid '{field}': integer below minimum value. Expected a value >= 1.");
             return Err(Fault::bad(message).param(field).code("integer_below_min_value"));
         }
     }
@@ -63,7 +69,9 @@ fn scalars(body: &Value) -> Result<(), Fault> {
     match format["type"].as_str() {
         None if format.is_null() => Ok(()),
         Some("text" | "json_object") => Ok(()),
-        Some("json_schema") if is_name(text(&format["json_schema"]["name"]), LONGEST_NAME) => Ok(()),
+        Some("json_schema") if is_name(text(&format["json_schema"]["name"]), LONGEST_NAME) => {
+            Ok(())
+        }
         _ => Err(Fault::bad("Missing or invalid 'response_format'.").param("response_format")),
     }
 }
@@ -100,7 +108,11 @@ fn tools(body: &Value) -> Result<(), Fault> {
     match choice {
         Value::Null => Ok(()),
         Value::String(word) if matches!(word.as_str(), "auto" | "none" | "required") => Ok(()),
-        Value::Object(_) if matches!(text(&choice["type"]), "function" | "custom" | "allowed_tools") => Ok(()),
+        Value::Object(_)
+            if matches!(text(&choice["type"]), "function" | "custom" | "allowed_tools") =>
+        {
+            Ok(())
+        }
         other => Err(invalid("tool_choice", &other.to_string())),
     }
 }
@@ -114,7 +126,9 @@ pub(super) fn invalid(param: &str, value: &str) -> Fault {
 pub(super) fn bad_name(param: &str, name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     let message = if name.len() > LONGEST_NAME {
-        format!("Invalid '{param}': string too long. Expected a string with maximum length {LONGEST_NAME}.")
+        format!(
+            "Invalid '{param}': string too long. Expected a string with maximum length {LONGEST_NAME}."
+        )
     } else {
         format!(
             "Invalid '{param}': '{shown}' does not match pattern. Expected a string that matches '^[a-zA-Z0-9_-]+$'."
@@ -136,14 +150,21 @@ fn shape(message: &Value, at: usize) -> Result<(), Fault> {
     for (index, call) in items(calls).iter().enumerate() {
         let path = format!("{path}.tool_calls[{index}]");
         if text(&call["id"]).is_empty() {
-            return Err(Fault::bad(format!("Missing required parameter: '{path}.id'.")).param(format!("{path}.id")));
+            return Err(Fault::bad(format!("Missing required parameter: '{path}.id'."))
+                .param(format!("{path}.id")));
         }
         if call["type"] == "custom" {
             continue;
         }
         let function = &call["function"];
-        if call["type"] != "function" || text(&function["name"]).is_empty() || !function["arguments"].is_string() {
-            return Err(Fault::bad(format!("Invalid type for '{path}': expected a function call.")).param(path));
+        if call["type"] != "function"
+            || text(&function["name"]).is_empty()
+            || !function["arguments"].is_string()
+        {
+            return Err(Fault::bad(format!(
+                "Invalid type for '{path}': expected a function call."
+            ))
+            .param(path));
         }
         if !is_name(text(&function["name"]), LONGEST_NAME) {
             return Err(bad_name(&format!("{path}.function.name"), text(&function["name"])));
@@ -160,22 +181,30 @@ fn content(content: &Value, role: &str, calls: bool, path: &str) -> Result<(), F
     match content {
         Value::String(_) => Ok(()),
         Value::Null if role == "assistant" && calls => Ok(()),
-        Value::Array(parts) if !parts.is_empty() => parts.iter().enumerate().try_for_each(|(at, part)| {
-            let path = format!("{path}.content[{at}]");
-            let kind = text(&part["type"]);
-            match kind {
-                "text" if part["text"].is_string() => Ok(()),
-                "refusal" if role == "assistant" => Ok(()),
-                "image_url" if role == "user" && is_image_url(text(&part["image_url"]["url"])) => Ok(()),
-                "image_url" if role == "user" => {
-                    Err(Fault::bad("Invalid image: the URL or its base64 data is not valid.").code("invalid_image_url"))
+        Value::Array(parts) if !parts.is_empty() => {
+            parts.iter().enumerate().try_for_each(|(at, part)| {
+                let path = format!("{path}.content[{at}]");
+                let kind = text(&part["type"]);
+                match kind {
+                    "text" if part["text"].is_string() => Ok(()),
+                    "refusal" if role == "assistant" => Ok(()),
+                    "image_url"
+                        if role == "user" && is_image_url(text(&part["image_url"]["url"])) =>
+                    {
+                        Ok(())
+                    }
+                    "image_url" if role == "user" => {
+                        Err(Fault::bad("Invalid image: the URL or its base64 data is not valid.")
+                            .code("invalid_image_url"))
+                    }
+                    "input_audio" | "file" if role == "user" => Ok(()),
+                    _ => Err(invalid(&format!("{path}.type"), kind)),
                 }
-                "input_audio" | "file" if role == "user" => Ok(()),
-                _ => Err(invalid(&format!("{path}.type"), kind)),
-            }
-        }),
+            })
+        }
         _ => {
-            let message = "Invalid value for 'content': expected a string, or a list with at least one part.";
+            let message =
+                "Invalid value for 'content': expected a string, or a list with at least one part.";
             Err(Fault::bad(message).param(format!("{path}.content")))
         }
     }

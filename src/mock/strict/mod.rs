@@ -38,7 +38,11 @@ pub(super) fn method(route: &Route, parts: &Parts) -> Result<(), Fault> {
 }
 
 /// The credential in the place of `format`; in any place if not `strict`.
-pub(super) fn credential(format: WireFormat, parts: &Parts, query_key: Option<&str>) -> Option<String> {
+pub(super) fn credential(
+    format: WireFormat,
+    parts: &Parts,
+    query_key: Option<&str>,
+) -> Option<String> {
     let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
     let found = match format {
@@ -92,11 +96,21 @@ pub(super) fn no_model(format: WireFormat, id: &str) -> Fault {
             WireFormat::AltCli => format!("models/{id} is not found for API version v1beta."),
         },
     );
-    if matches!(format, WireFormat::Chat | WireFormat::Responses) { fault.param("model") } else { fault }
+    if matches!(format, WireFormat::Chat | WireFormat::Responses) {
+        fault.param("model")
+    } else {
+        fault
+    }
 }
 
 /// Refuses what cannot be answered at all, and if `strict` everything that the service refuses.
-pub(super) fn request(route: &Route, parts: &Parts, body: &Value, asked: &Asked, strict: bool) -> Result<(), Fault> {
+pub(super) fn request(
+    route: &Route,
+    parts: &Parts,
+    body: &Value,
+    asked: &Asked,
+    strict: bool,
+) -> Result<(), Fault> {
     let format = route.format;
     if !body.is_object() {
         return Err(Fault::bad("The request body must be a JSON object"));

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 /// Letters, digits, `_` and `-`, 1 to `longest` of them.
 pub(super) fn is_name(text: &str, longest: usize) -> bool {
-    (1..=longest).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+    (1..=longest).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 /// As [`is_name`], but dots and colons too, and a letter or `_` first.
@@ -28,14 +29,17 @@ pub(super) fn is_any_base64(text: &str) -> bool {
 /// An http address, or a data URL with valid base64.
 pub(super) fn is_image_url(text: &str) -> bool {
     if let Some(data) = text.strip_prefix("data:") {
-        return data.split_once(";base64,").is_some_and(|(kind, data)| kind.starts_with("image/") && is_base64(data));
+        return data
+            .split_once(";base64,")
+            .is_some_and(|(kind, data)| kind.starts_with("image/") && is_base64(data));
     }
     text.starts_with("https://") || text.starts_with("http://")
 }
 
 /// Absent, null, or a number from 0 to `most`.
 pub(super) fn in_range(value: &Value, most: u32) -> bool {
-    value.is_null() || value.as_f64().is_some_and(|number| (0.0..=f64::from(most)).contains(&number))
+    value.is_null()
+        || value.as_f64().is_some_and(|number| (0.0..=f64::from(most)).contains(&number))
 }
 
 /// The elements, or none when it is no list.
@@ -61,10 +65,18 @@ mod tests {
 
     #[test]
     fn shapes() {
-        assert!(is_name("mcp__a-b_1", 64) && !is_name("a.b", 64) && !is_name("", 64) && !is_name("aaa", 2));
+        assert!(
+            is_name("mcp__a-b_1", 64)
+                && !is_name("a.b", 64)
+                && !is_name("", 64)
+                && !is_name("aaa", 2)
+        );
         assert!(is_alt_name("a.b:c-d") && !is_alt_name("1a") && !is_alt_name("a b"));
         assert!(is_base64("+/8=") && !is_base64("-_8=") && is_any_base64("-_8="));
-        assert!(is_image_url("data:image/png;base64,AAAA") && !is_image_url("data:image/png;base64,A-_A"));
+        assert!(
+            is_image_url("data:image/png;base64,AAAA")
+                && !is_image_url("data:image/png;base64,A-_A")
+        );
         assert!(is_image_url("https://x/y.png") && !is_image_url("file:///x"));
         assert!(in_range(&json!(1), 1) && in_range(&json!(null), 1) && !in_range(&json!(1.5), 1));
         assert!(!in_range(&json!("1"), 1));

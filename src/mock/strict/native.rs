@@ -41,8 +41,16 @@ const FIELDS: [&str; 32] = [
     "workspace_id",
 ];
 /// Fields that are valid only in a request for a reply.
-const NOT_COUNTED: [&str; 8] =
-    ["max_tokens", "stream", "metadata", "stop_sequences", "temperature", "top_p", "top_k", "service_tier"];
+const NOT_COUNTED: [&str; 8] = [
+    "max_tokens",
+    "stream",
+    "metadata",
+    "stop_sequences",
+    "temperature",
+    "top_p",
+    "top_k",
+    "service_tier",
+];
 const MOST_CACHE_MARKS: usize = 4;
 const LEAST_BUDGET: u64 = 1024;
 const LONGEST_NAME: usize = 128;
@@ -69,7 +77,9 @@ pub(super) fn check(body: &Value, counting: bool) -> Result<(), Fault> {
 fn scalars(body: &Value, counting: bool) -> Result<(), Fault> {
     if !counting {
         match body["max_tokens"].as_u64() {
-            None if body["max_tokens"].is_null() => return Err(Fault::bad("max_tokens: Field required")),
+            None if body["max_tokens"].is_null() => {
+                return Err(Fault::bad("max_tokens: Field required"));
+            }
             None => return Err(Fault::bad("max_tokens: Input should be a valid integer")),
             Some(0) => return Err(Fault::bad("max_tokens: must be greater than or equal to 1")),
             Some(_) => {}
@@ -157,7 +167,9 @@ fn tools(body: &Value) -> Result<(), Fault> {
         }
         if custom && tool["input_schema"]["type"] != "object" {
             let field = if tool["input_schema"].is_null() { "" } else { ".type" };
-            return Err(Fault::bad(format!("tools.{at}.custom.input_schema{field}: Field required")));
+            return Err(Fault::bad(format!(
+                "tools.{at}.custom.input_schema{field}: Field required"
+            )));
         }
         if !name.is_empty() && names.contains(&name) {
             return Err(Fault::bad("tools: Tool names must be unique."));
@@ -170,9 +182,10 @@ fn tools(body: &Value) -> Result<(), Fault> {
         Some("auto" | "any" | "tool" | "none") if tools.is_empty() => {
             Err(Fault::bad("tool_choice: may only be specified while providing tools"))
         }
-        Some("tool") if !names.contains(&text(&choice["name"])) => {
-            Err(Fault::bad(format!("tool_choice: Tool '{}' not found in provided tools", text(&choice["name"]))))
-        }
+        Some("tool") if !names.contains(&text(&choice["name"])) => Err(Fault::bad(format!(
+            "tool_choice: Tool '{}' not found in provided tools",
+            text(&choice["name"])
+        ))),
         Some("auto" | "any" | "tool" | "none") => Ok(()),
         _ => Err(Fault::bad(
             "tool_choice: Input tag does not match any of the expected tags: 'auto', 'any', 'tool', 'none'",
@@ -202,7 +215,9 @@ fn count_marks(value: &Value, found: &mut usize) -> Result<(), Fault> {
                 return Err(Fault::bad("cache_control.type: Input should be 'ephemeral'"));
             }
             if !matches!(mark["ttl"].as_str(), None | Some("5m" | "1h")) {
-                return Err(Fault::bad("cache_control.ephemeral.ttl: Input should be '5m' or '1h'"));
+                return Err(Fault::bad(
+                    "cache_control.ephemeral.ttl: Input should be '5m' or '1h'",
+                ));
             }
             *found += 1;
         }

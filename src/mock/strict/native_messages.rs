@@ -53,7 +53,9 @@ pub(super) fn check(body: &Value) -> Result<(), Fault> {
 fn shape(message: &Value, at: usize, last: bool) -> Result<(), Fault> {
     let role = text(&message["role"]);
     if !matches!(role, "user" | "assistant" | "system") {
-        return Err(Fault::bad(format!("messages.{at}.role: Input should be 'user' or 'assistant'")));
+        return Err(Fault::bad(format!(
+            "messages.{at}.role: Input should be 'user' or 'assistant'"
+        )));
     }
     if let Some(field) = unknown(message, &MESSAGE_FIELDS) {
         return Err(Fault::bad(format!("messages.{at}.{field}: Extra inputs are not permitted")));
@@ -61,9 +63,11 @@ fn shape(message: &Value, at: usize, last: bool) -> Result<(), Fault> {
     let content = &message["content"];
     let empty = text(content).is_empty() && items(content).is_empty();
     match content {
-        Value::String(_) | Value::Array(_) if empty && !(last && role == "assistant") => Err(Fault::bad(format!(
-            "messages.{at}: all messages must have non-empty content except for the optional final assistant message"
-        ))),
+        Value::String(_) | Value::Array(_) if empty && !(last && role == "assistant") => {
+            Err(Fault::bad(format!(
+                "messages.{at}: all messages must have non-empty content except for the optional final assistant message"
+            )))
+        }
         Value::String(_) => Ok(()),
         Value::Array(blocks) => {
             let mut results_over = false;
@@ -72,7 +76,9 @@ fn shape(message: &Value, at: usize, last: bool) -> Result<(), Fault> {
                 block(one, role, &path)?;
                 let result = one["type"] == "tool_result";
                 if result && results_over {
-                    return Err(Fault::bad(format!("{path}: tool_result blocks must come before other content")));
+                    return Err(Fault::bad(format!(
+                        "{path}: tool_result blocks must come before other content"
+                    )));
                 }
                 results_over |= !result;
             }
@@ -87,7 +93,9 @@ fn block(block: &Value, role: &str, path: &str) -> Result<(), Fault> {
     let kind = text(&block["type"]);
     let place = |rest: &str| format!("{path}.{kind}.{rest}");
     let required = |field: &str| Fault::bad(format!("{}: Field required", place(field)));
-    let wrong_role = |owner: &str| Fault::bad(format!("{path}: `{kind}` blocks can only be in `{owner}` messages"));
+    let wrong_role = |owner: &str| {
+        Fault::bad(format!("{path}: `{kind}` blocks can only be in `{owner}` messages"))
+    };
     match kind {
         "text" => match block["text"].as_str() {
             None => Err(required("text")),
@@ -98,7 +106,10 @@ fn block(block: &Value, role: &str, path: &str) -> Result<(), Fault> {
         "tool_use" if role != "assistant" => Err(wrong_role("assistant")),
         "tool_use" => {
             if !is_name(text(&block["id"]), 512) {
-                return Err(Fault::bad(format!("{}: String should match pattern '^[a-zA-Z0-9_-]+$'", place("id"))));
+                return Err(Fault::bad(format!(
+                    "{}: String should match pattern '^[a-zA-Z0-9_-]+$'",
+                    place("id")
+                )));
             }
             if text(&block["name"]).is_empty() {
                 return Err(required("name"));
@@ -114,12 +125,17 @@ fn block(block: &Value, role: &str, path: &str) -> Result<(), Fault> {
                 return Err(required("tool_use_id"));
             }
             let inner = items(&block["content"]);
-            inner.iter().enumerate().try_for_each(|(at, one)| result_part(one, &format!("{path}.content.{at}")))
+            inner
+                .iter()
+                .enumerate()
+                .try_for_each(|(at, one)| result_part(one, &format!("{path}.content.{at}")))
         }
-        "thinking" => ["thinking", "signature"].iter().try_for_each(|field| match block[*field].as_str() {
-            Some(value) if *field == "thinking" || !value.is_empty() => Ok(()),
-            _ => Err(required(field)),
-        }),
+        "thinking" => {
+            ["thinking", "signature"].iter().try_for_each(|field| match block[*field].as_str() {
+                Some(value) if *field == "thinking" || !value.is_empty() => Ok(()),
+                _ => Err(required(field)),
+            })
+        }
         "redacted_thinking" if block["data"].is_string() => Ok(()),
         "redacted_thinking" => Err(required("data")),
         kind if SERVICE_BLOCKS.contains(&kind) => Ok(()),
@@ -149,19 +165,27 @@ fn source(source: &Value, kind: &str, path: &str) -> Result<(), Fault> {
                 )));
             }
             if !is_base64(text(&source["data"])) || text(&source["data"]).is_empty() {
-                return Err(Fault::bad(format!("{path}.{kind}.source.base64.data: invalid base64 data")));
+                return Err(Fault::bad(format!(
+                    "{path}.{kind}.source.base64.data: invalid base64 data"
+                )));
             }
             Ok(())
         }
         Some("url") if text(&source["url"]).starts_with("http") => Ok(()),
-        Some("url") => Err(Fault::bad(format!("{path}.{kind}.source.url.url: Only HTTPS URLs are supported"))),
+        Some("url") => {
+            Err(Fault::bad(format!("{path}.{kind}.source.url.url: Only HTTPS URLs are supported")))
+        }
         Some("file" | "text" | "content") => Ok(()),
         _ => Err(Fault::bad(format!("{path}.{kind}.source: Field required"))),
     }
 }
 
 fn ids<'m>(message: &'m Value, kind: &str, field: &str) -> Vec<&'m str> {
-    items(&message["content"]).iter().filter(|block| block["type"] == kind).map(|block| text(&block[field])).collect()
+    items(&message["content"])
+        .iter()
+        .filter(|block| block["type"] == kind)
+        .map(|block| text(&block[field]))
+        .collect()
 }
 
 /// Every call has its result in the next user message, every result its call in the assistant
@@ -181,7 +205,9 @@ fn pairs(messages: &[Value]) -> Result<(), Fault> {
         }
         let unique: HashSet<&str> = results.iter().copied().collect();
         if unique.len() != results.len() {
-            return Err(Fault::bad("each tool_use must have a single result. Found multiple `tool_result` blocks"));
+            return Err(Fault::bad(
+                "each tool_use must have a single result. Found multiple `tool_result` blocks",
+            ));
         }
         let lacking: Vec<&str> = open.iter().filter(|id| !unique.contains(**id)).copied().collect();
         if !lacking.is_empty() {
@@ -208,7 +234,9 @@ fn unanswered(at: usize, lacking: &[&str]) -> Fault {
 
 /// With thinking on, an assistant turn whose calls are being answered starts with its thinking.
 fn thinking_first(messages: &[Value]) -> Result<(), Fault> {
-    let Some(at) = messages.iter().rposition(|message| message["role"] == "assistant") else { return Ok(()) };
+    let Some(at) = messages.iter().rposition(|message| message["role"] == "assistant") else {
+        return Ok(());
+    };
     let blocks = items(&messages[at]["content"]);
     let calls = blocks.iter().any(|block| block["type"] == "tool_use");
     let first = blocks.first().map_or("", |block| text(&block["type"]));

@@ -50,19 +50,28 @@ const LONGEST_NAME: usize = 64;
 
 pub(super) fn check(body: &Value) -> Result<(), Fault> {
     if let Some(field) = unknown(body, &FIELDS) {
-        return Err(Fault::bad(format!("Unknown parameter: '{field}'.")).param(field).code("unknown_parameter"));
+        return Err(Fault::bad(format!("Unknown parameter: '{field}'."))
+            .param(field)
+            .code("unknown_parameter"));
     }
     scalars(body)?;
     tools(body)?;
     let input = items(&body["input"]);
     input.iter().enumerate().try_for_each(|(at, one)| item(one, &format!("input[{at}]")))?;
-    if body["previous_response_id"].is_null() && body["conversation"].is_null() { pairs(input) } else { Ok(()) }
+    if body["previous_response_id"].is_null() && body["conversation"].is_null() {
+        pairs(input)
+    } else {
+        Ok(())
+    }
 }
 
 fn scalars(body: &Value) -> Result<(), Fault> {
     for (field, most) in [("temperature", 2), ("top_p", 1)] {
         if !in_range(&body[field], most) {
-            return Err(Fault::bad(format!("Invalid '{field}': expected a number from 0 to {most}.")).param(field));
+            return Err(Fault::bad(format!(
+                "Invalid '{field}': expected a number from 0 to {most}."
+            ))
+            .param(field));
         }
     }
     let most = &body["max_output_tokens"];
@@ -73,7 +82,9 @@ fn scalars(body: &Value) -> Result<(), Fault> {
         return Err(Fault::bad(message).param("max_output_tokens").code("integer_below_min_value"));
     }
     if !body["instructions"].is_null() && !body["instructions"].is_string() {
-        return Err(Fault::bad("Invalid type for 'instructions': expected a string.").param("instructions"));
+        return Err(
+            Fault::bad("Invalid type for 'instructions': expected a string.").param("instructions")
+        );
     }
     let effort = &body["reasoning"]["effort"];
     let efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -84,14 +95,20 @@ fn scalars(body: &Value) -> Result<(), Fault> {
     match format["type"].as_str() {
         None if format.is_null() => Ok(()),
         Some("text" | "json_object") => Ok(()),
-        Some("json_schema") if is_name(text(&format["name"]), LONGEST_NAME) && format["schema"].is_object() => Ok(()),
+        Some("json_schema")
+            if is_name(text(&format["name"]), LONGEST_NAME) && format["schema"].is_object() =>
+        {
+            Ok(())
+        }
         Some("json_schema") => Err(missing("text.format.name")),
         _ => Err(invalid("text.format.type", &format["type"].to_string())),
     }
 }
 
 fn missing(param: &str) -> Fault {
-    Fault::bad(format!("Missing required parameter: '{param}'.")).param(param).code("missing_required_parameter")
+    Fault::bad(format!("Missing required parameter: '{param}'."))
+        .param(param)
+        .code("missing_required_parameter")
 }
 
 fn tools(body: &Value) -> Result<(), Fault> {
@@ -112,9 +129,13 @@ fn tools(body: &Value) -> Result<(), Fault> {
         }
         let parameters = &tool["parameters"];
         if !parameters.is_null() && parameters["type"] != "object" {
-            let message =
-                format!("Invalid schema for function '{}': schema must be of type 'object'.", text(&tool["name"]));
-            return Err(Fault::bad(message).param(format!("{path}.parameters")).code("invalid_function_parameters"));
+            let message = format!(
+                "Invalid schema for function '{}': schema must be of type 'object'.",
+                text(&tool["name"])
+            );
+            return Err(Fault::bad(message)
+                .param(format!("{path}.parameters"))
+                .code("invalid_function_parameters"));
         }
     }
     let choice = &body["tool_choice"];
@@ -124,7 +145,8 @@ fn tools(body: &Value) -> Result<(), Fault> {
         Value::String(word) if word == "required" && !tools.is_empty() => Ok(()),
         Value::Object(_) if choice["type"] == "function" => {
             let known = tools.iter().any(|tool| tool["name"] == choice["name"]);
-            let message = format!("Tool choice '{}' not found in 'tools' parameter.", text(&choice["name"]));
+            let message =
+                format!("Tool choice '{}' not found in 'tools' parameter.", text(&choice["name"]));
             if known { Ok(()) } else { Err(Fault::bad(message).param("tool_choice")) }
         }
         Value::Object(_) if choice["type"].is_string() => Ok(()),
@@ -143,7 +165,8 @@ fn item(item: &Value, path: &str) -> Result<(), Fault> {
     if let Some(id) = item["id"].as_str()
         && !id.starts_with(prefix)
     {
-        let message = format!("Invalid '{path}.id': '{id}'. Expected an ID that begins with '{prefix}'.");
+        let message =
+            format!("Invalid '{path}.id': '{id}'. Expected an ID that begins with '{prefix}'.");
         return Err(Fault::bad(message).param(format!("{path}.id")).code("invalid_value"));
     }
     let need = |fields: &[&str]| match fields.iter().find(|field| item[**field].is_null()) {
@@ -155,7 +178,9 @@ fn item(item: &Value, path: &str) -> Result<(), Fault> {
         "function_call" => {
             need(&["call_id", "name", "arguments"])?;
             if !item["arguments"].is_string() {
-                return Err(Fault::bad(format!("Invalid type for '{path}.arguments': expected a string.")));
+                return Err(Fault::bad(format!(
+                    "Invalid type for '{path}.arguments': expected a string."
+                )));
             }
             if is_name(text(&item["name"]), LONGEST_NAME) {
                 return Ok(());
@@ -164,7 +189,9 @@ fn item(item: &Value, path: &str) -> Result<(), Fault> {
         }
         "function_call_output" => {
             need(&["call_id", "output"])?;
-            items(&item["output"]).iter().try_for_each(|one| part(one, "user", &format!("{path}.output")))
+            items(&item["output"])
+                .iter()
+                .try_for_each(|one| part(one, "user", &format!("{path}.output")))
         }
         "reasoning" => need(&["summary"]),
         "custom_tool_call" => need(&["call_id", "name", "input"]),
@@ -181,9 +208,10 @@ fn message(message: &Value, path: &str) -> Result<(), Fault> {
     }
     match &message["content"] {
         Value::String(_) => Ok(()),
-        Value::Array(parts) => {
-            parts.iter().enumerate().try_for_each(|(at, one)| part(one, role, &format!("{path}.content[{at}]")))
-        }
+        Value::Array(parts) => parts
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, one)| part(one, role, &format!("{path}.content[{at}]"))),
         Value::Null => Err(missing(&format!("{path}.content"))),
         other => Err(invalid(&format!("{path}.content"), &other.to_string())),
     }
@@ -201,7 +229,8 @@ fn part(part: &Value, role: &str, path: &str) -> Result<(), Fault> {
             if is_image_url(text(url)) || part["file_id"].is_string() {
                 return Ok(());
             }
-            let message = format!("Invalid '{path}.image_url'. Expected a valid URL or base64 data URL.");
+            let message =
+                format!("Invalid '{path}.image_url'. Expected a valid URL or base64 data URL.");
             Err(Fault::bad(message).param(format!("{path}.image_url")).code("invalid_value"))
         }
         "input_file" | "input_audio" if !by_model => Ok(()),
@@ -216,12 +245,17 @@ fn pairs(input: &[Value]) -> Result<(), Fault> {
             "function_call_output" | "custom_tool_call_output" => !call,
             _ => false,
         };
-        input.iter().filter(move |item| wanted(text(&item["type"]))).map(|item| text(&item["call_id"]))
+        input
+            .iter()
+            .filter(move |item| wanted(text(&item["type"])))
+            .map(|item| text(&item["call_id"]))
     };
     let calls: Vec<&str> = ids(true).collect();
     let outputs: Vec<&str> = ids(false).collect();
     if let Some(id) = calls.iter().find(|id| !outputs.contains(id)) {
-        return Err(Fault::bad(format!("No tool output found for function call {id}.")).param("input"));
+        return Err(
+            Fault::bad(format!("No tool output found for function call {id}.")).param("input")
+        );
     }
     if let Some(id) = outputs.iter().find(|id| !calls.contains(id)) {
         let message = format!("No tool call found for function call output with call_id {id}.");

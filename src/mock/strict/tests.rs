@@ -74,8 +74,9 @@ fn native_refusals() {
             ),
         ],
     );
-    let marks: Vec<Value> =
-        (0..5).map(|_| json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}})).collect();
+    let marks: Vec<Value> = (0..5)
+        .map(|_| json!({"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}))
+        .collect();
     let many = json!({"model": "m", "messages": [{"role": "user", "content": marks}]});
     assert!(native::check(&many, true).unwrap_err().message.contains("maximum of 4"));
 }
@@ -172,10 +173,18 @@ fn alt_cli_refusals() {
             ("/contents/0/parts/0", json!({"thought": true}), "oneof"),
             ("/contents/0/parts/1/inlineData/data", json!("%"), "Base64"),
             ("/contents/1/parts/0/functionCall/args", json!("{}"), "Struct"),
-            ("/contents/1/parts/1", json!({"functionCall": {"name": "u"}}), "number of function response"),
+            (
+                "/contents/1/parts/1",
+                json!({"functionCall": {"name": "u"}}),
+                "number of function response",
+            ),
             ("/contents/2/parts/0/functionResponse/response", json!("r"), "Struct"),
             ("/contents/0/role", json!("model"), "function call turn"),
-            ("/contents/1", json!({"role": "model", "parts": [{"text": "x"}]}), "immediately after a function call"),
+            (
+                "/contents/1",
+                json!({"role": "model", "parts": [{"text": "x"}]}),
+                "immediately after a function call",
+            ),
         ],
     );
 }

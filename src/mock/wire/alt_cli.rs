@@ -16,7 +16,11 @@ pub(super) fn whole(reply: &Reply) -> Value {
 }
 
 fn wrap(reply: &Reply, value: Value) -> Value {
-    if reply.wrapped { json!({"response": value, "traceId": format!("mock{:06}", reply.serial)}) } else { value }
+    if reply.wrapped {
+        json!({"response": value, "traceId": format!("mock{:06}", reply.serial)})
+    } else {
+        value
+    }
 }
 
 fn part(part: &Part) -> Value {
@@ -75,7 +79,8 @@ fn usage_value(usage: &Usage, last: bool) -> Value {
     }
     value["promptTokensDetails"] = Value::Array(details);
     if last && usage.image_output > 0 {
-        value["candidatesTokensDetails"] = json!([{"modality": "IMAGE", "tokenCount": usage.image_output}]);
+        value["candidatesTokensDetails"] =
+            json!([{"modality": "IMAGE", "tokenCount": usage.image_output}]);
     }
     if last && usage.reasoning > 0 {
         value["thoughtsTokenCount"] = json!(usage.reasoning);
@@ -93,9 +98,13 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
     for one in &reply.parts {
         match one {
             Part::Thinking(text) => {
-                pieces.extend(reply.deltas(text).into_iter().map(|p| json!({"text": p, "thought": true})));
+                pieces.extend(
+                    reply.deltas(text).into_iter().map(|p| json!({"text": p, "thought": true})),
+                );
             }
-            Part::Text(text) => pieces.extend(reply.deltas(text).into_iter().map(|p| json!({"text": p}))),
+            Part::Text(text) => {
+                pieces.extend(reply.deltas(text).into_iter().map(|p| json!({"text": p})))
+            }
             Part::MockCall(call) => pieces.push(call_part(call)),
         }
     }

@@ -11,7 +11,8 @@ const CALL_PREFIX: &str = "call_";
 const ARGUMENT_PIECE: usize = 24;
 
 pub(super) fn whole(reply: &Reply) -> Value {
-    let mut message = json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
+    let mut message =
+        json!({"role": "assistant", "content": null, "refusal": null, "annotations": []});
     let mut text: Option<String> = None;
     let mut calls = Vec::new();
     for part in &reply.parts {
@@ -25,8 +26,7 @@ pub(super) fn whole(reply: &Reply) -> Value {
     if !calls.is_empty() {
         message["tool_calls"] = Value::Array(calls);
     }
-    let choice =
-        json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(reply.finish)});
+    let choice = json!({"index": 0, "message": message, "logprobs": null, "finish_reason": finish_reason(reply.finish)});
     let mut whole = head(reply, "chat.completion");
     whole["choices"] = json!([choice]);
     if let Some(usage) = &reply.usage {
@@ -77,7 +77,8 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
     events.extend((0..reply.pings).map(|_| ": ping\n\n".to_owned()));
     let chunk = |delta: Value, finish: Option<&str>| {
         let mut chunk = head(reply, "chat.completion.chunk");
-        chunk["choices"] = json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]);
+        chunk["choices"] =
+            json!([{"index": 0, "delta": delta, "logprobs": null, "finish_reason": finish}]);
         if reply.include_usage {
             chunk["usage"] = Value::Null;
         }
@@ -88,17 +89,25 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
     for part in &reply.parts {
         match part {
             Part::Thinking(text) => {
-                events.extend(reply.deltas(text).into_iter().map(|p| chunk(json!({"reasoning_content": p}), None)));
+                events.extend(
+                    reply
+                        .deltas(text)
+                        .into_iter()
+                        .map(|p| chunk(json!({"reasoning_content": p}), None)),
+                );
             }
             Part::Text(text) => {
-                events.extend(reply.deltas(text).into_iter().map(|p| chunk(json!({"content": p}), None)));
+                events.extend(
+                    reply.deltas(text).into_iter().map(|p| chunk(json!({"content": p}), None)),
+                );
             }
             Part::MockCall(call) => {
                 let mut first = call_value(call, "");
                 first["index"] = json!(index);
                 events.push(chunk(json!({"tool_calls": [first]}), None));
                 for piece in call.pieces(ARGUMENT_PIECE) {
-                    let delta = json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]});
+                    let delta =
+                        json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]});
                     events.push(chunk(delta, None));
                 }
                 index += 1;

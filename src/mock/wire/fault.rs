@@ -43,7 +43,8 @@ impl Fault {
     #[must_use]
     pub(crate) fn from_spec(status: u16, spec: Option<&ErrorSpec>) -> Self {
         let spec = spec.cloned().unwrap_or_default();
-        let message = spec.message.unwrap_or_else(|| format!("The mock was told to answer {status}."));
+        let message =
+            spec.message.unwrap_or_else(|| format!("The mock was told to answer {status}."));
         Self { status, kind: spec.kind, message, code: spec.code, param: spec.param }
     }
 
@@ -66,10 +67,12 @@ impl Fault {
             }
             WireFormat::AltCli => {
                 let status = self.kind.as_deref().unwrap_or_else(|| alt_status(self.status));
-                let mut error = json!({"code": self.status, "message": self.message, "status": status});
+                let mut error =
+                    json!({"code": self.status, "message": self.message, "status": status});
                 if let Some(code) = &self.code {
                     let kind = "type.googleapis.com/google.rpc.ErrorInfo";
-                    error["details"] = json!([{"@type": kind, "reason": code, "domain": "googleapis.com"}]);
+                    error["details"] =
+                        json!([{"@type": kind, "reason": code, "domain": "googleapis.com"}]);
                 }
                 json!({"error": error})
             }
@@ -79,7 +82,8 @@ impl Fault {
     /// The responses format's `error` stream event.
     #[must_use]
     pub(crate) fn responses_event(&self, sequence: usize) -> Value {
-        let code = self.code.as_deref().or_else(|| open_code(self.status)).unwrap_or("server_error");
+        let code =
+            self.code.as_deref().or_else(|| open_code(self.status)).unwrap_or("server_error");
         json!({"type": "error", "code": code, "message": self.message, "param": self.param, "sequence_number": sequence})
     }
 }

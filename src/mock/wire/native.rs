@@ -34,7 +34,9 @@ fn head(reply: &Reply) -> Value {
 
 fn block(part: &Part) -> Value {
     match part {
-        Part::Thinking(text) => json!({"type": "thinking", "thinking": text, "signature": SIGNATURE}),
+        Part::Thinking(text) => {
+            json!({"type": "thinking", "thinking": text, "signature": SIGNATURE})
+        }
         Part::Text(text) => json!({"type": "text", "text": text}),
         Part::MockCall(call) => call_block(call, call.arguments.clone()),
     }
@@ -56,7 +58,11 @@ const fn stop_reason(finish: Finish) -> &'static str {
 
 /// The first stop sequence of the request, if it ended the reply.
 fn stop_sequence(reply: &Reply) -> Value {
-    if reply.finish == Finish::StopSequence { reply.request["stop_sequences"][0].clone() } else { Value::Null }
+    if reply.finish == Finish::StopSequence {
+        reply.request["stop_sequences"][0].clone()
+    } else {
+        Value::Null
+    }
 }
 
 fn full_usage(usage: &Usage, output: u64) -> Value {
@@ -82,12 +88,14 @@ pub(super) fn events(reply: &Reply) -> Vec<String> {
     if let Some(usage) = &reply.usage {
         message["usage"] = full_usage(usage, 1);
     }
-    let mut events = vec![sse("message_start", &json!({"type": "message_start", "message": message}))];
+    let mut events =
+        vec![sse("message_start", &json!({"type": "message_start", "message": message}))];
     events.extend((0..reply.pings).map(|_| sse("ping", &json!({"type": "ping"}))));
     for (index, part) in reply.parts.iter().enumerate() {
         block_events(reply, index, part, &mut events);
     }
-    let delta = json!({"stop_reason": stop_reason(reply.finish), "stop_sequence": stop_sequence(reply)});
+    let delta =
+        json!({"stop_reason": stop_reason(reply.finish), "stop_sequence": stop_sequence(reply)});
     let mut last = json!({"type": "message_delta", "delta": delta});
     if let Some(usage) = &reply.usage {
         last["usage"] = short_usage(usage, usage.output);

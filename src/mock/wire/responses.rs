@@ -41,13 +41,20 @@ fn response(reply: &Reply, status: &str, output: Vec<Value>) -> Value {
     map.insert("output".to_owned(), Value::Array(output));
     for (field, default) in REPEATED {
         let asked = &reply.request[field];
-        let value = if asked.is_null() { serde_json::from_str(default).unwrap_or_default() } else { asked.clone() };
+        let value = if asked.is_null() {
+            serde_json::from_str(default).unwrap_or_default()
+        } else {
+            asked.clone()
+        };
         map.insert(field.to_owned(), value);
     }
     map.insert("service_tier".to_owned(), json!("default"));
     map.insert("truncation".to_owned(), json!("disabled"));
     let done = status != "in_progress";
-    map.insert("usage".to_owned(), reply.usage.as_ref().filter(|_| done).map_or(Value::Null, usage_value));
+    map.insert(
+        "usage".to_owned(),
+        reply.usage.as_ref().filter(|_| done).map_or(Value::Null, usage_value),
+    );
     Value::Object(map)
 }
 
@@ -80,7 +87,8 @@ fn usage_value(usage: &Usage) -> Value {
 
 pub(super) fn whole(reply: &Reply) -> Value {
     let status = final_status(reply.finish);
-    let items = reply.parts.iter().enumerate().map(|(index, part)| item(reply, index, part, "completed"));
+    let items =
+        reply.parts.iter().enumerate().map(|(index, part)| item(reply, index, part, "completed"));
     response(reply, status, items.collect())
 }
 
@@ -99,10 +107,13 @@ fn item(reply: &Reply, index: usize, part: &Part, status: &str) -> Value {
     let open = status == "in_progress";
     match part {
         Part::Thinking(text) => {
-            let summary = if open { json!([]) } else { json!([{"type": "summary_text", "text": text}]) };
+            let summary =
+                if open { json!([]) } else { json!([{"type": "summary_text", "text": text}]) };
             let mut value = json!({"id": id, "type": "reasoning", "summary": summary});
             let include = reply.request["include"].as_array();
-            if include.is_some_and(|list| list.iter().any(|entry| entry == "reasoning.encrypted_content")) {
+            if include
+                .is_some_and(|list| list.iter().any(|entry| entry == "reasoning.encrypted_content"))
+            {
                 value["encrypted_content"] = json!("bW9jay1lbmNyeXB0ZWQ=");
             }
             value

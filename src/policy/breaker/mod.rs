@@ -147,7 +147,12 @@ impl Breaker {
     }
 
     /// A reply completed.
-    pub fn succeeded(&mut self, ticket: Ticket, now: Timestamp, settings: &BreakerSettings) -> Change {
+    pub fn succeeded(
+        &mut self,
+        ticket: Ticket,
+        now: Timestamp,
+        settings: &BreakerSettings,
+    ) -> Change {
         self.last_success = self.last_success.max(Some(now));
         if ticket.generation != self.generation {
             return Change::None;
@@ -178,7 +183,9 @@ impl Breaker {
         self.failures = self.failures.saturating_add(1);
         self.successes = 0;
         let trips = match self.state {
-            State::Closed => settings.failure_threshold > 0 && self.failures >= settings.failure_threshold,
+            State::Closed => {
+                settings.failure_threshold > 0 && self.failures >= settings.failure_threshold
+            }
             State::HalfOpen { .. } => {
                 self.failed_probes = self.failed_probes.saturating_add(1);
                 true

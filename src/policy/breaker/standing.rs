@@ -83,7 +83,8 @@ impl Breaker {
             return Change::None;
         }
         let was_closed = self.state == State::Closed;
-        let same_kind = matches!((self.state, told.state), (State::HalfOpen { .. }, State::HalfOpen { .. }));
+        let same_kind =
+            matches!((self.state, told.state), (State::HalfOpen { .. }, State::HalfOpen { .. }));
         if same_kind {
             self.state = told.state
         } else {

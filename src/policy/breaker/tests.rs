@@ -2,8 +2,11 @@
 
 use super::*;
 
-const SETTINGS: BreakerSettings =
-    BreakerSettings { failure_threshold: 3, open_duration_ms: 1_000, half_open_success_threshold: 2 };
+const SETTINGS: BreakerSettings = BreakerSettings {
+    failure_threshold: 3,
+    open_duration_ms: 1_000,
+    half_open_success_threshold: 2,
+};
 
 fn at(ms: i64) -> Timestamp {
     Timestamp(ms)
@@ -23,7 +26,11 @@ fn failures_in_a_row_open_and_a_success_starts_the_count_anew() {
     let mut breaker = Breaker::default();
     let mut end = |ok: bool, now| {
         let ticket = breaker.admit(at(now)).unwrap();
-        if ok { breaker.succeeded(ticket, at(now), &SETTINGS) } else { breaker.failed(ticket, at(now), &SETTINGS) }
+        if ok {
+            breaker.succeeded(ticket, at(now), &SETTINGS)
+        } else {
+            breaker.failed(ticket, at(now), &SETTINGS)
+        }
     };
     let changes: Vec<_> = [false, false, true, false, false].map(|ok| end(ok, 5)).to_vec();
     assert_eq!(changes, [Change::None; 5]);
@@ -53,7 +60,11 @@ fn a_failed_probe_opens_again_for_the_whole_duration() {
     let probe = breaker.admit(at(3_100)).unwrap();
     let _ = breaker.succeeded(probe, at(3_200), &SETTINGS);
     let probe = breaker.admit(at(3_201)).unwrap();
-    assert_eq!(breaker.failed(probe, at(3_300), &SETTINGS), Change::Opened { until: at(4_300) }, "successes in a row");
+    assert_eq!(
+        breaker.failed(probe, at(3_300), &SETTINGS),
+        Change::Opened { until: at(4_300) },
+        "successes in a row"
+    );
 }
 
 #[test]
@@ -124,7 +135,11 @@ fn what_one_node_tells_another_takes_over() {
     here.succeeded(probe, at(1_002), &SETTINGS);
     there.adopt(tell(&here));
     let probe = there.admit(at(1_003)).unwrap();
-    assert_eq!(there.succeeded(probe, at(1_004), &SETTINGS), Change::Closed, "the second success, of both together");
+    assert_eq!(
+        there.succeeded(probe, at(1_004), &SETTINGS),
+        Change::Closed,
+        "the second success, of both together"
+    );
     assert_eq!(here.adopt(tell(&there)), Change::Closed);
     assert_eq!(Standing::read("3 ajar"), None);
 }

@@ -130,7 +130,11 @@ impl NoProvider {
     }
 
     /// `furthest`: the last check that the best provider reached.
-    pub(super) fn after(furthest: Option<Rank>, retry_after_ms: Option<u64>, decisions: Vec<Decision>) -> Self {
+    pub(super) fn after(
+        furthest: Option<Rank>,
+        retry_after_ms: Option<u64>,
+        decisions: Vec<Decision>,
+    ) -> Self {
         match furthest {
             None | Some(Rank::OutOfReach) => Self::NotInReach { decisions },
             Some(Rank::WithoutModel) => Self::ModelUnknown { decisions },

@@ -19,9 +19,12 @@ type Shared = LazyLock<Arc<str>>;
 static OTHER_GROUP: Shared = LazyLock::new(|| "none of its groups is among the key's".into());
 static DISABLED: Shared = LazyLock::new(|| "disabled by an administrator".into());
 static SWITCHED_OFF: Shared = LazyLock::new(|| "disabled by the gateway: its probes failed".into());
-static NO_MODEL: Shared = LazyLock::new(|| "the model is neither in its list nor redirected".into());
-static NO_PRICE: Shared = LazyLock::new(|| "the model has no price at it, and unpriced models are refused".into());
-static NO_FORMAT: Shared = LazyLock::new(|| "requests of this format cannot be converted to its own".into());
+static NO_MODEL: Shared =
+    LazyLock::new(|| "the model is neither in its list nor redirected".into());
+static NO_PRICE: Shared =
+    LazyLock::new(|| "the model has no price at it, and unpriced models are refused".into());
+static NO_FORMAT: Shared =
+    LazyLock::new(|| "requests of this format cannot be converted to its own".into());
 static LIMIT: Shared = LazyLock::new(|| "one of its spending limits is reached".into());
 static SESSION_CAP: Shared = LazyLock::new(|| "it serves as many sessions as it may".into());
 static SESSION: Shared = LazyLock::new(|| "this session is already served by it".into());
@@ -29,7 +32,8 @@ static ONLY: Shared = LazyLock::new(|| "the only one that can serve this request
 static PRIORITY: Shared = LazyLock::new(|| "lowest priority number".into());
 static DRAW: Shared = LazyLock::new(|| "drawn by weight among its equals".into());
 static NEXT_PRIORITY: Shared = LazyLock::new(|| "its priority number is higher".into());
-static NEXT_FORMAT: Shared = LazyLock::new(|| "needs conversion, others of its priority do not".into());
+static NEXT_FORMAT: Shared =
+    LazyLock::new(|| "needs conversion, others of its priority do not".into());
 static NEXT_DRAW: Shared = LazyLock::new(|| "not drawn, stands in".into());
 static STANDS_IN: Shared = LazyLock::new(|| "stands in for the session's provider".into());
 static SEVERAL: Shared = LazyLock::new(|| "(others)".into());
@@ -54,19 +58,23 @@ impl Chain {
         let (step, detail) = match stage {
             Stage::Ready => return,
             Stage::OtherGroup => (DecisionStep::OtherGroup, shared(&OTHER_GROUP)),
-            Stage::Disabled if provider.switched_off.is_some() => (DecisionStep::Disabled, shared(&SWITCHED_OFF)),
+            Stage::Disabled if provider.switched_off.is_some() => {
+                (DecisionStep::Disabled, shared(&SWITCHED_OFF))
+            }
             Stage::Disabled => (DecisionStep::Disabled, shared(&DISABLED)),
             Stage::ModelNotSupported => (DecisionStep::ModelNotSupported, shared(&NO_MODEL)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),
             Stage::FormatNotConvertible => (DecisionStep::FormatNotConvertible, shared(&NO_FORMAT)),
             Stage::LimitReached => (DecisionStep::LimitReached, shared(&LIMIT)),
             Stage::SessionCap => (DecisionStep::SessionCapReached, shared(&SESSION_CAP)),
-            Stage::CircuitOpen { until } => {
-                (DecisionStep::CircuitOpen, Some(format!("circuit open, tried again in {} s", seconds(until)).into()))
-            }
-            Stage::Resting { until } => {
-                (DecisionStep::Resting, Some(format!("asked for a rest of another {} s", seconds(until)).into()))
-            }
+            Stage::CircuitOpen { until } => (
+                DecisionStep::CircuitOpen,
+                Some(format!("circuit open, tried again in {} s", seconds(until)).into()),
+            ),
+            Stage::Resting { until } => (
+                DecisionStep::Resting,
+                Some(format!("asked for a rest of another {} s", seconds(until)).into()),
+            ),
         };
         if self.decisions.len() < MAX_PASSED_OVER {
             self.push(provider, step, detail);
@@ -78,7 +86,12 @@ impl Chain {
 
     /// The candidates in their order; `for_session`: the first was chosen because the session uses
     /// it.
-    pub(super) fn candidates(&mut self, providers: &[Arc<Provider>], ordered: &[Candidate], for_session: bool) {
+    pub(super) fn candidates(
+        &mut self,
+        providers: &[Arc<Provider>],
+        ordered: &[Candidate],
+        for_session: bool,
+    ) {
         let Some((first, rest)) = ordered.split_first() else { return };
         let (step, why) = if for_session {
             (DecisionStep::ChosenForSession, &SESSION)
@@ -125,5 +138,14 @@ fn decision(
     detail: Option<Arc<str>>,
     at_ms: u64,
 ) -> Decision {
-    Decision { provider_id, provider_name, step, detail, status: None, at_ms, took_ms: None, usage: None }
+    Decision {
+        provider_id,
+        provider_name,
+        step,
+        detail,
+        status: None,
+        at_ms,
+        took_ms: None,
+        usage: None,
+    }
 }

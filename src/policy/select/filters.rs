@@ -61,7 +61,9 @@ pub(super) fn unable(ask: &SelectAsk<'_>, provider: &Provider) -> Option<Stage> 
 
 pub(super) fn pass(ask: &SelectAsk<'_>, provider: &Provider, view: &dyn ProviderView) -> Stage {
     match unable(ask, provider) {
-        None | Some(Stage::FormatNotConvertible) if !view.is_priced(provider) => return Stage::Unpriced,
+        None | Some(Stage::FormatNotConvertible) if !view.is_priced(provider) => {
+            return Stage::Unpriced;
+        }
         Some(stage) => return stage,
         None => {}
     }

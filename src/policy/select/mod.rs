@@ -66,5 +66,8 @@ pub fn plan(
     order::sort(&mut candidates, rng);
     let for_session = order::session_first(&mut candidates, providers, ask.preferred);
     chain.candidates(providers, &candidates, for_session);
-    Ok(Selection { ordered: candidates.iter().map(|c| c.index).collect(), decisions: chain.finish() })
+    Ok(Selection {
+        ordered: candidates.iter().map(|c| c.index).collect(),
+        decisions: chain.finish(),
+    })
 }

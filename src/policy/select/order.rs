@@ -65,7 +65,9 @@ pub(super) fn session_first(
     preferred: Option<ProviderId>,
 ) -> bool {
     let Some(id) = preferred else { return false };
-    let Some(place) = candidates.iter().position(|c| providers[c.index].id == id) else { return false };
+    let Some(place) = candidates.iter().position(|c| providers[c.index].id == id) else {
+        return false;
+    };
     candidates[..=place].rotate_right(1);
     true
 }

@@ -82,7 +82,11 @@ fn ask(groups: &Groups) -> SelectAsk<'_> {
     }
 }
 
-fn choose(ask: &SelectAsk<'_>, providers: &[Arc<Provider>], view: &View) -> Result<Selection, NoProvider> {
+fn choose(
+    ask: &SelectAsk<'_>,
+    providers: &[Arc<Provider>],
+    view: &View,
+) -> Result<Selection, NoProvider> {
     plan(ask, providers, view, &mut fastrand::Rng::with_seed(7))
 }
 
@@ -92,10 +96,22 @@ fn what_stands_in_the_way_decides_the_status() {
     type Case = (&'static str, Vec<Arc<Provider>>, Vec<(i64, Availability)>, u16, Option<u64>);
     let cases: Vec<Case> = vec![
         ("no provider at all", vec![], vec![], 403, None),
-        ("another group", vec![provider(1, |p| p.group_tag = Groups::parse("gold"))], vec![], 403, None),
+        (
+            "another group",
+            vec![provider(1, |p| p.group_tag = Groups::parse("gold"))],
+            vec![],
+            403,
+            None,
+        ),
         ("deleted", vec![provider(1, |p| p.deleted_at = Some(NOW))], vec![], 403, None),
         ("disabled", vec![provider(1, |p| p.is_enabled = false)], vec![], 404, None),
-        ("another model", vec![provider(1, |p| p.allowed_models = vec!["small".to_owned()])], vec![], 404, None),
+        (
+            "another model",
+            vec![provider(1, |p| p.allowed_models = vec!["small".to_owned()])],
+            vec![],
+            404,
+            None,
+        ),
         ("no price", vec![unpriced(1)], vec![], 403, None),
         (
             "one without a price, one away",
@@ -121,7 +137,8 @@ fn what_stands_in_the_way_decides_the_status() {
     ];
     let groups = Groups::default();
     for (name, providers, states, status, retry) in cases {
-        let refused = choose(&ask(&groups), &providers, &View(states.into_iter().collect())).unwrap_err();
+        let refused =
+            choose(&ask(&groups), &providers, &View(states.into_iter().collect())).unwrap_err();
         assert_eq!(refused.status(), status, "{name}");
         if let NoProvider::Unavailable { retry_after_ms, .. } = &refused {
             assert_eq!(*retry_after_ms, retry, "{name}");
@@ -135,7 +152,12 @@ fn a_provider_without_a_price_for_the_model_does_not_stand_in() {
     let groups = Groups::default();
     let chosen = choose(&ask(&groups), &providers, &View::default()).unwrap();
     assert_eq!(chosen.ordered, [1]);
-    assert!(chosen.decisions.iter().any(|d| d.detail.as_deref().is_some_and(|why| why.contains("no price"))));
+    assert!(
+        chosen
+            .decisions
+            .iter()
+            .any(|d| d.detail.as_deref().is_some_and(|why| why.contains("no price")))
+    );
     let refused = choose(&ask(&groups), &providers[..1], &View::default()).unwrap_err();
     assert!(matches!(refused, NoProvider::Unpriced { .. }), "{refused:?}");
 }
@@ -144,7 +166,9 @@ fn a_provider_without_a_price_for_the_model_does_not_stand_in() {
 fn the_admin_token_and_the_star_reach_every_group() {
     let providers = [provider(1, |p| p.group_tag = Groups::parse("gold"))];
     let (none, star) = (Groups::default(), Groups::parse("*"));
-    assert!(choose(&SelectAsk { all_groups: true, ..ask(&none) }, &providers, &View::default()).is_ok());
+    assert!(
+        choose(&SelectAsk { all_groups: true, ..ask(&none) }, &providers, &View::default()).is_ok()
+    );
     assert!(choose(&ask(&star), &providers, &View::default()).is_ok());
 }
 
@@ -159,7 +183,8 @@ fn the_order_is_session_priority_format_draw() {
     let groups = Groups::default();
     let plain = choose(&ask(&groups), &providers, &View::default()).unwrap();
     assert_eq!(plain.ordered, [2, 1, 0, 3]);
-    let steps: Vec<_> = plain.decisions.iter().map(|d| (d.step, d.detail.as_deref().unwrap_or_default())).collect();
+    let steps: Vec<_> =
+        plain.decisions.iter().map(|d| (d.step, d.detail.as_deref().unwrap_or_default())).collect();
     assert_eq!(
         steps,
         [
@@ -169,12 +194,18 @@ fn the_order_is_session_priority_format_draw() {
             (DecisionStep::Candidate, "its priority number is higher"),
         ]
     );
-    let kept = choose(&SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &View::default());
+    let kept = choose(
+        &SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) },
+        &providers,
+        &View::default(),
+    );
     let kept = kept.unwrap();
     assert_eq!(kept.ordered, [3, 2, 1, 0]);
     assert_eq!(kept.decisions[0].step, DecisionStep::ChosenForSession);
     let away = View(HashMap::from([(4, Availability::LimitReached)]));
-    let moved = choose(&SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &away).unwrap();
+    let moved =
+        choose(&SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &away)
+            .unwrap();
     assert_eq!(moved.ordered, [2, 1, 0]);
 }
 
@@ -188,8 +219,12 @@ fn a_disabled_provider_says_who_disabled_it() {
     ];
     let groups = Groups::default();
     let plan = choose(&ask(&groups), &providers, &View(HashMap::new())).unwrap();
-    let details: Vec<_> = plan.decisions.iter().take(2).map(|d| d.detail.as_deref().unwrap_or_default()).collect();
-    assert_eq!(details, ["disabled by an administrator", "disabled by the gateway: its probes failed"]);
+    let details: Vec<_> =
+        plan.decisions.iter().take(2).map(|d| d.detail.as_deref().unwrap_or_default()).collect();
+    assert_eq!(
+        details,
+        ["disabled by an administrator", "disabled by the gateway: its probes failed"]
+    );
 }
 
 #[test]
@@ -210,8 +245,21 @@ fn every_provider_has_its_reason_and_long_lists_are_cut() {
     let groups = Groups::default();
     let plan = choose(&ask(&groups), &providers, &view).unwrap();
     let steps: Vec<_> = plan.decisions.iter().map(|d| d.step).collect();
-    use DecisionStep::{Chosen, CircuitOpen, Disabled, FormatNotConvertible, ModelNotSupported, OtherGroup, Resting};
-    assert_eq!(steps, [OtherGroup, Disabled, ModelNotSupported, FormatNotConvertible, CircuitOpen, Resting, Chosen]);
+    use DecisionStep::{
+        Chosen, CircuitOpen, Disabled, FormatNotConvertible, ModelNotSupported, OtherGroup, Resting,
+    };
+    assert_eq!(
+        steps,
+        [
+            OtherGroup,
+            Disabled,
+            ModelNotSupported,
+            FormatNotConvertible,
+            CircuitOpen,
+            Resting,
+            Chosen
+        ]
+    );
     assert_eq!(plan.decisions[4].detail.as_deref(), Some("circuit open, tried again in 2 s"));
     providers.extend((10..210).map(|id| provider(id, |p| p.is_enabled = false)));
     let plan = choose(&ask(&groups), &providers, &view).unwrap();
@@ -221,7 +269,11 @@ fn every_provider_has_its_reason_and_long_lists_are_cut() {
 
 #[test]
 fn weights_decide_the_share_of_each_place() {
-    let providers = [provider(1, |p| p.weight = 1), provider(2, |p| p.weight = 3), provider(3, |p| p.weight = 6)];
+    let providers = [
+        provider(1, |p| p.weight = 1),
+        provider(2, |p| p.weight = 3),
+        provider(3, |p| p.weight = 6),
+    ];
     let groups = Groups::default();
     let mut rng = fastrand::Rng::with_seed(42);
     let (mut first, mut second_after_third) = ([0u32; 3], [0u32; 3]);
@@ -237,5 +289,8 @@ fn weights_decide_the_share_of_each_place() {
     }
     let near = |count: u32, expected: u32| count.abs_diff(expected) < 700;
     assert!(near(first[0], 4_000) && near(first[1], 12_000) && near(first[2], 24_000), "{first:?}");
-    assert!(near(second_after_third[0], 6_000) && near(second_after_third[1], 18_000), "{second_after_third:?}");
+    assert!(
+        near(second_after_third[0], 6_000) && near(second_after_third[1], 18_000),
+        "{second_after_third:?}"
+    );
 }

@@ -35,7 +35,9 @@ impl Cleared {
 
     pub(super) fn holds(&self, piece: Fingerprint) -> bool {
         // A slot is one independent number: no memory order between slots is needed.
-        self.places.get().is_some_and(|places| places[piece.place()].load(Ordering::Relaxed) == piece.0)
+        self.places
+            .get()
+            .is_some_and(|places| places[piece.place()].load(Ordering::Relaxed) == piece.0)
     }
 
     pub(super) fn note(&self, piece: Fingerprint) {
@@ -62,7 +64,9 @@ mod tests {
         let piece = |text: &'static str| cleared.fingerprint(std::iter::once(text.as_bytes()));
         assert!(!cleared.holds(piece("a")) && !cleared.holds(piece("")));
         cleared.note(piece("a"));
-        assert!(cleared.holds(piece("a")) && !cleared.holds(piece("b")) && !cleared.holds(piece("")));
+        assert!(
+            cleared.holds(piece("a")) && !cleared.holds(piece("b")) && !cleared.holds(piece(""))
+        );
         let rival = Fingerprint(piece("a").0 ^ 1 << 40);
         cleared.note(rival);
         assert!(cleared.holds(rival) && !cleared.holds(piece("a")));

@@ -118,20 +118,27 @@ impl Reader {
             }
             HirKind::Alternation(ways) => {
                 let each: Option<Vec<_>> = ways.iter().map(|way| self.needs(way)).collect();
-                out.push(each.and_then(either).map_or(Piece::Gap, |(rate, needs)| Piece::Either(rate, needs)));
+                out.push(
+                    each.and_then(either)
+                        .map_or(Piece::Gap, |(rate, needs)| Piece::Either(rate, needs)),
+                );
             }
         }
     }
 
     fn class(&mut self, class: &ClassUnicode, out: &mut Vec<Piece>) {
-        let size: u32 = class.iter().map(|range| u32::from(range.end()) - u32::from(range.start()) + 1).sum();
+        let size: u32 =
+            class.iter().map(|range| u32::from(range.end()) - u32::from(range.start()) + 1).sum();
         if size > LARGEST_CLASS {
             out.push(Piece::Gap);
             return;
         }
         // All cases of one letter count as one.
-        let mut folded: Vec<String> =
-            class.iter().flat_map(|r| r.start()..=r.end()).map(|c| fold_char(c).collect()).collect();
+        let mut folded: Vec<String> = class
+            .iter()
+            .flat_map(|r| r.start()..=r.end())
+            .map(|c| fold_char(c).collect())
+            .collect();
         folded.sort_unstable();
         folded.dedup();
         if let [one] = folded.as_slice() {
@@ -179,9 +186,13 @@ fn either(ways: Vec<(u32, Needs)>) -> Option<(u32, Needs)> {
 /// The best of consecutive places: a needle of at least three bytes, or else all of them.
 fn of_run(places: &[Set]) -> Option<(u32, Need)> {
     let letters: Vec<Option<u8>> = places.iter().map(Set::single).collect();
-    let words: Vec<Vec<u8>> =
-        letters.split(Option::is_none).map(|word| word.iter().flatten().copied().collect()).collect();
-    if let Some((rate, needle)) = needle::best(words.iter().map(Vec::as_slice).filter(|word| word.len() >= 3)) {
+    let words: Vec<Vec<u8>> = letters
+        .split(Option::is_none)
+        .map(|word| word.iter().flatten().copied().collect())
+        .collect();
+    if let Some((rate, needle)) =
+        needle::best(words.iter().map(Vec::as_slice).filter(|word| word.len() >= 3))
+    {
         return Some((64 + u32::try_from(rate).unwrap_or(0), Need::Needle(needle)));
     }
     let run = places.get(places.len().saturating_sub(LONGEST)..)?;
@@ -201,8 +212,10 @@ mod tests {
         let text = |need: Need| match need {
             Need::Needle(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Need::Run(places) => {
-                let place =
-                    |set: &Set| set.single().map_or_else(|| format!("[{}]", set.len()), |b| char::from(b).to_string());
+                let place = |set: &Set| {
+                    set.single()
+                        .map_or_else(|| format!("[{}]", set.len()), |b| char::from(b).to_string())
+                };
                 places.iter().map(place).collect()
             }
         };

@@ -88,7 +88,8 @@ impl Fingerprints {
         let mut total = 0_u128;
         for (four, keys) in fours.iter().zip(keys) {
             let (pairs, keys) = (four.as_chunks::<16>().0, keys.as_chunks::<2>().0);
-            total = (0..4).fold(total, |total, at| total.wrapping_add(product(&pairs[at], &keys[at])));
+            total =
+                (0..4).fold(total, |total, at| total.wrapping_add(product(&pairs[at], &keys[at])));
         }
         if !rest.is_empty() {
             let keys = self.key.get(fours.len() * 8..).unwrap_or_default().as_chunks::<2>().0;
@@ -144,10 +145,11 @@ mod tests {
                 .flat_map(|pair| [pair.get(..8).unwrap_or(pair), pair.get(8..).unwrap_or_default()])
                 .map(|word| word.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)))
                 .collect();
-            let total = words.chunks(2).zip(prints.key.chunks(2)).fold(0_u128, |total, (word, key)| {
-                let [a, b] = [0, 1].map(|at| u128::from(word[at].wrapping_add(key[at])));
-                total.wrapping_add(a * b)
-            });
+            let total =
+                words.chunks(2).zip(prints.key.chunks(2)).fold(0_u128, |total, (word, key)| {
+                    let [a, b] = [0, 1].map(|at| u128::from(word[at].wrapping_add(key[at])));
+                    total.wrapping_add(a * b)
+                });
             next(total >> 32 & 0xffff_ffff);
             next((total & 0xffff_ffff) | (total >> 64 << 32 & prime));
             next(total >> 93);
@@ -189,7 +191,8 @@ mod tests {
             assert!(seen.insert(prints.of(std::iter::once(other.as_slice()))), "a one at {at}");
         }
         // Blocks and pairs that are swapped.
-        let numbered: Vec<u8> = (0..2048_u32).flat_map(|n| [(n / 16) as u8, (n / 512) as u8]).collect();
+        let numbered: Vec<u8> =
+            (0..2048_u32).flat_map(|n| [(n / 16) as u8, (n / 512) as u8]).collect();
         for (a, b) in [(0, 512), (0, 16), (1024, 2048), (16, 2064)] {
             let mut other = numbered.clone();
             (0..16).for_each(|at| other.swap(a + at, b + at));

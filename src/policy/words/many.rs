@@ -36,7 +36,8 @@ impl Group {
     pub(super) fn find(&self, text: &[u8], from: usize) -> Option<(usize, usize)> {
         let (start, at) = match &self.engine {
             Engine::Vectors(searcher) => {
-                let hit = searcher.find_in(text, aho_corasick::Span { start: from, end: text.len() })?;
+                let hit =
+                    searcher.find_in(text, aho_corasick::Span { start: from, end: text.len() })?;
                 (hit.start(), hit.pattern())
             }
             Engine::Automaton(all) => {
@@ -53,7 +54,8 @@ impl Group {
 /// # Errors
 /// When they are too large for any engine.
 pub(super) fn groups(strings: &[Vec<u8>]) -> Result<Vec<Group>, BuildError> {
-    let (long, short): (Vec<usize>, Vec<usize>) = (0..strings.len()).partition(|at| strings[*at].len() >= LONG);
+    let (long, short): (Vec<usize>, Vec<usize>) =
+        (0..strings.len()).partition(|at| strings[*at].len() >= LONG);
     let by_length = [long, short];
     let vectors = by_length.iter().flat_map(|all| all.chunks(GROUP)).map(|numbers| {
         let mut builder = Config::new().match_kind(MatchKind::LeftmostFirst).builder();
@@ -67,8 +69,13 @@ pub(super) fn groups(strings: &[Vec<u8>]) -> Result<Vec<Group>, BuildError> {
     }
     let fast = strings.iter().map(Vec::len).sum::<usize>() <= FAST_MAX;
     let mut builder = AhoCorasick::builder();
-    builder.match_kind(aho_corasick::MatchKind::LeftmostFirst).kind(fast.then_some(AhoCorasickKind::DFA));
-    Ok(vec![Group { engine: Engine::Automaton(builder.build(strings)?), numbers: (0..strings.len()).collect() }])
+    builder
+        .match_kind(aho_corasick::MatchKind::LeftmostFirst)
+        .kind(fast.then_some(AhoCorasickKind::DFA));
+    Ok(vec![Group {
+        engine: Engine::Automaton(builder.build(strings)?),
+        numbers: (0..strings.len()).collect(),
+    }])
 }
 
 #[cfg(test)]
@@ -84,7 +91,10 @@ mod tests {
             for string in &strings {
                 let text = [b"~~~~".as_slice(), string, b"~~"].concat();
                 assert!(groups.iter().any(|group| group.find(&text, 2).is_some()), "{count}");
-                assert!(groups.iter().all(|group| group.find(&text, 4 + string.len()).is_none()), "{count}");
+                assert!(
+                    groups.iter().all(|group| group.find(&text, 4 + string.len()).is_none()),
+                    "{count}"
+                );
             }
             assert!(groups.iter().all(|group| group.find(b"~~~", 0).is_none()));
         }

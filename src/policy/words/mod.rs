@@ -111,7 +111,9 @@ impl Words {
         if !rest.is_empty() {
             match pattern::compile_set(rest) {
                 Ok(set) => words.rest = Some(set),
-                Err(fault) => words.faults.push(format!("the sensitive words that are regular expressions: {fault}")),
+                Err(fault) => words
+                    .faults
+                    .push(format!("the sensitive words that are regular expressions: {fault}")),
             }
         }
         words.sieve = Sieve::new(mesh);
@@ -119,7 +121,13 @@ impl Words {
         words
     }
 
-    fn pattern<'s>(&mut self, word: &'s SensitiveWord, regex: Regex, mesh: &mut Mesh, rest: &mut Vec<&'s str>) {
+    fn pattern<'s>(
+        &mut self,
+        word: &'s SensitiveWord,
+        regex: Regex,
+        mesh: &mut Mesh,
+        rest: &mut Vec<&'s str>,
+    ) {
         let wanted = expression::wanted(&word.word);
         let bit = FIRST_PATTERN + u32::try_from(self.patterns.len()).unwrap_or(u32::MAX);
         if wanted.is_some() && self.patterns.len() < MOST_PATTERNS {
@@ -141,7 +149,10 @@ impl Words {
     /// No text can contain any.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.contains.is_empty() && self.exact.is_empty() && self.patterns.is_empty() && self.rest.is_none()
+        self.contains.is_empty()
+            && self.exact.is_empty()
+            && self.patterns.is_empty()
+            && self.rest.is_none()
     }
 
     /// The enabled words that were compiled, by kind.
@@ -149,7 +160,11 @@ impl Words {
     pub fn counts(&self) -> WordCounts {
         WordCounts {
             contains: self.contains_ids.len(),
-            exact: self.source.iter().filter(|w| w.is_enabled && w.match_type == MatchType::Exact).count(),
+            exact: self
+                .source
+                .iter()
+                .filter(|w| w.is_enabled && w.match_type == MatchType::Exact)
+                .count(),
             regex: self.patterns.len() + self.rest_ids.len(),
         }
     }
@@ -190,7 +205,10 @@ impl Words {
 ///
 /// # Errors
 /// Why the pattern is refused.
-pub fn check_pattern<'p>(new: &'p str, others: impl Iterator<Item = &'p str>) -> Result<(), PatternFault> {
+pub fn check_pattern<'p>(
+    new: &'p str,
+    others: impl Iterator<Item = &'p str>,
+) -> Result<(), PatternFault> {
     pattern::compile(new)?;
     pattern::compile_set(others.chain([new])).map(|_| ())
 }

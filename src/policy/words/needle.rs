@@ -14,7 +14,8 @@ const SHORTEST: usize = 2;
 const HEAD: usize = 4;
 
 /// Frequent bytes of prompts (text, code, Chinese in UTF-8), the most frequent first.
-const FREQUENT: &[u8] = b" etaoinsrhldcumfpgwybvk.,-_()=':;0123456789{}[]\xe4\xe5\xe6\xe7\xe8\xe9\xef\xe3xjqz";
+const FREQUENT: &[u8] =
+    b" etaoinsrhldcumfpgwybvk.,-_()=':;0123456789{}[]\xe4\xe5\xe6\xe7\xe8\xe9\xef\xe3xjqz";
 
 /// The rarity of a byte in prompts: 1 for the most frequent ones.
 pub(super) fn rarity(byte: u8) -> usize {
@@ -38,7 +39,8 @@ pub(super) fn best<'s>(strings: impl Iterator<Item = &'s [u8]>) -> Option<(usize
         starts.filter_map(|start| string.get(start..string.len().min(start + LONGEST)))
     });
     let cuts = cuts.filter(|cut| cut.len() >= SHORTEST);
-    let rated = cuts.map(|cut| (cut.iter().take(HEAD).map(|byte| rarity(*byte)).sum::<usize>(), cut));
+    let rated =
+        cuts.map(|cut| (cut.iter().take(HEAD).map(|byte| rarity(*byte)).sum::<usize>(), cut));
     rated.max_by_key(|(rate, cut)| (*rate, cut.len())).map(|(rate, cut)| (rate, cut.to_vec()))
 }
 
@@ -60,7 +62,11 @@ mod tests {
             ("line\nfeed", "feed"),
             ("", ""),
         ] {
-            assert_eq!(String::from_utf8_lossy(&of_word(word).unwrap_or_default()), needle, "{word}");
+            assert_eq!(
+                String::from_utf8_lossy(&of_word(word).unwrap_or_default()),
+                needle,
+                "{word}"
+            );
         }
         assert_eq!(of_word(&"q".repeat(500)).unwrap().len(), LONGEST);
     }

@@ -86,7 +86,8 @@ impl Run {
 
     fn ends_at(&self, text: &[u8], end: usize) -> bool {
         let here = text.get(end + 1 - self.places.len()..=end).unwrap_or_default();
-        here.len() == self.places.len() && here.iter().zip(&self.places).rev().all(|(byte, place)| place.has(*byte))
+        here.len() == self.places.len()
+            && here.iter().zip(&self.places).rev().all(|(byte, place)| place.has(*byte))
     }
 }
 

@@ -34,22 +34,31 @@ impl Search<'_> {
     }
 
     /// The same for a text at `span` of the body that `suspects` describes.
-    pub fn find_suspected(&mut self, text: &str, span: &Range<usize>, suspects: &Suspects) -> Option<WordId> {
+    pub fn find_suspected(
+        &mut self,
+        text: &str,
+        span: &Range<usize>,
+        suspects: &Suspects,
+    ) -> Option<WordId> {
         self.look(text, suspects.of(span))
     }
 
     fn look(&mut self, text: &str, kinds: Kinds) -> Option<WordId> {
         let words = self.words;
         // Folding shortens no text to less than a third.
-        let may_be_exact =
-            kinds & EXACT != 0 && !words.exact.is_empty() && text.trim().len() <= words.exact_longest.saturating_mul(3);
+        let may_be_exact = kinds & EXACT != 0
+            && !words.exact.is_empty()
+            && text.trim().len() <= words.exact_longest.saturating_mul(3);
         let may_contain = kinds & CONTAINS != 0 && !words.contains.is_empty();
         if may_be_exact || may_contain {
             self.folded.clear();
             self.folded.extend_from_slice(text.as_bytes());
             fold_tail(&mut self.folded, 0);
         }
-        if may_contain && let Some((_, number)) = words.contains.iter().find_map(|group| group.find(&self.folded, 0)) {
+        if may_contain
+            && let Some((_, number)) =
+                words.contains.iter().find_map(|group| group.find(&self.folded, 0))
+        {
             return words.contains_ids.get(number).copied();
         }
         if may_be_exact

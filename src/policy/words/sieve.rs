@@ -153,9 +153,22 @@ impl Sieve {
         others.iter().for_each(|c| other_leads.add(c.encode_utf8(&mut [0; 4]).as_bytes()[0]));
         let first_other = other_leads.bytes().next().unwrap_or(u8::MAX);
         let beyond_ascii = !others.is_empty() || holds.bytes().any(|byte| !byte.is_ascii());
-        let all = kinds.iter().chain(runs.iter().map(|(_, kind)| kind)).fold(0, |all, kind| all | kind);
+        let all =
+            kinds.iter().chain(runs.iter().map(|(_, kind)| kind)).fold(0, |all, kind| all | kind);
         let unicode_escape = (all != 0).then(|| Finder::new(b"\\u").into_owned());
-        Self { groups, kinds, runs, others, other_leads, first_other, unicode_escape, holds, beyond_ascii, all, always }
+        Self {
+            groups,
+            kinds,
+            runs,
+            others,
+            other_leads,
+            first_other,
+            unicode_escape,
+            holds,
+            beyond_ascii,
+            all,
+            always,
+        }
     }
 
     /// The suspects of a body that has not been scanned.
@@ -215,7 +228,10 @@ impl Sieve {
                 kinds |= kind;
             }
         }
-        if !self.others.is_empty() && kinds != self.all && self.has_others(text.get(fresh..).unwrap_or_default()) {
+        if !self.others.is_empty()
+            && kinds != self.all
+            && self.has_others(text.get(fresh..).unwrap_or_default())
+        {
             kinds = self.all;
         }
         kinds
@@ -225,8 +241,11 @@ impl Sieve {
     fn escapes(&self, text: &[u8]) -> Kinds {
         let Some(finder) = &self.unicode_escape else { return 0 };
         let hides = finder.find_iter(text).any(|at| {
-            let digits = text.get(at + 2..at + 6).and_then(|digits| std::str::from_utf8(digits).ok());
-            digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).is_some_and(|code| self.is_hidden(code))
+            let digits =
+                text.get(at + 2..at + 6).and_then(|digits| std::str::from_utf8(digits).ok());
+            digits
+                .and_then(|digits| u32::from_str_radix(digits, 16).ok())
+                .is_some_and(|code| self.is_hidden(code))
         });
         if hides { self.all } else { 0 }
     }
@@ -237,7 +256,8 @@ impl Sieve {
             return true;
         }
         // Letters, digits and backslashes may be part of an escape within the text.
-        let held = |c: char| u8::try_from(c).is_ok_and(|byte| byte.is_ascii() && self.holds.has(byte));
+        let held =
+            |c: char| u8::try_from(c).is_ok_and(|byte| byte.is_ascii() && self.holds.has(byte));
         fold_char(c).any(|c| c.is_ascii_alphanumeric() || c == '\\' || held(c))
     }
 

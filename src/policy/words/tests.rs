@@ -47,7 +47,8 @@ fn words_of_each_kind_are_found_whatever_their_case() {
 
 #[test]
 fn a_bad_stored_pattern_is_named_and_the_others_stay_in_force() {
-    let words = Words::compile(vec![word(1, MatchType::Regex, "(a+)+"), word(2, MatchType::Regex, "ab")]);
+    let words =
+        Words::compile(vec![word(1, MatchType::Regex, "(a+)+"), word(2, MatchType::Regex, "ab")]);
     assert!(words.faults()[0].starts_with("sensitive word 1:"), "{:?}", words.faults());
     assert_eq!(words.search().find("AB"), Some(WordId(2)));
     assert!(Words::compile(Vec::new()).is_empty());
@@ -120,7 +121,10 @@ fn json(text: &str, ways: &[u8]) -> String {
     let mut units = [0; 2];
     for (c, way) in text.chars().zip(ways.iter().cycle()) {
         match (c, way % 8) {
-            (_, 0) => c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04X}"))),
+            (_, 0) => c
+                .encode_utf16(&mut units)
+                .iter()
+                .for_each(|unit| out.push_str(&format!("\\u{unit:04X}"))),
             ('"' | '\\', _) | ('/', 1) => out.extend(['\\', c]),
             ('\n', _) => out.push_str("\\n"),
             ('\t', _) => out.push_str("\\t"),
@@ -160,7 +164,9 @@ fn plainly(words: &[SensitiveWord], compiled: &[(Regex, WordId)], text: &str) ->
     let holds = |word: &&SensitiveWord| match word.match_type {
         MatchType::Contains => fold(text).contains(&fold(&word.word)),
         MatchType::Exact => fold(text).trim() == fold(word.word.trim()),
-        MatchType::Regex => compiled.iter().any(|(regex, id)| *id == word.id && regex.is_match(text)),
+        MatchType::Regex => {
+            compiled.iter().any(|(regex, id)| *id == word.id && regex.is_match(text))
+        }
     };
     words.iter().filter(holds).map(|word| word.id).collect()
 }
@@ -210,13 +216,24 @@ proptest! {
 fn a_body_without_words_is_passed_over_and_one_with_a_word_is_suspected_there() {
     let words = Words::compile(mixed_words(0b11_1101_1000_1111));
     let mut search = words.search();
-    let filler = "She said \\\"wait\\\", \\u001b[0m and the naïve reader — 東京 — waited: C:\\\\users.\\n".repeat(1000);
+    let filler =
+        "She said \\\"wait\\\", \\u001b[0m and the naïve reader — 東京 — waited: C:\\\\users.\\n"
+            .repeat(1000);
     let clean = format!("{{\"content\":\"{filler}\",\"more\":\"{filler}\"}}");
     let mut whole = |body: &str| search.suspects([(0, body.as_bytes().chunks(5000))]);
     assert!(whole(&clean).is_empty(), "{:?}", whole(&clean));
-    for hidden in ["a BOMB", "a b\\u006fmb", "机密", "\\u673a密", "Launch Codes", "project  x4", "123-45", "１２３-45"]
-    {
-        let body = format!("{{\"content\":\"{filler}\",\"more\":\"{hidden}\",\"last\":\"{filler}\"}}");
+    for hidden in [
+        "a BOMB",
+        "a b\\u006fmb",
+        "机密",
+        "\\u673a密",
+        "Launch Codes",
+        "project  x4",
+        "123-45",
+        "１２３-45",
+    ] {
+        let body =
+            format!("{{\"content\":\"{filler}\",\"more\":\"{hidden}\",\"last\":\"{filler}\"}}");
         let at = body.find("\"more\":").unwrap() + 7;
         let suspects = whole(&body);
         assert!(suspects.places.len() <= 2, "{hidden}: {suspects:?}");
@@ -242,6 +259,10 @@ fn many_words_and_many_expressions_are_found_as_few_are() {
     ] {
         let body = format!("\"{text}\"");
         let suspects = search.suspects([(0, std::iter::once(body.as_bytes()))]);
-        assert_eq!(search.find_suspected(text, &(0..body.len()), &suspects).map(|id| id.0), found, "{text}");
+        assert_eq!(
+            search.find_suspected(text, &(0..body.len()), &suspects).map(|id| id.0),
+            found,
+            "{text}"
+        );
     }
 }

@@ -20,8 +20,8 @@ use parking_lot::Mutex;
 use pingora::protocols::raw_connect::ProxyDigest;
 use pingora::protocols::tls::SslDigest;
 use pingora::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream, TimingDigest,
-    UniqueID, UniqueIDType,
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
+    Stream, TimingDigest, UniqueID, UniqueIDType,
 };
 use pingora::proxy::Session;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -74,7 +74,8 @@ struct HeadProgress {
 
 const TOO_LARGE: &[u8] =
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-const TOO_LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+const TOO_LATE: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 impl ClientStream {
     /// Wraps a connection that waits for its first request.
@@ -126,7 +127,12 @@ impl Io {
 
 impl HeadProgress {
     /// Whether another read of the head may begin.
-    fn poll_allowed(&mut self, cx: &mut Context<'_>, io: &mut Io, bounds: HeadBounds) -> Poll<io::Result<()>> {
+    fn poll_allowed(
+        &mut self,
+        cx: &mut Context<'_>,
+        io: &mut Io,
+        bounds: HeadBounds,
+    ) -> Poll<io::Result<()>> {
         if self.refusal.is_none() && self.bytes > 0 {
             if self.bytes >= bounds.bytes {
                 self.refusal = Some(TOO_LARGE);
@@ -150,7 +156,11 @@ impl HeadProgress {
 }
 
 impl AsyncRead for ClientStream {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let io = this.io.get_mut();
         let phase = this.phase.get_mut();
@@ -178,7 +188,11 @@ impl AsyncRead for ClientStream {
 }
 
 impl AsyncWrite for ClientStream {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.get_mut().io.get_mut().stream).poll_write(cx, bytes)
     }
 

@@ -60,7 +60,8 @@ impl FrameWatch {
     /// When the frames exceed the budget.
     pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), Spent> {
         while !bytes.is_empty() {
-            let wanted = if self.payload_left > 0 { self.payload_left } else { FRAME_HEAD - self.head_len };
+            let wanted =
+                if self.payload_left > 0 { self.payload_left } else { FRAME_HEAD - self.head_len };
             let (now, later) = bytes.split_at(wanted.min(bytes.len()));
             bytes = later;
             if self.payload_left > 0 {

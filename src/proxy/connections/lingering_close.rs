@@ -21,8 +21,8 @@ use async_trait::async_trait;
 use pingora::protocols::raw_connect::ProxyDigest;
 use pingora::protocols::tls::SslDigest;
 use pingora::protocols::{
-    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl, Stream, TimingDigest,
-    UniqueID, UniqueIDType,
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
+    Stream, TimingDigest, UniqueID, UniqueIDType,
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
@@ -69,7 +69,10 @@ impl LingeringClose {
     fn came(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.watch.take(bytes).is_err() {
             self.bounds.floods.inc();
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "too many frames without requests"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "too many frames without requests",
+            ));
         }
         if !self.watch.is_in_head() || self.bounds.head.is_zero() {
             self.silent = None;
@@ -105,7 +108,11 @@ impl AsyncWrite for LingeringClose {
         this.poll_drained(cx).map(Ok)
     }
 
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.connection).poll_write(cx, bytes)
     }
 
@@ -127,11 +134,16 @@ impl AsyncWrite for LingeringClose {
 }
 
 impl AsyncRead for LingeringClose {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         let before = into.filled().len();
         let read = Pin::new(&mut this.connection).poll_read(cx, into);
-        let is_late = this.silent.as_mut().is_some_and(|silent| silent.as_mut().poll(cx).is_ready());
+        let is_late =
+            this.silent.as_mut().is_some_and(|silent| silent.as_mut().poll(cx).is_ready());
         // If a head drips, each read has bytes; so the bound also applies when a read is ready.
         if is_late && (read.is_pending() || this.has_begun) {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));

@@ -114,7 +114,8 @@ impl Connections {
         }
         // As Pingora does it, but without the 4 KB per connection that its future reserves for
         // HTTP/2.
-        let mut reused = self.proxy.process_new_http(self.first(connection, &shutdown), &shutdown).await;
+        let mut reused =
+            self.proxy.process_new_http(self.first(connection, &shutdown), &shutdown).await;
         while let Some(connection) = reused {
             reused = self.proxy.process_new_http(next(connection), &shutdown).await;
         }
@@ -123,7 +124,10 @@ impl Connections {
     /// Starts a connection: its first request.
     fn first(&self, connection: Stream, shutdown: &ShutdownWatch) -> ServerSession {
         let live = self.gateway.live.load();
-        let bounds = HeadBounds { bytes: live.max_head_bytes, time: Duration::from_millis(live.head_timeout_ms) };
+        let bounds = HeadBounds {
+            bytes: live.max_head_bytes,
+            time: Duration::from_millis(live.head_timeout_ms),
+        };
         let mut session = ServerSession::new_http1(Box::new(ClientStream::new(connection, bounds)));
         let idle_s = live.keepalive_timeout_ms.div_ceil(1000);
         session.set_keepalive((!*shutdown.borrow()).then_some(idle_s));
@@ -138,7 +142,9 @@ impl Connections {
         let looked = timeout(too_many::FIRST_BYTES, self.is_http2(&mut connection)).await;
         match looked {
             Ok(Err(_)) => {}
-            Ok(Ok(is_http2)) => too_many::refuse(connection, is_http2.then(|| self.http2_bounds()), room).await,
+            Ok(Ok(is_http2)) => {
+                too_many::refuse(connection, is_http2.then(|| self.http2_bounds()), room).await
+            }
             Err(_) => too_many::refuse(connection, None, room).await,
         }
     }
@@ -171,7 +177,11 @@ fn next(reused: ReusedHttpStream) -> ServerSession {
 impl ServerApp for Connections {
     /// Gives the connection its own task: Pingora's keeps 9 KB for the TLS handshake, which is
     /// complete.
-    async fn process_new(self: &Arc<Self>, connection: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+    async fn process_new(
+        self: &Arc<Self>,
+        connection: Stream,
+        shutdown: &ShutdownWatch,
+    ) -> Option<Stream> {
         match self.counted.admit(&connection) {
             Admission::Admitted(place) => {
                 Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), place));

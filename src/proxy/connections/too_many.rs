@@ -65,8 +65,9 @@ impl Counted {
     /// Counts a connection, unless it was counted before its handshake.
     pub fn admit(&self, connection: &Stream) -> Admission {
         let before = connection.get_proxy_digest();
-        let before =
-            before.as_ref().and_then(|digest| digest.user_data.as_ref()?.downcast_ref::<Mutex<Option<Admission>>>());
+        let before = before.as_ref().and_then(|digest| {
+            digest.user_data.as_ref()?.downcast_ref::<Mutex<Option<Admission>>>()
+        });
         match before.and_then(|admission| admission.lock().take()) {
             Some(admission) => admission,
             None => self.count(connection.get_socket_digest()),
@@ -76,10 +77,12 @@ impl Counted {
     fn count(&self, digest: Option<Arc<SocketDigest>>) -> Admission {
         match (self.entry)(peer(digest)) {
             Ok(place) => Admission::Admitted(place),
-            Err(Full::Total | Full::Address) => match Arc::clone(&self.refusals).try_acquire_owned() {
-                Ok(room) => Admission::Refused(room),
-                Err(_) => Admission::Dropped,
-            },
+            Err(Full::Total | Full::Address) => {
+                match Arc::clone(&self.refusals).try_acquire_owned() {
+                    Ok(room) => Admission::Refused(room),
+                    Err(_) => Admission::Dropped,
+                }
+            }
         }
     }
 }
@@ -97,10 +100,14 @@ impl PreTlsProcess for BeforeHandshake {
     async fn process(&self, connection: &mut Tcp) -> Result<()> {
         let admission = self.0.count(connection.get_socket_digest());
         if matches!(admission, Admission::Dropped) {
-            return Error::e_explain(ErrorType::AcceptError, "too many connections are being refused");
+            return Error::e_explain(
+                ErrorType::AcceptError,
+                "too many connections are being refused",
+            );
         }
         let head = Box::new(ResponseHeader::build(200, None)?);
-        connection.set_proxy_digest(ProxyDigest::new(head, Some(Box::new(Mutex::new(Some(admission))))));
+        connection
+            .set_proxy_digest(ProxyDigest::new(head, Some(Box::new(Mutex::new(Some(admission))))));
         Ok(())
     }
 }
@@ -141,7 +148,9 @@ async fn refuse_http2(connection: Stream, bounds: Bounds) -> Result<()> {
     let connection: Stream = Box::new(LingeringClose::new(connection, bounds));
     let mut connection = handshake(connection, None).await?;
     let mut is_told = false;
-    while let Some(accepted) = HttpSession::from_h2_conn(&mut connection, Arc::clone(&digest)).await? {
+    while let Some(accepted) =
+        HttpSession::from_h2_conn(&mut connection, Arc::clone(&digest)).await?
+    {
         let H2Accept::Session(mut session) = accepted else { continue };
         let mut head = ResponseHeader::build(503, Some(3))?;
         head.insert_header("content-type", "application/json")?;
@@ -150,7 +159,9 @@ async fn refuse_http2(connection: Stream, bounds: Bounds) -> Result<()> {
         session.write_response_header(Box::new(head), false)?;
         // The answer is queued at once, and sent as the connection is driven. A client without a
         // window for it gets a reset.
-        if let Some(written) = session.write_body(Bytes::from_static(BODY.as_bytes()), true).now_or_never() {
+        if let Some(written) =
+            session.write_body(Bytes::from_static(BODY.as_bytes()), true).now_or_never()
+        {
             written?;
         }
         if !is_told {

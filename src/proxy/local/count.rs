@@ -18,9 +18,13 @@ const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
 ///
 /// # Errors
 /// When the body cannot be read as the format's request.
-pub(in crate::proxy) fn estimate(ctx: &RequestContext, admitted: &Admitted) -> Result<Answer, Refusal> {
+pub(in crate::proxy) fn estimate(
+    ctx: &RequestContext,
+    admitted: &Admitted,
+) -> Result<Answer, Refusal> {
     let limits = PeekLimits { max_depth: ctx.live.max_json_depth };
-    let tokens = count::estimate(&admitted.inbound.body, limits).map_err(|e| Refusal::BadRequest(e.message))?;
+    let tokens = count::estimate(&admitted.inbound.body, limits)
+        .map_err(|e| Refusal::BadRequest(e.message))?;
     let body = match ctx.format {
         WireFormat::AltCli => json!({"totalTokens": tokens}),
         _ => json!({"input_tokens": tokens}),

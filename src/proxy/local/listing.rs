@@ -53,7 +53,8 @@ pub async fn of_all(
     }
     let deadline = Instant::now() + TIMEOUT;
     let listings = Arc::clone(listings);
-    let asking = stream::iter(asked).map(move |provider| ask(Arc::clone(&listings), provider, deadline));
+    let asking =
+        stream::iter(asked).map(move |provider| ask(Arc::clone(&listings), provider, deadline));
     let asking = asking.buffer_unordered(AT_ONCE).collect::<Vec<_>>();
     // If the client has closed, this says nothing about the providers, and no answer is needed.
     if let Ok(answers) = wire::unless_gone(session, false, asking).await {
@@ -63,7 +64,11 @@ pub async fn of_all(
 }
 
 /// Queries one provider and keeps its answer, unless the time is up.
-async fn ask(listings: Arc<Listings>, provider: Arc<Provider>, deadline: Instant) -> (ProviderId, Listed) {
+async fn ask(
+    listings: Arc<Listings>,
+    provider: Arc<Provider>,
+    deadline: Instant,
+) -> (ProviderId, Listed) {
     if Instant::now() >= deadline {
         return (provider.id, None);
     }
@@ -108,7 +113,9 @@ struct Entry {
 fn read(body: &[u8]) -> Option<Vec<String>> {
     let listing: Listing = serde_json::from_slice(body).ok()?;
     let entries = listing.data.into_iter().chain(listing.models);
-    let names = entries.map(|e| if e.id.is_empty() { e.name.trim_start_matches("models/").to_owned() } else { e.id });
+    let names = entries.map(|e| {
+        if e.id.is_empty() { e.name.trim_start_matches("models/").to_owned() } else { e.id }
+    });
     let names: Vec<String> = names.filter(|n| !n.is_empty()).collect();
     (!names.is_empty()).then_some(names)
 }
@@ -120,7 +127,10 @@ mod tests {
     #[test]
     fn listings_of_every_format_are_read() {
         let cases = [
-            (r#"{"object":"list","data":[{"id":"a","object":"model"},{"id":"b"}]}"#, Some(vec!["a", "b"])),
+            (
+                r#"{"object":"list","data":[{"id":"a","object":"model"},{"id":"b"}]}"#,
+                Some(vec!["a", "b"]),
+            ),
             (r#"{"models":[{"name":"models/g","displayName":"G"}]}"#, Some(vec!["g"])),
             (r#"{"data":[]}"#, None),
             ("<html>", None),

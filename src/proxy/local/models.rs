@@ -15,7 +15,11 @@ use crate::state::Reach;
 use crate::state::reach::is_listing_needed;
 
 /// Every reachable model, sorted, without duplicates.
-pub(in crate::proxy) async fn list(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> Answer {
+pub(in crate::proxy) async fn list(
+    session: &mut Session,
+    ctx: &RequestContext,
+    identified: &Identified,
+) -> Answer {
     let names = reachable(session, ctx, identified).await;
     Answer::ok(models::list(ctx.format, names.iter().map(String::as_str)))
 }
@@ -36,7 +40,11 @@ pub(in crate::proxy) async fn get(
     Ok(Answer::ok(models::one(ctx.format, id)))
 }
 
-async fn reachable(session: &mut Session, ctx: &RequestContext, identified: &Identified) -> BTreeSet<String> {
+async fn reachable(
+    session: &mut Session,
+    ctx: &RequestContext,
+    identified: &Identified,
+) -> BTreeSet<String> {
     let Identified { caller, snapshot } = identified;
     let reach = match caller {
         Principal::Key { key, user } => {

@@ -15,8 +15,8 @@ use crate::proxy::coding::Coding;
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
-use crate::proxy::reply::meaning::Meaning;
 use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::reply::refusal_reply::RefusalReply;
 use crate::proxy::request::body_budget::BodyReservation;
 use crate::proxy::request::intake::Received;
 use crate::proxy::request::{identify, intake};
@@ -77,7 +77,8 @@ async fn received(
     limit: usize,
 ) -> Result<Received> {
     let received = intake::read(session, reservation, &ctx.live, limit).await?;
-    let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING)).map_err(intake::coding_refusal)?;
+    let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING))
+        .map_err(intake::coding_refusal)?;
     Ok(intake::decode(coding, received, &ctx.live, limit).await?)
 }
 
@@ -85,13 +86,13 @@ async fn received(
 /// among those without authentication.
 fn without_record(ctx: &RequestContext, error: Box<Error>) -> Box<Error> {
     match error.cause.as_deref().and_then(|cause| cause.downcast_ref::<GiveUp>()) {
-        Some(GiveUp::Refused { refusal, .. }) => refused(ctx, refusal.meaning(ctx.now(), ctx.zone())),
+        Some(GiveUp::Refused { refusal, .. }) => refused(ctx, refusal.reply(ctx.now(), ctx.zone())),
         _ => error,
     }
 }
 
-fn refused(ctx: &RequestContext, meaning: Meaning) -> Box<Error> {
-    GiveUp::ClientError(Answer::refusal(ctx, meaning, RequestOutcome::Refused)).into()
+fn refused(ctx: &RequestContext, reply: RefusalReply) -> Box<Error> {
+    GiveUp::ClientError(Answer::refusal(ctx, reply, RequestOutcome::Refused)).into()
 }
 
 fn passed_on(reply: RelayReply) -> Answer {
@@ -102,14 +103,20 @@ fn passed_on(reply: RelayReply) -> Answer {
 }
 
 fn failed(ctx: &RequestContext, error: &RelayError) -> Box<Error> {
-    let meaning = match error {
-        RelayError::UnknownType => Meaning::new(415, "invalid_request_error", error.to_string()),
-        RelayError::Malformed(_) => Meaning::new(400, "invalid_request_error", error.to_string()),
-        RelayError::Busy => Meaning::new(503, "overloaded_error", error.to_string()).header("retry-after", RETRY_S),
+    let reply = match error {
+        RelayError::UnknownType => {
+            RefusalReply::new(415, "invalid_request_error", error.to_string())
+        }
+        RelayError::Malformed(_) => {
+            RefusalReply::new(400, "invalid_request_error", error.to_string())
+        }
+        RelayError::Busy => RefusalReply::new(503, "overloaded_error", error.to_string())
+            .header("retry-after", RETRY_S),
         RelayError::Unreachable(_) => {
             tracing::debug!(request_id = %ctx.id, %error, "clients' telemetry could not be relayed");
-            Meaning::new(503, "api_error", "the collector cannot be reached").header("retry-after", RETRY_S)
+            RefusalReply::new(503, "api_error", "the collector cannot be reached")
+                .header("retry-after", RETRY_S)
         }
     };
-    refused(ctx, meaning)
+    refused(ctx, reply)
 }

@@ -5,7 +5,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use pingora::http::ResponseHeader;
 
 use super::limit_headers;
-use super::meaning::Meaning;
+use super::refusal_reply::RefusalReply;
 use crate::domain::record::RequestOutcome;
 use crate::formats::error;
 use crate::proxy::context::RequestContext;
@@ -34,11 +34,11 @@ impl Answer {
 
     /// An error of the gateway's own, in the client's format.
     #[must_use]
-    pub fn refusal(ctx: &RequestContext, meaning: Meaning, outcome: RequestOutcome) -> Self {
-        let body = error::body(ctx.format, &meaning.reply()).into();
-        let own = error::headers(ctx.format, &meaning.reply());
-        let ending = Ending { outcome, status: meaning.status, error: Some(meaning.message) };
-        let mut headers = meaning.headers;
+    pub fn refusal(ctx: &RequestContext, reply: RefusalReply, outcome: RequestOutcome) -> Self {
+        let body = error::body(ctx.format, &reply.error()).into();
+        let own = error::headers(ctx.format, &reply.error());
+        let ending = Ending { outcome, status: reply.status, error: Some(reply.message) };
+        let mut headers = reply.headers;
         headers.extend(own);
         Self { ending, headers, body }
     }
@@ -62,7 +62,10 @@ impl Answer {
 ///
 /// # Errors
 /// Pingora's, when a value is not valid in a head.
-pub(in crate::proxy) fn own_headers(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+pub(in crate::proxy) fn own_headers(
+    head: &mut ResponseHeader,
+    ctx: &RequestContext,
+) -> pingora::Result<()> {
     head.insert_header(REQUEST_ID, ctx.id.to_string())?;
     if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref()) {
         // A session id is the client's own text: one that is not valid in a head is left out.

@@ -1,7 +1,9 @@
 //! The client's head of a relayed reply: the provider's, without the headers that are not
 //! forwarded.
 
-use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::header::{
+    CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
+};
 use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
 
@@ -49,7 +51,10 @@ pub(in crate::proxy) fn build(
     if relay.converted {
         let json_array = ctx.format == WireFormat::AltCli && !ctx.asked_for_events();
         let events = relay.streamed && !json_array;
-        head.insert_header(CONTENT_TYPE, if events { "text/event-stream" } else { "application/json" })?;
+        head.insert_header(
+            CONTENT_TYPE,
+            if events { "text/event-stream" } else { "application/json" },
+        )?;
         head.insert_header(CACHE_CONTROL, "no-cache")?;
     } else {
         for (name, value) in &from.headers {
@@ -58,7 +63,8 @@ pub(in crate::proxy) fn build(
             }
         }
     }
-    let untouched = !from.headers.contains_key(CONTENT_ENCODING) && !relay.converted && !relay.streamed;
+    let untouched =
+        !from.headers.contains_key(CONTENT_ENCODING) && !relay.converted && !relay.streamed;
     match (relay.length, from.headers.get(CONTENT_LENGTH)) {
         (Some(length), _) => head.insert_header(CONTENT_LENGTH, length)?,
         (None, Some(length)) if untouched => head.insert_header(CONTENT_LENGTH, length.clone())?,

@@ -19,21 +19,30 @@ const NATIVE_REQUESTS: Names = [
     "anthropic-ratelimit-requests-remaining",
     "anthropic-ratelimit-requests-reset",
 ];
-const REQUESTS: Names = ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"];
-const COST: Names = ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost", "x-ratelimit-reset-cost"];
+const REQUESTS: Names =
+    ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"];
+const COST: Names =
+    ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost", "x-ratelimit-reset-cost"];
 
 /// Adds the remaining amounts of the caller's limits, for a request that was admitted.
 ///
 /// # Errors
 /// Pingora's, when a value is not valid in a head.
-pub(in crate::proxy) fn add(head: &mut ResponseHeader, ctx: &RequestContext) -> pingora::Result<()> {
+pub(in crate::proxy) fn add(
+    head: &mut ResponseHeader,
+    ctx: &RequestContext,
+) -> pingora::Result<()> {
     match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
         Some(permit) => write(head, ctx, permit.standing()),
         None => Ok(()),
     }
 }
 
-fn write(head: &mut ResponseHeader, ctx: &RequestContext, standing: &Standing) -> pingora::Result<()> {
+fn write(
+    head: &mut ResponseHeader,
+    ctx: &RequestContext,
+    standing: &Standing,
+) -> pingora::Result<()> {
     if let Some(RequestsLeft { limit, remaining, reset_at }) = standing.requests {
         let values = [limit.to_string(), remaining.to_string()];
         insert(head, requests_names(ctx.format), values, reset(ctx, Some(reset_at)))?;
@@ -47,14 +56,19 @@ fn write(head: &mut ResponseHeader, ctx: &RequestContext, standing: &Standing) -
 
 /// The same for the limit that refused a request.
 #[must_use]
-pub(in crate::proxy) fn of_refusal(ctx: &RequestContext, denied: &Denied) -> Vec<(&'static str, String)> {
+pub(in crate::proxy) fn of_refusal(
+    ctx: &RequestContext,
+    denied: &Denied,
+) -> Vec<(&'static str, String)> {
     let [limit, remaining, resets] = match (denied.limit_type, denied.limit) {
         (LimitType::UserRpm, _) => requests_names(ctx.format),
         (_, Amount::Money(_)) => COST,
         _ => return Vec::new(),
     };
-    let left = (denied.limit.to_decimal() - denied.current.to_decimal()).max(rust_decimal::Decimal::ZERO);
-    let mut headers = vec![(limit, denied.limit.to_string()), (remaining, left.normalize().to_string())];
+    let left =
+        (denied.limit.to_decimal() - denied.current.to_decimal()).max(rust_decimal::Decimal::ZERO);
+    let mut headers =
+        vec![(limit, denied.limit.to_string()), (remaining, left.normalize().to_string())];
     headers.extend(reset(ctx, denied.reset_at).map(|at| (resets, at)));
     headers
 }
@@ -103,9 +117,14 @@ mod tests {
 
     #[test]
     fn durations_are_written_as_the_openai_service_does() {
-        for (ms, text) in
-            [(-5, "0s"), (0, "0s"), (1, "1s"), (59_001, "1m0s"), (360_000, "6m0s"), (36_000_000, "10h0m0s")]
-        {
+        for (ms, text) in [
+            (-5, "0s"),
+            (0, "0s"),
+            (1, "1s"),
+            (59_001, "1m0s"),
+            (360_000, "6m0s"),
+            (36_000_000, "10h0m0s"),
+        ] {
             assert_eq!(duration(ms), text);
         }
     }

@@ -9,7 +9,7 @@ use chrono_tz::Tz;
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-use super::meaning::Meaning;
+use super::refusal_reply::RefusalReply;
 use crate::domain::clock::Timestamp;
 use crate::formats::error;
 use crate::limits::{Amount, Denied, LimitType};
@@ -22,7 +22,7 @@ const AT_ONCE_MS: &str = "200";
 
 /// The answer to a request that a limit refused.
 #[must_use]
-pub(super) fn meaning(denied: &Denied, now: Timestamp, zone: Tz) -> Meaning {
+pub(super) fn reply(denied: &Denied, now: Timestamp, zone: Tz) -> RefusalReply {
     let spent = is_spent(denied);
     let (kind, message) = match spent {
         true => (error::SPENT, for_people(denied, now, zone)),
@@ -32,32 +32,32 @@ pub(super) fn meaning(denied: &Denied, now: Timestamp, zone: Tz) -> Meaning {
     let reset = denied.reset_at.map(Timestamp::to_iso);
     let wait = denied.reset_at.map(|at| at.since(now).max(0).unsigned_abs());
     let remaining = (limit.to_decimal() - current.to_decimal()).max(Decimal::ZERO);
-    let mut meaning = Meaning::new(429, kind, message).code("rate_limit_exceeded");
-    meaning.extra = vec![
+    let mut reply = RefusalReply::new(429, kind, message).code("rate_limit_exceeded");
+    reply.extra = vec![
         ("limit_type", json!(limit_type)),
         ("current", number(current)),
         ("limit", number(limit)),
         ("reset_at", json!(reset)),
     ];
     if let Some(at) = denied.reset_at.filter(|_| spent) {
-        meaning.extra.push(("resets_at", json!(at.0.div_euclid(1000))));
+        reply.extra.push(("resets_at", json!(at.0.div_euclid(1000))));
     }
     if let (false, Some(wait)) = (spent, wait) {
-        meaning.extra.push(("retry_delay_s", json!(wait.div_ceil(1000).max(1))));
+        reply.extra.push(("retry_delay_s", json!(wait.div_ceil(1000).max(1))));
     }
-    meaning = meaning
+    reply = reply
         .header("x-ratelimit-limit", limit)
         .header("x-ratelimit-remaining", remaining.normalize())
         .header("x-ratelimit-type", limit_type);
     if let Some(reset) = reset {
-        meaning = meaning.header("x-ratelimit-reset", reset);
+        reply = reply.header("x-ratelimit-reset", reset);
     }
     match spent {
         true => {
             let soon = wait.filter(|wait| *wait <= LONGEST_WAIT_MS);
-            meaning.final_answer().header("retry-after-ms", AT_ONCE_MS).retry_after(soon)
+            reply.final_answer().header("retry-after-ms", AT_ONCE_MS).retry_after(soon)
         }
-        false => meaning.retry_after(wait),
+        false => reply.retry_after(wait),
     }
 }
 
@@ -75,7 +75,9 @@ fn for_people(denied: &Denied, now: Timestamp, zone: Tz) -> String {
     }
     let used_up = format!("The {window} limit of {whose} ({limit}) is used up.");
     match denied.reset_at {
-        Some(at) if window == "5-hour" => format!("{used_up} There is room again {}.", moment(at, now, zone)),
+        Some(at) if window == "5-hour" => {
+            format!("{used_up} There is room again {}.", moment(at, now, zone))
+        }
         Some(at) => format!("{used_up} It resets {}.", moment(at, now, zone)),
         None if window == "total" => format!("{used_up} It does not reset. {RAISE}"),
         None => format!("{used_up} {RAISE}"),
@@ -105,14 +107,19 @@ fn moment(at: Timestamp, now: Timestamp, zone: Tz) -> String {
     if at.since(now) <= 86_400_000 {
         return format!("at {time} ({zone})");
     }
-    let (weekday, year, month, day) = (local.format("%A"), local.year(), local.month(), local.day());
+    let (weekday, year, month, day) =
+        (local.format("%A"), local.year(), local.month(), local.day());
     format!("on {weekday}, {year}-{month:02}-{day:02} at {time} ({zone})")
 }
 
 /// `$5`, `$0.50`, `$0.01`.
 fn dollars(amount: Amount) -> String {
     let amount = amount.to_decimal().normalize();
-    if amount.scale() == 0 { format!("${amount}") } else { format!("${amount:.*}", amount.scale().max(2) as usize) }
+    if amount.scale() == 0 {
+        format!("${amount}")
+    } else {
+        format!("${amount:.*}", amount.scale().max(2) as usize)
+    }
 }
 
 /// An amount as a JSON number, with exactly its digits.
@@ -132,11 +139,17 @@ mod tests {
 
     fn denied(limit_type: LimitType, nano: i64, reset_in_ms: Option<i64>) -> Denied {
         let limit = Amount::Money(NanoUsd(nano));
-        Denied { limit_type, current: limit, limit, reset_at: reset_in_ms.map(|ms| NOW.plus_ms(ms)), exceeds: None }
+        Denied {
+            limit_type,
+            current: limit,
+            limit,
+            reset_at: reset_in_ms.map(|ms| NOW.plus_ms(ms)),
+            exceeds: None,
+        }
     }
 
-    fn header<'a>(meaning: &'a Meaning, name: &str) -> Option<&'a str> {
-        meaning.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
+    fn header<'a>(reply: &'a RefusalReply, name: &str) -> Option<&'a str> {
+        reply.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
     }
 
     const CENT: i64 = 10_000_000;
@@ -208,13 +221,17 @@ mod tests {
     #[test]
     fn each_money_limit_has_a_message_for_people() {
         for (limit_type, nano, reset, wanted) in MESSAGES {
-            let meaning = meaning(&denied(limit_type, nano, reset), NOW, Tz::Europe__Berlin);
-            assert_eq!(meaning.message, wanted);
-            assert_eq!((meaning.status, header(&meaning, "x-should-retry")), (429, Some("false")), "{limit_type:?}");
-            assert_eq!(header(&meaning, "retry-after"), None, "{limit_type:?}");
-            assert_eq!(meaning.extra[0], ("limit_type", json!(limit_type.as_str())));
+            let reply = reply(&denied(limit_type, nano, reset), NOW, Tz::Europe__Berlin);
+            assert_eq!(reply.message, wanted);
+            assert_eq!(
+                (reply.status, header(&reply, "x-should-retry")),
+                (429, Some("false")),
+                "{limit_type:?}"
+            );
+            assert_eq!(header(&reply, "retry-after"), None, "{limit_type:?}");
+            assert_eq!(reply.extra[0], ("limit_type", json!(limit_type.as_str())));
         }
-        let soon = meaning(&denied(LimitType::KeyDaily, CENT, Some(59_500)), NOW, Tz::UTC);
+        let soon = reply(&denied(LimitType::KeyDaily, CENT, Some(59_500)), NOW, Tz::UTC);
         assert_eq!(header(&soon, "retry-after"), Some("60"));
     }
 
@@ -222,13 +239,17 @@ mod tests {
     fn what_passes_soon_is_to_be_repeated() {
         let (current, limit) = (Amount::Count(5), Amount::Count(5));
         let reset_at = Some(NOW.plus_ms(11_200));
-        let rpm = Denied { limit_type: LimitType::UserRpm, current, limit, reset_at, exceeds: None };
+        let rpm =
+            Denied { limit_type: LimitType::UserRpm, current, limit, reset_at, exceeds: None };
         let exceeds = Some(Exceeds { reserved: NanoUsd(1), own: NanoUsd(1) });
         let reserved = Denied { exceeds, ..denied(LimitType::KeyDaily, 10, None) };
         for (one, wait) in [(rpm, Some("12")), (reserved, None)] {
-            let meaning = meaning(&one, NOW, Tz::UTC);
-            assert_eq!((meaning.kind, header(&meaning, "retry-after")), ("rate_limit_error", wait));
-            assert_eq!((header(&meaning, "x-should-retry"), header(&meaning, "retry-after-ms")), (None, None));
+            let reply = reply(&one, NOW, Tz::UTC);
+            assert_eq!((reply.kind, header(&reply, "retry-after")), ("rate_limit_error", wait));
+            assert_eq!(
+                (header(&reply, "x-should-retry"), header(&reply, "retry-after-ms")),
+                (None, None)
+            );
         }
     }
 }

@@ -42,9 +42,20 @@ pub(super) fn is_of_account(name: &str) -> bool {
 /// The candidates by first letter: most headers begin with another one.
 fn starts(name: &str) -> &'static [&'static str] {
     match name.as_bytes().first() {
-        Some(b'a') => &["anthropic-ratelimit-", "anthropic-priority-", "anthropic-fast-", "azureml-"],
+        Some(b'a') => {
+            &["anthropic-ratelimit-", "anthropic-priority-", "anthropic-fast-", "azureml-"]
+        }
         Some(b'c') => &["cf-"],
-        Some(b'x') => &["x-ratelimit-", "x-codex-", "x-amz-", "x-amzn-", "x-cache", "x-envoy-", "x-google-", "x-ms-"],
+        Some(b'x') => &[
+            "x-ratelimit-",
+            "x-codex-",
+            "x-amz-",
+            "x-amzn-",
+            "x-cache",
+            "x-envoy-",
+            "x-google-",
+            "x-ms-",
+        ],
         _ => &[],
     }
 }
@@ -69,9 +80,15 @@ mod tests {
         ] {
             assert!(is_of_account(name), "{name}");
         }
-        for name in
-            ["content-type", "request-id", "x-request-id", "openai-processing-ms", "openai-version", "date", "vary"]
-        {
+        for name in [
+            "content-type",
+            "request-id",
+            "x-request-id",
+            "openai-processing-ms",
+            "openai-version",
+            "date",
+            "vary",
+        ] {
             assert!(!is_of_account(name), "{name}");
         }
     }

@@ -1,11 +1,11 @@
 //! Every reason for which the gateway itself answers a request, with its status, error type and
-//! message. One exhaustive match; no message names a key, a sensitive word or an internal detail.
+//! message. No message names a key, a sensitive word or an internal detail.
 
 use chrono_tz::Tz;
 use serde_json::json;
 
 use super::limit_refusal;
-use super::meaning::Meaning;
+use super::refusal_reply::RefusalReply;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::WordId;
 use crate::limits::Denied;
@@ -14,6 +14,8 @@ use crate::policy::client_version::{Client, Version};
 /// Seconds after which a client may repeat a request whose body exceeded the budget: bodies are
 /// dropped as soon as providers answer.
 const BUDGET_RETRY_S: u32 = 2;
+const BUDGET_EXCEEDED: &str = "the gateway holds as many request bodies as it may now, \
+                               of all clients or of this user";
 
 /// Why the gateway answers in place of a provider.
 #[derive(Debug)]
@@ -91,66 +93,92 @@ impl Refusal {
     /// Status, error type, message and headers of the answer. Waiting times count from `now`; times
     /// in messages are in `zone`.
     #[must_use]
-    pub fn meaning(&self, now: Timestamp, zone: Tz) -> Meaning {
-        const INVALID: &str = "invalid_request_error";
-        const AUTH: &str = "authentication_error";
-        const FORBIDDEN: &str = "permission_error";
+    pub fn reply(&self, now: Timestamp, zone: Tz) -> RefusalReply {
         match self {
-            Self::UnknownRoute => Meaning::new(404, "not_found_error", "there is nothing at this path"),
+            Self::UnknownRoute => not_found("there is nothing at this path"),
             Self::WrongMethod { allow } => {
-                Meaning::new(405, INVALID, format!("this path takes {allow} only")).header("allow", allow)
+                invalid(405, format!("this path takes {allow} only")).header("allow", allow)
             }
             Self::UpgradeUnsupported => {
-                Meaning::new(426, INVALID, "websockets are not served here: use POST with streaming")
+                invalid(426, "websockets are not served here: use POST with streaming")
                     .header("upgrade", "HTTP/1.1")
             }
-            Self::MalformedHead(what) => Meaning::new(400, INVALID, *what),
-            Self::MissingCredential => Meaning::new(401, AUTH, "no API key was sent"),
-            Self::ConflictingCredentials => Meaning::new(401, AUTH, "the request carries several different API keys"),
-            Self::UnknownKey => Meaning::new(401, AUTH, "the API key is not known"),
+            Self::MalformedHead(what) => invalid(400, *what),
+            Self::MissingCredential => unauthorized("no API key was sent"),
+            Self::ConflictingCredentials => {
+                unauthorized("the request carries several different API keys")
+            }
+            Self::UnknownKey => unauthorized("the API key is not known"),
             Self::TooManyAttempts { seconds } => too_many_attempts(*seconds),
-            Self::KeyDisabled => Meaning::new(401, AUTH, "the API key is disabled"),
-            Self::KeyExpired => Meaning::new(401, AUTH, "the API key has expired"),
-            Self::UserDisabled => Meaning::new(401, AUTH, "the user of this API key is disabled or has expired"),
+            Self::KeyDisabled => unauthorized("the API key is disabled"),
+            Self::KeyExpired => unauthorized("the API key has expired"),
+            Self::UserDisabled => {
+                unauthorized("the user of this API key is disabled or has expired")
+            }
             Self::BodyTooLarge { limit } => {
-                Meaning::new(413, "request_too_large", format!("the body is larger than {limit} bytes"))
+                let message = format!("the body is larger than {limit} bytes");
+                RefusalReply::new(413, "request_too_large", message)
             }
-            Self::BodyBudgetExceeded => busy(
-                "the gateway holds as many request bodies as it may now, of all clients or of this user",
-                BUDGET_RETRY_S,
-            ),
-            Self::BodyTimedOut => Meaning::new(408, INVALID, "the body did not arrive in time"),
+            Self::BodyBudgetExceeded => busy(BUDGET_EXCEEDED, BUDGET_RETRY_S),
+            Self::BodyTimedOut => invalid(408, "the body did not arrive in time"),
             Self::UnknownEncoding => {
-                Meaning::new(415, INVALID, "the content encoding is not one of gzip, deflate, br, zstd")
+                invalid(415, "the content encoding is not one of gzip, deflate, br, zstd")
             }
-            Self::DamagedEncoding => Meaning::new(400, INVALID, "the compressed body is damaged"),
-            Self::BadRequest(message) => Meaning::new(400, INVALID, message.clone()),
+            Self::DamagedEncoding => invalid(400, "the compressed body is damaged"),
+            Self::BadRequest(message) => invalid(400, message.as_str()),
             Self::ModelNotAllowed { model } => {
-                Meaning::new(403, FORBIDDEN, format!("this key may not use the model {model}"))
+                forbidden(format!("this key may not use the model {model}"))
             }
-            Self::ClientNotAllowed => Meaning::new(403, FORBIDDEN, "this key may not be used with this client"),
-            Self::ClientOutdated { client, current, required } => outdated(*client, *current, *required),
+            Self::ClientNotAllowed => forbidden("this key may not be used with this client"),
+            Self::ClientOutdated { client, current, required } => {
+                outdated(*client, *current, *required)
+            }
             // The word is not named: a client could find out the whole list by trying.
             Self::SensitiveWord { .. } => {
-                Meaning::new(403, FORBIDDEN, "the request holds content that this gateway does not pass on")
+                forbidden("the request holds content that this gateway does not pass on")
                     .code("content_filtered")
             }
-            Self::Limit(denied) => limit_refusal::meaning(denied, now, zone),
+            Self::Limit(denied) => limit_refusal::reply(denied, now, zone),
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
-            Self::NoGroup => Meaning::new(403, FORBIDDEN, "no provider is within reach of this key's groups"),
-            Self::UnknownModel { model } => unknown_model(model),
-            Self::ModelNotPriced { model } => Meaning::new(403, FORBIDDEN, not_priced(model)).code("model_not_priced"),
+            Self::NoGroup
+            | Self::UnknownModel { .. }
+            | Self::ModelNotPriced { .. }
+            | Self::Unavailable { .. }
+            | Self::UpstreamFailed { .. }
+            | Self::UpstreamRateLimited { .. }
+            | Self::UpstreamTimedOut
+            | Self::Internal => self.without_provider(),
+        }
+    }
+
+    /// The answer if no provider serves the request, or each one failed.
+    fn without_provider(&self) -> RefusalReply {
+        match self {
+            Self::NoGroup => forbidden("no provider is within reach of this key's groups"),
+            Self::UnknownModel { model } => {
+                not_found(format!("no provider serves the model {model}")).code("model_not_found")
+            }
+            // 403 and not 400: the request is valid, and is served once a price is set.
+            Self::ModelNotPriced { model } => forbidden(not_priced(model)).code("model_not_priced"),
             Self::Unavailable { retry_after_ms } => {
-                Meaning::new(503, "overloaded_error", "no provider can take the request now")
+                overloaded("no provider can take the request now").retry_after(*retry_after_ms)
+            }
+            Self::UpstreamFailed { message } => {
+                RefusalReply::new(502, "api_error", message.as_str())
+            }
+            Self::UpstreamRateLimited { retry_after_ms } => {
+                RefusalReply::new(429, "rate_limit_error", "every provider is rate limited")
                     .retry_after(*retry_after_ms)
             }
-            Self::UpstreamFailed { message } => Meaning::new(502, "api_error", message.clone()),
-            Self::UpstreamRateLimited { retry_after_ms } => {
-                Meaning::new(429, "rate_limit_error", "every provider is rate limited").retry_after(*retry_after_ms)
+            Self::UpstreamTimedOut => {
+                RefusalReply::new(502, "api_error", "no provider answered in time")
             }
-            Self::UpstreamTimedOut => Meaning::new(502, "api_error", "no provider answered in time"),
-            Self::Internal => Meaning::new(500, "api_error", "the gateway failed; the request id names the log entry"),
+            _ => RefusalReply::new(
+                500,
+                "api_error",
+                "the gateway failed; the request id names the log entry",
+            ),
         }
     }
 
@@ -217,37 +245,53 @@ impl Refusal {
     }
 }
 
-fn too_many_attempts(seconds: u64) -> Meaning {
-    Meaning::new(429, "rate_limit_error", "too many failed attempts from this address")
+fn not_found(message: impl Into<String>) -> RefusalReply {
+    RefusalReply::new(404, "not_found_error", message)
+}
+
+fn invalid(status: u16, message: impl Into<String>) -> RefusalReply {
+    RefusalReply::new(status, "invalid_request_error", message)
+}
+
+fn unauthorized(message: &str) -> RefusalReply {
+    RefusalReply::new(401, "authentication_error", message)
+}
+
+fn forbidden(message: impl Into<String>) -> RefusalReply {
+    RefusalReply::new(403, "permission_error", message)
+}
+
+fn overloaded(message: &str) -> RefusalReply {
+    RefusalReply::new(503, "overloaded_error", message)
+}
+
+/// The gateway itself cannot accept a request now.
+fn busy(message: &str, again_after_s: u32) -> RefusalReply {
+    overloaded(message).header("retry-after", again_after_s)
+}
+
+fn too_many_attempts(seconds: u64) -> RefusalReply {
+    RefusalReply::new(429, "rate_limit_error", "too many failed attempts from this address")
         .code("too_many_attempts")
         .header("retry-after", seconds)
 }
 
-fn unknown_model(model: &str) -> Meaning {
-    Meaning::new(404, "not_found_error", format!("no provider serves the model {model}")).code("model_not_found")
-}
-
-/// 403 and not 400: the request is valid, and is served once an administrator sets a price.
 fn not_priced(model: &str) -> String {
     format!(
-        "there is no price for the model {model}, and this gateway does not serve it to this key without one: \
-         ask an administrator to add a price for it, or use a model that has one"
+        "there is no price for the model {model}, and this gateway does not serve it to this key \
+         without one: ask an administrator to add a price for it, or use a model that has one"
     )
 }
 
-/// The gateway itself cannot accept a request now.
-fn busy(message: &str, again_after_s: u32) -> Meaning {
-    Meaning::new(503, "overloaded_error", message).header("retry-after", again_after_s)
-}
-
-fn outdated(client: Client, current: Version, required: Version) -> Meaning {
+fn outdated(client: Client, current: Version, required: Version) -> RefusalReply {
     let name = client.name();
-    let message = format!("{name} {current} is too old for this gateway: update it to {required} or newer");
-    let mut meaning = Meaning::new(400, "invalid_request_error", message).code("client_upgrade_required");
-    meaning.extra = vec![
+    let message =
+        format!("{name} {current} is too old for this gateway: update it to {required} or newer");
+    let mut reply = invalid(400, message).code("client_upgrade_required");
+    reply.extra = vec![
         ("client", json!(client.as_str())),
         ("current_version", json!(current.to_string())),
         ("required_version", json!(required.to_string())),
     ];
-    meaning
+    reply
 }

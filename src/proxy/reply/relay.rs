@@ -61,7 +61,16 @@ impl Reply {
         shape: Shape,
     ) -> Self {
         let last_progress = Instant::now();
-        Self { decoder, reader, shape, received: 0, problem: None, reported: None, last_progress, progress: 0 }
+        Self {
+            decoder,
+            reader,
+            shape,
+            received: 0,
+            problem: None,
+            reported: None,
+            last_progress,
+            progress: 0,
+        }
     }
 
     /// Takes a piece from the provider and returns the bytes for the client. Check
@@ -142,13 +151,15 @@ impl Reply {
                 }
                 out.into()
             }
-            Shape::Whole(whole) => match convert::reply(whole.from, whole.to, &whole.collected, &whole.context) {
-                Ok(converted) => converted.into(),
-                Err(e) => {
-                    self.problem = Some(e.to_string());
-                    Bytes::new()
+            Shape::Whole(whole) => {
+                match convert::reply(whole.from, whole.to, &whole.collected, &whole.context) {
+                    Ok(converted) => converted.into(),
+                    Err(e) => {
+                        self.problem = Some(e.to_string());
+                        Bytes::new()
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -223,8 +234,12 @@ impl Reply {
 /// The error that a provider reported within its stream, if that is the problem.
 fn upstream_error(problem: StreamProblem) -> Option<UpstreamError> {
     match problem {
-        StreamProblem::Upstream { kind, message } => Some(UpstreamError { kind, code: None, message }),
-        StreamProblem::Malformed { .. } | StreamProblem::TooLarge { .. } | StreamProblem::Cut => None,
+        StreamProblem::Upstream { kind, message } => {
+            Some(UpstreamError { kind, code: None, message })
+        }
+        StreamProblem::Malformed { .. } | StreamProblem::TooLarge { .. } | StreamProblem::Cut => {
+            None
+        }
     }
 }
 

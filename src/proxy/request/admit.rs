@@ -43,7 +43,9 @@ pub(in crate::proxy) async fn admit(
     let (session, now, started) = (&inbound.session, ctx.now(), ctx.started_at);
     if *operation != Operation::Generate {
         let preferred = match &identified.caller {
-            Principal::Key { key, user } => gateway.counters.session_provider(user.id, key.id, session, now),
+            Principal::Key { key, user } => {
+                gateway.counters.session_provider(user.id, key.id, session, now)
+            }
             Principal::Admin => None,
         };
         return Ok(Admitted { inbound, preferred });
@@ -56,7 +58,8 @@ pub(in crate::proxy) async fn admit(
         Principal::Admin => gateway.counters.bypass(ctx.id, session, estimate, started),
         Principal::Key { key, user } => {
             let asks = &Asks { model: Arc::clone(&inbound.model), format: ctx.format };
-            let admission = Admission { request: ctx.id, now, started, key, user, session, estimate, asks };
+            let admission =
+                Admission { request: ctx.id, now, started, key, user, session, estimate, asks };
             gateway.counters.admit(&admission).await.map_err(|refused| match refused {
                 Refused::Limit(denied) => Refusal::Limit(denied),
                 Refused::Unreachable => Refusal::CountersUnreachable,
@@ -72,7 +75,12 @@ pub(in crate::proxy) async fn admit(
 
 /// What the request reserves, at the price of the most expensive provider that it can reach (see
 /// `policy::reservation`).
-fn reservation(ctx: &RequestContext, identified: &Identified, inbound: &Inbound, operation: &Operation) -> NanoUsd {
+fn reservation(
+    ctx: &RequestContext,
+    identified: &Identified,
+    inbound: &Inbound,
+    operation: &Operation,
+) -> NanoUsd {
     let mode = ctx.gateway.fixed.reservation;
     if mode == Reservation::Off {
         return NanoUsd::ZERO;

@@ -24,7 +24,10 @@ pub struct BodyBudget {
 
 impl Default for BodyBudget {
     fn default() -> Self {
-        Self { all: AtomicUsize::new(0), shares: (0..SHARES).map(|_| AtomicUsize::new(0)).collect() }
+        Self {
+            all: AtomicUsize::new(0),
+            shares: (0..SHARES).map(|_| AtomicUsize::new(0)).collect(),
+        }
     }
 }
 
@@ -85,7 +88,8 @@ impl BodyReservation {
 
     /// Adds to both sums and returns the new ones.
     fn add(&self, bytes: usize) -> (usize, usize) {
-        let plus = |sum: &AtomicUsize| sum.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        let plus =
+            |sum: &AtomicUsize| sum.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         (plus(&self.budget.all), self.budget.shares.get(self.share).map_or(0, plus))
     }
 
@@ -121,7 +125,11 @@ mod tests {
         assert_eq!((one.hold(60, 100), two.hold(40, 100)), (Ok(()), Ok(())));
         assert_eq!(two.hold(41, 100), Err(BudgetExceeded), "full");
         assert_eq!(budget.held(), 100, "a refusal leaves what was held");
-        assert_eq!((one.hold(10, 100), two.hold(90, 100)), (Ok(()), Ok(())), "what is given back can be taken");
+        assert_eq!(
+            (one.hold(10, 100), two.hold(90, 100)),
+            (Ok(()), Ok(())),
+            "what is given back can be taken"
+        );
         drop(two);
         assert_eq!(budget.held(), 10);
         drop(one);

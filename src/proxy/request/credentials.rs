@@ -33,8 +33,12 @@ pub(super) fn presented(
 ) -> Presented {
     let mut found: Option<String> = None;
     let named = ["x-api-key"].into_iter().chain(alias_headers.iter().map(String::as_str));
-    let in_headers = named.flat_map(|name| headers.get_all(name)).filter_map(|v| v.to_str().ok()).map(str::to_owned);
-    let bearer = headers.get_all(AUTHORIZATION).into_iter().filter_map(|v| bearer(v.to_str().ok()?));
+    let in_headers = named
+        .flat_map(|name| headers.get_all(name))
+        .filter_map(|v| v.to_str().ok())
+        .map(str::to_owned);
+    let bearer =
+        headers.get_all(AUTHORIZATION).into_iter().filter_map(|v| bearer(v.to_str().ok()?));
     let in_query = query.into_iter().flat_map(|q| query::values(q, "key"));
     let in_cookie = cookies(headers).filter(|text| text.starts_with("sk-") || is_admin_token(text));
     for candidate in bearer.chain(in_headers).chain(in_query).chain(in_cookie) {
@@ -71,10 +75,17 @@ mod tests {
     fn check(headers: &[(&str, &str)], query: Option<&str>, expected: Presented) {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            map.append(HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap());
+            map.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            );
         }
         let aliases = ["x-alt-api-key".to_owned(), "x-goog-api-key".to_owned()];
-        assert_eq!(presented(&map, query, &aliases, |t| t == "root"), expected, "{headers:?} {query:?}");
+        assert_eq!(
+            presented(&map, query, &aliases, |t| t == "root"),
+            expected,
+            "{headers:?} {query:?}"
+        );
     }
 
     fn one(text: &str) -> Presented {
@@ -96,11 +107,23 @@ mod tests {
 
     #[test]
     fn equal_keys_agree_and_different_ones_conflict() {
-        check(&[("authorization", "Bearer sk-1"), ("x-api-key", "sk-1")], Some("key=sk-1"), one("sk-1"));
-        check(&[("authorization", "Bearer sk-1"), ("x-api-key", "sk-2")], None, Presented::Conflicting);
+        check(
+            &[("authorization", "Bearer sk-1"), ("x-api-key", "sk-1")],
+            Some("key=sk-1"),
+            one("sk-1"),
+        );
+        check(
+            &[("authorization", "Bearer sk-1"), ("x-api-key", "sk-2")],
+            None,
+            Presented::Conflicting,
+        );
         check(&[("x-api-key", "sk-1"), ("x-api-key", "sk-2")], None, Presented::Conflicting);
         check(&[("x-api-key", "sk-1")], Some("key=sk%2D2"), Presented::Conflicting);
-        check(&[("x-api-key", "sk-1"), ("cookie", "auth-token=sk-2")], None, Presented::Conflicting);
+        check(
+            &[("x-api-key", "sk-1"), ("cookie", "auth-token=sk-2")],
+            None,
+            Presented::Conflicting,
+        );
     }
 
     #[test]

@@ -44,17 +44,26 @@ pub(in crate::proxy) fn identify(
 ///
 /// # Errors
 /// The step that failed.
-pub(in crate::proxy) fn caller_of(session: &Session, ctx: &RequestContext) -> Result<Identified, Refusal> {
+pub(in crate::proxy) fn caller_of(
+    session: &Session,
+    ctx: &RequestContext,
+) -> Result<Identified, Refusal> {
     let head = session.req_header();
     let fixed = &ctx.gateway.fixed;
     // A web session's token is not compared: browsers send it automatically, so it is no attempt at
     // the admin token.
-    let is_admin = |text: &str| !key_text::is_like_a_session(text) && check(ctx, text) == TokenCheck::Right;
+    let is_admin =
+        |text: &str| !key_text::is_like_a_session(text) && check(ctx, text) == TokenCheck::Right;
     let snapshot = ctx.gateway.state.snapshot();
     let (presented, found) = match OnBehalf::of(session) {
         Some(on_behalf) => (Presented::None, named(ctx, &snapshot, on_behalf.key)),
         None => {
-            let presented = credentials::presented(&head.headers, head.uri.query(), &fixed.alt_key_headers, is_admin);
+            let presented = credentials::presented(
+                &head.headers,
+                head.uri.query(),
+                &fixed.alt_key_headers,
+                is_admin,
+            );
             let found = caller(ctx, &snapshot, &presented);
             (presented, found)
         }
@@ -98,7 +107,11 @@ fn caller(
 
 /// The caller of a request that the administration makes on behalf of a key: no credential was
 /// presented.
-fn named(ctx: &RequestContext, snapshot: &Snapshot, key: KeyId) -> Result<Principal, (Refusal, Option<KeyId>)> {
+fn named(
+    ctx: &RequestContext,
+    snapshot: &Snapshot,
+    key: KeyId,
+) -> Result<Principal, (Refusal, Option<KeyId>)> {
     usable(ctx, snapshot.key(key).ok_or((Refusal::UnknownKey, Some(key)))?)
 }
 
@@ -115,7 +128,12 @@ fn usable(ctx: &RequestContext, found: &KeyHolder) -> Result<Principal, (Refusal
 }
 
 /// Lists the request among the rejected ones, and in the access log.
-fn note_rejected(ctx: &RequestContext, refusal: &Refusal, presented: &Presented, key: Option<KeyId>) {
+fn note_rejected(
+    ctx: &RequestContext,
+    refusal: &Refusal,
+    presented: &Presented,
+    key: Option<KeyId>,
+) {
     let attempt = Attempt {
         at: ctx.started_at,
         client: ctx.head.client_ip,
@@ -129,14 +147,17 @@ fn note_rejected(ctx: &RequestContext, refusal: &Refusal, presented: &Presented,
         },
         key,
     };
-    let Some(noted) = ctx.gateway.rejected.note(&attempt).filter(|_| ctx.gateway.fixed.access_log) else { return };
-    let meaning = refusal.meaning(ctx.now(), ctx.zone());
+    let Some(noted) = ctx.gateway.rejected.note(&attempt).filter(|_| ctx.gateway.fixed.access_log)
+    else {
+        return;
+    };
+    let reply = refusal.reply(ctx.now(), ctx.zone());
     let client = noted.client.map(|ip| ip.to_string());
     access_rejected(&RejectedLine {
         request_id: ctx.id,
         at: noted.last_at,
-        status: meaning.status,
-        error: &meaning.message,
+        status: reply.status,
+        error: &reply.message,
         endpoint: &noted.endpoint,
         format: noted.format,
         reason: noted.reason,

@@ -7,7 +7,9 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+};
 use pingora::proxy::Session;
 use pingora::{Error, ErrorType};
 
@@ -63,7 +65,10 @@ impl Inbound {
 ///
 /// # Errors
 /// When nothing is served at this path or by this method, or the head is invalid.
-pub(in crate::proxy) fn head(session: &Session, ctx: &mut RequestContext) -> Result<Route, Refusal> {
+pub(in crate::proxy) fn head(
+    session: &Session,
+    ctx: &mut RequestContext,
+) -> Result<Route, Refusal> {
     note_head(session, ctx);
     let head = session.req_header();
     let path = head.uri.path();
@@ -76,7 +81,11 @@ pub(in crate::proxy) fn head(session: &Session, ctx: &mut RequestContext) -> Res
         let allow = route::methods(path).ok_or(Refusal::UnknownRoute)?;
         let would_be = allow.parse().ok().and_then(|method| route::match_path(&method, path));
         ctx.format = would_be.map_or(ctx.format, |route| route.format);
-        return Err(if upgrade { Refusal::UpgradeUnsupported } else { Refusal::WrongMethod { allow } });
+        return Err(if upgrade {
+            Refusal::UpgradeUnsupported
+        } else {
+            Refusal::WrongMethod { allow }
+        });
     };
     ctx.format = route.format;
     ctx.head.query = query::upstream(route.format, head.uri.query()).map_err(bad_request)?;
@@ -114,8 +123,12 @@ pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
         return Ok(());
     }
     // Pingora drops `Content-Length` if both are present, so the raw head is checked.
-    if head.headers.contains_key(TRANSFER_ENCODING) && has_field(&session.to_h1_raw(), CONTENT_LENGTH.as_str()) {
-        return Err(Refusal::MalformedHead("a body has either a length or a transfer encoding, not both"));
+    if head.headers.contains_key(TRANSFER_ENCODING)
+        && has_field(&session.to_h1_raw(), CONTENT_LENGTH.as_str())
+    {
+        return Err(Refusal::MalformedHead(
+            "a body has either a length or a transfer encoding, not both",
+        ));
     }
     if head.version == http::Version::HTTP_11 && !head.headers.contains_key(HOST) {
         return Err(Refusal::MalformedHead("the Host header is missing"));
@@ -139,7 +152,8 @@ pub(in crate::proxy) async fn body(
     let limit = ctx.live.max_body_bytes;
     let received = read(session, reservation, &ctx.live, limit).await;
     ctx.waited += waiting.elapsed();
-    let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING)).map_err(coding_refusal)?;
+    let coding =
+        Coding::of(session.req_header().headers.get(CONTENT_ENCODING)).map_err(coding_refusal)?;
     let received = decode(coding, received?, &ctx.live, limit).await?;
     let inbound = look(session, ctx, received, route)?;
     if let Some(record) = &mut ctx.record {
@@ -238,7 +252,9 @@ async fn pieces(
 pub(in crate::proxy) fn unread(error: Box<Error>) -> Box<Error> {
     match error.etype() {
         ErrorType::ReadTimedout => Refusal::BodyTimedOut.into(),
-        ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::H2Error => error.into_down(),
+        ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::H2Error => {
+            error.into_down()
+        }
         _ => Refusal::MalformedHead("the body's framing is damaged").into(),
     }
 }
@@ -282,15 +298,28 @@ pub(in crate::proxy) fn coding_refusal(error: CodingError) -> Refusal {
     }
 }
 
-fn look(session: &Session, ctx: &mut RequestContext, received: Received, route: &Route) -> Result<Inbound, Refusal> {
+fn look(
+    session: &Session,
+    ctx: &mut RequestContext,
+    received: Received,
+    route: &Route,
+) -> Result<Inbound, Refusal> {
     let Received { pieces: body, reservation } = received;
-    let peek = peek::peek(&body, PeekLimits { max_depth: ctx.live.max_json_depth }).map_err(bad_request)?;
+    let peek = peek::peek(&body, PeekLimits { max_depth: ctx.live.max_json_depth })
+        .map_err(bad_request)?;
     ctx.format = peek.format(route.format);
     peek.check(ctx.format, route).map_err(bad_request)?;
-    let model = route.model_in_path.clone().or_else(|| peek.model.clone()).ok_or(Refusal::Internal)?;
+    let model =
+        route.model_in_path.clone().or_else(|| peek.model.clone()).ok_or(Refusal::Internal)?;
     let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
     let header = ctx.gateway.fixed.session_headers.iter().find_map(|name| {
-        session.req_header().headers.get(name.as_str())?.to_str().ok().filter(|v| !v.trim().is_empty())
+        session
+            .req_header()
+            .headers
+            .get(name.as_str())?
+            .to_str()
+            .ok()
+            .filter(|v| !v.trim().is_empty())
     });
     let hints = SessionHints {
         header,

@@ -38,24 +38,35 @@ pub(in crate::proxy) enum Prepared {
 ///
 /// # Errors
 /// The first stage's refusal, or an error if the client has closed the connection.
-pub(in crate::proxy) async fn prepare(session: &mut Session, ctx: &mut RequestContext) -> Result<Prepared> {
+pub(in crate::proxy) async fn prepare(
+    session: &mut Session,
+    ctx: &mut RequestContext,
+) -> Result<Prepared> {
     intake::framing(session)?;
     let gateway = Arc::clone(&ctx.gateway);
-    if let Some(admin) = gateway.admin.get().filter(|_| embedded_admin::is_admin(session.req_header())) {
+    if let Some(admin) =
+        gateway.admin.get().filter(|_| embedded_admin::is_admin(session.req_header()))
+    {
         embedded_admin::serve(session, ctx, admin.as_ref()).await?;
         return Ok(Prepared::Answered);
     }
     if let Some(relay) = &gateway.otlp.relay
         && let Some(signal) = Signal::of_path(session.req_header().uri.path())
     {
-        return Ok(Prepared::Answer(Box::pin(otlp_relay::serve(session, ctx, relay, signal)).await?));
+        return Ok(Prepared::Answer(
+            Box::pin(otlp_relay::serve(session, ctx, relay, signal)).await?,
+        ));
     }
     let route = intake::head(session, ctx)?;
     let identified = identify::identify(session, ctx, &route)?;
     ctx.stage("identified");
     match &route.operation {
-        Operation::ListModels => return Ok(Prepared::Answer(models::list(session, ctx, &identified).await)),
-        Operation::GetModel(id) => return Ok(Prepared::Answer(models::get(session, ctx, &identified, id).await?)),
+        Operation::ListModels => {
+            return Ok(Prepared::Answer(models::list(session, ctx, &identified).await));
+        }
+        Operation::GetModel(id) => {
+            return Ok(Prepared::Answer(models::get(session, ctx, &identified, id).await?));
+        }
         Operation::Generate | Operation::CountTokens => {}
     }
     let inbound = intake::body(session, ctx, &identified, &route).await?;
@@ -65,7 +76,9 @@ pub(in crate::proxy) async fn prepare(session: &mut Session, ctx: &mut RequestCo
     let admitted = admit::admit(ctx, &identified, screened, &route.operation).await?;
     ctx.stage("admitted");
     match plan::plan(ctx, &identified, &admitted, &route.operation).await {
-        Ok(plan) => Ok(Prepared::Forward(Forwarding::begin(ctx, identified, admitted, route, plan))),
+        Ok(plan) => {
+            Ok(Prepared::Forward(Forwarding::begin(ctx, identified, admitted, route, plan)))
+        }
         // A provider of another format could reply, but not count tokens.
         Err(plan::Unplanned::Unavailable { .. }) if route.operation == Operation::CountTokens => {
             Ok(Prepared::Answer(count::estimate(ctx, &admitted)?))

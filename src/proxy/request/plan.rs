@@ -29,8 +29,12 @@ impl Unplanned {
     pub(in crate::proxy) fn into_refusal(self, admitted: &Admitted) -> Refusal {
         match self {
             Self::NoGroup => Refusal::NoGroup,
-            Self::NotPriced => Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() },
-            Self::UnknownModel => Refusal::UnknownModel { model: admitted.inbound.model.to_string() },
+            Self::NotPriced => {
+                Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() }
+            }
+            Self::UnknownModel => {
+                Refusal::UnknownModel { model: admitted.inbound.model.to_string() }
+            }
             Self::Unavailable { retry_after_ms } => Refusal::Unavailable { retry_after_ms },
         }
     }
@@ -66,23 +70,25 @@ pub(in crate::proxy) async fn plan(
         at_ms: ctx.elapsed_ms(),
     };
     let key = identified.caller.key_id();
-    let blocked = ctx.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
+    let blocked =
+        ctx.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
     let needs_price = needs_price(ctx, identified, operation).then_some(&*inbound.model);
     let view = View { ctx, identified, blocked, now, needs_price };
-    let (planned, decisions) = match select::plan(&ask, &snapshot.providers, &view, &mut fastrand::Rng::new()) {
-        Ok(selection) => (Ok(Plan(selection.ordered)), selection.decisions),
-        Err(none) => {
-            let unplanned = match &none {
-                NoProvider::NotInReach { .. } => Unplanned::NoGroup,
-                NoProvider::Unpriced { .. } => Unplanned::NotPriced,
-                NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
-                NoProvider::Unavailable { retry_after_ms, .. } => {
-                    Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
-                }
-            };
-            (Err(unplanned), none.into_decisions())
-        }
-    };
+    let (planned, decisions) =
+        match select::plan(&ask, &snapshot.providers, &view, &mut fastrand::Rng::new()) {
+            Ok(selection) => (Ok(Plan(selection.ordered)), selection.decisions),
+            Err(none) => {
+                let unplanned = match &none {
+                    NoProvider::NotInReach { .. } => Unplanned::NoGroup,
+                    NoProvider::Unpriced { .. } => Unplanned::NotPriced,
+                    NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
+                    NoProvider::Unavailable { retry_after_ms, .. } => {
+                        Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
+                    }
+                };
+                (Err(unplanned), none.into_decisions())
+            }
+        };
     if let Some(record) = &mut ctx.record {
         record.decisions = decisions;
     }

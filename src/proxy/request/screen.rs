@@ -48,13 +48,19 @@ pub(super) async fn screen(
         find(&words, &inbound.body, &inbound.peek.pieces, depth)?
     } else {
         let inbound = Arc::clone(&inbound);
-        let looking = tokio::task::spawn_blocking(move || find(&words, &inbound.body, &inbound.peek.pieces, depth));
+        let looking = tokio::task::spawn_blocking(move || {
+            find(&words, &inbound.body, &inbound.peek.pieces, depth)
+        });
         looking.await.map_err(|_| Refusal::Internal)??
     };
     found.map_or(Ok(Screened(inbound)), |id| Err(Refusal::SensitiveWord { id }))
 }
 
-fn allowed(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> Result<(), Refusal> {
+fn allowed(
+    ctx: &RequestContext,
+    identified: &Identified,
+    inbound: &Inbound,
+) -> Result<(), Refusal> {
     let Principal::Key { user, .. } = &identified.caller else { return Ok(()) };
     if !user.allowed_models.is_empty() && !model_matches(&user.allowed_models, &inbound.model) {
         return Err(Refusal::ModelNotAllowed { model: inbound.model.to_string() });
@@ -71,7 +77,10 @@ fn allowed(ctx: &RequestContext, identified: &Identified, inbound: &Inbound) -> 
 /// Notes the version of a known client. With the setting on, a version older than the newest in use
 /// is refused.
 fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> {
-    let (Principal::Key { user, .. }, Some(agent)) = (&identified.caller, &ctx.head.user_agent) else { return Ok(()) };
+    let (Principal::Key { user, .. }, Some(agent)) = (&identified.caller, &ctx.head.user_agent)
+    else {
+        return Ok(());
+    };
     let Some((client, current)) = client_version::read(agent) else { return Ok(()) };
     let versions = &ctx.gateway.client_versions;
     versions.note(user.id, (client, current), ctx.started_at);
@@ -79,23 +88,32 @@ fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> 
         return Ok(());
     }
     match versions.newest(client) {
-        Some(required) if current < required => Err(Refusal::ClientOutdated { client, current, required }),
+        Some(required) if current < required => {
+            Err(Refusal::ClientOutdated { client, current, required })
+        }
         _ => Ok(()),
     }
 }
 
 /// A word that one of the body's texts contains. Most bodies contain none, and most of each body
 /// was screened when it was last sent. Only new parts with a suspected match are parsed.
-fn find(words: &Words, body: &[Bytes], pieces: &Pieces, max_depth: usize) -> Result<Option<WordId>, Refusal> {
+fn find(
+    words: &Words,
+    body: &[Bytes],
+    pieces: &Pieces,
+    max_depth: usize,
+) -> Result<Option<WordId>, Refusal> {
     let mut walk = edit::Walk::new(body);
     let named = pieces.spans().map(|span| (span.clone(), words.fingerprint(walk.slices(span))));
-    let unseen: Vec<(Range<usize>, Fingerprint)> = named.filter(|(_, name)| !words.has_cleared(*name)).collect();
+    let unseen: Vec<(Range<usize>, Fingerprint)> =
+        named.filter(|(_, name)| !words.has_cleared(*name)).collect();
     if unseen.is_empty() {
         return Ok(None);
     }
     let mut search = words.search();
     let neighbours = unseen.chunk_by(|(one, _), (next, _)| one.end == next.start);
-    let stretches = neighbours.filter_map(|pieces| Some(pieces.first()?.0.start..pieces.last()?.0.end));
+    let stretches =
+        neighbours.filter_map(|pieces| Some(pieces.first()?.0.start..pieces.last()?.0.end));
     let mut walk = edit::Walk::new(body);
     let suspects = search.suspects(stretches.map(|span| (span.start, walk.slices(span))));
     let ranges = suspects.ranges(unseen.last().map_or(0, |(span, _)| span.end));
@@ -135,7 +153,9 @@ fn joined<'b>(mut parts: impl Iterator<Item = &'b [u8]>) -> Cow<'b, [u8]> {
     let first = parts.next().unwrap_or_default();
     match parts.next() {
         None => Cow::Borrowed(first),
-        Some(second) => Cow::Owned([first, second].into_iter().chain(parts).flatten().copied().collect()),
+        Some(second) => {
+            Cow::Owned([first, second].into_iter().chain(parts).flatten().copied().collect())
+        }
     }
 }
 

@@ -83,7 +83,9 @@ impl Attempt {
     /// # Errors
     /// When no peer was chosen yet.
     pub fn link(&self) -> pingora::Result<Arc<Link>> {
-        self.link.clone().ok_or_else(|| Failure::network(NetworkFailure::Connect, "no peer was chosen").into())
+        self.link
+            .clone()
+            .ok_or_else(|| Failure::network(NetworkFailure::Connect, "no peer was chosen").into())
     }
 
     /// How long to wait for the next part.
@@ -110,7 +112,9 @@ impl Attempt {
 ///
 /// # Errors
 /// With a [`GiveUp`] as its cause when no provider is left.
-pub(in crate::proxy) async fn next_peer(ctx: &mut RequestContext) -> pingora::Result<Box<HttpPeer>> {
+pub(in crate::proxy) async fn next_peer(
+    ctx: &mut RequestContext,
+) -> pingora::Result<Box<HttpPeer>> {
     loop {
         if ctx.forwarding()?.attempt.is_none() {
             let attempt = next_provider(ctx).await?;
@@ -168,11 +172,21 @@ async fn next_provider(ctx: &mut RequestContext) -> pingora::Result<Box<Attempt>
             return Ok(Box::new(Attempt::new(provider, &requested, ticket)));
         }
         drop(ticket);
-        skip(ctx, &provider, DecisionStep::LimitReached, "what runs there already reaches one of its limits")?;
+        skip(
+            ctx,
+            &provider,
+            DecisionStep::LimitReached,
+            "what runs there already reaches one of its limits",
+        )?;
     }
 }
 
-fn skip(ctx: &mut RequestContext, provider: &Provider, step: DecisionStep, why: &str) -> pingora::Result<()> {
+fn skip(
+    ctx: &mut RequestContext,
+    provider: &Provider,
+    step: DecisionStep,
+    why: &str,
+) -> pingora::Result<()> {
     ctx.decide(provider, step, why);
     ctx.forwarding()?.tally.skipped += 1;
     Ok(())
@@ -193,8 +207,11 @@ fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
     attempt.timing = Timing::start(&attempt.provider, &live, stream, deadline);
     attempt.is_billable = false;
     attempt.incoming = Incoming::Awaited;
-    let asked =
-        Asked { provider: Arc::clone(&attempt.provider), model: Arc::clone(&attempt.model), began: attempt.began };
+    let asked = Asked {
+        provider: Arc::clone(&attempt.provider),
+        model: Arc::clone(&attempt.model),
+        began: attempt.began,
+    };
     ctx.trace_attempt(&asked.provider, &asked.model);
     if let Some(record) = &mut ctx.record {
         record.attempts += 1;
@@ -228,7 +245,8 @@ pub(in crate::proxy) fn build_head(
     let attempt = ctx.attempt()?;
     let (length, converted) = (attempt.length, matches!(attempt.form, ReplyForm::Convert(_)));
     let query = attempt.query.take();
-    let (link, provider, model) = (attempt.link()?, Arc::clone(&attempt.provider), Arc::clone(&attempt.model));
+    let (link, provider, model) =
+        (attempt.link()?, Arc::clone(&attempt.provider), Arc::clone(&attempt.model));
     let endpoint = link.endpoint();
     let mut path = endpoint.path(provider.kind.format(), render::call(ctx.forwarding()?, &model));
     if let Some(query) = &query {

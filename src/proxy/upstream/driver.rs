@@ -31,7 +31,11 @@ impl Service {
     ///
     /// # Errors
     /// What ended the exchange; `retry` says whether another attempt follows.
-    pub(in crate::proxy) async fn proxy_to_upstream(&self, session: &mut Session, ctx: &mut Ctx) -> Result<()> {
+    pub(in crate::proxy) async fn proxy_to_upstream(
+        &self,
+        session: &mut Session,
+        ctx: &mut Ctx,
+    ) -> Result<()> {
         let peer = self.upstream_peer(session, ctx).await?;
         let waiting = Instant::now();
         let opened = Wire::open(session, &self.gateway.upstreams, &peer).await;
@@ -54,7 +58,13 @@ impl Service {
         done.map_err(|e| self.error_while_proxy(&peer, session, e, ctx, reused))
     }
 
-    async fn exchange(&self, session: &mut Session, wire: &mut Wire, peer: &HttpPeer, ctx: &mut Ctx) -> Result<()> {
+    async fn exchange(
+        &self,
+        session: &mut Session,
+        wire: &mut Wire,
+        peer: &HttpPeer,
+        ctx: &mut Ctx,
+    ) -> Result<()> {
         let (socket, digest) = wire.identity();
         self.connected_to_upstream(session, wire.is_reused(), peer, socket, digest, ctx).await?;
         self.send(session, wire, ctx).await?;
@@ -120,25 +130,38 @@ impl Service {
                 return Ok(());
             }
             if end {
-                return Err(Failure::network(NetworkFailure::Broken, "the provider ended the stream early").into());
+                return Err(Failure::network(
+                    NetworkFailure::Broken,
+                    "the provider ended the stream early",
+                )
+                .into());
             }
         }
     }
 
     /// Bounds a write to the client: Pingora bounds the parts of a body, but neither the head nor
     /// the last flush.
-    async fn bounded(&self, ctx: &RequestContext, write: impl Future<Output = Result<()>>) -> Result<()> {
+    async fn bounded(
+        &self,
+        ctx: &RequestContext,
+        write: impl Future<Output = Result<()>>,
+    ) -> Result<()> {
         let written = match ctx.live.reply_write_timeout_ms {
             0 => write.await,
-            ms => timeout(Duration::from_millis(ms), write)
-                .await
-                .unwrap_or_else(|_| Error::e_explain(ErrorType::WriteTimedout, "writing to the client")),
+            ms => timeout(Duration::from_millis(ms), write).await.unwrap_or_else(|_| {
+                Error::e_explain(ErrorType::WriteTimedout, "writing to the client")
+            }),
         };
         written.map_err(|e| e.into_down())
     }
 
     /// The next piece from the provider, and whether it is the last.
-    async fn receive(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<(Option<Bytes>, bool)> {
+    async fn receive(
+        &self,
+        session: &mut Session,
+        wire: &mut Wire,
+        ctx: &mut Ctx,
+    ) -> Result<(Option<Bytes>, bool)> {
         let bound = ctx.attempt()?.bound();
         let waiting = Instant::now();
         let piece = wire.piece(session, bound).await;
@@ -162,7 +185,9 @@ impl Service {
     /// read.
     async fn abort(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) {
         let drains = ctx.live.on_abort == OnAbort::Drain && wire.is_sent();
-        if !ctx.is_open() || ctx.attempt().is_ok_and(|attempt| matches!(attempt.incoming, Incoming::Error(_))) {
+        if !ctx.is_open()
+            || ctx.attempt().is_ok_and(|attempt| matches!(attempt.incoming, Incoming::Error(_)))
+        {
             return;
         }
         let result = if drains {
@@ -199,7 +224,10 @@ impl Service {
                 return Ok(());
             }
             left = left.checked_sub(length).ok_or_else(|| {
-                Failure::network(NetworkFailure::TotalTimeout, "the reply is above proxy.abort_drain_bytes")
+                Failure::network(
+                    NetworkFailure::TotalTimeout,
+                    "the reply is above proxy.abort_drain_bytes",
+                )
             })?;
         }
     }
@@ -242,6 +270,10 @@ mod tests {
     fn what_lives_as_long_as_a_stream_is_small() {
         let exchange = size(Service::proxy_to_upstream);
         assert!(exchange <= 3840, "each stream takes {exchange} bytes");
-        assert!(size_of::<RequestContext>() <= 512, "each request takes {} bytes", size_of::<RequestContext>());
+        assert!(
+            size_of::<RequestContext>() <= 512,
+            "each request takes {} bytes",
+            size_of::<RequestContext>()
+        );
     }
 }

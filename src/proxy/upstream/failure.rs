@@ -164,7 +164,9 @@ impl Failure {
             Self::Network(f) => format!("{}: {}", network_words(f.what), f.detail),
             Self::ErrorReply(e) => format!("{} {}", e.status, e.error.message),
             Self::Unusable { what, .. } => unusable_words(*what).to_owned(),
-            Self::Unfit(refusal) => format!("its format cannot express the request: {}", refusal.reason()),
+            Self::Unfit(refusal) => {
+                format!("its format cannot express the request: {}", refusal.reason())
+            }
         }
     }
 
@@ -172,8 +174,12 @@ impl Failure {
     #[must_use]
     pub fn public(&self) -> String {
         match self {
-            Self::Network(f) => format!("the provider could not be asked: {}", network_words(f.what)),
-            Self::ErrorReply(e) => format!("the provider answered {}: {}", e.status, e.error.message),
+            Self::Network(f) => {
+                format!("the provider could not be asked: {}", network_words(f.what))
+            }
+            Self::ErrorReply(e) => {
+                format!("the provider answered {}: {}", e.status, e.error.message)
+            }
             Self::Unusable { what, .. } => format!("the provider sent {}", unusable_words(*what)),
             Self::Unfit(_) => "the provider's format cannot express the request".to_owned(),
         }
@@ -188,7 +194,9 @@ impl Failure {
     /// Whether any of the time-outs ended the attempt.
     #[must_use]
     pub const fn is_timeout(&self) -> bool {
-        use NetworkFailure::{ConnectTimeout, FirstByteTimeout, IdleTimeout, TlsTimeout, TotalTimeout};
+        use NetworkFailure::{
+            ConnectTimeout, FirstByteTimeout, IdleTimeout, TlsTimeout, TotalTimeout,
+        };
         matches!(
             self,
             Self::Network(NetworkTrouble {

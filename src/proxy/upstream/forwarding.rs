@@ -88,7 +88,10 @@ impl Forwarding {
 #[must_use]
 pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> (Refusal, RequestOutcome) {
     let now = ctx.now();
-    let tally = ctx.forwarding().map(|forwarding| std::mem::take(&mut forwarding.tally)).unwrap_or_default();
+    let tally = ctx
+        .forwarding()
+        .map(|forwarding| std::mem::take(&mut forwarding.tally))
+        .unwrap_or_default();
     let left_out = tally.left_out;
     if left_out > 0 {
         let why = format!("the time for attempts was over, with {left_out} more to ask");
@@ -96,5 +99,8 @@ pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> (Refusal, Request
     }
     // If no provider was tried, the gateway refused.
     let asked = ctx.record.as_ref().is_some_and(|record| record.attempts > 0);
-    (tally.refusal(now), if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused })
+    (
+        tally.refusal(now),
+        if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused },
+    )
 }

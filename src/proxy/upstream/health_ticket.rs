@@ -21,7 +21,11 @@ impl HealthTicket {
     #[must_use]
     pub fn enter(health: &Arc<Health>, provider: &Arc<Provider>, now: Timestamp) -> Option<Self> {
         let ticket = health.enter(provider, now)?;
-        Some(Self { health: Arc::clone(health), provider: Arc::clone(provider), ticket: Some(ticket) })
+        Some(Self {
+            health: Arc::clone(health),
+            provider: Arc::clone(provider),
+            ticket: Some(ticket),
+        })
     }
 
     /// The reply was complete.

@@ -67,7 +67,9 @@ impl Incoming {
             // An error in place of a reply.
             Self::Reply(relay) if !relay.released && relay.reply.error().is_some() => (None, false),
             Self::Reply(relay) => relay.bill(estimated_input),
-            Self::Awaited if is_billable => (Some(Usage { input: estimated_input, ..Usage::default() }), true),
+            Self::Awaited if is_billable => {
+                (Some(Usage { input: estimated_input, ..Usage::default() }), true)
+            }
             Self::Awaited | Self::Error(_) => (None, false),
         }
     }
@@ -98,7 +100,8 @@ impl ErrorBody {
 
     fn failure(&mut self) -> Failure {
         let (status, raw) = (self.head.status.as_u16(), self.collected.split().freeze());
-        let coding = Coding::of(self.head.headers.get(CONTENT_ENCODING)).unwrap_or(Coding::Identity);
+        let coding =
+            Coding::of(self.head.headers.get(CONTENT_ENCODING)).unwrap_or(Coding::Identity);
         let body = coding::decode_whole(coding, vec![raw.clone()], ERROR_BODY_MAX)
             .ok()
             .and_then(|mut pieces| pieces.pop())
@@ -199,7 +202,9 @@ impl Relay {
     /// estimate from the bytes that arrived.
     #[must_use]
     pub fn bill(&self, estimated_input: u64) -> (Option<Usage>, bool) {
-        self.reply.bill(estimated_input).map_or((None, false), |(usage, estimated)| (Some(usage), estimated))
+        self.reply
+            .bill(estimated_input)
+            .map_or((None, false), |(usage, estimated)| (Some(usage), estimated))
     }
 
     /// Whether nothing is missing but the end of the provider's body.
@@ -218,10 +223,14 @@ impl Relay {
 ///
 /// # Errors
 /// When no reply can follow this head.
-pub(in crate::proxy) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -> pingora::Result<()> {
+pub(in crate::proxy) fn begin(
+    ctx: &mut RequestContext,
+    head: &ResponseHeader,
+) -> pingora::Result<()> {
     let client_format = ctx.format;
     let forwarding = ctx.forwarding()?;
-    let (stream_asked, generates) = (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
+    let (stream_asked, generates) =
+        (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
     let Some(attempt) = &mut forwarding.attempt else { return Ok(()) };
     let format = attempt.provider.kind.format();
     if !head.status.is_success() {
@@ -254,9 +263,12 @@ pub(in crate::proxy) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -
         ReplyForm::Convert(context) if streamed => {
             Shape::Events(Box::new(StreamConverter::new(format, client_format, *context)))
         }
-        ReplyForm::Convert(context) => {
-            Shape::Whole(Box::new(Whole { from: format, to: client_format, context: *context, collected: Vec::new() }))
-        }
+        ReplyForm::Convert(context) => Shape::Whole(Box::new(Whole {
+            from: format,
+            to: client_format,
+            context: *context,
+            collected: Vec::new(),
+        })),
     };
     let reader = match &shape {
         // A converter reads the stream itself, usage included.
@@ -285,7 +297,11 @@ pub(in crate::proxy) fn begin(ctx: &mut RequestContext, head: &ResponseHeader) -
 ///
 /// # Errors
 /// When an error reply is complete, or a reply cannot continue.
-pub(in crate::proxy) fn take(ctx: &mut RequestContext, body: &mut Option<Bytes>, end: bool) -> pingora::Result<()> {
+pub(in crate::proxy) fn take(
+    ctx: &mut RequestContext,
+    body: &mut Option<Bytes>,
+    end: bool,
+) -> pingora::Result<()> {
     let is_settled = !ctx.is_open();
     let attempt = ctx.attempt()?;
     match &mut attempt.incoming {
@@ -323,7 +339,9 @@ fn sound(relay: &Relay) -> pingora::Result<()> {
         return Err(error_in_place(error, reply.usage()).into());
     }
     if reply.problem().is_some() {
-        return Err(Failure::Unusable { what: UnusableReply::WrongFormat, usage: reply.usage() }.into());
+        return Err(
+            Failure::Unusable { what: UnusableReply::WrongFormat, usage: reply.usage() }.into()
+        );
     }
     Ok(())
 }

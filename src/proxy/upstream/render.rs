@@ -133,15 +133,20 @@ impl Source<'_> {
         }
         if ctx.format == WireFormat::Chat
             && inbound.stream
-            && let Some(asking) = edit::ask_for_usage(&body, moved.as_ref().unwrap_or(&inbound.peek))
+            && let Some(asking) =
+                edit::ask_for_usage(&body, moved.as_ref().unwrap_or(&inbound.peek))
         {
             body = asking;
             reply = ReplyForm::HideUsage;
         }
-        if ctx.format == WireFormat::Responses && self.provider.instructions != InstructionsStrategy::KeepOriginal {
+        if ctx.format == WireFormat::Responses
+            && self.provider.instructions != InstructionsStrategy::KeepOriginal
+        {
             let whole = body.concat();
             let official = ctx.gateway.fixed.instructions.official();
-            if let Some(instructed) = instructions::apply(&whole, self.provider.instructions, model, &official) {
+            if let Some(instructed) =
+                instructions::apply(&whole, self.provider.instructions, model, &official)
+            {
                 body = vec![instructed.into()];
             }
         }
@@ -157,7 +162,10 @@ impl Source<'_> {
         let options = RequestOptions {
             cache_key: Some(inbound.session.as_str()),
             cache_ttl: self.cache_ttl(),
-            instructions: Some((self.provider.instructions, ctx.gateway.fixed.instructions.official())),
+            instructions: Some((
+                self.provider.instructions,
+                ctx.gateway.fixed.instructions.official(),
+            )),
             ..RequestOptions::new(self.model, inbound.stream)
         };
         let mut request = convert::request(ctx.format, to, &whole, &options)
@@ -175,9 +183,14 @@ impl Source<'_> {
         request.reply.seed = ctx.id.0.as_simple().to_string();
         request.reply.created = ctx.started_at.0.div_euclid(1000);
         request.reply.model = inbound.model.to_string();
-        request.reply.json_array = ctx.format == WireFormat::AltCli && inbound.stream && !ctx.asked_for_events();
+        request.reply.json_array =
+            ctx.format == WireFormat::AltCli && inbound.stream && !ctx.asked_for_events();
         let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());
-        Ok(Rendered { body: vec![request.body.into()], query, reply: ReplyForm::Convert(Box::new(request.reply)) })
+        Ok(Rendered {
+            body: vec![request.body.into()],
+            query,
+            reply: ReplyForm::Convert(Box::new(request.reply)),
+        })
     }
 }
 
@@ -185,7 +198,9 @@ impl Source<'_> {
 fn without_foreign_reasoning(format: WireFormat, body: &[Bytes]) -> Option<Vec<u8>> {
     match body {
         [whole] => foreign::strip(format, whole),
-        pieces if foreign::may_hold(format, pieces.iter().map(|p| &p[..])) => foreign::strip(format, &pieces.concat()),
+        pieces if foreign::may_hold(format, pieces.iter().map(|p| &p[..])) => {
+            foreign::strip(format, &pieces.concat())
+        }
         _ => None,
     }
 }

@@ -23,17 +23,24 @@ impl Timing {
     /// `deadline` bounds the first byte of a stream over all attempts. A reply in one piece has its
     /// own bound; the deadline then only prevents further attempts.
     #[must_use]
-    pub(super) fn start(provider: &Provider, live: &Live, stream: bool, deadline: Option<Instant>) -> Self {
+    pub(super) fn start(
+        provider: &Provider,
+        live: &Live,
+        stream: bool,
+        deadline: Option<Instant>,
+    ) -> Self {
         let now = Instant::now();
         let (own, defaults) = (provider.timeouts, live.timeouts);
         let after = |own: Option<u64>, default: u64| bound(own.unwrap_or(default));
         if stream {
-            let first = after(own.first_byte_streaming_ms, defaults.first_byte_streaming_ms).map(|d| now + d);
+            let first = after(own.first_byte_streaming_ms, defaults.first_byte_streaming_ms)
+                .map(|d| now + d);
             let first_content = [first, deadline].into_iter().flatten().min();
             let idle = after(own.streaming_idle_ms, defaults.streaming_idle_ms);
             return Self { first_content, idle, whole: None };
         }
-        let whole = after(own.request_non_streaming_ms, defaults.request_non_streaming_ms).map(|d| now + d);
+        let whole =
+            after(own.request_non_streaming_ms, defaults.request_non_streaming_ms).map(|d| now + d);
         Self { first_content: None, idle: None, whole }
     }
 
@@ -41,8 +48,11 @@ impl Timing {
     #[must_use]
     pub(super) fn until_content(&self) -> Bound {
         let until = [self.first_content, self.whole].into_iter().flatten().min();
-        let timeout =
-            if self.whole.is_some() { NetworkFailure::TotalTimeout } else { NetworkFailure::FirstByteTimeout };
+        let timeout = if self.whole.is_some() {
+            NetworkFailure::TotalTimeout
+        } else {
+            NetworkFailure::FirstByteTimeout
+        };
         Bound { time: until.map(|at| at.saturating_duration_since(Instant::now())), timeout }
     }
 
@@ -50,7 +60,11 @@ impl Timing {
     #[must_use]
     pub(super) fn until_next(&self, last: Instant) -> Bound {
         let until = [self.idle.map(|idle| last + idle), self.whole].into_iter().flatten().min();
-        let timeout = if self.whole.is_some() { NetworkFailure::TotalTimeout } else { NetworkFailure::IdleTimeout };
+        let timeout = if self.whole.is_some() {
+            NetworkFailure::TotalTimeout
+        } else {
+            NetworkFailure::IdleTimeout
+        };
         Bound { time: until.map(|at| at.saturating_duration_since(Instant::now())), timeout }
     }
 }

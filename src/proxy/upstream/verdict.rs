@@ -41,7 +41,8 @@ pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) 
     }
     let Ok(attempt) = ctx.attempt() else { return error };
     if matches!(&attempt.incoming, Incoming::Reply(relay) if relay.is_released()) {
-        let why = attempt.incoming.problem().unwrap_or_else(|| failure::take(&mut error).describe());
+        let why =
+            attempt.incoming.problem().unwrap_or_else(|| failure::take(&mut error).describe());
         return broken_off(ctx, why);
     }
     // Only once: on a connection that is not from the pool, no request is stale.
@@ -81,7 +82,7 @@ fn broken_off(ctx: &mut RequestContext, why: String) -> Box<Error> {
 
 /// This provider's format cannot express the request.
 fn unfit(ctx: &mut RequestContext, refusal: Refusal, error: &mut Error) {
-    let message = refusal.meaning(ctx.now(), ctx.zone()).message;
+    let message = refusal.reply(ctx.now(), ctx.zone()).message;
     let Ok(forwarding) = ctx.forwarding() else { return };
     forwarding.tally.unfit = Some(refusal);
     let Some(attempt) = forwarding.attempt.take() else { return };
@@ -109,7 +110,8 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
     attempt.tries += 1;
     // Other connections in the pool may be broken too.
     attempt.fresh |= failure.is_broken_connection();
-    let (provider, tries, took) = (Arc::clone(&attempt.provider), attempt.tries, attempt.began.elapsed());
+    let (provider, tries, took) =
+        (Arc::clone(&attempt.provider), attempt.tries, attempt.began.elapsed());
     let Judgement { verdict, rule } = classify(ctx, &failure, &provider, tries);
     ctx.gateway.metrics.attempt(&provider.name, verdict.class.as_str());
     let cooldown_until = match verdict.next {
@@ -122,7 +124,11 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
     if verdict.blames_provider() {
         let (kind, message) = (failure.kind(), failure.describe());
         ctx.gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
-        ctx.gateway.health.attempt_failed(&provider, now, Failed { kind, status: failure.status(), message: &message });
+        ctx.gateway.health.attempt_failed(
+            &provider,
+            now,
+            Failed { kind, status: failure.status(), message: &message },
+        );
     }
     if let (false, Ok(attempt)) = (again, ctx.attempt()) {
         attempt.ticket.failed(now, Setback { counts: verdict.counts, cooldown_until });
@@ -152,7 +158,12 @@ struct Judged<'a> {
     took: Duration,
 }
 
-fn decide_failure(ctx: &mut RequestContext, provider: &Provider, failure: &Failure, judged: Judged<'_>) {
+fn decide_failure(
+    ctx: &mut RequestContext,
+    provider: &Provider,
+    failure: &Failure,
+    judged: Judged<'_>,
+) {
     let (status, kind, usage) = (failure.status(), failure.kind().as_str(), failure.usage());
     ctx.trace_failure(|at| AttemptEnd { at, status, kind, usage });
     let at_ms = ctx.elapsed_ms();
@@ -178,7 +189,12 @@ struct Judgement {
 }
 
 /// `tries` counts the attempts at this provider, including this one.
-fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tries: u32) -> Judgement {
+fn classify(
+    ctx: &mut RequestContext,
+    failure: &Failure,
+    provider: &Provider,
+    tries: u32,
+) -> Judgement {
     let situation = Situation {
         now: ctx.now(),
         attempts_here: tries,
@@ -199,7 +215,10 @@ fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tr
                 code: e.error.code.as_deref(),
                 message: Some(&e.error.message),
             };
-            let decided = ctx.forwarding().ok().and_then(|f| f.identified.snapshot.error_rules.decide(&reply));
+            let decided = ctx
+                .forwarding()
+                .ok()
+                .and_then(|f| f.identified.snapshot.error_rules.decide(&reply));
             if let Some(rule) = decided {
                 ctx.gateway.metrics.error_rule(rule.rule.category.as_str());
                 return Judgement { verdict: classify::by_rule(&rule, e.status), rule: Some(rule) };
@@ -212,13 +231,19 @@ fn classify(ctx: &mut RequestContext, failure: &Failure, provider: &Provider, tr
 
 /// The answer to a client's own error: an error rule's text if there is one, else the provider's,
 /// unchanged if the formats agree.
-fn client_error(ctx: &RequestContext, failure: &Failure, status: u16, rule: Option<&ReadyRule>) -> Answer {
+fn client_error(
+    ctx: &RequestContext,
+    failure: &Failure,
+    status: u16,
+    rule: Option<&ReadyRule>,
+) -> Answer {
     let (body, content_type) = match rule.and_then(|rule| rule.response.as_ref()) {
         Some(response) => (overridden(ctx, response, status), None),
         None => providers_words(ctx, failure, status),
     };
     let headers = content_type.map(|value| ("content-type", value)).into_iter().collect();
-    let ending = Ending { outcome: RequestOutcome::ClientError, status, error: Some(failure.describe()) };
+    let ending =
+        Ending { outcome: RequestOutcome::ClientError, status, error: Some(failure.describe()) };
     Answer { ending, headers, body }
 }
 
@@ -229,7 +254,11 @@ fn overridden(ctx: &RequestContext, response: &OverrideResponse, status: u16) ->
     error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
 }
 
-fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> (Bytes, Option<String>) {
+fn providers_words(
+    ctx: &RequestContext,
+    failure: &Failure,
+    status: u16,
+) -> (Bytes, Option<String>) {
     let asked = ctx.record.as_ref().and_then(|record| record.asked.as_ref());
     let same_format = asked.is_some_and(|asked| asked.provider.kind.format() == ctx.format);
     let fallback = failure.public();
@@ -237,7 +266,9 @@ fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> (Byt
         Failure::ErrorReply(e) if same_format && e.status == status && !e.body.is_empty() => {
             return (e.body.clone(), e.content_type.clone());
         }
-        Failure::ErrorReply(e) => (e.error.kind.as_deref(), e.error.code.as_deref(), e.error.message.as_str()),
+        Failure::ErrorReply(e) => {
+            (e.error.kind.as_deref(), e.error.code.as_deref(), e.error.message.as_str())
+        }
         _ => (None, None, fallback.as_str()),
     };
     let kind = kind.unwrap_or_else(|| error::kind_of_status(status));
@@ -266,7 +297,10 @@ impl Tally {
     pub fn add(&mut self, failure: Failure, now: Timestamp) {
         self.failed += 1;
         if let Failure::ErrorReply(reply) = &failure {
-            let until = reply.retry_after.as_deref().and_then(|h| retry_after::cooldown_until(h, now, i64::MAX as u64));
+            let until = reply
+                .retry_after
+                .as_deref()
+                .and_then(|h| retry_after::cooldown_until(h, now, i64::MAX as u64));
             self.soonest = [self.soonest, until].into_iter().flatten().min();
         }
         self.rate_limited += u32::from(failure.status() == Some(429));
@@ -280,7 +314,9 @@ impl Tally {
         let all_limited = self.failed > 0 && self.rate_limited == self.failed && self.left_out == 0;
         let retry_after_ms = self.soonest.map(|until| until.since(now).max(0).unsigned_abs());
         match (self.last, self.unfit) {
-            (Some(_), _) if all_limited && self.skipped == 0 => Refusal::UpstreamRateLimited { retry_after_ms },
+            (Some(_), _) if all_limited && self.skipped == 0 => {
+                Refusal::UpstreamRateLimited { retry_after_ms }
+            }
             (Some(_), _) if all_limited => Refusal::Unavailable { retry_after_ms },
             (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
             (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },

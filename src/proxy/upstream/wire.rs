@@ -91,7 +91,10 @@ fn client_gone() -> Box<Error> {
 }
 
 /// `None` for the bound = no bound.
-async fn within<T>(bound: Option<Duration>, work: impl Future<Output = T>) -> std::result::Result<T, Duration> {
+async fn within<T>(
+    bound: Option<Duration>,
+    work: impl Future<Output = T>,
+) -> std::result::Result<T, Duration> {
     match bound {
         Some(bound) => pingora::time::timeout(bound, work).await.map_err(|_| bound),
         None => Ok(work.await),
@@ -112,7 +115,9 @@ fn caused(mut error: Box<Error>, what: NetworkFailure) -> Box<Error> {
 
 /// Why no connection was made.
 fn connect_failure(error: Box<Error>, peer: &HttpPeer) -> Box<Error> {
-    use ErrorType::{ConnectTimedout, InvalidCert, TLSHandshakeFailure, TLSHandshakeTimedout, TLSWantX509Lookup};
+    use ErrorType::{
+        ConnectTimedout, InvalidCert, TLSHandshakeFailure, TLSHandshakeTimedout, TLSWantX509Lookup,
+    };
     let what = match error.etype() {
         ConnectTimedout | TLSHandshakeTimedout => NetworkFailure::ConnectTimeout,
         TLSHandshakeFailure | InvalidCert | TLSWantX509Lookup => NetworkFailure::Tls,
@@ -136,7 +141,8 @@ fn is_handshake_timeout(error: &Error, peer: &HttpPeer) -> bool {
     peer.is_tls()
         && *error.etype() == ErrorType::ConnectTimedout
         && error.context.as_ref().is_some_and(|context| {
-            context.as_str().contains(", timeout ") && !context.as_str().contains("total-connection")
+            context.as_str().contains(", timeout ")
+                && !context.as_str().contains("total-connection")
         })
 }
 
@@ -145,9 +151,14 @@ impl Wire {
     ///
     /// # Errors
     /// When none can be opened in time, or the client closes its connection.
-    pub(in crate::proxy) async fn open(session: &mut Session, upstreams: &Upstreams, peer: &HttpPeer) -> Result<Self> {
-        let (up, reused) =
-            unless_gone(session, false, upstreams.connect(peer)).await?.map_err(|e| connect_failure(e, peer))?;
+    pub(in crate::proxy) async fn open(
+        session: &mut Session,
+        upstreams: &Upstreams,
+        peer: &HttpPeer,
+    ) -> Result<Self> {
+        let (up, reused) = unless_gone(session, false, upstreams.connect(peer))
+            .await?
+            .map_err(|e| connect_failure(e, peer))?;
         Ok(Self {
             up: Box::new(up),
             reused,
@@ -229,7 +240,11 @@ impl Wire {
     ///
     /// # Errors
     /// When none arrives in time, the connection breaks, or the client closes its connection.
-    pub(in crate::proxy) async fn head(&mut self, session: &mut Session, bound: Bound) -> Result<Box<ResponseHeader>> {
+    pub(in crate::proxy) async fn head(
+        &mut self,
+        session: &mut Session,
+        bound: Bound,
+    ) -> Result<Box<ResponseHeader>> {
         let Bound { time, timeout } = bound;
         let sent = Instant::now();
         let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
@@ -242,7 +257,9 @@ impl Wire {
             if left == Some(Duration::ZERO) {
                 return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into());
             }
-            match unless_gone(session, self.detached, within(left, up.read_response_header())).await? {
+            match unless_gone(session, self.detached, within(left, up.read_response_header()))
+                .await?
+            {
                 Err(_) => return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into()),
                 Ok(Err(e)) => return Err(self.unanswered(e, sent)),
                 Ok(Ok(())) => {}
@@ -272,7 +289,11 @@ impl Wire {
             }
         } else {
             // Only Pingora's message contains the byte count (v1/client.rs, `read_response`).
-            at_once && error.context.as_ref().is_some_and(|context| context.as_str().ends_with("already read: 0"))
+            at_once
+                && error
+                    .context
+                    .as_ref()
+                    .is_some_and(|context| context.as_str().ends_with("already read: 0"))
         };
         error.set_retry(unprocessed);
         caused(error, NetworkFailure::Broken)
@@ -282,7 +303,11 @@ impl Wire {
     ///
     /// # Errors
     /// When none arrives in time, the connection breaks, or the client closes its connection.
-    pub(in crate::proxy) async fn piece(&mut self, session: &mut Session, bound: Bound) -> Result<Option<Bytes>> {
+    pub(in crate::proxy) async fn piece(
+        &mut self,
+        session: &mut Session,
+        bound: Bound,
+    ) -> Result<Option<Bytes>> {
         let Bound { time, timeout } = bound;
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -290,7 +315,8 @@ impl Wire {
         if self.is_done() {
             return Ok(None);
         }
-        let read = unless_gone(session, self.detached, within(time, self.up.read_response_body())).await?;
+        let read =
+            unless_gone(session, self.detached, within(time, self.up.read_response_body())).await?;
         let first = match read {
             Err(after) => return Err(Failure::timed_out(timeout, after).into()),
             Ok(Err(e)) => return Err(broken(e)),
@@ -309,7 +335,9 @@ impl Wire {
             match ready_now(self.up.read_response_body()).await {
                 Some(Ok(Some(next))) => {
                     len += next.len();
-                    joined.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&next);
+                    joined
+                        .get_or_insert_with(|| BytesMut::from(&first[..]))
+                        .extend_from_slice(&next);
                 }
                 Some(Err(e)) => {
                     self.broken = Some(broken(e));

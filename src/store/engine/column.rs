@@ -140,7 +140,11 @@ impl<A: Collect> Values<A> {
     }
 
     /// A text in shared memory, at most `max` bytes of it.
-    pub(in crate::store) fn opt_shared(&mut self, value: Option<&Arc<str>>, max: usize) -> &mut Self {
+    pub(in crate::store) fn opt_shared(
+        &mut self,
+        value: Option<&Arc<str>>,
+        max: usize,
+    ) -> &mut Self {
         match value {
             Some(text) if text.len() > max || memchr::memchr(0, text.as_bytes()).is_some() => {
                 self.text(clipped(text, max))
@@ -209,12 +213,21 @@ impl<'r> Fields<'r> {
     }
 
     /// An integer of a narrower or unsigned type.
-    pub(in crate::store) fn number<T: TryFrom<i64>>(self, column: &'static str) -> Result<T, StoreError> {
+    pub(in crate::store) fn number<T: TryFrom<i64>>(
+        self,
+        column: &'static str,
+    ) -> Result<T, StoreError> {
         T::try_from(self.int(column)?).map_err(|_| self.corrupt(column, "out of range"))
     }
 
-    pub(in crate::store) fn opt_number<T: TryFrom<i64>>(self, column: &'static str) -> Result<Option<T>, StoreError> {
-        self.opt_int(column)?.map(T::try_from).transpose().map_err(|_| self.corrupt(column, "out of range"))
+    pub(in crate::store) fn opt_number<T: TryFrom<i64>>(
+        self,
+        column: &'static str,
+    ) -> Result<Option<T>, StoreError> {
+        self.opt_int(column)?
+            .map(T::try_from)
+            .transpose()
+            .map_err(|_| self.corrupt(column, "out of range"))
     }
 
     pub(in crate::store) fn flag(self, column: &'static str) -> Result<bool, StoreError> {
@@ -225,11 +238,17 @@ impl<'r> Fields<'r> {
         self.int(column).map(Timestamp)
     }
 
-    pub(in crate::store) fn opt_time(self, column: &'static str) -> Result<Option<Timestamp>, StoreError> {
+    pub(in crate::store) fn opt_time(
+        self,
+        column: &'static str,
+    ) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.opt_int(column)?.map(Timestamp))
     }
 
-    pub(in crate::store) fn opt_money(self, column: &'static str) -> Result<Option<NanoUsd>, StoreError> {
+    pub(in crate::store) fn opt_money(
+        self,
+        column: &'static str,
+    ) -> Result<Option<NanoUsd>, StoreError> {
         Ok(self.opt_int(column)?.map(NanoUsd))
     }
 
@@ -237,7 +256,10 @@ impl<'r> Fields<'r> {
         self.get(column)
     }
 
-    pub(in crate::store) fn opt_text(self, column: &'static str) -> Result<Option<String>, StoreError> {
+    pub(in crate::store) fn opt_text(
+        self,
+        column: &'static str,
+    ) -> Result<Option<String>, StoreError> {
         self.get(column)
     }
 
@@ -246,7 +268,10 @@ impl<'r> Fields<'r> {
         self.get(column)
     }
 
-    pub(in crate::store) fn bytes<const N: usize>(self, column: &'static str) -> Result<[u8; N], StoreError> {
+    pub(in crate::store) fn bytes<const N: usize>(
+        self,
+        column: &'static str,
+    ) -> Result<[u8; N], StoreError> {
         let bytes: Vec<u8> = self.get(column)?;
         bytes.try_into().map_err(|_| self.corrupt(column, "wrong length"))
     }
@@ -259,11 +284,18 @@ impl<'r> Fields<'r> {
         bytes.map(TryInto::try_into).transpose().map_err(|_| self.corrupt(column, "wrong length"))
     }
 
-    pub(in crate::store) fn json<T: DeserializeOwned>(self, column: &'static str) -> Result<T, StoreError> {
-        serde_json::from_str(&self.text(column)?).map_err(|error| self.corrupt(column, &error.to_string()))
+    pub(in crate::store) fn json<T: DeserializeOwned>(
+        self,
+        column: &'static str,
+    ) -> Result<T, StoreError> {
+        serde_json::from_str(&self.text(column)?)
+            .map_err(|error| self.corrupt(column, &error.to_string()))
     }
 
-    pub(in crate::store) fn parsed<T: FromStr>(self, column: &'static str) -> Result<T, StoreError> {
+    pub(in crate::store) fn parsed<T: FromStr>(
+        self,
+        column: &'static str,
+    ) -> Result<T, StoreError> {
         self.text(column)?.parse().map_err(|_| self.corrupt(column, "not of its type"))
     }
 
@@ -284,7 +316,8 @@ mod tests {
 
     #[test]
     fn text_is_clipped_between_characters_and_loses_nul() {
-        for (text, max, expected) in [("abc", 3, "abc"), ("abcd", 3, "abc"), ("aé", 2, "a"), ("é", 1, ""), ("", 0, "")]
+        for (text, max, expected) in
+            [("abc", 3, "abc"), ("abcd", 3, "abc"), ("aé", 2, "a"), ("é", 1, ""), ("", 0, "")]
         {
             assert_eq!(clipped(text, max), expected, "{text} {max}");
         }

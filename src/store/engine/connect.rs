@@ -65,7 +65,9 @@ pub(in crate::store) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
     private_file(dir)?;
     let options = connect_options(&url)?;
     let native: SqliteConnectOptions = url.parse()?;
-    let native = native.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW);
+    let native = native
+        .log_statements(log::LevelFilter::Trace)
+        .log_slow_statements(log::LevelFilter::Warn, SLOW);
     // Outside the pool first: the pool would retry and then report only a time-out.
     let mut first = AnyConnection::connect_with(&options).await?;
     prepare_writer(&mut first).await?;
@@ -104,11 +106,16 @@ fn ledger_pool(options: SqliteConnectOptions) -> SqlitePool {
 }
 
 /// Connects to PostgreSQL; fails if no connection is possible now.
-pub(in crate::store) async fn postgres(url: &Secret, max_connections: u32) -> Result<Pools, StoreError> {
+pub(in crate::store) async fn postgres(
+    url: &Secret,
+    max_connections: u32,
+) -> Result<Pools, StoreError> {
     sqlx::any::install_default_drivers();
     let text = url.expose();
     if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
-        return Err(StoreError::Unreachable { what: "the database URL must begin with postgres://".to_owned() });
+        return Err(StoreError::Unreachable {
+            what: "the database URL must begin with postgres://".to_owned(),
+        });
     }
     let options = connect_options(text)?;
     // As above: the server's own answer, at once.
@@ -116,9 +123,17 @@ pub(in crate::store) async fn postgres(url: &Secret, max_connections: u32) -> Re
     first.map_err(|error| Backend::Postgres.acquire_error(error))?.close().await?;
     // At least two: a long read must not block the ledger's writer.
     let pool = pool_options(max_connections.max(2))
-        .after_connect(|connection, _| Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) }))
+        .after_connect(|connection, _| {
+            Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) })
+        })
         .connect_lazy_with(options);
-    Ok(Pools { backend: Backend::Postgres, write: pool.clone(), read: pool, ledger: None, url: Some(url.clone()) })
+    Ok(Pools {
+        backend: Backend::Postgres,
+        write: pool.clone(),
+        read: pool,
+        ledger: None,
+        url: Some(url.clone()),
+    })
 }
 
 fn pool_options(max_connections: u32) -> AnyPoolOptions {
@@ -127,7 +142,9 @@ fn pool_options(max_connections: u32) -> AnyPoolOptions {
 
 fn connect_options(url: &str) -> Result<AnyConnectOptions, StoreError> {
     let options: AnyConnectOptions = url.parse()?;
-    Ok(options.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW))
+    Ok(options
+        .log_statements(log::LevelFilter::Trace)
+        .log_slow_statements(log::LevelFilter::Warn, SLOW))
 }
 
 /// Switching to WAL needs exclusive access for a moment, and SQLite does not always wait for it:
@@ -147,7 +164,10 @@ async fn prepare_writer(connection: &mut AnyConnection) -> Result<(), sqlx::Erro
 
 fn is_busy(error: &sqlx::Error) -> bool {
     // SQLITE_BUSY
-    error.as_database_error().and_then(|report| report.code()?.parse::<i32>().ok()).is_some_and(|code| code & 0xff == 5)
+    error
+        .as_database_error()
+        .and_then(|report| report.code()?.parse::<i32>().ok())
+        .is_some_and(|code| code & 0xff == 5)
 }
 
 /// Creates the file if it is missing, only for its owner. SQLite gives `-wal` and `-shm` the same
@@ -155,21 +175,26 @@ fn is_busy(error: &sqlx::Error) -> bool {
 fn private_file(dir: &Path) -> Result<(), StoreError> {
     let path = dir.join(FILE_NAME);
     let made = files::private().write(true).create(true).truncate(false).open(&path);
-    made.map(drop).map_err(|error| StoreError::Unreachable { what: format!("{}: {error}", path.display()) })
+    made.map(drop)
+        .map_err(|error| StoreError::Unreachable { what: format!("{}: {error}", path.display()) })
 }
 
 /// `sqlite:/absolute/path?mode=rwc`, with every byte escaped that has a meaning in a URL.
 fn sqlite_url(dir: &Path) -> Result<String, StoreError> {
-    let fail = |error: std::io::Error| StoreError::Unreachable { what: format!("{}: {error}", dir.display()) };
+    let fail = |error: std::io::Error| StoreError::Unreachable {
+        what: format!("{}: {error}", dir.display()),
+    };
     files::make_dir(dir).map_err(fail)?;
     let path = dir.canonicalize().map_err(fail)?.join(FILE_NAME);
-    let path = path
-        .to_str()
-        .ok_or_else(|| StoreError::Unreachable { what: format!("{} is not valid UTF-8", dir.display()) })?;
+    let path = path.to_str().ok_or_else(|| StoreError::Unreachable {
+        what: format!("{} is not valid UTF-8", dir.display()),
+    })?;
     let mut url = String::from("sqlite:");
     for byte in path.bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => url.push(char::from(byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                url.push(char::from(byte))
+            }
             other => url.push_str(&format!("%{other:02X}")),
         }
     }

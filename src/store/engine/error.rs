@@ -93,17 +93,25 @@ impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::Database(report) => from_report(report.as_ref()),
-            sqlx::Error::PoolTimedOut => Self::Busy { what: "no connection became free in time".to_owned() },
+            sqlx::Error::PoolTimedOut => {
+                Self::Busy { what: "no connection became free in time".to_owned() }
+            }
             sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => {
                 Self::Unreachable { what: "the connection is closed".to_owned() }
             }
             sqlx::Error::Io(cause) => Self::Unreachable { what: cause.to_string() },
             sqlx::Error::Tls(cause) => Self::Unreachable { what: format!("TLS: {cause}") },
             // The parser's own message may quote the URL.
-            sqlx::Error::Configuration(_) => Self::Unreachable { what: "the database URL is not valid".to_owned() },
+            sqlx::Error::Configuration(_) => {
+                Self::Unreachable { what: "the database URL is not valid".to_owned() }
+            }
             sqlx::Error::RowNotFound => Self::Missing { what: "such row".to_owned() },
-            sqlx::Error::ColumnDecode { index, source } => Self::Corrupt { what: format!("column {index}: {source}") },
-            sqlx::Error::ColumnNotFound(name) => Self::Corrupt { what: format!("column {name} is missing") },
+            sqlx::Error::ColumnDecode { index, source } => {
+                Self::Corrupt { what: format!("column {index}: {source}") }
+            }
+            sqlx::Error::ColumnNotFound(name) => {
+                Self::Corrupt { what: format!("column {name} is missing") }
+            }
             sqlx::Error::Decode(cause) => Self::Corrupt { what: cause.to_string() },
             other => Self::Database { what: other.to_string() },
         }
@@ -115,17 +123,26 @@ impl From<sqlx::Error> for StoreError {
 fn from_report(report: &dyn sqlx::error::DatabaseError) -> StoreError {
     let code = report.code().unwrap_or_default();
     let message = report.message();
-    if report.is_unique_violation() || report.is_foreign_key_violation() || report.is_check_violation() {
+    if report.is_unique_violation()
+        || report.is_foreign_key_violation()
+        || report.is_check_violation()
+    {
         let what = report.constraint().map_or_else(|| message.to_owned(), str::to_owned);
         return StoreError::Constraint { what };
     }
     match code.as_ref() {
         // The server's text contains the user name from the URL.
-        "28000" | "28P01" => StoreError::Unreachable { what: "it refused the credentials".to_owned() },
-        "3D000" | "57P01" | "57P02" | "57P03" | "53300" => StoreError::Unreachable { what: message.to_owned() },
+        "28000" | "28P01" => {
+            StoreError::Unreachable { what: "it refused the credentials".to_owned() }
+        }
+        "3D000" | "57P01" | "57P02" | "57P03" | "53300" => {
+            StoreError::Unreachable { what: message.to_owned() }
+        }
         "40001" | "40P01" | "55P03" => StoreError::Busy { what: message.to_owned() },
         "23502" => StoreError::Constraint { what: message.to_owned() },
-        state if state.len() == 5 && state.starts_with("08") => StoreError::Unreachable { what: message.to_owned() },
+        state if state.len() == 5 && state.starts_with("08") => {
+            StoreError::Unreachable { what: message.to_owned() }
+        }
         number if number.len() < 5 => from_sqlite(number.parse().unwrap_or_default(), message),
         _ => StoreError::Database { what: message.to_owned() },
     }

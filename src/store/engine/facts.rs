@@ -74,9 +74,11 @@ async fn sqlite(tx: &mut Transaction<'static, Any>) -> Result<DatabaseFacts, Sto
     let row = sqlx::query(SQLITE).fetch_one(&mut **tx).await?;
     let fields = Fields { row: &row, table: "pragma" };
     let (server, bytes) = (format!("SQLite {}", fields.text("version")?), fields.number("bytes")?);
-    let damage = match tokio::time::timeout(LONGEST_CHECK, sqlx::query(DAMAGE).fetch_one(&mut **tx)).await {
-        Ok(row) => Some(Fields { row: &row?, table: "pragma" }.text("found")?).filter(|found| found != "ok"),
-        Err(_) => None,
-    };
+    let damage =
+        match tokio::time::timeout(LONGEST_CHECK, sqlx::query(DAMAGE).fetch_one(&mut **tx)).await {
+            Ok(row) => Some(Fields { row: &row?, table: "pragma" }.text("found")?)
+                .filter(|found| found != "ok"),
+            Err(_) => None,
+        };
     Ok(DatabaseFacts { server, bytes, now: None, connections: None, damage })
 }

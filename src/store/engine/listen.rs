@@ -10,7 +10,8 @@ use crate::store::Store;
 
 const CHANNEL: &str = "tollgate_configuration";
 /// Sent in the transaction that raises the version: delivered if it commits, and not otherwise.
-pub(in crate::store) const TELL: &str = "SELECT CAST(pg_notify('tollgate_configuration', '') AS TEXT)";
+pub(in crate::store) const TELL: &str =
+    "SELECT CAST(pg_notify('tollgate_configuration', '') AS TEXT)";
 
 /// A connection that receives notifications of changes.
 pub struct Changes(PgListener);

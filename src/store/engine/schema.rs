@@ -26,8 +26,18 @@ macro_rules! migration {
         Migration {
             version: $version,
             name: $name,
-            postgres: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/", $name, ".sql")),
-            sqlite: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/", $name, ".sql")),
+            postgres: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/migrations/postgres/",
+                $name,
+                ".sql"
+            )),
+            sqlite: include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/migrations/sqlite/",
+                $name,
+                ".sql"
+            )),
         }
     };
 }
@@ -169,7 +179,9 @@ pub(in crate::store) async fn mark_move(connection: &mut AnyConnection) -> Resul
 }
 
 /// Allows gateways to start.
-pub(in crate::store) async fn unmark_move(connection: &mut AnyConnection) -> Result<(), StoreError> {
+pub(in crate::store) async fn unmark_move(
+    connection: &mut AnyConnection,
+) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.int(MOVE);
     sqlx::query_with("DELETE FROM schema_history WHERE version = $1", values.into_arguments())
@@ -178,10 +190,13 @@ pub(in crate::store) async fn unmark_move(connection: &mut AnyConnection) -> Res
     Ok(())
 }
 
-const RECORD: &str =
-    "INSERT INTO schema_history (version, name, checksum, finished, applied_at) VALUES ($1, $2, $3, $4, $5)";
+const RECORD: &str = "INSERT INTO schema_history (version, name, checksum, finished, applied_at) VALUES ($1, $2, $3, $4, $5)";
 
-async fn record(connection: &mut AnyConnection, migration: &Migration, backend: Backend) -> Result<(), StoreError> {
+async fn record(
+    connection: &mut AnyConnection,
+    migration: &Migration,
+    backend: Backend,
+) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.int(migration.version).text(migration.name).text(&migration.checksum(backend));
     values.flag(true).time(SystemClock.now());
@@ -190,7 +205,10 @@ async fn record(connection: &mut AnyConnection, migration: &Migration, backend: 
 }
 
 /// The applied migrations, oldest first; none on an empty database.
-async fn history(connection: &mut AnyConnection, backend: Backend) -> Result<Vec<Applied>, StoreError> {
+async fn history(
+    connection: &mut AnyConnection,
+    backend: Backend,
+) -> Result<Vec<Applied>, StoreError> {
     if !has_table(connection, backend, "schema_history").await? {
         // Tables of this program without a history: created, or half removed, by hand.
         for name in ["users", "ledger"] {
@@ -216,21 +234,31 @@ fn read_applied(row: &AnyRow) -> Result<Applied, StoreError> {
     })
 }
 
-async fn has_table(connection: &mut AnyConnection, backend: Backend, name: &str) -> Result<bool, StoreError> {
+async fn has_table(
+    connection: &mut AnyConnection,
+    backend: Backend,
+    name: &str,
+) -> Result<bool, StoreError> {
     let sql = match backend {
-        Backend::Sqlite => "SELECT COUNT(*) AS found FROM sqlite_master WHERE type = 'table' AND name = $1",
+        Backend::Sqlite => {
+            "SELECT COUNT(*) AS found FROM sqlite_master WHERE type = 'table' AND name = $1"
+        }
         Backend::Postgres => {
             "SELECT COUNT(*) AS found FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = $1"
         }
     };
     let mut values = Values::default();
     values.text(name);
-    let row = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_one(connection).await?;
+    let row =
+        sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_one(connection).await?;
     Ok(Fields { row: &row, table: "catalogue" }.int("found")? > 0)
 }
 
 fn compare(applied: &[Applied], backend: Backend) -> Result<(), SchemaError> {
-    let half = |name: &str, why: &str| SchemaError::HalfMigrated { name: name.to_owned(), why: why.to_owned() };
+    let half = |name: &str, why: &str| SchemaError::HalfMigrated {
+        name: name.to_owned(),
+        why: why.to_owned(),
+    };
     let known = MIGRATIONS.last().map_or(0, |m| m.version);
     if let Some(newest) = applied.iter().map(|a| a.version).max().filter(|&found| found > known) {
         return Err(SchemaError::Newer { found: newest, known });
@@ -244,8 +272,18 @@ fn compare(applied: &[Applied], backend: Backend) -> Result<(), SchemaError> {
         }
         match MIGRATIONS.iter().find(|m| m.version == row.version) {
             Some(ours) if ours.checksum(backend) == row.checksum => {}
-            Some(_) => return Err(half(&row.name, "a migration was applied with another content than this program's")),
-            None => return Err(half(&row.name, "a migration was applied that this program does not have")),
+            Some(_) => {
+                return Err(half(
+                    &row.name,
+                    "a migration was applied with another content than this program's",
+                ));
+            }
+            None => {
+                return Err(half(
+                    &row.name,
+                    "a migration was applied that this program does not have",
+                ));
+            }
         }
     }
     let done = |m: &&Migration| applied.iter().any(|a| a.version == m.version);
@@ -254,6 +292,8 @@ fn compare(applied: &[Applied], backend: Backend) -> Result<(), SchemaError> {
     match missing.first() {
         None => Ok(()),
         Some(gap) if gap.version < newest => Err(half(gap.name, "a migration was left out")),
-        Some(_) => Err(SchemaError::Behind { missing: missing.iter().map(|m| m.name.to_owned()).collect() }),
+        Some(_) => Err(SchemaError::Behind {
+            missing: missing.iter().map(|m| m.name.to_owned()).collect(),
+        }),
     }
 }

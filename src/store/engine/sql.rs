@@ -12,7 +12,12 @@ use crate::store::Backend;
 /// SQLite treats `$1` as a name and searches each one in a list, which for thousands of values
 /// costs more than the insert itself. It gets plain `?`, which means the same here, where every
 /// value occurs once and in order.
-pub(in crate::store) fn insert(backend: Backend, table: &str, columns: &[&str], rows: usize) -> String {
+pub(in crate::store) fn insert(
+    backend: Backend,
+    table: &str,
+    columns: &[&str],
+    rows: usize,
+) -> String {
     let mut sql = String::with_capacity(64 + columns.len() * (16 + rows * 6));
     sql.push_str("INSERT INTO ");
     sql.push_str(table);
@@ -41,7 +46,8 @@ pub(in crate::store) fn insert(backend: Backend, table: &str, columns: &[&str], 
 
 /// `UPDATE table SET column = $1, … WHERE id = $n`, `n` being one more than the number of columns.
 pub(in crate::store) fn update_by_id(table: &str, columns: &[&str]) -> String {
-    let assignments = columns.iter().enumerate().map(|(at, column)| format!("{column} = ${}", at + 1));
+    let assignments =
+        columns.iter().enumerate().map(|(at, column)| format!("{column} = ${}", at + 1));
     let mut sql = format!("UPDATE {table} SET ");
     push_list(&mut sql, assignments);
     let _ = write!(sql, " WHERE id = ${}", columns.len() + 1);

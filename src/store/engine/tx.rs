@@ -70,7 +70,8 @@ impl Tx {
         values: Values,
     ) -> Result<i64, StoreError> {
         let sql = AssertSqlSafe(sql::insert(self.backend, table, columns, 1) + "RETURNING id");
-        let row = sqlx::query_with(sql, values.into_arguments()).fetch_one(&mut *self.inner).await?;
+        let row =
+            sqlx::query_with(sql, values.into_arguments()).fetch_one(&mut *self.inner).await?;
         Fields { row: &row, table }.int("id")
     }
 

@@ -36,14 +36,17 @@ impl Store {
         }
         // Sorted by id, without duplicates: two nodes that write the same records lock them in the
         // same order.
-        let unique: BTreeMap<RequestId, &Record> = records.iter().rev().map(|r| (r.request_id, r)).collect();
+        let unique: BTreeMap<RequestId, &Record> =
+            records.iter().rev().map(|r| (r.request_id, r)).collect();
         let unique: Vec<&Record> = unique.into_values().collect();
         // Nearly always all are new; the number of rows confirms it.
         if let Some(new) = self.append(&unique, Expect::New).await? {
             return Ok(new);
         }
         let new = self.append(&unique, Expect::Any).await?;
-        new.ok_or_else(|| StoreError::Corrupt { what: "the ledger took rows and did not say how many".to_owned() })
+        new.ok_or_else(|| StoreError::Corrupt {
+            what: "the ledger took rows and did not say how many".to_owned(),
+        })
     }
 
     async fn append(&self, records: &[&Record], expect: Expect) -> Result<Option<u64>, StoreError> {
@@ -58,7 +61,8 @@ impl Store {
         // Holding the only write connection excludes every other writer of this process.
         let _sole = self.writer().await?;
         let begin = self.backend().begin_write();
-        let mut tx = ledger.begin_with(begin).await.map_err(|error| self.backend().acquire_error(error))?;
+        let mut tx =
+            ledger.begin_with(begin).await.map_err(|error| self.backend().acquire_error(error))?;
         let written = write::<Sqlite>(&mut tx, self.backend(), records, expect).await?;
         match written {
             Some(_) => tx.commit().await?,
@@ -94,22 +98,34 @@ where
     }
     let not_stored;
     let new = match expect {
-        Expect::New if write_new::<DB>(connection, backend, records).await? != records.len() as u64 => return Ok(None),
+        Expect::New
+            if write_new::<DB>(connection, backend, records).await? != records.len() as u64 =>
+        {
+            return Ok(None);
+        }
         Expect::New => records,
         Expect::Any => {
             not_stored = write_any::<DB>(connection, backend, records).await?;
             &not_stored
         }
     };
-    let hours = Target { backend, head: "", table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+    let hours =
+        Target { backend, head: "", table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
     let sums = sums::of(new);
     insert_all::<DB, _>(connection, &hours, &sums, sums::bind).await?;
-    let totals = Target { backend, head: "", table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
+    let totals = Target {
+        backend,
+        head: "",
+        table: "usage_totals",
+        columns: totals::COLUMNS,
+        tail: totals::ADD,
+    };
     insert_all::<DB, _>(connection, &totals, &totals::of(&sums), totals::bind).await?;
     let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
     let users = Target { backend, head: "", table: "hourly_users", columns, tail };
     insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
-    for (sql, values) in days::take_out::<DB::Arguments>(new.iter().map(|record| record.started_at)) {
+    for (sql, values) in days::take_out::<DB::Arguments>(new.iter().map(|record| record.started_at))
+    {
         connection.execute(sqlx::query_with(sql, values.into_arguments())).await?;
     }
     Ok(Some(u64::try_from(new.len()).unwrap_or(u64::MAX)))
@@ -131,12 +147,15 @@ where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     DB::Arguments: Collect + IntoArguments<DB>,
 {
-    let bind = |values: &mut Values<DB::Arguments>, record: &&Record| log_row::bind_log(values, record);
+    let bind =
+        |values: &mut Values<DB::Arguments>, record: &&Record| log_row::bind_log(values, record);
     let columns = LEDGER_LIST.as_str();
     let (table, log_columns) = ("request_log", log_row::LOG_COLUMNS);
     if backend == Backend::Postgres {
         let head = "WITH written AS (";
-        let tail = format!("RETURNING *) INSERT INTO ledger ({columns}) SELECT {columns} FROM written {ONCE}");
+        let tail = format!(
+            "RETURNING *) INSERT INTO ledger ({columns}) SELECT {columns} FROM written {ONCE}"
+        );
         let both = Target { backend, head, table, columns: log_columns, tail: &tail };
         return insert_all::<DB, _>(connection, &both, records, bind).await;
     }
@@ -166,16 +185,21 @@ where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     DB::Arguments: Collect + IntoArguments<DB>,
 {
-    let ledger = Target { backend, head: "", table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
+    let ledger =
+        Target { backend, head: "", table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
     let mut new = Vec::with_capacity(records.len());
     for record in records.chunks(1) {
-        let taken = insert_all::<DB, _>(connection, &ledger, record, |v, record| log_row::bind_ledger(v, record));
+        let taken = insert_all::<DB, _>(connection, &ledger, record, |v, record| {
+            log_row::bind_ledger(v, record)
+        });
         if taken.await? == 1 {
             new.extend_from_slice(record);
         }
     }
-    let log = Target { backend, head: "", table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
-    insert_all::<DB, _>(connection, &log, &new, |values, record| log_row::bind_log(values, record)).await?;
+    let log =
+        Target { backend, head: "", table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
+    insert_all::<DB, _>(connection, &log, &new, |values, record| log_row::bind_log(values, record))
+        .await?;
     Ok(new)
 }
 

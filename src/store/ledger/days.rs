@@ -107,9 +107,13 @@ impl Cut {
             Self::Provider => ("0, 0, provider_id, '', ''", "provider_id, "),
             Self::Model => ("0, 0, 0, model, ''", "model, "),
             Self::Endpoint => ("0, 0, 0, '', endpoint", "endpoint, "),
-            Self::Routes => ("0, 0, provider_id, model, endpoint", "provider_id, model, endpoint, "),
+            Self::Routes => {
+                ("0, 0, provider_id, model, endpoint", "provider_id, model, endpoint, ")
+            }
             Self::HolderModel => ("user_id, key_id, 0, model, ''", "user_id, key_id, model, "),
-            Self::HolderProvider => ("user_id, key_id, provider_id, '', ''", "user_id, key_id, provider_id, "),
+            Self::HolderProvider => {
+                ("user_id, key_id, provider_id, '', ''", "user_id, key_id, provider_id, ")
+            }
         }
     }
 }
@@ -178,7 +182,9 @@ impl Store {
             let sql = format!(
                 "INSERT INTO daily_sums SELECT {number}, $3, {columns}, status_code, {SUMMED} FROM ({ROWS}) AS counted GROUP BY {group}status_code"
             );
-            sqlx::query_with(sqlx::AssertSqlSafe(sql), values.into_arguments()).execute(&mut *tx).await?;
+            sqlx::query_with(sqlx::AssertSqlSafe(sql), values.into_arguments())
+                .execute(&mut *tx)
+                .await?;
         }
         let mut values = Values::default();
         values.time(until).time(from);
@@ -191,7 +197,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn summed_days(&self, from: Timestamp, until: Timestamp) -> Result<Vec<SummedDay>, StoreError> {
+    pub async fn summed_days(
+        &self,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<SummedDay>, StoreError> {
         summed(&mut *self.reader().await?, from, until).await
     }
 

@@ -166,7 +166,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 impl Extra {
     fn of(usage: &Usage) -> Option<String> {
         let [audio_input, audio_output, web_searches] =
-            [usage.audio_input, usage.audio_output, usage.web_searches].map(|count| count.min(MAX_TOKENS));
+            [usage.audio_input, usage.audio_output, usage.web_searches]
+                .map(|count| count.min(MAX_TOKENS));
         let extra = Self { audio_input, audio_output, web_searches, tier: usage.tier };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
     }
@@ -190,14 +191,20 @@ fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
 /// The multiplier as text; nearly always the same one.
 fn multiplier(value: Decimal) -> Arc<str> {
     static ONE: LazyLock<Arc<str>> = LazyLock::new(|| "1".into());
-    if value == Decimal::ONE && value.scale() == 0 { Arc::clone(&ONE) } else { value.to_string().into() }
+    if value == Decimal::ONE && value.scale() == 0 {
+        Arc::clone(&ONE)
+    } else {
+        value.to_string().into()
+    }
 }
 
 pub(in crate::store) fn bind_ledger<A: Collect>(values: &mut Values<A>, record: &Record) {
     values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
     values.opt_int(record.key_id.map(|id| id.0)).opt_int(record.user_id.map(|id| id.0));
     values.opt_int(record.provider_id.map(|id| id.0));
-    values.opt_shared(Some(&record.model), INDEXED_TEXT).opt_shared(record.upstream_model.as_ref(), INDEXED_TEXT);
+    values
+        .opt_shared(Some(&record.model), INDEXED_TEXT)
+        .opt_shared(record.upstream_model.as_ref(), INDEXED_TEXT);
     values.opt_shared(Some(&record.endpoint), INDEXED_TEXT).int(i64::from(record.status_code));
     values.text(record.outcome.as_str());
     bind_usage_and_cost(values, record);
@@ -208,16 +215,27 @@ pub(in crate::store) fn bind_log<A: Collect>(values: &mut Values<A>, record: &Re
     values.opt_int(record.key_id.map(|id| id.0)).opt_shared(record.key_name.as_ref(), PLAIN_TEXT);
     values.opt_int(record.user_id.map(|id| id.0)).opt_shared(record.user_name.as_ref(), PLAIN_TEXT);
     values.opt_shared(record.session_id.as_ref().map(|id| &id.0), INDEXED_TEXT);
-    values.opt_int(record.provider_id.map(|id| id.0)).opt_shared(record.provider_name.as_ref(), PLAIN_TEXT);
-    values.text(record.client_format.as_str()).opt_text(record.provider_format.map(WireFormat::as_str));
+    values
+        .opt_int(record.provider_id.map(|id| id.0))
+        .opt_shared(record.provider_name.as_ref(), PLAIN_TEXT);
+    values
+        .text(record.client_format.as_str())
+        .opt_text(record.provider_format.map(WireFormat::as_str));
     values.opt_shared(Some(&record.endpoint), INDEXED_TEXT);
-    values.opt_shared(Some(&record.model), INDEXED_TEXT).opt_shared(record.upstream_model.as_ref(), INDEXED_TEXT);
+    values
+        .opt_shared(Some(&record.model), INDEXED_TEXT)
+        .opt_shared(record.upstream_model.as_ref(), INDEXED_TEXT);
     values.flag(record.streamed).int(i64::from(record.status_code)).text(record.outcome.as_str());
     values.opt_text(record.error_message.as_deref().map(|text| clipped(text, PLAIN_TEXT)));
     bind_usage_and_cost(values, record);
-    values.opt_count_of(record.first_byte_ms).count_of(record.overhead_us).int(i64::from(record.attempts));
+    values
+        .opt_count_of(record.first_byte_ms)
+        .count_of(record.overhead_us)
+        .int(i64::from(record.attempts));
     values.json(&record.decisions);
-    values.opt_shared(record.user_agent.as_ref(), PLAIN_TEXT).opt_shared(record.client_addr.as_ref(), PLAIN_TEXT);
+    values
+        .opt_shared(record.user_agent.as_ref(), PLAIN_TEXT)
+        .opt_shared(record.client_addr.as_ref(), PLAIN_TEXT);
 }
 
 /// Reads one row of `request_log`.
@@ -264,10 +282,11 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
 }
 
 pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
-    let Extra { audio_input, audio_output, web_searches, tier } = match fields.opt_text("usage_extra")? {
-        None => Extra::default(),
-        Some(_) => fields.json("usage_extra")?,
-    };
+    let Extra { audio_input, audio_output, web_searches, tier } =
+        match fields.opt_text("usage_extra")? {
+            None => Extra::default(),
+            Some(_) => fields.json("usage_extra")?,
+        };
     Ok(Usage {
         input: fields.number("input_tokens")?,
         output: fields.number("output_tokens")?,

@@ -49,11 +49,15 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn opening_balances(&mut self, peer: &str) -> Result<Vec<OpeningBalance>, StoreError> {
+    pub async fn opening_balances(
+        &mut self,
+        peer: &str,
+    ) -> Result<Vec<OpeningBalance>, StoreError> {
         let mut values = Values::default();
         values.text(peer);
         let sql = "SELECT spent_at, key_id, user_id, provider_id, cost FROM opening_balances WHERE peer = $1";
-        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.inner).await?;
+        let rows =
+            sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.inner).await?;
         let read = |row| {
             let SpendRow { minute, key_id, user_id, provider_id, cost } = spend(row)?;
             Ok(OpeningBalance { user_id, key_id, provider_id, at: minute, cost })
@@ -81,11 +85,15 @@ impl Tx {
             let mut values = Values::default();
             for balance in chunk {
                 values.text(peer).time(balance.at);
-                values.opt_int(balance.key_id.map(|id| id.0)).opt_int(balance.user_id.map(|id| id.0));
+                values
+                    .opt_int(balance.key_id.map(|id| id.0))
+                    .opt_int(balance.user_id.map(|id| id.0));
                 values.opt_int(balance.provider_id.map(|id| id.0)).int(balance.cost.0);
             }
             let sql = sql::insert(self.backend, TABLE, COLUMNS, chunk.len());
-            sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).execute(&mut *self.inner).await?;
+            sqlx::query_with(AssertSqlSafe(sql), values.into_arguments())
+                .execute(&mut *self.inner)
+                .await?;
         }
         Ok(())
     }

@@ -38,7 +38,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn recent_requests(&self, since: Timestamp) -> Result<Vec<RecentRequest>, StoreError> {
+    pub async fn recent_requests(
+        &self,
+        since: Timestamp,
+    ) -> Result<Vec<RecentRequest>, StoreError> {
         let mut values = Values::default();
         values.time(since.plus_ms(-LONGEST_MS)).time(since).int(MOST);
         let sql = "SELECT key_id, user_id, provider_id, session_id, started_at, duration_ms, cost FROM request_log \
@@ -46,7 +49,9 @@ impl Store {
                    AND key_id IS NOT NULL AND user_id IS NOT NULL AND session_id IS NOT NULL \
                    AND endpoint NOT LIKE '%/count_tokens' AND endpoint NOT LIKE '%:countTokens' \
                    ORDER BY started_at DESC LIMIT $3";
-        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
+        let rows = sqlx::query_with(sql, values.into_arguments())
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
         let read = |row| {
             let fields = Fields { row, table: "request_log" };
             let started_at = fields.time("started_at")?;

@@ -38,7 +38,8 @@ struct Unpriced {
     status_code: i64,
 }
 
-const LEDGER: &str = "UPDATE ledger SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
+const LEDGER: &str =
+    "UPDATE ledger SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
 /// By the time from the ledger, as the log has no index of ids.
 const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE started_at = \
     (SELECT started_at FROM ledger WHERE request_id = $3) AND request_id = $3 AND cost IS NULL";
@@ -58,7 +59,9 @@ impl Store {
         let mut values = Values::default();
         values.text(after);
         let sql = "SELECT MIN(model) AS model FROM ledger WHERE cost IS NULL AND model > $1";
-        let row = sqlx::query_with(sql, values.into_arguments()).fetch_one(&mut *self.reader().await?).await?;
+        let row = sqlx::query_with(sql, values.into_arguments())
+            .fetch_one(&mut *self.reader().await?)
+            .await?;
         Fields { row: &row, table: "ledger" }.opt_text("model")
     }
 
@@ -72,7 +75,9 @@ impl Store {
         values.text(model);
         let sql = "SELECT DISTINCT upstream_model FROM ledger \
                    WHERE cost IS NULL AND model = $1 AND upstream_model IS NOT NULL";
-        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
+        let rows = sqlx::query_with(sql, values.into_arguments())
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
         rows.iter().map(|row| Fields { row, table: "ledger" }.text("upstream_model")).collect()
     }
 
@@ -105,7 +110,9 @@ impl Store {
             priced.push(spend);
         }
         add(&mut tx, of.model, &sums).await?;
-        for (sql, values) in days::take_out::<AnyArguments>(priced.iter().map(|spend: &SpendRow| spend.minute)) {
+        for (sql, values) in
+            days::take_out::<AnyArguments>(priced.iter().map(|spend: &SpendRow| spend.minute))
+        {
             sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
         }
         tx.commit().await?;
@@ -139,7 +146,10 @@ async fn unpriced(
     Ok(found)
 }
 
-fn read(row: &AnyRow, price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync)) -> Result<Unpriced, StoreError> {
+fn read(
+    row: &AnyRow,
+    price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
+) -> Result<Unpriced, StoreError> {
     let fields = Fields { row, table: "ledger" };
     let cost = price(&log_row::read_usage(fields)?, fields.parsed("cost_multiplier")?);
     Ok(Unpriced {
@@ -180,7 +190,11 @@ fn group(row: &Unpriced) -> Group {
 
 /// Adds to the sums of every granularity, table by table and row by row in the order in which the
 /// ledger's writer locks them.
-async fn add(connection: &mut AnyConnection, model: &str, sums: &BTreeMap<Group, Amount>) -> Result<(), StoreError> {
+async fn add(
+    connection: &mut AnyConnection,
+    model: &str,
+    sums: &BTreeMap<Group, Amount>,
+) -> Result<(), StoreError> {
     const HOURS: &str = "UPDATE hourly_sums SET cost = cost + $1, unpriced = unpriced - $2 WHERE hour = $3 AND key_id = $4 \
         AND user_id = $5 AND provider_id = $6 AND model = $7 AND endpoint = $8 AND status_code = $9";
     const TOTALS: &str = "UPDATE usage_totals SET cost = cost + $1, unpriced = unpriced - $2 WHERE user_id = $3 \

@@ -106,7 +106,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn spend_between(&self, from: Timestamp, until: Timestamp) -> Result<Vec<SpendRow>, StoreError> {
+    pub async fn spend_between(
+        &self,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<SpendRow>, StoreError> {
         let mut tx = self.read().await?;
         let rows = between(&mut tx, from, until).await?;
         tx.commit().await?;
@@ -138,12 +142,17 @@ async fn between(
     Ok(rows)
 }
 
-async fn ended_since(connection: &mut AnyConnection, since: Timestamp) -> Result<Vec<RequestId>, StoreError> {
+async fn ended_since(
+    connection: &mut AnyConnection,
+    since: Timestamp,
+) -> Result<Vec<RequestId>, StoreError> {
     let mut values = Values::default();
     values.time(since.plus_ms(-LONGEST_MS)).time(since);
     let sql = "SELECT request_id FROM ledger WHERE started_at >= $1 AND started_at + duration_ms >= $2 AND cost <> 0";
     let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
-    let read = |row| Ok(RequestId(uuid::Uuid::from_bytes(Fields { row, table: "ledger" }.bytes("request_id")?)));
+    let read = |row| {
+        Ok(RequestId(uuid::Uuid::from_bytes(Fields { row, table: "ledger" }.bytes("request_id")?)))
+    };
     rows.iter().map(read).collect()
 }
 

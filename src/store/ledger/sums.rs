@@ -129,7 +129,14 @@ mod tests {
 
     #[test]
     fn hours_start_on_the_hour_before_and_after_the_epoch() {
-        let cases = [(0, 0), (1, 0), (HOUR_MS - 1, 0), (HOUR_MS, HOUR_MS), (-1, -HOUR_MS), (-HOUR_MS, -HOUR_MS)];
+        let cases = [
+            (0, 0),
+            (1, 0),
+            (HOUR_MS - 1, 0),
+            (HOUR_MS, HOUR_MS),
+            (-1, -HOUR_MS),
+            (-HOUR_MS, -HOUR_MS),
+        ];
         for (time, hour) in cases {
             assert_eq!(hour_of(time), hour, "{time}");
         }

@@ -50,7 +50,8 @@ pub(in crate::store) const ADD: &str = "ON CONFLICT (user_id, key_id, provider_i
     duration_ms = usage_totals.duration_ms + excluded.duration_ms";
 
 /// Columns of `hourly_users`, in the same way.
-pub(in crate::store) const USER_COLUMNS: &[&str] = &["hour", "user_id", "requests", "errors", "cost", "duration_ms"];
+pub(in crate::store) const USER_COLUMNS: &[&str] =
+    &["hour", "user_id", "requests", "errors", "cost", "duration_ms"];
 
 pub(in crate::store) const ADD_USER: &str = "ON CONFLICT (hour, user_id) DO UPDATE SET \
     requests = hourly_users.requests + excluded.requests, \
@@ -103,7 +104,10 @@ pub(in crate::store) fn bind<A: Collect>(
     }
 }
 
-pub(in crate::store) fn bind_user<A: Collect>(values: &mut Values<A>, ((hour, user), sums): &UserHour) {
+pub(in crate::store) fn bind_user<A: Collect>(
+    values: &mut Values<A>,
+    ((hour, user), sums): &UserHour,
+) {
     values.int(*hour).int(*user);
     for sum in sums {
         values.int(*sum);
@@ -153,7 +157,11 @@ impl Store {
         rows.iter().map(|row| Fields { row, table: "usage_totals" }.number("status_code")).collect()
     }
 
-    async fn distinct(&self, column: &str, scope: Option<UserId>) -> Result<Vec<sqlx::any::AnyRow>, StoreError> {
+    async fn distinct(
+        &self,
+        column: &str,
+        scope: Option<UserId>,
+    ) -> Result<Vec<sqlx::any::AnyRow>, StoreError> {
         let mut values = Values::default();
         values.int(MOST);
         let condition = match scope {
@@ -163,7 +171,9 @@ impl Store {
                 " WHERE user_id = $2"
             }
         };
-        let sql = format!("SELECT {column} FROM usage_totals{condition} GROUP BY {column} ORDER BY {column} LIMIT $1");
+        let sql = format!(
+            "SELECT {column} FROM usage_totals{condition} GROUP BY {column} ORDER BY {column} LIMIT $1"
+        );
         let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
         Ok(query.fetch_all(&mut *self.reader().await?).await?)
     }
@@ -172,7 +182,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn key_totals(&self, user: UserId, key: KeyId) -> Result<Vec<UsageTotal>, StoreError> {
+    pub async fn key_totals(
+        &self,
+        user: UserId,
+        key: KeyId,
+    ) -> Result<Vec<UsageTotal>, StoreError> {
         let mut values = Values::default();
         values.int(user.0).int(key.0);
         let sql = "SELECT model, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, \

@@ -8,7 +8,10 @@ use std::path::Path;
 
 use sqlx::{AnyConnection, AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 
-use super::{Only, PeerData, PeerError, PeerRow, PeerSchema, PeerSpend, PeerSpendTable, PeerTable, Since, decimal};
+use super::{
+    Only, PeerData, PeerError, PeerRow, PeerSchema, PeerSpend, PeerSpendTable, PeerTable, Since,
+    decimal,
+};
 use crate::domain::clock::Timestamp;
 use crate::domain::secret::Secret;
 use crate::store::Backend;
@@ -16,19 +19,29 @@ use crate::store::Backend;
 /// How long connecting may take.
 const CONNECT: std::time::Duration = std::time::Duration::from_secs(10);
 
-pub(super) async fn postgres(address: &Secret, schema: &PeerSchema, since: Since<'_>) -> Result<PeerData, PeerError> {
+pub(super) async fn postgres(
+    address: &Secret,
+    schema: &PeerSchema,
+    since: Since<'_>,
+) -> Result<PeerData, PeerError> {
     let mut connection = connect(address.expose()).await?;
     let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     connection.execute(begin).await.map_err(unreachable)?;
     read(connection, Backend::Postgres, schema, since).await
 }
 
-pub(super) async fn sqlite(file: &Path, schema: &PeerSchema, since: Since<'_>) -> Result<PeerData, PeerError> {
+pub(super) async fn sqlite(
+    file: &Path,
+    schema: &PeerSchema,
+    since: Since<'_>,
+) -> Result<PeerData, PeerError> {
     let path = file.canonicalize()?;
     let mut url = String::from("sqlite:");
     for byte in path.as_os_str().as_encoded_bytes() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => url.push(char::from(*byte)),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' => {
+                url.push(char::from(*byte))
+            }
             other => url.push_str(&format!("%{other:02X}")),
         }
     }
@@ -95,24 +108,41 @@ async fn read(
     Ok(data)
 }
 
-async fn columns(connection: &mut AnyConnection, backend: Backend, table: &'static str) -> Result<Columns, PeerError> {
+async fn columns(
+    connection: &mut AnyConnection,
+    backend: Backend,
+    table: &'static str,
+) -> Result<Columns, PeerError> {
     let sql = match backend {
         Backend::Postgres => {
             "SELECT CAST(column_name AS TEXT), CAST(data_type AS TEXT) FROM information_schema.columns \
              WHERE table_schema = ANY(current_schemas(false)) AND table_name = $1"
         }
-        Backend::Sqlite => "SELECT CAST(name AS TEXT), CAST(type AS TEXT) FROM pragma_table_info($1)",
+        Backend::Sqlite => {
+            "SELECT CAST(name AS TEXT), CAST(type AS TEXT) FROM pragma_table_info($1)"
+        }
     };
-    let rows = sqlx::query(sql).bind(table).fetch_all(connection).await.map_err(|error| not_readable(table, &error))?;
+    let rows = sqlx::query(sql)
+        .bind(table)
+        .fetch_all(connection)
+        .await
+        .map_err(|error| not_readable(table, &error))?;
     let read = |row: &sqlx::any::AnyRow| Ok((row.try_get(0)?, row.try_get(1)?));
-    rows.iter().map(read).collect::<Result<_, sqlx::Error>>().map_err(|error| not_readable(table, &error))
+    rows.iter()
+        .map(read)
+        .collect::<Result<_, sqlx::Error>>()
+        .map_err(|error| not_readable(table, &error))
 }
 
 fn not_readable(table: &'static str, error: &sqlx::Error) -> PeerError {
     PeerError::NotReadable { table, why: told(error) }
 }
 
-fn require(table: &'static str, columns: &Columns, wanted: &[&'static str]) -> Result<(), PeerError> {
+fn require(
+    table: &'static str,
+    columns: &Columns,
+    wanted: &[&'static str],
+) -> Result<(), PeerError> {
     if columns.is_empty() {
         return Err(PeerError::NoTable(table));
     }
@@ -128,7 +158,9 @@ fn as_text(column: &str, kind: &str) -> String {
     match kind.as_str() {
         "array" => format!("CAST(array_to_json(\"{column}\") AS TEXT)"),
         "double precision" | "real" => format!("CAST(CAST(\"{column}\" AS NUMERIC) AS TEXT)"),
-        kind if kind.starts_with("timestamp") => format!("CAST(EXTRACT(EPOCH FROM \"{column}\") AS TEXT)"),
+        kind if kind.starts_with("timestamp") => {
+            format!("CAST(EXTRACT(EPOCH FROM \"{column}\") AS TEXT)")
+        }
         _ => format!("CAST(\"{column}\" AS TEXT)"),
     }
 }
@@ -146,7 +178,8 @@ async fn rows(
         .chain(table.optional)
         .filter_map(|column| Some((*column, columns.get(*column)?)))
         .collect();
-    let kind = |kind: &str| if backend == Backend::Sqlite { String::new() } else { kind.to_owned() };
+    let kind =
+        |kind: &str| if backend == Backend::Sqlite { String::new() } else { kind.to_owned() };
     let list: Vec<String> = wanted.iter().map(|(column, of)| as_text(column, &kind(of))).collect();
     let sql = format!("SELECT {} FROM \"{}\" ORDER BY 1", list.join(", "), table.name);
     let failed = |error: sqlx::Error| not_readable(table.name, &error);
@@ -182,12 +215,16 @@ async fn spend(
         false => format!("\"{}\"", table.at),
     };
     let (minute, amount) = match backend {
-        Backend::Postgres => ("FLOOR(seconds / 60.0)", format!("CAST(\"{}\" AS NUMERIC)", table.amount)),
+        Backend::Postgres => {
+            ("FLOOR(seconds / 60.0)", format!("CAST(\"{}\" AS NUMERIC)", table.amount))
+        }
         Backend::Sqlite => ("seconds / 60", format!("\"{}\"", table.amount)),
     };
     let names: Vec<String> = (0..holders.len()).map(|at| format!("holder_{at}")).collect();
-    let named: Vec<String> = holders.iter().zip(&names).map(|(holder, name)| format!("{holder} AS {name}")).collect();
-    let bucket = format!("CASE WHEN seconds >= {} THEN CAST({minute} AS BIGINT) END", since.0 / 1_000);
+    let named: Vec<String> =
+        holders.iter().zip(&names).map(|(holder, name)| format!("{holder} AS {name}")).collect();
+    let bucket =
+        format!("CASE WHEN seconds >= {} THEN CAST({minute} AS BIGINT) END", since.0 / 1_000);
     let sql = format!(
         "SELECT {list}, CAST({bucket} AS TEXT) AS bucket, CAST(SUM(amount) AS TEXT) AS amount FROM (SELECT {named}, \
          {seconds} AS seconds, {amount} AS amount FROM \"{table}\" WHERE {conditions}) AS spent \
@@ -218,7 +255,9 @@ fn conditions(table: &PeerSpendTable, columns: &Columns) -> String {
     for condition in table.only {
         let (column, sql) = match condition {
             Only::Is(column, value) => (column, format!("CAST(\"{column}\" AS TEXT) = '{value}'")),
-            Only::IsNot(column, value) => (column, format!("COALESCE(CAST(\"{column}\" AS TEXT), '') <> '{value}'")),
+            Only::IsNot(column, value) => {
+                (column, format!("COALESCE(CAST(\"{column}\" AS TEXT), '') <> '{value}'"))
+            }
             Only::IsNull(column) => (column, format!("\"{column}\" IS NULL")),
         };
         if columns.contains_key(*column) {

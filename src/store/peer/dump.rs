@@ -33,7 +33,11 @@ struct Reading<'s> {
     sums: BTreeMap<(Vec<Option<String>>, Option<i64>), Decimal>,
 }
 
-pub(super) fn read(file: &Path, schema: &PeerSchema, since: Timestamp) -> Result<PeerData, PeerError> {
+pub(super) fn read(
+    file: &Path,
+    schema: &PeerSchema,
+    since: Timestamp,
+) -> Result<PeerData, PeerError> {
     let mut reading = Reading {
         schema,
         since: since.0 / 1_000,
@@ -80,7 +84,11 @@ fn broken(line: usize, error: &ParserError) -> PeerError {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
         ParserError::RecursionLimitExceeded => "it is nested too deeply",
     };
-    let why = text.split(", found").next().filter(|_| text.starts_with("Expected")).unwrap_or("no valid SQL");
+    let why = text
+        .split(", found")
+        .next()
+        .filter(|_| text.starts_with("Expected"))
+        .unwrap_or("no valid SQL");
     PeerError::Dump { line, why: why.to_owned() }
 }
 
@@ -88,14 +96,17 @@ impl Reading<'_> {
     fn statement(&mut self, text: &str) -> Result<(), ParserError> {
         let Some(name) = table_of(text) else { return Ok(()) };
         let tables = self.schema.tables.iter().map(|table| table.name);
-        let Some(table) = tables.chain(self.schema.spend.iter().map(|table| table.name)).find(|known| *known == name)
+        let Some(table) = tables
+            .chain(self.schema.spend.iter().map(|table| table.name))
+            .find(|known| *known == name)
         else {
             return Ok(());
         };
         for statement in Parser::parse_sql(&MySqlDialect {}, text)? {
             match statement {
                 Statement::CreateTable(created) => {
-                    let names = created.columns.iter().map(|column| column.name.value.clone()).collect();
+                    let names =
+                        created.columns.iter().map(|column| column.name.value.clone()).collect();
                     self.columns.insert(table, names);
                 }
                 Statement::Insert(insert) => self.insert(table, insert),
@@ -135,7 +146,8 @@ impl Reading<'_> {
     }
 
     fn sum(&mut self, table: &PeerSpendTable, columns: &[String], row: &Values) {
-        let get = |name: &str| row.get(columns.iter().position(|column| column == name)?)?.as_deref();
+        let get =
+            |name: &str| row.get(columns.iter().position(|column| column == name)?)?.as_deref();
         let has = |name: &str| columns.iter().any(|column| column == name);
         let counts = table.only.iter().all(|condition| match condition {
             Only::Is(name, value) => !has(name) || get(name) == Some(value),
@@ -166,17 +178,23 @@ impl Reading<'_> {
             lacks(table.name, columns, &[table.at, table.amount])?;
             data.spend_table = Some(table.name);
         }
-        let sum = |((holders, minute), amount): ((Vec<Option<String>>, Option<i64>), Decimal)| PeerSpend {
-            holders,
-            minute: minute.map(|minute| Timestamp(minute.saturating_mul(60_000))),
-            amount,
+        let sum = |((holders, minute), amount): ((Vec<Option<String>>, Option<i64>), Decimal)| {
+            PeerSpend {
+                holders,
+                minute: minute.map(|minute| Timestamp(minute.saturating_mul(60_000))),
+                amount,
+            }
         };
         data.spend = self.sums.into_iter().map(sum).collect();
         Ok(data)
     }
 }
 
-fn lacks(table: &'static str, columns: &[String], required: &[&'static str]) -> Result<(), PeerError> {
+fn lacks(
+    table: &'static str,
+    columns: &[String],
+    required: &[&'static str],
+) -> Result<(), PeerError> {
     match required.iter().find(|name| !columns.iter().any(|column| column == **name)) {
         Some(column) => Err(PeerError::NoColumn { table, column }),
         None => Ok(()),
@@ -206,7 +224,11 @@ fn table_of(statement: &str) -> Option<String> {
 }
 
 fn last(name: &ObjectName) -> String {
-    name.0.last().and_then(|part| part.as_ident()).map(|ident| ident.value.clone()).unwrap_or_default()
+    name.0
+        .last()
+        .and_then(|part| part.as_ident())
+        .map(|ident| ident.value.clone())
+        .unwrap_or_default()
 }
 
 /// A literal as text; `None` for null.
@@ -222,7 +244,9 @@ fn value(expr: &Expr) -> Option<String> {
             }
             other => other.clone().into_string(),
         },
-        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => value(expr).map(|digits| format!("-{digits}")),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } => {
+            value(expr).map(|digits| format!("-{digits}"))
+        }
         Expr::Prefixed { value: inner, .. } => value(inner),
         _ => None,
     }
@@ -281,6 +305,9 @@ REPLACE INTO `tokens` (`id`, `key`) VALUES (3,'e');
         let rows = data.rows("tokens");
         let keys: Vec<_> = rows.iter().map(|row| (row.int("id"), row.text("key"))).collect();
         assert_eq!(keys, [(Some(1), Some("a;\nb'c")), (Some(2), Some("ab")), (Some(3), Some("e"))]);
-        assert_eq!((rows[0].text("other"), rows[0].decimal("balance")), (Some("x"), Some(Decimal::new(-15, 8))));
+        assert_eq!(
+            (rows[0].text("other"), rows[0].decimal("balance")),
+            (Some("x"), Some(Decimal::new(-15, 8)))
+        );
     }
 }

@@ -216,7 +216,11 @@ pub type Since<'a> = &'a (dyn Fn(&BTreeMap<&'static str, Vec<PeerRow>>) -> Times
 ///
 /// # Errors
 /// [`PeerError`].
-pub async fn read_peer(source: &PeerSource, schema: &PeerSchema, since: Since<'_>) -> Result<PeerData, PeerError> {
+pub async fn read_peer(
+    source: &PeerSource,
+    schema: &PeerSchema,
+    since: Since<'_>,
+) -> Result<PeerData, PeerError> {
     match source {
         PeerSource::Postgres(address) => database::postgres(address, schema, since).await,
         PeerSource::Sqlite(file) => database::sqlite(file, schema, since).await,
@@ -230,12 +234,16 @@ mod tests {
 
     #[test]
     fn values_are_read_from_any_databases_text() {
-        let row: PeerRow = [("n", "1e-05"), ("yes", "1"), ("no", "false"), ("at", "1700000000.5"), ("none", " ")]
-            .map(|(name, text)| (name, text.to_owned()))
-            .into_iter()
-            .collect();
+        let row: PeerRow =
+            [("n", "1e-05"), ("yes", "1"), ("no", "false"), ("at", "1700000000.5"), ("none", " ")]
+                .map(|(name, text)| (name, text.to_owned()))
+                .into_iter()
+                .collect();
         assert_eq!(row.decimal("n"), Some(Decimal::new(1, 5)));
-        assert_eq!((row.flag("yes"), row.flag("no"), row.flag("n")), (Some(true), Some(false), None));
+        assert_eq!(
+            (row.flag("yes"), row.flag("no"), row.flag("n")),
+            (Some(true), Some(false), None)
+        );
         assert_eq!(row.time("at"), Some(Timestamp(1_700_000_000_500)));
         assert_eq!((row.text("none"), row.text("absent")), (None, None));
         assert!(!format!("{row:?}").contains("1700000000"), "{row:?}");

@@ -137,13 +137,24 @@ fn parts(from: Timestamp, until: Timestamp) -> impl Iterator<Item = Part> {
     let first_whole = Timestamp(hour_of(from.0.saturating_add(HOUR_MS - 1)));
     let end_whole = Timestamp(hour_of(until.0));
     let parts = match first_whole < end_whole {
-        true => vec![(ROWS, from, first_whole), (HOURS, first_whole, end_whole), (ROWS, end_whole, until)],
+        true => vec![
+            (ROWS, from, first_whole),
+            (HOURS, first_whole, end_whole),
+            (ROWS, end_whole, until),
+        ],
         false => vec![(ROWS, from, until)],
     };
-    parts.into_iter().filter(|(_, from, until)| from < until).map(|(sql, from, until)| Part { sql, from, until })
+    parts.into_iter().filter(|(_, from, until)| from < until).map(|(sql, from, until)| Part {
+        sql,
+        from,
+        until,
+    })
 }
 
-async fn keys_of(connection: &mut AnyConnection, user: UserId) -> Result<Vec<KeyStatistics>, StoreError> {
+async fn keys_of(
+    connection: &mut AnyConnection,
+    user: UserId,
+) -> Result<Vec<KeyStatistics>, StoreError> {
     let rows = sqlx::query(KEYS).bind(user.0).fetch_all(connection).await?;
     let read = |row| {
         let fields = Fields { row, table: "api_keys" };

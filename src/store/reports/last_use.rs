@@ -39,7 +39,9 @@ impl Store {
             }
             None => EVERY_KEY,
         };
-        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
+        let rows = sqlx::query_with(sql, values.into_arguments())
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
         let read = |row| {
             let fields = Fields { row, table: "api_keys" };
             let (key_id, user_id) = (KeyId(fields.int("id")?), UserId(fields.int("user_id")?));

@@ -12,7 +12,9 @@ use crate::store::ledger::log_row::{self, LogRow};
 /// The condition that finds the request whose id is `$at` in the log, by the ledger's time for it:
 /// the log has an index of times, but none of ids.
 pub(super) fn by_id(at: usize) -> String {
-    format!("started_at = (SELECT started_at FROM ledger WHERE request_id = ${at}) AND request_id = ${at}")
+    format!(
+        "started_at = (SELECT started_at FROM ledger WHERE request_id = ${at}) AND request_id = ${at}"
+    )
 }
 
 impl Store {
@@ -25,7 +27,9 @@ impl Store {
         let sql = AssertSqlSafe(sql::select("request_log", log_row::LOG_COLUMNS, &rest));
         let mut values = Values::default();
         values.bytes(id.0.as_bytes());
-        let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.reader().await?).await?;
+        let row = sqlx::query_with(sql, values.into_arguments())
+            .fetch_optional(&mut *self.reader().await?)
+            .await?;
         row.as_ref().map(log_row::read).transpose()
     }
 }

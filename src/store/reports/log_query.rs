@@ -54,7 +54,11 @@ impl Conditions {
     /// The conditions on a row of the hourly sums that belongs to requests refused by a limit.
     pub(super) fn on_refused(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
-        conditions.fixed("provider_id = 0").fixed("status_code IN (402, 429)").span("hour", span).shared(filter);
+        conditions
+            .fixed("provider_id = 0")
+            .fixed("status_code IN (402, 429)")
+            .span("hour", span)
+            .shared(filter);
         conditions
     }
 

@@ -59,7 +59,9 @@ pub struct LogSummary {
 impl LogFilter {
     /// Whether sums can answer the filter.
     fn fits_sums(&self) -> bool {
-        self.session_id.is_none() && self.request_id.is_none() && self.min_retry_count.is_none_or(|count| count == 0)
+        self.session_id.is_none()
+            && self.request_id.is_none()
+            && self.min_retry_count.is_none_or(|count| count == 0)
     }
 
     /// Whether the lifetime sums can answer, for a log that was never pruned.
@@ -87,7 +89,8 @@ pub(in crate::store) async fn summary(
     }
     let row = sqlx::query(ENDS).fetch_one(&mut *connection).await?;
     let fields = Fields { row: &row, table: "request_log" };
-    let (Some(oldest), Some(newest)) = (fields.opt_time("oldest")?, fields.opt_time("newest")?) else {
+    let (Some(oldest), Some(newest)) = (fields.opt_time("oldest")?, fields.opt_time("newest")?)
+    else {
         return Ok((LogSummary::default(), true));
     };
     let from = filter.start.map_or(oldest, |start| start.max(oldest));
@@ -102,9 +105,14 @@ pub(in crate::store) async fn summary(
     if hours_in(&pieces) > LONG_MS {
         if filter.fits_totals() && fields.opt_time("first")? == Some(oldest) {
             let conditions = Conditions::on_totals(filter);
-            return Ok((sum_of(connection, "usage_totals", REFUSED_IN_HOURS, conditions).await?, true));
+            return Ok((
+                sum_of(connection, "usage_totals", REFUSED_IN_HOURS, conditions).await?,
+                true,
+            ));
         }
-        if hourly_sums_of(connection, filter, Span { from: Some(from), until: Some(until) }).await? > MOST_HOURS {
+        if hourly_sums_of(connection, filter, Span { from: Some(from), until: Some(until) }).await?
+            > MOST_HOURS
+        {
             return sum_newest(connection, filter).await;
         }
     }
@@ -127,13 +135,19 @@ fn hours_in(pieces: &[Piece]) -> i64 {
 
 /// How many hourly sums an index has for the requested holder (for all, if none is given),
 /// estimated from the summed days.
-async fn hourly_sums_of(connection: &mut AnyConnection, filter: &LogFilter, span: Span) -> Result<u64, StoreError> {
+async fn hourly_sums_of(
+    connection: &mut AnyConnection,
+    filter: &LogFilter,
+    span: Span,
+) -> Result<u64, StoreError> {
     let (scope, user_id, key_id) = (filter.scope, filter.user_id, filter.key_id);
     let holder = LogFilter { scope, user_id, key_id, ..LogFilter::default() };
     let cut = if filter.asked().holder { Cut::Holder } else { Cut::Whole };
     let conditions = Conditions::on_days(&holder, span, cut);
-    let sql =
-        format!("SELECT COALESCE(CAST(SUM(hours) AS BIGINT), 0) AS hours FROM daily_sums {}", conditions.clause());
+    let sql = format!(
+        "SELECT COALESCE(CAST(SUM(hours) AS BIGINT), 0) AS hours FROM daily_sums {}",
+        conditions.clause()
+    );
     let query = sqlx::query_with(AssertSqlSafe(sql), conditions.values.into_arguments());
     Fields { row: &query.fetch_one(connection).await?, table: "daily_sums" }.number("hours")
 }
@@ -174,7 +188,8 @@ async fn sum_piece(
         }
         (Source::Rows, _) => sum_rows(connection, filter, span).await,
         (Source::Hours | Source::Days, _) => {
-            sum_of(connection, "hourly_sums", REFUSED_IN_HOURS, Conditions::on_sums(filter, span)).await
+            sum_of(connection, "hourly_sums", REFUSED_IN_HOURS, Conditions::on_sums(filter, span))
+                .await
         }
     }
 }
@@ -189,7 +204,11 @@ async fn sum_of(
     sum(connection, sql, conditions).await
 }
 
-async fn sum_rows(connection: &mut AnyConnection, filter: &LogFilter, span: Span) -> Result<LogSummary, StoreError> {
+async fn sum_rows(
+    connection: &mut AnyConnection,
+    filter: &LogFilter,
+    span: Span,
+) -> Result<LogSummary, StoreError> {
     let conditions = Conditions::on_log(filter, span);
     let sql = format!("{SUM_LOG}, {SUM_BOTH} FROM request_log {}", conditions.clause());
     sum(connection, sql, conditions).await
@@ -198,7 +217,11 @@ async fn sum_rows(connection: &mut AnyConnection, filter: &LogFilter, span: Span
 /// Refusals by limits in whole days: of the few hourly sums without a provider, by the index of
 /// providers (`hourly_sums_provider`). If days do not begin on a whole hour of UTC, the cut hours
 /// come from the log.
-async fn refused_in(connection: &mut AnyConnection, filter: &LogFilter, piece: Piece) -> Result<u64, StoreError> {
+async fn refused_in(
+    connection: &mut AnyConnection,
+    filter: &LogFilter,
+    piece: Piece,
+) -> Result<u64, StoreError> {
     if filter.provider_id.is_some() {
         return Ok(0);
     }
@@ -217,12 +240,16 @@ async fn refused_in(connection: &mut AnyConnection, filter: &LogFilter, piece: P
         conditions.clause()
     );
     let query = sqlx::query_with(AssertSqlSafe(sql), conditions.values.into_arguments());
-    let summed: u64 = Fields { row: &query.fetch_one(connection).await?, table: "hourly_sums" }.number("refused")?;
+    let summed: u64 = Fields { row: &query.fetch_one(connection).await?, table: "hourly_sums" }
+        .number("refused")?;
     Ok(refused + summed)
 }
 
 /// Sums over the newest matching rows, if only the log can answer.
-async fn sum_newest(connection: &mut AnyConnection, filter: &LogFilter) -> Result<(LogSummary, bool), StoreError> {
+async fn sum_newest(
+    connection: &mut AnyConnection,
+    filter: &LogFilter,
+) -> Result<(LogSummary, bool), StoreError> {
     let conditions = Conditions::on_log(filter, filter.span());
     let newest = format!(
         "(SELECT * FROM request_log {} ORDER BY started_at DESC, id DESC LIMIT {COUNTED}) AS newest",
@@ -232,7 +259,11 @@ async fn sum_newest(connection: &mut AnyConnection, filter: &LogFilter) -> Resul
     Ok((sums, sums.requests < COUNTED))
 }
 
-async fn sum(connection: &mut AnyConnection, sql: String, conditions: Conditions) -> Result<LogSummary, StoreError> {
+async fn sum(
+    connection: &mut AnyConnection,
+    sql: String,
+    conditions: Conditions,
+) -> Result<LogSummary, StoreError> {
     let query = sqlx::query_with(AssertSqlSafe(sql), conditions.values.into_arguments());
     let row = query.fetch_one(connection).await?;
     let fields = Fields { row: &row, table: "request_log" };

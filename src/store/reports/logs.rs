@@ -53,7 +53,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Missing`] when the cursor is invalid.
-    pub async fn usage_logs(&self, filter: &LogFilter, ask: &LogPageAsk) -> Result<LogPage, StoreError> {
+    pub async fn usage_logs(
+        &self,
+        filter: &LogFilter,
+        ask: &LogPageAsk,
+    ) -> Result<LogPage, StoreError> {
         let cursor = ask.cursor.as_deref().map(parse_cursor).transpose()?;
         let size = usize::try_from(ask.page_size).unwrap_or(usize::MAX);
         let mut tx = self.read().await?;
@@ -79,7 +83,8 @@ async fn page(
     cursor: Option<(Timestamp, i64)>,
 ) -> Result<Vec<LogRow>, StoreError> {
     let (sql, values) = page_sql(filter, ask, cursor);
-    let rows = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await?;
+    let rows =
+        sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await?;
     rows.iter().map(log_row::read).collect()
 }
 
@@ -115,6 +120,8 @@ fn cursor_after(row: &LogRow) -> String {
 }
 
 fn parse_cursor(text: &str) -> Result<(Timestamp, i64), StoreError> {
-    let parts = text.split_once('_').and_then(|(time, id)| Some((Timestamp(time.parse().ok()?), id.parse().ok()?)));
+    let parts = text
+        .split_once('_')
+        .and_then(|(time, id)| Some((Timestamp(time.parse().ok()?), id.parse().ok()?)));
     parts.ok_or_else(|| StoreError::Missing { what: "page at this cursor".to_owned() })
 }

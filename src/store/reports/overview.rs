@@ -101,7 +101,8 @@ impl Figures {
             let scaled = i128::from(value) * i128::from(part) / i128::from(whole.max(1));
             i64::try_from(scaled).unwrap_or(i64::MAX)
         };
-        let count = |value: u64| u64::try_from(of(i64::try_from(value).unwrap_or(i64::MAX))).unwrap_or(0);
+        let count =
+            |value: u64| u64::try_from(of(i64::try_from(value).unwrap_or(i64::MAX))).unwrap_or(0);
         Self {
             requests: count(self.requests),
             errors: count(self.errors),
@@ -136,7 +137,8 @@ const EVERY_USER: &str = "(SELECT user_id, requests, errors, cost, duration_ms F
     CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END, COALESCE(cost, 0), duration_ms \
     FROM ledger WHERE started_at >= $3 AND started_at < $1) AS counted";
 /// The ledger has no index of a user's rows by time, but of each key's.
-const ONE_USER: &str = rows!(" AND user_id = $4", " AND key_id IN (SELECT id FROM api_keys WHERE user_id = $4)");
+const ONE_USER: &str =
+    rows!(" AND user_id = $4", " AND key_id IN (SELECT id FROM api_keys WHERE user_id = $4)");
 
 /// A time range, and whose requests.
 #[derive(Clone, Copy)]
@@ -158,7 +160,10 @@ impl Stretch {
 
     fn values(self) -> Values {
         let mut values = Values::default();
-        values.int(hour_of(self.from.0.saturating_add(HOUR_MS - 1))).time(self.until).time(self.from);
+        values
+            .int(hour_of(self.from.0.saturating_add(HOUR_MS - 1)))
+            .time(self.until)
+            .time(self.from);
         if let Some(user) = self.scope {
             values.int(user.0);
         }
@@ -233,21 +238,34 @@ const LIMITED_OF_USER: &str =
 
 async fn limited(connection: &mut AnyConnection, stretch: Stretch) -> Result<u64, StoreError> {
     let sql = if stretch.scope.is_some() { LIMITED_OF_USER } else { LIMITED };
-    let row = sqlx::query_with(sql, stretch.values().into_arguments()).fetch_one(connection).await?;
+    let row =
+        sqlx::query_with(sql, stretch.values().into_arguments()).fetch_one(connection).await?;
     Fields { row: &row, table: "hourly_sums" }.number("limited")
 }
 
 /// Yesterday's whole hours, and its share of the hour that is cut.
-async fn yesterday(connection: &mut AnyConnection, ask: &OverviewAsk<'_>) -> Result<Figures, StoreError> {
+async fn yesterday(
+    connection: &mut AnyConnection,
+    ask: &OverviewAsk<'_>,
+) -> Result<Figures, StoreError> {
     let until = ask.yesterday.plus_ms(ask.now.since(ask.today)).min(ask.today);
     let cut = Timestamp(hour_of(until.0)).max(ask.yesterday);
-    let whole = Stretch { scope: ask.scope, from: ask.yesterday, until: Timestamp(hour_of(until.0)) };
-    let begun = Stretch { scope: ask.scope, from: cut, until: Timestamp(hour_of(until.0).saturating_add(HOUR_MS)) };
-    let begun_figures = figures(connection, begun).await?.part(until.since(cut), begun.until.since(cut));
+    let whole =
+        Stretch { scope: ask.scope, from: ask.yesterday, until: Timestamp(hour_of(until.0)) };
+    let begun = Stretch {
+        scope: ask.scope,
+        from: cut,
+        until: Timestamp(hour_of(until.0).saturating_add(HOUR_MS)),
+    };
+    let begun_figures =
+        figures(connection, begun).await?.part(until.since(cut), begun.until.since(cut));
     Ok(figures(connection, whole).await?.plus(begun_figures))
 }
 
-async fn last_minute(connection: &mut AnyConnection, ask: &OverviewAsk<'_>) -> Result<u64, StoreError> {
+async fn last_minute(
+    connection: &mut AnyConnection,
+    ask: &OverviewAsk<'_>,
+) -> Result<u64, StoreError> {
     let mut values = Values::default();
     values.time(ask.now.plus_ms(-60_000));
     let sql = match ask.scope {
@@ -280,7 +298,8 @@ const BY_PROVIDER: By = By {
     group: "provider_id",
     rows: Stretch::rows,
 };
-const BY_MODEL: By = By { columns: "CAST(0 AS BIGINT) AS id, model AS name", group: "model", rows: Stretch::rows };
+const BY_MODEL: By =
+    By { columns: "CAST(0 AS BIGINT) AS id, model AS name", group: "model", rows: Stretch::rows };
 
 async fn top(
     connection: &mut AnyConnection,
@@ -299,7 +318,8 @@ async fn top(
         by.group,
         values.count()
     );
-    let rows = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await?;
+    let rows =
+        sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await?;
     let read = |row| {
         let fields = Fields { row, table: "hourly_sums" };
         Ok(TopEntry {
@@ -313,7 +333,10 @@ async fn top(
 }
 
 /// Those of the requests that are in the ledger.
-async fn counted(connection: &mut AnyConnection, pending: &[RequestId]) -> Result<HashSet<RequestId>, StoreError> {
+async fn counted(
+    connection: &mut AnyConnection,
+    pending: &[RequestId],
+) -> Result<HashSet<RequestId>, StoreError> {
     let mut counted = HashSet::new();
     for chunk in pending.chunks(500) {
         let mut values = Values::default();
@@ -323,8 +346,11 @@ async fn counted(connection: &mut AnyConnection, pending: &[RequestId]) -> Resul
             list.push_str(if list.is_empty() { "$" } else { ", $" });
             list.push_str(&values.count().to_string());
         }
-        let sql = AssertSqlSafe(format!("SELECT request_id FROM ledger WHERE request_id IN ({list})"));
-        for row in &sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *connection).await? {
+        let sql =
+            AssertSqlSafe(format!("SELECT request_id FROM ledger WHERE request_id IN ({list})"));
+        for row in
+            &sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *connection).await?
+        {
             let id = Fields { row, table: "ledger" }.bytes("request_id")?;
             counted.insert(RequestId(uuid::Uuid::from_bytes(id)));
         }

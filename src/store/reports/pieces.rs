@@ -32,7 +32,9 @@ pub(in crate::store) fn pieces(from: i64, until: i64, days: &[SummedDay]) -> Vec
         at = day.until.0;
         match pieces.last_mut() {
             // Consecutive days are read together.
-            Some(last) if last.source == Source::Days && last.until == day.from.0 => last.until = at,
+            Some(last) if last.source == Source::Days && last.until == day.from.0 => {
+                last.until = at
+            }
             _ => pieces.push(Piece { source: Source::Days, from: day.from.0, until: at }),
         }
     }
@@ -42,8 +44,11 @@ pub(in crate::store) fn pieces(from: i64, until: i64, days: &[SummedDay]) -> Vec
 
 fn hours(from: i64, until: i64, pieces: &mut Vec<Piece>) {
     let (first_whole, end_whole) = whole_hours(from, until);
-    let parts =
-        [(Source::Rows, from, first_whole), (Source::Hours, first_whole, end_whole), (Source::Rows, end_whole, until)];
+    let parts = [
+        (Source::Rows, from, first_whole),
+        (Source::Hours, first_whole, end_whole),
+        (Source::Rows, end_whole, until),
+    ];
     let parts = parts.into_iter().filter(|(_, from, until)| from < until);
     pieces.extend(parts.map(|(source, from, until)| Piece { source, from, until }));
 }
@@ -64,7 +69,10 @@ mod tests {
 
     fn taken_apart(from: i64, until: i64, days: &[SummedDay]) -> Vec<(Source, i64, i64)> {
         let half = HOUR_MS / 2;
-        pieces(at(from), at(until), days).iter().map(|p| (p.source, p.from / half, p.until / half)).collect()
+        pieces(at(from), at(until), days)
+            .iter()
+            .map(|p| (p.source, p.from / half, p.until / half))
+            .collect()
     }
 
     #[test]

@@ -14,7 +14,10 @@ use crate::store::engine::column::Values;
 use crate::store::{Backend, Store, SummedDay};
 
 #[path = "../../../tests/support/postgres.rs"]
-#[expect(dead_code, reason = "the integration tests kill and freeze their servers; here one only runs")]
+#[expect(
+    dead_code,
+    reason = "the integration tests kill and freeze their servers; here one only runs"
+)]
 mod postgres;
 
 const HOUR: i64 = 3_600_000;
@@ -56,7 +59,10 @@ async fn fill(store: &Store) {
         "ANALYZE".to_owned(),
     ];
     for sql in statements {
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *store.writer().await.unwrap()).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(sql))
+            .execute(&mut *store.writer().await.unwrap())
+            .await
+            .unwrap();
     }
 }
 
@@ -71,7 +77,8 @@ async fn plan(store: &Store, sql: &str, values: Values) -> Vec<String> {
         Backend::Postgres => ("EXPLAIN", 0),
         Backend::Sqlite => ("EXPLAIN QUERY PLAN", 3),
     };
-    let query = sqlx::query_with(AssertSqlSafe(format!("{explain} {sql}")), values.into_arguments());
+    let query =
+        sqlx::query_with(AssertSqlSafe(format!("{explain} {sql}")), values.into_arguments());
     let rows = query.fetch_all(&mut *store.reader().await.unwrap()).await.unwrap();
     rows.iter().map(|row| row.get::<String, _>(column)).collect()
 }
@@ -80,7 +87,8 @@ async fn plan(store: &Store, sql: &str, values: Values) -> Vec<String> {
 fn reads_all(line: &str) -> bool {
     let tables = ["request_log", "ledger", "hourly_sums", "hourly_users", "daily_sums"];
     tables.iter().any(|table| {
-        line.contains(&format!("Seq Scan on {table}")) || line.trim_end().ends_with(&format!("SCAN {table}"))
+        line.contains(&format!("Seq Scan on {table}"))
+            || line.trim_end().ends_with(&format!("SCAN {table}"))
     })
 }
 
@@ -102,7 +110,11 @@ fn pages() -> Vec<LogFilter> {
         LogFilter { min_retry_count: Some(50), ..none() },
         LogFilter { scope: Some(UserId(3)), model: text("m1"), ..none() },
         LogFilter { user_id: Some(UserId(3)), status_code: Some(429), ..none() },
-        LogFilter { start: Some(Timestamp(1_900 * HOUR)), end: Some(Timestamp(1_950 * HOUR)), ..none() },
+        LogFilter {
+            start: Some(Timestamp(1_900 * HOUR)),
+            end: Some(Timestamp(1_950 * HOUR)),
+            ..none()
+        },
     ]
 }
 
@@ -147,7 +159,12 @@ async fn large_tables_are_read_through_their_indexes() {
         }
         for (name, sql, values) in asked {
             let lines = plan(&store, &sql, values).await;
-            assert!(!lines.iter().any(|line| reads_all(line)), "{:?}: {name}\n{}", store.backend(), lines.join("\n"));
+            assert!(
+                !lines.iter().any(|line| reads_all(line)),
+                "{:?}: {name}\n{}",
+                store.backend(),
+                lines.join("\n")
+            );
         }
     }
 }

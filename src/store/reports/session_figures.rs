@@ -71,7 +71,10 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn session_figures(&self, asked: &[SessionAsk]) -> Result<Vec<SessionFigures>, StoreError> {
+    pub async fn session_figures(
+        &self,
+        asked: &[SessionAsk],
+    ) -> Result<Vec<SessionFigures>, StoreError> {
         let mut found = Vec::with_capacity(asked.len());
         let mut connection = self.reader().await?;
         for chunk in asked.chunks(CHUNK) {
@@ -87,8 +90,11 @@ impl Store {
                     last - 1
                 ));
             }
-            let sql = AssertSqlSafe(format!("WITH asked (key_id, session_id, since) AS (VALUES {list}) {FIGURES}"));
-            let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *connection).await?;
+            let sql = AssertSqlSafe(format!(
+                "WITH asked (key_id, session_id, since) AS (VALUES {list}) {FIGURES}"
+            ));
+            let rows =
+                sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *connection).await?;
             for row in &rows {
                 found.push(read(Fields { row, table: "request_log" })?);
             }

@@ -176,7 +176,11 @@ impl SeriesAsk {
                 )
             }
             (Source::Hours | Source::Days, _) => {
-                let table = if self.by == GroupBy::User && user.is_none() { "hourly_users" } else { "hourly_sums" };
+                let table = if self.by == GroupBy::User && user.is_none() {
+                    "hourly_users"
+                } else {
+                    "hourly_sums"
+                };
                 format!(
                     "SELECT CAST({place} AS BIGINT) AS place, {selected}, {sums} FROM {table} \
                      WHERE hour >= ${from} AND hour < ${until}{of_user} GROUP BY {column}"
@@ -227,7 +231,9 @@ async fn names(
             list.push_str(&values.count().to_string());
         }
         let sql = AssertSqlSafe(format!("SELECT id, name FROM {table} WHERE id IN ({list})"));
-        for row in &sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *connection).await? {
+        for row in
+            &sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *connection).await?
+        {
             let fields = Fields { row, table };
             names.insert(fields.int("id")?, fields.text("name")?);
         }

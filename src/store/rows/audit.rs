@@ -106,7 +106,10 @@ impl Store {
         let texts = [
             ("target =", ask.target.clone()),
             ("action LIKE", ask.action.as_deref().map(|text| format!("{}%", escaped(text)))),
-            ("LOWER(actor) LIKE", ask.actor.as_deref().map(|text| format!("%{}%", escaped(&text.to_lowercase())))),
+            (
+                "LOWER(actor) LIKE",
+                ask.actor.as_deref().map(|text| format!("%{}%", escaped(&text.to_lowercase()))),
+            ),
         ];
         for (column, text) in texts {
             if let Some(text) = text {
@@ -114,7 +117,8 @@ impl Store {
                 condition(column, &values);
             }
         }
-        let bounds = [(ask.start.map(|t| t.0), "happened_at >="), (ask.end.map(|t| t.0), "happened_at <")];
+        let bounds =
+            [(ask.start.map(|t| t.0), "happened_at >="), (ask.end.map(|t| t.0), "happened_at <")];
         for (bound, column) in bounds.into_iter().chain([(ask.before, "id <")]) {
             if let Some(bound) = bound {
                 values.int(bound);

@@ -32,8 +32,15 @@ const COLUMNS: &[&str] = &[
 
 fn bind(rule: &ErrorRule) -> Values {
     let mut values = Values::default();
-    values.opt_text(rule.builtin_code.as_deref()).int(i64::from(rule.builtin_revision)).flag(rule.is_edited);
-    values.text(&rule.pattern).text(rule.match_type.as_str()).text(rule.category.as_str()).text(&rule.description);
+    values
+        .opt_text(rule.builtin_code.as_deref())
+        .int(i64::from(rule.builtin_revision))
+        .flag(rule.is_edited);
+    values
+        .text(&rule.pattern)
+        .text(rule.match_type.as_str())
+        .text(rule.category.as_str())
+        .text(&rule.description);
     values.opt_text(rule.override_response.as_deref()).opt_int(rule.override_status.map(i64::from));
     values.text(rule.applies_to.as_str()).flag(rule.is_enabled).int(i64::from(rule.priority));
     values.time(rule.created_at).time(rule.updated_at).opt_time(rule.deleted_at);
@@ -68,7 +75,9 @@ pub(super) async fn all(connection: &mut AnyConnection) -> Result<Vec<ErrorRule>
 }
 
 /// All, in the order in which they are asked; removed ones of the program's own behind them.
-pub(super) async fn with_removed(connection: &mut AnyConnection) -> Result<Vec<ErrorRule>, StoreError> {
+pub(super) async fn with_removed(
+    connection: &mut AnyConnection,
+) -> Result<Vec<ErrorRule>, StoreError> {
     rows(connection, "ORDER BY CASE WHEN deleted_at IS NULL THEN 0 ELSE 1 END, priority, id").await
 }
 

@@ -127,6 +127,8 @@ impl Store {
 }
 
 async fn version(connection: &mut AnyConnection) -> Result<i64, StoreError> {
-    let row = sqlx::query("SELECT version FROM config_version WHERE id = 1").fetch_one(connection).await?;
+    let row = sqlx::query("SELECT version FROM config_version WHERE id = 1")
+        .fetch_one(connection)
+        .await?;
     Fields { row: &row, table: "config_version" }.int("version")
 }

@@ -51,7 +51,9 @@ impl Store {
         let sql = "INSERT INTO jobs (name, holder, held_until, done_for, report) VALUES ($1, $2, $3, 0, 'null') \
                    ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until \
                    WHERE jobs.held_until <= $4 OR jobs.holder = excluded.holder";
-        let done = sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        let done = sqlx::query_with(sql, values.into_arguments())
+            .execute(&mut *self.writer().await?)
+            .await?;
         Ok(done.rows_affected() > 0)
     }
 
@@ -59,7 +61,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the write.
-    pub async fn report_job<R: Serialize + Sync>(&self, name: &str, report: &R) -> Result<(), StoreError> {
+    pub async fn report_job<R: Serialize + Sync>(
+        &self,
+        name: &str,
+        report: &R,
+    ) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.json(report).text(name);
         let sql = "UPDATE jobs SET report = $1 WHERE name = $2";
@@ -71,7 +77,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the write.
-    pub async fn leave_job(&self, name: &str, holder: &str, done_for: Option<Timestamp>) -> Result<(), StoreError> {
+    pub async fn leave_job(
+        &self,
+        name: &str,
+        holder: &str,
+        done_for: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.opt_time(done_for).text(name).text(holder);
         let sql = "UPDATE jobs SET held_until = 0, done_for = COALESCE($1, done_for) WHERE name = $2 AND holder = $3";
@@ -83,12 +94,17 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn job<R: DeserializeOwned + Default>(&self, name: &str) -> Result<Option<Job<R>>, StoreError> {
+    pub async fn job<R: DeserializeOwned + Default>(
+        &self,
+        name: &str,
+    ) -> Result<Option<Job<R>>, StoreError> {
         let mut values = Values::default();
         values.text(name);
         let sql = "SELECT holder, held_until, done_for, report FROM jobs WHERE name = $1";
         let query = sqlx::query_with(sql, values.into_arguments());
-        let Some(row) = query.fetch_optional(&mut *self.reader().await?).await? else { return Ok(None) };
+        let Some(row) = query.fetch_optional(&mut *self.reader().await?).await? else {
+            return Ok(None);
+        };
         let fields = Fields { row: &row, table: "jobs" };
         Ok(Some(Job {
             holder: fields.text("holder")?,
@@ -103,13 +119,20 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the write.
-    pub async fn claim_notice(&self, name: &str, now: Timestamp, until: Timestamp) -> Result<bool, StoreError> {
+    pub async fn claim_notice(
+        &self,
+        name: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<bool, StoreError> {
         let mut values = Values::default();
         values.text(name).time(until).time(now);
         let sql = "INSERT INTO sent_notices (name, expires_at) VALUES ($1, $2) \
                    ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at \
                    WHERE sent_notices.expires_at <= $3";
-        let done = sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        let done = sqlx::query_with(sql, values.into_arguments())
+            .execute(&mut *self.writer().await?)
+            .await?;
         Ok(done.rows_affected() > 0)
     }
 
@@ -121,7 +144,9 @@ impl Store {
         let mut values = Values::default();
         values.time(now);
         let sql = "DELETE FROM sent_notices WHERE expires_at <= $1";
-        let done = sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
+        let done = sqlx::query_with(sql, values.into_arguments())
+            .execute(&mut *self.writer().await?)
+            .await?;
         Ok(done.rows_affected())
     }
 }

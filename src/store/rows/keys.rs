@@ -41,7 +41,12 @@ const IDS_PER_QUERY: usize = 500;
 
 fn bind(key: &Key) -> Values {
     let mut values = Values::default();
-    values.int(key.user_id.0).text(&key.name).bytes(&key.hash.0).text(&key.prefix).text(&key.last_four);
+    values
+        .int(key.user_id.0)
+        .text(&key.name)
+        .bytes(&key.hash.0)
+        .text(&key.prefix)
+        .text(&key.last_four);
     values.flag(key.is_enabled).opt_time(key.expires_at).flag(key.can_login_web_ui);
     limits::bind(&mut values, &key.limits);
     values.text(&key.provider_group.to_string()).text(key.cache_ttl.as_str());
@@ -82,7 +87,11 @@ impl Tx {
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn keys_of(&mut self, user: UserId) -> Result<Vec<Key>, StoreError> {
-        let sql = sql::select("api_keys", COLUMNS, "WHERE deleted_at IS NULL AND user_id = $1 ORDER BY id");
+        let sql = sql::select(
+            "api_keys",
+            COLUMNS,
+            "WHERE deleted_at IS NULL AND user_id = $1 ORDER BY id",
+        );
         let rows = sqlx::query(AssertSqlSafe(sql)).bind(user.0).fetch_all(&mut *self.inner).await?;
         rows.iter().map(read).collect()
     }
@@ -106,7 +115,8 @@ impl Tx {
         let mut keys = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(IDS_PER_QUERY) {
             let places: Vec<String> = (1..=chunk.len()).map(|at| format!("${at}")).collect();
-            let rest = format!("WHERE deleted_at IS NULL AND id IN ({}) ORDER BY id", places.join(","));
+            let rest =
+                format!("WHERE deleted_at IS NULL AND id IN ({}) ORDER BY id", places.join(","));
             let mut values = Values::default();
             for id in chunk {
                 values.int(*id);
@@ -127,8 +137,13 @@ impl Tx {
     pub async fn removed_key(&mut self, hash: &KeyHash) -> Result<Option<Key>, StoreError> {
         let mut values = Values::default();
         values.bytes(&hash.0);
-        let sql = AssertSqlSafe(sql::select("api_keys", COLUMNS, "WHERE deleted_at IS NOT NULL AND hash = $1"));
-        let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.inner).await?;
+        let sql = AssertSqlSafe(sql::select(
+            "api_keys",
+            COLUMNS,
+            "WHERE deleted_at IS NOT NULL AND hash = $1",
+        ));
+        let row =
+            sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.inner).await?;
         row.as_ref().map(read).transpose()
     }
 

@@ -74,12 +74,15 @@ impl Store {
     /// [`StoreError`] of the write.
     pub async fn insert_messages(&self, messages: &[StoredMessage]) -> Result<(), StoreError> {
         let mut connection = self.writer().await?;
-        let insert =
-            sql::insert(self.backend(), "session_messages", COLUMNS, 1) + "ON CONFLICT (request_id) DO NOTHING";
+        let insert = sql::insert(self.backend(), "session_messages", COLUMNS, 1)
+            + "ON CONFLICT (request_id) DO NOTHING";
         for message in messages {
             let bytes = message.request.bytes.len() + message.response.bytes.len();
             let mut values = Values::default();
-            values.bytes(message.request_id.0.as_bytes()).time(message.started_at).text(message.session.as_str());
+            values
+                .bytes(message.request_id.0.as_bytes())
+                .time(message.started_at)
+                .text(message.session.as_str());
             values.opt_int(message.key_id.map(|id| id.0)).opt_int(message.user_id.map(|id| id.0));
             values.int(i64::try_from(bytes).unwrap_or(i64::MAX));
             values.flag(message.request.cut).flag(message.response.cut);
@@ -103,11 +106,18 @@ impl Store {
     ) -> Result<Vec<StoredMessage>, StoreError> {
         let mut values = Values::default();
         let (time, id) = before.unwrap_or((Timestamp(i64::MAX), RequestId(uuid::Uuid::max())));
-        values.text(session).int(key.map_or(0, |id| id.0)).time(time).bytes(id.0.as_bytes()).int(i64::from(most));
+        values
+            .text(session)
+            .int(key.map_or(0, |id| id.0))
+            .time(time)
+            .bytes(id.0.as_bytes())
+            .int(i64::from(most));
         let sql = "SELECT request_id, started_at, session_id, key_id, user_id, request_cut, response_cut, request, response \
                    FROM session_messages WHERE session_id = $1 AND COALESCE(key_id, 0) = $2 AND started_at <= $3 \
                    AND (started_at < $3 OR request_id < $4) ORDER BY started_at DESC, request_id DESC LIMIT $5";
-        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
+        let rows = sqlx::query_with(sql, values.into_arguments())
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
         let read = |row| {
             let fields = Fields { row, table: "session_messages" };
             Ok(StoredMessage {
@@ -117,7 +127,10 @@ impl Store {
                 key_id: fields.opt_int("key_id")?.map(KeyId),
                 user_id: fields.opt_int("user_id")?.map(UserId),
                 request: Clip { bytes: fields.blob("request")?, cut: fields.flag("request_cut")? },
-                response: Clip { bytes: fields.blob("response")?, cut: fields.flag("response_cut")? },
+                response: Clip {
+                    bytes: fields.blob("response")?,
+                    cut: fields.flag("response_cut")?,
+                },
             })
         };
         rows.iter().map(read).collect()

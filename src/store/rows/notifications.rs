@@ -35,13 +35,18 @@ pub struct UserSum {
     pub cost: NanoUsd,
 }
 
-pub(super) async fn settings(connection: &mut AnyConnection) -> Result<StoredNotifications, StoreError> {
+pub(super) async fn settings(
+    connection: &mut AnyConnection,
+) -> Result<StoredNotifications, StoreError> {
     let sql = "SELECT data, secret_cipher FROM notification_settings WHERE id = 1";
     let Some(row) = sqlx::query(sql).fetch_optional(connection).await? else {
         return Ok(StoredNotifications::default());
     };
     let fields = Fields { row: &row, table: "notification_settings" };
-    Ok(StoredNotifications { settings: fields.json("data")?, secret_cipher: fields.opt_text("secret_cipher")? })
+    Ok(StoredNotifications {
+        settings: fields.json("data")?,
+        secret_cipher: fields.opt_text("secret_cipher")?,
+    })
 }
 
 impl Store {
@@ -59,7 +64,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`] of the read.
-    pub async fn user_sums(&self, from: Timestamp, until: Timestamp) -> Result<Vec<UserSum>, StoreError> {
+    pub async fn user_sums(
+        &self,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<Vec<UserSum>, StoreError> {
         let whole = [from, until].into_iter().all(|at| hour_of(at.0) == at.0);
         let sql = if whole {
             "SELECT user_id, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) AS cost, \
@@ -72,9 +81,13 @@ impl Store {
         };
         let mut values = Values::default();
         values.time(from).time(until);
-        let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.reader().await?).await?;
+        let rows = sqlx::query_with(sql, values.into_arguments())
+            .fetch_all(&mut *self.reader().await?)
+            .await?;
         let mut sums = rows.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        sums.sort_by_key(|sum| (std::cmp::Reverse(sum.cost), std::cmp::Reverse(sum.requests), sum.user_id));
+        sums.sort_by_key(|sum| {
+            (std::cmp::Reverse(sum.cost), std::cmp::Reverse(sum.requests), sum.user_id)
+        });
         Ok(sums)
     }
 }
@@ -102,7 +115,10 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError`] of the write.
-    pub async fn save_notifications(&mut self, stored: &StoredNotifications) -> Result<(), StoreError> {
+    pub async fn save_notifications(
+        &mut self,
+        stored: &StoredNotifications,
+    ) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.json(&stored.settings).opt_text(stored.secret_cipher.as_deref());
         let sql = "INSERT INTO notification_settings (id, data, secret_cipher) VALUES (1, $1, $2) \

@@ -66,7 +66,9 @@ impl Tx {
             for price in chunk {
                 bind(&mut values, price);
             }
-            let sql = AssertSqlSafe(sql::insert(self.backend, "model_prices", COLUMNS, chunk.len()) + REPLACE);
+            let sql = AssertSqlSafe(
+                sql::insert(self.backend, "model_prices", COLUMNS, chunk.len()) + REPLACE,
+            );
             let query = sqlx::query_with(sql, values.into_arguments()).persistent(false);
             query.execute(&mut *self.inner).await?;
         }
@@ -95,7 +97,9 @@ impl Store {
         let mut values = Values::default();
         values.text(model);
         let sql = "SELECT model, source, data, updated_at FROM model_prices WHERE model = $1";
-        let row = sqlx::query_with(sql, values.into_arguments()).fetch_optional(&mut *self.reader().await?).await?;
+        let row = sqlx::query_with(sql, values.into_arguments())
+            .fetch_optional(&mut *self.reader().await?)
+            .await?;
         row.as_ref().map(read).transpose()
     }
 }

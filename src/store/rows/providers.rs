@@ -8,7 +8,9 @@ use super::limits;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
-use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
+use crate::domain::provider::{
+    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
+};
 use crate::domain::secret::Secret;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
@@ -69,7 +71,11 @@ fn columns_with_key() -> Vec<&'static str> {
 
 fn bind(provider: &Provider) -> Values {
     let mut values = Values::default();
-    values.text(&provider.name).text(&provider.url).text(provider.kind.as_str()).flag(provider.is_enabled);
+    values
+        .text(&provider.name)
+        .text(&provider.url)
+        .text(provider.kind.as_str())
+        .flag(provider.is_enabled);
     values.int(i64::from(provider.weight)).int(i64::from(provider.priority));
     values.text(&provider.cost_multiplier.to_string()).text(&provider.group_tag.to_string());
     values.json(&provider.allowed_models).json(&provider.model_redirects);
@@ -82,9 +88,13 @@ fn bind(provider: &Provider) -> Values {
     values.opt_count_of(timeouts.first_byte_streaming_ms).opt_count_of(timeouts.streaming_idle_ms);
     values.opt_count_of(timeouts.request_non_streaming_ms);
     values.text(provider.cache_ttl.as_str()).text(provider.instructions.as_str());
-    values.flag(provider.preserve_client_ip).opt_text(provider.proxy_url.as_deref()).text(&provider.note);
+    values
+        .flag(provider.preserve_client_ip)
+        .opt_text(provider.proxy_url.as_deref())
+        .text(&provider.note);
     values.time(provider.health_since);
-    let switched_off = provider.switched_off.as_ref().and_then(|why| serde_json::to_string(why).ok());
+    let switched_off =
+        provider.switched_off.as_ref().and_then(|why| serde_json::to_string(why).ok());
     values.opt_text(switched_off.as_deref());
     values.time(provider.created_at).time(provider.updated_at).opt_time(provider.deleted_at);
     values
@@ -135,7 +145,9 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
 }
 
 /// Every provider that is not deleted, oldest first.
-pub(in crate::store) async fn all(connection: &mut AnyConnection) -> Result<Vec<StoredProvider>, StoreError> {
+pub(in crate::store) async fn all(
+    connection: &mut AnyConnection,
+) -> Result<Vec<StoredProvider>, StoreError> {
     let sql = sql::select("providers", &columns_with_key(), "WHERE deleted_at IS NULL ORDER BY id");
     sqlx::query(AssertSqlSafe(sql)).fetch_all(connection).await?.iter().map(read).collect()
 }
@@ -154,8 +166,10 @@ impl Tx {
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn provider(&mut self, id: ProviderId) -> Result<Option<StoredProvider>, StoreError> {
-        let sql = sql::select("providers", &columns_with_key(), "WHERE deleted_at IS NULL AND id = $1");
-        let row = sqlx::query(AssertSqlSafe(sql)).bind(id.0).fetch_optional(&mut *self.inner).await?;
+        let sql =
+            sql::select("providers", &columns_with_key(), "WHERE deleted_at IS NULL AND id = $1");
+        let row =
+            sqlx::query(AssertSqlSafe(sql)).bind(id.0).fetch_optional(&mut *self.inner).await?;
         row.as_ref().map(read).transpose()
     }
 
@@ -163,7 +177,11 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError`] of the write.
-    pub async fn insert_provider(&mut self, provider: &Provider, key_cipher: &str) -> Result<ProviderId, StoreError> {
+    pub async fn insert_provider(
+        &mut self,
+        provider: &Provider,
+        key_cipher: &str,
+    ) -> Result<ProviderId, StoreError> {
         let mut values = bind(provider);
         values.text(key_cipher);
         self.insert_row("providers", &columns_with_key(), values).await.map(ProviderId)
@@ -174,7 +192,11 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Missing`] when there is no such provider.
-    pub async fn update_provider(&mut self, provider: &Provider, key_cipher: Option<&str>) -> Result<(), StoreError> {
+    pub async fn update_provider(
+        &mut self,
+        provider: &Provider,
+        key_cipher: Option<&str>,
+    ) -> Result<(), StoreError> {
         let mut values = bind(provider);
         match key_cipher {
             Some(cipher) => {
@@ -189,7 +211,11 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError::Missing`] when there is no such provider.
-    pub async fn set_provider_key(&mut self, id: ProviderId, key_cipher: &str) -> Result<(), StoreError> {
+    pub async fn set_provider_key(
+        &mut self,
+        id: ProviderId,
+        key_cipher: &str,
+    ) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.text(key_cipher);
         self.update_row("providers", &["key_cipher"], values, id.0).await

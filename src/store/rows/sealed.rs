@@ -38,14 +38,19 @@ async fn all(connection: &mut AnyConnection) -> Result<Vec<SealedText>, StoreErr
     }
     let sql = "SELECT secret_cipher FROM notification_settings WHERE id = 1";
     if let Some(row) = sqlx::query(sql).fetch_optional(connection).await? {
-        let cipher = Fields { row: &row, table: "notification_settings" }.opt_text("secret_cipher")?;
+        let cipher =
+            Fields { row: &row, table: "notification_settings" }.opt_text("secret_cipher")?;
         texts.extend(cipher.map(|cipher| SealedText { owner: SealedOwner::WebhookSecret, cipher }));
     }
     Ok(texts)
 }
 
-pub(super) async fn sealing_key(connection: &mut AnyConnection) -> Result<Option<String>, StoreError> {
-    let row = sqlx::query("SELECT key_id FROM sealing_key WHERE id = 1").fetch_optional(connection).await?;
+pub(super) async fn sealing_key(
+    connection: &mut AnyConnection,
+) -> Result<Option<String>, StoreError> {
+    let row = sqlx::query("SELECT key_id FROM sealing_key WHERE id = 1")
+        .fetch_optional(connection)
+        .await?;
     row.map(|row| Fields { row: &row, table: "sealing_key" }.text("key_id")).transpose()
 }
 
@@ -96,14 +101,22 @@ impl Tx {
     ///
     /// # Errors
     /// [`StoreError`] of the write.
-    pub async fn replace_sealed(&mut self, owner: &SealedOwner, cipher: &str) -> Result<(), StoreError> {
+    pub async fn replace_sealed(
+        &mut self,
+        owner: &SealedOwner,
+        cipher: &str,
+    ) -> Result<(), StoreError> {
         let sql = match owner {
             SealedOwner::Provider(id, _) => return self.set_provider_key(*id, cipher).await,
-            SealedOwner::WebhookSecret => "UPDATE notification_settings SET secret_cipher = $1 WHERE id = 1",
+            SealedOwner::WebhookSecret => {
+                "UPDATE notification_settings SET secret_cipher = $1 WHERE id = 1"
+            }
         };
         let mut values = Values::default();
         values.text(cipher);
-        sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).execute(&mut *self.inner).await?;
+        sqlx::query_with(AssertSqlSafe(sql), values.into_arguments())
+            .execute(&mut *self.inner)
+            .await?;
         Ok(())
     }
 

@@ -23,8 +23,7 @@ impl Tx {
     pub async fn save_settings(&mut self, settings: &SystemSettings) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.json(settings);
-        let sql =
-            "INSERT INTO system_settings (id, data) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET data = excluded.data";
+        let sql = "INSERT INTO system_settings (id, data) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET data = excluded.data";
         sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.inner).await?;
         Ok(())
     }
@@ -33,6 +32,11 @@ impl Tx {
 /// The stored settings; fields that an older version did not store, or all of them, have their
 /// defaults.
 pub(super) async fn of(connection: &mut AnyConnection) -> Result<SystemSettings, StoreError> {
-    let row = sqlx::query("SELECT data FROM system_settings WHERE id = 1").fetch_optional(connection).await?;
-    row.map_or_else(|| Ok(SystemSettings::default()), |row| Fields { row: &row, table: "system_settings" }.json("data"))
+    let row = sqlx::query("SELECT data FROM system_settings WHERE id = 1")
+        .fetch_optional(connection)
+        .await?;
+    row.map_or_else(
+        || Ok(SystemSettings::default()),
+        |row| Fields { row: &row, table: "system_settings" }.json("data"),
+    )
 }

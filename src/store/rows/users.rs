@@ -92,7 +92,8 @@ impl Tx {
     /// [`StoreError`] of the read.
     pub async fn user(&mut self, id: UserId) -> Result<Option<User>, StoreError> {
         let sql = sql::select("users", COLUMNS, "WHERE deleted_at IS NULL AND id = $1");
-        let row = sqlx::query(AssertSqlSafe(sql)).bind(id.0).fetch_optional(&mut *self.inner).await?;
+        let row =
+            sqlx::query(AssertSqlSafe(sql)).bind(id.0).fetch_optional(&mut *self.inner).await?;
         row.as_ref().map(read).transpose()
     }
 

@@ -45,7 +45,10 @@ impl Store {
     /// [`StoreError::Constraint`] when its key or user is not there.
     pub async fn insert_web_session(&self, session: &WebSession) -> Result<(), StoreError> {
         let mut values = Values::default();
-        values.bytes(&session.hash).opt_int(session.key_id.map(|id| id.0)).opt_int(session.user_id.map(|id| id.0));
+        values
+            .bytes(&session.hash)
+            .opt_int(session.key_id.map(|id| id.0))
+            .opt_int(session.user_id.map(|id| id.0));
         values.time(session.created_at).time(session.expires_at);
         let sql = match &session.token_check {
             None => {

@@ -12,7 +12,8 @@ use crate::store::engine::sql;
 use crate::store::engine::tx::Tx;
 
 const TABLE: &str = "sensitive_words";
-const COLUMNS: &[&str] = &["word", "match_type", "description", "is_enabled", "created_at", "updated_at"];
+const COLUMNS: &[&str] =
+    &["word", "match_type", "description", "is_enabled", "created_at", "updated_at"];
 
 fn bind(word: &SensitiveWord) -> Values {
     let mut values = Values::default();

@@ -55,13 +55,20 @@ impl Batch {
         Ok(())
     }
 
-    fn push_value(&mut self, table: &Table, column: &Column, at: usize, row: &SqliteRow) -> Result<(), TransferError> {
+    fn push_value(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        at: usize,
+        row: &SqliteRow,
+    ) -> Result<(), TransferError> {
         let wrong = |why: &str| wrong(table, column, why);
         match column.kind {
             Kind::Int => match get::<i64>(table, column, at, row)? {
                 None => self.bytes.extend(NULL),
                 Some(value) if column.is_small => {
-                    let value = i16::try_from(value).map_err(|_| wrong("a number is out of range"))?;
+                    let value =
+                        i16::try_from(value).map_err(|_| wrong("a number is out of range"))?;
                     self.field(&value.to_be_bytes())
                 }
                 Some(value) => self.field(&value.to_be_bytes()),
@@ -69,7 +76,9 @@ impl Batch {
             Kind::Text => match get::<&str>(table, column, at, row)? {
                 None => self.bytes.extend(NULL),
                 Some(text) if memchr::memchr(0, text.as_bytes()).is_some() => {
-                    return Err(wrong("a text holds a NUL character, which PostgreSQL cannot hold"));
+                    return Err(wrong(
+                        "a text holds a NUL character, which PostgreSQL cannot hold",
+                    ));
                 }
                 Some(text) => self.field(text.as_bytes()),
             },
@@ -113,8 +122,9 @@ fn place(table: &Table, row: &SqliteRow) -> Result<String, TransferError> {
         let value = match column.kind {
             Kind::Int => get::<i64>(table, column, at, row)?.map(Value::from),
             Kind::Text => get::<&str>(table, column, at, row)?.map(Value::from),
-            Kind::Bytes => get::<&[u8]>(table, column, at, row)?
-                .map(|bytes| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()),
+            Kind::Bytes => get::<&[u8]>(table, column, at, row)?.map(|bytes| {
+                bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
+            }),
         };
         key.push(value.ok_or_else(|| wrong(table, column, "a key is null"))?);
     }
@@ -123,8 +133,12 @@ fn place(table: &Table, row: &SqliteRow) -> Result<String, TransferError> {
 
 /// The values of a place, for a statement that continues after it.
 pub(super) fn arguments(table: &Table, place: &str) -> Result<SqliteArguments, TransferError> {
-    let unread =
-        || TransferError::Shape(format!("the place in {} that the move had reached cannot be read", table.name));
+    let unread = || {
+        TransferError::Shape(format!(
+            "the place in {} that the move had reached cannot be read",
+            table.name
+        ))
+    };
     let key: Vec<Value> = serde_json::from_str(place).map_err(|_| unread())?;
     if key.len() != table.key.len() {
         return Err(unread());
@@ -133,7 +147,9 @@ pub(super) fn arguments(table: &Table, place: &str) -> Result<SqliteArguments, T
     for (value, column) in key.iter().zip(table.key_columns()) {
         let added = match column.kind {
             Kind::Int => Arguments::add(&mut arguments, value.as_i64().ok_or_else(unread)?),
-            Kind::Text => Arguments::add(&mut arguments, value.as_str().ok_or_else(unread)?.to_owned()),
+            Kind::Text => {
+                Arguments::add(&mut arguments, value.as_str().ok_or_else(unread)?.to_owned())
+            }
             Kind::Bytes => Arguments::add(
                 &mut arguments,
                 value.as_str().and_then(|text| hex::decode(text).ok()).ok_or_else(unread)?,

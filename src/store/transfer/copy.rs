@@ -25,12 +25,19 @@ impl Target {
     ///
     /// # Errors
     /// The first failure. Committed rows stay, and the next call continues after them.
-    pub async fn copy(&mut self, source: &Source, tell: &mut dyn FnMut(Progress)) -> Result<(), TransferError> {
+    pub async fn copy(
+        &mut self,
+        source: &Source,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<(), TransferError> {
         self.fit(source).await?;
         let mut at = state::read(&mut *self.store.reader().await?).await?.at;
         let tables = std::mem::take(&mut self.tables);
         let Some(first) = tables.iter().position(|table| table.name == at.table) else {
-            return Err(TransferError::Shape(format!("the move had reached {}, which is no table", at.table)));
+            return Err(TransferError::Shape(format!(
+                "the move had reached {}, which is no table",
+                at.table
+            )));
         };
         let refused = |error| Backend::Sqlite.acquire_error(error);
         let pool = source.store.pools.ledger.as_ref().ok_or(TransferError::Interfered)?;
@@ -72,7 +79,8 @@ impl Target {
             }
             if batch.is_full() || (is_last && batch.rows() > 0) {
                 copied += i64::try_from(batch.rows()).unwrap_or(i64::MAX);
-                let now = Reached { table: table.name.to_owned(), copied, place: batch.place(table)? };
+                let now =
+                    Reached { table: table.name.to_owned(), copied, place: batch.place(table)? };
                 self.write(table, std::mem::replace(&mut batch, Batch::new()), at, &now).await?;
                 *at = now;
                 tell(Progress { table: table.name, copied });
@@ -84,7 +92,13 @@ impl Target {
     }
 
     /// Rows and the new place, in one transaction.
-    async fn write(&mut self, table: &Table, batch: Batch, was: &Reached, now: &Reached) -> Result<(), TransferError> {
+    async fn write(
+        &mut self,
+        table: &Table,
+        batch: Batch,
+        was: &Reached,
+        now: &Reached,
+    ) -> Result<(), TransferError> {
         let mut tx = self.connection.begin().await?;
         let advance = sqlx::query(ADVANCE).bind(&now.table).bind(now.copied).bind(&now.place);
         let done = advance.bind(&was.table).bind(was.copied).execute(&mut *tx).await?;
@@ -92,7 +106,8 @@ impl Target {
             return Err(TransferError::Interfered);
         }
         let rows = batch.rows();
-        let sql = format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name, table.column_list());
+        let sql =
+            format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name, table.column_list());
         let mut copy = tx.copy_in_raw(&sql).await?;
         copy.send(batch.into_bytes()).await?;
         if copy.finish().await? != rows {

@@ -68,10 +68,14 @@ const USER_SUMS: [&str; 7] = [
 ];
 
 impl Figures {
-    pub(super) async fn of(connection: &mut AnyConnection, tables: &[Table]) -> Result<Self, StoreError> {
+    pub(super) async fn of(
+        connection: &mut AnyConnection,
+        tables: &[Table],
+    ) -> Result<Self, StoreError> {
         let mut figures = Vec::with_capacity(tables.len());
         for table in tables {
-            let row = sqlx::query(AssertSqlSafe(table_sql(table))).fetch_one(&mut *connection).await?;
+            let row =
+                sqlx::query(AssertSqlSafe(table_sql(table))).fetch_one(&mut *connection).await?;
             figures.push(read_table(table, &row)?);
         }
         let mut sql = "SELECT CAST(COALESCE(user_id, 0) AS BIGINT), COUNT(*)".to_owned();
@@ -110,9 +114,14 @@ impl Figures {
     /// The ledger's sums over all users: cost in USD, then tokens of each kind.
     #[must_use]
     pub fn sums(&self) -> Vec<(&'static str, String)> {
-        let total = |at: usize| self.users.iter().filter_map(|user| user.sums.get(at)).sum::<i128>();
+        let total =
+            |at: usize| self.users.iter().filter_map(|user| user.sums.get(at)).sum::<i128>();
         let name = |at: usize, column: &'static str| if at == 0 { "cost in USD" } else { column };
-        USER_SUMS.iter().enumerate().map(|(at, column)| (name(at, column), shown(at, total(at)))).collect()
+        USER_SUMS
+            .iter()
+            .enumerate()
+            .map(|(at, column)| (name(at, column), shown(at, total(at))))
+            .collect()
     }
 
     /// The differences from the figures of the other side.
@@ -129,15 +138,31 @@ impl Figures {
             compare(format!("rows of {name}"), here.rows.to_string(), there.rows.to_string());
             for (here, there) in here.columns.iter().zip(&there.columns) {
                 let column = &here.name;
-                compare(format!("values in {name}.{column}"), here.filled.to_string(), there.filled.to_string());
-                compare(format!("sum of {name}.{column}"), here.total.to_string(), there.total.to_string());
+                compare(
+                    format!("values in {name}.{column}"),
+                    here.filled.to_string(),
+                    there.filled.to_string(),
+                );
+                compare(
+                    format!("sum of {name}.{column}"),
+                    here.total.to_string(),
+                    there.total.to_string(),
+                );
             }
         }
-        compare("users in the ledger".to_owned(), self.users.len().to_string(), there.users.len().to_string());
+        compare(
+            "users in the ledger".to_owned(),
+            self.users.len().to_string(),
+            there.users.len().to_string(),
+        );
         for (here, there) in self.users.iter().zip(&there.users) {
             let id = here.user;
             compare(format!("user {id}"), id.to_string(), there.user.to_string());
-            compare(format!("requests of user {id}"), here.requests.to_string(), there.requests.to_string());
+            compare(
+                format!("requests of user {id}"),
+                here.requests.to_string(),
+                there.requests.to_string(),
+            );
             for (at, (mine, other)) in here.sums.iter().zip(&there.sums).enumerate() {
                 let name = USER_SUMS.get(at).copied().unwrap_or_default();
                 compare(format!("{name} of user {id}"), shown(at, *mine), shown(at, *other));
@@ -216,8 +241,11 @@ mod tests {
         let (one, other) = (figures(1_000_000_001, 2), figures(1_000_000_000, 1));
         assert_eq!(one.differences(&one.clone()), []);
         assert_ne!(one.digest(), other.digest());
-        let said: Vec<String> =
-            one.differences(&other).into_iter().map(|d| format!("{}: {} {}", d.what, d.here, d.there)).collect();
+        let said: Vec<String> = one
+            .differences(&other)
+            .into_iter()
+            .map(|d| format!("{}: {} {}", d.what, d.here, d.there))
+            .collect();
         assert_eq!(
             said,
             [
@@ -226,6 +254,9 @@ mod tests {
                 "cost of user 7: 1.000000001 1",
             ]
         );
-        assert_eq!(one.sums()[..2], [("cost in USD", "1.000000001".to_owned()), ("input_tokens", "1".to_owned())]);
+        assert_eq!(
+            one.sums()[..2],
+            [("cost in USD", "1.000000001".to_owned()), ("input_tokens", "1".to_owned())]
+        );
     }
 }

@@ -40,7 +40,9 @@ impl Source {
         let mut connection = store.reader().await?;
         let found = tables::names(&mut connection, Backend::Sqlite).await?;
         let known = |name: &String| TABLES.contains(&name.as_str()) || name == "schema_history";
-        let row = sqlx::query("SELECT MIN(applied_at) FROM schema_history").fetch_one(&mut *connection).await?;
+        let row = sqlx::query("SELECT MIN(applied_at) FROM schema_history")
+            .fetch_one(&mut *connection)
+            .await?;
         let made: i64 = row.try_get(0).map_err(StoreError::from)?;
         Ok(Self {
             store: store.clone(),
@@ -79,7 +81,9 @@ impl Source {
              SELECT seq FROM sqlite_sequence WHERE name = '{name}')",
             name = table.name
         );
-        let row = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_one(&mut *self.store.reader().await?).await?;
+        let row = sqlx::query(sqlx::AssertSqlSafe(sql))
+            .fetch_one(&mut *self.store.reader().await?)
+            .await?;
         Ok(row.try_get(0)?)
     }
 }

@@ -48,7 +48,10 @@ pub(super) async fn read(connection: &mut AnyConnection) -> Result<State, StoreE
     })
 }
 
-pub(super) async fn insert(connection: &mut AnyConnection, state: &State) -> Result<(), StoreError> {
+pub(super) async fn insert(
+    connection: &mut AnyConnection,
+    state: &State,
+) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.text(&state.source).text(&state.path).text(&state.digest).text(&state.at.table);
     let sql = "INSERT INTO move_state (id, source, path, digest, table_name, copied) VALUES (1, $1, $2, $3, $4, 0)";

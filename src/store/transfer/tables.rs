@@ -89,7 +89,10 @@ fn quoted<'a>(columns: impl Iterator<Item = &'a Column>) -> String {
 }
 
 /// The names of a database's tables.
-pub(super) async fn names(connection: &mut AnyConnection, backend: Backend) -> Result<Vec<String>, StoreError> {
+pub(super) async fn names(
+    connection: &mut AnyConnection,
+    backend: Backend,
+) -> Result<Vec<String>, StoreError> {
     let sql = match backend {
         Backend::Sqlite => {
             "SELECT CAST(name AS TEXT) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
@@ -119,7 +122,11 @@ pub(super) async fn of_source(connection: &mut AnyConnection) -> Result<Vec<Tabl
                 "INTEGER" | "BIGINT" => Kind::Int,
                 "TEXT" => Kind::Text,
                 "BLOB" => Kind::Bytes,
-                other => return Err(TransferError::Shape(format!("{name}.{column} is of the type {other}"))),
+                other => {
+                    return Err(TransferError::Shape(format!(
+                        "{name}.{column} is of the type {other}"
+                    )));
+                }
             };
             columns.push(Column { name: column, kind, is_small: false });
             if place > 0 {
@@ -136,7 +143,10 @@ pub(super) async fn of_source(connection: &mut AnyConnection) -> Result<Vec<Tabl
 }
 
 /// Compares the tables with those of PostgreSQL, and takes over the width of its integers.
-pub(super) async fn fit_target(tables: &mut [Table], connection: &mut AnyConnection) -> Result<(), TransferError> {
+pub(super) async fn fit_target(
+    tables: &mut [Table],
+    connection: &mut AnyConnection,
+) -> Result<(), TransferError> {
     for table in tables {
         let sql = "SELECT CAST(column_name AS TEXT), CAST(data_type AS TEXT), CAST(0 AS BIGINT) \
                    FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1";
@@ -144,7 +154,10 @@ pub(super) async fn fit_target(tables: &mut [Table], connection: &mut AnyConnect
         let name = table.name;
         for column in &mut table.columns {
             let Some((_, kind, _)) = found.iter().find(|(there, ..)| *there == column.name) else {
-                return Err(TransferError::Shape(format!("PostgreSQL has no {name}.{}", column.name)));
+                return Err(TransferError::Shape(format!(
+                    "PostgreSQL has no {name}.{}",
+                    column.name
+                )));
             };
             column.is_small = kind == "smallint";
             let fits = match column.kind {
@@ -153,10 +166,15 @@ pub(super) async fn fit_target(tables: &mut [Table], connection: &mut AnyConnect
                 Kind::Bytes => kind == "bytea",
             };
             if !fits {
-                return Err(TransferError::Shape(format!("{name}.{} is {kind} in PostgreSQL", column.name)));
+                return Err(TransferError::Shape(format!(
+                    "{name}.{} is {kind} in PostgreSQL",
+                    column.name
+                )));
             }
         }
-        if let Some((more, ..)) = found.iter().find(|(there, ..)| table.columns.iter().all(|c| c.name != *there)) {
+        if let Some((more, ..)) =
+            found.iter().find(|(there, ..)| table.columns.iter().all(|c| c.name != *there))
+        {
             return Err(TransferError::Shape(format!("SQLite has no {name}.{more}")));
         }
     }
@@ -170,12 +188,16 @@ async fn described(
 ) -> Result<Vec<(String, String, i64)>, StoreError> {
     let mut values = Values::default();
     values.text(table);
-    let rows = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await?;
+    let rows =
+        sqlx::query_with(AssertSqlSafe(sql), values.into_arguments()).fetch_all(connection).await?;
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
 }
 
 /// How many rows a table has.
-pub(super) async fn rows_of(connection: &mut AnyConnection, table: &str) -> Result<i64, StoreError> {
+pub(super) async fn rows_of(
+    connection: &mut AnyConnection,
+    table: &str,
+) -> Result<i64, StoreError> {
     let sql = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
     Ok(sqlx::query(sql).fetch_one(connection).await?.try_get(0)?)
 }
@@ -193,10 +215,14 @@ mod tests {
         let store = Store::open_sqlite(dir.path()).await.unwrap();
         store.migrate().await.unwrap();
         let mut connection = store.reader().await.unwrap();
-        let mut found: BTreeSet<String> = names(&mut connection, Backend::Sqlite).await.unwrap().into_iter().collect();
+        let mut found: BTreeSet<String> =
+            names(&mut connection, Backend::Sqlite).await.unwrap().into_iter().collect();
         assert!(found.remove("schema_history"));
         let listed: BTreeSet<String> = TABLES.iter().map(|&name| name.to_owned()).collect();
-        assert_eq!(found, listed, "a new table gets its line in TABLES, behind those that it refers to");
+        assert_eq!(
+            found, listed,
+            "a new table gets its line in TABLES, behind those that it refers to"
+        );
         assert_eq!(of_source(&mut connection).await.unwrap().len(), TABLES.len());
     }
 }

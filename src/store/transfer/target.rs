@@ -62,7 +62,9 @@ impl Target {
     pub async fn connect(url: &Secret) -> Result<Self, TransferError> {
         let store = Store::open_postgres(url, CONNECTIONS).await?;
         let options: PgConnectOptions = url.expose().parse()?;
-        let options = options.log_statements(log::LevelFilter::Trace).log_slow_statements(log::LevelFilter::Warn, SLOW);
+        let options = options
+            .log_statements(log::LevelFilter::Trace)
+            .log_slow_statements(log::LevelFilter::Warn, SLOW);
         let refused = |error| Backend::Postgres.acquire_error(error);
         let mut connection = PgConnection::connect_with(&options).await.map_err(refused)?;
         connection.execute(POSTGRES_SETTINGS).await?;
@@ -73,7 +75,11 @@ impl Target {
     ///
     /// # Errors
     /// When the schema is newer than this program or half migrated; [`StoreError`] of the read.
-    pub async fn standing(&self, source: &Source, figures: Option<&Figures>) -> Result<Standing, TransferError> {
+    pub async fn standing(
+        &self,
+        source: &Source,
+        figures: Option<&Figures>,
+    ) -> Result<Standing, TransferError> {
         let mut tx = self.store.read().await?;
         let standing = standing(&mut tx, source, figures).await?;
         tx.commit().await?;
@@ -84,7 +90,12 @@ impl Target {
     ///
     /// # Errors
     /// When it has data by now; [`StoreError`] of the write.
-    pub async fn begin(&mut self, source: &Source, figures: &Figures, path: &str) -> Result<(), TransferError> {
+    pub async fn begin(
+        &mut self,
+        source: &Source,
+        figures: &Figures,
+        path: &str,
+    ) -> Result<(), TransferError> {
         self.store.migrate().await?;
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;
@@ -112,10 +123,15 @@ impl Target {
     pub async fn start_over(&mut self, figures: &Figures) -> Result<(), TransferError> {
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;
-        let sql = format!("UPDATE move_state SET digest = $1, table_name = '{}', copied = 0, place = NULL", TABLES[0]);
+        let sql = format!(
+            "UPDATE move_state SET digest = $1, table_name = '{}', copied = 0, place = NULL",
+            TABLES[0]
+        );
         let digest = figures.digest();
         sqlx::query(AssertSqlSafe(sql)).bind(digest).execute(&mut *tx).await?;
-        sqlx::raw_sql(AssertSqlSafe(format!("TRUNCATE {}", TABLES.join(", ")))).execute(&mut *tx).await?;
+        sqlx::raw_sql(AssertSqlSafe(format!("TRUNCATE {}", TABLES.join(", "))))
+            .execute(&mut *tx)
+            .await?;
         Ok(tx.commit().await?)
     }
 
@@ -148,8 +164,14 @@ impl Target {
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;
         for table in source.tables.iter().filter(|table| table.has_id()) {
-            let Some(highest) = source.highest_id(table).await?.filter(|highest| *highest > 0) else { continue };
-            let sql = format!("SELECT CAST(setval(pg_get_serial_sequence('{}', 'id'), $1) AS TEXT)", table.name);
+            let Some(highest) = source.highest_id(table).await?.filter(|highest| *highest > 0)
+            else {
+                continue;
+            };
+            let sql = format!(
+                "SELECT CAST(setval(pg_get_serial_sequence('{}', 'id'), $1) AS TEXT)",
+                table.name
+            );
             sqlx::query(AssertSqlSafe(sql)).bind(highest).execute(&mut *tx).await?;
         }
         tx.execute(AssertSqlSafe(format!("DROP TABLE {}", state::NAME))).await?;
@@ -180,7 +202,9 @@ async fn standing(
         (true, Ok(())) => {
             let state = state::read(connection).await?;
             return Ok(match state.source == source.identity {
-                true => Standing::Begun { changed: figures.is_some_and(|now| now.digest() != state.digest) },
+                true => Standing::Begun {
+                    changed: figures.is_some_and(|now| now.digest() != state.digest),
+                },
                 false => Standing::BegunByOther { path: state.path },
             });
         }
@@ -191,7 +215,9 @@ async fn standing(
     for table in TABLES.into_iter().filter(|name| there.iter().any(|there| there == name)) {
         let rows = match table {
             // The migrations inserted one row; it counts the changes.
-            "config_version" => first(connection, "SELECT COUNT(*) FROM config_version WHERE version <> 0").await?,
+            "config_version" => {
+                first(connection, "SELECT COUNT(*) FROM config_version WHERE version <> 0").await?
+            }
             _ => tables::rows_of(connection, table).await?,
         };
         if rows > 0 {

@@ -62,8 +62,13 @@ pub type Files = BTreeMap<PathBuf, Option<Vec<u8>>>;
 impl Disk {
     /// A disk on which everything below `root` has long been synced.
     pub fn of(root: &Path) -> Self {
-        let mut disk =
-            Self { root: root.to_owned(), inodes: Vec::new(), now: HashMap::new(), ops: 0, changes: BTreeMap::new() };
+        let mut disk = Self {
+            root: root.to_owned(),
+            inodes: Vec::new(),
+            now: HashMap::new(),
+            ops: 0,
+            changes: BTreeMap::new(),
+        };
         disk.take_in(root);
         disk
     }
@@ -72,7 +77,8 @@ impl Disk {
         let number = self.inodes.len();
         self.now.insert(path.to_owned(), number);
         if path.is_file() {
-            self.inodes.push(Inode::File { base: std::fs::read(path).unwrap(), changes: Vec::new() });
+            self.inodes
+                .push(Inode::File { base: std::fs::read(path).unwrap(), changes: Vec::new() });
             return number;
         }
         self.inodes.push(Inode::Dir { base: BTreeMap::new(), changes: Vec::new() });
@@ -113,12 +119,19 @@ impl Disk {
                 let what = Data::Write { offset: *offset, bytes: bytes.clone() };
                 self.data(self.known(path), number, op, what);
             }
-            Call::Truncate { path, length } => self.data(self.known(path), number, op, Data::Truncate(*length)),
+            Call::Truncate { path, length } => {
+                self.data(self.known(path), number, op, Data::Truncate(*length))
+            }
             Call::Sync { path } => self.sync(self.known(path), number, op.began),
             Call::Link { from, to } => {
                 let inode = self.known(from);
                 self.now.insert(to.clone(), inode);
-                self.names(to, number, op, Names { removed: None, added: Some((name_of(to), inode)) });
+                self.names(
+                    to,
+                    number,
+                    op,
+                    Names { removed: None, added: Some((name_of(to), inode)) },
+                );
             }
             Call::Unlink { path } => {
                 self.names(path, number, op, Names { removed: Some(name_of(path)), added: None });
@@ -129,12 +142,17 @@ impl Disk {
     }
 
     fn rename(&mut self, from: &Path, to: &Path, number: usize, op: &Op) {
-        assert_eq!(from.parent(), to.parent(), "a rename within a directory is one step, another is not");
+        assert_eq!(
+            from.parent(),
+            to.parent(),
+            "a rename within a directory is one step, another is not"
+        );
         let inode = self.known(from);
         let names = Names { removed: Some(name_of(from)), added: Some((name_of(to), inode)) };
         self.names(to, number, op, names);
         // Everything below moves along.
-        let below: Vec<PathBuf> = self.now.keys().filter(|path| path.starts_with(from)).cloned().collect();
+        let below: Vec<PathBuf> =
+            self.now.keys().filter(|path| path.starts_with(from)).cloned().collect();
         for path in below {
             let inode = self.now.remove(&path).unwrap();
             let rest = path.strip_prefix(from).unwrap();
@@ -155,14 +173,18 @@ impl Disk {
     }
 
     fn data(&mut self, file: usize, number: usize, op: &Op, what: Data) {
-        let Inode::File { changes, .. } = &mut self.inodes[file] else { panic!("a directory is written to") };
+        let Inode::File { changes, .. } = &mut self.inodes[file] else {
+            panic!("a directory is written to")
+        };
         changes.push(Change { op: number, ended: op.ended, durable: usize::MAX, what });
         self.changes.insert(number, (file, false));
     }
 
     fn names(&mut self, path: &Path, number: usize, op: &Op, what: Names) {
         let dir = self.known(path.parent().unwrap());
-        let Inode::Dir { changes, .. } = &mut self.inodes[dir] else { panic!("{path:?} is below a file") };
+        let Inode::Dir { changes, .. } = &mut self.inodes[dir] else {
+            panic!("{path:?} is below a file")
+        };
         changes.push(Change { op: number, ended: op.ended, durable: usize::MAX, what });
         self.changes.insert(number, (dir, true));
     }
@@ -255,15 +277,23 @@ fn content(base: &[u8], changes: &[Change<Data>], reached: &Reached) -> Vec<u8> 
     for change in changes {
         match (&change.what, reached.get(&change.op)) {
             (_, None) => {}
-            (Data::Truncate(length), Some(_)) => content.resize(usize::try_from(*length).unwrap(), 0),
+            (Data::Truncate(length), Some(_)) => {
+                content.resize(usize::try_from(*length).unwrap(), 0)
+            }
             (Data::Write { offset, bytes }, Some(Left::Whole)) => put(&mut content, *offset, bytes),
-            (Data::Write { offset, bytes }, Some(Left::Half)) => put(&mut content, *offset, &bytes[..bytes.len() / 2]),
+            (Data::Write { offset, bytes }, Some(Left::Half)) => {
+                put(&mut content, *offset, &bytes[..bytes.len() / 2])
+            }
         }
     }
     content
 }
 
-fn names(base: &BTreeMap<String, usize>, changes: &[Change<Names>], reached: &Reached) -> BTreeMap<String, usize> {
+fn names(
+    base: &BTreeMap<String, usize>,
+    changes: &[Change<Names>],
+    reached: &Reached,
+) -> BTreeMap<String, usize> {
     let mut names = base.clone();
     for change in changes.iter().filter(|change| reached.contains_key(&change.op)) {
         if let Some(name) = &change.what.removed {

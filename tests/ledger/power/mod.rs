@@ -72,9 +72,16 @@ async fn a_power_failure_at_any_moment_loses_no_synced_record_and_doubles_none()
     // The last burst of the killed process may not be synced: on a busy machine the sync comes
     // later than 250 ms.
     let (least, most) = (2 * REQUESTS - REQUESTS / BURSTS, 2 * REQUESTS);
-    assert!((least..=most).contains(&promised.len()), "{} requests were journalled and synced", promised.len());
+    assert!(
+        (least..=most).contains(&promised.len()),
+        "{} requests were journalled and synced",
+        promised.len()
+    );
     let segments: BTreeSet<_> = run.ops.iter().filter_map(|op| segment_of(&op.call)).collect();
-    assert!(segments.len() >= 4, "two processes, and each went on to a further segment: {segments:?}");
+    assert!(
+        segments.len() >= 4,
+        "two processes, and each went on to a further segment: {segments:?}"
+    );
     let disks = choose(all_disks(&run.disk));
     eprintln!("{} operations, {} disks", run.disk.ops(), disks.len());
     try_all(&run, &disks, &promised);
@@ -132,7 +139,8 @@ async fn record() -> Run {
 async fn ask(gateway: &Gateway, key: &str, first: usize) {
     let one = |number: usize| {
         let url = format!("{}/v1/messages", gateway.proxy);
-        let ask = gateway.client.post(url).header("x-api-key", key).header("x-session-id", name(number));
+        let ask =
+            gateway.client.post(url).header("x-api-key", key).header("x-session-id", name(number));
         async move {
             let answer = ask.json(&request("native", false)).send().await.unwrap();
             assert_eq!(answer.status(), 200);
@@ -160,11 +168,14 @@ fn promises(ops: &[Op]) -> BTreeMap<String, usize> {
     let syncs: Vec<(usize, &Op)> =
         ops.iter().enumerate().filter(|(_, op)| matches!(op.call, Call::Sync { .. })).collect();
     for op in ops {
-        let (Some(segment), Call::Write { bytes, .. }) = (segment_of(&op.call), &op.call) else { continue };
+        let (Some(segment), Call::Write { bytes, .. }) = (segment_of(&op.call), &op.call) else {
+            continue;
+        };
         let text = String::from_utf8_lossy(bytes);
         let Some(at) = text.find("power-") else { continue };
         let covers = |later: &&(usize, &Op)| {
-            later.1.began > op.ended && matches!(&later.1.call, Call::Sync { path } if path == segment)
+            later.1.began > op.ended
+                && matches!(&later.1.call, Call::Sync { path } if path == segment)
         };
         if let Some((number, _)) = syncs.iter().find(covers) {
             promised.entry(text[at..at + name(0).len()].to_owned()).or_insert(*number);
@@ -192,10 +203,14 @@ fn all_disks(disk: &Disk) -> Vec<Case> {
     let mut random = fastrand::Rng::with_seed(16);
     for at in 0..disk.ops() {
         let (certain, pending) = disk.at(at);
-        let base = certain.iter().fold(0, |sum: u64, (op, left)| sum.wrapping_add(mark(*op, *left)));
+        let base =
+            certain.iter().fold(0, |sum: u64, (op, left)| sum.wrapping_add(mark(*op, *left)));
         let mut add = |how: String, kept: &dyn Fn(&Change) -> Option<Left>| {
-            let kept: Vec<_> = pending.iter().filter_map(|change| Some((change.0, kept(change)?))).collect();
-            if known.insert(kept.iter().fold(base, |sum, (op, left)| sum.wrapping_add(mark(*op, *left)))) {
+            let kept: Vec<_> =
+                pending.iter().filter_map(|change| Some((change.0, kept(change)?))).collect();
+            if known.insert(
+                kept.iter().fold(base, |sum, (op, left)| sum.wrapping_add(mark(*op, *left))),
+            ) {
                 cases.push(Case { at, certain: how == "nothing", how, kept });
             }
         };
@@ -208,10 +223,13 @@ fn all_disks(disk: &Disk) -> Vec<Case> {
             Some(if half { Left::Half } else { Left::Whole })
         });
         for inode in pending.iter().map(|change| change.1).collect::<BTreeSet<_>>() {
-            add(format!("all but file {inode}"), &|change| (change.1 != inode).then_some(Left::Whole));
+            add(format!("all but file {inode}"), &|change| {
+                (change.1 != inode).then_some(Left::Whole)
+            });
         }
         for turn in 0..2 {
-            let choices: BTreeMap<usize, u8> = pending.iter().map(|change| (change.0, random.u8(0..16))).collect();
+            let choices: BTreeMap<usize, u8> =
+                pending.iter().map(|change| (change.0, random.u8(0..16))).collect();
             add(format!("random choice {turn}"), &|change| match choices[&change.0] {
                 0..=7 => None,
                 8 if !change.2 => Some(Left::Half),
@@ -233,7 +251,8 @@ fn mark(op: usize, left: Left) -> u64 {
 fn choose(cases: Vec<Case>) -> Vec<Case> {
     #[expect(clippy::disallowed_methods, reason = "a setting of the test alone")]
     let wanted = std::env::var("TOLLGATE_POWER_DISKS").unwrap_or_else(|_| "400".to_owned());
-    let (certain, others): (Vec<Case>, Vec<Case>) = cases.into_iter().partition(|case| case.certain);
+    let (certain, others): (Vec<Case>, Vec<Case>) =
+        cases.into_iter().partition(|case| case.certain);
     eprintln!("{} disks with nothing beyond the certain, {} others", certain.len(), others.len());
     let step = match wanted.parse::<usize>() {
         Ok(wanted) => (others.len() / wanted.max(1)).max(1),
@@ -246,8 +265,11 @@ fn try_all(run: &Run, cases: &[Case], promised: &BTreeMap<String, usize>) {
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
             scope.spawn(move || {
-                let runtime =
-                    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+                let runtime = tokio::runtime::Builder::new_multi_thread()
+                    .worker_threads(1)
+                    .enable_all()
+                    .build()
+                    .unwrap();
                 for case in cases.iter().skip(thread).step_by(THREADS) {
                     let place = place();
                     lay_out(run, case, place.path());
@@ -282,11 +304,16 @@ async fn recover(data: &Path) {
 
 /// Every guaranteed record is there, and counts once.
 async fn judge(data: &Path, case: &Case, promised: &BTreeMap<String, usize>) {
-    let about = format!("power gone after operation {}, on the disk beyond the certain: {}", case.at, case.how);
+    let about = format!(
+        "power gone after operation {}, on the disk beyond the certain: {}",
+        case.at, case.how
+    );
     let url = format!("sqlite:{}/tollgate.db", data.display());
     let mut database = sqlx::SqliteConnection::connect(&url).await.unwrap();
-    let rows = sqlx::query("SELECT session_id FROM request_log").fetch_all(&mut database).await.unwrap();
-    let found: Vec<String> = rows.iter().filter_map(|row| row.get::<Option<String>, _>(0)).collect();
+    let rows =
+        sqlx::query("SELECT session_id FROM request_log").fetch_all(&mut database).await.unwrap();
+    let found: Vec<String> =
+        rows.iter().filter_map(|row| row.get::<Option<String>, _>(0)).collect();
     let unique: BTreeSet<&String> = found.iter().collect();
     assert_eq!(unique.len(), found.len(), "{about}: a record is there twice");
     let lost: Vec<&String> = promised
@@ -301,11 +328,20 @@ async fn judge(data: &Path, case: &Case, promised: &BTreeMap<String, usize>) {
         "SUM(requests), SUM(cost) FROM hourly_sums",
         "SUM(requests), SUM(cost) FROM usage_totals",
     ] {
-        let row = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT {what}"))).fetch_one(&mut database).await.unwrap();
-        sums.push((row.get::<Option<i64>, _>(0).unwrap_or(0), row.get::<Option<i64>, _>(1).unwrap_or(0)));
+        let row = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT {what}")))
+            .fetch_one(&mut database)
+            .await
+            .unwrap();
+        sums.push((
+            row.get::<Option<i64>, _>(0).unwrap_or(0),
+            row.get::<Option<i64>, _>(1).unwrap_or(0),
+        ));
     }
     assert_eq!(sums[0].0, i64::try_from(found.len()).unwrap(), "{about}: ledger and log");
-    assert!(sums.iter().all(|sum| *sum == sums[0]), "{about}: the sums differ from the ledger's: {sums:?}");
+    assert!(
+        sums.iter().all(|sum| *sum == sums[0]),
+        "{about}: the sums differ from the ledger's: {sums:?}"
+    );
     database.close().await.unwrap();
 }
 

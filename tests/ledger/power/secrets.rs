@@ -28,20 +28,29 @@ async fn the_secrets_of_a_first_start_are_whole_or_missing_and_stay() {
     let ops: Vec<_> = trace::read(&out, pid, &below, 0).await;
     ops.iter().for_each(|op| disk.run(op));
     // Both secrets are generated before the journal, and nothing is sealed earlier.
-    let used = |op: &super::Op| matches!(&op.call, Call::MakeDir { path } if path.ends_with("journal"));
+    let used =
+        |op: &super::Op| matches!(&op.call, Call::MakeDir { path } if path.ends_with("journal"));
     let used = ops.iter().position(used).unwrap();
     let mut tried = BTreeSet::new();
     for (at, _) in ops.iter().enumerate().filter(|(_, op)| !of_the_database(&op.call)) {
         let (certain, open) = disk.at(at);
-        for (how, names, contents) in
-            [("nothing", false, false), ("everything", true, true), ("names", true, false), ("contents", false, true)]
-        {
+        for (how, names, contents) in [
+            ("nothing", false, false),
+            ("everything", true, true),
+            ("names", true, false),
+            ("contents", false, true),
+        ] {
             let kept = open.iter().filter(|change| if change.2 { names } else { contents });
-            let reached: Reached = certain.clone().into_iter().chain(kept.map(|c| (c.0, Left::Whole))).collect();
+            let reached: Reached =
+                certain.clone().into_iter().chain(kept.map(|c| (c.0, Left::Whole))).collect();
             for (secret, length) in SECRETS {
                 let state = disk.content(Path::new(secret), &reached);
-                let about = format!("power gone after operation {at}, beyond the certain {how}: {secret}");
-                assert!(state.as_ref().is_none_or(|bytes| bytes.len() == length), "{about} is torn: {state:?}");
+                let about =
+                    format!("power gone after operation {at}, beyond the certain {how}: {secret}");
+                assert!(
+                    state.as_ref().is_none_or(|bytes| bytes.len() == length),
+                    "{about} is torn: {state:?}"
+                );
                 assert!(at < used || state.is_some(), "{about} is lost");
                 tried.insert((secret, state.is_some()));
             }
@@ -52,6 +61,9 @@ async fn the_secrets_of_a_first_start_are_whole_or_missing_and_stay() {
 
 /// There are many of these, without any secret. Syncs of the directory are not among them.
 fn of_the_database(call: &Call) -> bool {
-    let (Call::Write { path, .. } | Call::Truncate { path, .. } | Call::Sync { path }) = call else { return false };
+    let (Call::Write { path, .. } | Call::Truncate { path, .. } | Call::Sync { path }) = call
+    else {
+        return false;
+    };
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("tollgate.db"))
 }

@@ -14,9 +14,25 @@ const CALLS: &str = "openat,open,creat,write,writev,pwrite64,pwritev,pwritev2,ft
 /// own process id.
 pub fn runner(out: &Path) -> Vec<String> {
     let trace = format!("trace={CALLS}");
-    let words =
-        ["strace", "-D", "-f", "--seccomp-bpf", "-q", "-y", "-xx", "-s", "100000000", "-e", "signal=kill", "-e"];
-    words.map(str::to_owned).into_iter().chain([trace, "-o".to_owned(), out.display().to_string()]).collect()
+    let words = [
+        "strace",
+        "-D",
+        "-f",
+        "--seccomp-bpf",
+        "-q",
+        "-y",
+        "-xx",
+        "-s",
+        "100000000",
+        "-e",
+        "signal=kill",
+        "-e",
+    ];
+    words
+        .map(str::to_owned)
+        .into_iter()
+        .chain([trace, "-o".to_owned(), out.display().to_string()])
+        .collect()
 }
 
 /// One successful call: its effect, and where in the recording it began and ended.
@@ -112,7 +128,8 @@ impl Reader {
     fn call(&mut self, line: &str, root: &Path) -> Option<Call> {
         let (name, rest) = line.split_once('(')?;
         let (arguments, result) = rest.rsplit_once(" = ")?;
-        let result: i64 = result.split(['<', ' ']).next()?.parse().ok().filter(|result| *result >= 0)?;
+        let result: i64 =
+            result.split(['<', ' ']).next()?.parse().ok().filter(|result| *result >= 0)?;
         let arguments: Vec<&str> = arguments.trim_end().strip_suffix(')')?.split(", ").collect();
         let call = match name {
             "openat" => {
@@ -135,14 +152,25 @@ impl Reader {
             }
             "pwrite64" => {
                 let offset = arguments[3].parse().unwrap();
-                Call::Write { path: descriptor(arguments[0])?.1, offset, bytes: taken(arguments[1], result) }
+                Call::Write {
+                    path: descriptor(arguments[0])?.1,
+                    offset,
+                    bytes: taken(arguments[1], result),
+                }
             }
-            "ftruncate" => Call::Truncate { path: descriptor(arguments[0])?.1, length: arguments[1].parse().unwrap() },
+            "ftruncate" => Call::Truncate {
+                path: descriptor(arguments[0])?.1,
+                length: arguments[1].parse().unwrap(),
+            },
             "fsync" | "fdatasync" => Call::Sync { path: descriptor(arguments[0])?.1 },
             "rename" | "link" => two_names(name, path_of(arguments[0]), path_of(arguments[1])),
             "renameat" | "renameat2" | "linkat" => {
                 let name = if name == "linkat" { "link" } else { "rename" };
-                two_names(name, named(arguments[0], arguments[1]), named(arguments[2], arguments[3]))
+                two_names(
+                    name,
+                    named(arguments[0], arguments[1]),
+                    named(arguments[2], arguments[3]),
+                )
             }
             "unlink" | "rmdir" => Call::Unlink { path: path_of(arguments[0]) },
             "unlinkat" => Call::Unlink { path: named(arguments[0], arguments[1]) },
@@ -155,7 +183,9 @@ impl Reader {
             }
         };
         let path = match &call {
-            Call::Open { path, .. } | Call::Write { path, .. } | Call::Truncate { path, .. } => path,
+            Call::Open { path, .. } | Call::Write { path, .. } | Call::Truncate { path, .. } => {
+                path
+            }
             Call::Sync { path } | Call::Unlink { path } | Call::MakeDir { path } => path,
             Call::Rename { to, .. } | Call::Link { to, .. } => to,
         };
@@ -182,7 +212,9 @@ fn descriptor(text: &str) -> Option<(i64, PathBuf)> {
 
 /// A path relative to its directory argument.
 fn named(dir: &str, path: &str) -> PathBuf {
-    let dir = dir.split_once('<').map_or_else(PathBuf::new, |(_, rest)| text_of(rest.trim_end_matches('>')));
+    let dir = dir
+        .split_once('<')
+        .map_or_else(PathBuf::new, |(_, rest)| text_of(rest.trim_end_matches('>')));
     dir.join(path_of(path))
 }
 
@@ -201,6 +233,8 @@ fn taken(text: &str, result: i64) -> Vec<u8> {
 }
 
 fn bytes_of(text: &str) -> Vec<u8> {
-    let digits = |pair: &str| u8::from_str_radix(pair, 16).unwrap_or_else(|_| panic!("not hexadecimal: {text}"));
+    let digits = |pair: &str| {
+        u8::from_str_radix(pair, 16).unwrap_or_else(|_| panic!("not hexadecimal: {text}"))
+    };
     text.split("\\x").skip(1).map(digits).collect()
 }

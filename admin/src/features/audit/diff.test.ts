@@ -32,11 +32,14 @@ test("what was created has no before, what was deleted no after, and nothing at 
 });
 
 test("text and number that look alike are not told as changed needlessly, but a text is shown bare", () => {
-  expect(diff({ a: "x y" }, { a: null })).toEqual([{ path: "a", kind: "changed", before: "x y", after: "null" }]);
+  expect(diff({ a: "x y" }, { a: null })).toEqual([
+    { path: "a", kind: "changed", before: "x y", after: "null" },
+  ]);
 });
 
 test("an entry is told as created, deleted or changed", () => {
-  const kind = (action: string, before: unknown, after: unknown) => kindOf({ action, before, after });
+  const kind = (action: string, before: unknown, after: unknown) =>
+    kindOf({ action, before, after });
   expect(kind("keys.addKey", null, { id: 1 })).toBe("created");
   expect(kind("sensitive-words.createSensitiveWordAction", null, { id: 1 })).toBe("created");
   expect(kind("keys.removeKey", { id: 1 }, null)).toBe("deleted");

@@ -21,7 +21,8 @@ function text(value: unknown): string {
 /** Every value by its path. Lists count as one value, and so does an empty record. */
 function flat(value: unknown, path: string, into: Map<string, unknown>): Map<string, unknown> {
   if (isRecord(value) && Object.keys(value).length > 0) {
-    for (const [name, inner] of Object.entries(value)) flat(inner, path === "" ? name : `${path}.${name}`, into);
+    for (const [name, inner] of Object.entries(value))
+      flat(inner, path === "" ? name : `${path}.${name}`, into);
   } else if (value !== null || path !== "") into.set(path, value);
   return into;
 }
@@ -33,7 +34,8 @@ export function diff(before: unknown, after: unknown): Line[] {
   return paths.map((path) => {
     const was = old.has(path) ? text(old.get(path)) : undefined;
     const is = now.has(path) ? text(now.get(path)) : undefined;
-    const kind = was === undefined ? "added" : is === undefined ? "removed" : was === is ? "same" : "changed";
+    const kind =
+      was === undefined ? "added" : is === undefined ? "removed" : was === is ? "same" : "changed";
     return { path, kind, before: was, after: is };
   });
 }

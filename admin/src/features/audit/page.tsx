@@ -54,7 +54,11 @@ export function AuditPage() {
           filtered ? (
             <Empty
               title={t("audit.noneFiltered")}
-              action={<Button onClick={() => void navigate({ search: {}, replace: true })}>{t("audit.clear")}</Button>}
+              action={
+                <Button onClick={() => void navigate({ search: {}, replace: true })}>
+                  {t("audit.clear")}
+                </Button>
+              }
             />
           ) : log.error ? undefined : (
             <Empty icon={<ScrollText className="size-6" aria-hidden />} title={t("audit.none")}>
@@ -90,7 +94,9 @@ function useColumns(): Column<Entry>[] {
       {
         id: "action",
         header: t("audit.action"),
-        cell: (entry) => <span className="font-mono text-xs whitespace-nowrap">{entry.action}</span>,
+        cell: (entry) => (
+          <span className="font-mono text-xs whitespace-nowrap">{entry.action}</span>
+        ),
       },
       {
         id: "target",
@@ -102,7 +108,12 @@ function useColumns(): Column<Entry>[] {
           </span>
         ),
       },
-      { id: "changes", header: t("audit.changes"), className: "max-w-72", cell: (entry) => <Summary entry={entry} /> },
+      {
+        id: "changes",
+        header: t("audit.changes"),
+        className: "max-w-72",
+        cell: (entry) => <Summary entry={entry} />,
+      },
       {
         id: "address",
         header: t("audit.address"),

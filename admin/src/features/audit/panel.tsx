@@ -33,7 +33,10 @@ export function EntryPanel({ entry, onClose }: { entry: Entry; onClose: () => vo
             [t("audit.when"), exactTime(new Date(entry.happenedAt), format)],
             [t("audit.actor"), entry.actor],
             [t("audit.target"), <Id key="target" value={entry.target} />],
-            [t("audit.address"), entry.clientAddress ? <Id key="address" value={entry.clientAddress} /> : "—"],
+            [
+              t("audit.address"),
+              entry.clientAddress ? <Id key="address" value={entry.clientAddress} /> : "—",
+            ],
             [t("audit.entry"), <Id key="id" value={String(entry.id)} />],
           ]}
         />
@@ -51,7 +54,11 @@ export function EntryPanel({ entry, onClose }: { entry: Entry; onClose: () => vo
           ) : changed.length === 0 && !all ? (
             <p className="text-sm text-quiet">{t("audit.nothingChanged")}</p>
           ) : (
-            <Lines lines={all ? lines : changed} hasBefore={entry.before != null} hasAfter={entry.after != null} />
+            <Lines
+              lines={all ? lines : changed}
+              hasBefore={entry.before != null}
+              hasAfter={entry.after != null}
+            />
           )}
         </section>
       </div>
@@ -59,7 +66,15 @@ export function EntryPanel({ entry, onClose }: { entry: Entry; onClose: () => vo
   );
 }
 
-function Lines({ lines, hasBefore, hasAfter }: { lines: Line[]; hasBefore: boolean; hasAfter: boolean }) {
+function Lines({
+  lines,
+  hasBefore,
+  hasAfter,
+}: {
+  lines: Line[];
+  hasBefore: boolean;
+  hasAfter: boolean;
+}) {
   const { t } = useTranslation();
   const head = "border-b bg-sunken px-3 py-1.5 text-left text-xs font-medium text-quiet";
   return (
@@ -85,11 +100,24 @@ function Lines({ lines, hasBefore, hasAfter }: { lines: Line[]; hasBefore: boole
         <tbody>
           {lines.map((line) => (
             <tr key={line.path} className={cx("align-top", line.kind === "same" && "text-faint")}>
-              <th scope="row" className="border-b px-3 py-1.5 text-left text-xs font-normal break-all text-quiet">
+              <th
+                scope="row"
+                className="border-b px-3 py-1.5 text-left text-xs font-normal break-all text-quiet"
+              >
                 {line.path}
               </th>
-              {hasBefore && <Value text={line.before} tone={line.kind === "same" || !hasAfter ? undefined : "bad"} />}
-              {hasAfter && <Value text={line.after} tone={line.kind === "same" || !hasBefore ? undefined : "good"} />}
+              {hasBefore && (
+                <Value
+                  text={line.before}
+                  tone={line.kind === "same" || !hasAfter ? undefined : "bad"}
+                />
+              )}
+              {hasAfter && (
+                <Value
+                  text={line.after}
+                  tone={line.kind === "same" || !hasBefore ? undefined : "good"}
+                />
+              )}
             </tr>
           ))}
         </tbody>

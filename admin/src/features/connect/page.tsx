@@ -42,7 +42,11 @@ function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean; readOnly
   const [model, setModel] = useState("");
   const address = base.trim().replace(/\/+$/, "") || guess;
   const example = useExampleModel();
-  const shown = clients({ base: address, key: key.trim() || KEY_PLACE, model: model.trim() || example });
+  const shown = clients({
+    base: address,
+    key: key.trim() || KEY_PLACE,
+    model: model.trim() || example,
+  });
   const client = shown.find((one) => one.id === chosen) ?? shown[0];
   const id = client?.id;
   return (
@@ -52,7 +56,12 @@ function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean; readOnly
           <div className="space-y-4">
             <Field label={t("connect.base")} help={t("connect.baseHelp")}>
               {(ids) => (
-                <Input {...ids} value={base} spellCheck={false} onChange={(event) => setBase(event.target.value)} />
+                <Input
+                  {...ids}
+                  value={base}
+                  spellCheck={false}
+                  onChange={(event) => setBase(event.target.value)}
+                />
               )}
             </Field>
             <Field label={t("connect.key")} help={t("connect.keyHelp")} optional={t("ui.optional")}>
@@ -69,11 +78,18 @@ function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean; readOnly
               )}
             </Field>
             {!me.readOnly && (
-              <Link to="/people" className="!mt-1 block text-xs text-accent underline underline-offset-2">
+              <Link
+                to="/people"
+                className="!mt-1 block text-xs text-accent underline underline-offset-2"
+              >
                 {t("connect.noKey")}
               </Link>
             )}
-            <Field label={t("connect.model")} help={t("connect.modelHelp")} optional={t("ui.optional")}>
+            <Field
+              label={t("connect.model")}
+              help={t("connect.modelHelp")}
+              optional={t("ui.optional")}
+            >
               {(ids) => (
                 <Input
                   {...ids}
@@ -106,7 +122,9 @@ function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean; readOnly
           </ul>
         </nav>
       </div>
-      {client && <Instructions key={client.id} client={client} tls={address.startsWith("https:")} />}
+      {client && (
+        <Instructions key={client.id} client={client} tls={address.startsWith("https:")} />
+      )}
     </div>
   );
 }
@@ -117,7 +135,9 @@ function Instructions({ client, tls }: { client: Client; tls: boolean }) {
   return (
     <Card
       title={client.name}
-      actions={client.id === "curl" ? undefined : <Tag title={t("connect.format")}>{client.format}</Tag>}
+      actions={
+        client.id === "curl" ? undefined : <Tag title={t("connect.format")}>{client.format}</Tag>
+      }
     >
       <p className="mb-4 text-sm text-quiet">{t(`connect.note.${client.id}`)}</p>
       {tabbed && client.snippets.length > 1 ? (

@@ -14,7 +14,9 @@ import { Notice } from "@/ui/status";
 
 /** `from` if it is a path of this site: a link must not redirect elsewhere after the login. */
 function localPath(from: string | undefined): string | undefined {
-  return from?.startsWith("/") && !from.startsWith("//") && !from.startsWith("/login") ? from : undefined;
+  return from?.startsWith("/") && !from.startsWith("//") && !from.startsWith("/login")
+    ? from
+    : undefined;
 }
 
 export function LoginPage() {
@@ -46,7 +48,8 @@ export function LoginPage() {
       await cache.fetchQuery(queries.whoami);
       const back = login.redirectTo === "/dashboard" ? localPath(from) : undefined;
       if (back) router.history.push(back);
-      else await navigate({ to: login.redirectTo === "/dashboard" ? "/dashboard" : login.redirectTo });
+      else
+        await navigate({ to: login.redirectTo === "/dashboard" ? "/dashboard" : login.redirectTo });
     } catch (error) {
       const known = error instanceof ApiError ? error : new ApiError(0, "NETWORK", "");
       // The key was accepted, but the next request was sent without the session cookie.
@@ -87,7 +90,13 @@ export function LoginPage() {
                   <IconButton
                     size="sm"
                     label={visible ? t("login.hide") : t("login.show")}
-                    icon={visible ? <EyeOff className="size-4" aria-hidden /> : <Eye className="size-4" aria-hidden />}
+                    icon={
+                      visible ? (
+                        <EyeOff className="size-4" aria-hidden />
+                      ) : (
+                        <Eye className="size-4" aria-hidden />
+                      )
+                    }
                     onClick={() => setVisible(!visible)}
                   />
                 </span>

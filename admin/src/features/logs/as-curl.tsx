@@ -30,7 +30,11 @@ export function AsCurl({ entry }: { entry: Entry }) {
   const [open, setOpen] = useState(false);
   if (!open) {
     return (
-      <Button size="sm" icon={<SquareTerminal className="size-3.5" aria-hidden />} onClick={() => setOpen(true)}>
+      <Button
+        size="sm"
+        icon={<SquareTerminal className="size-3.5" aria-hidden />}
+        onClick={() => setOpen(true)}
+      >
         {t("logs.asCurl")}
       </Button>
     );

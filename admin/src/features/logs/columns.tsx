@@ -66,7 +66,9 @@ export function columns(t: TFunction, admin: boolean, totals: Totals | undefined
       id: "provider",
       header: t("logs.provider"),
       className: "max-w-40 truncate",
-      cell: (entry) => <span title={entry.providerName ?? undefined}>{entry.providerName ?? "—"}</span>,
+      cell: (entry) => (
+        <span title={entry.providerName ?? undefined}>{entry.providerName ?? "—"}</span>
+      ),
     },
     {
       id: "format",
@@ -113,8 +115,18 @@ export function columns(t: TFunction, admin: boolean, totals: Totals | undefined
         ),
       footer: totals && <Money amount={totals.costUsd} />,
     },
-    { id: "ttfb", header: t("logs.ttfb"), align: "right", cell: (entry) => <Duration ms={entry.ttfbMs} /> },
-    { id: "duration", header: t("logs.duration"), align: "right", cell: (entry) => <Duration ms={entry.durationMs} /> },
+    {
+      id: "ttfb",
+      header: t("logs.ttfb"),
+      align: "right",
+      cell: (entry) => <Duration ms={entry.ttfbMs} />,
+    },
+    {
+      id: "duration",
+      header: t("logs.duration"),
+      align: "right",
+      cell: (entry) => <Duration ms={entry.durationMs} />,
+    },
     {
       id: "overhead",
       header: t("logs.overhead"),
@@ -134,7 +146,12 @@ export function columns(t: TFunction, admin: boolean, totals: Totals | undefined
       hidden: true,
       cell: (entry) => (entry.streamed ? t("ui.yes") : t("ui.no")),
     },
-    { id: "endpoint", header: t("logs.endpoint"), hidden: true, cell: (entry) => <Tag>{entry.endpoint}</Tag> },
+    {
+      id: "endpoint",
+      header: t("logs.endpoint"),
+      hidden: true,
+      cell: (entry) => <Tag>{entry.endpoint}</Tag>,
+    },
     {
       id: "session",
       header: t("logs.session"),
@@ -149,8 +166,19 @@ export function columns(t: TFunction, admin: boolean, totals: Totals | undefined
       className: "max-w-48 truncate",
       cell: (entry) => entry.userAgent ?? "—",
     },
-    { id: "address", header: t("logs.address"), hidden: true, cell: (entry) => entry.clientAddress ?? "—" },
-    { id: "id", header: t("logs.id"), hidden: true, className: "font-mono", cell: (entry) => entry.requestId },
+    {
+      id: "address",
+      header: t("logs.address"),
+      hidden: true,
+      cell: (entry) => entry.clientAddress ?? "—",
+    },
+    {
+      id: "id",
+      header: t("logs.id"),
+      hidden: true,
+      className: "font-mono",
+      cell: (entry) => entry.requestId,
+    },
   ];
   return all;
 }
@@ -159,7 +187,8 @@ function Outcome({ entry }: { entry: Entry }) {
   const { t } = useTranslation();
   return (
     <Badge tone={toneOf(entry)} title={entry.errorMessage ?? undefined}>
-      {entry.statusCode} {entry.outcome === "completed" ? "" : t(`logs.outcomes.${outcomeOf(entry)}`)}
+      {entry.statusCode}{" "}
+      {entry.outcome === "completed" ? "" : t(`logs.outcomes.${outcomeOf(entry)}`)}
     </Badge>
   );
 }

@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import { toCurl } from "./curl";
 
-const entry = { clientFormat: "native", model: "claude-sonnet-4-5", endpoint: "/v1/messages", streamed: true };
+const entry = {
+  clientFormat: "native",
+  model: "claude-sonnet-4-5",
+  endpoint: "/v1/messages",
+  streamed: true,
+};
 const BASE = "http://gate:8080";
 
 test("the key stays a variable of the shell, and what is not stored is a small request of the same kind", () => {
@@ -15,7 +20,10 @@ test("the key stays a variable of the shell, and what is not stored is a small r
 
 test("the stored request goes as it was, quoted for a shell", () => {
   const request = { model: "m", messages: [{ role: "user", content: "it's $HOME" }] };
-  const { text, own } = toCurl({ ...entry, streamed: false }, BASE, { request, requestTruncated: false });
+  const { text, own } = toCurl({ ...entry, streamed: false }, BASE, {
+    request,
+    requestTruncated: false,
+  });
   expect(own).toBe(true);
   expect(text).toContain(`it'\\''s $HOME`);
   expect(text).not.toContain("-N");
@@ -27,7 +35,14 @@ test("a request that was cut is not sent in half", () => {
 });
 
 test("a stream of the alt-cli format asks for events", () => {
-  const alt = { ...entry, clientFormat: "alt-cli", endpoint: "/v1beta/models/g:streamGenerateContent", model: "g" };
+  const alt = {
+    ...entry,
+    clientFormat: "alt-cli",
+    endpoint: "/v1beta/models/g:streamGenerateContent",
+    model: "g",
+  };
   for (const stored of [null, { request: { contents: [] }, requestTruncated: false }])
-    expect(toCurl(alt, BASE, stored).text).toContain("/v1beta/models/g:streamGenerateContent?alt=sse'");
+    expect(toCurl(alt, BASE, stored).text).toContain(
+      "/v1beta/models/g:streamGenerateContent?alt=sse'",
+    );
 });

@@ -9,13 +9,20 @@ export interface Stored {
 type Asked = Pick<Entry, "clientFormat" | "model" | "endpoint" | "streamed">;
 
 /** `own`: with the request's own body; else a small one of its format, model and kind. */
-export function toCurl(entry: Asked, base: string, stored: Stored | null): { text: string; own: boolean } {
+export function toCurl(
+  entry: Asked,
+  base: string,
+  stored: Stored | null,
+): { text: string; own: boolean } {
   const format = entry.clientFormat as Format;
   const example = exampleRequest(format, entry.model, entry.streamed);
   const own = stored !== null && !stored.requestTruncated && typeof stored.request === "object";
   const path = own ? withQuery(entry.endpoint, example.path) : example.path;
   const body = JSON.stringify(own ? stored.request : example.body);
-  return { text: curlLine({ base, path, body, stream: entry.streamed, native: format === "native" }), own };
+  return {
+    text: curlLine({ base, path, body, stream: entry.streamed, native: format === "native" }),
+    own,
+  };
 }
 
 /** The log has paths without a query; a stream of the alt-cli format needs its own. */

@@ -84,7 +84,10 @@ export function useLogs(search: LogsSearch, paused: boolean) {
     limitRefusals: first.summary.limitRefusals + fresh.filter(isLimitRefusal).length,
     costUsd: fresh.reduce((sum, entry) => sum + (entry.costUsd ?? 0), first.summary.costUsd),
     inputTokens: fresh.reduce((sum, entry) => sum + tokensIn(entry), tokensIn(first.summary)),
-    outputTokens: fresh.reduce((sum, entry) => sum + entry.outputTokens, first.summary.outputTokens),
+    outputTokens: fresh.reduce(
+      (sum, entry) => sum + entry.outputTokens,
+      first.summary.outputTokens,
+    ),
   };
   return { ...query, rows, summary, waiting: waiting.length, show };
 }

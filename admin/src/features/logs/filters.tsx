@@ -13,7 +13,13 @@ import type { LogsSearch } from "./search";
 /** The time ranges offered as buttons, in hours. */
 const RANGES = [1, 24, 168, 720] as const;
 
-export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change: Partial<LogsSearch>) => void }) {
+export function LogFilterBar({
+  search,
+  set,
+}: {
+  search: LogsSearch;
+  set: (change: Partial<LogsSearch>) => void;
+}) {
   const { t } = useTranslation();
   const format = useFormat();
   const admin = useIsAdmin();
@@ -23,12 +29,20 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
   const knownStatuses = useQuery(statuses);
   const users = people.data ?? [];
   const labelOf = (id: number | undefined, choices: Choice[]) =>
-    id === undefined ? undefined : (choices.find((one) => one.value === String(id))?.label ?? String(id));
+    id === undefined
+      ? undefined
+      : (choices.find((one) => one.value === String(id))?.label ?? String(id));
   const userChoices = users.map(({ id, name }) => ({ value: String(id), label: name }));
   const keyChoices = users.flatMap(({ name, keys }) =>
-    keys.map((key) => ({ value: String(key.id), label: admin ? `${name} / ${key.name}` : key.name })),
+    keys.map((key) => ({
+      value: String(key.id),
+      label: admin ? `${name} / ${key.name}` : key.name,
+    })),
   );
-  const providerChoices = (providers.data ?? []).map(({ id, name }) => ({ value: String(id), label: name }));
+  const providerChoices = (providers.data ?? []).map(({ id, name }) => ({
+    value: String(id),
+    label: name,
+  }));
 
   const select = (id: keyof LogsSearch, choices: Choice[], isNumber: boolean): Filter["edit"] =>
     function edit(done) {
@@ -57,22 +71,33 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
             done();
           }}
         >
-          <Input name="value" aria-label={t(`logs.${id}`)} defaultValue={search[id] ?? ""} spellCheck={false} />
+          <Input
+            name="value"
+            aria-label={t(`logs.${id}`)}
+            defaultValue={search[id] ?? ""}
+            spellCheck={false}
+          />
           <Button type="submit" size="sm" variant="primary" className="mt-2">
             {t("logs.apply")}
           </Button>
         </form>
       );
     };
-  const moment = (at: string | undefined) => (at === undefined ? "" : exactTime(new Date(at), format));
-  const filter = (id: keyof LogsSearch, shown: string | undefined, edit: Filter["edit"]): Filter => ({
+  const moment = (at: string | undefined) =>
+    at === undefined ? "" : exactTime(new Date(at), format);
+  const filter = (
+    id: keyof LogsSearch,
+    shown: string | undefined,
+    edit: Filter["edit"],
+  ): Filter => ({
     id,
     label: t(`logs.${id}`),
     shown,
     edit,
     clear: () => set({ [id]: undefined }),
   });
-  const plain = (id: keyof LogsSearch) => (search[id] === undefined ? undefined : String(search[id]));
+  const plain = (id: keyof LogsSearch) =>
+    search[id] === undefined ? undefined : String(search[id]);
 
   const filters: Filter[] = [
     {
@@ -86,7 +111,11 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
       clear: () => set({ from: undefined, to: undefined }),
     },
     filter("model", search.model, select("model", (knownModels.data ?? []).map(asChoice), false)),
-    filter("status", plain("status"), select("status", (knownStatuses.data ?? []).map(String).map(asChoice), true)),
+    filter(
+      "status",
+      plain("status"),
+      select("status", (knownStatuses.data ?? []).map(String).map(asChoice), true),
+    ),
     filter("failed", search.failed ? t("ui.yes") : undefined, (done) => (
       <Button
         size="sm"
@@ -102,7 +131,11 @@ export function LogFilterBar({ search, set }: { search: LogsSearch; set: (change
     ...(admin
       ? [
           filter("user", labelOf(search.user, userChoices), select("user", userChoices, true)),
-          filter("provider", labelOf(search.provider, providerChoices), select("provider", providerChoices, true)),
+          filter(
+            "provider",
+            labelOf(search.provider, providerChoices),
+            select("provider", providerChoices, true),
+          ),
         ]
       : []),
     filter("key", labelOf(search.key, keyChoices), select("key", keyChoices, true)),
@@ -159,7 +192,14 @@ function TimeRange({
       >
         {(["from", "to"] as const).map((end) => (
           <Field key={end} label={t(`logs.${end}`)}>
-            {(ids) => <Input {...ids} type="date" name={end} defaultValue={search[end]?.slice(0, 10) ?? ""} />}
+            {(ids) => (
+              <Input
+                {...ids}
+                type="date"
+                name={end}
+                defaultValue={search[end]?.slice(0, 10) ?? ""}
+              />
+            )}
           </Field>
         ))}
         <p className="text-xs text-faint">{t("logs.spanHelp")}</p>

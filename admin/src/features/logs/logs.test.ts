@@ -8,7 +8,14 @@ import { cell, row } from "./csv";
 import { errorShare, filtersOf, fits, isError, isLimitRefusal } from "./values";
 
 const entry = (change: Partial<Entry>): Entry =>
-  ({ requestId: "a", model: "m", statusCode: 200, attempts: 1, outcome: "completed", ...change }) as Entry;
+  ({
+    requestId: "a",
+    model: "m",
+    statusCode: 200,
+    attempts: 1,
+    outcome: "completed",
+    ...change,
+  }) as Entry;
 
 describe("filters", () => {
   test("only what is set is asked for", () => {
@@ -30,7 +37,10 @@ describe("filters", () => {
   });
 
   test("no request is listed twice", () => {
-    const ids = merged([entry({ requestId: "c" }), entry({ requestId: "b" })], [entry({ requestId: "b" })]);
+    const ids = merged(
+      [entry({ requestId: "c" }), entry({ requestId: "b" })],
+      [entry({ requestId: "b" })],
+    );
     expect(ids.map((one) => one.requestId)).toEqual(["c", "b"]);
   });
 });
@@ -38,7 +48,15 @@ describe("filters", () => {
 describe("the story", () => {
   test("each step is told where it belongs, unknown ones too", () => {
     const step = (name: string) => ({ providerId: 1, providerName: "p", step: name, atMs: 0 });
-    const names = ["disabled", "chosen", "candidate", "attempt_failed", "succeeded", "exhausted", "from_the_future"];
+    const names = [
+      "disabled",
+      "chosen",
+      "candidate",
+      "attempt_failed",
+      "succeeded",
+      "exhausted",
+      "from_the_future",
+    ];
     const told = story({ decisionChain: names.map(step) });
     const steps = (part: { step: string }[]) => part.map((one) => one.step);
     expect(steps(told.passedOver)).toEqual(["disabled", "from_the_future"]);
@@ -76,13 +94,18 @@ describe("the file", () => {
 
 test("every reason that the gateway's selection gives is known here, in the same words", () => {
   const source = readFileSync("../src/policy/select/chain.rs", "utf8");
-  const given = [...source.matchAll(/LazyLock::new\(\|\| "([^"]+)"/g)].map(([, text]) => text ?? "");
+  const given = [...source.matchAll(/LazyLock::new\(\|\| "([^"]+)"/g)].map(
+    ([, text]) => text ?? "",
+  );
   const reasons = given.filter((text) => text !== "(others)");
   expect(reasons.length).toBeGreaterThan(10);
   for (const text of reasons) {
     const reason = reasonOf(text);
     expect(reason && en.logs.chain.reasons[reason.name], text).toBe(text);
   }
-  expect(reasonOf("circuit open, tried again in 30 s")).toEqual({ name: "circuitOpen", seconds: "30" });
+  expect(reasonOf("circuit open, tried again in 30 s")).toEqual({
+    name: "circuitOpen",
+    seconds: "30",
+  });
   expect(reasonOf("the provider said so")).toBeUndefined();
 });

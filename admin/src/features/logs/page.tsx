@@ -44,7 +44,13 @@ export function LogsPage() {
           <Button
             size="sm"
             aria-pressed={paused}
-            icon={paused ? <Play className="size-3.5" aria-hidden /> : <Pause className="size-3.5" aria-hidden />}
+            icon={
+              paused ? (
+                <Play className="size-3.5" aria-hidden />
+              ) : (
+                <Pause className="size-3.5" aria-hidden />
+              )
+            }
             onClick={() => setPaused(!paused)}
           >
             {paused ? t("logs.resume") : t("logs.pause")}
@@ -65,13 +71,17 @@ export function LogsPage() {
           rowId={(entry) => entry.requestId}
           columns={shown}
           openId={search.request ?? null}
-          onOpen={(entry) => set({ request: entry.requestId === search.request ? undefined : entry.requestId })}
+          onOpen={(entry) =>
+            set({ request: entry.requestId === search.request ? undefined : entry.requestId })
+          }
           onEnd={() => {
             if (!logs.isFetchingNextPage) void logs.fetchNextPage();
           }}
           more={logs.hasNextPage}
           toolbar={<LogFilterBar search={search} set={set} />}
-          empty={<None filtered={filtered} clear={() => void navigate({ search: {}, replace: true })} />}
+          empty={
+            <None filtered={filtered} clear={() => void navigate({ search: {}, replace: true })} />
+          }
         />
       )}
       {search.request !== undefined && (
@@ -89,7 +99,10 @@ export function LogsPage() {
 function None({ filtered, clear }: { filtered: boolean; clear: () => void }) {
   const { t } = useTranslation();
   return filtered ? (
-    <Empty title={t("logs.noMatch")} action={<Button onClick={clear}>{t("logs.clearFilters")}</Button>} />
+    <Empty
+      title={t("logs.noMatch")}
+      action={<Button onClick={clear}>{t("logs.clearFilters")}</Button>}
+    />
   ) : (
     <Empty
       icon={<ScrollText className="size-6" aria-hidden />}
@@ -119,7 +132,10 @@ function Export({ search }: { search: LogsSearch }) {
       const share = (done: number, total: number) =>
         setProgress(`${total === 0 ? 100 : Math.floor((done / total) * 100)} %`);
       const { text, rows, cut } = await exportCsv(filtersOf(search), share, aborting.signal);
-      download(text, `tollgate-logs-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.csv`);
+      download(
+        text,
+        `tollgate-logs-${new Date().toISOString().slice(0, 19).replaceAll(":", "-")}.csv`,
+      );
       if (cut) toast.bad(t("logs.exportCut", { count: MOST }));
       else toast.good(t("logs.exported", { count: rows }));
     } catch (error) {
@@ -130,7 +146,11 @@ function Export({ search }: { search: LogsSearch }) {
     }
   };
   return progress === null ? (
-    <Button size="sm" icon={<Download className="size-3.5" aria-hidden />} onClick={() => void run()}>
+    <Button
+      size="sm"
+      icon={<Download className="size-3.5" aria-hidden />}
+      onClick={() => void run()}
+    >
       {t("logs.export")}
     </Button>
   ) : (

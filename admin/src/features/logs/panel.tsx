@@ -78,7 +78,9 @@ function Summary({ entry }: { entry: Entry }) {
           </Tag>
         )}
       </div>
-      {entry.errorMessage && <Notice tone={toneOf(entry) === "bad" ? "bad" : "warn"}>{entry.errorMessage}</Notice>}
+      {entry.errorMessage && (
+        <Notice tone={toneOf(entry) === "bad" ? "bad" : "warn"}>{entry.errorMessage}</Notice>
+      )}
     </div>
   );
 }

@@ -41,14 +41,19 @@ export function fits(entry: Entry, search: LogsSearch): boolean {
 /** With hyphens or without: clients print both. */
 const bare = (id: string) => id.replaceAll("-", "").toLowerCase();
 /** Whether a request failed or was refused. */
-export const isError = (entry: Pick<Entry, "outcome">) => !["completed", "client_aborted"].includes(entry.outcome);
+export const isError = (entry: Pick<Entry, "outcome">) =>
+  !["completed", "client_aborted"].includes(entry.outcome);
 
 /** Whether a limit of a key or a user refused it: as the gateway counts it. */
 export const isLimitRefusal = (entry: Pick<Entry, "outcome" | "providerId" | "statusCode">) =>
   entry.outcome === "refused" && entry.providerId == null && [402, 429].includes(entry.statusCode);
 
 /** Errors among the requests; what limits refused is left out of both. */
-export function errorShare(totals: { requests: number; errors: number; limitRefusals: number }): number {
+export function errorShare(totals: {
+  requests: number;
+  errors: number;
+  limitRefusals: number;
+}): number {
   const asked = totals.requests - totals.limitRefusals;
   return asked > 0 ? Math.max(0, totals.errors - totals.limitRefusals) / asked : 0;
 }

@@ -39,7 +39,11 @@ export const models = queryOptions({
 export const logs = infiniteQueryOptions({
   queryKey: ["my-usage", "logs"],
   queryFn: ({ pageParam, signal }) =>
-    call("actions/my-usage/getMyUsageLogs", { pageSize: 50, ...(pageParam && { cursor: pageParam }) }, signal),
+    call(
+      "actions/my-usage/getMyUsageLogs",
+      { pageSize: 50, ...(pageParam && { cursor: pageParam }) },
+      signal,
+    ),
   initialPageParam: "",
   getNextPageParam: (last) => last.nextCursor ?? undefined,
 });

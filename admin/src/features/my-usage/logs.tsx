@@ -19,15 +19,25 @@ export function MyLogs() {
   const query = useInfiniteQuery(logs);
   const { keyId } = useSession();
   const live = useLiveRows(useCallback((entry: Entry) => entry.keyId === keyId, [keyId]));
-  const rows = useMemo(() => merged(live, query.data?.pages.flatMap((page) => page.logs) ?? []), [live, query.data]);
+  const rows = useMemo(
+    () => merged(live, query.data?.pages.flatMap((page) => page.logs) ?? []),
+    [live, query.data],
+  );
   const columns = useMemo<Column<Entry>[]>(
     () => [
-      { id: "time", header: t("logs.time"), cell: (entry) => <Time at={entry.createdAt} relative={false} /> },
+      {
+        id: "time",
+        header: t("logs.time"),
+        cell: (entry) => <Time at={entry.createdAt} relative={false} />,
+      },
       {
         id: "status",
         header: t("logs.status"),
         cell: (entry) => (
-          <Badge tone={entry.statusCode < 400 ? "good" : "bad"} title={entry.errorMessage ?? undefined}>
+          <Badge
+            tone={entry.statusCode < 400 ? "good" : "bad"}
+            title={entry.errorMessage ?? undefined}
+          >
             {entry.statusCode}
           </Badge>
         ),
@@ -66,7 +76,8 @@ export function MyLogs() {
     ],
     [t],
   );
-  if (query.error && query.data === undefined) return <Failed error={query.error} retry={() => void query.refetch()} />;
+  if (query.error && query.data === undefined)
+    return <Failed error={query.error} retry={() => void query.refetch()} />;
   return (
     <>
       <DataTable
@@ -79,7 +90,11 @@ export function MyLogs() {
         empty={<Empty title={t("logs.none")}>{t("myUsage.noneHelp")}</Empty>}
       />
       {query.hasNextPage && (
-        <Button className="mt-3" busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+        <Button
+          className="mt-3"
+          busy={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
           {t("myUsage.more")}
         </Button>
       )}

@@ -42,7 +42,8 @@ interface Asked<T> {
 
 /** What was asked for, or that it is coming, or why not. */
 function Answer<T>({ of, children }: { of: Asked<T>; children: (data: T) => ReactNode }) {
-  if (of.error && of.data === undefined) return <Failed error={of.error} retry={() => void of.refetch()} />;
+  if (of.error && of.data === undefined)
+    return <Failed error={of.error} retry={() => void of.refetch()} />;
   return of.data === undefined ? <Loading lines={3} /> : children(of.data);
 }
 
@@ -88,7 +89,9 @@ function Me() {
               [t("myUsage.groups"), me.keyProviderGroup || "default"],
               [
                 t("myUsage.dailyReset"),
-                me.dailyResetMode === "rolling" ? t("myUsage.rolling") : `${me.dailyResetTime} (${me.timeZone})`,
+                me.dailyResetMode === "rolling"
+                  ? t("myUsage.rolling")
+                  : `${me.dailyResetTime} (${me.timeZone})`,
               ],
             ]}
           />

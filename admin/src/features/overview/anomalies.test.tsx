@@ -68,7 +68,16 @@ test("what is wrong is told in the gateway's order, each with its cause, and bef
     problem("something_new", "warning", {}),
   ];
   const nearLimits = [
-    { kind: "key", id: 3, name: "cli", userId: 1, window: "daily", current: 10, limit: 10, resetAt: null },
+    {
+      kind: "key",
+      id: 3,
+      name: "cli",
+      userId: 1,
+      window: "daily",
+      current: 10,
+      limit: 10,
+      resetAt: null,
+    },
   ];
   await renderPart(<Anomalies attention={attention({ problems, nearLimits })} />);
   await screen.findByText("Key ann / cli has reached a limit");
@@ -82,9 +91,13 @@ test("what is wrong is told in the gateway's order, each with its cause, and bef
     "the gateway's words for something_new",
     "Key ann / cli has reached a limit",
   ];
-  expect(shown.map((text, index) => text.startsWith(order[index] ?? "?"))).toEqual(order.map(() => true));
+  expect(shown.map((text, index) => text.startsWith(order[index] ?? "?"))).toEqual(
+    order.map(() => true),
+  );
   expect(shown[1]).toContain("1,200");
-  expect(shown[2]).toContain("the connection was refused or failed — Connection refused (os error 111)");
+  expect(shown[2]).toContain(
+    "the connection was refused or failed — Connection refused (os error 111)",
+  );
   expect(shown[2]).toContain("30 of 30 attempts failed in the past 5 minutes.");
   expect(shown[3]).toContain("Its circuit was probed in vain: 4 failed in a row.");
   expect(shown[3]).toContain("502");

@@ -35,7 +35,12 @@ const placeOf = ({ kind, id, userId }: Near): [string, object] =>
 
 /** The beginning of today in the gateway's time zone, as its filters take it. */
 const dayIn = (timeZone: string | undefined) =>
-  new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone }).format(new Date());
+  new Intl.DateTimeFormat("en-CA", {
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+    timeZone,
+  }).format(new Date());
 
 export function Anomalies({ attention }: { attention: Attention }) {
   const { t } = useTranslation();
@@ -44,7 +49,9 @@ export function Anomalies({ attention }: { attention: Attention }) {
   const { data: unpriced = 0 } = useQuery({
     queryKey: ["logs", "unpriced", today],
     queryFn: () =>
-      call("actions/usage-logs/getUsageLogs", { startDate: today, pageSize: 1 }).then((page) => page.summary.unpriced),
+      call("actions/usage-logs/getUsageLogs", { startDate: today, pageSize: 1 }).then(
+        (page) => page.summary.unpriced,
+      ),
     staleTime: 60_000,
   });
   const { data: users = [] } = useQuery(queries.users);
@@ -57,7 +64,10 @@ export function Anomalies({ attention }: { attention: Attention }) {
   const anomalies: Anomaly[] = [
     ...attention.problems.map((problem) => {
       const { providerId, ...told } = tell(problem, t, format);
-      return { ...told, action: providerId && go("/providers", { id: providerId }, t("overview.look")) };
+      return {
+        ...told,
+        action: providerId && go("/providers", { id: providerId }, t("overview.look")),
+      };
     }),
     ...attention.nearLimits.map((near) => {
       const share = near.current / near.limit;
@@ -67,7 +77,8 @@ export function Anomalies({ attention }: { attention: Attention }) {
       return {
         id: `limit-${near.kind}-${near.id}`,
         tone: share >= 1 ? ("bad" as const) : ("warn" as const),
-        title: share >= 1 ? t("overview.limitReached", { name }) : t("overview.limitNear", { name }),
+        title:
+          share >= 1 ? t("overview.limitReached", { name }) : t("overview.limitNear", { name }),
         text: t(isMultiple(share) ? "overview.limitTimes" : "overview.limitText", {
           share: used(share, format),
           window: t(`overview.windows.${near.window as "5h"}`),

@@ -69,12 +69,18 @@ function Figure({ label, value, now, before, show, note, worse }: Props) {
   const format = useFormat();
   const change = now !== undefined && before ? (now - before) / before : undefined;
   const Arrow =
-    change === undefined || Math.abs(change) < 0.01 ? ArrowRight : change > 0 ? ArrowUpRight : ArrowDownRight;
+    change === undefined || Math.abs(change) < 0.01
+      ? ArrowRight
+      : change > 0
+        ? ArrowUpRight
+        : ArrowDownRight;
   return (
     <div className="card min-w-0 p-4 last:col-span-2 md:last:col-span-1">
       <dt className="truncate text-xs text-faint">{label}</dt>
       <dd>
-        <div className="tabular truncate text-2xl leading-9 font-semibold tracking-tight">{value}</div>
+        <div className="tabular truncate text-2xl leading-9 font-semibold tracking-tight">
+          {value}
+        </div>
         <div className="min-h-4 text-xs text-faint">
           {before !== undefined && show && (
             <span

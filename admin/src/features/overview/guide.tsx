@@ -34,7 +34,9 @@ export function Guide() {
                 </span>
                 {!done && <span className="block text-xs text-faint">{t(`guide.${id}.help`)}</span>}
               </span>
-              {!done && <ChevronRight className="size-4 text-faint group-hover:text-ink" aria-hidden />}
+              {!done && (
+                <ChevronRight className="size-4 text-faint group-hover:text-ink" aria-hidden />
+              )}
             </Link>
           </li>
         ))}

@@ -54,7 +54,9 @@ export function tell(problem: Problem, t: TFunction, format: Format): Told {
     id: `${kind}-${providerId ?? ""}`,
     tone: severity === "warning" ? "warn" : "bad",
     title: known ? t(`problems.${known}.title`, values) : message,
-    text: known ? <Text problem={problem} words={t(`problems.${known}.text`, values)} t={t} /> : undefined,
+    text: known ? (
+      <Text problem={problem} words={t(`problems.${known}.text`, values)} t={t} />
+    ) : undefined,
     providerId,
   };
 }

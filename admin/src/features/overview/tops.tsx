@@ -41,7 +41,9 @@ const SHOWN = 8;
 export function LiveSessions() {
   const { t } = useTranslation();
   const { data = [] } = useQuery(queries.sessions);
-  const sorted = [...data].sort((a, b) => b.concurrentCount - a.concurrentCount || b.startTime - a.startTime);
+  const sorted = [...data].sort(
+    (a, b) => b.concurrentCount - a.concurrentCount || b.startTime - a.startTime,
+  );
   return (
     <Card title={t("overview.liveSessions")} className="xl:col-span-2">
       {sorted.length === 0 ? (
@@ -62,7 +64,10 @@ export function LiveSessions() {
             </thead>
             <tbody>
               {sorted.slice(0, SHOWN).map((session) => (
-                <tr key={`${session.keyId}-${session.sessionId}`} className="border-t border-line whitespace-nowrap">
+                <tr
+                  key={`${session.keyId}-${session.sessionId}`}
+                  className="border-t border-line whitespace-nowrap"
+                >
                   <td className="py-1.5 pr-3">
                     <span className="font-medium">{session.userName ?? "—"}</span>{" "}
                     <span className="text-faint">{session.keyName}</span>

@@ -27,7 +27,10 @@ export function Trend() {
   const by = search.by ?? "user";
   const what = search.show ?? "cost";
   const { data, error, refetch } = useQuery(queries.statistics({ timeRange: range, groupBy: by }));
-  const times = useMemo(() => (data?.chartData ?? []).map((point) => Date.parse(point.date)), [data]);
+  const times = useMemo(
+    () => (data?.chartData ?? []).map((point) => Date.parse(point.date)),
+    [data],
+  );
   const series = useMemo(
     () =>
       (data?.users ?? []).slice(0, LINES).map((line) => ({
@@ -42,7 +45,9 @@ export function Trend() {
     (value: number) => (what === "cost" ? money(value, format) : shortCount(value, format)),
     [what, format],
   );
-  const groups = admin ? (["user", "key", "model", "provider"] as const) : (["user", "key", "model"] as const);
+  const groups = admin
+    ? (["user", "key", "model", "provider"] as const)
+    : (["user", "key", "model"] as const);
   return (
     <Card
       title={t("overview.overTime")}
@@ -56,7 +61,9 @@ export function Trend() {
               { value: "cost", label: t("overview.costs") },
               { value: "calls", label: t("overview.calls") },
             ]}
-            onChange={(event) => set({ show: event.target.value === "calls" ? "calls" : undefined })}
+            onChange={(event) =>
+              set({ show: event.target.value === "calls" ? "calls" : undefined })
+            }
           />
           <Select
             aria-label={t("overview.by")}
@@ -64,7 +71,12 @@ export function Trend() {
             value={by}
             choices={groups.map((value) => ({ value, label: t(`overview.bys.${value}`) }))}
             onChange={(event) =>
-              set({ by: event.target.value === "user" ? undefined : (event.target.value as OverviewSearch["by"]) })
+              set({
+                by:
+                  event.target.value === "user"
+                    ? undefined
+                    : (event.target.value as OverviewSearch["by"]),
+              })
             }
           />
           <Select
@@ -73,7 +85,12 @@ export function Trend() {
             value={range}
             choices={RANGES.map((value) => ({ value, label: t(`overview.ranges.${value}`) }))}
             onChange={(event) =>
-              set({ range: event.target.value === "day" ? undefined : (event.target.value as OverviewSearch["range"]) })
+              set({
+                range:
+                  event.target.value === "day"
+                    ? undefined
+                    : (event.target.value as OverviewSearch["range"]),
+              })
             }
           />
         </div>

@@ -20,7 +20,9 @@ export function usePeopleActions() {
       toast.good(done);
       return true;
     } catch (error) {
-      toast.bad(error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection"));
+      toast.bad(
+        error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection"),
+      );
       return false;
     } finally {
       await cache.invalidateQueries({ queryKey: queries.keys.users });
@@ -36,7 +38,10 @@ export function usePeopleActions() {
       };
       return (
         (await confirm(question)) &&
-        run(() => call("actions/users/removeUser", { userId: user.id }), t("people.removed", { name: user.name }))
+        run(
+          () => call("actions/users/removeUser", { userId: user.id }),
+          t("people.removed", { name: user.name }),
+        )
       );
     },
     setUser: async (user: User, isEnabled: boolean) => {
@@ -46,7 +51,10 @@ export function usePeopleActions() {
         action: t("people.disable"),
       };
       if (!isEnabled && !(await confirm(question))) return false;
-      return run(() => call("actions/users/editUser", { userId: user.id, isEnabled }), t("ui.saved"));
+      return run(
+        () => call("actions/users/editUser", { userId: user.id, isEnabled }),
+        t("ui.saved"),
+      );
     },
     removeKey: async (key: Key) => {
       const question = {
@@ -56,7 +64,10 @@ export function usePeopleActions() {
       };
       return (
         (await confirm(question)) &&
-        run(() => call("actions/keys/removeKey", { keyId: key.id }), t("people.removed", { name: key.name }))
+        run(
+          () => call("actions/keys/removeKey", { keyId: key.id }),
+          t("people.removed", { name: key.name }),
+        )
       );
     },
     setKey: async (key: Key, enabled: boolean) => {
@@ -66,7 +77,10 @@ export function usePeopleActions() {
         action: t("people.disable"),
       };
       if (!enabled && !(await confirm(question))) return false;
-      return run(() => call("actions/keys/toggleKeyEnabled", { keyId: key.id, enabled }), t("ui.saved"));
+      return run(
+        () => call("actions/keys/toggleKeyEnabled", { keyId: key.id, enabled }),
+        t("ui.saved"),
+      );
     },
   };
 }

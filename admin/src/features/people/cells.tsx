@@ -37,9 +37,14 @@ export function Tightest({ limit }: { limit: Limit }) {
     >
       <span className="flex items-baseline justify-between gap-2 text-xs">
         <span className="tabular whitespace-nowrap">
-          {money(limit.current, format)} <span className="text-faint">/ {money(limit.limit, format)}</span>
+          {money(limit.current, format)}{" "}
+          <span className="text-faint">/ {money(limit.limit, format)}</span>
         </span>
-        <span className={cx(tone === "bad" ? "text-bad" : tone === "warn" ? "text-warn" : "text-faint")}>{window}</span>
+        <span
+          className={cx(tone === "bad" ? "text-bad" : tone === "warn" ? "text-warn" : "text-faint")}
+        >
+          {window}
+        </span>
       </span>
       <Bar
         share={share}
@@ -54,10 +59,21 @@ export function Tightest({ limit }: { limit: Limit }) {
 const FEW = 2;
 
 /** Groups, models or tags; `none` if empty. `few`: as many as fit, the rest as a number. */
-export function Words({ list, none, few = false }: { list: string[]; none: string; few?: boolean }) {
+export function Words({
+  list,
+  none,
+  few = false,
+}: {
+  list: string[];
+  none: string;
+  few?: boolean;
+}) {
   if (list.length === 0) return <span className="text-faint">{none}</span>;
   return (
-    <span className={cx("flex gap-1", !few && "flex-wrap")} title={few ? list.join(", ") : undefined}>
+    <span
+      className={cx("flex gap-1", !few && "flex-wrap")}
+      title={few ? list.join(", ") : undefined}
+    >
       {list.slice(0, few ? FEW : undefined).map((word) => (
         <Tag key={word}>{word}</Tag>
       ))}

@@ -5,7 +5,15 @@ import { useTranslation } from "react-i18next";
 import type { Column } from "@/ui/table";
 import { Count, Money, Time } from "@/ui/text";
 import { StateBadge, Tightest, Words } from "./cells";
-import { type Key, MONEY, type MoneyLimit, type State, type User, userState, words } from "./values";
+import {
+  type Key,
+  MONEY,
+  type MoneyLimit,
+  type State,
+  type User,
+  userState,
+  words,
+} from "./values";
 
 /** A key, and whose it is. */
 export interface KeyRow {
@@ -97,7 +105,11 @@ export function useUserColumns(now: Date): Column<User>[] {
         value: (user) => user.limitConcurrentSessions,
         cell: (user) => <Count value={user.limitConcurrentSessions || null} />,
       },
-      { id: "tags", header: t("people.tags"), cell: (user) => <Words list={user.tags} none="" few /> },
+      {
+        id: "tags",
+        header: t("people.tags"),
+        cell: (user) => <Words list={user.tags} none="" few />,
+      },
       {
         id: "note",
         header: t("people.note"),
@@ -140,7 +152,11 @@ const keyColumns = (t: TFunction): Column<KeyRow>[] => [
     value: ({ user }) => user.name.toLowerCase(),
     cell: ({ user }) => <span title={user.name}>{user.name}</span>,
   },
-  { id: "text", header: t("people.keyText"), cell: ({ key }) => <span className="font-mono text-xs">{key.key}</span> },
+  {
+    id: "text",
+    header: t("people.keyText"),
+    cell: ({ key }) => <span className="font-mono text-xs">{key.key}</span>,
+  },
   {
     id: "state",
     header: t("people.state"),

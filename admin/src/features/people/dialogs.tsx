@@ -18,10 +18,16 @@ export function RenewKey({ value, onClose }: { value: Key; onClose: () => void }
   const cache = useQueryClient();
   const toast = useToast();
   const { timeZone } = useSession();
-  const form = useForm({ defaultValues: { expiresAt: dayOf(value.expiresAt, timeZone), enableKey: !value.isEnabled } });
+  const form = useForm({
+    defaultValues: { expiresAt: dayOf(value.expiresAt, timeZone), enableKey: !value.isEnabled },
+  });
   const { errors } = form.formState;
   const save = async ({ expiresAt, enableKey }: { expiresAt: string; enableKey: boolean }) => {
-    await call("actions/keys/renewKeyExpiresAt", { keyId: value.id, expiresAt: expiresAt || null, enableKey });
+    await call("actions/keys/renewKeyExpiresAt", {
+      keyId: value.id,
+      expiresAt: expiresAt || null,
+      enableKey,
+    });
     await cache.invalidateQueries({ queryKey: queries.keys.users });
     toast.good(t("ui.saved"));
   };
@@ -34,10 +40,16 @@ export function RenewKey({ value, onClose }: { value: Key; onClose: () => void }
       submit={t("ui.save")}
       width="max-w-md"
     >
-      <Field label={t("people.expiresAt")} error={errors.expiresAt?.message} help={t("people.expiresHelp")}>
+      <Field
+        label={t("people.expiresAt")}
+        error={errors.expiresAt?.message}
+        help={t("people.expiresHelp")}
+      >
         {(ids) => <Input {...ids} type="date" {...form.register("expiresAt")} />}
       </Field>
-      {!value.isEnabled && <Checkbox label={t("people.enableToo")} {...form.register("enableKey")} />}
+      {!value.isEnabled && (
+        <Checkbox label={t("people.enableToo")} {...form.register("enableKey")} />
+      )}
     </FormDialog>
   );
 }
@@ -103,7 +115,12 @@ export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
         checked={ticked.has(name)}
         onChange={(event) => tick(name, event.target.checked)}
       />
-      <Field className="flex-1" label={t(`people.${name}`)} unit={unit} error={errors[name]?.message}>
+      <Field
+        className="flex-1"
+        label={t(`people.${name}`)}
+        unit={unit}
+        error={errors[name]?.message}
+      >
         {control}
       </Field>
     </div>
@@ -141,7 +158,11 @@ export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
       ))}
       {(["canLoginWebUi", "isEnabled"] as const).map((name) =>
         row(name, (ids) => (
-          <Select {...ids} choices={choices} {...form.register(name, { onChange: () => tick(name, true) })} />
+          <Select
+            {...ids}
+            choices={choices}
+            {...form.register(name, { onChange: () => tick(name, true) })}
+          />
         )),
       )}
     </FormDialog>

@@ -8,7 +8,9 @@ import { type State, type User, userState, words } from "./values";
 
 /** Whether a user is shown. */
 export function fits(user: User, { q, state, group }: PeopleSearch, now: Date): boolean {
-  const text = [user.name, user.note, ...user.tags, ...user.keys.map((key) => key.name)].join(" ").toLowerCase();
+  const text = [user.name, user.note, ...user.tags, ...user.keys.map((key) => key.name)]
+    .join(" ")
+    .toLowerCase();
   return (
     (q === undefined || text.includes(q.toLowerCase())) &&
     (state === undefined || userState(user, now) === state) &&
@@ -19,7 +21,8 @@ export function fits(user: User, { q, state, group }: PeopleSearch, now: Date): 
 /** Whether a key is shown. */
 export function keyFits({ key, user }: KeyRow, { q, state, group }: PeopleSearch): boolean {
   return (
-    (q === undefined || `${user.name} ${key.name} ${key.key}`.toLowerCase().includes(q.toLowerCase())) &&
+    (q === undefined ||
+      `${user.name} ${key.name} ${key.key}`.toLowerCase().includes(q.toLowerCase())) &&
     (state === undefined || key.status === state) &&
     (group === undefined || words(key.providerGroup).includes(group))
   );
@@ -63,7 +66,10 @@ export function usePeopleFilters(
         <Select
           aria-label={t("people.providerGroup")}
           value={search.group ?? ""}
-          choices={[{ value: "", label: "—" }, ...groups.map((group) => ({ value: group, label: group }))]}
+          choices={[
+            { value: "", label: "—" },
+            ...groups.map((group) => ({ value: group, label: group })),
+          ]}
           onChange={(event) => {
             set({ group: event.target.value || undefined });
             done();

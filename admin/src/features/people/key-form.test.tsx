@@ -33,7 +33,11 @@ test("each of the gateway's rules about keys stands at the field that it is abou
   );
   const cases = [
     ["DUPLICATE_NAME", 'this user already has a key named "cli"', "Name"],
-    ["KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT", "the key's daily limit (9) is above the user's (5)", "Daily"],
+    [
+      "KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT",
+      "the key's daily limit (9) is above the user's (5)",
+      "Daily",
+    ],
     ["CANNOT_DISABLE_LAST_KEY", "a user's last usable key cannot be disabled", /^Enabled/],
     ["NO_GROUP_PERMISSION", "you hold no key of these provider groups: lab", "Provider groups"],
   ] as const;
@@ -57,7 +61,9 @@ test("locked limits cannot be changed by the user, who is told why; an administr
         <KeyForm user={ada} value={value} onClose={vi.fn()} onCreated={vi.fn()} />
       </SessionContext>,
     );
-    const limits = ["5 hours", "Daily", "Weekly", "Monthly", "In total"].map((name) => screen.getByLabelText(name));
+    const limits = ["5 hours", "Daily", "Weekly", "Monthly", "In total"].map((name) =>
+      screen.getByLabelText(name),
+    );
     const text = document.body.textContent ?? "";
     const result = {
       locked: limits.map((field) => field.matches(":disabled")),

@@ -13,7 +13,15 @@ import { exactMoney, useFormat } from "@/ui/format";
 import { useToast } from "@/ui/toast";
 import { LimitFields } from "./limit-fields";
 import { useGroups } from "./user-form";
-import { KEY_RULES, type Key, type KeyValues, keyBody, keyValues, MONEY, type User } from "./values";
+import {
+  KEY_RULES,
+  type Key,
+  type KeyValues,
+  keyBody,
+  keyValues,
+  MONEY,
+  type User,
+} from "./values";
 
 interface Props {
   user: User;
@@ -46,7 +54,8 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
     const body = keyBody(values);
     if (value) {
       const changed = changes(keyBody(initial), body);
-      if (Object.keys(changed).length > 0) await call("actions/keys/editKey", { keyId: value.id, ...changed });
+      if (Object.keys(changed).length > 0)
+        await call("actions/keys/editKey", { keyId: value.id, ...changed });
       toast.good(t("ui.saved"));
     } else {
       const made = await call("actions/keys/addKey", { userId: user.id, ...body });
@@ -78,7 +87,11 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
         >
           {(ids) => <Input {...ids} type="date" {...register("expiresAt")} />}
         </Field>
-        <Switch label={t("people.canLoginWebUi")} help={t("people.canLoginHelp")} {...register("canLoginWebUi")} />
+        <Switch
+          label={t("people.canLoginWebUi")}
+          help={t("people.canLoginHelp")}
+          {...register("canLoginWebUi")}
+        />
         <Switch
           label={t("people.isEnabled")}
           help={t("people.keyEnabledHelp")}
@@ -86,7 +99,13 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
           {...register("isEnabled")}
         />
       </Section>
-      <LimitFields register={register} control={control} errors={errors} most={most} locked={locked} />
+      <LimitFields
+        register={register}
+        control={control}
+        errors={errors}
+        most={most}
+        locked={locked}
+      />
       <Section title={t("people.access")}>
         <ListField
           control={control}

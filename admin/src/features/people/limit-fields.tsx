@@ -38,7 +38,11 @@ export function LimitFields<T extends FieldValues & LimitValues>({
   const mode = useWatch({ control, name: "dailyResetMode" as Path<T> });
   const fault = (name: string) => errors[name]?.message as string | undefined;
   return (
-    <Section title={t("people.limits")} help={locked ?? t("people.limitsHelp")} disabled={locked !== undefined}>
+    <Section
+      title={t("people.limits")}
+      help={locked ?? t("people.limitsHelp")}
+      disabled={locked !== undefined}
+    >
       {MONEY.map((name) => (
         <Field
           key={name}
@@ -47,7 +51,13 @@ export function LimitFields<T extends FieldValues & LimitValues>({
           error={fault(name)}
           help={most?.[name] && t("people.userLimit", { amount: most[name] })}
         >
-          {(ids) => <NumberInput {...ids} placeholder={t("people.noLimit")} {...register(name as Path<T>)} />}
+          {(ids) => (
+            <NumberInput
+              {...ids}
+              placeholder={t("people.noLimit")}
+              {...register(name as Path<T>)}
+            />
+          )}
         </Field>
       ))}
       <Field
@@ -56,7 +66,11 @@ export function LimitFields<T extends FieldValues & LimitValues>({
         help={t("people.sessionsHelp")}
       >
         {(ids) => (
-          <NumberInput {...ids} placeholder={t("people.noLimit")} {...register("limitConcurrentSessions" as Path<T>)} />
+          <NumberInput
+            {...ids}
+            placeholder={t("people.noLimit")}
+            {...register("limitConcurrentSessions" as Path<T>)}
+          />
         )}
       </Field>
       {children}

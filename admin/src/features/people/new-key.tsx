@@ -13,7 +13,15 @@ import { Notice } from "@/ui/status";
 import { Tabs } from "@/ui/tabs";
 
 /** The one time that a key's text is shown. */
-export function NewKey({ text, name, onClose }: { text: string; name: string; onClose: () => void }) {
+export function NewKey({
+  text,
+  name,
+  onClose,
+}: {
+  text: string;
+  name: string;
+  onClose: () => void;
+}) {
   const { t } = useTranslation();
   const { proxyPort, proxyTls } = useSession();
   const base = proxyBase(window.location, { port: proxyPort, tls: proxyTls });
@@ -47,7 +55,10 @@ export function NewKey({ text, name, onClose }: { text: string; name: string; on
     >
       <Notice tone="warn">{t("people.keyOnce")}</Notice>
       <div className="mt-4 flex items-center gap-2 rounded-lg border border-strong-line bg-sunken py-2 pr-2 pl-3">
-        <code data-testid="new-key" className="min-w-0 flex-1 font-mono text-sm break-all select-all">
+        <code
+          data-testid="new-key"
+          className="min-w-0 flex-1 font-mono text-sm break-all select-all"
+        >
           {text}
         </code>
         <CopyButton text={text} full label={t("people.copyKey")} onCopied={() => setCopied(true)} />

@@ -34,7 +34,8 @@ export function PeoplePage() {
   const session = useSession();
   const search = useSearch({ from: "/shell/people" });
   const navigate = useNavigate({ from: "/people" });
-  const set = (next: Partial<PeopleSearch>) => void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
+  const set = (next: Partial<PeopleSearch>) =>
+    void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
   const asked = useUsers();
   const { data } = asked;
   const [open, setOpen] = useState<Open>(null);
@@ -42,9 +43,15 @@ export function PeoplePage() {
   const [picked, setPicked] = useState<Set<string>>(new Set());
   const now = useNow();
 
-  const users = useMemo(() => (data ?? []).filter((user) => fits(user, search, now)), [data, search, now]);
+  const users = useMemo(
+    () => (data ?? []).filter((user) => fits(user, search, now)),
+    [data, search, now],
+  );
   const keys = useMemo(
-    () => (data ?? []).flatMap((user) => user.keys.map((key) => ({ key, user }))).filter((row) => keyFits(row, search)),
+    () =>
+      (data ?? [])
+        .flatMap((user) => user.keys.map((key) => ({ key, user })))
+        .filter((row) => keyFits(row, search)),
     [data, search],
   );
   const chosen = data?.find((user) => user.id === search.user);
@@ -56,16 +63,26 @@ export function PeoplePage() {
   const userColumns = useUserColumns(now);
   const keyColumns = useKeyColumns();
   const filters = usePeopleFilters(search, set, data ?? []);
-  const filtered = search.q !== undefined || search.state !== undefined || search.group !== undefined;
+  const filtered =
+    search.q !== undefined || search.state !== undefined || search.group !== undefined;
   const adds = admin ? (
     <Add label={t("people.newUser")} onClick={() => setOpen({ form: "user" })} />
   ) : (
-    data?.[0] && <Add label={t("people.addKey")} onClick={() => data[0] && setOpen({ form: "key", user: data[0] })} />
+    data?.[0] && (
+      <Add
+        label={t("people.addKey")}
+        onClick={() => data[0] && setOpen({ form: "key", user: data[0] })}
+      />
+    )
   );
 
   const frame = {
     asked,
-    search: { label: t("people.find"), value: search.q, onChange: (q: string | undefined) => set({ q }) },
+    search: {
+      label: t("people.find"),
+      value: search.q,
+      onChange: (q: string | undefined) => set({ q }),
+    },
     lead: <View view={view} onChange={(one) => set({ view: one === "users" ? undefined : one })} />,
     none: filtered
       ? {
@@ -75,7 +92,11 @@ export function PeoplePage() {
         }
       : undefined,
     first: (
-      <Empty icon={<Users className="size-6" aria-hidden />} title={t("people.none")} action={admin && adds}>
+      <Empty
+        icon={<Users className="size-6" aria-hidden />}
+        title={t("people.none")}
+        action={admin && adds}
+      >
         {t("people.noneHelp")}
       </Empty>
     ),
@@ -137,7 +158,9 @@ export function PeoplePage() {
           onRenew={(value) => setOpen({ form: "renew", value })}
         />
       )}
-      {open?.form === "user" && <UserForm user={open.user} onClose={() => setOpen(null)} onCreated={created} />}
+      {open?.form === "user" && (
+        <UserForm user={open.user} onClose={() => setOpen(null)} onCreated={created} />
+      )}
       {open?.form === "key" && (
         <KeyForm
           user={open.user}
@@ -148,7 +171,11 @@ export function PeoplePage() {
       )}
       {open?.form === "renew" && <RenewKey value={open.value} onClose={() => setOpen(null)} />}
       {open?.form === "batch" && (
-        <BatchEdit keyIds={[...picked].map(Number)} onClose={() => setOpen(null)} onDone={() => setPicked(new Set())} />
+        <BatchEdit
+          keyIds={[...picked].map(Number)}
+          onClose={() => setOpen(null)}
+          onDone={() => setPicked(new Set())}
+        />
       )}
       {made && <NewKey text={made.text} name={made.name} onClose={() => setMade(null)} />}
       {session.role === "user" && <p className="mt-2 text-xs text-faint">{t("people.ownOnly")}</p>}
@@ -166,7 +193,13 @@ function Add({ label, onClick }: { label: string; onClick: () => void }) {
 
 const VIEWS = ["users", "keys"] as const;
 
-function View({ view, onChange }: { view: string; onChange: (view: (typeof VIEWS)[number]) => void }) {
+function View({
+  view,
+  onChange,
+}: {
+  view: string;
+  onChange: (view: (typeof VIEWS)[number]) => void;
+}) {
   const { t } = useTranslation();
   return (
     <fieldset className="flex h-7 overflow-hidden rounded-md border border-strong-line text-xs">

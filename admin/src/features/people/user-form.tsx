@@ -23,7 +23,9 @@ interface Props {
 /** Groups that providers or people have already. */
 export function useGroups(): string[] {
   const { data: providers } = useQuery({ ...queries.providers, retry: false });
-  return [...new Set(["default", ...(providers ?? []).flatMap((provider) => words(provider.groupTag))])].sort();
+  return [
+    ...new Set(["default", ...(providers ?? []).flatMap((provider) => words(provider.groupTag))]),
+  ].sort();
 }
 
 export function UserForm({ user, onClose, onCreated }: Props) {
@@ -41,7 +43,8 @@ export function UserForm({ user, onClose, onCreated }: Props) {
     const body = userBody(values);
     if (user) {
       const changed = changes(userBody(initial), body);
-      if (Object.keys(changed).length > 0) await call("actions/users/editUser", { userId: user.id, ...changed });
+      if (Object.keys(changed).length > 0)
+        await call("actions/users/editUser", { userId: user.id, ...changed });
       toast.good(t("ui.saved"));
     } else {
       onCreated?.(await call("actions/users/addUser", body));

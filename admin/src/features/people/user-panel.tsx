@@ -37,7 +37,16 @@ interface Props {
   onRenew: (key: Key) => void;
 }
 
-export function UserPanel({ user, openKey, onOpenKey, onClose, onEdit, onAddKey, onEditKey, onRenew }: Props) {
+export function UserPanel({
+  user,
+  openKey,
+  onOpenKey,
+  onClose,
+  onEdit,
+  onAddKey,
+  onEditKey,
+  onRenew,
+}: Props) {
   const { t } = useTranslation();
   const admin = useIsAdmin();
   const now = useNow();
@@ -60,7 +69,11 @@ export function UserPanel({ user, openKey, onOpenKey, onClose, onEdit, onAddKey,
             />
             <Menu
               trigger={
-                <IconButton size="sm" label={t("ui.more")} icon={<MoreHorizontal className="size-4" aria-hidden />} />
+                <IconButton
+                  size="sm"
+                  label={t("ui.more")}
+                  icon={<MoreHorizontal className="size-4" aria-hidden />}
+                />
               }
               actions={[
                 user.isEnabled
@@ -92,11 +105,25 @@ export function UserPanel({ user, openKey, onOpenKey, onClose, onEdit, onAddKey,
           facts={[
             [t("people.state"), <StateBadge key="state" state={userState(user, now)} />],
             [t("people.role"), t(`role.${user.role === "admin" ? "admin" : "user"}`)],
-            [t("people.providerGroup"), <Words key="groups" list={words(user.providerGroup)} none="default" />],
-            [t("people.allowedModels"), <Words key="models" list={user.allowedModels} none={t("people.everyModel")} />],
-            [t("people.expiresAt"), <Time key="expires" at={user.expiresAt} none={t("people.never")} />],
+            [
+              t("people.providerGroup"),
+              <Words key="groups" list={words(user.providerGroup)} none="default" />,
+            ],
+            [
+              t("people.allowedModels"),
+              <Words key="models" list={user.allowedModels} none={t("people.everyModel")} />,
+            ],
+            [
+              t("people.expiresAt"),
+              <Time key="expires" at={user.expiresAt} none={t("people.never")} />,
+            ],
             ...(user.tags.length > 0
-              ? [[t("people.tags"), <Words key="tags" list={user.tags} none="" />] as [string, ReactNode]]
+              ? [
+                  [t("people.tags"), <Words key="tags" list={user.tags} none="" />] as [
+                    string,
+                    ReactNode,
+                  ],
+                ]
               : []),
           ]}
         />
@@ -111,7 +138,13 @@ export function UserPanel({ user, openKey, onOpenKey, onClose, onEdit, onAddKey,
               {t("people.addKey")}
             </Button>
           </div>
-          <Keys user={user} openKey={openKey} onOpenKey={onOpenKey} onEditKey={onEditKey} onRenew={onRenew} />
+          <Keys
+            user={user}
+            openKey={openKey}
+            onOpenKey={onOpenKey}
+            onEditKey={onEditKey}
+            onRenew={onRenew}
+          />
         </section>
       </div>
     </Panel>
@@ -144,7 +177,10 @@ function Keys({
                 onClick={() => onOpenKey(open ? undefined : key.id)}
               >
                 <ChevronDown
-                  className={cx("size-4 shrink-0 text-faint transition-transform", !open && "-rotate-90")}
+                  className={cx(
+                    "size-4 shrink-0 text-faint transition-transform",
+                    !open && "-rotate-90",
+                  )}
                   aria-hidden
                 />
                 <span className="min-w-0 flex-1">
@@ -209,9 +245,18 @@ function Keys({
                         {own?.lastProviderName && ` · ${own.lastProviderName}`}
                       </span>,
                     ],
-                    [t("people.providerGroup"), <Words key="groups" list={words(key.providerGroup)} none="default" />],
-                    [t("people.canLoginWebUi"), key.canLoginWebUi ? t("ui.yes") : t("people.ownUsageOnly")],
-                    [t("people.expiresAt"), <Time key="expires" at={key.expiresAt} none={t("people.never")} />],
+                    [
+                      t("people.providerGroup"),
+                      <Words key="groups" list={words(key.providerGroup)} none="default" />,
+                    ],
+                    [
+                      t("people.canLoginWebUi"),
+                      key.canLoginWebUi ? t("ui.yes") : t("people.ownUsageOnly"),
+                    ],
+                    [
+                      t("people.expiresAt"),
+                      <Time key="expires" at={key.expiresAt} none={t("people.never")} />,
+                    ],
                   ]}
                 />
                 <KeyUsage keyId={key.id} />
@@ -248,13 +293,17 @@ function Keys({
   );
 }
 
-function Today({ own }: { own: { todayCallCount: number; todayTokens: number; todayCost: number } | undefined }) {
+function Today({
+  own,
+}: {
+  own: { todayCallCount: number; todayTokens: number; todayCost: number } | undefined;
+}) {
   const { t } = useTranslation();
   if (!own) return <span className="text-faint">—</span>;
   return (
     <span>
-      <Money amount={own.todayCost} /> · {t("people.requestsCount", { count: own.todayCallCount })} ·{" "}
-      <Count value={own.todayTokens} short /> {t("people.tokens")}
+      <Money amount={own.todayCost} /> · {t("people.requestsCount", { count: own.todayCallCount })}{" "}
+      · <Count value={own.todayTokens} short /> {t("people.tokens")}
     </span>
   );
 }

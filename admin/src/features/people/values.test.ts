@@ -3,7 +3,12 @@ import { changes } from "@/api/form";
 import { dayOf, keyBody, keyValues, userState, userValues } from "./values";
 
 test("an empty limit is none, and a typed one goes as it was typed", () => {
-  const values = { ...keyValues(undefined, "UTC"), name: " cli ", limitDailyUsd: "0.10", limit5hUsd: " " };
+  const values = {
+    ...keyValues(undefined, "UTC"),
+    name: " cli ",
+    limitDailyUsd: "0.10",
+    limit5hUsd: " ",
+  };
   expect(keyBody(values)).toMatchObject({
     name: "cli",
     limitDailyUsd: "0.10",
@@ -15,7 +20,9 @@ test("an empty limit is none, and a typed one goes as it was typed", () => {
 
 test("only what was changed is sent", () => {
   const before = { ...keyValues(undefined, "UTC"), name: "a", providerGroup: ["x"] };
-  expect(changes(keyBody(before), keyBody({ ...before, providerGroup: ["x", "y"] }))).toEqual({ providerGroup: "x,y" });
+  expect(changes(keyBody(before), keyBody({ ...before, providerGroup: ["x", "y"] }))).toEqual({
+    providerGroup: "x,y",
+  });
   expect(changes(keyBody(before), keyBody({ ...before }))).toEqual({});
 });
 

@@ -4,7 +4,13 @@ import type { Schemas } from "@/api/client";
 export type User = Schemas["UserRecord"];
 export type Key = Schemas["KeyRecord"];
 
-export const MONEY = ["limit5hUsd", "limitDailyUsd", "limitWeeklyUsd", "limitMonthlyUsd", "limitTotalUsd"] as const;
+export const MONEY = [
+  "limit5hUsd",
+  "limitDailyUsd",
+  "limitWeeklyUsd",
+  "limitMonthlyUsd",
+  "limitTotalUsd",
+] as const;
 export type MoneyLimit = (typeof MONEY)[number];
 
 export interface LimitValues extends Record<MoneyLimit, string> {
@@ -57,12 +63,16 @@ export const words = (text: string | null | undefined) =>
 /** The calendar day of a moment in the gateway's time zone, as date inputs have it. */
 export const dayOf = (at: string | null | undefined, timeZone: string) =>
   at
-    ? new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone }).format(
-        new Date(at),
-      )
+    ? new Intl.DateTimeFormat("en-CA", {
+        year: "numeric",
+        month: "2-digit",
+        day: "2-digit",
+        timeZone,
+      }).format(new Date(at))
     : "";
 
-const amount = (value: number | null | undefined) => (value === null || value === undefined ? "" : String(value));
+const amount = (value: number | null | undefined) =>
+  value === null || value === undefined ? "" : String(value);
 /** 0 stands for "no limit" where it does so in the record. */
 const bound = (value: number | null | undefined) => (value ? String(value) : "");
 
@@ -155,4 +165,8 @@ export function keyBody(values: KeyValues) {
 
 export type State = "enabled" | "disabled" | "expired";
 export const userState = (user: User, now: Date): State =>
-  !user.isEnabled ? "disabled" : user.expiresAt && new Date(user.expiresAt) <= now ? "expired" : "enabled";
+  !user.isEnabled
+    ? "disabled"
+    : user.expiresAt && new Date(user.expiresAt) <= now
+      ? "expired"
+      : "enabled";

@@ -19,10 +19,14 @@ export function Answer({ run }: { run: Run }) {
         <Status run={run} />
         {run.error !== undefined && <Failed error={run.error} />}
         {run.broken !== undefined && <Notice tone="bad">{t("playground.broken")}</Notice>}
-        {run.state === "failed" && run.error === undefined && <Notice tone="bad">{t("playground.lost")}</Notice>}
+        {run.state === "failed" && run.error === undefined && (
+          <Notice tone="bad">{t("playground.lost")}</Notice>
+        )}
         {run.reply.fault && (
           <Notice tone="bad" title={run.reply.fault.message}>
-            {run.reply.fault.kind && <span className="font-mono text-xs">{run.reply.fault.kind}</span>}
+            {run.reply.fault.kind && (
+              <span className="font-mono text-xs">{run.reply.fault.kind}</span>
+            )}
           </Notice>
         )}
         {run.status !== undefined && (
@@ -30,7 +34,11 @@ export function Answer({ run }: { run: Run }) {
             label={t("playground.answer")}
             tabs={[
               { id: "text", label: t("playground.text"), content: <Text run={run} /> },
-              { id: "events", label: t("playground.events"), content: <Events reply={run.reply} /> },
+              {
+                id: "events",
+                label: t("playground.events"),
+                content: <Events reply={run.reply} />,
+              },
               { id: "headers", label: t("playground.headers"), content: <Headers run={run} /> },
             ]}
           />
@@ -74,7 +82,11 @@ function Text({ run }: { run: Run }) {
   const { text, fault } = run.reply;
   if (text === "") {
     if (isRunning(run)) return <p className="text-sm text-quiet">{t("playground.nothingYet")}</p>;
-    return <p className="text-sm text-quiet">{fault ? t("playground.faultOnly") : t("playground.noText")}</p>;
+    return (
+      <p className="text-sm text-quiet">
+        {fault ? t("playground.faultOnly") : t("playground.noText")}
+      </p>
+    );
   }
   return (
     <div className="relative rounded-lg border border-line bg-sunken p-3 pr-10 text-sm leading-6">
@@ -92,21 +104,29 @@ function Events({ reply }: { reply: Reply }) {
   const { t } = useTranslation();
   const format = useFormat();
   if (reply.events.length === 0) {
-    if (reply.body === "") return <p className="text-sm text-quiet">{t("playground.nothingYet")}</p>;
+    if (reply.body === "")
+      return <p className="text-sm text-quiet">{t("playground.nothingYet")}</p>;
     return <Code label={t("playground.wholeBody")} text={pretty(reply.body)} />;
   }
   return (
     <div className="space-y-2">
-      {reply.dropped > 0 && <p className="text-xs text-faint">{t("playground.dropped", { number: reply.dropped })}</p>}
+      {reply.dropped > 0 && (
+        <p className="text-xs text-faint">{t("playground.dropped", { number: reply.dropped })}</p>
+      )}
       <div className="flex justify-end">
         <CopyButton text={reply.body} label={t("playground.copyBody")} full />
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <ol tabIndex={0} className="max-h-[32rem] divide-y divide-line overflow-y-auto rounded-lg border border-line">
+      <ol
+        tabIndex={0}
+        className="max-h-[32rem] divide-y divide-line overflow-y-auto rounded-lg border border-line"
+      >
         {reply.events.map((event, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: events are only added
           <li key={index} className="flex gap-3 px-3 py-1.5 font-mono text-xs">
-            <span className="tabular w-16 shrink-0 text-right text-faint">+{duration(event.atMs, format)}</span>
+            <span className="tabular w-16 shrink-0 text-right text-faint">
+              +{duration(event.atMs, format)}
+            </span>
             <span className="min-w-0 break-all">
               {event.name && <span className="mr-2 font-medium">{event.name}</span>}
               <span className="text-quiet">{event.data}</span>

@@ -19,7 +19,11 @@ export function Body({ draft, fault, onChange, onRaw }: Props) {
       value={draft.raw ? "raw" : "simple"}
       onChange={(id) => onRaw(id === "raw")}
       tabs={[
-        { id: "simple", label: t("playground.simple"), content: <Simple {...{ draft, fault, onChange }} /> },
+        {
+          id: "simple",
+          label: t("playground.simple"),
+          content: <Simple {...{ draft, fault, onChange }} />,
+        },
         { id: "raw", label: "JSON", content: <Raw {...{ draft, fault, onChange }} /> },
       ]}
     />
@@ -66,7 +70,9 @@ function Simple({ draft, fault, onChange }: PartProps) {
             autoComplete="off"
             value={draft.maxTokens}
             placeholder={draft.format === "native" ? "1024" : undefined}
-            onChange={(event) => onChange({ maxTokens: event.target.value.replace(/\D/g, "").slice(0, 7) })}
+            onChange={(event) =>
+              onChange({ maxTokens: event.target.value.replace(/\D/g, "").slice(0, 7) })
+            }
           />
         )}
       </Field>

@@ -15,7 +15,16 @@ import { Field, Input, Select, Switch } from "@/ui/field";
 import { Card } from "@/ui/page";
 import { Notice } from "@/ui/status";
 import { Body } from "./body";
-import { bodyOf, type Draft, isStreamed, pathOf, type Refused, refused, simpleBody, toSend } from "./request";
+import {
+  bodyOf,
+  type Draft,
+  isStreamed,
+  pathOf,
+  type Refused,
+  refused,
+  simpleBody,
+  toSend,
+} from "./request";
 
 const route = getRouteApi("/shell/playground");
 const FORMATS: readonly Format[] = ["native", "responses", "chat-compatible", "alt-cli"];
@@ -87,7 +96,10 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
             <Select
               {...ids}
               value={format}
-              choices={FORMATS.map((one) => ({ value: one, label: t(`playground.formats.${one}`) }))}
+              choices={FORMATS.map((one) => ({
+                value: one,
+                label: t(`playground.formats.${one}`),
+              }))}
               onChange={(event) => {
                 const other = event.target.value as Format;
                 // A body that was written for one format is none of another.
@@ -110,7 +122,9 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
           draft={draft}
           fault={tried || (fault?.what === "json" && rest.raw) ? said(t, fault) : undefined}
           onChange={change}
-          onRaw={(raw) => change(raw ? { raw, body: JSON.stringify(simpleBody(draft), null, 2) } : { raw })}
+          onRaw={(raw) =>
+            change(raw ? { raw, body: JSON.stringify(simpleBody(draft), null, 2) } : { raw })
+          }
         />
         {chosen && <Charged holder={chosen} />}
         <div className="flex flex-wrap gap-2">
@@ -120,7 +134,12 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
               {t("playground.stop")}
             </Button>
           ) : (
-            <Button key="send" type="submit" variant="primary" icon={<Send className="size-3.5" aria-hidden />}>
+            <Button
+              key="send"
+              type="submit"
+              variant="primary"
+              icon={<Send className="size-3.5" aria-hidden />}
+            >
               {t("playground.send")}
             </Button>
           )}
@@ -141,7 +160,8 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
 /** Why it cannot be sent, in words. */
 function said(t: TFunction, fault: Refused | undefined): string | undefined {
   if (fault === undefined) return undefined;
-  if (fault.what === "json") return t("playground.badJson", { line: fault.at.line, column: fault.at.column });
+  if (fault.what === "json")
+    return t("playground.badJson", { line: fault.at.line, column: fault.at.column });
   return t(`playground.refused.${fault.what}`);
 }
 
@@ -211,7 +231,10 @@ function useModels(): string[] {
   const { data: asked } = useQuery(queries.models);
   const named = (providers ?? [])
     .filter((provider) => provider.isEnabled)
-    .flatMap((provider) => [...provider.allowedModels, ...Object.keys(provider.modelRedirects ?? {})])
+    .flatMap((provider) => [
+      ...provider.allowedModels,
+      ...Object.keys(provider.modelRedirects ?? {}),
+    ])
     .filter((model) => !model.endsWith("*"));
   return [...new Set([...named, ...(asked ?? [])])].sort().slice(0, SUGGESTED);
 }
@@ -234,7 +257,10 @@ function AsCurl({ draft }: { draft: Draft }) {
   const [path, body, stream] = [pathOf(draft), bodyOf(draft), isStreamed(draft)];
   return (
     <div className="space-y-1.5">
-      <Code label="curl" text={curlLine({ base, path, body, stream, native: draft.format === "native" })} />
+      <Code
+        label="curl"
+        text={curlLine({ base, path, body, stream, native: draft.format === "native" })}
+      />
       <p className="text-xs text-faint">{t("playground.curlHelp")}</p>
     </div>
   );

@@ -63,14 +63,18 @@ function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data
         onSend={(asked) => {
           void send(asked);
           // On a phone the reply comes below the form.
-          if (matchMedia("(width < 64rem)").matches) reply.current?.scrollIntoView({ block: "start" });
+          if (matchMedia("(width < 64rem)").matches)
+            reply.current?.scrollIntoView({ block: "start" });
         }}
         onStop={stop}
       />
       <div ref={reply} className="min-w-0 scroll-mt-4 space-y-4">
         {run === undefined ? (
           <Card>
-            <Empty icon={<FlaskConical className="size-6" aria-hidden />} title={t("playground.empty")}>
+            <Empty
+              icon={<FlaskConical className="size-6" aria-hidden />}
+              title={t("playground.empty")}
+            >
               {t("playground.emptyHelp")}
             </Empty>
           </Card>
@@ -78,7 +82,12 @@ function Bench({ users }: { users: NonNullable<ReturnType<typeof useUsers>["data
           <>
             <Answer run={run} />
             {!isRunning(run) && run.requestId !== undefined && (
-              <Record key={run.requestId} requestId={run.requestId} status={run.status} admin={admin} />
+              <Record
+                key={run.requestId}
+                requestId={run.requestId}
+                status={run.status}
+                admin={admin}
+              />
             )}
           </>
         )}

@@ -25,7 +25,8 @@ const detail = (requestId: string, enabled: boolean) =>
     queryKey: ["logs", "detail", requestId],
     queryFn: ({ signal }) => call("actions/usage-logs/getUsageLogDetail", { requestId }, signal),
     enabled,
-    retry: (failed, error) => failed < TIMES && error instanceof ApiError && error.code === "NOT_FOUND",
+    retry: (failed, error) =>
+      failed < TIMES && error instanceof ApiError && error.code === "NOT_FOUND",
     retryDelay: AGAIN,
     staleTime: 60_000,
   });
@@ -48,7 +49,11 @@ export function Record({ requestId, status, admin }: Props) {
       title={t("playground.record")}
       actions={
         entry && (
-          <Link to="/logs" search={{ id: requestId, request: requestId }} className={buttonLook("secondary", "sm")}>
+          <Link
+            to="/logs"
+            search={{ id: requestId, request: requestId }}
+            className={buttonLook("secondary", "sm")}
+          >
             {t("playground.toLogs")}
           </Link>
         )

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { faultOf, pretty, Reply, textOf } from "./reply";
 
-const sse = (events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+const sse = (events: object[]) =>
+  events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
 
 const STREAMS: Record<string, string> = {
   native: [
@@ -15,7 +16,10 @@ const STREAMS: Record<string, string> = {
     { type: "response.output_text.delta", delta: "one " },
     { type: "response.output_text.delta", delta: "two" },
     { type: "response.output_text.done", text: "one two" },
-    { type: "response.completed", response: { output: [{ content: [{ type: "output_text", text: "one two" }] }] } },
+    {
+      type: "response.completed",
+      response: { output: [{ content: [{ type: "output_text", text: "one two" }] }] },
+    },
   ]),
   "chat-compatible": `${sse([
     { choices: [{ delta: { role: "assistant", content: "one " } }] },
@@ -23,7 +27,9 @@ const STREAMS: Record<string, string> = {
     { choices: [], usage: { total_tokens: 3 } },
   ])}data: [DONE]\n\n`,
   "alt-cli": sse([
-    { candidates: [{ content: { parts: [{ text: "thinking", thought: true }, { text: "one " }] } }] },
+    {
+      candidates: [{ content: { parts: [{ text: "thinking", thought: true }, { text: "one " }] } }],
+    },
     { candidates: [{ content: { parts: [{ text: "two" }] } }] },
   ]),
 };
@@ -33,7 +39,8 @@ describe("a stream", () => {
     for (const [format, stream] of Object.entries(STREAMS)) {
       for (const size of [1, 7, stream.length]) {
         const reply = new Reply(true);
-        for (let from = 0; from < stream.length; from += size) reply.take(stream.slice(from, from + size), from);
+        for (let from = 0; from < stream.length; from += size)
+          reply.take(stream.slice(from, from + size), from);
         reply.end(9);
         expect(reply.text, `${format} in pieces of ${size}`).toBe("one two");
         expect(reply.body).toBe(stream);
@@ -55,9 +62,15 @@ describe("a stream", () => {
 
   test("tells of the fault that ended it", () => {
     const reply = new Reply(true);
-    reply.take('event: error\ndata: {"type":"error","error":{"type":"api_error","message":"broken"}}\n\n', 1);
+    reply.take(
+      'event: error\ndata: {"type":"error","error":{"type":"api_error","message":"broken"}}\n\n',
+      1,
+    );
     expect(reply.fault).toEqual({ message: "broken", kind: "api_error" });
-    const failed = { type: "response.failed", response: { error: { code: "server_error", message: "no" } } };
+    const failed = {
+      type: "response.failed",
+      response: { error: { code: "server_error", message: "no" } },
+    };
     expect(faultOf(failed)).toEqual({ message: "no", kind: "server_error" });
   });
 });
@@ -72,7 +85,11 @@ describe("a reply in one piece", () => {
         ],
       }),
     ).toBe("a");
-    expect(textOf({ output: [{ type: "reasoning" }, { content: [{ type: "output_text", text: "a" }] }] })).toBe("a");
+    expect(
+      textOf({
+        output: [{ type: "reasoning" }, { content: [{ type: "output_text", text: "a" }] }],
+      }),
+    ).toBe("a");
     expect(textOf({ choices: [{ message: { content: "a" } }] })).toBe("a");
     expect(textOf({ candidates: [{ content: { parts: [{ text: "a" }] } }] })).toBe("a");
     expect(textOf({ choices: [{ message: { content: null } }] })).toBe("");
@@ -82,12 +99,12 @@ describe("a reply in one piece", () => {
     const said = "The daily limit of this key is used up.";
     const limit = { type: "rate_limit_error", message: said, limit_type: "key_daily" };
     expect(faultOf({ type: "error", error: limit })).toEqual({ message: said, kind: "key_daily" });
-    expect(faultOf({ error: { code: 429, status: "RESOURCE_EXHAUSTED", message: said } })?.kind).toBe(
-      "RESOURCE_EXHAUSTED",
-    );
-    expect(faultOf({ error: { message: said, type: "invalid_request_error", code: null } })?.kind).toBe(
-      "invalid_request_error",
-    );
+    expect(
+      faultOf({ error: { code: 429, status: "RESOURCE_EXHAUSTED", message: said } })?.kind,
+    ).toBe("RESOURCE_EXHAUSTED");
+    expect(
+      faultOf({ error: { message: said, type: "invalid_request_error", code: null } })?.kind,
+    ).toBe("invalid_request_error");
     expect(faultOf({ content: [] })).toBeUndefined();
     const reply = new Reply(false);
     reply.take('{"error":{"mess', 1);

@@ -34,7 +34,9 @@ export function textOf(event: Json): string {
     words(at(at(choice, "delta"), "content")),
     words(at(at(choice, "message"), "content")),
     ...list(at(event, "content")).map((block) => words(at(block, "text"))),
-    ...list(at(event, "output")).flatMap((item) => list(at(item, "content")).map((part) => words(at(part, "text")))),
+    ...list(at(event, "output")).flatMap((item) =>
+      list(at(item, "content")).map((part) => words(at(part, "text"))),
+    ),
     ...list(at(at(at(at(event, "candidates"), 0), "content"), "parts"))
       .filter((part) => at(part, "thought") !== true)
       .map((part) => words(at(part, "text"))),
@@ -47,7 +49,12 @@ export function faultOf(event: Json): Fault | undefined {
   const error = at(event, "error") ?? at(at(event, "response"), "error");
   const message = words(at(error, "message")) || words(error);
   if (message === "") return undefined;
-  const kinds = [at(error, "limit_type"), at(error, "status"), at(error, "type"), at(error, "code")].map(words);
+  const kinds = [
+    at(error, "limit_type"),
+    at(error, "status"),
+    at(error, "type"),
+    at(error, "code"),
+  ].map(words);
   return { message, kind: kinds.find((kind) => kind !== "") ?? "" };
 }
 
@@ -86,7 +93,9 @@ export class Reply {
   private event(block: string, atMs: number) {
     const lines = block.split(/\r?\n/);
     const field = (name: string) =>
-      lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).replace(/^ /, ""));
+      lines
+        .filter((line) => line.startsWith(`${name}:`))
+        .map((line) => line.slice(name.length + 1).replace(/^ /, ""));
     const [name, data] = [field("event").join(""), field("data").join("\n")];
     if (name === "" && data === "") return;
     this.events.push({ name, data, atMs });

@@ -59,10 +59,18 @@ describe("the simple form", () => {
   });
 
   test("names model and streaming beside the body where the path has them", () => {
-    expect(toSend(draft({ format: "alt-cli" }), 7)).toMatchObject({ keyId: 7, model: "m/x", stream: true });
+    expect(toSend(draft({ format: "alt-cli" }), 7)).toMatchObject({
+      keyId: 7,
+      model: "m/x",
+      stream: true,
+    });
     expect(toSend(draft(), 7)).not.toHaveProperty("model");
-    expect(pathOf(draft({ format: "alt-cli" }))).toBe("/v1beta/models/m%2Fx:streamGenerateContent?alt=sse");
-    expect(pathOf(draft({ format: "alt-cli", stream: false }))).toBe("/v1beta/models/m%2Fx:generateContent");
+    expect(pathOf(draft({ format: "alt-cli" }))).toBe(
+      "/v1beta/models/m%2Fx:streamGenerateContent?alt=sse",
+    );
+    expect(pathOf(draft({ format: "alt-cli", stream: false }))).toBe(
+      "/v1beta/models/m%2Fx:generateContent",
+    );
   });
 });
 
@@ -88,12 +96,16 @@ describe("what cannot be sent", () => {
       ['{"a": 01}', 1, 8],
     ];
     for (const [text, line, column] of cases) expect(faultOf(text), text).toEqual({ line, column });
-    expect(faultOf('{"a": [1, -2.5e3, "\\u00e9", true, null, {}], "b": {"c": []}}')).toBeUndefined();
+    expect(
+      faultOf('{"a": [1, -2.5e3, "\\u00e9", true, null, {}], "b": {"c": []}}'),
+    ).toBeUndefined();
   });
 
   test("a body written by hand says itself whether it streams", () => {
     expect(isStreamed(draft({ raw: true, stream: false, body: '{"stream": true}' }))).toBe(true);
     expect(isStreamed(draft({ raw: true, stream: true, body: "{}" }))).toBe(false);
-    expect(isStreamed(draft({ raw: true, stream: true, body: "{}", format: "alt-cli" }))).toBe(true);
+    expect(isStreamed(draft({ raw: true, stream: true, body: "{}", format: "alt-cli" }))).toBe(
+      true,
+    );
   });
 });

@@ -24,7 +24,13 @@ export function simpleBody({ format, model, stream, system, prompt, maxTokens }:
   switch (format) {
     case "native": {
       const messages = [{ role: "user", content: prompt }];
-      return { model, max_tokens: max ?? USUAL_MAX, ...(system && { system }), messages, ...streamed };
+      return {
+        model,
+        max_tokens: max ?? USUAL_MAX,
+        ...(system && { system }),
+        messages,
+        ...streamed,
+      };
     }
     case "responses":
       return {
@@ -49,7 +55,8 @@ export function simpleBody({ format, model, stream, system, prompt, maxTokens }:
 }
 
 /** The body as it is sent. */
-export const bodyOf = (draft: Draft) => (draft.raw ? draft.body : JSON.stringify(simpleBody(draft)));
+export const bodyOf = (draft: Draft) =>
+  draft.raw ? draft.body : JSON.stringify(simpleBody(draft));
 
 /** Where the proxy is asked. */
 export function pathOf({ format, model, stream }: Draft): string {
@@ -71,7 +78,11 @@ export function toSend(draft: Draft, keyId: number) {
   return { keyId, format, body: bodyOf(draft), ...(format === "alt-cli" && { model, stream }) };
 }
 
-export type Refused = { what: "prompt" } | { what: "empty" } | { what: "object" } | { what: "json"; at: Place };
+export type Refused =
+  | { what: "prompt" }
+  | { what: "empty" }
+  | { what: "object" }
+  | { what: "json"; at: Place };
 
 /** Why a draft cannot be sent as it is. */
 export function refused(draft: Draft): Refused | undefined {

@@ -63,7 +63,11 @@ export function useRun() {
     };
     show(now);
     try {
-      for await (const told of callLines<Told>("actions/playground/sendRequest", asked, stop.signal))
+      for await (const told of callLines<Told>(
+        "actions/playground/sendRequest",
+        asked,
+        stop.signal,
+      ))
         show(next(now, told));
       if (isRunning(now)) show({ ...now, state: "failed" });
     } catch (error) {

@@ -19,7 +19,10 @@ const whole = (value: unknown) => {
 export function useColumns(): Column<Price>[] {
   const { t } = useTranslation();
   return useMemo(() => {
-    const rate = (name: (typeof SHOWN | typeof HIDDEN)[number], hidden: boolean): Column<Price> => ({
+    const rate = (
+      name: (typeof SHOWN | typeof HIDDEN)[number],
+      hidden: boolean,
+    ): Column<Price> => ({
       id: name,
       header: t(`prices.columns.${name}`),
       align: "right",
@@ -49,7 +52,9 @@ export function useColumns(): Column<Price>[] {
         header: t("prices.context"),
         align: "right",
         value: ({ priceData }) => whole(priceData.max_input_tokens ?? priceData.max_tokens),
-        cell: ({ priceData }) => <Count value={whole(priceData.max_input_tokens ?? priceData.max_tokens)} short />,
+        cell: ({ priceData }) => (
+          <Count value={whole(priceData.max_input_tokens ?? priceData.max_tokens)} short />
+        ),
       },
       {
         id: "vendor",

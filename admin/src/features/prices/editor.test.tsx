@@ -45,7 +45,9 @@ test("what is no price is refused before it is sent, each fault at its field", a
   await user.type(screen.getByLabelText("Input"), "3 USD");
   await user.type(screen.getByLabelText("Output"), "-1");
   await user.click(screen.getByRole("button", { name: "Save" }));
-  expect(await screen.findByText("There is a price for this model already; edit it instead")).toBeTruthy();
+  expect(
+    await screen.findByText("There is a price for this model already; edit it instead"),
+  ).toBeTruthy();
   expect(screen.getByText("Enter a number, such as 2.50")).toBeTruthy();
   expect(screen.getByText("A price cannot be negative")).toBeTruthy();
   expect(server).not.toHaveBeenCalled();
@@ -60,7 +62,9 @@ test("the server's refusal of one rate stands at that rate", async () => {
   await open(PRICE);
   await user.type(screen.getByLabelText("Input above 200k"), "2000000");
   await user.click(screen.getByRole("button", { name: "Save" }));
-  expect(await screen.findByText("input_cost_per_token_above_200k_tokens must not be above 1 USD")).toBeTruthy();
+  expect(
+    await screen.findByText("input_cost_per_token_above_200k_tokens must not be above 1 USD"),
+  ).toBeTruthy();
   expect(screen.getByLabelText("Input above 200k").getAttribute("aria-invalid")).toBe("true");
   expect(screen.getByLabelText("Input").getAttribute("aria-invalid")).toBeNull();
 });

@@ -9,7 +9,16 @@ import { Checkbox, Field, Input, NumberInput, Section } from "@/ui/field";
 import { useFormat } from "@/ui/format";
 import { useToast } from "@/ui/toast";
 import { type Price, useSave } from "./api";
-import { byName, numberOf, RATES, type Rate, type RateName, rateOf, USUAL, withRates } from "./rates";
+import {
+  byName,
+  numberOf,
+  RATES,
+  type Rate,
+  type RateName,
+  rateOf,
+  USUAL,
+  withRates,
+} from "./rates";
 
 interface Props {
   /** `null`: a new one. */
@@ -34,7 +43,10 @@ function valuesOf(price: Price | null, model: string | undefined): Values {
   return {
     modelName: price?.modelName ?? model ?? "",
     force: false,
-    rates: Object.fromEntries(RATES.map((rate) => [rate.name, shown(rate)])) as Record<RateName, string>,
+    rates: Object.fromEntries(RATES.map((rate) => [rate.name, shown(rate)])) as Record<
+      RateName,
+      string
+    >,
   };
 }
 
@@ -53,7 +65,10 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
       throw new ApiError(400, "REQUIRED_FIELD", t("prices.edit.noRate"), { field: "rates.input" });
     }
     // The description says "an object" and no more.
-    const priceData = withRates(price?.priceData ?? { mode: "chat" }, rates) as Record<string, never>;
+    const priceData = withRates(price?.priceData ?? { mode: "chat" }, rates) as Record<
+      string,
+      never
+    >;
     const done = await save.mutateAsync({ modelName: modelName.trim(), priceData, force });
     toast.good(t("prices.edit.saved", { model: done.modelName }));
     saved.current = done.modelName;
@@ -61,7 +76,9 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
   const rateProps = { register: form.register, errors: errors.rates };
   return (
     <FormDrawer
-      title={price === null ? t("prices.edit.new") : t("prices.edit.title", { model: price.modelName })}
+      title={
+        price === null ? t("prices.edit.new") : t("prices.edit.title", { model: price.modelName })
+      }
       description={t("prices.edit.help")}
       form={form}
       onSubmit={submit}
@@ -69,7 +86,11 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
       submit={t("ui.save")}
       names={rateAtFault}
     >
-      <Field label={t("prices.model")} help={t("prices.edit.modelHelp")} error={errors.modelName?.message}>
+      <Field
+        label={t("prices.model")}
+        help={t("prices.edit.modelHelp")}
+        error={errors.modelName?.message}
+      >
         {(ids) => (
           <Input
             {...ids}
@@ -96,7 +117,10 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
       </Section>
       <details open={hasLong || longFault || undefined} className="group border-t border-line pt-4">
         <summary className="flex items-center gap-1.5 text-sm font-semibold">
-          <ChevronRight className="size-4 text-faint transition-transform group-open:rotate-90" aria-hidden />
+          <ChevronRight
+            className="size-4 text-faint transition-transform group-open:rotate-90"
+            aria-hidden
+          />
           {t("prices.edit.more")}
         </summary>
         <div className="mt-3 grid grid-cols-1 gap-4 sm:grid-cols-2">
@@ -105,7 +129,11 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
           ))}
         </div>
       </details>
-      <Checkbox label={t("prices.force")} help={t("prices.forceHelp")} {...form.register("force")} />
+      <Checkbox
+        label={t("prices.force")}
+        help={t("prices.forceHelp")}
+        {...form.register("force")}
+      />
     </FormDrawer>
   );
 }

@@ -24,7 +24,10 @@ test("prices that no request is charged by are told by field, with how many mode
   );
   expect(screen.getByText("2 models have prices that are not applied")).toBeTruthy();
   const rows = screen.getAllByRole("listitem").map((row) => row.textContent);
-  expect(rows).toEqual(["output_cost_per_second 2 models", "input_cost_per_token_ultrafast 1 model"]);
+  expect(rows).toEqual([
+    "output_cost_per_second 2 models",
+    "input_cost_per_token_ultrafast 1 model",
+  ]);
 });
 
 test("a table of which everything is applied has no hint", async () => {

@@ -38,7 +38,13 @@ function useUnpriced(priced: ReadonlySet<string>): { model: string; requests: nu
   return [...without, ...offered.map((model) => ({ model, requests: 0 }))];
 }
 
-export function UnpricedHint({ priced, onAdd }: { priced: ReadonlySet<string>; onAdd: (model: string) => void }) {
+export function UnpricedHint({
+  priced,
+  onAdd,
+}: {
+  priced: ReadonlySet<string>;
+  onAdd: (model: string) => void;
+}) {
   const { t } = useTranslation();
   const format = useFormat();
   const models = useUnpriced(priced);
@@ -69,13 +75,18 @@ export function UnpricedHint({ priced, onAdd }: { priced: ReadonlySet<string>; o
                 <span className="truncate font-mono">{model}</span>
                 {requests > 0 && (
                   <span className="text-faint">
-                    {t("prices.unpriced.requests", { count: requests, number: count(requests, format) })}
+                    {t("prices.unpriced.requests", {
+                      count: requests,
+                      number: count(requests, format),
+                    })}
                   </span>
                 )}
               </Button>
             </li>
           ))}
-          {more > 0 && <li className="self-center text-xs">{t("prices.unpriced.more", { count: more })}</li>}
+          {more > 0 && (
+            <li className="self-center text-xs">{t("prices.unpriced.more", { count: more })}</li>
+          )}
         </ul>
       </Notice>
     </div>
@@ -100,7 +111,9 @@ export function UnappliedHint({ prices }: { prices: Price[] }) {
               <span className="text-faint">{t("prices.unapplied.models", { count: models })}</span>
             </li>
           ))}
-          {more > 0 && <li className="text-faint">{t("prices.unapplied.more", { count: more })}</li>}
+          {more > 0 && (
+            <li className="text-faint">{t("prices.unapplied.more", { count: more })}</li>
+          )}
         </ul>
       </Notice>
     </div>

@@ -27,7 +27,13 @@ test("every model is named under what became of it, failures with their reason",
     />,
   );
   expect(screen.getByText("1 added, 2 updated, 0 unchanged, 1 failed.")).toBeTruthy();
-  for (const text of ["new-model", "dearer", "cheaper", "bad", "input_cost_per_token must not be negative"]) {
+  for (const text of [
+    "new-model",
+    "dearer",
+    "cheaper",
+    "bad",
+    "input_cost_per_token must not be negative",
+  ]) {
     expect(screen.getByText(text)).toBeTruthy();
   }
   expect(screen.getByText("Updated: 2")).toBeTruthy();
@@ -36,7 +42,14 @@ test("every model is named under what became of it, failures with their reason",
 
 test("why an entry failed is told in the person's language", async () => {
   translateFaults((code, params, said) => inWords(zh, code, params, said));
-  const outcome = { added: [], updated: [], unchanged: [], failed: ["bad"], failures: [FAILURE], total: 1 };
+  const outcome = {
+    added: [],
+    updated: [],
+    unchanged: [],
+    failed: ["bad"],
+    failures: [FAILURE],
+    total: 1,
+  };
   await renderPart(<OutcomeView outcome={outcome} />);
   expect(screen.getByText("input_cost_per_token 不能为负数")).toBeTruthy();
   translateFaults((_code, _params, said) => said);

@@ -50,11 +50,22 @@ export function OutcomeView({ outcome }: { outcome: Outcome }) {
   );
 }
 
-function Group({ label, open, children }: { label: string; open?: boolean; children: React.ReactNode }) {
+function Group({
+  label,
+  open,
+  children,
+}: {
+  label: string;
+  open?: boolean;
+  children: React.ReactNode;
+}) {
   return (
     <details open={open} className="group rounded-lg border border-line">
       <summary className="flex items-center gap-1.5 px-3 py-2 text-sm font-medium">
-        <ChevronRight className="size-4 text-faint transition-transform group-open:rotate-90" aria-hidden />
+        <ChevronRight
+          className="size-4 text-faint transition-transform group-open:rotate-90"
+          aria-hidden
+        />
         {label}
       </summary>
       <ul className="max-h-56 overflow-y-auto border-t border-line px-3 py-2">{children}</ul>

@@ -40,7 +40,8 @@ export function PricesPage() {
   const rows = useMemo(() => {
     const parts = words.split(/\s+/).filter(Boolean);
     return (prices ?? []).filter(({ modelName, priceData, source }) => {
-      const text = `${modelName} ${priceData.litellm_provider ?? ""} ${priceData.mode ?? ""}`.toLowerCase();
+      const text =
+        `${modelName} ${priceData.litellm_provider ?? ""} ${priceData.mode ?? ""}`.toLowerCase();
       return parts.every((part) => text.includes(part)) && (search.source ?? source) === source;
     });
   }, [prices, words, search.source]);
@@ -55,10 +56,16 @@ export function PricesPage() {
       full
       actions={
         <>
-          <Button icon={<CloudDownload className="size-4" aria-hidden />} onClick={() => setDialog("sync")}>
+          <Button
+            icon={<CloudDownload className="size-4" aria-hidden />}
+            onClick={() => setDialog("sync")}
+          >
             {t("prices.sync.action")}
           </Button>
-          <Button icon={<Upload className="size-4" aria-hidden />} onClick={() => setDialog("upload")}>
+          <Button
+            icon={<Upload className="size-4" aria-hidden />}
+            onClick={() => setDialog("upload")}
+          >
             {t("prices.upload.action")}
           </Button>
           <Button
@@ -75,7 +82,9 @@ export function PricesPage() {
         <Failed error={error} retry={() => void refetch()} />
       ) : (
         <>
-          {prices !== undefined && <UnpricedHint priced={priced} onAdd={(model) => set({ add: model })} />}
+          {prices !== undefined && (
+            <UnpricedHint priced={priced} onAdd={(model) => set({ add: model })} />
+          )}
           {prices !== undefined && <UnappliedHint prices={prices} />}
           <DataTable
             id="prices"
@@ -108,10 +117,15 @@ export function PricesPage() {
                           value={search.source ?? ""}
                           choices={[
                             { value: "", label: t("prices.anySource") },
-                            ...SOURCES.map((value) => ({ value, label: t(`prices.sources.${value}`) })),
+                            ...SOURCES.map((value) => ({
+                              value,
+                              label: t(`prices.sources.${value}`),
+                            })),
                           ]}
                           onChange={(event) => {
-                            set({ source: SOURCES.find((source) => source === event.target.value) });
+                            set({
+                              source: SOURCES.find((source) => source === event.target.value),
+                            });
                             done();
                           }}
                         />
@@ -122,8 +136,14 @@ export function PricesPage() {
                 {prices !== undefined && (
                   <span className="text-xs text-faint">
                     {rows.length === prices.length
-                      ? t("prices.all", { count: prices.length, number: count(prices.length, format) })
-                      : t("prices.count", { shown: count(rows.length, format), all: count(prices.length, format) })}
+                      ? t("prices.all", {
+                          count: prices.length,
+                          number: count(prices.length, format),
+                        })
+                      : t("prices.count", {
+                          shown: count(rows.length, format),
+                          all: count(prices.length, format),
+                        })}
                   </span>
                 )}
               </>
@@ -133,7 +153,9 @@ export function PricesPage() {
                 <Empty
                   title={t("prices.none.filtered")}
                   action={
-                    <Button onClick={() => set({ q: undefined, source: undefined })}>{t("prices.none.clear")}</Button>
+                    <Button onClick={() => set({ q: undefined, source: undefined })}>
+                      {t("prices.none.clear")}
+                    </Button>
                   }
                 />
               ) : (
@@ -145,7 +167,9 @@ export function PricesPage() {
                       <Button variant="primary" onClick={() => setDialog("sync")}>
                         {t("prices.sync.action")}
                       </Button>
-                      <Button onClick={() => setDialog("upload")}>{t("prices.upload.action")}</Button>
+                      <Button onClick={() => setDialog("upload")}>
+                        {t("prices.upload.action")}
+                      </Button>
                     </>
                   }
                 >

@@ -13,7 +13,15 @@ import { type Price, useDelete } from "./api";
 import { PerUnit, Source } from "./cells";
 import { RATES, rateOf, tierRates } from "./rates";
 
-export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: () => void; onEdit: () => void }) {
+export function PricePanel({
+  price,
+  onClose,
+  onEdit,
+}: {
+  price: Price;
+  onClose: () => void;
+  onEdit: () => void;
+}) {
   const { t } = useTranslation();
   const confirm = useConfirm();
   const toast = useToast();
@@ -41,8 +49,13 @@ export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: 
     return value === null ? [] : [{ rate, value }];
   });
   const tiers = tierRates(price.priceData, price.unapplied);
-  const known = new Set<string>([...RATES.map((rate) => rate.field), ...tiers.map(({ field }) => field)]);
-  const others = Object.fromEntries(Object.entries(price.priceData).filter(([field]) => !known.has(field)));
+  const known = new Set<string>([
+    ...RATES.map((rate) => rate.field),
+    ...tiers.map(({ field }) => field),
+  ]);
+  const others = Object.fromEntries(
+    Object.entries(price.priceData).filter(([field]) => !known.has(field)),
+  );
   return (
     <Panel
       open
@@ -60,7 +73,11 @@ export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: 
           >
             {t("ui.delete")}
           </Button>
-          <Button variant="primary" icon={<Pencil className="size-4" aria-hidden />} onClick={onEdit}>
+          <Button
+            variant="primary"
+            icon={<Pencil className="size-4" aria-hidden />}
+            onClick={onEdit}
+          >
             {t("ui.edit")}
           </Button>
         </>
@@ -77,10 +94,14 @@ export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: 
           <h3 className="mb-2">{t("prices.panel.rates")}</h3>
           <dl className="divide-y divide-line rounded-lg border border-line text-sm">
             {rates.map(({ rate, value }) => (
-              <div key={rate.name} className="flex items-baseline justify-between gap-4 px-3 py-1.5">
+              <div
+                key={rate.name}
+                className="flex items-baseline justify-between gap-4 px-3 py-1.5"
+              >
                 <dt className="text-quiet">{t(`prices.rates.${rate.name}`)}</dt>
                 <dd className="text-right">
-                  <PerUnit value={value} /> <span className="text-xs text-faint">{t(`prices.each.${rate.per}`)}</span>
+                  <PerUnit value={value} />{" "}
+                  <span className="text-xs text-faint">{t(`prices.each.${rate.per}`)}</span>
                 </dd>
               </div>
             ))}
@@ -95,7 +116,8 @@ export function PricePanel({ price, onClose, onEdit }: { price: Price; onClose: 
                 <div key={field} className="flex items-baseline justify-between gap-4 px-3 py-1.5">
                   <dt className="min-w-0 font-mono break-words text-quiet">{field}</dt>
                   <dd className="shrink-0 text-right">
-                    <PerUnit value={value} /> <span className="text-faint">{t("prices.each.million")}</span>
+                    <PerUnit value={value} />{" "}
+                    <span className="text-faint">{t("prices.each.million")}</span>
                   </dd>
                 </div>
               ))}

@@ -1,5 +1,14 @@
 import { expect, test } from "vitest";
-import { byName, numberOf, RATES, type RateName, rateOf, shift, tierRates, withRates } from "./rates";
+import {
+  byName,
+  numberOf,
+  RATES,
+  type RateName,
+  rateOf,
+  shift,
+  tierRates,
+  withRates,
+} from "./rates";
 
 test("the point moves without losing a digit", () => {
   const cases: [string, number, string | null][] = [
@@ -19,7 +28,8 @@ test("the point moves without losing a digit", () => {
     ["1,5", 6, null],
     ["Infinity", 6, null],
   ];
-  for (const [text, places, expected] of cases) expect(shift(text, places), `${text} ${places}`).toBe(expected);
+  for (const [text, places, expected] of cases)
+    expect(shift(text, places), `${text} ${places}`).toBe(expected);
 });
 
 test("a rate reads the same from numbers and from text, and comes back as it was", () => {
@@ -41,11 +51,15 @@ test("a fee per request is not multiplied", () => {
 });
 
 test("an edit changes its rates, takes out what was emptied and keeps every other field", () => {
-  const entry = { mode: "chat", input_cost_per_token: 3e-6, cache_read_input_token_cost: 3e-7, extra: { deep: [1] } };
-  const typed = Object.fromEntries(RATES.map((rate) => [rate.name, rateOf(entry, rate) ?? ""])) as Record<
-    RateName,
-    string
-  >;
+  const entry = {
+    mode: "chat",
+    input_cost_per_token: 3e-6,
+    cache_read_input_token_cost: 3e-7,
+    extra: { deep: [1] },
+  };
+  const typed = Object.fromEntries(
+    RATES.map((rate) => [rate.name, rateOf(entry, rate) ?? ""]),
+  ) as Record<RateName, string>;
   expect(withRates(entry, typed)).toEqual(entry);
   expect(withRates(entry, { ...typed, input: "4.5", cacheRead: " " })).toEqual({
     mode: "chat",

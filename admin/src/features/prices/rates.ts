@@ -19,8 +19,16 @@ export const RATES = [
   { name: "longInput", field: "input_cost_per_token_above_200k_tokens", per: "million" },
   { name: "longOutput", field: "output_cost_per_token_above_200k_tokens", per: "million" },
   { name: "longCacheRead", field: "cache_read_input_token_cost_above_200k_tokens", per: "million" },
-  { name: "longCacheWrite5m", field: "cache_creation_input_token_cost_above_200k_tokens", per: "million" },
-  { name: "longCacheWrite1h", field: "cache_creation_input_token_cost_above_1hr_above_200k_tokens", per: "million" },
+  {
+    name: "longCacheWrite5m",
+    field: "cache_creation_input_token_cost_above_200k_tokens",
+    per: "million",
+  },
+  {
+    name: "longCacheWrite1h",
+    field: "cache_creation_input_token_cost_above_1hr_above_200k_tokens",
+    per: "million",
+  },
 ] as const;
 
 export type Rate = (typeof RATES)[number];
@@ -28,7 +36,14 @@ export type RateName = Rate["name"];
 export type Entry = Record<string, unknown>;
 
 /** The usual rates; the others are for models that have them. */
-export const USUAL: readonly RateName[] = ["input", "output", "cacheRead", "cacheWrite5m", "cacheWrite1h", "request"];
+export const USUAL: readonly RateName[] = [
+  "input",
+  "output",
+  "cacheRead",
+  "cacheWrite5m",
+  "cacheWrite1h",
+  "request",
+];
 const MILLION = 6;
 
 /** A decimal number as text, its point moved by `places`; `null` if it is no number. Exact. */
@@ -55,7 +70,9 @@ const places = (rate: Rate) => (rate.per === "million" ? MILLION : 0);
 /** A rate in USD per million tokens (or per request), as decimal text; `null` if it is not set. */
 export function rateOf(entry: Entry, rate: Rate): string | null {
   const value = entry[rate.field];
-  return typeof value === "number" || typeof value === "string" ? shift(String(value), places(rate)) : null;
+  return typeof value === "number" || typeof value === "string"
+    ? shift(String(value), places(rate))
+    : null;
 }
 
 /** Typed text (USD per million, or per request) as the entry's number, or `undefined`. */
@@ -69,7 +86,8 @@ export function withRates(entry: Entry, typed: Record<RateName, string>): Entry 
   const changed = { ...entry };
   for (const rate of RATES) {
     if (typed[rate.name].trim() === "") delete changed[rate.field];
-    else if (typed[rate.name].trim() !== rateOf(entry, rate)) changed[rate.field] = numberOf(typed[rate.name], rate);
+    else if (typed[rate.name].trim() !== rateOf(entry, rate))
+      changed[rate.field] = numberOf(typed[rate.name], rate);
   }
   return changed;
 }
@@ -77,11 +95,18 @@ export function withRates(entry: Entry, typed: Record<RateName, string>): Entry 
 export const byName = (name: RateName): Rate => RATES.find((rate) => rate.name === name) as Rate;
 
 /** Rates without a field here: of service tiers and other thresholds, per million tokens. */
-export function tierRates(entry: Entry, unapplied: readonly string[]): { field: string; value: string }[] {
+export function tierRates(
+  entry: Entry,
+  unapplied: readonly string[],
+): { field: string; value: string }[] {
   const known = new Set<string>([...RATES.map((rate) => rate.field), ...unapplied]);
   return Object.keys(entry).flatMap((field) => {
     const value = entry[field];
-    if (known.has(field) || !field.includes("cost") || (typeof value !== "number" && typeof value !== "string"))
+    if (
+      known.has(field) ||
+      !field.includes("cost") ||
+      (typeof value !== "number" && typeof value !== "string")
+    )
       return [];
     const rate = shift(String(value), MILLION);
     return rate === null ? [] : [{ field, value: rate }];

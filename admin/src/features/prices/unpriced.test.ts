@@ -1,10 +1,24 @@
 import { expect, test } from "vitest";
-import { hasMoneyLimit, isPriced, modelsByField, offeredUnpriced, usedWithoutEntry } from "./unpriced";
+import {
+  hasMoneyLimit,
+  isPriced,
+  modelsByField,
+  offeredUnpriced,
+  usedWithoutEntry,
+} from "./unpriced";
 
 test("a model that is offered by name and has no price is told, once and in order", () => {
   const priced = new Set(["priced", "upstream-priced"]);
-  const provider = { isEnabled: true, allowedModels: ["priced", "z", "a", "claude-*"], modelRedirects: {} };
-  const redirecting = { isEnabled: true, allowedModels: ["a"], modelRedirects: { alias: "upstream-priced", b: "c" } };
+  const provider = {
+    isEnabled: true,
+    allowedModels: ["priced", "z", "a", "claude-*"],
+    modelRedirects: {},
+  };
+  const redirecting = {
+    isEnabled: true,
+    allowedModels: ["a"],
+    modelRedirects: { alias: "upstream-priced", b: "c" },
+  };
   const off = { isEnabled: false, allowedModels: ["off"], modelRedirects: {} };
   expect(offeredUnpriced(priced, [provider, redirecting, off])).toEqual(["a", "b", "z"]);
 });
@@ -26,7 +40,13 @@ test("a name with a date or -latest is priced as the name without it, and Gemini
   ]) {
     expect(isPriced(priced, model), model).toBe(true);
   }
-  for (const model of ["gpt-4o-mini", "gpt-4o-0806", "gpt-4o-2024-13-06", "openai/gpt-4o", "-latest"]) {
+  for (const model of [
+    "gpt-4o-mini",
+    "gpt-4o-0806",
+    "gpt-4o-2024-13-06",
+    "openai/gpt-4o",
+    "-latest",
+  ]) {
     expect(isPriced(priced, model), model).toBe(false);
   }
 });

@@ -27,7 +27,8 @@ export function offeredUnpriced(priced: ReadonlySet<string>, providers: Provider
     if (!provider.isEnabled) continue;
     for (const model of [...provider.allowedModels, ...Object.keys(provider.modelRedirects)]) {
       const sent = provider.modelRedirects[model] ?? model;
-      if (!model.endsWith("*") && !isPriced(priced, model) && !isPriced(priced, sent)) missing.add(model);
+      if (!model.endsWith("*") && !isPriced(priced, model) && !isPriced(priced, sent))
+        missing.add(model);
     }
   }
   return [...missing].sort();
@@ -39,7 +40,12 @@ export function usedWithoutEntry(priced: ReadonlySet<string>, used: string[]): s
 }
 
 type MoneyLimits = Record<
-  "limit5hUsd" | "dailyQuota" | "limitDailyUsd" | "limitWeeklyUsd" | "limitMonthlyUsd" | "limitTotalUsd",
+  | "limit5hUsd"
+  | "dailyQuota"
+  | "limitDailyUsd"
+  | "limitWeeklyUsd"
+  | "limitMonthlyUsd"
+  | "limitTotalUsd",
   number | null
 >;
 const MONEY = [
@@ -52,14 +58,21 @@ const MONEY = [
 ] as const;
 
 /** Whether a user or one of their keys has a limit of money, which models without a price pass. */
-export function hasMoneyLimit(user: Partial<MoneyLimits> & { keys: Partial<MoneyLimits>[] }): boolean {
-  return [user, ...user.keys].some((holder) => MONEY.some((name) => typeof holder[name] === "number"));
+export function hasMoneyLimit(
+  user: Partial<MoneyLimits> & { keys: Partial<MoneyLimits>[] },
+): boolean {
+  return [user, ...user.keys].some((holder) =>
+    MONEY.some((name) => typeof holder[name] === "number"),
+  );
 }
 
 /** Fields that no request is charged by, those of most models first. */
-export function modelsByField(prices: { unapplied: string[] }[]): { field: string; models: number }[] {
+export function modelsByField(
+  prices: { unapplied: string[] }[],
+): { field: string; models: number }[] {
   const counts = new Map<string, number>();
-  for (const { unapplied } of prices) for (const field of unapplied) counts.set(field, (counts.get(field) ?? 0) + 1);
+  for (const { unapplied } of prices)
+    for (const field of unapplied) counts.set(field, (counts.get(field) ?? 0) + 1);
   return [...counts]
     .map(([field, models]) => ({ field, models }))
     .sort((a, b) => b.models - a.models || a.field.localeCompare(b.field));

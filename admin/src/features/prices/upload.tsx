@@ -30,7 +30,10 @@ export function UploadDialog({ onClose }: { onClose: () => void }) {
   const [over, setOver] = useState(false);
   const [empty, setEmpty] = useState(false);
   const { close } = useDiscard(text.trim() !== "" && !upload.isSuccess, onClose);
-  const fault = upload.error instanceof ApiError && upload.error.field === "jsonContent" ? upload.error : undefined;
+  const fault =
+    upload.error instanceof ApiError && upload.error.field === "jsonContent"
+      ? upload.error
+      : undefined;
 
   const read = async (chosen: File | undefined) => {
     if (!chosen) return;

@@ -6,7 +6,11 @@ const stored = { url: "https://api.example/v1", proxyUrl: null } as Provider;
 
 test("another origin or proxy needs the credential again, another path does not", () => {
   expect(moved(undefined, "https://anything.example", "")).toBeUndefined();
-  for (const url of ["https://api.example/v1", "https://API.example:443", " https://api.example/other/v2 "])
+  for (const url of [
+    "https://api.example/v1",
+    "https://API.example:443",
+    " https://api.example/other/v2 ",
+  ])
     expect(moved(stored, url, "")).toBeUndefined();
   for (const url of [
     "http://api.example/v1",
@@ -19,6 +23,10 @@ test("another origin or proxy needs the credential again, another path does not"
   expect(moved(stored, stored.url, "http://proxy.example:3128")).toBe("proxy");
   expect(moved({ ...stored, proxyUrl: "http://proxy.example:3128" }, stored.url, "")).toBe("proxy");
   expect(
-    moved({ ...stored, proxyUrl: "http://proxy.example:3128" }, stored.url, "http://proxy.example:3128"),
+    moved(
+      { ...stored, proxyUrl: "http://proxy.example:3128" },
+      stored.url,
+      "http://proxy.example:3128",
+    ),
   ).toBeUndefined();
 });

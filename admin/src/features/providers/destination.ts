@@ -11,7 +11,11 @@ function origin(url: string): string {
 }
 
 /** The change: the address's origin, or the proxy. `undefined` if the destination is the same. */
-export function moved(provider: Provider | undefined, url: string, proxyUrl: string): "address" | "proxy" | undefined {
+export function moved(
+  provider: Provider | undefined,
+  url: string,
+  proxyUrl: string,
+): "address" | "proxy" | undefined {
   if (!provider) return undefined;
   if (url.trim() !== provider.url && origin(url.trim()) !== origin(provider.url)) return "address";
   if (proxyUrl.trim() !== (provider.proxyUrl ?? "")) return "proxy";

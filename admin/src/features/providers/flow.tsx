@@ -29,7 +29,10 @@ export function Flow({ providers, health }: Props) {
   const now = useNow().getTime();
   const spent = useSpent();
   const tiers = useMemo(
-    () => selection(providers, health, { group, model, format: clientFormat }, now, ({ id }) => spent.has(id)),
+    () =>
+      selection(providers, health, { group, model, format: clientFormat }, now, ({ id }) =>
+        spent.has(id),
+      ),
     [providers, health, group, model, clientFormat, now, spent],
   );
   const reached = tiers.some((tier) => tier.first);
@@ -39,7 +42,12 @@ export function Flow({ providers, health }: Props) {
       <div className="grid max-w-3xl grid-cols-1 gap-3 sm:grid-cols-3">
         <Field label={t("providers.flow.group")} help={t("providers.flow.groupHelp")}>
           {(ids) => (
-            <Input {...ids} placeholder="default" value={group} onChange={(event) => setGroup(event.target.value)} />
+            <Input
+              {...ids}
+              placeholder="default"
+              value={group}
+              onChange={(event) => setGroup(event.target.value)}
+            />
           )}
         </Field>
         <Field label={t("providers.flow.model")} help={t("providers.flow.modelHelp")}>
@@ -69,7 +77,9 @@ export function Flow({ providers, health }: Props) {
                 { value: "", label: t("providers.flow.anyFormat") },
                 ...FORMATS.map((value) => ({ value, label: t(`providers.kinds.${value}`) })),
               ]}
-              onChange={(event) => setClientFormat(FORMATS.find((one) => one === event.target.value))}
+              onChange={(event) =>
+                setClientFormat(FORMATS.find((one) => one === event.target.value))
+              }
             />
           )}
         </Field>
@@ -104,16 +114,23 @@ function TierBox({ tier }: { tier: Tier }) {
       <div className="mb-2 flex items-center gap-2 text-xs font-medium text-quiet">
         {t("providers.flow.tier", { priority: tier.priority })}
         {tier.first && (
-          <span className="rounded bg-accent-soft px-1.5 py-0.5 text-accent">{t("providers.flow.first")}</span>
+          <span className="rounded bg-accent-soft px-1.5 py-0.5 text-accent">
+            {t("providers.flow.first")}
+          </span>
         )}
       </div>
       <ul className="space-y-2">
         {tier.choices.map(({ provider, out, converts, share }) => (
-          <li key={provider.id} className="grid grid-cols-[minmax(6rem,14rem)_1fr_auto] items-center gap-3 text-sm">
+          <li
+            key={provider.id}
+            className="grid grid-cols-[minmax(6rem,14rem)_1fr_auto] items-center gap-3 text-sm"
+          >
             <span className={cx("truncate", out && "text-faint")}>{provider.name}</span>
             {out ? (
               <span>
-                <Badge tone={out === "circuit" || out === "resting" || out === "limit" ? "warn" : "off"}>
+                <Badge
+                  tone={out === "circuit" || out === "resting" || out === "limit" ? "warn" : "off"}
+                >
                   {t(`providers.out.${out}`)}
                 </Badge>
               </span>
@@ -124,7 +141,9 @@ function TierBox({ tier }: { tier: Tier }) {
             )}
             <span className="tabular text-right text-xs text-quiet sm:w-32 sm:whitespace-nowrap">
               {out || converts ? "—" : percent(share, format)}{" "}
-              <span className="text-faint">({t("providers.flow.weight", { weight: provider.weight })})</span>
+              <span className="text-faint">
+                ({t("providers.flow.weight", { weight: provider.weight })})
+              </span>
             </span>
           </li>
         ))}

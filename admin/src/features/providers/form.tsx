@@ -44,13 +44,18 @@ export function ProviderForm({ provider, like, onClose }: Props) {
   const cache = useQueryClient();
   const toast = useToast();
   const { currency } = useFormat();
-  const initial = provider ? values(provider) : like ? copied(like, t("providers.copyName", like)) : fresh();
+  const initial = provider
+    ? values(provider)
+    : like
+      ? copied(like, t("providers.copyName", like))
+      : fresh();
   const form = useForm<Values>({ defaultValues: initial });
   const { register, control } = form;
   const errors = form.formState.errors as Record<string, { message?: string } | undefined>;
   const fault = (name: keyof Values) => errors[name]?.message;
   const place = (error: unknown) =>
-    showFault(error, form.setError, (name) => name in initial).length > 0 && error instanceof ApiError;
+    showFault(error, form.setError, (name) => name in initial).length > 0 &&
+    error instanceof ApiError;
   // A new provider proposes its family's models until the user chooses others.
   const [type, url] = form.watch(["provider_type", "url"]);
   const before = useRef<[string, string]>([type, url]);
@@ -90,16 +95,27 @@ export function ProviderForm({ provider, like, onClose }: Props) {
   };
 
   const number = (name: keyof Values, unit?: string, placeholder?: string) => (
-    <Field label={t(`providers.fields.${name}`)} help={helps(t, name)} error={fault(name)} unit={unit}>
+    <Field
+      label={t(`providers.fields.${name}`)}
+      help={helps(t, name)}
+      error={fault(name)}
+      unit={unit}
+    >
       {(ids) => <NumberInput {...ids} placeholder={placeholder} {...register(name)} />}
     </Field>
   );
-  const choice = (name: "cache_ttl_preference" | "instructions_strategy" | "daily_reset_mode", words: string[]) => (
+  const choice = (
+    name: "cache_ttl_preference" | "instructions_strategy" | "daily_reset_mode",
+    words: string[],
+  ) => (
     <Field label={t(`providers.fields.${name}`)} help={helps(t, name)} error={fault(name)}>
       {(ids) => (
         <Select
           {...ids}
-          choices={words.map((value) => ({ value, label: t(`providers.words.${value}` as "providers.words.auto") }))}
+          choices={words.map((value) => ({
+            value,
+            label: t(`providers.words.${value}` as "providers.words.auto"),
+          }))}
           {...register(name)}
         />
       )}
@@ -117,7 +133,9 @@ export function ProviderForm({ provider, like, onClose }: Props) {
       <Section title={t("providers.sections.basics")}>
         {!provider && <VendorField form={form} />}
         <Field label={t("providers.fields.name")} error={fault("name")} className="sm:col-span-2">
-          {(ids) => <Input {...ids} autoFocus={!provider} autoComplete="off" {...register("name")} />}
+          {(ids) => (
+            <Input {...ids} autoFocus={!provider} autoComplete="off" {...register("name")} />
+          )}
         </Field>
         <Field
           label={t("providers.fields.provider_type")}
@@ -133,7 +151,12 @@ export function ProviderForm({ provider, like, onClose }: Props) {
             />
           )}
         </Field>
-        <Field label={t("providers.fields.url")} help={helps(t, "url")} error={fault("url")} className="sm:col-span-2">
+        <Field
+          label={t("providers.fields.url")}
+          help={helps(t, "url")}
+          error={fault("url")}
+          className="sm:col-span-2"
+        >
           {(ids) => (
             <Input
               {...ids}
@@ -145,13 +168,22 @@ export function ProviderForm({ provider, like, onClose }: Props) {
             />
           )}
         </Field>
-        <Field label={t("providers.fields.key")} help={keyHelp} error={fault("key")} className="sm:col-span-2">
+        <Field
+          label={t("providers.fields.key")}
+          help={keyHelp}
+          error={fault("key")}
+          className="sm:col-span-2"
+        >
           {(ids) => (
             <Input
               {...ids}
               type="password"
               autoComplete="new-password"
-              placeholder={provider ? t(elsewhere ? "providers.keyAgain" : "providers.keyUnchanged") : undefined}
+              placeholder={
+                provider
+                  ? t(elsewhere ? "providers.keyAgain" : "providers.keyUnchanged")
+                  : undefined
+              }
               className="font-mono"
               {...register("key")}
             />
@@ -159,7 +191,9 @@ export function ProviderForm({ provider, like, onClose }: Props) {
         </Field>
         {keyWanted && (
           <div className="sm:col-span-2" data-testid="key-wanted">
-            <Notice tone="warn">{t(`providers.keyMoved.${elsewhere}`, { host: host(provider?.url) })}</Notice>
+            <Notice tone="warn">
+              {t(`providers.keyMoved.${elsewhere}`, { host: host(provider?.url) })}
+            </Notice>
           </div>
         )}
         <div className="sm:col-span-2">
@@ -168,7 +202,10 @@ export function ProviderForm({ provider, like, onClose }: Props) {
         </div>
         <Switch label={t("providers.fields.is_enabled")} {...register("is_enabled")} />
       </Section>
-      <Section title={t("providers.sections.selection")} help={t("providers.sections.selectionHelp")}>
+      <Section
+        title={t("providers.sections.selection")}
+        help={t("providers.sections.selectionHelp")}
+      >
         {number("priority")}
         {number("weight")}
         <ListField
@@ -225,7 +262,9 @@ export function ProviderForm({ provider, like, onClose }: Props) {
           error={fault("proxy_url")}
           className="sm:col-span-2"
         >
-          {(ids) => <Input {...ids} placeholder="http://proxy.example:3128" {...register("proxy_url")} />}
+          {(ids) => (
+            <Input {...ids} placeholder="http://proxy.example:3128" {...register("proxy_url")} />
+          )}
         </Field>
         <Field
           label={t("providers.fields.note")}

@@ -6,9 +6,23 @@ import { Countdown, useNow } from "@/ui/text";
 import type { Health, Provider } from "./selection";
 import { useSpent } from "./spent";
 
-export type Condition = "off" | "gone" | "open" | "half" | "resting" | "spent" | "failing" | "unused" | "good";
+export type Condition =
+  | "off"
+  | "gone"
+  | "open"
+  | "half"
+  | "resting"
+  | "spent"
+  | "failing"
+  | "unused"
+  | "good";
 
-export function condition(provider: Provider, health: Health | undefined, now: number, spent = false): Condition {
+export function condition(
+  provider: Provider,
+  health: Health | undefined,
+  now: number,
+  spent = false,
+): Condition {
   if (!provider.isEnabled) return provider.switchedOff ? "gone" : "off";
   if (health?.state === "OPEN") return health.halfOpen ? "half" : "open";
   if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "resting";
@@ -44,7 +58,8 @@ export function HealthBadge({
   const now = useNow().getTime();
   const spent = useSpent().has(provider.id);
   const state = condition(provider, health, now, spent);
-  const until = state === "open" ? health?.openUntil : state === "resting" ? health?.cooldownUntil : null;
+  const until =
+    state === "open" ? health?.openUntil : state === "resting" ? health?.cooldownUntil : null;
   const opened = state === "open" || state === "half" ? health?.openReason : undefined;
   const why = state === "gone" ? provider.switchedOff?.error : (opened ?? health?.lastError);
   const troubled = ["gone", "open", "half", "resting", "failing"].includes(state) && why;
@@ -52,7 +67,9 @@ export function HealthBadge({
     <span className="inline-flex max-w-full min-w-0 items-center gap-2">
       <Badge tone={TONES[state]} title={troubled ? `${causeOf(why)} — ${why.message}` : undefined}>
         {state === "failing"
-          ? t("providers.conditions.failing", { count: health?.failedInARow || health?.failureCount || 0 })
+          ? t("providers.conditions.failing", {
+              count: health?.failedInARow || health?.failureCount || 0,
+            })
           : t(`providers.conditions.${state}`)}
         {until && (
           <>

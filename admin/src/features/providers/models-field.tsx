@@ -51,7 +51,9 @@ export function ModelsField({ control, asked, onFault }: Props) {
             {t("providers.clearModels")}
           </Button>
         )}
-        {found > 0 && <span className="text-xs text-faint">{t("providers.fetched", { count: found })}</span>}
+        {found > 0 && (
+          <span className="text-xs text-faint">{t("providers.fetched", { count: found })}</span>
+        )}
       </div>
       {listing.data && found === 0 && (
         <Notice tone="warn" title={t("providers.fetchedNone")}>

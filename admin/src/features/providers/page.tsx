@@ -29,18 +29,29 @@ export function ProvidersPage() {
   const [form, setForm] = useState<{ provider?: Provider; like?: Provider } | null>(null);
   const [testing, setTesting] = useState(false);
   const rows = useMemo(
-    () => [...(data ?? [])].sort((a, b) => a.priority - b.priority || b.weight - a.weight || a.id - b.id),
+    () =>
+      [...(data ?? [])].sort(
+        (a, b) => a.priority - b.priority || b.weight - a.weight || a.id - b.id,
+      ),
     [data],
   );
   const chosen = rows.find((provider) => provider.id === search.id);
   const columns = useColumns(health);
   const add = (
-    <Button variant="primary" icon={<Plus className="size-4" aria-hidden />} onClick={() => setForm({})}>
+    <Button
+      variant="primary"
+      icon={<Plus className="size-4" aria-hidden />}
+      onClick={() => setForm({})}
+    >
       {t("providers.add")}
     </Button>
   );
   const empty = (
-    <Empty icon={<Server className="size-6" aria-hidden />} title={t("providers.noneYet")} action={add}>
+    <Empty
+      icon={<Server className="size-6" aria-hidden />}
+      title={t("providers.noneYet")}
+      action={add}
+    >
       {t("providers.noneHelp")}
     </Empty>
   );
@@ -53,7 +64,9 @@ export function ProvidersPage() {
       rowId={(provider) => String(provider.id)}
       columns={columns}
       openId={chosen ? String(chosen.id) : null}
-      onOpen={(provider) => void navigate({ search: (old) => ({ ...old, id: provider.id }), replace: true })}
+      onOpen={(provider) =>
+        void navigate({ search: (old) => ({ ...old, id: provider.id }), replace: true })
+      }
       dim={(provider) => !provider.isEnabled}
       empty={empty}
     />
@@ -81,11 +94,18 @@ export function ProvidersPage() {
           label={t("nav.providers")}
           value={search.view ?? "list"}
           onChange={(view) =>
-            void navigate({ search: (old) => ({ ...old, view: view === "flow" ? "flow" : undefined }), replace: true })
+            void navigate({
+              search: (old) => ({ ...old, view: view === "flow" ? "flow" : undefined }),
+              replace: true,
+            })
           }
           tabs={[
             { id: "list", label: t("providers.list"), content: list },
-            { id: "flow", label: t("providers.flow.title"), content: <Flow providers={rows} health={health} /> },
+            {
+              id: "flow",
+              label: t("providers.flow.title"),
+              content: <Flow providers={rows} health={health} />,
+            },
           ]}
         />
       )}
@@ -94,7 +114,9 @@ export function ProvidersPage() {
           key={chosen.id}
           provider={chosen}
           health={health.find((one) => one.providerId === chosen.id)}
-          onClose={() => void navigate({ search: (old) => ({ ...old, id: undefined }), replace: true })}
+          onClose={() =>
+            void navigate({ search: (old) => ({ ...old, id: undefined }), replace: true })
+          }
           onEdit={() => setForm({ provider: chosen })}
           onCopy={() => setForm({ like: chosen })}
         />
@@ -113,7 +135,8 @@ function useToday(): Map<number, { calls: number; cost: number }> {
     for (const line of data?.users ?? []) {
       const of = (what: string) =>
         (data?.chartData ?? []).reduce(
-          (sum, point) => sum + Number((point as Record<string, unknown>)[`${line.dataKey}_${what}`] ?? 0),
+          (sum, point) =>
+            sum + Number((point as Record<string, unknown>)[`${line.dataKey}_${what}`] ?? 0),
           0,
         );
       sums.set(line.id, { calls: of("calls"), cost: of("cost") });
@@ -156,7 +179,11 @@ function useColumns(health: Health[]): Column<Provider>[] {
         id: "health",
         header: t("providers.health"),
         cell: (one) => (
-          <HealthBadge provider={one} health={health.find((state) => state.providerId === one.id)} cause />
+          <HealthBadge
+            provider={one}
+            health={health.find((state) => state.providerId === one.id)}
+            cause
+          />
         ),
       },
       {

@@ -1,6 +1,14 @@
 /** One provider: its circuit with a reset, a test, and what it used of its limits. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { CirclePause, CirclePlay, Copy, MoreHorizontal, Pencil, RotateCcw, Trash2 } from "lucide-react";
+import {
+  CirclePause,
+  CirclePlay,
+  Copy,
+  MoreHorizontal,
+  Pencil,
+  RotateCcw,
+  Trash2,
+} from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import * as queries from "@/api/queries";
@@ -37,7 +45,9 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
     onError: (error) => toast.bad(error.message || t("ui.noConnection")),
     onSettled: () =>
       Promise.all(
-        [queries.keys.providers, queries.keys.health].map((queryKey) => cache.invalidateQueries({ queryKey })),
+        [queries.keys.providers, queries.keys.health].map((queryKey) =>
+          cache.invalidateQueries({ queryKey }),
+        ),
       ),
   });
   const toggle = async () => {
@@ -48,7 +58,10 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
     };
     if (provider.isEnabled && !(await confirm(question))) return;
     change.mutate(() =>
-      call("actions/providers/editProvider", { providerId: provider.id, is_enabled: !provider.isEnabled }),
+      call("actions/providers/editProvider", {
+        providerId: provider.id,
+        is_enabled: !provider.isEnabled,
+      }),
     );
   };
   const remove = async () => {
@@ -58,12 +71,17 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
       action: t("providers.remove"),
     };
     if (!(await confirm(question))) return;
-    change.mutate(() => call("actions/providers/removeProvider", { providerId: provider.id }), { onSuccess: onClose });
+    change.mutate(() => call("actions/providers/removeProvider", { providerId: provider.id }), {
+      onSuccess: onClose,
+    });
   };
   const icon = "size-4 text-faint";
   const troubled =
     health !== undefined &&
-    (health.state === "OPEN" || health.failureCount > 0 || health.failedInARow > 0 || !!health.cooldownUntil);
+    (health.state === "OPEN" ||
+      health.failureCount > 0 ||
+      health.failedInARow > 0 ||
+      !!health.cooldownUntil);
   return (
     <Panel
       open
@@ -80,7 +98,11 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
           />
           <Menu
             trigger={
-              <IconButton size="sm" label={t("ui.more")} icon={<MoreHorizontal className="size-4" aria-hidden />} />
+              <IconButton
+                size="sm"
+                label={t("ui.more")}
+                icon={<MoreHorizontal className="size-4" aria-hidden />}
+              />
             }
             actions={[
               {
@@ -130,7 +152,9 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
               disabled={!troubled}
               busy={change.isPending}
               onClick={() =>
-                change.mutate(() => call("actions/providers/resetProviderCircuit", { providerId: provider.id }))
+                change.mutate(() =>
+                  call("actions/providers/resetProviderCircuit", { providerId: provider.id }),
+                )
               }
             >
               {t("providers.reset")}
@@ -140,7 +164,10 @@ export function ProviderPanel({ provider, health, onClose, onEdit, onCopy }: Pro
           <Trial asked={() => ({ providerId: provider.id })} />
           <Facts
             facts={[
-              [t("providers.fields.provider_type"), t(`providers.types.${provider.providerType as "native"}`)],
+              [
+                t("providers.fields.provider_type"),
+                t(`providers.types.${provider.providerType as "native"}`),
+              ],
               [
                 t("providers.fields.url"),
                 <span key="url" className="font-mono text-xs">

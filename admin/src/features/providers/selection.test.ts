@@ -56,14 +56,33 @@ test("each is passed over for its own reason, in the gateway's order", () => {
     health(4, { state: "OPEN", halfOpen: true }),
     health(5, { cooldownUntil: "2026-06-01T12:01:00Z" }),
   ];
-  const tiers = selection(providers, states, { group: "default", model: "a-model" }, NOW, ({ id }) => id === 6);
-  const out = Object.fromEntries((tiers[0]?.choices ?? []).map((choice) => [choice.provider.id, choice.out]));
-  expect(out).toEqual({ 1: "group", 2: "model", 3: "circuit", 4: undefined, 5: "resting", 6: "limit" });
+  const tiers = selection(
+    providers,
+    states,
+    { group: "default", model: "a-model" },
+    NOW,
+    ({ id }) => id === 6,
+  );
+  const out = Object.fromEntries(
+    (tiers[0]?.choices ?? []).map((choice) => [choice.provider.id, choice.out]),
+  );
+  expect(out).toEqual({
+    1: "group",
+    2: "model",
+    3: "circuit",
+    4: undefined,
+    5: "resting",
+    6: "limit",
+  });
 });
 
 test("a star sees every group, and a redirect is a model too", () => {
-  expect(selection([provider(1, { groupTag: "team" })], [], { group: "*", model: "" }, NOW)[0]?.first).toBe(true);
-  expect(supports(provider(1, { allowedModels: ["x"], modelRedirects: { y: "x" } }), "y")).toBe(true);
+  expect(
+    selection([provider(1, { groupTag: "team" })], [], { group: "*", model: "" }, NOW)[0]?.first,
+  ).toBe(true);
+  expect(supports(provider(1, { allowedModels: ["x"], modelRedirects: { y: "x" } }), "y")).toBe(
+    true,
+  );
   expect(supports(provider(1, { allowedModels: ["x-*"] }), "y-1")).toBe(false);
 });
 
@@ -76,7 +95,9 @@ test("within a tier, providers of the request's own format go before those that 
   ];
   const asked = { group: "default", model: "", format: "native" as const };
   const [first, second] = selection(providers, [], asked, NOW);
-  expect(first?.choices.map(({ provider, share, converts }) => [provider.id, share, converts ?? false])).toEqual([
+  expect(
+    first?.choices.map(({ provider, share, converts }) => [provider.id, share, converts ?? false]),
+  ).toEqual([
     [1, 0.75, false],
     [2, 0.25, false],
     [3, 0, true],
@@ -86,5 +107,8 @@ test("within a tier, providers of the request's own format go before those that 
   expect(second?.choices[0]?.share).toBe(1);
   // A provider that cannot be chosen displaces no other.
   const open = [1, 2].map((id) => health(id, { state: "OPEN" }));
-  expect(selection(providers, open, asked, NOW)[0]?.choices[0]).toMatchObject({ provider: { id: 3 }, share: 1 });
+  expect(selection(providers, open, asked, NOW)[0]?.choices[0]).toMatchObject({
+    provider: { id: 3 },
+    share: 1,
+  });
 });

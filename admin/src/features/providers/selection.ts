@@ -70,7 +70,8 @@ export interface Asked {
   format?: ClientFormat;
 }
 
-const formatOf = ({ providerType }: Provider) => (providerType === "native-auth" ? "native" : providerType);
+const formatOf = ({ providerType }: Provider) =>
+  providerType === "native-auth" ? "native" : providerType;
 
 /** Sets aside those of a tier that need conversion while others do not. */
 function prefer(choices: Choice[], format: ClientFormat | undefined) {
@@ -107,7 +108,8 @@ export function selection(
     prefer(choices, asked.format);
     const drawn = (choice: Choice) => !choice.out && !choice.converts;
     const weight = choices.filter(drawn).reduce((sum, { provider }) => sum + provider.weight, 0);
-    for (const choice of choices) choice.share = drawn(choice) && weight > 0 ? choice.provider.weight / weight : 0;
+    for (const choice of choices)
+      choice.share = drawn(choice) && weight > 0 ? choice.provider.weight / weight : 0;
     choices.sort((a, b) => b.share - a.share || a.provider.name.localeCompare(b.provider.name));
     const first = !found && weight > 0;
     found ||= first;

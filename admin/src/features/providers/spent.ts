@@ -7,6 +7,10 @@ export function useSpent(): ReadonlySet<number> {
   const { data } = useQuery(queries.overview);
   return useMemo(() => {
     const near = data?.attention?.nearLimits ?? [];
-    return new Set(near.filter((one) => one.kind === "provider" && one.current >= one.limit).map((one) => one.id));
+    return new Set(
+      near
+        .filter((one) => one.kind === "provider" && one.current >= one.limit)
+        .map((one) => one.id),
+    );
   }, [data]);
 }

@@ -7,7 +7,13 @@ import { Notice } from "@/ui/status";
 import { Count, Time } from "@/ui/text";
 import type { Health, Provider } from "./selection";
 
-export function ProviderState({ provider, health }: { provider: Provider; health: Health | undefined }) {
+export function ProviderState({
+  provider,
+  health,
+}: {
+  provider: Provider;
+  health: Health | undefined;
+}) {
   const { t } = useTranslation();
   const format = useFormat();
   const attempts = health?.recentAttempts ?? 0;
@@ -49,7 +55,10 @@ export function ProviderState({ provider, health }: { provider: Provider; health
               t("providers.none")
             ),
           ],
-          [t("providers.lastSuccess"), <Time key="success" at={health?.lastSuccessTime} none={t("providers.none")} />],
+          [
+            t("providers.lastSuccess"),
+            <Time key="success" at={health?.lastSuccessTime} none={t("providers.none")} />,
+          ],
         ]}
       />
     </>

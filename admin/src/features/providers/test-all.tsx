@@ -23,7 +23,8 @@ export function TestAll({ providers, onClose }: { providers: Provider[]; onClose
     mutationFn: async () => {
       setOutcomes({});
       const waiting = [...enabled];
-      const note = (id: number, outcome: Outcome) => setOutcomes((old) => ({ ...old, [id]: outcome }));
+      const note = (id: number, outcome: Outcome) =>
+        setOutcomes((old) => ({ ...old, [id]: outcome }));
       const worker = async () => {
         for (let one = waiting.shift(); one && !closed.current; one = waiting.shift()) {
           const { id } = one;
@@ -75,9 +76,16 @@ export function TestAll({ providers, onClose }: { providers: Provider[]; onClose
 
 function Row({ outcome }: { outcome: Outcome | undefined }) {
   const { t } = useTranslation();
-  if (outcome === undefined) return <span className="text-xs text-faint">{t("providers.notTested")}</span>;
+  if (outcome === undefined)
+    return <span className="text-xs text-faint">{t("providers.notTested")}</span>;
   if (outcome === "running")
-    return <LoaderCircle className="size-4 animate-spin text-faint" role="status" aria-label={t("ui.loading")} />;
+    return (
+      <LoaderCircle
+        className="size-4 animate-spin text-faint"
+        role="status"
+        aria-label={t("ui.loading")}
+      />
+    );
   return <Done outcome={outcome} />;
 }
 
@@ -86,14 +94,20 @@ function Done({ outcome }: { outcome: Tested | Error }) {
   const words = useTestWords();
   const failed = outcome instanceof Error;
   const ok = !failed && outcome.ok;
-  const facts = failed ? [] : [outcome.model, outcome.status && `HTTP ${outcome.status}`, `${outcome.latencyMs} ms`];
+  const facts = failed
+    ? []
+    : [outcome.model, outcome.status && `HTTP ${outcome.status}`, `${outcome.latencyMs} ms`];
   return (
     <>
       <span className="text-xs text-faint">{facts.filter(Boolean).join(" · ")}</span>
-      <Badge tone={ok ? "good" : "bad"}>{ok ? t("providers.testGood") : t("providers.testBad")}</Badge>
+      <Badge tone={ok ? "good" : "bad"}>
+        {ok ? t("providers.testGood") : t("providers.testBad")}
+      </Badge>
       {!ok && (
         <span className="w-full text-xs break-words text-bad">
-          {[failed ? undefined : words(outcome), outcome.message || t("ui.noConnection")].filter(Boolean).join(" — ")}
+          {[failed ? undefined : words(outcome), outcome.message || t("ui.noConnection")]
+            .filter(Boolean)
+            .join(" — ")}
         </span>
       )}
     </>

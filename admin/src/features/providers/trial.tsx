@@ -31,7 +31,8 @@ export function Trial({ asked, onFault, children }: Props) {
   const [model, setModel] = useState("");
   const [fault, setFault] = useState<Error | null>(null);
   const trial = useMutation({
-    mutationFn: (name: string) => testProvider({ ...asked(), ...(name.trim() ? { model: name.trim() } : {}) }),
+    mutationFn: (name: string) =>
+      testProvider({ ...asked(), ...(name.trim() ? { model: name.trim() } : {}) }),
     onMutate: () => setFault(null),
     onError: (error) => setFault(onFault?.(error) ? null : error),
   });
@@ -65,7 +66,11 @@ export function Trial({ asked, onFault, children }: Props) {
         </datalist>
         {children}
       </div>
-      {fault && <Notice tone="bad">{fault instanceof ApiError ? fault.message : t("ui.noConnection")}</Notice>}
+      {fault && (
+        <Notice tone="bad">
+          {fault instanceof ApiError ? fault.message : t("ui.noConnection")}
+        </Notice>
+      )}
       {!fault && trial.data && <TestResult result={trial.data} />}
       {!fault && offered.length > 0 && (
         <div className="flex flex-wrap items-center gap-1.5 text-xs">
@@ -84,7 +89,9 @@ export function Trial({ asked, onFault, children }: Props) {
             </button>
           ))}
           {listed.length > offered.length && (
-            <span className="text-faint">{t("providers.andMore", { count: listed.length - offered.length })}</span>
+            <span className="text-faint">
+              {t("providers.andMore", { count: listed.length - offered.length })}
+            </span>
           )}
         </div>
       )}

@@ -13,7 +13,9 @@ test("durations go in milliseconds and come back as they were", () => {
     first_byte_timeout_streaming_ms: 12_500,
     streaming_idle_timeout_ms: null,
   });
-  expect(body({ ...form, circuit_breaker_open_duration: "soon" }).circuit_breaker_open_duration).toBe("soon");
+  expect(
+    body({ ...form, circuit_breaker_open_duration: "soon" }).circuit_breaker_open_duration,
+  ).toBe("soon");
 });
 
 test("an untouched credential is not sent", () => {

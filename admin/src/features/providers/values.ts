@@ -48,7 +48,8 @@ const text = (value: number | string | null | undefined) =>
   value === null || value === undefined ? "" : String(value);
 const bound = (value: number | undefined) => (value ? String(value) : "");
 /** Seconds of a time-out in milliseconds; what is no whole second keeps its fraction. */
-const seconds = (ms: number | null | undefined) => (ms === null || ms === undefined ? "" : String(ms / 1000));
+const seconds = (ms: number | null | undefined) =>
+  ms === null || ms === undefined ? "" : String(ms / 1000);
 
 export function values(provider: Provider | undefined): Values {
   const p = provider;
@@ -80,7 +81,9 @@ export function values(provider: Provider | undefined): Values {
     max_retry_attempts: text(p?.maxRetryAttempts ?? 2),
     circuit_breaker_failure_threshold: text(p?.circuitBreakerFailureThreshold ?? 5),
     circuit_breaker_open_duration: String((p?.circuitBreakerOpenDuration ?? 1_800_000) / 60_000),
-    circuit_breaker_half_open_success_threshold: text(p?.circuitBreakerHalfOpenSuccessThreshold ?? 2),
+    circuit_breaker_half_open_success_threshold: text(
+      p?.circuitBreakerHalfOpenSuccessThreshold ?? 2,
+    ),
     first_byte_timeout_streaming_ms: seconds(p?.firstByteTimeoutStreamingMs),
     streaming_idle_timeout_ms: seconds(p?.streamingIdleTimeoutMs),
     request_timeout_non_streaming_ms: seconds(p?.requestTimeoutNonStreamingMs),
@@ -108,7 +111,9 @@ const milliseconds = (value: string) => (value.trim() === "" ? null : scaled(val
 /** Lines `asked = sent`. */
 export function redirects(lines: string): Record<string, string> {
   const pairs = lines.split("\n").map((line) => line.split("=").map((word) => word.trim()));
-  return Object.fromEntries(pairs.filter(([from, to]) => from && to).map(([from, ...to]) => [from, to.join("=")]));
+  return Object.fromEntries(
+    pairs.filter(([from, to]) => from && to).map(([from, ...to]) => [from, to.join("=")]),
+  );
 }
 
 export type Body = BodyOf<"actions/providers/addProvider">;

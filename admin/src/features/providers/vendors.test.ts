@@ -15,7 +15,9 @@ test("a new provider is proposed the models of its family, and none of another's
 test("the proposal follows the format and the address until somebody chooses the models", () => {
   expect(follow(["claude-*"], ["native", ""], ["alt-cli", ""])).toEqual(["gemini-*"]);
   expect(follow(["gpt-*", "mine"], ["responses", ""], ["native", ""])).toEqual(["gpt-*", "mine"]);
-  expect(follow([], ["chat-compatible", ""], ["chat-compatible", "https://api.x.ai"])).toEqual(["grok-*"]);
+  expect(follow([], ["chat-compatible", ""], ["chat-compatible", "https://api.x.ai"])).toEqual([
+    "grok-*",
+  ]);
 });
 
 test("every vendor has an address and a known format", () => {

@@ -22,8 +22,25 @@ export interface Vendor {
 const CLAUDE = ["claude-*"];
 const OPENAI = ["gpt-*", "chatgpt-*", "codex-*", "o1*", "o3*", "o4*"];
 const GEMINI = ["gemini-*"];
-const MISTRAL = ["mistral-*", "ministral-*", "magistral-*", "codestral-*", "devstral-*", "pixtral-*", "open-*"];
-const ROUTED = ["anthropic/*", "openai/*", "google/*", "deepseek/*", "mistralai/*", "moonshotai/*", "qwen/*", "x-ai/*"];
+const MISTRAL = [
+  "mistral-*",
+  "ministral-*",
+  "magistral-*",
+  "codestral-*",
+  "devstral-*",
+  "pixtral-*",
+  "open-*",
+];
+const ROUTED = [
+  "anthropic/*",
+  "openai/*",
+  "google/*",
+  "deepseek/*",
+  "mistralai/*",
+  "moonshotai/*",
+  "qwen/*",
+  "x-ai/*",
+];
 
 const vendor = (id: string, name: string, type: Type, url: string, models: string[]): Vendor => ({
   id,
@@ -36,12 +53,24 @@ const vendor = (id: string, name: string, type: Type, url: string, models: strin
 export const VENDORS: readonly Vendor[] = [
   vendor("anthropic", "Anthropic", "native", "https://api.anthropic.com", CLAUDE),
   vendor("openai", "OpenAI · Responses", "responses", "https://api.openai.com", OPENAI),
-  vendor("openai-chat", "OpenAI · Chat Completions", "chat-compatible", "https://api.openai.com", OPENAI),
+  vendor(
+    "openai-chat",
+    "OpenAI · Chat Completions",
+    "chat-compatible",
+    "https://api.openai.com",
+    OPENAI,
+  ),
   vendor("gemini", "Google Gemini", "alt-cli", "https://generativelanguage.googleapis.com", GEMINI),
   vendor("deepseek", "DeepSeek", "chat-compatible", "https://api.deepseek.com", ["deepseek-*"]),
   vendor("mistral", "Mistral", "chat-compatible", "https://api.mistral.ai", MISTRAL),
-  vendor("moonshot", "Moonshot", "chat-compatible", "https://api.moonshot.ai", ["kimi-*", "moonshot-*"]),
-  vendor("qwen", "Qwen", "chat-compatible", "https://dashscope.aliyuncs.com/compatible-mode/v1", ["qwen*", "qwq-*"]),
+  vendor("moonshot", "Moonshot", "chat-compatible", "https://api.moonshot.ai", [
+    "kimi-*",
+    "moonshot-*",
+  ]),
+  vendor("qwen", "Qwen", "chat-compatible", "https://dashscope.aliyuncs.com/compatible-mode/v1", [
+    "qwen*",
+    "qwq-*",
+  ]),
   vendor("xai", "xAI", "chat-compatible", "https://api.x.ai", ["grok-*"]),
   vendor("zai", "Z.ai", "chat-compatible", "https://api.z.ai/api/paas/v4", ["glm-*"]),
   vendor("openrouter", "OpenRouter", "chat-compatible", "https://openrouter.ai/api/v1", ROUTED),
@@ -75,6 +104,10 @@ export function proposed(type: string, url: string): string[] {
 const same = (a: string[], b: string[]) => a.join("\n") === b.join("\n");
 
 /** The list after a change of format or address: the new proposal, unless the user chose models. */
-export function follow(models: string[], before: [string, string], now: [string, string]): string[] {
+export function follow(
+  models: string[],
+  before: [string, string],
+  now: [string, string],
+): string[] {
   return same(models, proposed(...before)) ? proposed(...now) : models;
 }

@@ -35,7 +35,15 @@ const REASONS = [
 ] as const;
 
 const textOf = (one: Rejected) =>
-  [one.reason, one.clientAddress, one.endpoint, one.clientFormat, one.userAgent, one.keyName, one.keyFingerprint]
+  [
+    one.reason,
+    one.clientAddress,
+    one.endpoint,
+    one.clientFormat,
+    one.userAgent,
+    one.keyName,
+    one.keyFingerprint,
+  ]
     .join(" ")
     .toLowerCase();
 
@@ -57,7 +65,10 @@ export function RejectedPage() {
       title={t("nav.rejected")}
       help={
         data
-          ? t("rejected.help", { total: count(data.total, format), since: exactTime(new Date(data.since), format) })
+          ? t("rejected.help", {
+              total: count(data.total, format),
+              since: exactTime(new Date(data.since), format),
+            })
           : undefined
       }
       full
@@ -73,7 +84,11 @@ export function RejectedPage() {
         search={{ label: t("rejected.search"), value: q, onChange: set }}
         none={
           q && (data?.entries.length ?? 0) > 0
-            ? { title: t("rejected.noMatch"), action: t("rejected.showAll"), clear: () => set(undefined) }
+            ? {
+                title: t("rejected.noMatch"),
+                action: t("rejected.showAll"),
+                clear: () => set(undefined),
+              }
             : undefined
         }
         first={
@@ -87,7 +102,15 @@ export function RejectedPage() {
 }
 
 const rowId = (one: Rejected) =>
-  [one.reason, one.clientAddress, one.endpoint, one.keyFingerprint, one.keyId, one.userAgent, one.firstAt].join(" ");
+  [
+    one.reason,
+    one.clientAddress,
+    one.endpoint,
+    one.keyFingerprint,
+    one.keyId,
+    one.userAgent,
+    one.firstAt,
+  ].join(" ");
 
 function useColumns(): Column<Rejected>[] {
   const { t } = useTranslation();
@@ -129,7 +152,11 @@ function useColumns(): Column<Rejected>[] {
           const user = users.find(({ keys }) => keys.some(({ id }) => id === one.keyId));
           if (one.keyId != null)
             return (
-              <Link to="/people" search={{ user: user?.id, key: one.keyId }} className="text-accent underline">
+              <Link
+                to="/people"
+                search={{ user: user?.id, key: one.keyId }}
+                className="text-accent underline"
+              >
                 {[user?.name, one.keyName ?? one.keyId].filter(Boolean).join(" / ")}
               </Link>
             );

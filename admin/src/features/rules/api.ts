@@ -53,7 +53,11 @@ export interface Trial {
   replies: Record<string, unknown>;
 }
 
-const keys = { words: ["rules", "words"], stats: ["rules", "words", "stats"], errors: ["rules", "errors"] } as const;
+const keys = {
+  words: ["rules", "words"],
+  stats: ["rules", "words", "stats"],
+  errors: ["rules", "errors"],
+} as const;
 
 export const words = queryOptions({
   queryKey: keys.words,
@@ -94,21 +98,28 @@ function useRuleChange<In, Out>(operation: string) {
   });
 }
 
-export type WordFields = Required<Omit<BodyOf<"actions/sensitive-words/createSensitiveWordAction">, "description">> & {
+export type WordFields = Required<
+  Omit<BodyOf<"actions/sensitive-words/createSensitiveWordAction">, "description">
+> & {
   description: string;
 };
 export type RuleFields = Omit<Rule, "id" | "isDefault" | "isEdited" | "createdAt" | "updatedAt">;
 
-export const useCreateWord = () => useWordChange("actions/sensitive-words/createSensitiveWordAction");
-export const useUpdateWord = () => useWordChange("actions/sensitive-words/updateSensitiveWordAction");
-export const useDeleteWord = () => useWordChange("actions/sensitive-words/deleteSensitiveWordAction");
+export const useCreateWord = () =>
+  useWordChange("actions/sensitive-words/createSensitiveWordAction");
+export const useUpdateWord = () =>
+  useWordChange("actions/sensitive-words/updateSensitiveWordAction");
+export const useDeleteWord = () =>
+  useWordChange("actions/sensitive-words/deleteSensitiveWordAction");
 export const useRefreshWords = () => useWordChange("actions/sensitive-words/refreshCacheAction");
 
 export const useCreateRule = () => useRuleChange<RuleFields, Rule>("create");
-export const useUpdateRule = () => useRuleChange<{ id: number } & Partial<RuleFields>, Rule>("update");
+export const useUpdateRule = () =>
+  useRuleChange<{ id: number } & Partial<RuleFields>, Rule>("update");
 export const useDeleteRule = () => useRuleChange<{ id: number }, undefined>("delete");
 export const useRestoreRule = () => useRuleChange<{ id: number }, Rule>("restore");
 export const useTrial = () =>
   useMutation({
-    mutationFn: (body: { message: string; statusCode: number }) => callAny<Trial>("ui/error-rules/test", body),
+    mutationFn: (body: { message: string; statusCode: number }) =>
+      callAny<Trial>("ui/error-rules/test", body),
   });

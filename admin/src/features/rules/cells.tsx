@@ -16,7 +16,8 @@ export function Pattern({ text }: { text: string }) {
 export function useMatchType() {
   const { t } = useTranslation();
   return useCallback(
-    (name: string) => (MATCH_TYPES.includes(name as MatchType) ? t(`rules.matches.${name as MatchType}`) : name),
+    (name: string) =>
+      MATCH_TYPES.includes(name as MatchType) ? t(`rules.matches.${name as MatchType}`) : name,
     [t],
   );
 }
@@ -24,7 +25,8 @@ export function useMatchType() {
 export function useCategory() {
   const { t } = useTranslation();
   return useCallback(
-    (name: string) => (CATEGORIES.includes(name as Category) ? t(`rules.categories.${name as Category}`) : name),
+    (name: string) =>
+      CATEGORIES.includes(name as Category) ? t(`rules.categories.${name as Category}`) : name,
     [t],
   );
 }

@@ -22,7 +22,8 @@ interface Props {
 export function ErrorRules({ adding, ...add }: Props) {
   const category = useCategory();
   const text = useCallback(
-    (rule: Rule) => `${rule.pattern} ${rule.description} ${rule.category} ${category(rule.category)}`,
+    (rule: Rule) =>
+      `${rule.pattern} ${rule.description} ${rule.category} ${category(rule.category)}`,
     [category],
   );
   return (
@@ -35,7 +36,9 @@ export function ErrorRules({ adding, ...add }: Props) {
         text={text}
         columns={useColumns()}
         icon={<ListChecks className="size-6" aria-hidden />}
-        form={(rule, close) => <RuleForm key={rule?.id ?? "new"} rule={rule} draft={adding ?? {}} onClose={close} />}
+        form={(rule, close) => (
+          <RuleForm key={rule?.id ?? "new"} rule={rule} draft={adding ?? {}} onClose={close} />
+        )}
       />
       <RemovedRules />
     </>
@@ -127,7 +130,9 @@ function Told({ rule }: { rule: Rule }) {
   }
   return (
     <span className="flex items-center gap-1.5">
-      {rule.overrideStatusCode !== null && <span className="tabular font-medium">{rule.overrideStatusCode}</span>}
+      {rule.overrideStatusCode !== null && (
+        <span className="tabular font-medium">{rule.overrideStatusCode}</span>
+      )}
       <span className="truncate" title={rule.overrideResponse ?? undefined}>
         {rule.overrideResponse ?? <span className="text-faint">{t("rules.errors.sameWords")}</span>}
       </span>

@@ -31,7 +31,16 @@ interface Props<T extends Entry> {
   form: (entry: T | null, close: () => void) => ReactNode;
 }
 
-export function RuleList<T extends Entry>({ asked, text, columns, of, icon, toolbar, form, ...add }: Props<T>) {
+export function RuleList<T extends Entry>({
+  asked,
+  text,
+  columns,
+  of,
+  icon,
+  toolbar,
+  form,
+  ...add
+}: Props<T>) {
   const { t } = useTranslation();
   const { q, id } = useSearch({ from: "/shell/rules" });
   const navigate = useNavigate({ from: "/rules" });
@@ -56,12 +65,20 @@ export function RuleList<T extends Entry>({ asked, text, columns, of, icon, tool
         dim={(entry) => !entry.isEnabled}
         onOpen={(entry) => set({ id: entry.id })}
         openId={id === undefined ? null : String(id)}
-        search={{ label: t(`rules.${of}.search`), value: q, onChange: (typed) => set({ q: typed }) }}
+        search={{
+          label: t(`rules.${of}.search`),
+          value: q,
+          onChange: (typed) => set({ q: typed }),
+        }}
         toolbar={toolbar}
         none={
           q === undefined
             ? undefined
-            : { title: t("rules.none"), action: t("rules.showAll"), clear: () => set({ q: undefined }) }
+            : {
+                title: t("rules.none"),
+                action: t("rules.showAll"),
+                clear: () => set({ q: undefined }),
+              }
         }
         first={
           <Empty

@@ -28,11 +28,18 @@ export function RulesPage() {
       actions={
         <>
           {view === "errors" && (
-            <Button icon={<FlaskConical className="size-4" aria-hidden />} onClick={() => setTesting(true)}>
+            <Button
+              icon={<FlaskConical className="size-4" aria-hidden />}
+              onClick={() => setTesting(true)}
+            >
               {t("rules.tester.action")}
             </Button>
           )}
-          <Button variant="primary" icon={<Plus className="size-4" aria-hidden />} onClick={() => add({})}>
+          <Button
+            variant="primary"
+            icon={<Plus className="size-4" aria-hidden />}
+            onClick={() => add({})}
+          >
             {view === "errors" ? t("rules.errors.add") : t("rules.words.add")}
           </Button>
         </>
@@ -50,12 +57,20 @@ export function RulesPage() {
           {
             id: "words",
             label: t("rules.words.title"),
-            content: <Words adding={adding !== null} onAdd={() => add({})} onAdded={() => setAdding(null)} />,
+            content: (
+              <Words
+                adding={adding !== null}
+                onAdd={() => add({})}
+                onAdded={() => setAdding(null)}
+              />
+            ),
           },
           {
             id: "errors",
             label: t("rules.errors.title"),
-            content: <ErrorRules adding={adding} onAdd={() => add({})} onAdded={() => setAdding(null)} />,
+            content: (
+              <ErrorRules adding={adding} onAdd={() => add({})} onAdded={() => setAdding(null)} />
+            ),
           },
         ]}
       />

@@ -15,7 +15,9 @@ export function RemovedRules() {
   if (data === undefined || data.length === 0) return null;
   return (
     <details className="mt-4 text-sm">
-      <summary className="cursor-pointer text-quiet">{t("rules.errors.removed", { count: data.length })}</summary>
+      <summary className="cursor-pointer text-quiet">
+        {t("rules.errors.removed", { count: data.length })}
+      </summary>
       <ul className="card mt-2 divide-y divide-line">
         {data.map((rule) => (
           <li key={rule.id} className="flex items-center gap-3 px-3 py-2">

@@ -8,7 +8,14 @@ import { FormDrawer } from "@/parts/form";
 import { Field, Input, Section, Select, Switch, Textarea } from "@/ui/field";
 import { Notice } from "@/ui/status";
 import { useToast } from "@/ui/toast";
-import { CATEGORIES, type Rule, type RuleFields, useCreateRule, useDeleteRule, useUpdateRule } from "./api";
+import {
+  CATEGORIES,
+  type Rule,
+  type RuleFields,
+  useCreateRule,
+  useDeleteRule,
+  useUpdateRule,
+} from "./api";
 import { useMatchTypes } from "./cells";
 import { bodyOf, type RuleForm as Form, formOf, NEW_RULE } from "./rule-values";
 
@@ -38,7 +45,8 @@ export function RuleForm({ rule, draft, onClose }: Props) {
     }
     toast.good(t("rules.errors.saved"));
   };
-  const whole = (typed: string) => typed.trim() === "" || /^-?\d+$/.test(typed.trim()) || t("rules.errors.noWhole");
+  const whole = (typed: string) =>
+    typed.trim() === "" || /^-?\d+$/.test(typed.trim()) || t("rules.errors.noWhole");
   return (
     <FormDrawer
       title={rule === null ? t("rules.errors.new") : t("rules.errors.edit")}
@@ -64,12 +72,18 @@ export function RuleForm({ rule, draft, onClose }: Props) {
       }
     >
       {rule?.isDefault && (
-        <Notice tone="plain">{rule.isEdited ? t("rules.errors.editedHelp") : t("rules.errors.shippedHelp")}</Notice>
+        <Notice tone="plain">
+          {rule.isEdited ? t("rules.errors.editedHelp") : t("rules.errors.shippedHelp")}
+        </Notice>
       )}
       <Section title={t("rules.errors.finds")}>
         <Field
           label={t("rules.pattern")}
-          help={form.watch("matchType") === "regex" ? t("rules.regexHelp") : t("rules.errors.patternHelp")}
+          help={
+            form.watch("matchType") === "regex"
+              ? t("rules.regexHelp")
+              : t("rules.errors.patternHelp")
+          }
           error={errors.pattern?.message}
           className="sm:col-span-2"
         >
@@ -80,7 +94,9 @@ export function RuleForm({ rule, draft, onClose }: Props) {
               autoFocus={rule === null}
               spellCheck={false}
               autoComplete="off"
-              {...form.register("pattern", { validate: (text) => text.trim() !== "" || t("rules.errors.noPattern") })}
+              {...form.register("pattern", {
+                validate: (text) => text.trim() !== "" || t("rules.errors.noPattern"),
+              })}
             />
           )}
         </Field>
@@ -109,7 +125,10 @@ export function RuleForm({ rule, draft, onClose }: Props) {
           {(ids) => (
             <Select
               {...ids}
-              choices={CATEGORIES.map((value) => ({ value, label: t(`rules.categories.${value}`) }))}
+              choices={CATEGORIES.map((value) => ({
+                value,
+                label: t(`rules.categories.${value}`),
+              }))}
               {...form.register("category")}
             />
           )}
@@ -134,7 +153,9 @@ export function RuleForm({ rule, draft, onClose }: Props) {
           error={errors.description?.message}
           className="sm:col-span-2"
         >
-          {(ids) => <Input {...ids} autoComplete="off" maxLength={500} {...form.register("description")} />}
+          {(ids) => (
+            <Input {...ids} autoComplete="off" maxLength={500} {...form.register("description")} />
+          )}
         </Field>
       </Section>
       <Section title={t("rules.errors.tells")} help={t("rules.errors.tellsHelp")}>

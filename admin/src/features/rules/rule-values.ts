@@ -1,7 +1,8 @@
 /** An error rule as its form holds it (all text) and as the gateway takes it. */
 import type { RuleFields } from "./api";
 
-export interface RuleForm extends Omit<RuleFields, "overrideResponse" | "overrideStatusCode" | "priority"> {
+export interface RuleForm
+  extends Omit<RuleFields, "overrideResponse" | "overrideStatusCode" | "priority"> {
   overrideResponse: string;
   overrideStatusCode: string;
   priority: string;

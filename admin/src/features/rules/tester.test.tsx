@@ -38,14 +38,25 @@ test("an error that no rule knows is told as the provider's, and a rule can be m
     message: "the model is on holiday",
     statusCode: 503,
   });
-  expect(await screen.findByText("Counts as the provider's error: the next provider is tried")).toBeTruthy();
+  expect(
+    await screen.findByText("Counts as the provider's error: the next provider is tried"),
+  ).toBeTruthy();
   await user.click(screen.getByRole("button", { name: "Make a rule for it" }));
-  expect(onMakeRule).toHaveBeenCalledExactlyOnceWith({ pattern: "the model is on holiday", appliesTo: "all" });
+  expect(onMakeRule).toHaveBeenCalledExactlyOnceWith({
+    pattern: "the model is on holiday",
+    appliesTo: "all",
+  });
 });
 
 test("the rule that decides and every format's reply are shown", async () => {
   const user = userEvent.setup();
-  const rule = { id: 3, pattern: "holiday", matchType: "contains", category: "prompt_limit", priority: 5 };
+  const rule = {
+    id: 3,
+    pattern: "holiday",
+    matchType: "contains",
+    category: "prompt_limit",
+    priority: 5,
+  };
   const replies = { "alt-cli": { error: { status: "A" } }, native: { type: "error" } };
   server.mockResolvedValue({
     ...NOTHING,

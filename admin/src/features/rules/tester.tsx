@@ -126,7 +126,9 @@ function Outcome({ trial, onMakeRule }: { trial: Trial; onMakeRule: () => void }
       <Notice
         tone={trial.statusCode === null ? "warn" : "good"}
         title={
-          trial.statusCode === null ? t("rules.tester.next") : t("rules.tester.returned", { status: trial.statusCode })
+          trial.statusCode === null
+            ? t("rules.tester.next")
+            : t("rules.tester.returned", { status: trial.statusCode })
         }
         action={
           !first && (
@@ -159,8 +161,8 @@ function Outcome({ trial, onMakeRule }: { trial: Trial; onMakeRule: () => void }
                 <span className="min-w-0 flex-1">
                   <Pattern text={rule.pattern} />
                   <span className="block truncate text-xs text-faint">
-                    {t("rules.tester.rule", { id: rule.id, priority: rule.priority })} · {matchType(rule.matchType)} ·{" "}
-                    {category(rule.category)}
+                    {t("rules.tester.rule", { id: rule.id, priority: rule.priority })} ·{" "}
+                    {matchType(rule.matchType)} · {category(rule.category)}
                   </span>
                 </span>
                 {index === 0 && <Tag>{t("rules.tester.decides")}</Tag>}

@@ -33,7 +33,9 @@ test("a refused pattern is told at its field in the server's words, and what was
   await user.click(screen.getByRole("button", { name: "Create" }));
 
   const field = screen.getByLabelText<HTMLInputElement>("Pattern");
-  expect(await screen.findByText("a repeat without an upper bound stands within another one")).toBeTruthy();
+  expect(
+    await screen.findByText("a repeat without an upper bound stands within another one"),
+  ).toBeTruthy();
   expect(field.getAttribute("aria-invalid")).toBe("true");
   expect(field.value).toBe("(a+)+");
   expect(onClose).not.toHaveBeenCalled();
@@ -50,10 +52,13 @@ test("an edit sends what was changed alone, and nothing when nothing was", async
 
   await user.clear(screen.getByLabelText(/Description/));
   await user.click(screen.getByRole("button", { name: "Save" }));
-  expect(server).toHaveBeenCalledExactlyOnceWith("actions/sensitive-words/updateSensitiveWordAction", {
-    id: 7,
-    description: "",
-  });
+  expect(server).toHaveBeenCalledExactlyOnceWith(
+    "actions/sensitive-words/updateSensitiveWordAction",
+    {
+      id: 7,
+      description: "",
+    },
+  );
 });
 
 test("deleting asks once, names the word, and does nothing when refused", async () => {
@@ -62,9 +67,16 @@ test("deleting asks once, names the word, and does nothing when refused", async 
   await renderPart(<WordForm word={WORD} onClose={vi.fn()} />);
   await user.click(screen.getByRole("button", { name: "Delete" }));
   const question = await screen.findByRole("dialog", { name: "Delete “bluebird”?" });
-  await user.click([...question.querySelectorAll("button")].find((one) => one.textContent === "Cancel") as HTMLElement);
+  await user.click(
+    [...question.querySelectorAll("button")].find(
+      (one) => one.textContent === "Cancel",
+    ) as HTMLElement,
+  );
   expect(server).not.toHaveBeenCalled();
   await user.click(screen.getByRole("button", { name: "Delete" }));
   await user.click(await screen.findByRole("button", { name: "Delete word" }));
-  expect(server).toHaveBeenCalledExactlyOnceWith("actions/sensitive-words/deleteSensitiveWordAction", { id: 7 });
+  expect(server).toHaveBeenCalledExactlyOnceWith(
+    "actions/sensitive-words/deleteSensitiveWordAction",
+    { id: 7 },
+  );
 });

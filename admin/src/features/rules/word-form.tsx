@@ -7,7 +7,14 @@ import { DeleteButton } from "@/parts/delete";
 import { FormDrawer } from "@/parts/form";
 import { Field, Input, Select, Switch, Textarea } from "@/ui/field";
 import { useToast } from "@/ui/toast";
-import { MATCH_TYPES, useCreateWord, useDeleteWord, useUpdateWord, type Word, type WordFields } from "./api";
+import {
+  MATCH_TYPES,
+  useCreateWord,
+  useDeleteWord,
+  useUpdateWord,
+  type Word,
+  type WordFields,
+} from "./api";
 import { useMatchTypes } from "./cells";
 
 const NEW: WordFields = { word: "", matchType: "contains", description: "", isEnabled: true };
@@ -74,17 +81,27 @@ export function WordForm({ word, onClose }: { word: Word | null; onClose: () => 
             autoFocus={word === null}
             spellCheck={false}
             autoComplete="off"
-            {...form.register("word", { validate: (text) => text.trim() !== "" || t("rules.words.noWord") })}
+            {...form.register("word", {
+              validate: (text) => text.trim() !== "" || t("rules.words.noWord"),
+            })}
           />
         )}
       </Field>
       <Field label={t("rules.match")} error={errors.matchType?.message}>
         {(ids) => <Select {...ids} choices={matchTypes} {...form.register("matchType")} />}
       </Field>
-      <Field label={t("rules.description")} optional={t("ui.optional")} error={errors.description?.message}>
+      <Field
+        label={t("rules.description")}
+        optional={t("ui.optional")}
+        error={errors.description?.message}
+      >
         {(ids) => <Textarea {...ids} rows={2} maxLength={500} {...form.register("description")} />}
       </Field>
-      <Switch label={t("rules.enabled")} help={t("rules.words.enabledHelp")} {...form.register("isEnabled")} />
+      <Switch
+        label={t("rules.enabled")}
+        help={t("rules.words.enabledHelp")}
+        {...form.register("isEnabled")}
+      />
     </FormDrawer>
   );
 }

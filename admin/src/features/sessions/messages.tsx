@@ -9,12 +9,22 @@ import { Time } from "@/ui/text";
 
 const asText = (said: unknown) => (typeof said === "string" ? said : JSON.stringify(said, null, 2));
 
-export function Messages({ sessionId, keyId }: { sessionId: string; keyId: number | null | undefined }) {
+export function Messages({
+  sessionId,
+  keyId,
+}: {
+  sessionId: string;
+  keyId: number | null | undefined;
+}) {
   const { t } = useTranslation();
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ["sessions", "messages", sessionId],
     queryFn: ({ signal }) =>
-      call("actions/active-sessions/getSessionMessages", { sessionId, keyId, pageSize: 20 }, signal),
+      call(
+        "actions/active-sessions/getSessionMessages",
+        { sessionId, keyId, pageSize: 20 },
+        signal,
+      ),
     retry: false,
   });
   if (error instanceof ApiError && error.code === "OPERATION_FAILED" && !error.away) {

@@ -22,7 +22,13 @@ const idOf = (session: Session) => session.sessionId;
 
 /** Whether a session is about what was typed. */
 function matches(session: Session, typed: string): boolean {
-  const words = [session.sessionId, session.userName, session.keyName, session.providerName, session.model];
+  const words = [
+    session.sessionId,
+    session.userName,
+    session.keyName,
+    session.providerName,
+    session.model,
+  ];
   return words.some((word) => word?.toLowerCase().includes(typed.toLowerCase()));
 }
 
@@ -32,7 +38,10 @@ export function SessionsPage() {
   const navigate = route.useNavigate();
   const { data, error, isPending, refetch } = useQuery(queries.sessions);
   const columns = useColumns();
-  const rows = useMemo(() => (data ?? []).filter((one) => q === undefined || matches(one, q)), [data, q]);
+  const rows = useMemo(
+    () => (data ?? []).filter((one) => q === undefined || matches(one, q)),
+    [data, q],
+  );
   const search = (change: { q?: string; session?: string }) =>
     void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
   return (
@@ -50,7 +59,9 @@ export function SessionsPage() {
           columns={columns}
           sort={[{ id: "cost", desc: true }]}
           openId={openId ?? null}
-          onOpen={(one) => search({ session: one.sessionId === openId ? undefined : one.sessionId })}
+          onOpen={(one) =>
+            search({ session: one.sessionId === openId ? undefined : one.sessionId })
+          }
           toolbar={
             <SearchBox
               label={t("sessions.search")}

@@ -79,7 +79,11 @@ function InOrder({ sessionId, details }: { sessionId: string; details: Details }
     <section>
       <div className="mb-2 flex items-baseline justify-between gap-2">
         <h3>{t("sessions.inOrder")}</h3>
-        <Link to="/logs" search={{ session: sessionId }} className="text-xs text-accent underline underline-offset-2">
+        <Link
+          to="/logs"
+          search={{ session: sessionId }}
+          className="text-xs text-accent underline underline-offset-2"
+        >
           {t("sessions.inLogs")}
         </Link>
       </div>
@@ -92,13 +96,21 @@ function Overview({ details }: { details: Details }) {
   const { t } = useTranslation();
   const { summary } = details;
   const input =
-    summary.inputTokens + summary.cacheReadTokens + summary.cacheCreation5mTokens + summary.cacheCreation1hTokens;
+    summary.inputTokens +
+    summary.cacheReadTokens +
+    summary.cacheCreation5mTokens +
+    summary.cacheCreation1hTokens;
   return (
     <Facts
       facts={[
         [
           t("sessions.status"),
-          <Badge key="s" tone={details.status === "active" ? "good" : details.status === "idle" ? "plain" : "off"}>
+          <Badge
+            key="s"
+            tone={
+              details.status === "active" ? "good" : details.status === "idle" ? "plain" : "off"
+            }
+          >
             {details.status === "active"
               ? t("sessions.running", { count: details.concurrentCount })
               : t(details.status === "idle" ? "sessions.idle" : "sessions.ended")}

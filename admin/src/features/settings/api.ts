@@ -43,11 +43,13 @@ function useSave<O extends Operation>(operation: O, key: readonly string[]) {
 
 export type NotificationsChange = BodyOf<"actions/notifications/updateNotificationSettingsAction">;
 
-export const useSaveSettings = () => useSave("actions/system-config/saveSystemSettings", keys.system);
+export const useSaveSettings = () =>
+  useSave("actions/system-config/saveSystemSettings", keys.system);
 export const useRunCleanup = () => useSave("actions/system-config/runCleanup", keys.cleanup);
 export const useSaveNotifications = () =>
   useSave("actions/notifications/updateNotificationSettingsAction", keys.notifications);
 export const useTestWebhook = () =>
   useMutation({
-    mutationFn: (webhookUrl: string) => call("actions/notifications/testWebhookAction", { webhookUrl }),
+    mutationFn: (webhookUrl: string) =>
+      call("actions/notifications/testWebhookAction", { webhookUrl }),
   });

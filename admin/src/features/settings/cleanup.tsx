@@ -23,13 +23,16 @@ export function CleanupState({ retention, dirty }: { retention: number; dirty: b
       body: t("settings.cleanup.askBody"),
       action: t("settings.cleanup.run"),
     });
-    if (yes) run.mutate({}, { onError: (error) => toast.bad(error.message || t("ui.noConnection")) });
+    if (yes)
+      run.mutate({}, { onError: (error) => toast.bad(error.message || t("ui.noConnection")) });
   };
   return (
     <div className="mt-4 flex flex-wrap items-center gap-3 border-t border-line pt-4">
       <div className="min-w-0 flex-1 basis-56 text-sm" aria-live="polite">
         {data ? <State state={data} /> : null}
-        {dirty && !running && <p className="text-xs text-faint">{t("settings.cleanup.saveFirst")}</p>}
+        {dirty && !running && (
+          <p className="text-xs text-faint">{t("settings.cleanup.saveFirst")}</p>
+        )}
       </div>
       <Button
         icon={<Eraser className="size-4" aria-hidden />}
@@ -55,7 +58,8 @@ function State({ state }: { state: Cleanup }) {
       </span>
     );
   }
-  if (state.startedAt === null) return <span className="text-quiet">{t("settings.cleanup.never")}</span>;
+  if (state.startedAt === null)
+    return <span className="text-quiet">{t("settings.cleanup.never")}</span>;
   if (state.error !== null) {
     return (
       <Notice tone="bad" title={t("settings.cleanup.failed", { count: state.removed, number })}>

@@ -36,14 +36,19 @@ function NotificationsForm({ saved }: { saved: Notifications }) {
   const form = useForm<NotifyForm>({ defaultValues: before });
   const { errors } = form.formState;
   const values = form.watch();
-  const submit = async (typed: NotifyForm) => formOf(await save.mutateAsync(changeOf(before, typed)));
+  const submit = async (typed: NotifyForm) =>
+    formOf(await save.mutateAsync(changeOf(before, typed)));
   const whole = (text: string) => /^\d+$/.test(text.trim()) || t("settings.noWhole");
   const webhook = (enabled: keyof typeof NEEDS) => {
     const name = NEEDS[enabled];
     const needed = (text: string, all: NotifyForm) =>
       !all[enabled] || text.trim() !== "" || t("settings.notify.needsWebhook");
     return (
-      <Webhook address={values[name]} input={form.register(name, { validate: needed })} error={errors[name]?.message} />
+      <Webhook
+        address={values[name]}
+        input={form.register(name, { validate: needed })}
+        error={errors[name]?.message}
+      />
     );
   };
   return (
@@ -56,9 +61,9 @@ function NotificationsForm({ saved }: { saved: Notifications }) {
         />
       </Card>
       {!values.enabled &&
-        (values.circuitBreakerEnabled || values.dailyLeaderboardEnabled || values.costAlertEnabled) && (
-          <Notice tone="warn">{t("settings.notify.off")}</Notice>
-        )}
+        (values.circuitBreakerEnabled ||
+          values.dailyLeaderboardEnabled ||
+          values.costAlertEnabled) && <Notice tone="warn">{t("settings.notify.off")}</Notice>}
       <Card title={t("settings.notify.circuit")}>
         <div className="space-y-4">
           <Switch

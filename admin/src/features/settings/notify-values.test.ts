@@ -27,15 +27,18 @@ test("a share is shown in percent and sent as a share, exactly", () => {
   for (const percent of ["7", "29", "57", "58", "100"]) {
     const change = changeOf(form, { ...form, costAlertThreshold: percent });
     expect(change).toEqual({ costAlertThreshold: Number(percent) / 100 });
-    expect(formOf({ ...saved, costAlertThreshold: Number(change.costAlertThreshold) }).costAlertThreshold).toBe(
-      percent,
-    );
+    expect(
+      formOf({ ...saved, costAlertThreshold: Number(change.costAlertThreshold) })
+        .costAlertThreshold,
+    ).toBe(percent);
   }
 });
 
 test("an address that was emptied is cleared; a secret that was typed is sent", () => {
   const form = formOf(saved);
-  expect(changeOf(form, { ...form, circuitBreakerWebhook: " ", webhookSecret: "a-long-enough-secret" })).toEqual({
+  expect(
+    changeOf(form, { ...form, circuitBreakerWebhook: " ", webhookSecret: "a-long-enough-secret" }),
+  ).toEqual({
     circuitBreakerWebhook: null,
     webhookSecret: "a-long-enough-secret",
   });

@@ -49,10 +49,14 @@ export function changeOf(before: NotifyForm, after: NotifyForm): NotificationsCh
     costAlertCheckInterval: Number(after.costAlertCheckInterval),
   };
   const names = Object.keys(after) as (keyof NotifyForm)[];
-  return Object.fromEntries(names.filter((name) => before[name] !== after[name]).map((name) => [name, all[name]]));
+  return Object.fromEntries(
+    names.filter((name) => before[name] !== after[name]).map((name) => [name, all[name]]),
+  );
 }
 
 /** A key to sign with: 32 random bytes. */
 export function newSecret(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
 }

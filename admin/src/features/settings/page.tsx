@@ -16,10 +16,18 @@ export function SettingsPage() {
         <Tabs
           label={t("nav.settings")}
           value={view}
-          onChange={(id) => void navigate({ search: { view: id === "notifications" ? "notifications" : undefined } })}
+          onChange={(id) =>
+            void navigate({
+              search: { view: id === "notifications" ? "notifications" : undefined },
+            })
+          }
           tabs={[
             { id: "system", label: t("settings.system.title"), content: <SystemView /> },
-            { id: "notifications", label: t("settings.notify.title"), content: <NotificationsView /> },
+            {
+              id: "notifications",
+              label: t("settings.notify.title"),
+              content: <NotificationsView />,
+            },
           ]}
         />
       </div>

@@ -85,7 +85,12 @@ export function SecretCard({ isSet, typed, input, error, onGenerate }: Props) {
           {t("settings.notify.generate")}
         </Button>
         {isSet && (
-          <Button className="mt-6" variant="ghost" busy={save.isPending} onClick={() => void remove()}>
+          <Button
+            className="mt-6"
+            variant="ghost"
+            busy={save.isPending}
+            onClick={() => void remove()}
+          >
             {t("settings.notify.removeSecret")}
           </Button>
         )}

@@ -33,7 +33,10 @@ function SystemForm({ saved }: { saved: Settings }) {
   const { errors, isDirty } = form.formState;
   const submit = async (typed: Form) => {
     const { cleanupRetentionDays, ...rest } = changes({ ...values }, { ...typed });
-    const days = cleanupRetentionDays === undefined ? {} : { cleanupRetentionDays: Number(cleanupRetentionDays) };
+    const days =
+      cleanupRetentionDays === undefined
+        ? {}
+        : { cleanupRetentionDays: Number(cleanupRetentionDays) };
     return formOf(await save.mutateAsync({ ...rest, ...days }));
   };
   const needed = (text: string) => text.trim() !== "" || t("settings.system.needed");
@@ -110,7 +113,13 @@ function SystemForm({ saved }: { saved: Settings }) {
             help={t("settings.cleanup.scheduleHelp", { zone: saved.timezone })}
             error={errors.cleanupSchedule?.message}
           >
-            {(ids) => <Input {...ids} type="time" {...form.register("cleanupSchedule", { validate: needed })} />}
+            {(ids) => (
+              <Input
+                {...ids}
+                type="time"
+                {...form.register("cleanupSchedule", { validate: needed })}
+              />
+            )}
           </Field>
         </div>
         <CleanupState retention={saved.cleanupRetentionDays} dirty={isDirty} />

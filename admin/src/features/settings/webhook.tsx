@@ -21,7 +21,8 @@ export function Webhook({ address, input, error }: Props) {
   // The outcome belongs to the address that was tried.
   const current = test.variables === address.trim();
   const failed = current && test.error ? test.error : undefined;
-  const atField = failed instanceof ApiError && failed.field !== undefined ? failed.atField : undefined;
+  const atField =
+    failed instanceof ApiError && failed.field !== undefined ? failed.atField : undefined;
   return (
     <div className="space-y-2">
       <div className="flex items-start gap-2">

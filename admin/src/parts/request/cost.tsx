@@ -16,7 +16,8 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
   const now = detail?.costAtPresentPrices;
   const lines = detail?.costLines ?? [];
   const sum = lines.reduce((all, line) => all + line.amountUsd, 0);
-  const changed = now !== null && now !== undefined && entry.costUsd !== null && now !== entry.costUsd;
+  const changed =
+    now !== null && now !== undefined && entry.costUsd !== null && now !== entry.costUsd;
   return (
     <div className="space-y-3">
       <Why entry={entry} detail={detail} />
@@ -40,7 +41,9 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
                   <Cell right>
                     {line.kind === "request" || line.kind === "web_search"
                       ? exactMoney(line.rateUsd, format)
-                      : t("logs.costs.perMillion", { amount: exactMoney(round(line.rateUsd * 1e6), format) })}
+                      : t("logs.costs.perMillion", {
+                          amount: exactMoney(round(line.rateUsd * 1e6), format),
+                        })}
                   </Cell>
                   <Cell right>{exactMoney(line.amountUsd, format)}</Cell>
                 </tr>
@@ -122,7 +125,15 @@ const Head = ({ children, right }: { children: ReactNode; right?: boolean }) => 
   </th>
 );
 /** `span`: how many columns it takes. */
-const Cell = ({ children, right, span }: { children?: ReactNode; right?: boolean; span?: number }) => (
+const Cell = ({
+  children,
+  right,
+  span,
+}: {
+  children?: ReactNode;
+  right?: boolean;
+  span?: number;
+}) => (
   <td colSpan={span} className={cx("py-1 whitespace-nowrap", right && "tabular pl-4 text-right")}>
     {children}
   </td>

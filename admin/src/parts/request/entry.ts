@@ -13,7 +13,8 @@ export const OUTCOMES = [
   "internal",
 ] as const;
 /** The outcome's name among the texts. */
-export const outcomeOf = (entry: Entry) => OUTCOMES.find((one) => one === entry.outcome) ?? "internal";
+export const outcomeOf = (entry: Entry) =>
+  OUTCOMES.find((one) => one === entry.outcome) ?? "internal";
 
 export const KINDS = [
   "input",
@@ -35,9 +36,14 @@ export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) 
 
 export const TIERS = ["standard", "flex", "priority", "batch"] as const;
 /** A service tier by its name among the texts. */
-export const tierOf = (name: string): (typeof TIERS)[number] => TIERS.find((one) => one === name) ?? "standard";
+export const tierOf = (name: string): (typeof TIERS)[number] =>
+  TIERS.find((one) => one === name) ?? "standard";
 
-type TokensIn = "inputTokens" | "cacheReadTokens" | "cacheCreation5mTokens" | "cacheCreation1hTokens";
+type TokensIn =
+  | "inputTokens"
+  | "cacheReadTokens"
+  | "cacheCreation5mTokens"
+  | "cacheCreation1hTokens";
 /** Of one request, or of the sum of many. */
 export const tokensIn = (used: Pick<Entry, TokensIn>) =>
   used.inputTokens + used.cacheReadTokens + used.cacheCreation5mTokens + used.cacheCreation1hTokens;

@@ -19,7 +19,11 @@ export function StoryLine({ entry }: { entry: Entry }) {
   return (
     <ol className="space-y-4 pl-5">
       {passedOver.length > 0 && (
-        <Point tone="off" icon={<CircleSlash className="size-3" aria-hidden />} title={t("logs.chain.passedOver")}>
+        <Point
+          tone="off"
+          icon={<CircleSlash className="size-3" aria-hidden />}
+          title={t("logs.chain.passedOver")}
+        >
           <ul className="space-y-1">
             {passedOver.map((step, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
@@ -31,7 +35,11 @@ export function StoryLine({ entry }: { entry: Entry }) {
         </Point>
       )}
       {candidates.length > 0 && (
-        <Point tone="plain" icon={<ArrowRight className="size-3" aria-hidden />} title={t("logs.chain.order")}>
+        <Point
+          tone="plain"
+          icon={<ArrowRight className="size-3" aria-hidden />}
+          title={t("logs.chain.order")}
+        >
           <ol className="space-y-1">
             {candidates.map((step, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the chain does not change
@@ -65,7 +73,13 @@ export function StoryLine({ entry }: { entry: Entry }) {
       ))}
       <Point
         tone={toneOf(entry)}
-        icon={toneOf(entry) === "bad" ? <X className="size-3" aria-hidden /> : <Check className="size-3" aria-hidden />}
+        icon={
+          toneOf(entry) === "bad" ? (
+            <X className="size-3" aria-hidden />
+          ) : (
+            <Check className="size-3" aria-hidden />
+          )
+        }
         title={t("logs.chain.end")}
         at={entry.durationMs}
       >
@@ -105,7 +119,9 @@ function Attempt({ step, number }: { step: Step; number: number }) {
       <div className="flex flex-wrap items-center gap-2 text-sm">
         <span>{stepName(t, step)}</span>
         {step.status !== undefined && <Badge tone={good ? "good" : "bad"}>{step.status}</Badge>}
-        {step.tookMs !== undefined && <span className="tabular text-faint">{duration(step.tookMs, format)}</span>}
+        {step.tookMs !== undefined && (
+          <span className="tabular text-faint">{duration(step.tookMs, format)}</span>
+        )}
       </div>
       <Why step={step} plain />
     </Point>
@@ -159,7 +175,9 @@ function Point({
       </span>
       <div className="mb-1 flex items-baseline justify-between gap-3">
         <span className="text-sm font-medium">{title}</span>
-        {at !== undefined && <span className="tabular shrink-0 text-xs text-faint">+{duration(at, format)}</span>}
+        {at !== undefined && (
+          <span className="tabular shrink-0 text-xs text-faint">+{duration(at, format)}</span>
+        )}
       </div>
       {children}
     </li>

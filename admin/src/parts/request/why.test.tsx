@@ -30,7 +30,14 @@ test("one sentence names the entry, the tier, the tokens, the multiplier and wha
 });
 
 test("a plain request has a plain sentence, and one that cost nothing says so", async () => {
-  const plain = { ...entry, model: "m", serviceTier: "standard", costMultiplier: 1, webSearches: 0, estimated: false };
+  const plain = {
+    ...entry,
+    model: "m",
+    serviceTier: "standard",
+    costMultiplier: 1,
+    webSearches: 0,
+    estimated: false,
+  };
   const { unmount } = await renderPart(<Why entry={plain} detail={undefined} />);
   expect(
     screen.getByText(

@@ -10,7 +10,8 @@ export function Why({ entry, detail }: { entry: Entry; detail: Detail | undefine
   const { t } = useTranslation();
   const format = useFormat();
   if (entry.costUsd === null) return null;
-  if (entry.priceModel === null) return <p className="text-sm text-quiet">{t("logs.why.nothing")}</p>;
+  if (entry.priceModel === null)
+    return <p className="text-sm text-quiet">{t("logs.why.nothing")}</p>;
   const above = detail?.inputAbove ?? null;
   return (
     <p className="text-sm">
@@ -21,8 +22,14 @@ export function Why({ entry, detail }: { entry: Entry; detail: Detail | undefine
         long: above === null ? "" : t("logs.why.long", { tokens: count(above, format) }),
         input: count(tokensIn(entry), format),
         output: count(entry.outputTokens, format),
-        searches: entry.webSearches === 0 ? "" : t("logs.why.searches", { number: count(entry.webSearches, format) }),
-        multiplier: entry.costMultiplier === 1 ? "" : t("logs.why.multiplier", { multiplier: entry.costMultiplier }),
+        searches:
+          entry.webSearches === 0
+            ? ""
+            : t("logs.why.searches", { number: count(entry.webSearches, format) }),
+        multiplier:
+          entry.costMultiplier === 1
+            ? ""
+            : t("logs.why.multiplier", { multiplier: entry.costMultiplier }),
         basis: t(entry.estimated ? "logs.why.estimated" : "logs.why.reported"),
       })}
     </p>

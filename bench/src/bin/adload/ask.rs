@@ -30,7 +30,12 @@ pub fn people(addr: SocketAddr) -> Result<()> {
         action(addr, TOKEN, "users/addUser", &json!({ "name": format!("user-{n}") }))?;
     }
     for n in 1..=KEYS - USERS {
-        action(addr, TOKEN, "keys/addKey", &json!({ "userId": n, "name": "second", "canLoginWebUi": true }))?;
+        action(
+            addr,
+            TOKEN,
+            "keys/addKey",
+            &json!({ "userId": n, "name": "second", "canLoginWebUi": true }),
+        )?;
     }
     Ok(())
 }
@@ -88,13 +93,15 @@ pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize, only: &str) -> Res
     let key = key["generatedKey"].as_str().context("no key")?.to_owned();
     println!("| question | p50 ms | p95 ms | worst ms | first ms |\n|---|---|---|---|---|");
     let mut slow = Vec::new();
-    for question in questions(filled).into_iter().filter(|question| question.name.starts_with(only)) {
+    for question in questions(filled).into_iter().filter(|question| question.name.starts_with(only))
+    {
         let credential = if question.as_user { &key } else { TOKEN };
         let path = format!("/api/actions/{}", question.operation);
         let mut times = Vec::with_capacity(repeats);
         for _ in 0..=repeats {
             let began = Instant::now();
-            let (status, reply) = http(addr, "POST", &path, credential, &question.body.to_string())?;
+            let (status, reply) =
+                http(addr, "POST", &path, credential, &question.body.to_string())?;
             anyhow::ensure!(status == 200, "{}: {status} {reply}", question.name);
             times.push(began.elapsed());
         }
@@ -102,7 +109,14 @@ pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize, only: &str) -> Res
         times.sort_unstable();
         let at = |percent: usize| at(&times, percent);
         let ms = |time: Duration| format!("{:.1}", time.as_secs_f32() * 1000.0);
-        println!("| {} | {} | {} | {} | {} |", question.name, ms(at(50)), ms(at(95)), ms(at(100)), ms(first));
+        println!(
+            "| {} | {} | {} | {} | {} |",
+            question.name,
+            ms(at(50)),
+            ms(at(95)),
+            ms(at(100)),
+            ms(first)
+        );
         if at(95) > GOAL {
             slow.push(question.name);
         }
@@ -138,10 +152,20 @@ fn questions(filled: &Filled) -> Vec<Question> {
     for by in ["key", "model", "provider"] {
         for range in ["week", "month"] {
             let body = json!({ "timeRange": range, "groupBy": by });
-            ask(&format!("statistics by {by}, {range}"), false, "statistics/getUserStatistics", body);
+            ask(
+                &format!("statistics by {by}, {range}"),
+                false,
+                "statistics/getUserStatistics",
+                body,
+            );
         }
     }
-    ask("session", false, "active-sessions/getSessionDetails", json!({ "sessionId": filled.session }));
+    ask(
+        "session",
+        false,
+        "active-sessions/getSessionDetails",
+        json!({ "sessionId": filled.session }),
+    );
     for (name, as_user, body) in pages(filled) {
         ask(&format!("logs: {name}"), as_user, "usage-logs/getUsageLogs", body);
     }
@@ -170,7 +194,11 @@ fn pages(filled: &Filled) -> Vec<(&'static str, bool, Value)> {
         ("key", false, json!({ "keyId": 1 })),
         ("provider", false, json!({ "providerId": 2 })),
         ("session", false, json!({ "sessionId": filled.session })),
-        ("endpoint, last 30 days", false, json!({ "endpoint": "/v1/chat/completions", "startDate": ago(30) })),
+        (
+            "endpoint, last 30 days",
+            false,
+            json!({ "endpoint": "/v1/chat/completions", "startDate": ago(30) }),
+        ),
         ("endpoint", false, json!({ "endpoint": "/v1/chat/completions" })),
         ("retried, last day", false, json!({ "minRetryCount": 1, "startDate": ago(1) })),
         ("retried", false, json!({ "minRetryCount": 1 })),
@@ -178,11 +206,23 @@ fn pages(filled: &Filled) -> Vec<(&'static str, bool, Value)> {
         ("user and 429", false, json!({ "userId": 1, "statusCode": 429 })),
         ("model and 500", false, json!({ "model": "model-3", "statusCode": 500 })),
         ("provider and model", false, json!({ "providerId": 2, "model": "model-3" })),
-        ("provider and model, 300 days", false, json!({ "providerId": 2, "model": "model-3", "startDate": ago(300) })),
-        ("user and model, 300 days", false, json!({ "userId": 1, "model": "model-3", "startDate": ago(300) })),
+        (
+            "provider and model, 300 days",
+            false,
+            json!({ "providerId": 2, "model": "model-3", "startDate": ago(300) }),
+        ),
+        (
+            "user and model, 300 days",
+            false,
+            json!({ "userId": 1, "model": "model-3", "startDate": ago(300) }),
+        ),
         ("last 300 days", false, json!({ "startDate": ago(300) })),
         ("user, deep by cursor", false, json!({ "userId": 1, "cursor": cursor })),
-        ("user, model, 30 days", false, json!({ "userId": 1, "model": "model-3", "startDate": ago(30) })),
+        (
+            "user, model, 30 days",
+            false,
+            json!({ "userId": 1, "model": "model-3", "startDate": ago(30) }),
+        ),
         ("own", true, json!({})),
         ("own, model", true, json!({ "model": "model-3" })),
         ("own, last 30 days", true, json!({ "startDate": ago(30) })),

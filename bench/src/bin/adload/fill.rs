@@ -91,11 +91,18 @@ pub async fn fill(url: &str, rows: i64) -> Result<Filled> {
     };
     let made = ROWS.replace("$SERIES", &series);
     let columns = COLUMNS
-        .replace("$REQUEST_ID", if postgres { "decode(md5(CAST(n AS TEXT)), 'hex')" } else { "randomblob(16)" })
+        .replace(
+            "$REQUEST_ID",
+            if postgres { "decode(md5(CAST(n AS TEXT)), 'hex')" } else { "randomblob(16)" },
+        )
         .replace("$START", &(now - SPAN_MS).to_string())
         .replace("$STEP", &(SPAN_MS * 1000 / rows).to_string());
     if !postgres {
-        connection.execute("PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -400000").await?;
+        connection
+            .execute(
+                "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -400000",
+            )
+            .await?;
     }
     let indexes = take_off_indexes(&mut connection, postgres).await?;
     run(&mut connection, &LOG.replace("$COLUMNS", &columns).replace("$ROWS", &made)).await?;
@@ -122,7 +129,11 @@ pub async fn fill(url: &str, rows: i64) -> Result<Filled> {
 async fn run(connection: &mut AnyConnection, sql: &str) -> Result<()> {
     let began = std::time::Instant::now();
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await?;
-    eprintln!("{:6.1} s  {}", began.elapsed().as_secs_f32(), sql.chars().take(80).collect::<String>());
+    eprintln!(
+        "{:6.1} s  {}",
+        began.elapsed().as_secs_f32(),
+        sql.chars().take(80).collect::<String>()
+    );
     Ok(())
 }
 
@@ -158,7 +169,8 @@ async fn take_off_indexes(connection: &mut AnyConnection, postgres: bool) -> Res
 /// How many days are summed: the gateway does that beside its other work.
 pub async fn summed_days(url: &str) -> Result<i64> {
     let mut connection = AnyConnection::connect(url).await?;
-    let count = connection.fetch_one("SELECT COUNT(*) AS n FROM summed_days").await?.try_get("n")?;
+    let count =
+        connection.fetch_one("SELECT COUNT(*) AS n FROM summed_days").await?.try_get("n")?;
     connection.close().await?;
     Ok(count)
 }

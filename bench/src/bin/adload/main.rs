@@ -51,7 +51,9 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let beside = std::env::current_exe()?.with_file_name("tollgate");
     let program = args.tollgate.clone().unwrap_or(beside);
-    for (name, rows, url) in [("PostgreSQL", args.postgres_rows, true), ("SQLite", args.sqlite_rows, false)] {
+    for (name, rows, url) in
+        [("PostgreSQL", args.postgres_rows, true), ("SQLite", args.sqlite_rows, false)]
+    {
         if rows > 0 {
             let url = url.then(|| args.postgres.clone().unwrap_or_else(postgres::fresh_database));
             measure(name, rows, &program, url.as_deref(), args.repeats)?;
@@ -74,8 +76,12 @@ fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
     command.env_clear().current_dir(dir).env("ADMIN_TOKEN", TOKEN).env("TZ", "Europe/Berlin");
     // A database that is used again holds what an earlier run encrypted.
     command.env("TOLLGATE_SECRET_KEY", "bench-secret-key-0123456789-0123456789");
-    command.env("TOLLGATE_DATA_DIR", dir.join("data")).env("TOLLGATE_PROXY_ADDR", proxy.to_string());
-    command.env("TOLLGATE_ADMIN_ADDR", addr.to_string()).env("TOLLGATE_METRICS_ADDR", metrics.to_string());
+    command
+        .env("TOLLGATE_DATA_DIR", dir.join("data"))
+        .env("TOLLGATE_PROXY_ADDR", proxy.to_string());
+    command
+        .env("TOLLGATE_ADMIN_ADDR", addr.to_string())
+        .env("TOLLGATE_METRICS_ADDR", metrics.to_string());
     if let Some(url) = url {
         command.env("DATABASE_URL", url);
     }
@@ -83,7 +89,10 @@ fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
     let mut program = Program::start(&mut command, std::fs::File::create(dir.join("log"))?)?;
     while admin::http(addr, "GET", "/api/actions/health", TOKEN, "").is_err() {
         if program.ended() || began.elapsed() > TIME_LIMIT {
-            bail!("the gateway did not start:\n{}", std::fs::read_to_string(dir.join("log")).unwrap_or_default());
+            bail!(
+                "the gateway did not start:\n{}",
+                std::fs::read_to_string(dir.join("log")).unwrap_or_default()
+            );
         }
         pause(Duration::from_millis(10));
     }
@@ -100,7 +109,9 @@ fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, repeats: us
     let sqlite = format!("sqlite:{}", dir.path().join("data/tollgate.db").display());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let began = Instant::now();
-    let filled = runtime.block_on(fill::fill(url.unwrap_or(&sqlite), rows)).context("filling the database")?;
+    let filled = runtime
+        .block_on(fill::fill(url.unwrap_or(&sqlite), rows))
+        .context("filling the database")?;
     let took = began.elapsed();
     let gateway = start(program, dir.path(), url)?;
     let began = Instant::now();

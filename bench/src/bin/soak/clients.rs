@@ -136,13 +136,19 @@ impl Client {
         };
         let (size, stream, mock) = match task {
             Task::Answer { size } => (*size, false, json!({"strict": false})),
-            Task::Stream { events, between_ms } => {
-                (2_000, true, json!({"strict": false, "events": events, "between_events_ms": between_ms}))
-            }
+            Task::Stream { events, between_ms } => (
+                2_000,
+                true,
+                json!({"strict": false, "events": events, "between_events_ms": between_ms}),
+            ),
             Task::Leave => (2_000, true, json!({"strict": false, "events": 20, "stall_after": 8})),
             _ => (2_000, false, json!({"strict": false})),
         };
-        let mock = if matches!(task, Task::Failing) { String::new() } else { format!("x-mock: {mock}\r\n") };
+        let mock = if matches!(task, Task::Failing) {
+            String::new()
+        } else {
+            format!("x-mock: {mock}\r\n")
+        };
         let extra = format!("x-session-id: {}-{}\r\n{mock}", self.number, self.session);
         let body = payload::body_of(format, &model, size, stream);
         let bytes = payload::request(&payload::path_of(format, &model, stream), key, &extra, &body);
@@ -173,7 +179,10 @@ impl Client {
             }
         }
         if let Some(wanted) = ask.status.filter(|wanted| *wanted != follower.status()) {
-            return Err(io::Error::other(format!("status {} in place of {wanted}", follower.status())));
+            return Err(io::Error::other(format!(
+                "status {} in place of {wanted}",
+                follower.status()
+            )));
         }
         if follower.keep() && used < KEPT && self.random.u8(..10) > 0 {
             self.kept = Some((tcp, used + 1));
@@ -183,12 +192,16 @@ impl Client {
 
     /// Mostly reads; now and then a user comes, and goes again.
     fn administer(&mut self) -> io::Result<()> {
-        let call = |name: &str, body: serde_json::Value| self.fixture.action(name, &body).map_err(io::Error::other);
+        let call = |name: &str, body: serde_json::Value| {
+            self.fixture.action(name, &body).map_err(io::Error::other)
+        };
         match self.random.u8(..8) {
             0..3 => call("usage-logs/getUsageLogs", json!({"pageSize": 20})).map(drop),
             3 => call("users/getUsers", json!({})).map(drop),
             4 => call("providers/getProviders", json!({})).map(drop),
-            5 | 6 => self.fixture.metric("tollgate_requests_total").map(drop).map_err(io::Error::other),
+            5 | 6 => {
+                self.fixture.metric("tollgate_requests_total").map(drop).map_err(io::Error::other)
+            }
             _ => {
                 let name = format!("guest-{}-{}", self.number, self.session);
                 let made = call("users/addUser", json!({"name": name}))?;

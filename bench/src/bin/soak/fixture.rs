@@ -45,11 +45,14 @@ impl Fixture {
         let [mock, proxy, control, metrics] = [free()?, free()?, free()?, free()?];
         let mut command = Command::new(tollgate);
         command.args(["mock", "--addr", &mock.to_string()]);
-        let mock_program = Program::start(&mut command, File::create(dir.path().join("mock.log"))?)?;
+        let mock_program =
+            Program::start(&mut command, File::create(dir.path().join("mock.log"))?)?;
         let data = dir.path().join("data");
         let mut command = Command::new(tollgate);
         command.arg("serve").current_dir(dir.path()).env_clear();
-        command.env("TOLLGATE_PROXY_ADDR", proxy.to_string()).env("TOLLGATE_ADMIN_ADDR", control.to_string());
+        command
+            .env("TOLLGATE_PROXY_ADDR", proxy.to_string())
+            .env("TOLLGATE_ADMIN_ADDR", control.to_string());
         command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);
         // Sessions go as fast as they come, so that what is kept of them must settle.
         command.env("ADMIN_TOKEN", TOKEN).env("LOG_FORMAT", "json").env("SESSION_TTL", "60");
@@ -74,7 +77,8 @@ impl Fixture {
 
     fn wait(&mut self) -> Result<()> {
         let end = Instant::now() + START;
-        while !admin::http(self.metrics, "GET", "/readyz", "", "").is_ok_and(|(status, _)| status == 200)
+        while !admin::http(self.metrics, "GET", "/readyz", "", "")
+            .is_ok_and(|(status, _)| status == 200)
             || std::net::TcpStream::connect(self.mock).is_err()
         {
             if self.gateway.ended() || Instant::now() > end {
@@ -86,24 +90,39 @@ impl Fixture {
     }
 
     fn furnish(&mut self) -> Result<()> {
-        let price = json!({"mode": "chat", "input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7});
-        let table: serde_json::Map<String, Value> = (0..MODELS).map(|n| (model(n), price.clone())).collect();
-        self.action("model-prices/uploadPriceTable", &json!({"jsonContent": Value::from(table).to_string()}))?;
+        let price =
+            json!({"mode": "chat", "input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7});
+        let table: serde_json::Map<String, Value> =
+            (0..MODELS).map(|n| (model(n), price.clone())).collect();
+        self.action(
+            "model-prices/uploadPriceTable",
+            &json!({"jsonContent": Value::from(table).to_string()}),
+        )?;
         for kind in WireFormat::ALL {
             self.provider(kind.as_str(), kind, json!({"weight": 10}))?;
         }
         // Asked first for its own models list, and failing in its own way.
         for (n, fault) in
-            [json!({"status": 500}), json!({"hang_up": true}), json!({"error_in_200": true})].iter().enumerate()
+            [json!({"status": 500}), json!({"hang_up": true}), json!({"error_in_200": true})]
+                .iter()
+                .enumerate()
         {
             let name = format!("failing-{n}");
-            admin::http(self.mock, "POST", &format!("/mock/default?key={name}"), "", &fault.to_string())?;
+            admin::http(
+                self.mock,
+                "POST",
+                &format!("/mock/default?key={name}"),
+                "",
+                &fault.to_string(),
+            )?;
             let fields = json!({"priority": -1, "allowed_models": [model(n)], "key": name,
                 "circuit_breaker_open_duration": 1000, "circuit_breaker_failure_threshold": 20});
             self.provider(&name, WireFormat::Native, fields)?;
         }
         for n in 0..USERS {
-            let key = self.user(&json!({"name": format!("user-{n}"), "rpm": 100_000, "dailyQuota": 10_000}))?;
+            let key = self.user(
+                &json!({"name": format!("user-{n}"), "rpm": 100_000, "dailyQuota": 10_000}),
+            )?;
             self.keys.push(key);
         }
         self.poor_key = self.user(&json!({"name": "poor", "limitTotalUsd": 0.01}))?;
@@ -142,15 +161,20 @@ impl Fixture {
     /// When it cannot be had.
     pub fn metric(&self, name: &str) -> Result<u64> {
         let (_, text) = admin::http(self.metrics, "GET", "/metrics", "", "")?;
-        let of = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
-        let values = text.lines().filter(of).filter_map(|line| line.rsplit(' ').next()?.trim().parse::<u64>().ok());
+        let of =
+            |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
+        let values = text
+            .lines()
+            .filter(of)
+            .filter_map(|line| line.rsplit(' ').next()?.trim().parse::<u64>().ok());
         Ok(values.sum())
     }
 
     /// Bytes of the database's files.
     #[must_use]
     pub fn database_bytes(&self) -> u64 {
-        let size = |name: &str| std::fs::metadata(self.data.join(name)).map_or(0, |meta| meta.len());
+        let size =
+            |name: &str| std::fs::metadata(self.data.join(name)).map_or(0, |meta| meta.len());
         size("tollgate.db") + size("tollgate.db-wal")
     }
 }

@@ -50,7 +50,14 @@ pub struct Watch {
 impl Watch {
     pub fn begin(fixture: Arc<Fixture>, counts: Arc<Counts>, time: Duration) -> Self {
         let warm_up = (time / 4).max(Duration::from_secs(60)).min(Duration::from_secs(600));
-        Self { fixture, counts, began: Instant::now(), warm_up, line: Duration::ZERO, samples: Vec::new() }
+        Self {
+            fixture,
+            counts,
+            began: Instant::now(),
+            warm_up,
+            line: Duration::ZERO,
+            samples: Vec::new(),
+        }
     }
 
     /// Waits until the next look is due, and takes it.
@@ -82,8 +89,11 @@ impl Watch {
 
     fn sample(&self) -> Result<Sample> {
         let pid = self.fixture.gateway.pids()[0];
-        let entries = |what: &str| fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, |found| found.count() as u64);
-        let done = [&self.counts.answers, &self.counts.streams, &self.counts.left, &self.counts.refused];
+        let entries = |what: &str| {
+            fs::read_dir(format!("/proc/{pid}/{what}")).map_or(0, |found| found.count() as u64)
+        };
+        let done =
+            [&self.counts.answers, &self.counts.streams, &self.counts.left, &self.counts.refused];
         Ok(Sample {
             at: self.began.elapsed(),
             requests: done.iter().map(|count| count.load(Ordering::Relaxed)).sum(),
@@ -97,7 +107,8 @@ impl Watch {
     }
 
     fn show(&self, sample: &Sample) -> String {
-        let (wrong, minutes) = (self.counts.wrong.load(Ordering::Relaxed), sample.at.as_secs() / 60);
+        let (wrong, minutes) =
+            (self.counts.wrong.load(Ordering::Relaxed), sample.at.as_secs() / 60);
         format!(
             "| {minutes} | {} | {wrong} | {} | {} | {} | {} | {} | {} |",
             sample.requests,
@@ -140,7 +151,8 @@ impl Watch {
     /// The comparison, in words.
     #[must_use]
     pub fn verdict(&self) -> String {
-        let settled: Vec<&Sample> = self.samples.iter().filter(|sample| sample.at >= self.warm_up).collect();
+        let settled: Vec<&Sample> =
+            self.samples.iter().filter(|sample| sample.at >= self.warm_up).collect();
         let (Some(first), Some(last)) = (settled.first(), settled.last()) else {
             return "too short to tell\n".to_owned();
         };
@@ -154,7 +166,8 @@ impl Watch {
             (last.journal > 0, "the journal is not drained"),
             (wrong > 0, "requests went wrong"),
         ];
-        let faults: Vec<&str> = faults.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
+        let faults: Vec<&str> =
+            faults.into_iter().filter(|(is, _)| *is).map(|(_, what)| what).collect();
         let mut text = String::new();
         let _ = writeln!(
             text,
@@ -176,7 +189,12 @@ impl Watch {
             self.counts.refused.load(Ordering::Relaxed),
             self.counts.administration.load(Ordering::Relaxed),
         );
-        let last_wrong = self.counts.last_wrong.lock().clone().map_or_else(String::new, |why| format!(" ({why})"));
+        let last_wrong = self
+            .counts
+            .last_wrong
+            .lock()
+            .clone()
+            .map_or_else(String::new, |why| format!(" ({why})"));
         let _ = match faults.is_empty() {
             true => writeln!(text, "Verdict: nothing grows."),
             false => writeln!(text, "Verdict: {}{last_wrong}.", faults.join(", ")),

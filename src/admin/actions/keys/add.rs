@@ -36,7 +36,10 @@ pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
     }
 }
 
-pub(super) async fn add_key(call: Call, body: With<OfUser, KeyFields>) -> Result<GeneratedKey, ApiError> {
+pub(super) async fn add_key(
+    call: Call,
+    body: With<OfUser, KeyFields>,
+) -> Result<GeneratedKey, ApiError> {
     let user_id = UserId(body.target.user_id.0);
     let who = call.who()?;
     who.must_own(user_id)?;
@@ -59,7 +62,8 @@ pub(super) async fn add_key(call: Call, body: With<OfUser, KeyFields>) -> Result
     key.id = tx.insert_key(&key).await?;
     rules::regroup(&mut tx, user, call.now).await?;
     let after = recorded(&KeyRecord::new(&key, call.now))?;
-    let change = Change { action: "keys.addKey", target: format!("key {}", key.id), before: None, after };
+    let change =
+        Change { action: "keys.addKey", target: format!("key {}", key.id), before: None, after };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
     Ok(GeneratedKey { id: key.id.0, generated_key: new.text.expose().to_owned(), name: key.name })

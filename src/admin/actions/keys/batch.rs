@@ -49,7 +49,11 @@ pub(super) async fn update(call: Call, body: BatchUpdate) -> Result<BatchResult,
     call.commit(tx).await?;
     rules::end_sessions(&call, &after).await?;
     let updated_ids: Vec<i64> = after.iter().map(|key| key.id.0).collect();
-    Ok(BatchResult { requested_count: updated_ids.len(), updated_count: updated_ids.len(), updated_ids })
+    Ok(BatchResult {
+        requested_count: updated_ids.len(),
+        updated_count: updated_ids.len(),
+        updated_ids,
+    })
 }
 
 /// Every key that is named; refuses when one is not there.
@@ -57,12 +61,12 @@ async fn named(tx: &mut Tx, mut ids: Vec<i64>) -> Result<Vec<Key>, ApiError> {
     ids.sort_unstable();
     ids.dedup();
     let keys = tx.keys(&ids.iter().copied().map(KeyId).collect::<Vec<_>>()).await?;
-    let missing: Vec<i64> = ids.into_iter().filter(|id| keys.iter().all(|key| key.id.0 != *id)).collect();
+    let missing: Vec<i64> =
+        ids.into_iter().filter(|id| keys.iter().all(|key| key.id.0 != *id)).collect();
     match missing.is_empty() {
         true => Ok(keys),
-        false => {
-            Err(ApiError::by_code(Code::NOT_FOUND, "some of these keys are not there").with("ids", missing.into()))
-        }
+        false => Err(ApiError::by_code(Code::NOT_FOUND, "some of these keys are not there")
+            .with("ids", missing.into())),
     }
 }
 
@@ -70,7 +74,10 @@ async fn owners(tx: &mut Tx, keys: &[Key]) -> Result<BTreeMap<UserId, User>, Api
     let mut users = BTreeMap::new();
     for key in keys {
         if !users.contains_key(&key.user_id) {
-            let user = tx.user(key.user_id).await?.ok_or_else(|| ApiError::missing("user", key.user_id.0))?;
+            let user = tx
+                .user(key.user_id)
+                .await?
+                .ok_or_else(|| ApiError::missing("user", key.user_id.0))?;
             users.insert(user.id, user);
         }
     }
@@ -87,9 +94,10 @@ async fn verify(
 ) -> Result<(), ApiError> {
     for (id, user) in users {
         let keys = tx.keys_of(id).await?;
-        let lost = before
-            .iter()
-            .any(|old| old.is_usable(call.now) && keys.iter().any(|new| new.id == old.id && !new.is_usable(call.now)));
+        let lost = before.iter().any(|old| {
+            old.is_usable(call.now)
+                && keys.iter().any(|new| new.id == old.id && !new.is_usable(call.now))
+        });
         if lost {
             let kept = key_rules::leaves_usable_key(&keys, call.now);
             kept.map_err(|error| ApiError::from(error).with("userId", id.0.into()))?;

@@ -17,7 +17,9 @@ pub(super) async fn edit_key(call: Call, body: Edit<OfKey, KeyFields>) -> Result
     let mut after = held.key.clone();
     body.change.apply(&mut after, call.ctx.time_zone);
     if after.provider_group != held.key.provider_group && !call.who()?.is_admin() {
-        return Err(ApiError::denied(Reason::GroupsByAdministrator).with("field", "providerGroup".into()));
+        return Err(
+            ApiError::denied(Reason::GroupsByAdministrator).with("field", "providerGroup".into())
+        );
     }
     if !call.who()?.is_admin() {
         key_rules::may_change_limits(&held.user, &held.key.limits, &after.limits)?;
@@ -38,13 +40,21 @@ pub(super) async fn renew_key(call: Call, body: RenewKey) -> Result<(), ApiError
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx, body.key_id).await?;
     let mut after = held.key.clone();
-    body.expires_at.map(|moment| moment.end(call.ctx.time_zone)).apply_option(&mut after.expires_at);
+    body.expires_at
+        .map(|moment| moment.end(call.ctx.time_zone))
+        .apply_option(&mut after.expires_at);
     after.is_enabled |= body.enable_key;
     save(&call, tx, "keys.renewKeyExpiresAt", held, after).await
 }
 
 /// Stores the changed key, unless the user would lose their last usable key.
-async fn save(call: &Call, mut tx: Tx, action: &'static str, held: Held, mut after: Key) -> Result<(), ApiError> {
+async fn save(
+    call: &Call,
+    mut tx: Tx,
+    action: &'static str,
+    held: Held,
+    mut after: Key,
+) -> Result<(), ApiError> {
     let now = call.now;
     if held.key.is_usable(now) && !after.is_usable(now) {
         key_rules::may_disable(&held.keys, after.id, now)?;

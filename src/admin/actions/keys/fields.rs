@@ -175,8 +175,15 @@ pub const EDIT_ERRORS: &[Code] = &[
 ];
 
 /// The codes of `keys/batchUpdateKeys`, beside those of every body's check.
-pub const BATCH_ERRORS: &[Code] =
-    &[Code::BATCH_SIZE_EXCEEDED, Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY, H5, DAILY, WEEKLY, MONTHLY];
+pub const BATCH_ERRORS: &[Code] = &[
+    Code::BATCH_SIZE_EXCEEDED,
+    Code::NOT_FOUND,
+    Code::CANNOT_DISABLE_LAST_KEY,
+    H5,
+    DAILY,
+    WEEKLY,
+    MONTHLY,
+];
 
 impl KeyFields {
     /// Sets every field that was sent; moments without an offset are in `tz`.

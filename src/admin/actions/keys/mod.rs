@@ -78,10 +78,12 @@ async fn get_keys(call: Call, body: OfUser) -> Result<Vec<KeyRecord>, ApiError> 
     if snapshot.user(user).is_none() {
         return Err(ApiError::missing("user", user.0));
     }
-    let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).filter(|key| key.user_id == user).collect();
+    let mut keys: Vec<_> =
+        snapshot.callers().map(|caller| &caller.key).filter(|key| key.user_id == user).collect();
     keys.sort_by_key(|key| key.id);
     let used = LastUses::read(&call.ctx, Some(user)).await?;
-    let spent = holdings::of_keys(&call.ctx, keys.iter().copied().cloned().collect(), call.now).await;
+    let spent =
+        holdings::of_keys(&call.ctx, keys.iter().copied().cloned().collect(), call.now).await;
     let mut records: Vec<_> = keys.into_iter().map(|key| KeyRecord::new(key, call.now)).collect();
     holdings::show_keys(&mut records, &spent, &used);
     Ok(records)

@@ -16,8 +16,13 @@ impl From<KeyRuleError> for ApiError {
     fn from(error: KeyRuleError) -> Self {
         let refusal = Self::by_code(Code(error.code()), error.to_string());
         match &error {
-            KeyRuleError::NoGroupPermission { groups } => refusal.with("groups", groups.as_slice().into()),
-            _ => error.params().into_iter().fold(refusal, |refusal, (name, value)| refusal.with(name, value.into())),
+            KeyRuleError::NoGroupPermission { groups } => {
+                refusal.with("groups", groups.as_slice().into())
+            }
+            _ => error
+                .params()
+                .into_iter()
+                .fold(refusal, |refusal, (name, value)| refusal.with(name, value.into())),
         }
     }
 }
@@ -40,7 +45,8 @@ pub async fn held(call: &Call, tx: &mut Tx, id: Id) -> Result<Held, ApiError> {
     let id = KeyId(id.0);
     let key = tx.key(id).await?.ok_or_else(|| ApiError::missing("key", id.0))?;
     call.who()?.must_own(key.user_id)?;
-    let user = tx.user(key.user_id).await?.ok_or_else(|| ApiError::missing("user", key.user_id.0))?;
+    let user =
+        tx.user(key.user_id).await?.ok_or_else(|| ApiError::missing("user", key.user_id.0))?;
     let keys = tx.keys_of(user.id).await?;
     Ok(Held { key, user, keys })
 }

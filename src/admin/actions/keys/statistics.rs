@@ -9,7 +9,10 @@ use crate::domain::ids::UserId;
 use crate::domain::limits::DailyReset;
 use crate::policy::window::Window;
 
-pub(super) async fn get_keys_with_statistics(call: Call, body: OfUser) -> Result<Vec<KeyStatisticsRecord>, ApiError> {
+pub(super) async fn get_keys_with_statistics(
+    call: Call,
+    body: OfUser,
+) -> Result<Vec<KeyStatisticsRecord>, ApiError> {
     let user = UserId(body.user_id.0);
     call.who()?.must_own(user)?;
     if call.ctx.state.snapshot().user(user).is_none() {

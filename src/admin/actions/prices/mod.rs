@@ -113,7 +113,13 @@ async fn upload(call: Call, body: UploadPrices) -> Result<PriceUpload, ApiError>
         belief: belief(body.force),
         now: call.now,
     };
-    take(&call, "model-prices.uploadPriceTable", table::parse(&body.json_content.0, "jsonContent")?, taking).await
+    take(
+        &call,
+        "model-prices.uploadPriceTable",
+        table::parse(&body.json_content.0, "jsonContent")?,
+        taking,
+    )
+    .await
 }
 
 async fn sync(call: Call, _: Nothing) -> Result<PriceUpload, ApiError> {
@@ -124,7 +130,12 @@ async fn sync(call: Call, _: Nothing) -> Result<PriceUpload, ApiError> {
         refusal.with("address", address.as_str().into()).with("detail", error.to_string().into())
     };
     let listed = table::parse(&fetched.map_err(failed)?, "list")?;
-    let taking = Taking { source: PriceSource::Sync, overwrite_manual: false, belief: Belief::Usual, now: call.now };
+    let taking = Taking {
+        source: PriceSource::Sync,
+        overwrite_manual: false,
+        belief: Belief::Usual,
+        now: call.now,
+    };
     take(&call, "model-prices.syncLiteLLMPrices", listed, taking).await
 }
 
@@ -145,7 +156,12 @@ async fn take(
     let after = json!({
         "added": report.added, "updated": report.updated, "failed": report.failed, "total": report.total,
     });
-    let change = Change { action, target: format!("{} prices", prices.len()), before: None, after: Some(after) };
+    let change = Change {
+        action,
+        target: format!("{} prices", prices.len()),
+        before: None,
+        after: Some(after),
+    };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
     call.ctx.jobs.reprice_soon();
@@ -158,8 +174,12 @@ async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, ApiError> {
 
 async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
     let model = body.model_name.0;
-    let taking =
-        Taking { source: PriceSource::Manual, overwrite_manual: true, belief: belief(body.force), now: call.now };
+    let taking = Taking {
+        source: PriceSource::Manual,
+        overwrite_manual: true,
+        belief: belief(body.force),
+        now: call.now,
+    };
     let read = table::read(&model, body.price_data.0.into(), taking);
     let price = read.map_err(|fault| fault.refusal().field("priceData"))?;
     let mut tx = call.ctx.store.begin().await?;

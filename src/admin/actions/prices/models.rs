@@ -31,11 +31,16 @@ pub async fn available(call: Call, body: OfType) -> Result<Vec<String>, ApiError
     let asked = body.provider_type.map(|kind| kind.0);
     let snapshot = call.ctx.state.snapshot();
     let mut names = BTreeSet::new();
-    for provider in snapshot.providers.iter().filter(|p| asked.is_none_or(|kind| p.kind.format() == kind.format())) {
+    for provider in snapshot
+        .providers
+        .iter()
+        .filter(|p| asked.is_none_or(|kind| p.kind.format() == kind.format()))
+    {
         names.extend(provider.allowed_models.iter().filter(|name| !name.ends_with('*')).cloned());
         names.extend(provider.model_redirects.iter().map(|(from, _)| from.clone()));
     }
-    let priced = snapshot.prices.values().filter(|price| asked.is_none_or(|kind| fits(price, kind)));
+    let priced =
+        snapshot.prices.values().filter(|price| asked.is_none_or(|kind| fits(price, kind)));
     names.extend(priced.map(|price| price.model.clone()));
     Ok(names.into_iter().collect())
 }
@@ -48,10 +53,14 @@ fn fits(price: &Price, kind: ProviderType) -> bool {
     if talks.is_some_and(|mode| !["chat", "completion", "responses"].contains(&mode)) {
         return false;
     }
-    let Some(vendor) = entry.get("litellm_provider").and_then(serde_json::Value::as_str) else { return true };
+    let Some(vendor) = entry.get("litellm_provider").and_then(serde_json::Value::as_str) else {
+        return true;
+    };
     let of = |vendors: &[&str]| vendors.iter().any(|known| vendor.starts_with(known));
     match kind {
-        ProviderType::Native | ProviderType::NativeAuth => of(&["anthropic", "bedrock", "vertex_ai-anthropic"]),
+        ProviderType::Native | ProviderType::NativeAuth => {
+            of(&["anthropic", "bedrock", "vertex_ai-anthropic"])
+        }
         ProviderType::Responses => of(&["openai", "azure"]),
         ProviderType::Chat => true,
         ProviderType::AltCli => of(&["gemini", "vertex_ai"]),

@@ -39,7 +39,8 @@ pub(in crate::admin) struct Taking {
 /// 400 if it is no JSON object; `field` is the invalid field.
 pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, ApiError> {
     serde_json::from_str(text).map_err(|error| {
-        let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::PriceTableNoObject).field(field);
+        let refusal =
+            ApiError::because(Code::INVALID_FORMAT, Reason::PriceTableNoObject).field(field);
         refusal.with("detail", error.to_string().into())
     })
 }
@@ -59,12 +60,20 @@ pub(super) fn sort(
             Err(fault) => {
                 report.failed.push(model.clone());
                 let (reason, params) = (fault.words(), fault.params());
-                report.failures.push(PriceFailure { model_name: model, reason, code: fault.reason.as_str(), params });
+                report.failures.push(PriceFailure {
+                    model_name: model,
+                    reason,
+                    code: fault.reason.as_str(),
+                    params,
+                });
             }
             Ok(price) if before.is_some_and(|before| before.data.parse() == price.data.parse()) => {
                 report.unchanged.push(price.model)
             }
-            Ok(price) if !taking.overwrite_manual && before.is_some_and(|b| b.source == PriceSource::Manual) => {
+            Ok(price)
+                if !taking.overwrite_manual
+                    && before.is_some_and(|b| b.source == PriceSource::Manual) =>
+            {
                 report.unchanged.push(price.model);
             }
             Ok(price) => {
@@ -113,7 +122,9 @@ impl From<PriceProblem> for PriceFault {
             PriceProblem::NotAnObject => of(Reason::PriceNoObject, None, None),
             PriceProblem::NotANumber { field } => of(Reason::PriceNoNumber, Some(field), None),
             PriceProblem::Negative { field } => of(Reason::PriceNegative, Some(field), None),
-            PriceProblem::TooLarge { field, max } => of(Reason::PriceTooLarge, Some(field), Some(max.to_string())),
+            PriceProblem::TooLarge { field, max } => {
+                of(Reason::PriceTooLarge, Some(field), Some(max.to_string()))
+            }
             PriceProblem::NoRates => of(Reason::PriceHasNoRate, None, None),
         }
     }
@@ -123,10 +134,18 @@ impl From<PriceProblem> for PriceFault {
 ///
 /// # Errors
 /// Why it is none.
-pub(in crate::admin) fn read(model: &str, data: Value, taking: Taking) -> Result<Price, PriceFault> {
+pub(in crate::admin) fn read(
+    model: &str,
+    data: Value,
+    taking: Taking,
+) -> Result<Price, PriceFault> {
     let length = model.chars().count();
     if model.trim().is_empty() || length > MAX_NAME || model.contains('\0') {
-        return Err(PriceFault { reason: Reason::PriceName, rate: None, max: Some(MAX_NAME.to_string()) });
+        return Err(PriceFault {
+            reason: Reason::PriceName,
+            rate: None,
+            max: Some(MAX_NAME.to_string()),
+        });
     }
     let rates = rates_from_json(&data, taking.belief)?;
     Ok(Price::new(model.to_owned(), taking.source, &data, rates, taking.now))
@@ -138,9 +157,14 @@ mod tests {
 
     use super::*;
 
-    const BY_HAND: Taking =
-        Taking { source: PriceSource::Manual, overwrite_manual: true, belief: Belief::Usual, now: Timestamp(1) };
-    const BY_SYNC: Taking = Taking { source: PriceSource::Sync, overwrite_manual: false, ..BY_HAND };
+    const BY_HAND: Taking = Taking {
+        source: PriceSource::Manual,
+        overwrite_manual: true,
+        belief: Belief::Usual,
+        now: Timestamp(1),
+    };
+    const BY_SYNC: Taking =
+        Taking { source: PriceSource::Sync, overwrite_manual: false, ..BY_HAND };
 
     fn table(json: Value) -> Map<String, Value> {
         json.as_object().cloned().unwrap()
@@ -159,7 +183,11 @@ mod tests {
         let (report, prices) = sort(first.clone(), &HashMap::new(), BY_HAND);
         assert_eq!((report.total, report.added.as_slice()), (5, ["good".to_owned()].as_slice()));
         assert_eq!(report.failed, ["negative", "none", "text", " "]);
-        assert!(report.failures[0].reason.contains("input_cost_per_token"), "{:?}", report.failures);
+        assert!(
+            report.failures[0].reason.contains("input_cost_per_token"),
+            "{:?}",
+            report.failures
+        );
         assert_eq!(prices[0].data.parse()["extra"]["deep"][0], 1, "unknown fields are kept");
 
         let known: HashMap<_, _> = prices.into_iter().map(|p| (p.model.clone(), p)).collect();
@@ -172,9 +200,12 @@ mod tests {
 
     #[test]
     fn a_price_beyond_belief_is_taken_when_it_is_forced() {
-        let dear = table(json!({ "gold": { "input_cost_per_token": 7 }, "debt": { "input_cost_per_token": -7 } }));
+        let dear = table(
+            json!({ "gold": { "input_cost_per_token": 7 }, "debt": { "input_cost_per_token": -7 } }),
+        );
         assert_eq!(sort(dear.clone(), &HashMap::new(), BY_HAND).0.failed, ["gold", "debt"]);
-        let (report, prices) = sort(dear, &HashMap::new(), Taking { belief: Belief::Forced, ..BY_HAND });
+        let (report, prices) =
+            sort(dear, &HashMap::new(), Taking { belief: Belief::Forced, ..BY_HAND });
         assert_eq!((report.failed.as_slice(), prices.len()), (["debt".to_owned()].as_slice(), 1));
     }
 }

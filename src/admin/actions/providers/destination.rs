@@ -33,7 +33,9 @@ fn same_origin(stored: &str, wanted: &str) -> bool {
         return true;
     }
     match (Endpoint::parse(stored), Endpoint::parse(wanted)) {
-        (Ok(a), Ok(b)) => a.tls == b.tls && a.port == b.port && a.host.eq_ignore_ascii_case(&b.host),
+        (Ok(a), Ok(b)) => {
+            a.tls == b.tls && a.port == b.port && a.host.eq_ignore_ascii_case(&b.host)
+        }
         _ => false,
     }
 }
@@ -45,7 +47,11 @@ mod tests {
     #[test]
     fn an_origin_is_scheme_host_and_port() {
         let stored = "https://api.example/v1";
-        let same = ["https://api.example", "https://API.example:443/other/v2", "https://api.example/v1/messages"];
+        let same = [
+            "https://api.example",
+            "https://API.example:443/other/v2",
+            "https://api.example/v1/messages",
+        ];
         for url in same {
             assert!(same_origin(stored, url), "{url}");
         }

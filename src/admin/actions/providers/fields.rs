@@ -121,11 +121,16 @@ impl ProviderFields {
         let breaker = &mut provider.breaker;
         self.circuit_breaker_failure_threshold.apply(&mut breaker.failure_threshold);
         self.circuit_breaker_open_duration.apply(&mut breaker.open_duration_ms);
-        self.circuit_breaker_half_open_success_threshold.apply(&mut breaker.half_open_success_threshold);
+        self.circuit_breaker_half_open_success_threshold
+            .apply(&mut breaker.half_open_success_threshold);
         let timeouts = &mut provider.timeouts;
-        self.first_byte_timeout_streaming_ms.plain().apply_option(&mut timeouts.first_byte_streaming_ms);
+        self.first_byte_timeout_streaming_ms
+            .plain()
+            .apply_option(&mut timeouts.first_byte_streaming_ms);
         self.streaming_idle_timeout_ms.plain().apply_option(&mut timeouts.streaming_idle_ms);
-        self.request_timeout_non_streaming_ms.plain().apply_option(&mut timeouts.request_non_streaming_ms);
+        self.request_timeout_non_streaming_ms
+            .plain()
+            .apply_option(&mut timeouts.request_non_streaming_ms);
         self.cache_ttl_preference.apply(&mut provider.cache_ttl);
         self.instructions_strategy.apply(&mut provider.instructions);
         self.preserve_client_ip.apply(&mut provider.preserve_client_ip);

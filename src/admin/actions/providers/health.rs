@@ -34,10 +34,17 @@ pub fn operations() -> Vec<Operation> {
 
 /// The present health of one provider.
 pub fn of(ctx: &Context, provider: &Provider, now: Timestamp) -> ProviderHealth {
-    ProviderHealth::new(provider, &ctx.health.snapshot(provider, now), &ctx.health.seen(provider, now))
+    ProviderHealth::new(
+        provider,
+        &ctx.health.snapshot(provider, now),
+        &ctx.health.seen(provider, now),
+    )
 }
 
-async fn get_providers_health_status(call: Call, _: Nothing) -> Result<Vec<ProviderHealth>, ApiError> {
+async fn get_providers_health_status(
+    call: Call,
+    _: Nothing,
+) -> Result<Vec<ProviderHealth>, ApiError> {
     let snapshot = call.ctx.state.snapshot();
     Ok(snapshot.providers.iter().map(|provider| of(&call.ctx, provider, call.now)).collect())
 }

@@ -24,7 +24,9 @@ use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
 use crate::domain::limits::Limits;
-use crate::domain::provider::{BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType};
+use crate::domain::provider::{
+    BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
+};
 use crate::domain::secret::Secret;
 use crate::state::reseal::{self, SealError};
 use crate::store::{StoredProvider, Tx};
@@ -113,7 +115,8 @@ pub(in crate::admin) fn blank(now: Timestamp) -> Provider {
 
 /// The record with its credential masked; one that cannot be opened shows no part of it.
 fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
-    let key = call.ctx.state.vault().open(Place::ProviderKey(stored.provider.id), &stored.key_cipher);
+    let key =
+        call.ctx.state.vault().open(Place::ProviderKey(stored.provider.id), &stored.key_cipher);
     let masked = key.map_or_else(|_| "***".to_owned(), |key| key.masked());
     ProviderRecord::new(&stored.provider, masked)
 }
@@ -134,11 +137,17 @@ async fn add_provider(call: Call, body: ProviderFields) -> Result<Created, ApiEr
     let mut tx = call.ctx.store.begin().await?;
     // The credential is sealed for the provider's id, which is not known before.
     provider.id = tx.insert_provider(&provider, "").await?;
-    let key_cipher = sealed(&call, &mut tx, provider.id, body.key.plain()).await?.unwrap_or_default();
+    let key_cipher =
+        sealed(&call, &mut tx, provider.id, body.key.plain()).await?.unwrap_or_default();
     tx.set_provider_key(provider.id, &key_cipher).await?;
     let id = provider.id.0;
     let after = recorded(&shown(&call, &StoredProvider { provider, key_cipher }))?;
-    let change = Change { action: "providers.addProvider", target: format!("provider {id}"), before: None, after };
+    let change = Change {
+        action: "providers.addProvider",
+        target: format!("provider {id}"),
+        before: None,
+        after,
+    };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
     Ok(Created { id })
@@ -180,7 +189,8 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
 /// Whether requests go somewhere else, by another way or with another credential from now on, so
 /// that earlier failures say nothing any more.
 pub(in crate::admin) fn is_another(before: &Provider, after: &Provider, new_key: bool) -> bool {
-    let of = |provider: &Provider| (provider.url.clone(), provider.proxy_url.clone(), provider.kind);
+    let of =
+        |provider: &Provider| (provider.url.clone(), provider.proxy_url.clone(), provider.kind);
     new_key || of(before) != of(after)
 }
 
@@ -188,7 +198,8 @@ async fn remove_provider(call: Call, body: OfProvider) -> Result<(), ApiError> {
     let id = ProviderId(body.provider_id.0);
     let mut tx = call.ctx.store.begin().await?;
     let before = tx.provider(id).await?.ok_or_else(|| ApiError::missing("provider", id.0))?;
-    let gone = Provider { deleted_at: Some(call.now), updated_at: call.now, ..before.provider.clone() };
+    let gone =
+        Provider { deleted_at: Some(call.now), updated_at: call.now, ..before.provider.clone() };
     // The row stays for the usage records; its credential does not.
     tx.update_provider(&gone, Some("")).await?;
     let change = Change {
@@ -202,9 +213,15 @@ async fn remove_provider(call: Call, body: OfProvider) -> Result<(), ApiError> {
 }
 
 /// The credential in the request, sealed for the provider.
-async fn sealed(call: &Call, tx: &mut Tx, id: ProviderId, key: Option<String>) -> Result<Option<String>, ApiError> {
+async fn sealed(
+    call: &Call,
+    tx: &mut Tx,
+    id: ProviderId,
+    key: Option<String>,
+) -> Result<Option<String>, ApiError> {
     let Some(key) = key else { return Ok(None) };
-    let sealed = reseal::seal(call.ctx.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key)).await;
+    let sealed =
+        reseal::seal(call.ctx.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key)).await;
     sealed.map(Some).map_err(ApiError::from)
 }
 

@@ -31,10 +31,14 @@ pub(super) fn of_answer(
 }
 
 /// The list of models, and the result of the query.
-pub(super) fn of_listing(provider: &Provider, outcome: &Result<Probed, ProbeError>) -> (Told, Vec<String>) {
+pub(super) fn of_listing(
+    provider: &Provider,
+    outcome: &Result<Probed, ProbeError>,
+) -> (Told, Vec<String>) {
     let mut models = Vec::new();
     let told = told(provider, outcome, |body| {
-        let entries = body["data"].as_array().or_else(|| body["models"].as_array()).ok_or("not_a_reply")?;
+        let entries =
+            body["data"].as_array().or_else(|| body["models"].as_array()).ok_or("not_a_reply")?;
         models = entries.iter().filter_map(name).take(MODELS).collect();
         match models.is_empty() {
             true => Ok(("no_models", "the provider lists no models: name one".to_owned())),

@@ -65,7 +65,10 @@ struct Trial {
     provider: Provider,
 }
 
-pub(super) async fn test_provider(call: Call, body: TestProvider) -> Result<ProviderTest, ApiError> {
+pub(super) async fn test_provider(
+    call: Call,
+    body: TestProvider,
+) -> Result<ProviderTest, ApiError> {
     let mut trial = trial(&call, &body).await?;
     let outcome = match take_key(&call, &body, &mut trial) {
         Ok(()) => Ok(run(body.clone(), &trial.provider).await),
@@ -80,16 +83,20 @@ async fn run(body: TestProvider, provider: &Provider) -> ProviderTest {
     if body.list_only {
         return record(provider, "listing", None, listing, models);
     }
-    let model = match body.model.plain().or_else(|| usual(provider)).or_else(|| models.first().cloned()) {
-        Some(model) => {
-            provider.model_redirects.iter().find(|(from, _)| *from == model).map_or(model, |(_, to)| to.clone())
-        }
-        // No model to test with: the result is that of the list, or of the connection.
-        None => return record(provider, "listing", None, listing, models),
-    };
+    let model =
+        match body.model.plain().or_else(|| usual(provider)).or_else(|| models.first().cloned()) {
+            Some(model) => provider
+                .model_redirects
+                .iter()
+                .find(|(from, _)| *from == model)
+                .map_or(model, |(_, to)| to.clone()),
+            // No model to test with: the result is that of the list, or of the connection.
+            None => return record(provider, "listing", None, listing, models),
+        };
     let format = provider.kind.format();
     let asked = Upstream::Generate { model: &model, stream: false };
-    let outcome = probe(provider, asked, Some(request(format, &model).to_string()), TIME_LIMIT).await;
+    let outcome =
+        probe(provider, asked, Some(request(format, &model).to_string()), TIME_LIMIT).await;
     let told = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
     record(provider, "request", Some(model), told, models)
 }
@@ -116,7 +123,11 @@ async fn trial(call: &Call, body: &TestProvider) -> Result<Trial, ApiError> {
         None => {
             for (field, sent) in [("url", body.url.0.is_some()), ("key", body.key.0.is_some())] {
                 if !sent {
-                    return Err(ApiError::because(Code::REQUIRED_FIELD, Reason::RequiredWithoutProvider).field(field));
+                    return Err(ApiError::because(
+                        Code::REQUIRED_FIELD,
+                        Reason::RequiredWithoutProvider,
+                    )
+                    .field(field));
                 }
             }
             None
@@ -137,9 +148,14 @@ fn take_key(call: &Call, body: &TestProvider, trial: &mut Trial) -> Result<(), A
         (_, None) => Secret::default(),
         (_, Some(stored)) => {
             destination::check(&stored.provider, &trial.provider)?;
-            let open = call.ctx.state.vault().open(Place::ProviderKey(trial.provider.id), &stored.key_cipher);
+            let open = call
+                .ctx
+                .state
+                .vault()
+                .open(Place::ProviderKey(trial.provider.id), &stored.key_cipher);
             open.map_err(|error| {
-                let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::StoredKeyUnreadable).field("key");
+                let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::StoredKeyUnreadable)
+                    .field("key");
                 refusal.with("detail", error.to_string().into())
             })?
         }
@@ -169,9 +185,12 @@ async fn audit(
         }
         Err(refusal) => after["refused"] = json!(refusal.message()),
     }
-    let target =
-        trial.stored.as_ref().map_or_else(|| "unsaved provider".to_owned(), |s| format!("provider {}", s.provider.id));
-    let change = Change { action: "providers.testProvider", target, before: None, after: Some(after) };
+    let target = trial
+        .stored
+        .as_ref()
+        .map_or_else(|| "unsaved provider".to_owned(), |s| format!("provider {}", s.provider.id));
+    let change =
+        Change { action: "providers.testProvider", target, before: None, after: Some(after) };
     let mut tx = call.ctx.store.begin().await?;
     call.audit(&mut tx, change).await?;
     Ok(tx.commit_record().await?)
@@ -184,8 +203,10 @@ fn usual(provider: &Provider) -> Option<String> {
 
 /// The provider's own list, and the result of the query. No name contains the credential.
 async fn listed(provider: &Provider) -> (Told, Vec<String>) {
-    let (told, models) =
-        outcome::of_listing(provider, &probe(provider, Upstream::ListModels, None, LIST_TIME_LIMIT).await);
+    let (told, models) = outcome::of_listing(
+        provider,
+        &probe(provider, Upstream::ListModels, None, LIST_TIME_LIMIT).await,
+    );
     (told, models.into_iter().map(|name| without_secret(&name, &provider.key)).collect())
 }
 
@@ -196,7 +217,9 @@ fn request(format: WireFormat, model: &str) -> Value {
     match format {
         WireFormat::Native => json!({ "model": model, "max_tokens": 32, "messages": message }),
         WireFormat::Chat => json!({ "model": model, "max_tokens": 32, "messages": message }),
-        WireFormat::Responses => json!({ "model": model, "max_output_tokens": 32, "input": message }),
+        WireFormat::Responses => {
+            json!({ "model": model, "max_output_tokens": 32, "input": message })
+        }
         WireFormat::AltCli => json!({
             "contents": [{ "role": "user", "parts": [{ "text": TEXT }] }],
             "generationConfig": { "maxOutputTokens": 32 },
@@ -211,7 +234,9 @@ fn text(format: WireFormat, reply: &Value) -> Option<String> {
         WireFormat::Native => reply["content"].as_array()?.clone(),
         WireFormat::Chat => {
             let message = &reply["choices"].as_array()?.first()?["message"];
-            return message.is_object().then(|| message["content"].as_str().unwrap_or_default().to_owned());
+            return message
+                .is_object()
+                .then(|| message["content"].as_str().unwrap_or_default().to_owned());
         }
         WireFormat::Responses => {
             let items = reply["output"].as_array()?;

@@ -52,11 +52,16 @@ pub(super) async fn add_user(call: Call, body: UserFields) -> Result<NewUser, Ap
     key.user_id = user.id;
     key.id = tx.insert_key(&key).await?;
     let shown = UserRecord::new(&user, vec![KeyRecord::new(&key, call.now)]);
-    let change =
-        Change { action: "users.addUser", target: format!("user {}", user.id), before: None, after: recorded(&shown)? };
+    let change = Change {
+        action: "users.addUser",
+        target: format!("user {}", user.id),
+        before: None,
+        after: recorded(&shown)?,
+    };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
-    let default_key = DefaultKey { id: key.id.0, name: key.name, key: new.text.expose().to_owned() };
+    let default_key =
+        DefaultKey { id: key.id.0, name: key.name, key: new.text.expose().to_owned() };
     Ok(NewUser { user: shown, default_key })
 }
 
@@ -84,7 +89,8 @@ pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Res
 pub(super) async fn remove_user(call: Call, body: OfUser) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let (user, keys) = found(&mut tx, &body).await?;
-    let before = UserRecord::new(&user, keys.iter().map(|key| KeyRecord::new(key, call.now)).collect());
+    let before =
+        UserRecord::new(&user, keys.iter().map(|key| KeyRecord::new(key, call.now)).collect());
     let gone = Some(call.now);
     for key in keys {
         tx.update_key(&Key { deleted_at: gone, updated_at: call.now, ..key }).await?;
@@ -92,7 +98,8 @@ pub(super) async fn remove_user(call: Call, body: OfUser) -> Result<(), ApiError
     let user = User { deleted_at: gone, updated_at: call.now, ..user };
     tx.update_user(&user).await?;
     let target = format!("user {}", user.id);
-    let change = Change { action: "users.removeUser", target, before: recorded(&before)?, after: None };
+    let change =
+        Change { action: "users.removeUser", target, before: recorded(&before)?, after: None };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
     call.ctx.store.delete_web_sessions_of_user(user.id).await?;

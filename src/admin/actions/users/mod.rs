@@ -34,7 +34,8 @@ async fn get_users(call: Call, _: Nothing) -> Result<Vec<UserRecord>, ApiError> 
     let mut keys: Vec<_> = snapshot.callers().map(|caller| &caller.key).collect();
     keys.sort_by_key(|key| (key.user_id, key.id));
     let used = LastUses::read(ctx, None).await?;
-    let spent_by_keys = holdings::of_keys(ctx, keys.iter().copied().cloned().collect(), call.now).await;
+    let spent_by_keys =
+        holdings::of_keys(ctx, keys.iter().copied().cloned().collect(), call.now).await;
     let keys_of = |user: &User| {
         let first = keys.partition_point(|key| key.user_id < user.id);
         let own = keys[first..].iter().take_while(|key| key.user_id == user.id);
@@ -44,8 +45,10 @@ async fn get_users(call: Call, _: Nothing) -> Result<Vec<UserRecord>, ApiError> 
     };
     let mut users: Vec<_> = snapshot.users.values().collect();
     users.sort_by_key(|user| user.id);
-    let spent_by_users = holdings::of_users(ctx, users.iter().copied().cloned().collect(), call.now).await;
-    let mut records: Vec<_> = users.into_iter().map(|user| UserRecord::new(user, keys_of(user))).collect();
+    let spent_by_users =
+        holdings::of_users(ctx, users.iter().copied().cloned().collect(), call.now).await;
+    let mut records: Vec<_> =
+        users.into_iter().map(|user| UserRecord::new(user, keys_of(user))).collect();
     holdings::show_users(&mut records, &spent_by_users, &used);
     Ok(records)
 }

@@ -22,7 +22,13 @@ fn words(which: u8) -> Words {
         word(5, MatchType::Regex, r"\d{3}-\d{2}"),
         word(6, MatchType::Regex, r"\p{Han}{3}"),
     ];
-    Words::compile(all.into_iter().enumerate().filter(|(at, _)| which >> at & 1 == 1).map(|(_, word)| word).collect())
+    Words::compile(
+        all.into_iter()
+            .enumerate()
+            .filter(|(at, _)| which >> at & 1 == 1)
+            .map(|(_, word)| word)
+            .collect(),
+    )
 }
 
 fn chunks(body: &[u8], size: usize) -> Vec<Bytes> {
@@ -39,7 +45,10 @@ fn plainly(words: &Words, body: &[Bytes]) -> Vec<WordId> {
     let mut search = words.search();
     let mut found = Vec::new();
     let whole = 0..body.iter().map(Bytes::len).sum();
-    texts::each(body, DEPTH, std::slice::from_ref(&whole), |_, text| found.extend(search.find(text))).unwrap();
+    texts::each(body, DEPTH, std::slice::from_ref(&whole), |_, text| {
+        found.extend(search.find(text))
+    })
+    .unwrap();
     found
 }
 
@@ -63,7 +72,8 @@ fn text() -> impl Strategy<Value = String> {
         ][..],
     );
     let short = prop::collection::vec(part, 0..3).prop_map(|parts| parts.concat());
-    let quiet = prop::sample::select(&["a horse ", "lorem ipsum\n", "\"quoted\" text, ", "东京 "][..]);
+    let quiet =
+        prop::sample::select(&["a horse ", "lorem ipsum\n", "\"quoted\" text, ", "东京 "][..]);
     (short, quiet, prop::sample::select(&[0_usize, 0, 0, 3, 200][..]))
         .prop_map(|(text, quiet, times)| text + &quiet.repeat(times))
 }
@@ -74,9 +84,13 @@ fn message(format: u8, place: u8, text: &str, number: usize) -> Value {
     let block = match place % 8 {
         0 => json!({"type": "tool_use", "id": text, "name": text, "input": {}}),
         1 => json!({"type": "tool_use", "id": "t", "name": "n", "input": {"deep": [{"id": text}]}}),
-        2 => json!({"type": "image", "source": {"type": "base64", "media_type": "m", "data": text}}),
+        2 => {
+            json!({"type": "image", "source": {"type": "base64", "media_type": "m", "data": text}})
+        }
         3 => json!({"type": "document", "source": {"data": text, "type": "text"}}),
-        4 => json!({"type": "tool_result", "content": [{"type": "text", "text": text}], "tool_use_id": text}),
+        4 => {
+            json!({"type": "tool_result", "content": [{"type": "text", "text": text}], "tool_use_id": text})
+        }
         5 => json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}),
         _ => json!({"type": "text", "text": text}),
     };
@@ -87,8 +101,12 @@ fn message(format: u8, place: u8, text: &str, number: usize) -> Value {
         }
         (1, _) => json!({"role": role, "content": text}),
         (2, 0) => json!({"type": "function_call_output", "call_id": text, "output": "fine"}),
-        (2, _) => json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}),
-        (_, 0) => json!({"role": role, "parts": [{"inlineData": {"mimeType": "m", "data": text}}, {"text": "fine"}]}),
+        (2, _) => {
+            json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]})
+        }
+        (_, 0) => {
+            json!({"role": role, "parts": [{"inlineData": {"mimeType": "m", "data": text}}, {"text": "fine"}]})
+        }
         (_, _) => json!({"role": role, "parts": [{"text": text}]}),
     }
 }
@@ -99,9 +117,13 @@ fn body(format: u8, messages: &[Value], odd: &str) -> Value {
         0 => {
             json!({"model": "m", "system": [{"type": "text", "text": "be brief"}], "messages": messages, "tools": [tool], "metadata": {"user_id": odd}})
         }
-        1 => json!({"model": "m", "messages": messages, "tools": [{"type": "function", "function": tool}]}),
+        1 => {
+            json!({"model": "m", "messages": messages, "tools": [{"type": "function", "function": tool}]})
+        }
         2 => json!({"model": "m", "tools": [tool], "input": messages, "instructions": "be brief"}),
-        _ => json!({"model": "m", "request": {"contents": messages, "tools": [{"functionDeclarations": [tool]}]}}),
+        _ => {
+            json!({"model": "m", "request": {"contents": messages, "tools": [{"functionDeclarations": [tool]}]}})
+        }
     }
 }
 
@@ -110,9 +132,10 @@ fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         match c {
-            'q' | 'b' | '\u{80}'.. => {
-                c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")))
-            }
+            'q' | 'b' | '\u{80}'.. => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}"))),
             _ => out.push(c),
         }
     }
@@ -162,8 +185,16 @@ fn bytes_that_were_no_text_are_searched_where_they_are_one() {
     let tools = json!({"model": "m", "messages": [], "tools": [block]}).to_string();
     let said = json!({"model": "m", "tools": [], "messages": [block]}).to_string();
     for _ in 0..2 {
-        assert_eq!(look(&words, &chunks(tools.as_bytes(), 700)), None, "names and unknown members of a tool");
-        assert_eq!(look(&words, &chunks(said.as_bytes(), 700)), Some(WordId(4)), "a member of a message");
+        assert_eq!(
+            look(&words, &chunks(tools.as_bytes(), 700)),
+            None,
+            "names and unknown members of a tool"
+        );
+        assert_eq!(
+            look(&words, &chunks(said.as_bytes(), 700)),
+            Some(WordId(4)),
+            "a member of a message"
+        );
     }
 }
 
@@ -179,7 +210,9 @@ fn what_holds_a_word_is_never_cleared_and_the_rest_is() {
     assert_eq!((spans.len(), spans[0].start, spans[3].end), (4, 0, request.len()));
     for _ in 0..3 {
         assert_eq!(look(&words, &body), Some(WordId(4)));
-        let cleared = spans.iter().map(|span| words.has_cleared(words.fingerprint(edit::slices(&body, span.clone()))));
+        let cleared = spans
+            .iter()
+            .map(|span| words.has_cleared(words.fingerprint(edit::slices(&body, span.clone()))));
         assert_eq!(cleared.collect::<Vec<_>>(), [true, false, true, true]);
     }
 }
@@ -192,7 +225,9 @@ fn many_at_once_agree() {
             let text = format!("{} quagga{n}", "a horse ".repeat(200 + n % 3));
             let history = json!({"role": "user", "content": "a horse ".repeat(300)});
             chunks(
-                json!({"model": "m", "messages": [history, {"role": "user", "content": text}]}).to_string().as_bytes(),
+                json!({"model": "m", "messages": [history, {"role": "user", "content": text}]})
+                    .to_string()
+                    .as_bytes(),
                 512,
             )
         })

@@ -7,7 +7,7 @@ use crate::formats::error::ErrorReply;
 
 /// Status, error object and headers of a refusal, before the client's format is applied.
 #[derive(Debug)]
-pub struct Meaning {
+pub struct RefusalReply {
     pub status: u16,
     pub kind: &'static str,
     pub code: Option<&'static str>,
@@ -16,19 +16,29 @@ pub struct Meaning {
     pub headers: Vec<(&'static str, String)>,
 }
 
-impl Meaning {
+impl RefusalReply {
     /// The error to be written in the client's format.
     #[must_use]
-    pub fn reply(&self) -> ErrorReply<'_> {
-        ErrorReply { status: self.status, kind: self.kind, message: &self.message, code: self.code, extra: &self.extra }
+    pub fn error(&self) -> ErrorReply<'_> {
+        ErrorReply {
+            status: self.status,
+            kind: self.kind,
+            message: &self.message,
+            code: self.code,
+            extra: &self.extra,
+        }
     }
 
-    pub(in crate::proxy) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
+    pub(in crate::proxy) fn new(
+        status: u16,
+        kind: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
         let (code, extra, headers) = (None, Vec::new(), Vec::new());
-        let meaning = Self { status, kind, code, message: message.into(), extra, headers };
+        let reply = Self { status, kind, code, message: message.into(), extra, headers };
         // The same key would be refused again. Without the header, some clients retry silently for
         // minutes.
-        if matches!(status, 401 | 403) { meaning.final_answer() } else { meaning }
+        if matches!(status, 401 | 403) { reply.final_answer() } else { reply }
     }
 
     /// Adds the header that stops retries in Claude Code and in the Anthropic and OpenAI SDKs.
