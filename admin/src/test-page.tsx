@@ -16,13 +16,11 @@ import { ToastProvider } from "@/ui/toast";
 
 export async function renderPart(part: ReactNode) {
   if (!i18n.isInitialized) {
-    await i18n
-      .use(initReactI18next)
-      .init({
-        lng: "en",
-        resources: { en: { translation: en } },
-        interpolation: { escapeValue: false },
-      });
+    await i18n.use(initReactI18next).init({
+      lng: "en",
+      resources: { en: { translation: en } },
+      interpolation: { escapeValue: false },
+    });
   }
   const cache = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   const router = createRouter({ routeTree: createRootRoute(), history: createMemoryHistory() });

@@ -118,9 +118,8 @@ async function failover({ ask, direct }, keys) {
 /** Every text of the catalogue that stands as a line of its own on the page, by its key. */
 async function shown(page) {
   // biome-ignore lint/performance/useDomNodeTextContent: the lines that a person sees
-  const lines = new Set(
-    (await page.locator("body").innerText()).split("\n").map((line) => line.trim()),
-  );
+  const text = await page.locator("body").innerText();
+  const lines = new Set(text.split("\n").map((line) => line.trim()));
   const found = {};
   const walk = (tree, path) => {
     for (const [name, value] of Object.entries(tree)) {

@@ -45,14 +45,12 @@ function away({ reason, since }: Record<string, unknown>): string | undefined {
 
 export async function startLanguage() {
   const language = preferred();
-  await i18n
-    .use(initReactI18next)
-    .init({
-      lng: language,
-      fallbackLng: false,
-      resources: {},
-      interpolation: { escapeValue: false },
-    });
+  await i18n.use(initReactI18next).init({
+    lng: language,
+    fallbackLng: false,
+    resources: {},
+    interpolation: { escapeValue: false },
+  });
   await speak(language);
 }
 

@@ -116,8 +116,8 @@ function Events({ reply }: { reply: Reply }) {
       <div className="flex justify-end">
         <CopyButton text={reply.body} label={t("playground.copyBody")} full />
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
       <ol
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls, also by keyboard
         tabIndex={0}
         className="max-h-[32rem] divide-y divide-line overflow-y-auto rounded-lg border border-line"
       >
