@@ -46,7 +46,7 @@ const CRATES: [(&str, &[&str], &str); 6] = [
 const HOMES: [(&str, &str); 1] = [("domain/clock.rs", "SystemTime::now")];
 
 /// Where `ProxyHttp` is implemented, and the hooks that must be there.
-const SERVICE: &str = "proxy/service.rs";
+const SERVICE: &str = "proxy/service/mod.rs";
 const HOOKS: [&str; 17] = [
     "early_request_filter",
     "request_filter",
@@ -100,7 +100,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
         if checked.path != SERVICE && line.contains("ProxyHttp for") {
             checked.breach(
                 number,
-                "a second ProxyHttp: the proxy's hooks are in src/proxy/service.rs",
+                "a second ProxyHttp: the proxy's hooks are in src/proxy/service/mod.rs",
             );
         }
     }
@@ -333,7 +333,7 @@ const PLANTED: &[(&str, &str, &str)] = &[
     ("config/a.rs", "use std::env;", ""),
     ("proxy/upstream/attempt.rs", "impl ProxyHttp for Other {}", "a second ProxyHttp"),
     ("app/a.rs", "impl pingora::proxy::ProxyHttp for Other {}", "a second ProxyHttp"),
-    ("proxy/service.rs", "impl ProxyHttp for Service {}", ""),
+    ("proxy/service/mod.rs", "impl ProxyHttp for Service {}", ""),
     ("proxy/upstream/driver.rs", "use pingora::proxy::ProxyHttp as _;", ""),
     ("formats/a.rs", "use std::fs;", "I/O in a pure module"),
     (

@@ -15,7 +15,7 @@ use crate::domain::provider::Provider;
 use crate::ledger::JournalStats;
 use crate::limits::OnLoss;
 use crate::policy::provider_state::ProviderState;
-use crate::state::attempts::Seen;
+use crate::state::health::attempts::Seen;
 use crate::state::roll::{self, Roll};
 
 /// Maximum providers in the list.

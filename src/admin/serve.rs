@@ -1,8 +1,8 @@
 //! The administration listener: HTTP/1.1 and HTTP/2, with or without TLS, with bounds against idle
 //! clients.
 //!
-//! A connection must send its handshake and each request's head in time, and needs a place
-//! (`state/places.rs`); a connection without one is answered with 503 and closed. A request that is
+//! A connection must send its handshake and each request's head in time, and needs a slot
+//! (`state/connection_slots.rs`); a connection without one is answered with 503 and closed. A request that is
 //! answered before the end of its body keeps its connection (`unread_body.rs`). After the shutdown
 //! signal no more connections are accepted; requests in flight may end within [`GRACE`].
 
@@ -85,7 +85,7 @@ pub async fn serve(
         };
         while connections.try_join_next().is_some() {}
         let (tls, watcher) = (tls.clone(), graceful.watcher());
-        let Ok(place) = entry(Some(peer.ip())) else {
+        let Ok(slot) = entry(Some(peer.ip())) else {
             if let Ok(room) = Arc::clone(&refusals).try_acquire_owned() {
                 connections.spawn(async move {
                     let refusing =
@@ -99,7 +99,7 @@ pub async fn serve(
         };
         let router = router.clone();
         connections.spawn(async move {
-            let _place = place;
+            let _place = slot;
             if let Err(error) = connection(stream, peer, tls, router, watcher).await {
                 tracing::debug!(%peer, error, "an administration connection broke");
             }
@@ -112,7 +112,7 @@ pub async fn serve(
     Ok(())
 }
 
-/// The answer to every request on a connection without a place.
+/// The answer to every request on a connection without a slot.
 async fn too_many() -> Response<Body> {
     let message = "the administration has too many connections: try again in a few seconds";
     ApiError::by_code(Code("TOO_MANY_CONNECTIONS"), message)

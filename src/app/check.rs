@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 
 use super::runtime::runtime;
-use super::{counting, parts, privacy, secrets};
+use super::{counting, file_modes, parts, secrets};
 use crate::config::Config;
 use crate::limits;
 use crate::policy::price;
@@ -36,7 +36,7 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
         if config.auth.admin_token.is_none() {
             secrets::kept_admin_token(config)?;
         }
-        let mut warnings = privacy::warnings(config);
+        let mut warnings = file_modes::warnings(config);
         let store = parts::store(config).await?;
         store
             .check_schema()

@@ -17,7 +17,7 @@ use crate::limits::{
     TOLERATED_MS, TimeSource,
 };
 use crate::redis::Server;
-use crate::state::{Kept, Peers};
+use crate::state::{HealthFile, Peers};
 use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
 
 /// How long a start waits for Redis before it serves without it.
@@ -91,13 +91,13 @@ pub(super) fn peers(parts: &Parts) -> Option<Peers> {
 
 /// The providers' state when the previous process ended; and the task that stores it, if Redis does
 /// not.
-pub(super) fn kept(parts: &Parts) -> Option<Kept> {
+pub(super) fn health_file(parts: &Parts) -> Option<HealthFile> {
     if parts.config.redis.is_some() {
         return None;
     }
     let (state, health, clock) =
         (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
-    Some(Kept::open(&parts.config.data_dir, state, health, clock))
+    Some(HealthFile::open(&parts.config.data_dir, state, health, clock))
 }
 
 /// Waits for shared counters, for a limited time.

@@ -99,6 +99,6 @@ pub(super) fn key_ring(config: &Config) -> Option<KeyRing> {
 pub(super) fn data_dir(config: &Config) -> anyhow::Result<()> {
     files::make_dir(&config.data_dir)
         .with_context(|| format!("making the data directory {}", config.data_dir.display()))?;
-    super::privacy::tighten(config);
+    super::file_modes::tighten(config);
     Ok(())
 }

@@ -28,7 +28,7 @@ use super::signals::{ForcedStop, Signals};
 use super::source::Source;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
-use super::{banner::Banner, counting, listen, places, reload};
+use super::{banner::Banner, connection_slots, counting, listen, reload};
 use crate::config::Config;
 use crate::proxy::connections::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
@@ -90,7 +90,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         phase: phase.clone(),
         goaway: closed_sender.subscribe(),
         closed: closed_sender,
-        counted: Counted::new(places::of_proxy(&parts)),
+        counted: Counted::new(connection_slots::of_proxy(&parts)),
     };
     let watched = watched(&parts, open, io.handle(), &phase, &ended_sender);
     let server = server(&parts, connections, drain, upgrade, |listening| Proxy {
@@ -218,7 +218,7 @@ async fn open_listeners(
     if parts.config.proxy.expose_admin {
         let _ = parts.gateway.admin.set(Box::new(AdminRouter(router.clone())));
     }
-    let entry = places::of_admin(parts);
+    let entry = connection_slots::of_admin(parts);
     let serving = crate::admin::serve(admin_listener, tls, router, entry, stopped(stop.clone()));
     let admin = io.spawn(async move {
         if let Err(e) = serving.await {
@@ -301,8 +301,8 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
             let _ = keeper.await;
             counting::end(parts);
         }
-        if let Some(kept) = tasks.kept {
-            let _ = kept.await;
+        if let Some(file) = tasks.health_file {
+            let _ = file.await;
         }
         if let Some(exporters) = tasks.exporters {
             let _ = exporters.await;

@@ -34,7 +34,7 @@ const PRUNING: Duration = Duration::from_secs(10);
 pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
-    pub kept: Option<JoinHandle<()>>,
+    pub health_file: Option<JoinHandle<()>>,
     /// Ends once queued telemetry is sent, or given up.
     pub exporters: Option<JoinHandle<()>>,
 }
@@ -42,7 +42,8 @@ pub(super) struct Tasks {
 /// Starts the tasks; they end when `stop` is set.
 pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
     // Before the notifier: circuits that were already open are not reported again.
-    let kept = counting::kept(parts).map(|kept| io.spawn(kept.run(stopped(stop.clone()))));
+    let health_file =
+        counting::health_file(parts).map(|file| io.spawn(file.run(stopped(stop.clone()))));
     let versions = parts.gateway.client_versions.clone();
     io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
@@ -72,7 +73,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
         };
         tokio::join!(ledger.run(store.clone(), stopped(stop.clone())), messages);
     });
-    Tasks { writer, keeper, kept, exporters }
+    Tasks { writer, keeper, health_file, exporters }
 }
 
 /// Sends telemetry to the collector, if that is configured.

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 use rust_decimal::Decimal;
 
+use super::live::{Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Timeouts};
 use super::problem::Problems;
 use super::telemetry;
 use super::types::{
-    Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger,
-    Limits, Live, Log, LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry,
-    Session, Shutdown, Target, Timeouts, TlsFiles, Webhooks,
+    Admin, Auth, Config, Database, Instructions, Ledger, Limits, Log, LogFormat, Metrics,
+    OnRedisLoss, Prices, Proxy, Redis, Session, Shutdown, Target, TlsFiles, Webhooks,
 };
 use super::value::{Value, Values};
 use crate::domain::network::{Network, Networks};

@@ -6,6 +6,7 @@
 
 mod build;
 mod kind;
+mod live;
 mod pairs;
 mod parse;
 mod problem;
@@ -23,6 +24,7 @@ mod value;
 use std::path::{Path, PathBuf};
 
 pub use kind::Kind;
+pub use live::{Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Timeouts};
 pub use problem::{Problem, Problems, nearest};
 pub use secret_file::{WatchedFile, postgres_address, secret_of};
 use serde_yaml_ng::{Mapping, Value as Yaml};
@@ -31,9 +33,8 @@ pub use show::{Change, Changes};
 pub use table::{ADMIN_TOKEN_MIN, SETTINGS};
 pub use telemetry::{Collector, Otlp, OtlpRelay, Sampler, Telemetry};
 pub use types::{
-    Admin, Auth, Breaker, Config, ConnectionBounds, Database, HeaderRules, Instructions, Ledger,
-    Limits, Live, Log, LogFormat, Metrics, OnAbort, OnRedisLoss, Prices, Proxy, Redis, Retry,
-    Session, Shutdown, Target, Timeouts, TlsFiles,
+    Admin, Auth, Config, Database, Instructions, Ledger, Limits, Log, LogFormat, Metrics,
+    OnRedisLoss, Prices, Proxy, Redis, Session, Shutdown, Target, TlsFiles,
 };
 
 /// Read if no file is given; it may be missing.

@@ -7,18 +7,15 @@
 //! [`refresh`]).
 
 pub mod admin_token;
-pub mod attempts;
 pub mod builtin;
 pub mod client_versions;
 pub mod conditions;
+pub mod connection_slots;
 pub mod events;
 pub mod health;
-pub mod health_update;
-pub mod kept;
 pub mod messages;
 pub mod peers;
 pub mod phase;
-pub mod places;
 pub mod publish;
 pub mod reach;
 pub mod refresh;
@@ -33,13 +30,13 @@ pub mod throttle;
 pub use admin_token::{AdminToken, TokenCheck};
 pub use client_versions::ClientVersions;
 pub use conditions::{Conditions, Fault};
+pub use connection_slots::{ConnectionSlot, ConnectionSlots, Entry, Full, Listener, SlotBounds};
 pub use events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
 pub use health::Health;
-pub use kept::Kept;
+pub use health::file::HealthFile;
 pub use messages::{MessageQueue, Messages};
 pub use peers::Peers;
 pub use phase::Phase;
-pub use places::{Entry, Full, Listener, Place, PlaceBounds, Places};
 pub use publish::{State, StateError};
 pub use reach::{Listings, Reach};
 pub use rejected::{RejectedRequests, Rejections};

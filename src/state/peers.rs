@@ -12,7 +12,7 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{AsyncConnectionConfig, Client, RedisError};
 
 use super::health::Health;
-use super::health_update::HealthUpdate;
+use super::health::update::HealthUpdate;
 use super::publish::State;
 use crate::redis::Server;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::attempts::Seen;
 use super::health::Health;
+use super::health::attempts::Seen;
 use super::snapshot::Snapshot;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;

@@ -13,9 +13,9 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde_json::json;
 
-use super::attempts::AttemptError;
 use super::events::{Events, ProviderChange, ProviderNews};
 use super::health::Health;
+use super::health::attempts::AttemptError;
 use super::publish::{State, StateError};
 use crate::config::Live;
 use crate::domain::clock::Clock;

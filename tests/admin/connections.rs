@@ -27,7 +27,7 @@ fn start(tasks: &mut JoinSet<()>) -> String {
         .route("/refuse", post(async || (StatusCode::UNAUTHORIZED, "who are you?")))
         .route("/take", post(async |body: Bytes| body.len().to_string()));
     tasks.spawn(async move {
-        serve(listener, None, pages, super::places::places(), std::future::pending()).await.unwrap()
+        serve(listener, None, pages, super::places::slots(), std::future::pending()).await.unwrap()
     });
     address
 }

@@ -25,7 +25,7 @@ use tollgate::state::{AdminToken, Conditions, Events, Health, RejectedRequests, 
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
 
-use super::places::places;
+use super::places::slots;
 use super::playground::OneAnswer;
 use super::receiver::Receiver;
 use crate::support::postgres;
@@ -148,7 +148,7 @@ fn open_door(context: Context, stopped: oneshot::Receiver<()>, tasks: &mut JoinS
     let url = format!("http://{}", listener.local_addr().unwrap());
     let until = async move { stopped.await.unwrap_or_default() };
     tasks.spawn(async move {
-        serve(listener, None, router(Arc::new(context)), places(), until).await.unwrap()
+        serve(listener, None, router(Arc::new(context)), slots(), until).await.unwrap()
     });
     url
 }

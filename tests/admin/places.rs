@@ -1,14 +1,14 @@
-//! Places for any number of connections, for tests that serve the administration themselves.
+//! ConnectionSlots for any number of connections, for tests that serve the administration themselves.
 
 use std::sync::Arc;
 
 use tollgate::domain::network::Networks;
-use tollgate::state::{Entry, Listener, PlaceBounds, Places};
+use tollgate::state::{ConnectionSlots, Entry, Listener, SlotBounds};
 use tollgate::telemetry::{IntCounter, IntGauge};
 
-pub fn places() -> Entry {
+pub fn slots() -> Entry {
     let counter = |name| IntCounter::new(name, "a test's").unwrap();
-    let places = Places::new(Listener {
+    let slots = ConnectionSlots::new(Listener {
         name: "admin",
         open: IntGauge::new("open", "a test's").unwrap(),
         refused_total: counter("total"),
@@ -16,6 +16,6 @@ pub fn places() -> Entry {
     });
     let exempt = Networks::default();
     Arc::new(move |address| {
-        places.enter(address, PlaceBounds { total: 0, per_address: 0, exempt: &exempt })
+        slots.enter(address, SlotBounds { total: 0, per_address: 0, exempt: &exempt })
     })
 }

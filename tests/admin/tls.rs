@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tollgate::admin::serve;
 
 use super::gate::client;
-use super::places::places;
+use super::places::slots;
 
 fn file(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "admin", "tls", name].iter().collect()
@@ -34,7 +34,7 @@ async fn tls_serves_http_1_and_http_2() {
     );
     let files = Some((file("cert.pem"), file("key.pem")));
     tasks.spawn(async move {
-        serve(listener, files, router, places(), async move { stopped.await.unwrap_or_default() })
+        serve(listener, files, router, slots(), async move { stopped.await.unwrap_or_default() })
             .await
             .unwrap();
     });
@@ -53,7 +53,7 @@ async fn a_missing_certificate_file_is_named_in_the_error() {
     let (listener, _) = listener();
     let files = Some((file("none.pem"), file("key.pem")));
     let error =
-        serve(listener, files, Router::new(), places(), std::future::pending()).await.unwrap_err();
+        serve(listener, files, Router::new(), slots(), std::future::pending()).await.unwrap_err();
     assert!(error.to_string().contains("none.pem"), "{error}");
 }
 
@@ -74,7 +74,7 @@ async fn at_shutdown_in_flight_requests_finish_and_new_connections_are_refused()
     let mut tasks = JoinSet::new();
     let router = Router::new().route("/", get(slow));
     tasks.spawn(async move {
-        serve(listener, None, router, places(), async move { stopped.await.unwrap_or_default() })
+        serve(listener, None, router, slots(), async move { stopped.await.unwrap_or_default() })
             .await
     });
     let url = format!("http://{address}/");

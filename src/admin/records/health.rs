@@ -9,7 +9,7 @@ use super::{Exact, Iso};
 use crate::domain::provider::Provider;
 use crate::policy::breaker::BreakerSnapshot;
 use crate::policy::provider_state::Recent;
-use crate::state::attempts::{AttemptError, Seen};
+use crate::state::health::attempts::{AttemptError, Seen};
 use rust_decimal::Decimal;
 
 /// How a provider does on the node that answers: its circuit (which nodes share), and how its

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::MetadataExt as _;
 
 use super::finding::{Finding, bytes};
-use crate::app::{backup, privacy, secrets};
+use crate::app::{backup, file_modes, secrets};
 use crate::config::Config;
 use crate::http_client::readiness;
 
@@ -23,7 +23,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
             format!("{dir} does not exist yet: the first start creates it"),
         )];
     };
-    let mut findings: Vec<Finding> = privacy::warnings(config)
+    let mut findings: Vec<Finding> = file_modes::warnings(config)
         .into_iter()
         .map(|text| {
             Finding::warning(

@@ -10,6 +10,7 @@
 //! upstreams do that.
 
 mod places;
+mod reader;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -19,11 +20,12 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use self::places::{BODY, Place};
+use self::reader::Reader;
 use self::text::{FirstTexts, TextHash};
 use super::edit;
 use super::pieces::Pieces;
 use super::route::{Operation, Route};
-use super::scan::{Found, Kind, Scanner};
+use super::scan::{Found, Scanner};
 use crate::domain::format::WireFormat;
 use crate::formats::bad_request::BadRequest;
 
@@ -128,14 +130,7 @@ pub struct Peek {
 /// When the body is no JSON object, nests too deep, or one of the members of interest has the wrong
 /// type or occurs twice.
 pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
-    let mut reader = Reader {
-        peek: Peek::default(),
-        seen: 0,
-        bad: None,
-        include_usage: None,
-        remote: 0,
-        is_image: false,
-    };
+    let mut reader = Reader::default();
     let mut scanner = Scanner::new(&BODY, limits.max_depth);
     let mut sink = |found: Found<'_, Place>| reader.found(&found);
     for chunk in chunks {
@@ -229,238 +224,4 @@ impl Peek {
     pub fn wants_usage(&self) -> bool {
         self.stream_options.as_ref().is_some_and(|o| o.include_usage)
     }
-}
-
-struct Reader {
-    peek: Peek,
-    /// One bit for each place seen.
-    seen: u64,
-    bad: Option<BadRequest>,
-    include_usage: Option<(bool, Range<usize>)>,
-    /// Of the current block: media by address or id, and whether they are images.
-    remote: usize,
-    is_image: bool,
-}
-
-impl Reader {
-    fn found(&mut self, found: &Found<'_, Place>) {
-        if let Some(name) = found.tag.unique() {
-            let bit = 1 << found.tag as u64;
-            if !found.exact && !found.tag.is_among_free_names() {
-                self.refuse(name, "a member's name differs from this one in letter case only");
-            } else if self.seen & bit != 0 {
-                self.refuse(name, "this member occurs more than once");
-            }
-            self.seen |= bit;
-        }
-        match found.tag {
-            Place::Text | Place::SystemText | Place::Role => self.content(found),
-            Place::Media | Place::ImageUrl | Place::Remote | Place::Kind => self.medium(found),
-            Place::InnerBlock => self.block_ends(),
-            Place::Message | Place::AltMessage => {
-                self.block_ends();
-                self.peek.texts.end_of_message(found.tag == Place::AltMessage);
-                self.peek.pieces.block_ends(found.span.end);
-            }
-            Place::Block => {
-                self.block_ends();
-                self.peek.pieces.block_ends(found.span.end);
-            }
-            _ => self.member(found),
-        }
-    }
-
-    fn content(&mut self, found: &Found<'_, Place>) {
-        if found.kind != Kind::String {
-            return;
-        }
-        match found.tag {
-            Place::Role => self.peek.texts.role(found.text),
-            Place::SystemText => self.peek.texts.system(inside(found)),
-            Place::Text => self.peek.texts.text(inside(found)),
-            _ => {}
-        }
-    }
-
-    fn medium(&mut self, found: &Found<'_, Place>) {
-        if found.kind != Kind::String || found.span.len() <= 2 {
-            return;
-        }
-        match found.tag {
-            Place::Kind => {
-                self.is_image |=
-                    found.text.starts_with(b"image") || found.text.starts_with(b"input_image");
-            }
-            Place::Remote => self.remote += 1,
-            // What is shorter than this holds no medium.
-            Place::Media if found.span.len() <= 256 => {}
-            _ => {
-                self.peek.media_len += found.span.len();
-                self.peek.media_count += 1;
-            }
-        }
-    }
-
-    /// Only now the kind of the linked media is known.
-    fn block_ends(&mut self) {
-        let count = std::mem::take(&mut self.remote);
-        let images = std::mem::take(&mut self.is_image);
-        *(if images { &mut self.peek.media_count } else { &mut self.peek.remote_count }) += count;
-    }
-
-    fn member(&mut self, found: &Found<'_, Place>) {
-        match found.tag {
-            Place::Body => self.body(found),
-            Place::Model => self.model(found),
-            Place::Stream => match (found.kind, found.as_bool()) {
-                (Kind::Null, _) => {}
-                (_, Some(stream)) => self.peek.stream = Some(stream),
-                _ => self.refuse("stream", "a boolean is expected"),
-            },
-            Place::Messages => self.peek.has_messages = self.is_array(found),
-            Place::Contents => self.peek.has_contents = self.is_array(found),
-            Place::Input => match found.kind {
-                Kind::String => {
-                    self.peek.has_input = true;
-                    self.peek.input_is_text = true;
-                    self.peek.texts.whole_input(inside(found));
-                }
-                Kind::Array => self.peek.has_input = true,
-                _ => self.refuse("input", "an array or a string is expected"),
-            },
-            Place::Request => self.peek.wrapped = found.kind == Kind::Object,
-            Place::System | Place::Instructions if found.kind == Kind::String => {
-                self.peek.texts.system(inside(found));
-            }
-            Place::MaxTokens
-            | Place::MaxOutputTokens
-            | Place::MaxCompletionTokens
-            | Place::AltMaxOutputTokens => {
-                self.max_tokens(found);
-            }
-            Place::Choices | Place::AltChoices => {
-                self.bound(found);
-            }
-            Place::StreamOptions | Place::IncludeUsage => self.stream_options(found),
-            Place::Prompt => self.peek.has_prompt = found.kind == Kind::Object,
-            // Services also accept other values as true.
-            Place::Background => {
-                self.peek.background = found.kind != Kind::Null && found.as_bool() != Some(false);
-            }
-            _ => self.hint(found),
-        }
-    }
-
-    fn body(&mut self, found: &Found<'_, Place>) {
-        if found.kind == Kind::Object {
-            self.peek.object_start = found.span.start;
-            self.peek.object_empty = found.len == 0;
-        } else {
-            self.bad = Some(BadRequest {
-                field: None,
-                message: "the request body must be a JSON object".to_owned(),
-            });
-        }
-    }
-
-    fn model(&mut self, found: &Found<'_, Place>) {
-        let problem = match found.as_str() {
-            None if found.kind == Kind::String => "the name is too long",
-            None => "a string is expected",
-            Some(name) if name.trim().is_empty() => "the name is empty",
-            Some(name) if name.chars().any(char::is_control) => "the name holds control characters",
-            Some(name) => {
-                self.peek.model = Some(name.into_owned());
-                self.peek.model_span = Some(found.span.clone());
-                return;
-            }
-        };
-        self.refuse("model", problem);
-    }
-
-    fn max_tokens(&mut self, found: &Found<'_, Place>) {
-        // The old and the new name may both be present: the higher one is what can be spent.
-        self.peek.max_tokens = self.peek.max_tokens.max(self.bound(found));
-    }
-
-    /// Notes a bound on the reply; its value, unless it is `null`.
-    fn bound(&mut self, found: &Found<'_, Place>) -> Option<u64> {
-        if found.kind == Kind::Null {
-            return None;
-        }
-        let Some(bound) = found.as_u64() else {
-            self.refuse(found.tag.unique().unwrap_or_default(), "a whole number is expected");
-            return None;
-        };
-        let bounds = &mut self.peek.bounds;
-        let place = match found.tag {
-            Place::MaxOutputTokens => &mut bounds.max_output_tokens,
-            Place::MaxCompletionTokens => &mut bounds.max_completion_tokens,
-            Place::AltMaxOutputTokens => &mut bounds.alt_max_tokens,
-            Place::Choices => &mut bounds.choices,
-            Place::AltChoices => &mut bounds.alt_choices,
-            _ => &mut bounds.max_tokens,
-        };
-        *place = Some(bound);
-        Some(bound)
-    }
-
-    fn stream_options(&mut self, found: &Found<'_, Place>) {
-        if found.tag == Place::IncludeUsage {
-            self.include_usage = Some((found.as_bool().unwrap_or(false), found.span.clone()));
-            return;
-        }
-        let is_null = found.kind == Kind::Null;
-        if !is_null && found.kind != Kind::Object {
-            self.refuse("stream_options", "an object is expected");
-            return;
-        }
-        let (include_usage, span) =
-            self.include_usage.take().map_or((false, None), |(on, span)| (on, Some(span)));
-        self.peek.stream_options = Some(StreamOptions {
-            span: found.span.clone(),
-            is_null,
-            is_empty: found.len == 0,
-            include_usage,
-            include_usage_span: span,
-        });
-    }
-
-    /// Session hints of the wrong type are ignored, and no reason to refuse.
-    fn hint(&mut self, found: &Found<'_, Place>) {
-        let place = match found.tag {
-            Place::MetadataUserId => &mut self.peek.metadata_user_id,
-            Place::MetadataSessionId | Place::SessionId => &mut self.peek.metadata_session_id,
-            Place::PromptCacheKey => &mut self.peek.prompt_cache_key,
-            Place::PreviousResponseId => &mut self.peek.previous_response_id,
-            _ => return,
-        };
-        if let Some(text) = found.as_str().filter(|t| !t.is_empty()) {
-            *place = Some(text.into_owned());
-        }
-    }
-
-    fn is_array(&mut self, found: &Found<'_, Place>) -> bool {
-        if found.kind != Kind::Array {
-            self.refuse(found.tag.unique().unwrap_or_default(), "an array is expected");
-        }
-        found.kind == Kind::Array
-    }
-
-    fn refuse(&mut self, field: &str, message: &str) {
-        if self.bad.is_none() {
-            self.bad = Some(BadRequest::field(field, message));
-        }
-    }
-
-    fn finish(mut self, chunks: &[Bytes]) -> Result<Peek, BadRequest> {
-        self.peek.body_len = chunks.iter().map(Bytes::len).sum();
-        self.peek.pieces.body_ends(self.peek.body_len);
-        self.bad.map_or(Ok(self.peek), Err)
-    }
-}
-
-/// The span of a string without its quotes.
-const fn inside(found: &Found<'_, Place>) -> Range<usize> {
-    found.span.start + 1..found.span.end - 1
 }

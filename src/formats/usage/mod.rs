@@ -15,6 +15,8 @@ mod alt_cli;
 #[cfg(test)]
 mod bill_tests;
 mod chat;
+#[cfg(test)]
+mod fault_tests;
 mod figures;
 mod hide;
 mod native;

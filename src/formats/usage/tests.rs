@@ -1,23 +1,21 @@
 //! The usage reader on replies of all formats, in the shapes that services send, with invented
 //! texts.
 
-use proptest::prelude::{any, prop, proptest};
-
 use super::UsageReader;
 use crate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
 use crate::domain::usage::Usage;
 
 /// The final findings of a reader.
 #[derive(Debug, PartialEq)]
-struct ReadUsage {
-    usage: Option<Usage>,
-    content: bool,
-    end: bool,
-    error: Option<(Option<String>, Option<String>, String)>,
-    output: usize,
+pub(super) struct ReadUsage {
+    pub(super) usage: Option<Usage>,
+    pub(super) content: bool,
+    pub(super) end: bool,
+    pub(super) error: Option<(Option<String>, Option<String>, String)>,
+    pub(super) output: usize,
 }
 
-fn read_parts<'a>(
+pub(super) fn read_parts<'a>(
     format: WireFormat,
     streaming: bool,
     parts: impl IntoIterator<Item = &'a [u8]>,
@@ -35,7 +33,7 @@ fn read_parts<'a>(
 }
 
 /// Reads the text as a whole, byte by byte and in odd pieces; the results must be equal.
-fn read(format: WireFormat, streaming: bool, text: &str) -> ReadUsage {
+pub(super) fn read(format: WireFormat, streaming: bool, text: &str) -> ReadUsage {
     let reported = read_parts(format, streaming, [text.as_bytes()]);
     for size in [1, 2, 7, 64] {
         assert_eq!(
@@ -48,7 +46,7 @@ fn read(format: WireFormat, streaming: bool, text: &str) -> ReadUsage {
 }
 
 /// Events from JSON lines; a line may begin with its event's name and a tab.
-fn events(lines: &str) -> String {
+pub(super) fn events(lines: &str) -> String {
     lines
         .lines()
         .map(str::trim)
@@ -60,7 +58,7 @@ fn events(lines: &str) -> String {
         .collect()
 }
 
-const NATIVE: &str = r#"
+pub(super) const NATIVE: &str = r#"
 message_start	{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":25,"cache_creation_input_tokens":100,"cache_read_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":60,"ephemeral_1h_input_tokens":40},"output_tokens":1,"service_tier":"standard"}}}
 ping	{"type":"ping"}
 content_block_start	{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}
@@ -127,7 +125,7 @@ fn zeros_do_not_undo_figures() {
     assert_eq!((usage.input, usage.output), (25, 9));
 }
 
-const CHAT: &str = r#"
+pub(super) const CHAT: &str = r#"
 {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null}
 {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"content":"hé"},"finish_reason":null}],"usage":null}
 {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":"{}"}}]},"finish_reason":null}]}
@@ -204,7 +202,7 @@ fn other_vendors_names_for_chat_usage_are_known() {
     assert_eq!(vendor.usage.unwrap().input, 9);
 }
 
-const RESPONSES: &str = r#"
+pub(super) const RESPONSES: &str = r#"
 response.created	{"type":"response.created","sequence_number":0,"response":{"id":"r","status":"in_progress","output":[],"usage":null,"error":null}}
 response.in_progress	{"type":"response.in_progress","sequence_number":1,"response":{"id":"r","usage":null}}
 response.output_item.added	{"type":"response.output_item.added","sequence_number":2,"item":{"type":"message","content":[]}}
@@ -255,7 +253,7 @@ fn a_responses_body_is_read() {
     assert!(!read(Responses, false, &body.replace("completed", "failed")).end);
 }
 
-const ALT: &str = r#"
+pub(super) const ALT: &str = r#"
 {"candidates":[{"content":{"role":"model","parts":[{"text":"so","thought":true}]},"index":0}],"usageMetadata":{"promptTokenCount":100,"totalTokenCount":104,"thoughtsTokenCount":4},"modelVersion":"g"}
 {"candidates":[{"content":{"role":"model","parts":[{"text":"hé"},{"functionCall":{"name":"f","args":{}}}]}}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":3,"thoughtsTokenCount":4}}
 {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"candidatesTokenCount":11,"thoughtsTokenCount":4,"toolUsePromptTokenCount":5,"totalTokenCount":120,"promptTokensDetails":[{"modality":"TEXT","tokenCount":70},{"tokenCount":30,"modality":"IMAGE"}],"cacheTokensDetails":[{"modality":"IMAGE","tokenCount":10}],"candidatesTokensDetails":[{"modality":"IMAGE","tokenCount":6},{"modality":"TEXT","tokenCount":5}]}}
@@ -290,176 +288,4 @@ fn an_alt_cli_stream_is_read_plain_wrapped_and_as_an_array() {
         r#"{"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCount":3}}"#,
     );
     assert_eq!((blocked.content, blocked.end, blocked.usage.unwrap().input), (true, true, 3));
-}
-
-/// A reply, or the line of an event, and the kind, code and message that it must contain.
-type Fault<'a> = (WireFormat, bool, &'a str, (Option<&'a str>, Option<&'a str>, &'a str));
-
-fn check_faults(table: &[Fault<'_>]) {
-    for (format, streaming, text, (kind, code, message)) in table {
-        let text = if *streaming { events(text) } else { (*text).to_owned() };
-        let reported = read(*format, *streaming, &text);
-        let expected = (kind.map(str::to_owned), code.map(str::to_owned), (*message).to_owned());
-        assert_eq!(reported.error, Some(expected), "{text}");
-        assert!(!reported.content && !reported.end, "{text}");
-    }
-}
-
-#[test]
-fn errors_within_a_stream_are_told() {
-    check_faults(&[
-        (
-            Native,
-            true,
-            r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#,
-            (Some("overloaded_error"), None, "busy"),
-        ),
-        (
-            Chat,
-            true,
-            r#"{"error":{"message":"slow","type":"tokens","code":"rate_limit_exceeded"}}"#,
-            (Some("tokens"), Some("rate_limit_exceeded"), "slow"),
-        ),
-        (Chat, true, r#"{"error":{"message":"m","code":500}}"#, (None, Some("500"), "m")),
-        (
-            Responses,
-            true,
-            r#"{"type":"error","code":"server_error","message":"oops","param":null}"#,
-            (None, Some("server_error"), "oops"),
-        ),
-        (
-            Responses,
-            true,
-            r#"{"type":"error","error":{"type":"invalid","code":null,"message":"bad"}}"#,
-            (Some("invalid"), None, "bad"),
-        ),
-        (
-            Responses,
-            true,
-            r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"died"}}}"#,
-            (None, Some("server_error"), "died"),
-        ),
-        (
-            AltCli,
-            true,
-            r#"{"error":{"code":503,"message":"later","status":"UNAVAILABLE"}}"#,
-            (Some("UNAVAILABLE"), Some("503"), "later"),
-        ),
-    ]);
-}
-
-#[test]
-fn errors_in_place_of_a_body_are_told() {
-    check_faults(&[
-        (
-            Native,
-            false,
-            r#"{"type":"error","error":{"type":"api_error","message":"x"}}"#,
-            (Some("api_error"), None, "x"),
-        ),
-        (Chat, false, r#"{"error":"no such model"}"#, (None, None, "no such model")),
-        (
-            Responses,
-            false,
-            r#"{"status":"failed","output":[],"error":{"code":"server_error","message":"died"}}"#,
-            (None, Some("server_error"), "died"),
-        ),
-        (
-            AltCli,
-            false,
-            r#"[{"error":{"code":429,"message":"much","status":"RESOURCE_EXHAUSTED"}}]"#,
-            (Some("RESOURCE_EXHAUSTED"), Some("429"), "much"),
-        ),
-    ]);
-    let empty = read(Chat, true, &events(r#"{"error":{},"choices":[]}"#));
-    assert_eq!((empty.error, empty.content, empty.end), (None, false, false));
-}
-
-#[test]
-fn a_body_that_is_no_reply_is_no_end() {
-    for text in ["", "{}", "<html>", "[]", "null", "{\"choices\":", "{\"ok\":true}"] {
-        for format in WireFormat::ALL {
-            for streaming in [false, true] {
-                let reported = read(format, streaming, text);
-                assert!(
-                    !reported.content && !reported.end && reported.usage.is_none(),
-                    "{format} {text}"
-                );
-            }
-        }
-    }
-}
-
-#[test]
-fn memory_stays_small_however_large_an_event_is() {
-    let mut reader = UsageReader::new(Responses, true);
-    reader.feed(b"data: {\"type\":\"response.completed\",\"response\":{\"output\":[{\"content\":[{\"text\":\"");
-    for _ in 0..500 {
-        reader.feed(&[b'x'; 10_000]);
-    }
-    reader.feed(b"\"}]}],\"usage\":{\"input_tokens\":1,\"output_tokens\":2}}}\n\n");
-    assert_eq!(
-        (reader.usage().unwrap().output, reader.seen_end(), reader.output_chars()),
-        (2, true, 0)
-    );
-}
-
-proptest! {
-    #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), cut in any::<prop::sample::Index>(), streaming in any::<bool>()) {
-        for format in WireFormat::ALL {
-            let (a, b) = bytes.split_at(cut.index(bytes.len() + 1));
-            read_parts(format, streaming, [a, b]);
-        }
-    }
-
-    #[test]
-    fn damaged_streams_are_read_the_same_in_any_pieces(
-        which in 0usize..4, at in any::<prop::sample::Index>(), byte in any::<u8>(), cuts in prop::collection::vec(1usize..200, 1..6),
-    ) {
-        let (format, text) = [(Native, NATIVE), (Chat, CHAT), (Responses, RESPONSES), (AltCli, ALT)][which];
-        let mut bytes = events(text).into_bytes();
-        let at = at.index(bytes.len());
-        bytes[at] = byte;
-        let whole = read_parts(format, true, [&bytes[..]]);
-        let mut parts = Vec::new();
-        let mut rest = &bytes[..];
-        for size in cuts.iter().cycle() {
-            let (part, tail) = rest.split_at((*size).min(rest.len()));
-            parts.push(part);
-            rest = tail;
-            if rest.is_empty() {
-                break;
-            }
-        }
-        assert_eq!(read_parts(format, true, parts), whole);
-    }
-}
-
-#[test]
-fn behind_a_form_feed_there_is_no_json_however_the_bytes_come() {
-    let reply = r#"{"usage":{"input_tokens":5,"output_tokens":1},"model":"m"}"#;
-    for format in [Native, Responses, Chat] {
-        assert_eq!(read(format, true, &format!("\u{c}\n\u{c}{reply}")).usage, None);
-        assert_eq!(
-            read(format, true, &format!("\n \t\r{reply}")).usage,
-            read(format, true, reply).usage
-        );
-    }
-}
-
-/// A line that begins with a space is not a data line, also if the stream is cut after that space.
-#[test]
-fn white_space_that_comes_first_is_part_of_its_line() {
-    let stream = b" data:.\ndata:{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n";
-    for pieces in [stream.len(), 1] {
-        let mut reader = UsageReader::new(WireFormat::Chat, true);
-        stream.chunks(pieces).for_each(|piece| reader.feed(piece));
-        reader.finish();
-        assert_eq!(
-            (reader.output_chars(), reader.seen_content()),
-            (1, true),
-            "in pieces of {pieces}"
-        );
-    }
 }

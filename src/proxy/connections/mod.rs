@@ -34,8 +34,8 @@ use self::lingering_close::{Bounds, LingeringClose};
 use self::too_many::{Admission, Counted};
 use crate::proxy::gateway::Gateway;
 use crate::proxy::service::Service;
+use crate::state::ConnectionSlot;
 use crate::state::Phase;
-use crate::state::Place;
 
 /// The connection that was accepted last is counted within this time.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -101,7 +101,12 @@ impl Connections {
     }
 
     /// Serves a connection to its end.
-    async fn hold(self: Arc<Self>, mut connection: Stream, shutdown: ShutdownWatch, _place: Place) {
+    async fn hold(
+        self: Arc<Self>,
+        mut connection: Stream,
+        shutdown: ShutdownWatch,
+        _place: ConnectionSlot,
+    ) {
         match self.is_http2(&mut connection).await {
             Ok(false) => {}
             Ok(true) => {
@@ -183,8 +188,8 @@ impl ServerApp for Connections {
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
         match self.counted.admit(&connection) {
-            Admission::Admitted(place) => {
-                Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), place));
+            Admission::Admitted(slot) => {
+                Handle::current().spawn(Arc::clone(self).hold(connection, shutdown.clone(), slot));
             }
             // Boxed: the other branches need no memory for this.
             Admission::Refused(room) => Box::pin(self.refuse(connection, room)).await,

@@ -28,7 +28,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::lingering_close::{Bounds, LingeringClose};
-use crate::state::{Entry, Full, Place};
+use crate::state::{ConnectionSlot, Entry, Full};
 
 /// Connections that may be refused at the same time.
 const REFUSALS: usize = 256;
@@ -46,10 +46,10 @@ pub struct Counted {
     refusals: Arc<Semaphore>,
 }
 
-/// The result for a connection: a place, or a permit to answer with a refusal.
+/// The result for a connection: a slot, or a permit to answer with a refusal.
 pub enum Admission {
-    /// Serve the connection; it keeps the place until it is dropped.
-    Admitted(Place),
+    /// Serve the connection; it keeps the slot until it is dropped.
+    Admitted(ConnectionSlot),
     /// Answer with a refusal; the permit bounds their number.
     Refused(OwnedSemaphorePermit),
     /// Too many refusals are in progress.
@@ -76,7 +76,7 @@ impl Counted {
 
     fn count(&self, digest: Option<Arc<SocketDigest>>) -> Admission {
         match (self.entry)(peer(digest)) {
-            Ok(place) => Admission::Admitted(place),
+            Ok(slot) => Admission::Admitted(slot),
             Err(Full::Total | Full::Address) => {
                 match Arc::clone(&self.refusals).try_acquire_owned() {
                     Ok(room) => Admission::Refused(room),
@@ -91,7 +91,7 @@ fn peer(digest: Option<Arc<SocketDigest>>) -> Option<IpAddr> {
     Some(digest?.peer_addr()?.as_inet()?.ip())
 }
 
-/// Counts connections before their TLS handshake. The place travels with the connection, in the
+/// Counts connections before their TLS handshake. The slot travels with the connection, in the
 /// digest that Pingora keeps for a proxy in front, and is released with it if the handshake fails.
 pub struct BeforeHandshake(pub Arc<Counted>);
 

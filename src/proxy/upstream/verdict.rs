@@ -23,8 +23,8 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
-use crate::state::attempts::Failed;
 use crate::state::health::Setback;
+use crate::state::health::attempts::Failed;
 
 /// Judges a failed attempt. The returned error says whether to try again (`retry`). The context
 /// keeps the attempt if the same provider is tried again, and drops it otherwise.

@@ -8,7 +8,7 @@
 
 #![expect(dead_code, reason = "the writer's half of the shared files")]
 
-#[path = "../../../src/ledger/encoding.rs"]
+#[path = "../../../src/ledger/encoding/mod.rs"]
 mod encoding;
 #[path = "../../../src/ledger/error.rs"]
 mod error;

@@ -1,8 +1,13 @@
 //! The present health of each provider: its circuit, its cooldown, and the results of its attempts.
 //!
 //! The circuit itself is a pure state machine (`policy::breaker`); this module holds one per
-//! provider, in process. It never waits for other nodes: changes are marked, [`super::peers`] or
-//! [`super::kept`] send them, and a received change is applied if it is newer.
+//! provider, in process. It never waits for other nodes: changes are marked, `super::peers` or
+//! [`file`] send them, and a received change is applied if it is newer ([`exchange`]).
+
+pub mod attempts;
+mod exchange;
+pub mod file;
+pub mod update;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,9 +15,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use super::attempts::{AttemptError, AttemptLog, Failed, Noted, Seen};
+use self::attempts::{AttemptError, AttemptLog, Failed, Noted, Seen};
 use super::events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
-use super::health_update::HealthUpdate;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
@@ -289,75 +293,6 @@ impl Health {
         let mut entry = entry.lock();
         self.renew(provider, &mut entry);
         entry.breaker.snapshot(now)
-    }
-
-    /// Resolves when there are changes that other nodes do not have.
-    pub async fn marked(&self) {
-        loop {
-            let marked = self.marked.notified();
-            if !self.news.lock().is_empty() {
-                return;
-            }
-            marked.await;
-        }
-    }
-
-    /// The changes that other nodes do not have yet; they count as sent then.
-    #[must_use]
-    pub fn take_updates(&self) -> Vec<HealthUpdate> {
-        let news = std::mem::take(&mut *self.news.lock());
-        news.into_iter().filter_map(|provider| self.update_of(provider)).collect()
-    }
-
-    /// Every circuit and cooldown that ever changed.
-    #[must_use]
-    pub fn all(&self) -> Vec<HealthUpdate> {
-        let known: Vec<ProviderId> = self.entries.read().keys().copied().collect();
-        known.into_iter().filter_map(|provider| self.update_of(provider)).collect()
-    }
-
-    /// Marks a change that could not be sent.
-    pub fn mark_changed(&self, provider: ProviderId) {
-        self.news.lock().insert(provider);
-        self.marked.notify_one();
-    }
-
-    /// Applies another node's change if it is newer than the local state; otherwise the local state
-    /// is sent.
-    pub fn apply_update(&self, update: &HealthUpdate, provider: &Provider) {
-        let entry = self.entry(provider.id);
-        let mut entry = entry.lock();
-        self.renew(provider, &mut entry);
-        if update.at < entry.since {
-            return;
-        }
-        match entry.changed {
-            Some(changed) if changed > update.at => return self.mark_changed(provider.id),
-            Some(changed) if changed == update.at => return,
-            _ => {}
-        }
-        let change = entry.breaker.adopt(update.standing);
-        if change != Change::None {
-            entry.log.forget_reason();
-        }
-        (entry.cooldown_until, entry.changed) = (update.cooldown_until, Some(update.at));
-        drop(entry);
-        self.report(
-            provider,
-            change,
-            Happened { now: update.at, failures: update.standing.failures, error: None },
-        );
-    }
-
-    fn update_of(&self, provider: ProviderId) -> Option<HealthUpdate> {
-        let entry = self.entries.read().get(&provider).cloned()?;
-        let entry = entry.lock();
-        Some(HealthUpdate {
-            provider,
-            at: entry.changed?,
-            standing: entry.breaker.standing(),
-            cooldown_until: entry.cooldown_until,
-        })
     }
 
     /// Marks circuit or cooldown as changed, if they are. Counts are local to each node.

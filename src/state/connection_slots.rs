@@ -1,6 +1,6 @@
 //! The connections of one listener: how many there may be, in total and from each address.
 //!
-//! A connection takes a [`Place`] when it is accepted, before its TLS handshake, and releases it
+//! A connection takes a [`ConnectionSlot`] when it is accepted, before its TLS handshake, and releases it
 //! when it is dropped. IPv6 addresses count by their /64, which usually belongs to one client. The
 //! table has entries only for addresses with connections. This module sends no answers: the
 //! listener does.
@@ -24,7 +24,7 @@ const IPV6_PREFIX: u32 = 64;
 
 /// How many connections there may be; 0 = no limit.
 #[derive(Debug, Clone, Copy)]
-pub struct PlaceBounds<'a> {
+pub struct SlotBounds<'a> {
     /// Connections from all addresses together.
     pub total: usize,
     /// Connections from one IPv4 address or one IPv6 /64.
@@ -36,14 +36,14 @@ pub struct PlaceBounds<'a> {
 /// Why a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// All places of the listener are taken.
+    /// All slots of the listener are taken.
     Total,
     /// The address has as many connections as one address may have.
     Address,
 }
 
 /// Decides whether a connection from an address is accepted; `None` for an unknown address.
-pub type Entry = Arc<dyn Fn(Option<IpAddr>) -> Result<Place, Full> + Send + Sync>;
+pub type Entry = Arc<dyn Fn(Option<IpAddr>) -> Result<ConnectionSlot, Full> + Send + Sync>;
 
 /// The name of a listener, and its metrics.
 pub struct Listener {
@@ -57,8 +57,8 @@ pub struct Listener {
     pub refused_address: IntCounter,
 }
 
-/// The places of one listener.
-pub struct Places {
+/// The slots of one listener.
+pub struct ConnectionSlots {
     listener: Listener,
     held: Mutex<Held>,
 }
@@ -71,28 +71,28 @@ struct Held {
     logged: [Option<Instant>; 2],
 }
 
-/// A connection's place, released on drop.
-pub struct Place {
-    places: Arc<Places>,
+/// A connection's slot, released on drop.
+pub struct ConnectionSlot {
+    slots: Arc<ConnectionSlots>,
     address: Option<IpAddr>,
 }
 
-impl Places {
+impl ConnectionSlots {
     /// Starts without a connection. [`Self::enter`] receives the bounds.
     #[must_use]
     pub fn new(listener: Listener) -> Arc<Self> {
         Arc::new(Self { listener, held: Mutex::default() })
     }
 
-    /// Takes a place.
+    /// Takes a slot.
     ///
     /// # Errors
     /// When all are taken. The refusal is counted, and logged once a minute.
     pub fn enter(
         self: &Arc<Self>,
         address: Option<IpAddr>,
-        bounds: PlaceBounds<'_>,
-    ) -> Result<Place, Full> {
+        bounds: SlotBounds<'_>,
+    ) -> Result<ConnectionSlot, Full> {
         let address = address.map(|address| address.to_canonical());
         let exempt = address.is_none_or(|address| bounds.exempt.contains(address));
         let counted = address.map(network_of);
@@ -110,7 +110,7 @@ impl Places {
             *held.by_address.entry(counted).or_default() += 1;
         }
         self.listener.open.inc();
-        Ok(Place { places: Arc::clone(self), address: counted })
+        Ok(ConnectionSlot { slots: Arc::clone(self), address: counted })
     }
 
     fn refused(&self, held: &mut Held, full: Full, most: usize, address: Option<IpAddr>) -> Full {
@@ -131,10 +131,10 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        self.places.listener.open.dec();
-        let mut held = self.places.held.lock();
+        self.slots.listener.open.dec();
+        let mut held = self.slots.held.lock();
         held.total -= 1;
         let Some(address) = self.address else { return };
         let Some(here) = held.by_address.get_mut(&address) else { return };
@@ -164,9 +164,9 @@ fn network_of(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn places() -> Arc<Places> {
+    fn slots() -> Arc<ConnectionSlots> {
         let counter = |name| IntCounter::new(name, "a test's").unwrap();
-        Places::new(Listener {
+        ConnectionSlots::new(Listener {
             name: "proxy",
             open: IntGauge::new("open", "a test's").unwrap(),
             refused_total: counter("total"),
@@ -175,49 +175,49 @@ mod tests {
     }
 
     fn enter(
-        places: &Arc<Places>,
+        slots: &Arc<ConnectionSlots>,
         address: &str,
         total: usize,
         per_address: usize,
-    ) -> Result<Place, Full> {
+    ) -> Result<ConnectionSlot, Full> {
         let exempt = Networks::parse(&["10.0.0.0/8"]).unwrap();
-        places.enter(
+        slots.enter(
             Some(address.parse().unwrap()),
-            PlaceBounds { total, per_address, exempt: &exempt },
+            SlotBounds { total, per_address, exempt: &exempt },
         )
     }
 
     #[test]
     fn addresses_and_networks_of_ipv6_are_bounded_each_and_the_table_ends_empty() {
-        let places = places();
+        let slots = slots();
         let mut held = Vec::new();
         for address in ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::2:1"] {
-            held.push(enter(&places, address, 0, 2).unwrap());
+            held.push(enter(&slots, address, 0, 2).unwrap());
         }
         for full in ["192.0.2.1", "2001:db8:0:0:ffff::9"] {
-            assert_eq!(enter(&places, full, 0, 2).err(), Some(Full::Address), "{full}");
+            assert_eq!(enter(&slots, full, 0, 2).err(), Some(Full::Address), "{full}");
         }
-        held.push(enter(&places, "2001:db8:0:1::1", 0, 2).unwrap());
+        held.push(enter(&slots, "2001:db8:0:1::1", 0, 2).unwrap());
         for _ in 0..4 {
-            held.push(enter(&places, "10.1.2.3", 0, 2).unwrap());
+            held.push(enter(&slots, "10.1.2.3", 0, 2).unwrap());
         }
-        assert_eq!(enter(&places, "192.0.2.7", 9, 2).err(), Some(Full::Total));
+        assert_eq!(enter(&slots, "192.0.2.7", 9, 2).err(), Some(Full::Total));
         assert_eq!(
-            (places.listener.refused_address.get(), places.listener.refused_total.get()),
+            (slots.listener.refused_address.get(), slots.listener.refused_total.get()),
             (2, 1)
         );
         drop(held);
-        assert_eq!((places.held.lock().by_address.len(), places.listener.open.get()), (0, 0));
+        assert_eq!((slots.held.lock().by_address.len(), slots.listener.open.get()), (0, 0));
     }
 
     #[test]
     fn the_table_does_not_keep_the_room_of_a_flood() {
-        let places = places();
+        let slots = slots();
         let address = |n: u32| Ipv6Addr::from(u128::from(n) << 64).to_string();
-        let flood: Vec<Place> =
-            (0..50_000).map(|n| enter(&places, &address(n), 0, 1).unwrap()).collect();
-        assert!(places.held.lock().by_address.capacity() >= 50_000);
+        let flood: Vec<ConnectionSlot> =
+            (0..50_000).map(|n| enter(&slots, &address(n), 0, 1).unwrap()).collect();
+        assert!(slots.held.lock().by_address.capacity() >= 50_000);
         drop(flood);
-        assert!(places.held.lock().by_address.capacity() <= 4 * SMALL_TABLE);
+        assert!(slots.held.lock().by_address.capacity() <= 4 * SMALL_TABLE);
     }
 }

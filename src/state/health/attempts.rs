@@ -1,7 +1,7 @@
 //! The attempts at one provider: counts, the last error, what opened the circuit, and the time of
 //! the last log line.
 //!
-//! It is part of the provider's entry in [`super::health`], under its lock, and local to this
+//! It is part of the provider's entry in [`super`], under its lock, and local to this
 //! process: other nodes have their own attempts.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Stores the providers' health in a small file of the data directory for the next process, if
-//! there is no Redis ([`super::peers`]). An open circuit stays open over a stop, a crash and an
+//! there is no Redis (`state/peers.rs`). An open circuit stays open over a stop, a crash and an
 //! upgrade, and a reset is kept.
 //!
 //! One line for each provider ([`HealthUpdate`]). The file is replaced in one step shortly after a change.
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::health::Health;
-use super::health_update::HealthUpdate;
-use super::publish::State;
+use super::Health;
+use super::update::HealthUpdate;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::files;
+use crate::state::publish::State;
 
 const NAME: &str = "circuits";
 /// Interval between two checks of the file.
@@ -28,7 +28,7 @@ const BREATH: Duration = Duration::from_millis(100);
 const CLOSED_MS: i64 = 3_600_000;
 
 /// Maintains the file; see the header.
-pub struct Kept {
+pub struct HealthFile {
     path: PathBuf,
     state: Arc<State>,
     health: Arc<Health>,
@@ -40,7 +40,7 @@ pub struct Kept {
 /// Distinguishes one version of the file from another.
 type Version = (u64, i64, i64);
 
-impl Kept {
+impl HealthFile {
     /// Applies what the previous process stored. An unreadable file counts as missing.
     #[must_use]
     pub fn open(

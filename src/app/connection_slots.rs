@@ -1,10 +1,10 @@
-//! Which connections the listeners accept: applies the current settings to each listener's places.
+//! Which connections the listeners accept: applies the current settings to each listener's slots.
 
 use std::sync::Arc;
 
 use super::parts::Parts;
 use crate::config::{ConnectionBounds, Live};
-use crate::state::{Entry, Listener, PlaceBounds, Places};
+use crate::state::{ConnectionSlots, Entry, Listener, SlotBounds};
 use crate::telemetry::IntGauge;
 
 /// For the proxy's listener.
@@ -26,11 +26,11 @@ fn entry(
     bounds: fn(&Live) -> ConnectionBounds,
 ) -> Entry {
     let (refused_total, refused_address) = parts.metrics.connections.refused(name);
-    let places = Places::new(Listener { name, open, refused_total, refused_address });
+    let slots = ConnectionSlots::new(Listener { name, open, refused_total, refused_address });
     let live = Arc::clone(&parts.live);
     Arc::new(move |address| {
         let live = live.load();
         let ConnectionBounds { total, per_address } = bounds(&live);
-        places.enter(address, PlaceBounds { total, per_address, exempt: &live.trusted_proxies })
+        slots.enter(address, SlotBounds { total, per_address, exempt: &live.trusted_proxies })
     })
 }

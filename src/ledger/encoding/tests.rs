@@ -1,9 +1,18 @@
 //! The dense encoding: every record reads back; damaged bytes give no record or another one, and
 //! never a panic.
 
-use proptest::prelude::*;
+use std::sync::Arc;
 
+use proptest::prelude::*;
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use super::decoder::In;
 use super::*;
+use crate::domain::clock::Timestamp;
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::record::Decision;
 use crate::ledger::segment::sample;
 
 fn texts() -> BoxedStrategy<String> {
@@ -146,11 +155,11 @@ fn numbers_in_the_journal_never_change() {
         assert_eq!(tier_number(tier), at as u64);
     }
     // Records as this version and the one before write them: such bytes exist in journals on disk.
-    let golden = include_bytes!("../../tests/ledger/dense2.bin");
+    let golden = include_bytes!("../../../tests/ledger/dense2.bin");
     assert_eq!(Decoder::default().read(golden), Some(sample(7)));
     assert_eq!(written(&sample(7)), golden);
     assert_eq!(
-        Decoder::default().read(include_bytes!("../../tests/ledger/dense.bin")),
+        Decoder::default().read(include_bytes!("../../../tests/ledger/dense.bin")),
         Some(sample(7))
     );
 }

@@ -1,9 +1,11 @@
 //! The proxy as Pingora's `ProxyHttp`: every hook, in the order in which a request passes them.
 //!
 //! A hook names the step and calls the stage that implements it; ARCHITECTURE.md has the table.
-//! `proxy_upstream_filter` (`driver.rs`) drives the attempts and calls the upstream hooks as
+//! `proxy_upstream_filter` (`upstream/driver.rs`) drives the attempts and calls the upstream hooks as
 //! Pingora's own driver would. With the log level `trace` each hook writes a line (target
 //! `tollgate::hook`).
+
+mod answers;
 
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -11,7 +13,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::Version;
 use pingora::apps::HttpServerOptions;
 use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::modules::http::HttpModules;
@@ -22,20 +23,19 @@ use pingora::server::configuration::ServerConf;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorSource, Result};
 
-use super::connections::client_stream::ClientStream;
-use super::context::RequestContext;
-use super::gateway::Gateway;
-use super::record;
-use super::record::Ending;
-use super::reply::answer::{self, Answer};
-use super::reply::refusal::Refusal;
-use super::reply::{client_head, limit_headers};
-use super::request::on_behalf::OnBehalf;
-use super::request::pipeline::{self, Prepared};
-use super::upstream::failure::GiveUp;
-use super::upstream::incoming::{self, Incoming};
-use super::upstream::{attempt, verdict};
-use crate::domain::record::{DecisionStep, RequestOutcome};
+use self::answers::{awaits_continue, cut, drained, has_answer};
+use crate::domain::record::RequestOutcome;
+use crate::proxy::connections::client_stream::ClientStream;
+use crate::proxy::context::RequestContext;
+use crate::proxy::gateway::Gateway;
+use crate::proxy::reply::answer;
+use crate::proxy::reply::client_head;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::on_behalf::OnBehalf;
+use crate::proxy::request::pipeline::{self, Prepared};
+use crate::proxy::upstream::failure::GiveUp;
+use crate::proxy::upstream::incoming;
+use crate::proxy::upstream::{attempt, verdict};
 
 /// How long the unread rest of a refused body is read, so that a client that is still sending
 /// receives the answer.
@@ -54,7 +54,7 @@ const HTTP2_SEND_BUFFER: usize = 128 << 10;
 
 /// The proxy service.
 pub struct Service {
-    pub(super) gateway: Arc<Gateway>,
+    pub(in crate::proxy) gateway: Arc<Gateway>,
 }
 
 /// Bounds of each HTTP/2 connection. The library's defaults are larger, or could change with a
@@ -348,122 +348,6 @@ impl ProxyHttp for Service {
             ctx.id
         )
     }
-}
-
-impl Service {
-    /// Writes an answer of the gateway itself, through the hooks that every reply passes.
-    async fn respond(
-        &self,
-        session: &mut Session,
-        ctx: &mut Box<RequestContext>,
-        answer: Answer,
-    ) -> Result<()> {
-        let mut head = answer.head()?;
-        ctx.ending = answer.ending;
-        let mut body = Some(answer.body);
-        self.response_filter(session, &mut head, ctx).await?;
-        self.response_body_filter(session, &mut body, true, ctx)?;
-        session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;
-        session.write_response_body(body, true).await.map_err(|e| e.into_down())
-    }
-
-    /// A refusal, counted and noted in the decision chain.
-    fn refusal(
-        &self,
-        ctx: &mut RequestContext,
-        refusal: &Refusal,
-        outcome: RequestOutcome,
-    ) -> Answer {
-        let metrics = &self.gateway.metrics;
-        match refusal {
-            Refusal::Limit(denied) => metrics.refused(denied.limit_type.as_str()),
-            Refusal::BodyBudgetExceeded => metrics.bodies.refused.inc(),
-            Refusal::ModelNotAllowed { .. }
-            | Refusal::ClientNotAllowed
-            | Refusal::ClientOutdated { .. }
-            | Refusal::SensitiveWord { .. } => metrics.screened(refusal.reason()),
-            _ if ctx.is_open() => {}
-            // No caller is known.
-            _ => metrics.unauthenticated(refusal.reason()),
-        }
-        let mut reply = refusal.reply(ctx.now(), ctx.zone());
-        if let Refusal::Limit(denied) = refusal {
-            reply.headers.extend(limit_headers::of_refusal(ctx, denied));
-        }
-        let step = match outcome {
-            RequestOutcome::Refused => Some(DecisionStep::Refused),
-            RequestOutcome::UpstreamFailed => Some(DecisionStep::Exhausted),
-            _ => None,
-        };
-        if let Some(step) = step {
-            let detail = refusal.detail().unwrap_or_else(|| reply.message.clone());
-            ctx.decide_itself(step, detail, Some(reply.status));
-        }
-        let answer = Answer::refusal(ctx, reply, outcome);
-        if !ctx.is_open() && !refusal.is_of_identity() {
-            record::log_stranger(ctx, &answer.ending);
-        }
-        if !ctx.is_open() {
-            record::end_trace_of_stranger(ctx, &answer.ending);
-        }
-        answer
-    }
-
-    /// Ends a reply that has begun. A stream gets its format's error event and a regular end of the
-    /// body. A reply in one piece is cut off, so that no client treats it as complete.
-    async fn break_off(
-        &self,
-        session: &mut Session,
-        ctx: &mut Box<RequestContext>,
-        why: &str,
-    ) -> FailToProxy {
-        let format = ctx.format;
-        let Ok(Incoming::Reply(relay)) = ctx.attempt().map(|attempt| &mut attempt.incoming) else {
-            return FailToProxy { error_code: 500, can_reuse_downstream: false };
-        };
-        let (status, streamed) = (relay.status, relay.streamed);
-        let event = if streamed { relay.error_event(format, why) } else { Bytes::new() };
-        ctx.ending =
-            Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
-        let mut body = Some(event);
-        let filtered = self.response_body_filter(session, &mut body, true, ctx);
-        // The client may have closed too: the record is made, so nothing depends on this write.
-        let can_reuse_downstream =
-            streamed && filtered.is_ok() && session.write_response_body(body, true).await.is_ok();
-        if !can_reuse_downstream {
-            cut(session).await;
-        }
-        FailToProxy { error_code: 502, can_reuse_downstream }
-    }
-}
-
-/// Cuts a reply off. An HTTP/1 connection is closed when it is dropped, without waiting for bytes
-/// that the client does not read.
-async fn cut(session: &mut Session) {
-    if session.req_header().version == Version::HTTP_2 {
-        session.as_downstream_mut().shutdown().await;
-    }
-}
-
-/// Whether an answer other than a 1xx has been written.
-fn has_answer(session: &Session) -> bool {
-    session.response_written().is_some_and(|head| !head.status.is_informational())
-}
-
-/// Whether the client waits for a `100 Continue` that it has not received.
-fn awaits_continue(session: &mut Session) -> bool {
-    session.req_header().headers.contains_key(http::header::EXPECT)
-        && session.response_written().is_none()
-        && !session.as_downstream_mut().is_body_done()
-}
-
-/// Reads what the client is still sending of a refused body. Returns whether the connection can
-/// take another request.
-async fn drained(session: &mut Session) -> bool {
-    if session.req_header().version == Version::HTTP_2 {
-        return true;
-    }
-    session.as_downstream_mut().drain_request_body().await.is_ok()
 }
 
 fn trace(ctx: &RequestContext, hook: &str) {

@@ -1,0 +1,91 @@
+//! JSON schemas of tools and outputs in the formats' dialects.
+
+use super::*;
+use serde_json::json;
+
+fn raw(value: &Value) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).unwrap()
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn tool_schemas_are_objects_without_their_dialects_name() {
+    let cases = [
+        (
+            json!({"$schema": "x", "type": "object", "properties": {"$schema": {}}}),
+            json!({"type": "object", "properties": {"$schema": {}}}),
+        ),
+        (json!({}), json!({"type": "object", "properties": {}})),
+        (json!({"type": "object"}), json!({"type": "object", "properties": {}})),
+    ];
+    for (given, expected) in cases {
+        assert_eq!(parsed(&of_tool(&raw(&given)).unwrap()), expected);
+    }
+    let fine = raw(&json!({"type": "object", "properties": {}}));
+    assert!(matches!(of_tool(&fine).unwrap(), Text::Borrowed(_)));
+    assert!(of_tool(&raw(&json!([1]))).is_none());
+}
+
+#[test]
+fn the_alt_cli_dialect_becomes_json_schema() {
+    let given = json!({
+        "type": "OBJECT", "propertyOrdering": ["type"], "required": ["type"],
+        "properties": {
+            "type": {"type": "STRING", "nullable": true, "min_length": "2"},
+            "list": {"type": "ARRAY", "items": {"type": "NUMBER"}, "minItems": "1"},
+            "either": {"any_of": [{"type": "STRING"}, {"type": "INTEGER"}], "nullable": true},
+        },
+    });
+    let expected = json!({
+        "type": "object", "required": ["type"],
+        "properties": {
+            "type": {"type": ["string", "null"], "minLength": 2},
+            "list": {"type": "array", "items": {"type": "number"}, "minItems": 1},
+            "either": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+        },
+    });
+    assert_eq!(parsed(&from_alt_cli(&raw(&given)).unwrap()), expected);
+    assert_eq!(parsed(&from_alt_cli(&raw(&expected)).unwrap()), expected, "and stays so");
+}
+
+#[test]
+fn native_output_schemas_are_closed_and_plain() {
+    let given = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}, "minimum": {"type": "string"}}});
+    let (text, changed) = for_native_output(&given.to_string());
+    assert!(changed);
+    let expected = json!({"type": "object", "properties": {"n": {"type": "integer"}, "minimum": {"type": "string"}}, "additionalProperties": false});
+    assert_eq!(parsed(&text), expected);
+    assert!(!for_native_output(&expected.to_string()).1);
+}
+
+#[test]
+fn strictness_is_seen() {
+    let closed = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": false});
+    assert!(is_strict(&closed.to_string()));
+    for (key, value) in [
+        ("required", json!([])),
+        ("additionalProperties", json!(true)),
+        ("properties", json!({"a": {"type": "object"}})),
+    ] {
+        let mut open = closed.clone();
+        open[key] = value;
+        assert!(!is_strict(&open.to_string()), "{key}");
+    }
+}
+
+#[test]
+fn arguments_become_objects() {
+    for (given, expected, wrapped) in [
+        ("", "{}", false),
+        ("null", "{}", false),
+        (" {\"a\":1} ", "{\"a\":1}", false),
+        ("[1]", "{\"value\":[1]}", true),
+        ("{\"a", "{\"value\":\"{\\\"a\"}", true),
+    ] {
+        let (text, changed) = as_object(given);
+        assert_eq!((&*text, changed), (expected, wrapped), "{given}");
+    }
+}

@@ -1,0 +1,131 @@
+//! The answers that the gateway writes itself, and the end of replies that break.
+
+use bytes::Bytes;
+use http::Version;
+use pingora::Result;
+use pingora::proxy::{FailToProxy, ProxyHttp as _, Session};
+
+use super::Service;
+use crate::domain::record::{DecisionStep, RequestOutcome};
+use crate::proxy::context::RequestContext;
+use crate::proxy::record::{self, Ending};
+use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::limit_headers;
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::upstream::incoming::Incoming;
+
+impl Service {
+    /// Writes an answer of the gateway itself, through the hooks that every reply passes.
+    pub(super) async fn respond(
+        &self,
+        session: &mut Session,
+        ctx: &mut Box<RequestContext>,
+        answer: Answer,
+    ) -> Result<()> {
+        let mut head = answer.head()?;
+        ctx.ending = answer.ending;
+        let mut body = Some(answer.body);
+        self.response_filter(session, &mut head, ctx).await?;
+        self.response_body_filter(session, &mut body, true, ctx)?;
+        session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;
+        session.write_response_body(body, true).await.map_err(|e| e.into_down())
+    }
+
+    /// A refusal, counted and noted in the decision chain.
+    pub(super) fn refusal(
+        &self,
+        ctx: &mut RequestContext,
+        refusal: &Refusal,
+        outcome: RequestOutcome,
+    ) -> Answer {
+        let metrics = &self.gateway.metrics;
+        match refusal {
+            Refusal::Limit(denied) => metrics.refused(denied.limit_type.as_str()),
+            Refusal::BodyBudgetExceeded => metrics.bodies.refused.inc(),
+            Refusal::ModelNotAllowed { .. }
+            | Refusal::ClientNotAllowed
+            | Refusal::ClientOutdated { .. }
+            | Refusal::SensitiveWord { .. } => metrics.screened(refusal.reason()),
+            _ if ctx.is_open() => {}
+            // No caller is known.
+            _ => metrics.unauthenticated(refusal.reason()),
+        }
+        let mut reply = refusal.reply(ctx.now(), ctx.zone());
+        if let Refusal::Limit(denied) = refusal {
+            reply.headers.extend(limit_headers::of_refusal(ctx, denied));
+        }
+        let step = match outcome {
+            RequestOutcome::Refused => Some(DecisionStep::Refused),
+            RequestOutcome::UpstreamFailed => Some(DecisionStep::Exhausted),
+            _ => None,
+        };
+        if let Some(step) = step {
+            let detail = refusal.detail().unwrap_or_else(|| reply.message.clone());
+            ctx.decide_itself(step, detail, Some(reply.status));
+        }
+        let answer = Answer::refusal(ctx, reply, outcome);
+        if !ctx.is_open() && !refusal.is_of_identity() {
+            record::log_stranger(ctx, &answer.ending);
+        }
+        if !ctx.is_open() {
+            record::end_trace_of_stranger(ctx, &answer.ending);
+        }
+        answer
+    }
+
+    /// Ends a reply that has begun. A stream gets its format's error event and a regular end of the
+    /// body. A reply in one piece is cut off, so that no client treats it as complete.
+    pub(super) async fn break_off(
+        &self,
+        session: &mut Session,
+        ctx: &mut Box<RequestContext>,
+        why: &str,
+    ) -> FailToProxy {
+        let format = ctx.format;
+        let Ok(Incoming::Reply(relay)) = ctx.attempt().map(|attempt| &mut attempt.incoming) else {
+            return FailToProxy { error_code: 500, can_reuse_downstream: false };
+        };
+        let (status, streamed) = (relay.status, relay.streamed);
+        let event = if streamed { relay.error_event(format, why) } else { Bytes::new() };
+        ctx.ending =
+            Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
+        let mut body = Some(event);
+        let filtered = self.response_body_filter(session, &mut body, true, ctx);
+        // The client may have closed too: the record is made, so nothing depends on this write.
+        let can_reuse_downstream =
+            streamed && filtered.is_ok() && session.write_response_body(body, true).await.is_ok();
+        if !can_reuse_downstream {
+            cut(session).await;
+        }
+        FailToProxy { error_code: 502, can_reuse_downstream }
+    }
+}
+
+/// Cuts a reply off. An HTTP/1 connection is closed when it is dropped, without waiting for bytes
+/// that the client does not read.
+pub(super) async fn cut(session: &mut Session) {
+    if session.req_header().version == Version::HTTP_2 {
+        session.as_downstream_mut().shutdown().await;
+    }
+}
+
+/// Whether an answer other than a 1xx has been written.
+pub(super) fn has_answer(session: &Session) -> bool {
+    session.response_written().is_some_and(|head| !head.status.is_informational())
+}
+
+/// Whether the client waits for a `100 Continue` that it has not received.
+pub(super) fn awaits_continue(session: &mut Session) -> bool {
+    session.req_header().headers.contains_key(http::header::EXPECT)
+        && session.response_written().is_none()
+        && !session.as_downstream_mut().is_body_done()
+}
+
+/// Reads what the client is still sending of a refused body. Returns whether the connection can
+/// take another request.
+pub(super) async fn drained(session: &mut Session) -> bool {
+    if session.req_header().version == Version::HTTP_2 {
+        return true;
+    }
+    session.as_downstream_mut().drain_request_body().await.is_ok()
+}
