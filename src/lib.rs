@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! main ─► cli ─► app              assembly
-//! proxy   admin   notify          the two front ends and the notifier; they never import each other
+//! proxy   admin   notify          front ends and notifier; they never import each other
 //! state   ledger   upstream   jobs   http_client   mock   otlp   components that do I/O
 //! crypto                          texts and hashes of keys, encryption at rest
 //! store   limits   telemetry   config   adapters to the outside

@@ -582,7 +582,7 @@ fn a_reload_tells_what_needs_a_restart() {
     );
     assert_eq!(text(&changes.restart), ["proxy.threads: 0 -> 2"]);
     assert!(
-        changes.describe().starts_with(&format!("in force now: {token}, retry.deadline: ")),
+        changes.describe().starts_with(&format!("in effect now: {token}, retry.deadline: ")),
         "{}",
         changes.describe()
     );

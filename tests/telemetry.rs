@@ -213,7 +213,7 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.provider_health.switched_off("north", false);
     metrics.request_of(&record(), Some("a-model"));
     metrics.redis_up("counters", true);
-    metrics.reloaded(true);
+    metrics.node.reloaded(true);
     let text = metrics.render();
     let shipped = [
         include_str!("../conf/prometheus/alerts.yml"),

@@ -164,8 +164,8 @@ impl ApiError {
         Self::of(code, params, Words::Reason(reason))
     }
 
-    /// A refusal whose code says it all: user interfaces have their own words for each code. Where a
-    /// code has several reasons, say [`because`](Self::because).
+    /// A refusal without a reason beside its code, which user interfaces translate. For a code with
+    /// several reasons use [`because`](Self::because).
     pub fn by_code(code: Code, message: impl Into<String>) -> Self {
         Self::of(code, Map::new(), Words::Own(message.into()))
     }
@@ -275,7 +275,7 @@ impl ApiError {
         &self.0.params
     }
 
-    /// What the client is told.
+    /// The message for the client.
     pub fn message(&self) -> String {
         let words = match &self.0.words {
             Words::Reason(reason) => reason.filled(&self.0.params),

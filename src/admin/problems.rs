@@ -150,7 +150,7 @@ fn switched_off(provider: &Provider) -> Option<Problem> {
 fn reload(ctx: &Context) -> Option<Problem> {
     let fault = ctx.conditions.reload()?;
     let message = format!(
-        "the configuration file was refused, the old configuration stays in force: {}",
+        "the configuration file was refused, the old configuration stays in effect: {}",
         fault.text
     );
     let params = json!({ "faults": fault.text });
@@ -163,7 +163,8 @@ fn reload(ctx: &Context) -> Option<Problem> {
 fn set_aside(journal: &JournalStats) -> Option<Problem> {
     let set_aside = journal.refused_records.saturating_add(journal.damaged_ranges);
     let message = format!(
-        "{set_aside} records or damaged stretches of the journal were put aside: see journal/set-aside"
+        "{set_aside} records or damaged stretches of the journal were put aside: see \
+         journal/set-aside"
     );
     (set_aside > 0)
         .then(|| problem("records_set_aside", "warning", message, json!({ "setAside": set_aside })))

@@ -36,9 +36,11 @@ macro_rules! reasons {
 }
 
 reasons! {
-    ActionUnfinished = "action_unfinished", "this has not ended within a minute; the database may not answer. It may still be done: look before you repeat it";
+    ActionUnfinished = "action_unfinished", "this has not ended within a minute; the database may \
+        not answer. It may still be done: look before you repeat it";
     AddressHasBadPort = "address_has_bad_port", "has a port that is none";
-    AddressHasCredentials = "address_has_credentials", "must not carry credentials: send them in `key`";
+    AddressHasCredentials = "address_has_credentials", "must not carry credentials: send them \
+        in `key`";
     AddressHasQuery = "address_has_query", "must not have a query or a fragment";
     AtLeast = "at_least", "must be at least {min}";
     AtLeastCharacters = "at_least_characters", "must have at least {min} characters";
@@ -61,14 +63,16 @@ reasons! {
     DatabaseBusy = "database_busy", "the database is busy; nothing was changed";
     DatabaseLost = "database_lost", "the database cannot be reached";
     DatabaseUnreachable = "database_unreachable", "the database cannot be reached since {since}";
-    GroupsByAdministrator = "groups_by_administrator", "only an administrator changes a key's provider groups";
+    GroupsByAdministrator = "groups_by_administrator", "only an administrator changes a key's \
+        provider groups";
     HasNul = "has_nul", "must not contain NUL";
     Internal = "internal", "internal error";
     IsRequired = "is_required", "is required";
     KeyDeleted = "key_deleted", "the key was deleted";
     KeyDisabled = "key_disabled", "the key is disabled";
     KeyExpired = "key_expired", "the key has expired";
-    MessagesNotStored = "messages_not_stored", "messages are not stored: STORE_SESSION_MESSAGES (session.store_messages) is not true";
+    MessagesNotStored = "messages_not_stored", "messages are not stored: STORE_SESSION_MESSAGES \
+        (session.store_messages) is not true";
     MustBeBoolean = "must_be_boolean", "must be true or false";
     MustBeHttpAddress = "must_be_http_address", "must be an http address";
     MustBeList = "must_be_list", "must be a list";
@@ -77,7 +81,8 @@ reasons! {
     MustBeNumber = "must_be_number", "must be a number";
     MustBeObject = "must_be_object", "must be an object";
     MustBeOneOf = "must_be_one_of", "must be one of {allowed}";
-    MustBeOverride = "must_be_override", "must be a text, or a JSON object with `message` and maybe `type` and `code`: {detail}";
+    MustBeOverride = "must_be_override", "must be a text, or a JSON object with `message` and \
+        maybe `type` and `code`: {detail}";
     MustBeProxyAddress = "must_be_proxy_address", "must be http://host:port without a path";
     MustBeText = "must_be_text", "must be text";
     MustBeTexts = "must_be_texts", "must be an object of text to text";
@@ -87,56 +92,73 @@ reasons! {
     MustNotBeEmpty = "must_not_be_empty", "must not be empty";
     NamesNoField = "names_no_field", "must name at least one field";
     NeedsAdministrator = "needs_administrator", "this needs an administrator";
-    NeitherKeyNorToken = "neither_key_nor_token", "this is neither a known key nor the administrator token";
+    NeitherKeyNorToken = "neither_key_nor_token", "this is neither a known key nor the \
+        administrator token";
     NoCredential = "no_credential", "not logged in: no credential was sent";
     NoUser = "no_user", "this credential is no user's";
     NotLoggedIn = "not_logged_in", "not logged in";
-    NothingToChange = "nothing_to_change", "nothing to change: send at least one field beside the id";
-    OtherDestination = "other_destination", "enter it again: the stored key is only sent to the scheme, host and port that it was entered for";
-    OtherProxy = "other_proxy", "enter it again: the stored key is only sent through the HTTP proxy that it was entered for";
+    NothingToChange = "nothing_to_change", "nothing to change: send at least one field beside \
+        the id";
+    OtherDestination = "other_destination", "enter it again: the stored key is only sent to the \
+        scheme, host and port that it was entered for";
+    OtherProxy = "other_proxy", "enter it again: the stored key is only sent through the HTTP \
+        proxy that it was entered for";
     PatternBackReference = "back_reference", "back-references, as in \\1, are not supported";
     PatternLookAround = "look_around", "look-around, as in (?=…) or (?<!…), is not supported";
-    PatternMatchesEmpty = "matches_empty", "the pattern matches the empty text, so it would match everything";
-    PatternNestedRepeat = "nested_repeat", "a repeat without an upper bound stands within another one, as in (a+)+: bound one of them";
+    PatternMatchesEmpty = "matches_empty", "the pattern matches the empty text, so it would match \
+        everything";
+    PatternNestedRepeat = "nested_repeat", "a repeat without an upper bound stands within another \
+        one, as in (a+)+: bound one of them";
     PatternSyntax = "syntax", "this is no regular expression: {detail}";
-    PatternTooLarge = "too_large", "the pattern is too complex: its repeats or character classes make it too large";
+    PatternTooLarge = "too_large", "the pattern is too complex: its repeats or character classes \
+        make it too large";
     PatternTooLong = "too_long", "the pattern is longer than {max} characters";
-    PlaygroundFull = "playground_full", "too many requests of the playground are running: wait for one to end";
-    PriceHasNoRate = "price_has_no_rate", "a price entry must name at least one rate, such as input_cost_per_token";
+    PlaygroundFull = "playground_full", "too many requests of the playground are running: wait for \
+        one to end";
+    PriceHasNoRate = "price_has_no_rate", "a price entry must name at least one rate, such as \
+        input_cost_per_token";
     PriceListFailed = "price_list_failed", "the price list at {address}: {detail}";
     PriceName = "price_name", "a model's name has 1 to {max} characters";
     PriceNegative = "price_negative", "{rate} must not be negative";
     PriceNoNumber = "price_no_number", "{rate} must be a decimal number";
     PriceNoObject = "price_no_object", "a price entry must be a JSON object";
-    PriceTableNoObject = "price_table_no_object", "must hold a JSON object of model names: {detail}";
+    PriceTableNoObject = "price_table_no_object", "must hold a JSON object of model names: \
+        {detail}";
     PriceTooLarge = "price_too_large", "{rate} must not be above {max} USD";
     ProxyClosed = "proxy_closed", "the proxy takes no requests now";
     ReadsOwnUsage = "reads_own_usage", "this key may only read its own usage";
-    RedirectNotInPath = "redirect_not_in_path", "{model}: an alt-cli provider has the model in its path: the name must not hold dot segments, backslashes, `%`, `?`, `#` or `;`";
+    RedirectNotInPath = "redirect_not_in_path", "{model}: an alt-cli provider has the model in its \
+        path: the name must not hold dot segments, backslashes, `%`, `?`, `#` or `;`";
     RequiredForFormat = "required_for_format", "is required for this format";
-    RequiredWithoutProvider = "required_without_provider", "is required when no stored provider is named";
-    SealedWithOtherKey = "sealed_with_other_key", "credentials are sealed with the secret key {sealing} now, and this gateway has {known}: give it that key (auth.secret_key)";
+    RequiredWithoutProvider = "required_without_provider", "is required when no stored provider \
+        is named";
+    SealedWithOtherKey = "sealed_with_other_key", "credentials are sealed with the secret key \
+        {sealing} now, and this gateway has {known}: give it that key (auth.secret_key)";
     SessionEnded = "session_ended", "the session is not known or has ended";
     SessionKeyDeleted = "session_key_deleted", "the session's key was deleted";
     SessionOfAnother = "session_of_another", "this session is another user's";
     StoredKeyUnreadable = "stored_key_unreadable", "the stored one {detail}";
     TokenChanged = "token_changed", "the admin token has changed since this login";
-    TokenHasNoUsage = "token_has_no_usage", "the administrator token is no key: it has no usage of its own";
+    TokenHasNoUsage = "token_has_no_usage", "the administrator token is no key: it has no usage of \
+        its own";
     TooFine = "too_fine", "has too many digits after the point";
     TooManyAttempts = "too_many_attempts", "too many failed attempts from this address";
     TooManyPlaces = "too_many_places", "takes at most {places} digits after the point";
     TooManyRules = "too_many_rules", "there are {max} rules already";
     TooManyWatchers = "too_many_watchers", "too many connections watch already";
     TooManyWords = "too_many_words", "there are {max} words already";
-    TwoDailyLimits = "two_daily_limits", "dailyQuota and limitDailyUsd are the same limit: send one of them";
+    TwoDailyLimits = "two_daily_limits", "dailyQuota and limitDailyUsd are the same limit: send \
+        one of them";
     UnknownField = "unknown_field", "no such field";
     UserInactive = "user_inactive", "the key's user is disabled or has expired";
     WebhookAnswered = "webhook_answered", "the webhook answered {status}";
     WebhookHasCredentials = "webhook_has_credentials", "must not carry a user or a password";
     WebhookNoAddress = "webhook_no_address", "is not an http or https address";
-    WebhookNotPublic = "webhook_not_public", "leads to {address}, which is not public ({detail}); the operator can allow its network by webhooks.allow_private";
+    WebhookNotPublic = "webhook_not_public", "leads to {address}, which is not public ({detail}); \
+        the operator can allow its network by webhooks.allow_private";
     WebhookUnreachable = "webhook_unreachable", "the webhook could not be reached: {detail}";
-    WebhookUnresolved = "webhook_unresolved", "the webhook names {host}, which does not resolve: {detail}";
+    WebhookUnresolved = "webhook_unresolved", "the webhook names {host}, which does not resolve: \
+        {detail}";
 }
 
 impl Reason {

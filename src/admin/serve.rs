@@ -2,9 +2,10 @@
 //! clients.
 //!
 //! A connection must send its handshake and each request's head in time, and needs a slot
-//! (`state/connection_slots.rs`); a connection without one is answered with 503 and closed. A request that is
-//! answered before the end of its body keeps its connection (`unread_body.rs`). After the shutdown
-//! signal no more connections are accepted; requests in flight may end within [`GRACE`].
+//! (`state/connection_slots.rs`); a connection without one is answered with 503 and closed. A
+//! request that is answered before the end of its body keeps its connection (`unread_body.rs`).
+//! After the shutdown signal no more connections are accepted; requests in flight may end within
+//! [`GRACE`].
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -77,7 +78,8 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(%error, "the administration listener could not accept a connection");
+                    tracing::warn!(%error, "the administration listener could not accept a \
+                        connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }

@@ -20,13 +20,14 @@ use rust_embed::{EmbeddedFile, RustEmbed};
 struct Files;
 
 const INDEX: &str = "index.html";
-const UNBUILT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>tollgate</title>\
-<h1>The web UI is not in this build</h1>\
-<p>The gateway and its administration API work. To have the web UI too, build it and then the gateway:</p>\
-<pre>cd admin\nnpm ci\nnpm run build\ncd ..\ncargo build --release</pre>\
-<p>or let <code>make run</code> do both.</p></html>\n";
+const UNBUILT: &str = "<!doctype html><html lang=\"en\"><meta \
+                       charset=\"utf-8\"><title>tollgate</title><h1>The web UI is not in this \
+                       build</h1><p>The gateway and its administration API work. To have the web \
+                       UI too, build it and then the gateway:</p><pre>cd admin\nnpm ci\nnpm run \
+                       build\ncd ..\ncargo build --release</pre><p>or let <code>make run</code> do \
+                       both.</p></html>\n";
 
-/// The file or the view at a path outside `/api/`; `None` for anything else than GET and HEAD of one.
+/// The file or the view at a path outside `/api/`; `None` for other methods than GET and HEAD.
 pub(super) fn serve(request: &Request<Body>) -> Option<Response<Body>> {
     let path = request.uri().path();
     let reading = request.method() == Method::GET || request.method() == Method::HEAD;

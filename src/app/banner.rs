@@ -31,7 +31,8 @@ impl Banner {
         if let Some(file) = token_file {
             tracing::info!(
                 file = %file.display(),
-                "open the admin address in a browser and log in with the token that this file holds (ADMIN_TOKEN is not set)"
+                "open the admin address in a browser and log in with the token that this file \
+                 holds (ADMIN_TOKEN is not set)"
             );
         }
     }

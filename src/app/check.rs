@@ -89,7 +89,8 @@ fn unapplied_prices<'a>(entries: impl Iterator<Item = (&'a str, Vec<String>)>) -
         .collect();
     if left_out > 0 {
         warnings.push(format!(
-            "prices that are not applied: {left_out} more groups of fields; the web UI shows them at each model"
+            "prices that are not applied: {left_out} more groups of fields; the web UI shows them \
+             at each model"
         ));
     }
     warnings

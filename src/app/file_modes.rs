@@ -59,7 +59,8 @@ pub(super) fn warnings(config: &Config) -> Vec<String> {
 fn directory_warning(dir: &Path) -> Option<String> {
     let mode = octal(files::exposed(dir)?);
     Some(format!(
-        "other users can look into the data directory {} (mode {mode}): chmod 700 it, unless that is meant",
+        "other users can look into the data directory {} (mode {mode}): chmod 700 it, unless that \
+         is meant",
         dir.display()
     ))
 }

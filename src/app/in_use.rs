@@ -1,5 +1,5 @@
-//! Keeps gateways out of the way of `tollgate move` and `tollgate restore`: the lock of a file in the
-//! data directory.
+//! Keeps gateways from running beside `tollgate move` and `tollgate restore`: a lock on a file in
+//! the data directory.
 //!
 //! Gateways share the lock, because two run at once during an upgrade. A move and a restore have it
 //! alone. The kernel drops it with the process, however that ends.
@@ -31,7 +31,8 @@ impl InUse {
         let locked = file.try_lock_shared();
         Self::of(file, locked, data_dir)?.with_context(|| {
             format!(
-                "`tollgate restore` or a `tollgate move` is working on the data directory {}: try again when it has ended",
+                "`tollgate restore` or a `tollgate move` is working on the data directory {}: try \
+                 again when it has ended",
                 data_dir.display()
             )
         })

@@ -179,8 +179,8 @@ fn alone(config: &Config) -> anyhow::Result<InUse> {
     let dir = config.data_dir.display();
     in_use.filter(|_| held == 0).with_context(|| {
         format!(
-            "a gateway, or another move, is running on the data directory {dir}. Stop the gateway (SIGTERM), wait until it \
-             has ended, and start the move then. Nothing was changed"
+            "a gateway, or another move, is running on the data directory {dir}. Stop the gateway \
+             (SIGTERM), wait until it has ended, and start the move then. Nothing was changed"
         )
     })
 }
@@ -247,8 +247,9 @@ async fn deliver(
 fn undelivered(root: &Path, why: Option<String>) -> anyhow::Error {
     let why = why.unwrap_or_else(|| "they cannot be read".to_owned());
     anyhow::anyhow!(
-        "records wait in the journal {} and cannot be brought to the SQLite database: {why}. Nothing was moved, and \
-         nothing is lost. Remove the cause and start the move again; or start the gateway on SQLite, whose log says more",
+        "records wait in the journal {} and cannot be brought to the SQLite database: {why}. \
+         Nothing was moved, and nothing is lost. Remove the cause and start the move again; or \
+         start the gateway on SQLite, whose log says more",
         root.display()
     )
 }
@@ -287,16 +288,17 @@ async fn prepare(
 
 fn begun_by_other(path: &str) -> anyhow::Error {
     anyhow::anyhow!(
-        "the target holds a part of another database ({path}), whose move was not finished: name an empty database, or \
-         drop this one and create it anew. Nothing was changed"
+        "the target holds a part of another database ({path}), whose move was not finished: name \
+         an empty database, or drop this one and create it anew. Nothing was changed"
     )
 }
 
 fn not_empty(filled: &[Filled]) -> anyhow::Error {
     let tables: Vec<String> = filled.iter().map(|f| format!("{}: {}", f.table, f.rows)).collect();
     anyhow::anyhow!(
-        "the target holds data that is not from this move (rows of {}). A gateway that was once started on it leaves \
-         prices and rules there, too. Name an empty database, or drop this one and create it anew. Nothing was changed",
+        "the target holds data that is not from this move (rows of {}). A gateway that was once \
+         started on it leaves prices and rules there, too. Name an empty database, or drop this \
+         one and create it anew. Nothing was changed",
         tables.join(", ")
     )
 }
@@ -315,8 +317,9 @@ fn compare(here: &Figures, there: &Figures) -> anyhow::Result<()> {
         lines.push(format!("  and {} more", differences.len() - DIFFERENCES_SHOWN));
     }
     anyhow::bail!(
-        "the databases differ after the copy:\n{}\nThe SQLite database is as it was, and no gateway starts on the target. \
-         Somebody else may have written there: drop it, create it anew, and start the move again",
+        "the databases differ after the copy:\n{}\nThe SQLite database is as it was, and no \
+         gateway starts on the target. Somebody else may have written there: drop it, create it \
+         anew, and start the move again",
         lines.join("\n")
     )
 }

@@ -1,7 +1,7 @@
 //! Opening balances that `tollgate import` writes while this gateway runs: counted within seconds,
 //! without a restart.
 //!
-//! Only for counters of this process. Shared ones are built anew, which the import asks for.
+//! Only for counters of this process. Shared ones are rebuilt, which the import requests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,7 +88,8 @@ impl Watch {
                         seen = Some(version);
                     }
                     Err(error) => {
-                        tracing::warn!(error = %error, "opening balances cannot be read; trying again")
+                        tracing::warn!(error = %error, "opening balances cannot be read; \
+                            trying again")
                     }
                 }
             }

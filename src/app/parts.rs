@@ -214,8 +214,9 @@ async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow
         if unbound > 0 {
             tracing::warn!(
                 unbound,
-                "credentials are sealed in the form of an earlier version, which is not bound to their providers: run \
-                 `tollgate secret rotate` once no gateway of that version works on this database"
+                "credentials are sealed in the form of an earlier version, which is not bound to \
+                 their providers: run `tollgate secret rotate` once no gateway of that version \
+                 works on this database"
             );
         }
         return Ok(());

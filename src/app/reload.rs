@@ -56,7 +56,8 @@ async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
     match config::load(source.file.as_deref(), &config::process_env) {
         Err(problems) => {
             parts.record_reload(Err(&one_line(&problems.to_string())));
-            tracing::error!(%problems, "the new configuration has faults: the old one stays in effect");
+            tracing::error!(%problems, "the new configuration has faults: the old one stays in \
+                effect");
         }
         Ok(new) => {
             let changes = current.changes(&new);

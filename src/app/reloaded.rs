@@ -41,7 +41,7 @@ impl Reloaded {
     /// Reports to metrics, `/readyz` and the overview how a change ended; `Err` = why it is not in
     /// effect.
     pub(super) fn record_reload(&self, ended: Result<(), &str>) {
-        self.metrics.reloaded(ended.is_ok());
+        self.metrics.node.reloaded(ended.is_ok());
         match ended {
             Ok(()) => self.conditions.reload_accepted(),
             Err(why) => self.conditions.reload_refused(why, self.clock.now()),
@@ -73,7 +73,8 @@ impl Reloaded {
         else {
             if self.state.vault().has_file() == config.auth.secret_key.is_some() {
                 tracing::warn!(
-                    "auth.secret_key in place of the data directory's secret.key is in force after a restart"
+                    "auth.secret_key in place of the data directory's secret.key is in effect \
+                     after a restart"
                 );
             }
             return true;
@@ -86,13 +87,15 @@ impl Reloaded {
                 match self.state.publish().await {
                     Ok(()) => true,
                     Err(error) => {
-                        tracing::error!(%error, "the secret keys were changed, and the credentials not read again");
+                        tracing::error!(%error, "the secret keys were changed, and the credentials \
+                            not read again");
                         false
                     }
                 }
             }
             Err(error) => {
-                tracing::error!(keys = ids, %error, "the new secret keys do not fit: the old ones stay in force");
+                tracing::error!(keys = ids, %error, "the new secret keys do not fit: the old ones \
+                    stay in effect");
                 false
             }
         }

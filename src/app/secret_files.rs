@@ -40,7 +40,7 @@ impl SecretFiles {
                 tracing::warn!(
                     setting,
                     %path,
-                    "a file was changed that is read at start only: restart to put it in force"
+                    "a file was changed that is read at start only: restart to apply it"
                 );
             }
         }
@@ -70,7 +70,7 @@ fn take(file: &WatchedFile, current: &mut Config, parts: &Reloaded) -> bool {
             parts.record_reload(Err(SECRET_REFUSED));
             tracing::error!(
                 why,
-                "a file with a secret cannot be used: the old value stays in force"
+                "a file with a secret cannot be used: the old value stays in effect"
             );
             return false;
         }

@@ -59,8 +59,8 @@ pub(super) fn kept_admin_token(config: &Config) -> anyhow::Result<Option<Secret>
     anyhow::ensure!(!token.is_empty(), "{path} is empty: remove it, and a new token is made");
     anyhow::ensure!(
         token.len() >= min && token.bytes().all(|b| b.is_ascii_graphic()),
-        "the admin token in {path} is too short, or holds blanks or other odd characters: write at least {min} visible \
-         ASCII characters, or remove the file, and a new token is made"
+        "the admin token in {path} is too short, or holds blanks or other odd characters: write at \
+         least {min} visible ASCII characters, or remove the file, and a new token is made"
     );
     Ok(Some(Secret::new(token)))
 }

@@ -7,8 +7,8 @@
 //! | SIGUSR2 | starts that process; the same once it waits for them |
 //! | SIGINT during either | exits at once |
 //!
-//! Pingora receives the first of them through [`Signals`], in place of its own handler, which
-//! treats SIGINT as a stop that cuts requests off. `reload` handles SIGHUP.
+//! Pingora receives the first of them through [`Signals`], in place of its built-in handler,
+//! which treats SIGINT as a stop that cuts requests off. `reload` handles SIGHUP.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;

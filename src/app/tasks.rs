@@ -190,11 +190,12 @@ async fn watch_store(watch: StoreWatch, stop: watch::Receiver<bool>) {
         match (&reached, std::mem::replace(&mut failing, reached.is_err())) {
             (Ok(()), true) => tracing::info!("the database can be reached"),
             (Err(e), false) => {
-                tracing::error!(error = %e, "the database cannot be reached: requests go on, the journal keeps their records")
+                tracing::error!(error = %e, "the database cannot be reached: requests go on, the \
+                    journal keeps their records")
             }
             _ => {}
         }
-        watch.metrics.store_up(reached.is_ok());
+        watch.metrics.node.store_up(reached.is_ok());
         tokio::select! {
             () = &mut stop => return,
             () = tokio::time::sleep(HEALTH) => {}
@@ -210,8 +211,8 @@ fn scrape_hooks(parts: &Parts) {
     let bodies = Arc::clone(&parts.gateway.bodies);
     parts.metrics.before_scrape(Box::new(move |metrics| {
         let (snapshot, now) = (state.snapshot(), clock.now());
-        metrics.snapshot_version(snapshot.version);
-        metrics.providers_left_out(snapshot.faults.len());
+        metrics.node.snapshot_version(snapshot.version);
+        metrics.node.providers_left_out(snapshot.faults.len());
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
         for provider in &snapshot.providers {
@@ -291,7 +292,7 @@ pub(super) fn readiness(
         let providers = Roll::call(&state.peek(), &health, clock.now()).fault().map_or(Ok(()), Err);
         let reload = conditions
             .reload()
-            .map(|fault| format!("the file was refused, the old one is in force: {}", fault.text));
+            .map(|fault| format!("the file was refused, the old one is in effect: {}", fault.text));
         let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
         let readiness = readiness.with_optional("providers", providers);
         let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));

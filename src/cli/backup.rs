@@ -32,7 +32,8 @@ pub(super) fn backup(config: &Config, args: &BackupArgs) -> anyhow::Result<()> {
     let BackedUp { bytes, database_bytes, waiting_bytes, secret_keys, key_in_settings, secrets } =
         app::backup(config, &args.file, args.with_secrets)?;
     say(&format!(
-        "{}: {bytes} bytes, with the database ({database_bytes} bytes) and {waiting_bytes} bytes of the journal\n",
+        "{}: {bytes} bytes, with the database ({database_bytes} bytes) and {waiting_bytes} bytes \
+         of the journal\n",
         args.file.display()
     ))?;
     if !secrets.is_empty() {
@@ -51,8 +52,8 @@ pub(super) fn backup(config: &Config, args: &BackupArgs) -> anyhow::Result<()> {
     };
     if !keys.is_empty() && (key_in_settings || !args.with_secrets) {
         complain(&format!(
-            "the secret key ({keys}) is not in the backup: keep {kept}. Without the key no gateway can open the \
-             provider credentials"
+            "the secret key ({keys}) is not in the backup: keep {kept}. Without the key no gateway \
+             can open the provider credentials"
         ));
     }
     Ok(())
@@ -79,8 +80,8 @@ pub(super) fn restore(config: &Config, args: &RestoreArgs) -> anyhow::Result<()>
             format!("{dir}/secret.key")
         };
         complain(&format!(
-            "warning: the provider credentials in it are sealed with the secret key {}, which is not here: put it into \
-             {place} before a gateway starts",
+            "warning: the provider credentials in it are sealed with the secret key {}, which is \
+             not here: put it into {place} before a gateway starts",
             missing_keys.join(", ")
         ));
     }

@@ -1,5 +1,5 @@
-//! `tollgate apply` and `tollgate export` on the command line: what is asked for, and the plan as
-//! people read it.
+//! `tollgate apply` and `tollgate export` on the command line: the options, and the plan as people
+//! read it.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

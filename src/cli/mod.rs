@@ -56,8 +56,8 @@ enum Command {
     /// Move the embedded SQLite database to an empty PostgreSQL database. The gateway must be
     /// stopped; an interrupted move goes on when it is started again.
     Move(moving::MoveArgs),
-    /// Write the state of a gateway on SQLite to one file: the database and what waits in the journal.
-    /// The gateway may run.
+    /// Write the state of a gateway on SQLite to one file: the database, and the records that wait
+    /// in the journal. The gateway may run.
     Backup(backup::BackupArgs),
     /// Put the state of a backup into the data directory. The gateway must be stopped; an
     /// interrupted restore goes on when it is started again.
@@ -241,14 +241,15 @@ fn secret(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
             app::Rotation::Done { key, rotated } => {
                 let (resealed, texts) = (rotated.resealed, rotated.texts);
                 say(&format!(
-                    "sealed {resealed} of {texts} stored texts anew; all are sealed with key {key}\n"
+                    "sealed {resealed} of {texts} stored texts anew; all are sealed with key \
+                     {key}\n"
                 ))?;
             }
             app::Rotation::Distribute { file } => {
                 say(&format!(
-                    "a new key is in {file}; nothing is sealed with it yet\n\
-                     copy this file to the data directory of every gateway on this database, then run:\n  \
-                     tollgate secret rotate --distributed\n"
+                    "a new key is in {file}; nothing is sealed with it yet\ncopy this file to the \
+                     data directory of every gateway on this database, then run:\n  tollgate \
+                     secret rotate --distributed\n"
                 ))?;
             }
         },

@@ -139,13 +139,11 @@ fn done(moved: &Moved) -> String {
         true => format!("an earlier run has moved all {rows} rows of {tables} tables"),
     };
     format!(
-        "\n{first}: all counts and sums are the same on both sides\n\n\
-         What is left to do:\n  \
-         1. set database.url (DATABASE_URL) to the address that was moved to; keep data_dir and the secret key\n  \
-         2. tollgate check\n  \
-         3. start the gateway\n\
-         The SQLite database {} was left as it is. To go back, unset database.url: what is recorded\n\
-         from now on is in PostgreSQL only.\n",
+        "\n{first}: all counts and sums are the same on both sides\n\nWhat is left to do:\n  1. \
+         set database.url (DATABASE_URL) to the address that was moved to; keep data_dir and the \
+         secret key\n  2. tollgate check\n  3. start the gateway\nThe SQLite database {} was left \
+         as it is. To go back, unset database.url: what is recorded\nfrom now on is in PostgreSQL \
+         only.\n",
         moved.database.display()
     )
 }

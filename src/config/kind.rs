@@ -1,4 +1,4 @@
-//! The kinds of settings with their bounds, and how a person writes them. `super::parse` reads them.
+//! The kinds of settings with their bounds, and how people write them. `super::parse` reads them.
 
 use super::units::{show_duration, show_size};
 

@@ -1,4 +1,4 @@
-//! Lists of `name=value`, as OpenTelemetry's environment variables have them: commas between, values
+//! Lists of `name=value`, as in OpenTelemetry's environment variables: separated by commas, values
 //! percent-encoded.
 
 use percent_encoding::percent_decode_str;

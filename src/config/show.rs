@@ -46,11 +46,11 @@ impl Changes {
         };
         match (self.live.is_empty(), self.restart.is_empty()) {
             (true, true) => "nothing changed".to_owned(),
-            (false, true) => format!("in force now: {}", list(&self.live)),
-            (true, false) => format!("in force after a restart: {}", list(&self.restart)),
+            (false, true) => format!("in effect now: {}", list(&self.live)),
+            (true, false) => format!("in effect after a restart: {}", list(&self.restart)),
             (false, false) => {
                 format!(
-                    "in force now: {}; after a restart: {}",
+                    "in effect now: {}; after a restart: {}",
                     list(&self.live),
                     list(&self.restart)
                 )

@@ -1,7 +1,7 @@
-//! The settings of OTLP: what the gateway sends to an OpenTelemetry collector, and the relay of what
-//! clients send. Their rows in the table, their types, how they are built, and their own checks.
+//! The settings of OTLP: what the gateway sends to an OpenTelemetry collector, and the relay of
+//! clients' telemetry. Here are their rows, types, construction and checks.
 //!
-//! Without an endpoint nothing of OTLP runs. OpenTelemetry's standard variables set the same values.
+//! Without an endpoint no exporter runs. OpenTelemetry's standard variables set the same values.
 
 use std::path::PathBuf;
 
@@ -28,12 +28,25 @@ const COMPRESSIONS: &[&str] = &["none", "gzip"];
 
 /// The rows of the table.
 pub(super) const ROWS: [Setting; 24] = [
-    unset("telemetry.otlp.endpoint", Endpoint, "OpenTelemetry collector that spans go to; unset = nothing is sent.")
-        .variable_is("OTEL_EXPORTER_OTLP_ENDPOINT"),
-    setting("telemetry.otlp.protocol", Choice(PROTOCOLS), "http/protobuf", "How the collector is spoken to.")
-        .variable_is("OTEL_EXPORTER_OTLP_PROTOCOL"),
-    unset("telemetry.otlp.headers", Pairs { secret: true }, "Headers of each export, such as a credential.")
-        .variable_is("OTEL_EXPORTER_OTLP_HEADERS"),
+    unset(
+        "telemetry.otlp.endpoint",
+        Endpoint,
+        "OpenTelemetry collector that spans go to; unset = nothing is sent.",
+    )
+    .variable_is("OTEL_EXPORTER_OTLP_ENDPOINT"),
+    setting(
+        "telemetry.otlp.protocol",
+        Choice(PROTOCOLS),
+        "http/protobuf",
+        "How the collector is spoken to.",
+    )
+    .variable_is("OTEL_EXPORTER_OTLP_PROTOCOL"),
+    unset(
+        "telemetry.otlp.headers",
+        Pairs { secret: true },
+        "Headers of each export, such as a credential.",
+    )
+    .variable_is("OTEL_EXPORTER_OTLP_HEADERS"),
     unset("telemetry.otlp.headers_file", SecretFile, "A file that holds telemetry.otlp.headers."),
     unset(
         "telemetry.otlp.tls.ca",
@@ -54,16 +67,23 @@ pub(super) const ROWS: [Setting; 24] = [
         "telemetry.otlp.sampler",
         Choice(Sampler::NAMES),
         "parentbased_traceidratio",
-        "Which requests have spans; parentbased = the client's traceparent decides where there is one.",
+        "Which requests have spans; parentbased = the client's traceparent decides where there \
+         is one.",
     )
     .variable_is("OTEL_TRACES_SAMPLER"),
-    setting("telemetry.otlp.sample_ratio", Ratio, "0.01", "Share of requests that have spans, for the ratio samplers.")
-        .variable_is("OTEL_TRACES_SAMPLER_ARG"),
+    setting(
+        "telemetry.otlp.sample_ratio",
+        Ratio,
+        "0.01",
+        "Share of requests that have spans, for the ratio samplers.",
+    )
+    .variable_is("OTEL_TRACES_SAMPLER_ARG"),
     setting(
         "telemetry.otlp.queue",
         Count { min: 16, max: 1_000_000 },
         "2048",
-        "Requests, and log lines, that may wait for the collector; beyond it new ones are dropped and counted.",
+        "Requests, and log lines, that may wait for the collector; beyond it new ones are dropped \
+         and counted.",
     ),
     setting(
         "telemetry.otlp.content",
@@ -71,7 +91,12 @@ pub(super) const ROWS: [Setting; 24] = [
         "false",
         "Put prompts and replies into the spans. Who may read the traces may read them too.",
     ),
-    setting("telemetry.otlp.to_providers", Flag, "true", "Send providers the trace context (traceparent, tracestate)."),
+    setting(
+        "telemetry.otlp.to_providers",
+        Flag,
+        "true",
+        "Send providers the trace context (traceparent, tracestate).",
+    ),
     setting("telemetry.otlp.metrics", Flag, "false", "Send the metrics too."),
     setting(
         "telemetry.otlp.metrics_interval",
@@ -82,23 +107,33 @@ pub(super) const ROWS: [Setting; 24] = [
     setting("telemetry.otlp.logs", Flag, "false", "Send the log's lines and the access lines too."),
     setting("telemetry.otlp.service_name", Text, "tollgate", "The name of this service in traces.")
         .variable_is("OTEL_SERVICE_NAME"),
-    unset("telemetry.otlp.resource_attributes", Pairs { secret: false }, "More attributes of this service.")
-        .variable_is("OTEL_RESOURCE_ATTRIBUTES"),
+    unset(
+        "telemetry.otlp.resource_attributes",
+        Pairs { secret: false },
+        "More attributes of this service.",
+    )
+    .variable_is("OTEL_RESOURCE_ATTRIBUTES"),
     unset(
         "telemetry.otlp_relay.endpoint",
         Endpoint,
-        "Collector that gets what clients post to /v1/metrics, /v1/logs and /v1/traces (OTLP over HTTP); unset = 404.",
+        "Collector that gets what clients post to /v1/metrics, /v1/logs and /v1/traces (OTLP over \
+         HTTP); unset = 404.",
     ),
     unset(
         "telemetry.otlp_relay.headers",
         Pairs { secret: true },
         "Headers of each relayed request, such as a credential.",
     ),
-    unset("telemetry.otlp_relay.headers_file", SecretFile, "A file that holds telemetry.otlp_relay.headers."),
+    unset(
+        "telemetry.otlp_relay.headers_file",
+        SecretFile,
+        "A file that holds telemetry.otlp_relay.headers.",
+    ),
     unset(
         "telemetry.otlp_relay.tls.ca",
         File,
-        "Authorities (PEM) that may sign the relay's collector's certificate; unset = the system's.",
+        "Authorities (PEM) that may sign the relay's collector's certificate; unset = the \
+         system's.",
     ),
     setting(
         "telemetry.otlp_relay.max_body",
@@ -261,8 +296,8 @@ fn collector(take: &mut Take<'_>, section: &str) -> Option<Collector> {
     })
 }
 
-/// Adds the problems between these settings. OpenTelemetry's standard variables may be set for every
-/// process of a machine: without an endpoint they are ignored.
+/// Adds the problems between these settings. Without an endpoint OpenTelemetry's standard variables
+/// are ignored, since they may be set for every process of a machine.
 pub(super) fn check(config: &Config, problems: &mut Problems) {
     let values = &config.values;
     for (section, is_on) in [

@@ -66,13 +66,14 @@ pub enum VaultError {
     /// A `v1:` text that none of the keys opens. Such a text does not name its key, so damage to
     /// the text looks the same.
     #[error(
-        "cannot be opened with this secret key (was TOLLGATE_SECRET_KEY or the data directory's secret.key changed?)"
+        "cannot be opened with this secret key (was TOLLGATE_SECRET_KEY or the data directory's \
+         secret.key changed?)"
     )]
     WrongKey,
     /// A `v2:` text of a key that the ring does not have.
     #[error(
-        "was sealed with the secret key {sealed}, and this gateway has {known} (was TOLLGATE_SECRET_KEY or the data \
-         directory's secret.key changed?)"
+        "was sealed with the secret key {sealed}, and this gateway has {known} (was \
+         TOLLGATE_SECRET_KEY or the data directory's secret.key changed?)"
     )]
     UnknownKey {
         /// Id of the key that sealed it, at most 16 characters.

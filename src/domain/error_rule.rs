@@ -23,8 +23,8 @@ pub enum ErrorCategory {
     ParameterError,
     /// The request breaks another rule of the provider's format.
     InvalidRequest,
-    /// The prompt cache cannot be used as requested: too many marks, marks in positions that are not
-    /// allowed, or too little to cache.
+    /// The prompt cache cannot be used as requested: too many marks, marks in positions that are
+    /// not allowed, or too little to cache.
     CacheLimit,
 }
 

@@ -38,7 +38,7 @@ const LENGTH: usize = 55;
 
 impl SpanContext {
     /// Reads a `traceparent` header. Later versions may append further fields. `None` if it is
-    /// malformed: the trace then starts anew, as the standard says.
+    /// malformed: a new trace then starts, as the standard says.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (head, rest) = text.split_at_checked(LENGTH)?;

@@ -41,7 +41,8 @@ pub enum WebhookError {
     /// The host is, or resolves to, an address that is neither public nor in
     /// `webhooks.allow_private`.
     #[error(
-        "leads to {address}, which is not public ({why}); the operator can allow its network by webhooks.allow_private"
+        "leads to {address}, which is not public ({why}); the operator can allow its network by \
+         webhooks.allow_private"
     )]
     NotPublic {
         /// The address that the host is or resolves to.

@@ -99,7 +99,8 @@ impl Jobs {
     async fn pricing(&self) {
         loop {
             if let Err(error) = self.reprice().await {
-                tracing::warn!(%error, "requests without a price could not be priced; the next look tries again");
+                tracing::warn!(%error, "requests without a price could not be priced; the next \
+                    look tries again");
             }
             tokio::select! {
                 () = self.0.price.notified() => {}

@@ -30,7 +30,8 @@ pub(super) fn write(dir: &Path, at: Position) -> io::Result<()> {
 pub(super) fn read(dir: &Path) -> Position {
     match fs::read_to_string(dir.join(NAME)) {
         Ok(text) => parse(&text).unwrap_or_else(|| {
-            tracing::warn!(dir = %dir.display(), "unreadable checkpoint: delivering this journal from its beginning");
+            tracing::warn!(dir = %dir.display(), "unreadable checkpoint: delivering this journal \
+                from its beginning");
             Position::default()
         }),
         Err(_) => Position::default(),

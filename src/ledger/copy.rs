@@ -70,8 +70,8 @@ fn copy_journal(dir: &Path, to: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Where the last whole frame ends. A frame that is just being written ends beyond it. At damage the
-/// search stops, and all of the file is wanted.
+/// The end of the last complete frame; a frame that is being written lies beyond it. Damage ends
+/// the search, and the complete file is copied then.
 fn whole(segment: &mut BufReader<&File>, length: u64) -> io::Result<u64> {
     let mut at = HEADER as u64;
     if length <= at {

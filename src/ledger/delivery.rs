@@ -229,7 +229,8 @@ impl Ledger {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, root = %self.root.display(), "cannot look for journals of dead processes")
+                tracing::warn!(%error, root = %self.root.display(), "cannot look for journals of \
+                    dead processes")
             }
         }
     }
@@ -237,7 +238,8 @@ impl Ledger {
     /// Leaves a directory as it is, until it is next adopted.
     pub(super) fn let_go(&self, source: Source) {
         subtract(&self.tally.adopted_bytes, source.left);
-        tracing::warn!(journal = %self.dir_of(&source).display(), "the journal of a process that is gone waits on");
+        tracing::warn!(journal = %self.dir_of(&source).display(), "the journal of a process that \
+            is gone waits on");
     }
 
     /// Removes a directory that is delivered.
@@ -246,7 +248,8 @@ impl Ledger {
         if let Some(claim) = source.claim
             && let Err(error) = claim.remove()
         {
-            tracing::warn!(%error, journal = %claim.path().display(), "a delivered journal cannot be removed");
+            tracing::warn!(%error, journal = %claim.path().display(), "a delivered journal cannot \
+                be removed");
         }
     }
 }

@@ -2,9 +2,9 @@
 //! exactly once.
 //!
 //! ```text
-//! request path                                   writer (one task)
-//! append ─► own directory: 1.seg 2.seg 3.seg ─► read a batch ─► sink ─► checkpoint ─► delete what is behind it
-//!           directories of dead processes ─────►
+//! request path                            writer (one task)
+//! append ─► own directory: 1.seg 2.seg ─► read a batch ─► sink ─► checkpoint ─► delete segments
+//!           directories of dead processes ►
 //! ```
 //!
 //! **Guarantee.** When [`Ledger::append`] returns `Ok`, the kernel has the record: it survives

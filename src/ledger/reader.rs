@@ -120,7 +120,8 @@ impl Reader<'_> {
             }
             Header::Foreign(version) => {
                 let what = format!(
-                    "a journal segment of version {version}, which this program cannot read: set aside"
+                    "a journal segment of version {version}, which this program cannot read: \
+                     set aside"
                 );
                 let all = segment.bytes(0, segment.limit)?;
                 self.set_aside.damage(self.dir, batch.next, &all, &what)?;
@@ -148,7 +149,8 @@ impl Reader<'_> {
         let found = frame::resync(&rest);
         let what = match found {
             Some(_) => {
-                "damage in the middle of a journal segment: set aside, the records behind it are read"
+                "damage in the middle of a journal segment: set aside, the records behind it \
+                 are read"
             }
             None if matches!(frame::read(&rest), Found::Short(_)) => {
                 "a journal segment ends in a torn record: set aside"

@@ -5,18 +5,19 @@
 //!
 //! | request | effect |
 //! |---|---|
-//! | `POST /mock/default[?key=K]` | sets the default directive (for requests with credential K, or for all) |
+//! | `POST /mock/default[?key=K]` | sets the default directive (of credential K, or of all) |
 //! | `DELETE /mock/default` | deletes all defaults |
-//! | `POST /mock/script[?key=K]` | appends directives (a list, or one), each used by one generating request |
+//! | `POST /mock/script[?key=K]` | appends directives (a list, or one), one for each request |
 //! | `DELETE /mock/script` | deletes the rest of all scripts |
 //! | `GET /mock/requests[?last=n]` | returns the received requests, oldest first |
 //! | `DELETE /mock/requests` | deletes them |
-//! | `GET /mock/stats[?started=n&finished=n&dropped=n&connections=n&timeout_ms=t]` | returns counts, after waiting until they are reached |
+//! | `GET /mock/stats[?started=n&…]` | returns counts, after waiting until they are reached |
 //! | `POST /mock/go[?streams=n]` | continues one held stream (`hold_after`), or this many |
 //!
-//! [`directive`] defines the instructions for a reply, [`answer`] the default behaviour. Strict
-//! mode, on unless `strict` is false, refuses what the real services would refuse, with their
-//! messages: see [`strict`].
+//! `/mock/stats` takes the counts `started`, `finished`, `dropped` and `connections`, and
+//! `timeout_ms`. [`directive`] defines the instructions for a reply, [`answer`] the default
+//! behaviour. Strict mode, on unless `strict` is false, refuses what the real services would refuse,
+//! with their messages: see [`strict`].
 
 mod answer;
 mod ask;

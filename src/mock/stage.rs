@@ -20,7 +20,8 @@ use crate::domain::format::WireFormat;
 
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream; charset=utf-8";
-const HTML: &str = "<!DOCTYPE html>\n<html><head><title>Mock</title></head><body><h1>A page, not a reply</h1></body></html>\n";
+const HTML: &str = "<!DOCTYPE html>\n<html><head><title>Mock</title></head><body><h1>A page, not a \
+                    reply</h1></body></html>\n";
 
 /// The answer: the head's values, and the body in its natural pieces (a stream's events, or one
 /// piece).

@@ -76,7 +76,8 @@ async fn to_the_end(parcel: Parcel, notifier: &Notifier) {
     let result = match attempts(&parcel, notifier).await {
         Ok(()) => Delivery::Delivered,
         Err(error) => {
-            tracing::warn!(event, why = %error, "a notification was not delivered: its webhook failed every time");
+            tracing::warn!(event, why = %error, "a notification was not delivered: its webhook \
+                failed every time");
             Delivery::Failed
         }
     };
@@ -100,7 +101,8 @@ async fn attempts(parcel: &Parcel, notifier: &Notifier) -> Result<(), WebhookErr
         };
         match waits.next() {
             Some(wait) if !error.is_final() => {
-                tracing::debug!(event = parcel.kind.as_str(), why = %error, "a webhook failed, and is tried again");
+                tracing::debug!(event = parcel.kind.as_str(), why = %error, "a webhook failed, and \
+                    is tried again");
                 tokio::time::sleep(jittered(*wait)).await;
             }
             _ => return Err(error),

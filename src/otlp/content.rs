@@ -238,9 +238,7 @@ mod tests {
             "message":{"role":"assistant","content":"hello"}}]}"#;
         let wanted = |reason| json!([{"role": "assistant", "parts": [{"type": "text", "content": "hello"}], "finish_reason": reason}]);
         assert_eq!(output(WireFormat::Chat, whole), Some((wanted("length"), "length")));
-        let stream = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"hel\"}}]}\n\n\
-            data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo\"},\"finish_reason\":\"stop\"}]}\n\n\
-            data: [DONE]\n\n";
+        let stream = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"hel\"}}]}\n\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
         assert_eq!(output(WireFormat::Chat, stream), Some((wanted("stop"), "stop")));
         assert_eq!(output(WireFormat::Chat, ""), None);
         assert_eq!(output(WireFormat::Chat, "{\"error\":{}}"), None);

@@ -1,4 +1,4 @@
-//! Names of OpenTelemetry's GenAI conventions: the provider, the operation, the request's parameters.
+//! Names of OpenTelemetry's GenAI conventions: provider, operation, parameters of the request.
 
 use serde_json::Number;
 

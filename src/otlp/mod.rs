@@ -1,5 +1,5 @@
-//! OpenTelemetry: spans of requests, metrics and log lines for a collector (OTLP over HTTP or gRPC),
-//! and the relay of clients' own telemetry.
+//! OpenTelemetry: spans of requests, metrics and log lines for a collector (OTLP over HTTP or
+//! gRPC), and the relay of the clients' telemetry.
 //!
 //! Without a configured collector nothing of this exists. A request's spans are made after it is
 //! settled, from what the pipeline holds anyway; the exporter's tasks run on the `io` runtime.

@@ -1,7 +1,7 @@
 //! The relay of clients' own telemetry: adds who sent it, and passes it to a collector over HTTP.
 //!
 //! The attributes are set on every resource; a client's own values for them are removed, so that
-//! nobody sends in another's name. Of the client's headers only the form of the body counts.
+//! no client sends under another's name. Only the content headers of the client are used.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::transport::{CollectorError, describe, headers, http_client};
 use crate::config::OtlpRelay;
 use crate::telemetry::Metrics;
 
-/// Requests that are relayed at the same time; further ones are told to come back.
+/// Requests that are relayed at the same time; further ones get 503 with `retry-after`.
 const AT_ONCE: usize = 64;
 /// Bytes of the collector's answer that are passed on.
 const MAX_ANSWER: usize = 64 << 10;

@@ -3,7 +3,7 @@
 //! | class | next step | counts for the breaker |
 //! |---|---|---|
 //! | provider error | failover; after a 429 or 503 with `Retry-After` a cooldown until then | yes |
-//! | system error | retry at the same provider, up to its number of attempts; then failover | if configured |
+//! | system error | retry at the same provider, as it allows; then failover | if configured |
 //! | client abort | nothing | no |
 //! | client error | the error goes to the client, without failover | no |
 //!

@@ -14,7 +14,9 @@
 //! | image and audio tokens out, reasoning | output |
 //! | above a threshold | the same rate above the next lower threshold, and so on to the base |
 //! | of a service tier | the same rate of the standard tier |
-//! | of a service tier above a threshold | the more expensive of: the tier's rate for less input, the standard tier's above the threshold |
+//! | of a service tier above a threshold | the higher of two rates, see below |
+//!
+//! The two rates are the tier's for less input, and the standard tier's above the threshold.
 //!
 //! A rate of the same kind is looked up at every tier and threshold first, then that of the next
 //! kind in the first six rows. Two refinements keep special tokens from costing less than plain

@@ -40,7 +40,8 @@ fn unpriced(record: &Record) -> String {
         None => String::new(),
     };
     format!(
-        "No cost yet: there was no price for {}{also}, so this request counts as nothing against limits until a price arrives.",
+        "No cost yet: there was no price for {}{also}, so this request counts as nothing against \
+         limits until a price arrives.",
         record.model
     )
 }
@@ -85,8 +86,8 @@ fn as_it_was(record: &Record, now: Option<&Cost>, charged: NanoUsd) -> String {
         .into_iter()
         .fold(usage.input, u64::saturating_add);
     format!(
-        "{charged} USD was charged for {input} input and {} output tokens by the price of {entry} when the request ran, with a \
-         provider's multiplier of {}; {since}{}",
+        "{charged} USD was charged for {input} input and {} output tokens by the price of {entry} \
+         when the request ran, with a provider's multiplier of {}; {since}{}",
         usage.output,
         record.cost_multiplier.normalize(),
         basis(record)

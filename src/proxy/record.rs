@@ -127,7 +127,8 @@ impl OpenRecord {
         // The reserve of a full journal belongs to requests in flight, not to refusals.
         let refused = record.outcome == RequestOutcome::Refused;
         if refused && !gateway.ledger.has_room() {
-            tracing::debug!(request_id = %record.request_id, trace_id, "a refusal is not recorded: the journal is full");
+            tracing::debug!(request_id = %record.request_id, trace_id, "a refusal is not recorded: \
+                the journal is full");
         } else if let Err(e) = gateway.ledger.append(&record) {
             tracing::error!(request_id = %record.request_id, trace_id, error = %e, "the journal did not take a record");
         }

@@ -1,9 +1,9 @@
 //! The connections of one listener: how many there may be, in total and from each address.
 //!
-//! A connection takes a [`ConnectionSlot`] when it is accepted, before its TLS handshake, and releases it
-//! when it is dropped. IPv6 addresses count by their /64, which usually belongs to one client. The
-//! table has entries only for addresses with connections. This module sends no answers: the
-//! listener does.
+//! A connection takes a [`ConnectionSlot`] when it is accepted, before its TLS handshake, and
+//! releases it when it is dropped. IPv6 addresses count by their /64, which usually belongs to one
+//! client. The table has entries only for addresses with connections. This module sends no answers:
+//! the listener does.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

@@ -63,7 +63,8 @@ impl Peers {
                 fault = self.share(&mut failing) => fault,
             };
             if !std::mem::replace(&mut failing, true) {
-                tracing::warn!(error = %fault, "the health of providers is not shared with other nodes now");
+                tracing::warn!(error = %fault, "the health of providers is not shared with other \
+                    nodes now");
             }
             tokio::select! {
                 () = &mut stop => return,

@@ -177,7 +177,7 @@ fn compiled(words: Vec<SensitiveWord>, former: &Arc<Words>) -> Arc<Words> {
     }
     let words = Words::compile(words);
     for fault in words.faults() {
-        tracing::error!(fault, "not every sensitive word is in force");
+        tracing::error!(fault, "not every sensitive word is in effect");
     }
     Arc::new(words)
 }
@@ -188,7 +188,7 @@ fn compiled_rules(rules: Vec<ErrorRule>, former: &Arc<ErrorRules>) -> Arc<ErrorR
     }
     let rules = ErrorRules::compile(rules);
     for fault in rules.faults() {
-        tracing::error!(fault, "not every error rule is in force");
+        tracing::error!(fault, "not every error rule is in effect");
     }
     Arc::new(rules)
 }

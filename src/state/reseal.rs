@@ -21,8 +21,8 @@ pub enum SealError {
     Vault(#[from] VaultError),
     /// The database names a key that this process does not have.
     #[error(
-        "credentials are sealed with the secret key {sealing} now, and this gateway has {known}: give it that key \
-         (auth.secret_key)"
+        "credentials are sealed with the secret key {sealing} now, and this gateway has {known}: \
+         give it that key (auth.secret_key)"
     )]
     OtherKey {
         /// The id of the key that the database names.
@@ -99,7 +99,8 @@ pub enum RotateError {
     #[error(transparent)]
     Vault(#[from] VaultError),
     /// Nothing was changed.
-    #[error("nothing was changed, since not every stored text can be opened:\n  {}", faults.join("\n  "))]
+    #[error("nothing was changed, since not every stored text can be \
+             opened:\n  {}", faults.join("\n  "))]
     Unopened {
         /// For each text that does not open its name and why; never empty.
         faults: Vec<String>,

@@ -106,7 +106,8 @@ impl SwitchOff {
             if let Err(error) = &done
                 && !memory.failing
             {
-                tracing::warn!(provider = provider.name, %error, "a failing provider could not be disabled");
+                tracing::warn!(provider = provider.name, %error, "a failing provider could not be \
+                    disabled");
             }
             memory.failing = done.is_err();
             if let Ok(done) = done {
@@ -163,7 +164,8 @@ impl SwitchOff {
         .await?;
         tx.commit().await?;
         if let Err(error) = self.state.publish().await {
-            tracing::warn!(%error, "a provider was disabled, and the configuration not read again: the next look does");
+            tracing::warn!(%error, "a provider was disabled, and the configuration not read again: \
+                the next look does");
         }
         Ok(Done::Disabled(why))
     }

@@ -88,7 +88,8 @@ impl Backend {
             // A generic plan for any time range is bad for most: each query is planned for its
             // values.
             Self::Postgres => {
-                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = \
+                 force_custom_plan"
             }
         }
     }

@@ -15,10 +15,14 @@ pub struct BodyMetrics {
 impl BodyMetrics {
     pub(super) fn register(on: &Registration<'_>) -> Result<Self, Error> {
         Ok(Self {
-            held: on.gauge("tollgate_request_body_bytes", "Bytes of request bodies that are held now.")?,
+            held: on.gauge(
+                "tollgate_request_body_bytes",
+                "Bytes of request bodies that are held now.",
+            )?,
             refused: on.counter(
                 "tollgate_request_bodies_refused_total",
-                "Requests refused because the bodies of others took all room (proxy.max_inflight_body_bytes).",
+                "Requests refused because the bodies of others took all room \
+                 (proxy.max_inflight_body_bytes).",
             )?,
         })
     }

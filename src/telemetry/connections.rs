@@ -30,8 +30,8 @@ impl ConnectionMetrics {
         )?;
         let refused = on.counters(
             "tollgate_connections_refused_total",
-            "Connections that were refused, by listener (proxy, admin) and by the limit that was reached: \
-             max_connections or max_connections_per_address.",
+            "Connections that were refused, by listener (proxy, admin) and by the limit that was \
+             reached: max_connections or max_connections_per_address.",
             &["listener", "limit"],
         )?;
         // Exported from the start: otherwise the first increase would not be visible.
@@ -45,17 +45,20 @@ impl ConnectionMetrics {
                 "tollgate_connections",
                 "Connections of clients to the proxy, idle ones and TLS handshakes included.",
             )?,
-            admin_open: on.gauge("tollgate_admin_connections", "Connections to the administration.")?,
+            admin_open: on
+                .gauge("tollgate_admin_connections", "Connections to the administration.")?,
             refused,
             floods: on.counter(
                 "tollgate_http2_floods_total",
-                "HTTP/2 connections of clients that were closed for too many frames without requests or data.",
+                "HTTP/2 connections of clients that were closed for too many frames without \
+                 requests or data.",
             )?,
             upstream_new: upstream.with_label_values(&["new"]),
             upstream_reused: upstream.with_label_values(&["reused"]),
             aborted: on.counters(
                 "tollgate_aborted_exchanges_total",
-                "Exchanges with providers whose client left: cancelled, drained, or drained in vain (incomplete).",
+                "Exchanges with providers whose client left: cancelled, drained, or drained in \
+                 vain (incomplete).",
                 &["result"],
             )?,
         })

@@ -143,8 +143,8 @@ mod tests {
         line.end();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "2026-01-02T03:04:05.678Z  INFO access: status=200 model=m-1 error=\"it \\\"broke\\\"\\noff\" none=\"\" \
-             streamed=true key_id=7\n"
+            "2026-01-02T03:04:05.678Z  INFO access: status=200 model=m-1 \
+             error=\"it \\\"broke\\\"\\noff\" none=\"\" streamed=true key_id=7\n"
         );
     }
 }

@@ -3,10 +3,9 @@
 
 use std::sync::OnceLock;
 
-use prometheus::{
-    Error, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
-};
+use prometheus::{Error, Histogram, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
 
+use super::registration::Buckets;
 use crate::domain::format::WireFormat;
 use crate::domain::record::{Record, RequestOutcome};
 
@@ -64,8 +63,8 @@ pub(super) struct ReplyTimes {
 }
 
 impl ReplyTimes {
-    pub(super) fn register(registry: &Registry, opts: HistogramOpts) -> Result<Self, Error> {
-        let family = HistogramVec::new(opts, &["client_format", "streamed"])?;
+    pub(super) fn register(registry: &Registry, buckets: Buckets) -> Result<Self, Error> {
+        let family = HistogramVec::new(buckets.options(), &["client_format", "streamed"])?;
         registry.register(Box::new(family.clone()))?;
         let cell =
             |format: WireFormat, streamed| family.with_label_values(&[format.as_str(), streamed]);

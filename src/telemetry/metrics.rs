@@ -11,8 +11,8 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use prometheus::proto::MetricFamily;
 use prometheus::{
-    Counter, CounterVec, Encoder as _, Error, Histogram, HistogramOpts, IntCounter, IntCounterVec,
-    IntGauge, IntGaugeVec, Registry, TextEncoder,
+    Counter, CounterVec, Encoder as _, Error, Histogram, IntCounter, IntCounterVec, IntGauge,
+    IntGaugeVec, Registry, TextEncoder,
 };
 use rust_decimal::prelude::ToPrimitive as _;
 
@@ -24,12 +24,13 @@ use super::forget::forget;
 use super::jobs::JobMetrics;
 use super::journal::JournalMetrics;
 use super::labels::{ReplyTimes, RequestCounts};
+use super::node::NodeMetrics;
 use super::openmetrics;
 use super::otlp::OtlpMetrics;
 use super::process::ProcessMetrics;
 use super::provider_health::ProviderHealthMetrics;
 use super::refusals::Refusals;
-use super::registration::Registration;
+use super::registration::{Buckets, Registration};
 use super::sharing::RedisMetrics;
 use crate::domain::record::Record;
 
@@ -56,14 +57,29 @@ const LIMITS: [&str; 13] = [
 const TOKEN_KINDS: [&str; 6] =
     ["input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "reasoning"];
 
-/// From 10 µs: the time that the gateway itself adds.
-const OVERHEAD_S: &[f64] = &[
-    0.000_01, 0.000_02, 0.000_03, 0.000_05, 0.000_075, 0.000_1, 0.000_15, 0.000_2, 0.000_3,
-    0.000_5, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5,
-];
+const OVERHEAD: Buckets = Buckets {
+    name: "tollgate_gateway_overhead_seconds",
+    help: "Time that the gateway itself took, waiting for providers and clients excluded.",
+    bounds: &[
+        0.000_01, 0.000_02, 0.000_03, 0.000_05, 0.000_075, 0.000_1, 0.000_15, 0.000_2, 0.000_3,
+        0.000_5, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5,
+    ],
+};
+const FIRST_BYTE: Buckets = Buckets {
+    name: "tollgate_first_byte_seconds",
+    help: "From request to first byte of the reply.",
+    bounds: FIRST_BYTE_S,
+};
+const DURATION: Buckets = Buckets {
+    name: "tollgate_request_duration_seconds",
+    help: "From request to end of the reply.",
+    bounds: DURATION_S,
+};
+/// Bounds of the times to the first byte, in seconds.
 pub(super) const FIRST_BYTE_S: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0,
 ];
+/// Bounds of the times to the end of the reply, in seconds.
 pub(super) const DURATION_S: &[f64] = &[
     0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0,
 ];
@@ -84,21 +100,16 @@ pub struct Metrics {
     unpriced: IntCounter,
     estimated: IntCounter,
     breakers: IntGaugeVec,
-    store_up: IntGauge,
     /// The shared counters; all zero without Redis.
     pub redis: RedisMetrics,
-    snapshot_version: IntGauge,
-    providers_left_out: IntGauge,
-    reloads: IntCounterVec,
-    log_dropped: IntCounter,
     process: ProcessMetrics,
+    /// The configuration, the database and the log of this node.
+    pub node: NodeMetrics,
     hooks: Mutex<Vec<ScrapeHook>>,
     /// Connections of clients and to providers.
     pub connections: ConnectionMetrics,
     /// Failed attempts by kind, and each provider's state.
     pub provider_health: ProviderHealthMetrics,
-    /// 1 if the last reload was refused.
-    reload_refused: IntGauge,
     /// Requests in flight.
     pub requests_live: IntGauge,
     /// Streamed replies being relayed now.
@@ -150,19 +161,9 @@ impl Metrics {
                 "Exchanges with providers, by how they ended.",
                 &["provider", "class"],
             )?,
-            first_byte: ReplyTimes::register(
-                &registry,
-                histogram("tollgate_first_byte_seconds", "From request to first byte of the reply.", FIRST_BYTE_S),
-            )?,
-            duration: ReplyTimes::register(
-                &registry,
-                histogram("tollgate_request_duration_seconds", "From request to end of the reply.", DURATION_S),
-            )?,
-            overhead: on.histogram(histogram(
-                "tollgate_gateway_overhead_seconds",
-                "Time that the gateway itself took, waiting for providers and clients excluded.",
-                OVERHEAD_S,
-            ))?,
+            first_byte: ReplyTimes::register(&registry, FIRST_BYTE)?,
+            duration: ReplyTimes::register(&registry, DURATION)?,
+            overhead: on.histogram(OVERHEAD)?,
             tokens: on.counters(
                 "tollgate_tokens_total",
                 "Tokens; reasoning is part of output.",
@@ -171,26 +172,27 @@ impl Metrics {
             cost: on.sums("tollgate_cost_usd_total", "Cost of priced requests.", &["provider"])?,
             providers: RwLock::default(),
             breakdowns: Breakdowns::register(&on, per_user, per_key)?,
-            unpriced: on.counter("tollgate_unpriced_requests_total", "Requests with tokens but no price.")?,
-            estimated: on.counter("tollgate_estimated_requests_total", "Requests whose tokens were estimated.")?,
+            unpriced: on.counter(
+                "tollgate_unpriced_requests_total",
+                "Requests with tokens but no price.",
+            )?,
+            estimated: on.counter(
+                "tollgate_estimated_requests_total",
+                "Requests whose tokens were estimated.",
+            )?,
             breakers: on.gauges("tollgate_breaker_state", BREAKERS, &["provider"])?,
-            store_up: on.gauge("tollgate_store_up", "Whether the database answers.")?,
             redis: RedisMetrics::register(&on)?,
-            snapshot_version: on.gauge("tollgate_snapshot_version", "Version of the configuration data in force.")?,
-            providers_left_out: on.gauge("tollgate_providers_left_out", "Providers whose credential does not open.")?,
-            reloads: on.counters("tollgate_config_reloads_total", "Reloads of the configuration file.", &["result"])?,
-            log_dropped: on.counter("tollgate_log_lines_dropped_total", "Log lines lost to a slow reader.")?,
             process: ProcessMetrics::register(&registry)?,
+            node: NodeMetrics::register(&on)?,
             hooks: Mutex::default(),
             connections: ConnectionMetrics::register(&on)?,
             provider_health: ProviderHealthMetrics::register(&on)?,
-            reload_refused: on.gauge(
-                "tollgate_config_reload_refused",
-                "1 while the last reload of the configuration file was refused and the old one is in force.",
-            )?,
-            requests_live: on.gauge("tollgate_requests_in_flight", "Requests being handled now.")?,
-            streams_live: on.gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
-            sessions_live: on.gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
+            requests_live: on
+                .gauge("tollgate_requests_in_flight", "Requests being handled now.")?,
+            streams_live: on
+                .gauge("tollgate_streams_in_flight", "Streamed replies being relayed now.")?,
+            sessions_live: on
+                .gauge("tollgate_sessions_live", "Sessions seen within their lifetime.")?,
             bodies: BodyMetrics::register(&on)?,
             journal: JournalMetrics::register(&on)?,
             jobs: JobMetrics::register(&registry)?,
@@ -279,30 +281,9 @@ impl Metrics {
         self.provider_health.keep(&keep);
     }
 
-    /// Reports whether the database answered the last check.
-    pub fn store_up(&self, up: bool) {
-        self.store_up.set(i64::from(up));
-    }
-
     /// Whether Redis answers, for one of its uses (`counters`, `news`).
     pub fn redis_up(&self, what: &'static str, up: bool) {
         self.redis.up(what, up);
-    }
-
-    /// Reports the version of the configuration snapshot in effect.
-    pub fn snapshot_version(&self, version: i64) {
-        self.snapshot_version.set(version);
-    }
-
-    /// Reports how many providers are left out because this process cannot open their credential.
-    pub fn providers_left_out(&self, count: usize) {
-        self.providers_left_out.set(i64::try_from(count).unwrap_or(i64::MAX));
-    }
-
-    /// A reload of the configuration file, accepted or not.
-    pub fn reloaded(&self, accepted: bool) {
-        self.reloads.with_label_values(&[if accepted { "accepted" } else { "refused" }]).inc();
-        self.reload_refused.set(i64::from(!accepted));
     }
 
     /// Registers `hook` to run before each scrape.
@@ -316,8 +297,7 @@ impl Metrics {
             hook(self);
         }
         self.process.update();
-        self.log_dropped
-            .inc_by(super::line_buffer::dropped_total().saturating_sub(self.log_dropped.get()));
+        self.node.update();
         self.registry.gather()
     }
 
@@ -368,8 +348,4 @@ impl ProviderTotals {
             self.cost.inc_by(usd);
         }
     }
-}
-
-fn histogram(name: &str, help: &str, buckets: &[f64]) -> HistogramOpts {
-    HistogramOpts::new(name, help).buckets(buckets.to_vec())
 }

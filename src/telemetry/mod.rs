@@ -22,6 +22,7 @@ mod levels;
 mod line_buffer;
 mod logging;
 mod metrics;
+mod node;
 mod openmetrics;
 mod otlp;
 mod process;

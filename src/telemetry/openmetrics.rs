@@ -1,8 +1,8 @@
 //! The metrics in the OpenMetrics text format, which can carry exemplars: the `prometheus` crate
 //! writes only the older format.
 //!
-//! Names and label texts are those of the older format (`le="1"`, not `le="1.0"`), so a scraper that
-//! changes formats continues its series.
+//! Names and label texts are those of the older format (`le="1"`, not `le="1.0"`), so a scraper
+//! that changes formats continues its series.
 
 use std::fmt::Write as _;
 

@@ -17,17 +17,20 @@ impl ProviderHealthMetrics {
         Ok(Self {
             failures: on.counters(
                 "tollgate_upstream_failures_total",
-                "Failed attempts at providers, by kind: dns, connect, tls, timeout, broken, status, unusable.",
+                "Failed attempts at providers, by kind: dns, connect, tls, timeout, broken, \
+                 status, unusable.",
                 &["provider", "kind"],
             )?,
             states: on.gauges(
                 "tollgate_provider_state",
-                "1 for the state that an enabled provider is in: never_used, healthy, failing, cooldown, circuit_open.",
+                "1 for the state that an enabled provider is in: never_used, healthy, failing, \
+                 cooldown, circuit_open.",
                 &["provider", "state"],
             )?,
             switched_off: on.gauges(
                 "tollgate_provider_switched_off",
-                "1 while a provider is disabled because the gateway itself disabled it for its failures.",
+                "1 while a provider is disabled because the gateway itself disabled it for its \
+                 failures.",
                 &["provider"],
             )?,
         })

@@ -16,10 +16,15 @@ pub(super) struct Refusals {
 impl Refusals {
     pub(super) fn register(on: &Registration<'_>) -> Result<Self, Error> {
         Ok(Self {
-            limits: on.counters("tollgate_refusals_total", "Requests refused by a limit.", &["limit"])?,
+            limits: on.counters(
+                "tollgate_refusals_total",
+                "Requests refused by a limit.",
+                &["limit"],
+            )?,
             screened: on.counters(
                 "tollgate_screened_total",
-                "Requests refused for what they hold or who sends them, before any limit is looked at.",
+                "Requests refused for what they hold or who sends them, before any limit is \
+                 looked at.",
                 &["reason"],
             )?,
             unauthenticated: on.counters(

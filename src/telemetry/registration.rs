@@ -5,6 +5,20 @@ use prometheus::{
     IntGaugeVec, Opts, Registry,
 };
 
+/// A histogram: its name, its help text, and the upper bounds of its buckets, ascending.
+#[derive(Clone, Copy)]
+pub(super) struct Buckets {
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) bounds: &'static [f64],
+}
+
+impl Buckets {
+    pub(super) fn options(self) -> HistogramOpts {
+        HistogramOpts::new(self.name, self.help).buckets(self.bounds.to_vec())
+    }
+}
+
 /// Makes and registers in one step.
 pub(super) struct Registration<'a>(&'a Registry);
 
@@ -71,7 +85,7 @@ impl<'a> Registration<'a> {
         self.keep(HistogramVec::new(opts, labels)?)
     }
 
-    pub(super) fn histogram(&self, opts: HistogramOpts) -> Result<Histogram, Error> {
-        self.keep(Histogram::with_opts(opts)?)
+    pub(super) fn histogram(&self, buckets: Buckets) -> Result<Histogram, Error> {
+        self.keep(Histogram::with_opts(buckets.options())?)
     }
 }

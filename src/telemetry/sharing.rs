@@ -25,14 +25,28 @@ pub struct RedisMetrics {
 impl RedisMetrics {
     pub(super) fn register(on: &Registration<'_>) -> Result<Self, Error> {
         Ok(Self {
-            up: on.gauges("tollgate_redis_up", "Whether Redis answers in time; absent where none is set.", &["use"])?,
-            errors: on.counter("tollgate_redis_errors_total", "Calls to Redis that requests waited for in vain.")?,
-            losses: on.counter("tollgate_redis_losses_total", "Times that the connection to Redis was lost.")?,
+            up: on.gauges(
+                "tollgate_redis_up",
+                "Whether Redis answers in time; absent where none is set.",
+                &["use"],
+            )?,
+            errors: on.counter(
+                "tollgate_redis_errors_total",
+                "Calls to Redis that requests waited for in vain.",
+            )?,
+            losses: on.counter(
+                "tollgate_redis_losses_total",
+                "Times that the connection to Redis was lost.",
+            )?,
             spells: on.counter(
                 "tollgate_redis_slow_total",
-                "Times that Redis answered too late, and this node counted for itself until it was quick again.",
+                "Times that Redis answered too late, and this node counted for itself until it was \
+                 quick again.",
             )?,
-            waiting: on.gauge("tollgate_redis_waiting", "Operations counted here and not yet told to Redis.")?,
+            waiting: on.gauge(
+                "tollgate_redis_waiting",
+                "Operations counted here and not yet told to Redis.",
+            )?,
             clock_off_seconds: on.gauge(
                 "tollgate_redis_clock_off_seconds",
                 "This node's clock less Redis', in whole seconds; shared windows go by Redis'.",

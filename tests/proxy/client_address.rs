@@ -68,7 +68,7 @@ async fn nobody_is_believed_by_default_and_a_reload_changes_that() {
         }
         assert!(
             began.elapsed() < Duration::from_secs(30),
-            "the reload is not in force:\n{}",
+            "the reload is not in effect:\n{}",
             fixture.gateway.log()
         );
     }

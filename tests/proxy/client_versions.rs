@@ -46,7 +46,7 @@ async fn a_client_older_than_what_two_others_run_is_told_to_update() {
     switch(&fixture, true).await;
     let began = Instant::now();
     while ask(&fixture, &fixture.key, old, "native").await.0 == 200 {
-        assert!(began.elapsed() < Duration::from_secs(60), "the setting is not in force");
+        assert!(began.elapsed() < Duration::from_secs(60), "the setting is not in effect");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     for format in FORMATS {

@@ -25,7 +25,7 @@ async fn a_reload_changes_what_can_change_live() {
     while refused(100_000).await != 413 {
         assert!(
             began.elapsed() < Duration::from_secs(60),
-            "the new bound is not in force:\n{}",
+            "the new bound is not in effect:\n{}",
             fixture.gateway.log()
         );
         tokio::time::sleep(Duration::from_millis(25)).await;

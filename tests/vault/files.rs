@@ -32,7 +32,7 @@ async fn until_in_force(gateway: &Gateway, times: usize, token: &str) {
     while gateway.log().matches("the admin token has changed").count() < times {
         assert!(
             began.elapsed() < Duration::from_secs(60),
-            "the new token is not in force:\n{}",
+            "the new token is not in effect:\n{}",
             gateway.log()
         );
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -71,7 +71,7 @@ async fn a_changed_admin_token_file_is_in_force_without_a_signal() {
     );
     // An unusable file changes nothing, and is reported.
     mount(&secrets, "..3", "admin-token", "\n");
-    gateway.log_shows("cannot be used: the old value stays in force").await;
+    gateway.log_shows("cannot be used: the old value stays in effect").await;
     assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
     mount(&secrets, "..4", "admin-token", ADMIN_TOKEN);
     until_in_force(&gateway, 2, ADMIN_TOKEN).await;
@@ -156,7 +156,7 @@ async fn a_database_address_and_a_credential_of_systemd_come_from_files() {
     assert!(!said.contains(&database) && !said.contains(OTHER_TOKEN), "{said}");
     // A change that needs a restart is reported as such.
     std::fs::write(credentials.join("database-url"), postgres::fresh_database()).unwrap();
-    let log = gateway.log_shows("restart to put it in force").await;
+    let log = gateway.log_shows("restart to apply it").await;
     assert!(log.contains("database.url"), "{log}");
     assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
 }

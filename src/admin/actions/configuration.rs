@@ -49,9 +49,9 @@ pub fn operations() -> Vec<Operation> {
             apply_configuration,
         )
         .doc(
-            "Puts a document in effect, in one transaction. Sections that it lacks are left alone; a record that it \
-             names is described whole, and what is left out of it has its default. Every fault is answered with its \
-             `pointer` into the document.",
+            "Puts a document in effect, in one transaction. Sections that it lacks are left alone; \
+             a record that it names is described whole, and what is left out of it has its \
+             default. Every fault is answered with its `pointer` into the document.",
         )
         .errors(&[
             Code::NOT_FOUND,

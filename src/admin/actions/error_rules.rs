@@ -53,7 +53,7 @@ pub struct RuleFields {
     pub category: Sent<Choice<ErrorCategory>>,
     /// For administrators.
     pub description: Patch<Text<0, 500>>,
-    /// What the client is told in place of the upstream's words: a text, or a JSON object with
+    /// The client's message in place of the upstream's: a text, or a JSON object with
     /// `message` and maybe `type` and `code`. It is put into the client's format.
     pub override_response: Patch<Text<1, 4000>>,
     /// In place of the upstream's status.
@@ -74,7 +74,7 @@ pub struct RuleFields {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Trial {
-    /// An upstream's error: its whole body, or its message alone.
+    /// An upstream's error: its complete body, or its message alone.
     pub message: Text<1, 20_000>,
     /// The upstream's status.
     #[serde(default)]
@@ -93,15 +93,21 @@ pub fn operations() -> Vec<Operation> {
             .doc("Changes what is sent and leaves the rest.")
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/delete", Permission::Admin, delete)
-            .doc("Removes a rule. One of the program's own does not come back with an upgrade, but can be restored.")
+            .doc(
+                "Removes a rule. One of the program's own does not come back with an upgrade, but \
+                  can be restored.",
+            )
             .errors(&[Code::NOT_FOUND]),
         Operation::action("ui/error-rules/listRemoved", Permission::Admin, list_removed)
             .doc("The program's own rules that were removed and can be restored."),
         Operation::action("ui/error-rules/restore", Permission::Admin, restore)
-            .doc("Brings one of the program's own rules back as the program has it, removed or edited.")
+            .doc(
+                "Brings one of the program's own rules back as the program has it, removed or \
+                  edited.",
+            )
             .errors(&[Code::NOT_FOUND, Code::DUPLICATE_RULE]),
         Operation::action("ui/error-rules/test", Permission::Admin, test)
-            .doc("Tells what the rules in force make of an upstream's error."),
+            .doc("Returns how the current rules treat an upstream's error."),
     ];
     operations.into_iter().map(Operation::unpublished).collect()
 }

@@ -17,7 +17,7 @@ use crate::admin::records::rejected::RejectedPage;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::store::{LogFilter, LogPageAsk, StoreError};
 
-/// Filters of everybody's requests; every filter that is sent must match.
+/// Filters of all users' requests; every filter that is sent must match.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LogQuery {
@@ -78,23 +78,34 @@ pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/usage-logs/getUsageLogs", Permission::User, get_usage_logs)
             .doc("A page of the usage log, newest first; users see their own requests only."),
-        Operation::action("actions/usage-logs/getModelList", Permission::User, get_model_list)
-            .doc("The models that were ever asked for, sorted, at most 1000; by the user themselves, for a user."),
-        Operation::action("actions/usage-logs/getStatusCodeList", Permission::User, get_status_code_list)
-            .doc("The statuses that requests were ever answered with, sorted; a user's own, for a user."),
+        Operation::action("actions/usage-logs/getModelList", Permission::User, get_model_list).doc(
+            "The models that were ever asked for, sorted, at most 1000; by the user \
+                  themselves, for a user.",
+        ),
+        Operation::action(
+            "actions/usage-logs/getStatusCodeList",
+            Permission::User,
+            get_status_code_list,
+        )
+        .doc(
+            "The statuses that requests were ever answered with, sorted; a user's own, for a user.",
+        ),
         Operation::action(
             "actions/usage-logs/getUsageLogDetail",
             Permission::User,
             get_usage_log_detail,
         )
-        .doc("One request, with its cost line by line at the prices in force now.")
+        .doc("One request, with its cost line by line at the current prices.")
         .errors(&[Code::NOT_FOUND]),
         Operation::action(
             "actions/usage-logs/getRejectedRequests",
             Permission::Admin,
             get_rejected_requests,
         )
-        .doc("Requests to the node that answers that failed authentication, the latest first: equal ones share an entry. They are kept in memory, and not in the usage log."),
+        .doc(
+            "Requests to the node that answers that failed authentication, the latest first: \
+              equal ones share an entry. They are kept in memory, and not in the usage log.",
+        ),
     ]
 }
 

@@ -37,7 +37,10 @@ pub fn operations() -> Vec<Operation> {
             Permission::Own,
             get_session_messages,
         )
-        .doc("What was said in a session, in order, where the configuration says that it is kept (`STORE_SESSION_MESSAGES`).")
+        .doc(
+            "What was said in a session, in order, where the configuration says that it is kept \
+              (`STORE_SESSION_MESSAGES`).",
+        )
         .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
     ]
 }

@@ -49,7 +49,7 @@ pub struct NotificationFields {
     pub cost_alert_enabled: Sent<bool>,
     /// Where that is sent.
     pub cost_alert_webhook: Patch<Webhook>,
-    /// The share of a limit from which on it is told.
+    /// The share of a limit at which an alert is sent.
     pub cost_alert_threshold: Sent<Fraction<1, 2>>,
     /// Minutes between two looks.
     pub cost_alert_check_interval: Sent<Whole<u32, 1, 1440>>,
@@ -79,7 +79,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             update_settings,
         )
-        .doc("Changes what is sent, and answers the settings in force.")
+        .doc("Changes what is sent, and returns the current settings.")
         .errors(&[Code::OPERATION_FAILED]),
         Operation::action(
             "actions/notifications/testWebhookAction",

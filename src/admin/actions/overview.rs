@@ -22,7 +22,10 @@ const TOP: u32 = 5;
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/overview/getOverviewData", Permission::User, get_overview_data)
-            .doc("Today's figures; users see their own, unless the system settings let them see everybody's. Administrators are told what may need somebody."),
+            .doc(
+                "Today's figures; users see their own, unless the system settings let them see \
+                  everybody's. Administrators are told what may need somebody.",
+            ),
     ]
 }
 

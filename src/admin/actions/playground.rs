@@ -59,9 +59,10 @@ pub fn operations() -> Vec<Operation> {
             send_request,
         )
         .doc(
-            "Sends a request to the proxy as a key, without its text. It takes the real path, is checked against the key's \
-             limits, and costs what it costs. The answer has a JSON object on each line, as they come; the reply's status is \
-             in one of them. A request of an administrator as somebody else's key is audited.",
+            "Sends a request to the proxy as a key, without its text. It takes the real path, is \
+             checked against the key's limits, and costs what it costs. The answer has a JSON \
+             object on each line, as they come; the reply's status is in one of them. A request of \
+             an administrator as somebody else's key is audited.",
         )
         .errors(&[Code::NOT_FOUND])
         .max_body(MAX_BODY),

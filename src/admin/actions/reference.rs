@@ -65,8 +65,8 @@ fn page(parts: &Parts) -> Result<Response<Stream>, ApiError> {
         return Ok(ui::unbuilt());
     }
     let policy = format!(
-        "default-src 'none'; script-src 'self'; style-src {}; connect-src 'self'; img-src 'self' data:; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "default-src 'none'; script-src 'self'; style-src {}; connect-src 'self'; img-src 'self' \
+         data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         parts.styles
     );
     let mut response = Response::new(Stream::from(html(parts)));
@@ -87,10 +87,10 @@ fn address(name: &str) -> String {
 
 fn html(parts: &Parts) -> String {
     let mut page = String::from(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\"><title>tollgate administration API</title>\
-         <link rel=\"icon\" href=\"/icon.svg\" type=\"image/svg+xml\">",
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" \
+         content=\"light dark\"><title>tollgate administration API</title><link rel=\"icon\" \
+         href=\"/icon.svg\" type=\"image/svg+xml\">",
     );
     // Writing into a string cannot fail.
     for name in parts.sheets {
@@ -100,9 +100,8 @@ fn html(parts: &Parts) -> String {
         let _ = write!(page, "<script src=\"/{}\"></script>", address(name));
     }
     page.push_str(
-        "</head><body><div id=\"reference\"></div>\
-         <noscript>This page needs JavaScript; the document itself is <a href=\"openapi.json\">openapi.json</a>.</noscript>\
-         </body></html>\n",
+        "</head><body><div id=\"reference\"></div><noscript>This page needs JavaScript; the \
+         document itself is <a href=\"openapi.json\">openapi.json</a>.</noscript></body></html>\n",
     );
     page
 }

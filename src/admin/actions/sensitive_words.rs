@@ -162,8 +162,8 @@ async fn found(tx: &mut Tx, named: &OfWord) -> Result<SensitiveWord, ApiError> {
     word.ok_or_else(|| ApiError::missing("sensitive word", id))
 }
 
-/// What makes two words, or two error rules, the same. Case means something in a regular expression:
-/// `\S` is not `\s`.
+/// What makes two words, or two error rules, the same. Case counts in a regular expression: `\S` is
+/// not `\s`.
 pub(in crate::admin) fn identity(match_type: MatchType, text: &str) -> (MatchType, String) {
     let text = match match_type {
         MatchType::Regex => text.to_owned(),

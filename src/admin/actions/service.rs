@@ -16,7 +16,7 @@ pub fn operations() -> Vec<Operation> {
     ]
 }
 
-/// The service answers; whether it is ready to proxy is told by `/readyz` on the metrics listener.
+/// The service answers. `/readyz` on the metrics listener says whether it is ready to proxy.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Health {
     /// Always `ok`.

@@ -34,11 +34,22 @@ pub struct SessionPage {
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/active-sessions/getActiveSessions", Permission::User, get_active_sessions)
-            .doc("The live sessions, newest first, at most 1000; users see their own only."),
-        Operation::action("actions/active-sessions/getSessionDetails", Permission::Own, get_session_details)
-            .doc("The requests of a session in order, each with its decision chain, and their sums; live or not.")
-            .errors(&[Code::NOT_FOUND]),
+        Operation::action(
+            "actions/active-sessions/getActiveSessions",
+            Permission::User,
+            get_active_sessions,
+        )
+        .doc("The live sessions, newest first, at most 1000; users see their own only."),
+        Operation::action(
+            "actions/active-sessions/getSessionDetails",
+            Permission::Own,
+            get_session_details,
+        )
+        .doc(
+            "The requests of a session in order, each with its decision chain, and their \
+                  sums; live or not.",
+        )
+        .errors(&[Code::NOT_FOUND]),
     ]
 }
 

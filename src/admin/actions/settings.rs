@@ -21,8 +21,8 @@ use crate::domain::settings::SystemSettings;
 pub struct SettingsFields {
     /// The name in the web UI's title.
     pub site_title: Sent<Text<1, 128>>,
-    /// Let users see figures of everybody, by user, model and provider, in overview and statistics.
-    /// Keys of others are never named.
+    /// Let users see the figures of all users, by user, model and provider, in overview and
+    /// statistics. Keys of others are never named.
     pub allow_global_usage_view: Sent<bool>,
     /// The symbol shown before amounts; nothing is converted, amounts are in USD.
     pub currency_display: Sent<Text<1, 16>>,
@@ -42,12 +42,19 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/system-config/fetchSystemSettings", Permission::Admin, fetch)
             .doc("The system settings."),
         Operation::action("actions/system-config/saveSystemSettings", Permission::Admin, save)
-            .doc("Changes what is sent, and answers the settings in force."),
+            .doc("Changes what is sent, and returns the current settings."),
         Operation::action("actions/system-config/runCleanup", Permission::Admin, run_cleanup)
-            .doc("Starts to remove old entries of the request log; ask getCleanupStatus how far it is.")
+            .doc(
+                "Starts to remove old entries of the request log; ask getCleanupStatus how far \
+                  it is.",
+            )
             .errors(&[Code::OPERATION_FAILED]),
-        Operation::action("actions/system-config/getCleanupStatus", Permission::Admin, cleanup_status)
-            .doc("How far cleaning up the request log is, or how it ended."),
+        Operation::action(
+            "actions/system-config/getCleanupStatus",
+            Permission::Admin,
+            cleanup_status,
+        )
+        .doc("How far cleaning up the request log is, or how it ended."),
     ]
 }
 

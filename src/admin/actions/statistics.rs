@@ -81,8 +81,14 @@ pub struct SeriesQuery {
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/statistics/getUserStatistics", Permission::User, get_user_statistics).doc(
-            "Requests and cost over time; users see their own, unless the system settings let them see everybody's.",
+        Operation::action(
+            "actions/statistics/getUserStatistics",
+            Permission::User,
+            get_user_statistics,
+        )
+        .doc(
+            "Requests and cost over time; users see their own, unless the system settings let them \
+             see everybody's.",
         ),
     ]
 }

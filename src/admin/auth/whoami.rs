@@ -41,7 +41,7 @@ pub struct WhoAmI {
     currency_display: String,
 }
 
-/// What anybody may know, before a login too.
+/// Public facts, also sent before a login.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Site {
@@ -60,7 +60,7 @@ pub async fn site(call: Call) -> Result<Site, ApiError> {
 /// Says who the credential belongs to.
 ///
 /// # Errors
-/// None of its own; without a credential the caller is refused before.
+/// None: a caller without a credential is refused before.
 pub async fn whoami(call: Call, _: Nothing) -> Result<WhoAmI, ApiError> {
     let who = call.who()?;
     let (user_id, user_name, key_id, key_name) = match &who.actor {

@@ -40,7 +40,7 @@ pub fn read<T: Input>(sent: &Map<String, Value>) -> Result<T, ApiError> {
 /// Reads the fields of `shape`; others are not looked at.
 ///
 /// # Errors
-/// Each fault by itself.
+/// Every fault, as an entry each.
 pub fn fields<T: DeserializeOwned>(
     shape: &Shape,
     sent: &Map<String, Value>,

@@ -41,7 +41,7 @@ pub struct Edit<T, D> {
     pub target: T,
 }
 
-/// A part of a body with fields of its own, of which at least one must be sent.
+/// A nested part of a body, of whose fields at least one must be sent.
 #[derive(Debug)]
 pub struct Part<T>(pub T);
 

@@ -1,7 +1,7 @@
 //! The section `error_rules`: an operator's rules, and what they changed of the program's own.
 //!
 //! An operator's rule is known by its pattern and how it is matched, one of the program's own by
-//! `builtin`. Those that nobody changed are no part of a document: they come with the program.
+//! `builtin`. An unchanged rule of the program is no part of a document.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ const REMOVED: &str = "removed";
 pub(super) struct OwnFields {
     /// What a rule of the program's own is known by (`defaultCode` in the API).
     pub builtin: Option<Text<1, 64>>,
-    /// Beside `builtin`, and alone: the rule is not in force.
+    /// Beside `builtin`, and alone: the rule is deleted.
     #[serde(default)]
     pub removed: Sent<bool>,
 }
@@ -106,7 +106,8 @@ fn read(
     let removed = own.removed.0 == Some(true);
     let Some(Text(code)) = own.builtin else {
         if removed {
-            let what = "is said of rules of the program's own: name one with `builtin`, or leave the rule out";
+            let what = "is said of rules of the program's own: name one with `builtin`, or leave \
+                        the rule out";
             work.faults.add(Code::INVALID_FORMAT, &format!("{at}/{REMOVED}"), what);
             return Ok(None);
         }
@@ -162,8 +163,8 @@ fn fields(work: &mut Work<'_>, entry: &Form, at: &str) -> Result<Option<ErrorRul
     Ok(Some(rule))
 }
 
-/// Removes an operator's rules, and puts the program's own back as the program has them. Gives what
-/// is in force then.
+/// Removes an operator's rules, and puts the program's own back as the program has them. Returns
+/// the rules that apply then.
 async fn prune(work: &mut Work<'_>, left: Vec<&ErrorRule>) -> Result<Vec<ErrorRule>, ApiError> {
     let mut kept = Vec::new();
     for rule in left {

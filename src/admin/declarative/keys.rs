@@ -165,7 +165,8 @@ pub(super) fn check<'p>(
             .filter(|other| plan.before.as_ref().map(|key| key.id) != Some(other.id))
         {
             let what = format!(
-                "is the text of the key {:?} (id {}), which stays: with --prune a key that the file does not name goes",
+                "is the text of the key {:?} (id {}), which stays: with --prune a key that \
+                     the file does not name goes",
                 other.name, other.id
             );
             work.faults.add(Code::DUPLICATE_NAME, &plan.at, &what);

@@ -21,7 +21,8 @@ use crate::store::StoredNotifications;
 const AT: &str = "/notifications";
 /// The key that messages are signed with.
 pub(super) const SIGNING: &str = "webhook_secret";
-const NOTHING_STORED: &str = "is masked, and nothing is stored that the mask could stand for: write it, or name it as ${NAME} or file:PATH";
+const NOTHING_STORED: &str = "is masked, and nothing is stored that the mask could stand for: \
+    write it, or name it as ${NAME} or file:PATH";
 
 /// The fields of a document: the key that messages are signed with stands apart.
 pub(super) fn shape() -> Shape {

@@ -62,7 +62,7 @@ pub struct MadeKey {
     pub key: String,
 }
 
-/// What happens to a record, and what the audit log is told.
+/// The change of a record, and its entry in the audit log.
 #[derive(Debug)]
 pub(super) struct Step {
     pub kind: &'static str,

@@ -1,8 +1,8 @@
 //! The sections `prices` and `forced_prices`: entries made by hand, by model.
 //!
 //! What came with the program or from the public list is not configuration: it is neither exported
-//! nor removed. An entry of the document takes its place. `forced_prices` are those that nobody
-//! believes, which `force` lets an administrator enter.
+//! nor removed. An entry of the document takes its place. `forced_prices` are
+//! implausible ones, which `force` lets an administrator enter.
 
 use std::collections::{BTreeMap, HashSet};
 

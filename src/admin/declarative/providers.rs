@@ -113,7 +113,8 @@ fn read(
             }
         }
         (None, None) => {
-            let what = "is required for a new provider, and not masked: write it, or name it as ${NAME} or file:PATH";
+            let what = "is required for a new provider, and not masked: write it, or name it as \
+                        ${NAME} or file:PATH";
             work.faults.add(Code::REQUIRED_FIELD, &place, what);
         }
     }

@@ -1,5 +1,5 @@
-//! The JSON schema of a document, made of the types that its records are read into. Editors complete and
-//! check a file by it.
+//! The JSON schema of a document, made of the types that its records are read into. Editors use it
+//! to complete and check a file.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ struct Beside {
     /// Of several records with one name, which is meant: 1 is the oldest. Left out: 1.
     #[serde(default)]
     nth: Sent<Whole<u32, 1, 1_000_000>>,
-    /// Signs every message. Left out or masked: the stored one stays; `null`: messages are unsigned.
+    /// Signs every message. Absent or masked: the stored one stays; `null`: messages are unsigned.
     webhook_secret: Option<Text<3, 4096>>,
     /// The upstream's credential. Write-only: records show it masked.
     key: Option<Text<1, 4096>>,
@@ -42,10 +42,12 @@ pub fn schema() -> Value {
     user["properties"]["keys"] = json!({
         "type": ["array", "null"],
         "items": table(&key),
-        "description": "The user's keys. Left out: stored keys stay, and a new user gets one named `default`.",
+        "description": "The user's keys. Left out: stored keys stay, and a new user gets one named \
+                        `default`.",
     });
     let list = |items: Value, text: &str| json!({ "type": ["array", "null"], "items": items, "description": text });
-    let price = json!({ "type": "object", "description": "`input_cost_per_token`, `output_cost_per_token` and the like, in USD." });
+    let price = json!({ "type": "object", "description": "`input_cost_per_token`, \
+        `output_cost_per_token` and the like, in USD." });
     let prices = |text: &str| json!({ "type": ["object", "null"], "additionalProperties": price, "description": text });
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -63,7 +65,8 @@ pub fn schema() -> Value {
             "prices": prices("Prices made by hand, by model."),
             "forced_prices": prices("Prices above 1 USD per token, which are taken here alone."),
             "words": list(table(Shape::of::<WordFields>()), "Sensitive words."),
-            "error_rules": list(table(&rule), "Rules for upstream errors: an operator's, and what was changed of the program's own."),
+            "error_rules": list(table(&rule), "Rules for upstream errors: an operator's, and what \
+                was changed of the program's own."),
         },
     })
 }

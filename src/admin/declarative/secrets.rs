@@ -68,13 +68,15 @@ impl Written {
             Self::Plain(secret) => Ok(Some(secret)),
             Self::Wrong => Err("must be text".to_owned()),
             Self::Sealed(sealed) => {
-                desk.vault.open(Place::exported(purpose), &sealed).map(Some).map_err(|error| match error.lacks_key() {
+                desk.vault.open(Place::exported(purpose), &sealed).map(Some).map_err(|error| {
+                    match error.lacks_key() {
                     true => format!("the sealed text {error}"),
                     false => {
-                        "the sealed text was altered, or was sealed for another place or address: write the secret \
-                              itself"
+                        "the sealed text was altered, or was sealed for another place or address: \
+                         write the secret itself"
                             .to_owned()
                     }
+                }
                 })
             }
         }

@@ -1,5 +1,5 @@
 //! A document on its way into the database: what is read once, what every section works with, and
-//! what is left to do after the commit.
+//! the work after the commit.
 
 use std::net::IpAddr;
 
@@ -35,7 +35,7 @@ pub struct Desk<'a> {
     pub now: Timestamp,
 }
 
-/// What is asked for.
+/// The options of the call.
 #[derive(Debug)]
 pub struct Order {
     /// The document, with its references resolved.

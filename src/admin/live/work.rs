@@ -201,7 +201,8 @@ impl Live {
             let entries = match self.sessions.entries(&self.ctx, &listed).await {
                 Ok(entries) => entries,
                 Err(error) => {
-                    return tracing::debug!(%error, "the figures of live sessions could not be read");
+                    return tracing::debug!(%error, "the figures of live sessions could not \
+                        be read");
                 }
             };
             let frame = frame(&LiveEvent::Sessions(entries));

@@ -48,8 +48,9 @@ where
         "info": {
             "title": "tollgate administration API",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Users, keys, providers, prices and usage of a tollgate gateway. Every operation answers \
-                            `{ok: true, data}` or `{ok: false, error, errorCode, errorParams}`.",
+            "description": "Users, keys, providers, prices and usage of a tollgate gateway. Every \
+                operation answers `{ok: true, data}` or `{ok: false, error, errorCode, \
+                errorParams}`.",
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
         },
         "servers": [{ "url": app_url.map_or("/", |url| url.trim_end_matches('/')) }],
@@ -71,7 +72,8 @@ fn security_schemes() -> Value {
             "type": "apiKey",
             "in": "cookie",
             "name": super::auth::session::COOKIE,
-            "description": "The session that a login opens; the administrator token or an API key is taken too.",
+            "description": "The session that a login opens; the administrator token or an API key \
+                is taken too.",
         },
     })
 }
@@ -87,7 +89,10 @@ fn failure() -> Value {
             "errorCode": { "type": "string", "description": "For programs." },
             "errorParams": {
                 "type": "object",
-                "description": "The values that the message speaks of, such as `field`. Where a code has several reasons, `reason` names the one. Where several fields are at fault, `faults` lists all of them, each with `errorCode`, `error` and its own values.",
+                "description": "The values that the message speaks of, such as `field`. Where a \
+                    code has several reasons, `reason` names the one. Where several fields are at \
+                    fault, `faults` lists all of them, each with `errorCode`, `error` and its own \
+                    values.",
                 "properties": { "reason": { "type": "string", "enum": reasons } },
             },
         },

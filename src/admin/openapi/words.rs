@@ -78,7 +78,8 @@ fn providers() -> Value {
         "modelName": "claude-sonnet-4-5",
         "models": ["claude-sonnet-4-5"],
         "priceData": { "mode": "chat", "input_cost_per_token": 0.000_003, "output_cost_per_token": 0.000_015 },
-        "jsonContent": "{\"my-model\": {\"mode\": \"chat\", \"input_cost_per_token\": 0.000001, \"output_cost_per_token\": 0.000002}}",
+        "jsonContent": "{\"my-model\": {\"mode\": \"chat\", \"input_cost_per_token\": \
+                        0.000001, \"output_cost_per_token\": 0.000002}}",
         "source": "manual",
         "added": ["my-model"],
         "updated": [],
@@ -168,7 +169,8 @@ fn of_a_place() -> Value {
     json!({
         "keys.name": "cli",
         "playground.format": "native",
-        "playground.body": "{\"model\": \"claude-sonnet-4-5\", \"max_tokens\": 100, \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}",
+        "playground.body": "{\"model\": \"claude-sonnet-4-5\", \"max_tokens\": 100, \"messages\": \
+            [{\"role\": \"user\", \"content\": \"Hello\"}]}",
         "KeyRecord.name": "default",
         "KeyRecord.expiresAt": null,
         "UserRecord.expiresAt": null,

@@ -46,7 +46,11 @@ fn data_is_text(schema: &mut Schema) {
     let Some(Value::Array(events)) = schema.get_mut("oneOf") else { return };
     for data in events.iter_mut().filter_map(|event| event.pointer_mut("/properties/data")) {
         let content = data.take();
-        *data = json!({ "type": "string", "contentMediaType": "application/json", "contentSchema": content });
+        *data = json!({
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": content,
+        });
     }
 }
 

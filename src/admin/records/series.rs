@@ -70,7 +70,8 @@ impl JsonSchema for ChartPoint {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "object",
-            "description": "When the stretch begins, and for each line what it cost (`user-7_cost`, USD) and how many requests it had (`user-7_calls`).",
+            "description": "When the stretch begins, and for each line what it cost \
+                (`user-7_cost`, USD) and how many requests it had (`user-7_calls`).",
             "properties": { "date": { "type": "string", "format": "date-time" } },
             "required": ["date"],
             "additionalProperties": { "type": "number" },

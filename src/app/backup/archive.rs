@@ -1,5 +1,5 @@
-//! The file of a backup: a tar archive in zstd, which `tar --zstd` reads too. Its first entry is the
-//! manifest, which names every other entry with its length and its SHA-256.
+//! The file of a backup: a tar archive in zstd, which `tar --zstd` reads too. The first entry is
+//! the manifest: it names every other entry with its length and its SHA-256.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! `tollgate backup`: the journals first, then the database, then both as one file.
 //!
-//! In this order nothing that was recorded before the command began can be missing: the journal lets
-//! go of a record only when the database has it (see `ledger::copy_journals`).
+//! In this order no record from before the command can be missing: the journal deletes a record
+//! only when the database has it (see `ledger::copy_journals`).
 
 use std::path::{Path, PathBuf};
 

@@ -30,8 +30,8 @@ fn embedded(config: &Config) -> Result<&Path, NotEmbedded> {
     match &config.database.target {
         Target::Sqlite { dir } => Ok(dir),
         Target::Postgres(_) => Err(NotEmbedded(
-            "(database.url): `tollgate backup` and `tollgate restore` are for the embedded SQLite database. docs/backup.md \
-             says how PostgreSQL is backed up",
+            "(database.url): `tollgate backup` and `tollgate restore` are for the embedded SQLite \
+             database. docs/backup.md says how PostgreSQL is backed up",
         )),
     }
 }
@@ -40,7 +40,7 @@ fn embedded(config: &Config) -> Result<&Path, NotEmbedded> {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes it anew, for its user alone.
+    /// Creates it empty, for its user alone.
     fn make(path: PathBuf) -> std::io::Result<Self> {
         match std::fs::remove_dir_all(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),

@@ -55,8 +55,8 @@ pub fn restore(config: &Config, restoring: &Restoring<'_>) -> anyhow::Result<Res
     let known = Store::known_schema();
     ensure!(
         manifest.schema <= known,
-        "{} was made by a newer tollgate ({}): its database has schema {}, and this program knows {known}. Restore with \
-         that version or a newer one",
+        "{} was made by a newer tollgate ({}): its database has schema {}, and this program knows \
+         {known}. Restore with that version or a newer one",
         restoring.file.display(),
         manifest.program,
         manifest.schema
@@ -67,8 +67,8 @@ pub fn restore(config: &Config, restoring: &Restoring<'_>) -> anyhow::Result<Res
         Unfinished::None => false,
         Unfinished::Of(begun) if begun == manifest => true,
         Unfinished::Of(begun) => anyhow::bail!(
-            "the restore of another backup, made at {}, was interrupted in {}. Run `tollgate restore` with that file \
-             first: it goes on where it stopped",
+            "the restore of another backup, made at {}, was interrupted in {}. Run `tollgate \
+             restore` with that file first: it goes on where it stopped",
             begun.made_at,
             dir.display()
         ),
@@ -77,16 +77,16 @@ pub fn restore(config: &Config, restoring: &Restoring<'_>) -> anyhow::Result<Res
         let held = held(dir, &manifest)?;
         ensure!(
             restoring.replace || held.is_empty(),
-            "the data directory {} is not empty ({}). To replace its state, add --replace: the old one is kept beside \
-             it. Nothing was changed",
+            "the data directory {} is not empty ({}). To replace its state, add --replace: the old \
+             one is kept beside it. Nothing was changed",
             dir.display(),
             held.join(", ")
         );
         stage(config, restoring.file, &manifest).context("nothing was changed")?;
     }
     let before = switch::finish(dir).context(
-        "the restore is not finished, and no gateway starts on this data directory: run it again, and it goes on where \
-         it stopped",
+        "the restore is not finished, and no gateway starts on this data directory: run it again, \
+         and it goes on where it stopped",
     )?;
     Ok(Restored {
         missing_keys: missing_keys(config, &manifest)?,
@@ -105,8 +105,8 @@ fn alone(config: &Config) -> anyhow::Result<InUse> {
     let running = ledger::survey(&parts::journal_root(config)).context("the journal")?.held;
     in_use.filter(|_| running == 0).with_context(|| {
         format!(
-            "a gateway, or another command, is working on the data directory {}. Stop the gateway (SIGTERM), wait until \
-             it has ended, and restore then. Nothing was changed",
+            "a gateway, or another command, is working on the data directory {}. Stop the gateway \
+             (SIGTERM), wait until it has ended, and restore then. Nothing was changed",
             config.data_dir.display()
         )
     })

@@ -22,7 +22,7 @@ const UNFINISHED: &str = "restore.unfinished";
 const STATE: &str = "restore.json";
 /// Parts of the old state that have no counterpart in a backup. The first two go with the database.
 const OLD_ONLY: [&str; 3] = ["tollgate.db-wal", "tollgate.db-shm", "circuits"];
-/// The file that makes a start count anew in Redis what the ledger has (see `marker`).
+/// The file that makes the next start rebuild Redis' counters from the ledger (see `marker`).
 const COUNTING: &str = "counting-restored";
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -44,8 +44,8 @@ pub(super) enum Unfinished {
 pub(in crate::app) fn no_unfinished_restore(dir: &Path) -> anyhow::Result<()> {
     ensure!(
         !dir.join(UNFINISHED).exists(),
-        "a restore into the data directory {} was interrupted: run `tollgate restore` with the same file again, and it \
-         goes on where it stopped",
+        "a restore into the data directory {} was interrupted: run `tollgate restore` with the \
+         same file again, and it goes on where it stopped",
         dir.display()
     );
     Ok(())
@@ -112,7 +112,7 @@ fn move_aside(dir: &Path, name: &str, before: &Path) -> anyhow::Result<()> {
     let moved = || -> io::Result<()> {
         files::make_dir(before)?;
         let free = Some(before.join(name)).filter(|to| to.symlink_metadata().is_err());
-        // Another program may have made it anew between two runs.
+        // Another program may have created it again between two runs.
         let to = free
             .unwrap_or_else(|| before.join(format!("{name}.{}", uuid::Uuid::new_v4().simple())));
         files::rename_synced(&place, &to)

@@ -65,7 +65,7 @@ fn walk(value: &mut Value, at: &str, change: &mut dyn FnMut(&str, &mut String)) 
     }
 }
 
-/// Whether a value is one that may be in a file of its own.
+/// Whether a value may be in a separate file.
 fn is_secret(pointer: &str) -> bool {
     match pointer.split('/').skip(1).collect::<Vec<_>>()[..] {
         ["providers", _, "key"] | ["users", _, "keys", _, "key"] => true,

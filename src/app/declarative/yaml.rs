@@ -227,7 +227,8 @@ mod tests {
 
     #[test]
     fn scalars_follow_the_core_schema() {
-        let text = "a: yes\nb: 0x1f\nc: 007\nd: 3e-6\ne: ~\nf: 'true'\ng: TRUE\nh: -5\ni: !!str 5\nj: |\n  x\n  y\n";
+        let text = "a: yes\nb: 0x1f\nc: 007\nd: 3e-6\ne: ~\nf: 'true'\ng: TRUE\nh: -5\ni: !!str \
+                    5\nj: |\n  x\n  y\n";
         let expected = json!({"a": "yes", "b": "0x1f", "c": "007", "d": 3e-6, "e": null, "f": "true", "g": true, "h": -5,
             "i": "5", "j": "x\ny\n"});
         assert_eq!(read(text).unwrap().value, expected);

@@ -37,8 +37,8 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
                     "Correct the rights of the file, or restore a backup (docs/backup.md)."
                 }
                 Target::Postgres(_) => {
-                    "Start PostgreSQL, or correct database.url. A running gateway goes on without it: records wait in the \
-                     journal."
+                    "Start PostgreSQL, or correct database.url. A running gateway goes on without \
+                     it: records wait in the journal."
                 }
             };
             return (vec![Finding::fault(PART, format!("{error:#}"), advice)], None);
@@ -46,7 +46,8 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
     };
     let mut findings = about(config, &facts, began.elapsed().as_millis());
     if let Err(error) = store.check_schema().await {
-        let advice = "Run `tollgate migrate`, or start the version of tollgate that this database was migrated by.";
+        let advice = "Run `tollgate migrate`, or start the version of tollgate that this database \
+                      was migrated by.";
         findings.push(Finding::fault(PART, error.to_string(), advice));
         return (findings, None);
     }
@@ -72,7 +73,8 @@ fn about(config: &Config, facts: &DatabaseFacts, took_ms: u128) -> Vec<Finding> 
         ),
     }];
     if let Some(fault) = &facts.damage {
-        let advice = "Stop the gateway, keep a copy of the data directory, and restore a backup (docs/backup.md).";
+        let advice = "Stop the gateway, keep a copy of the data directory, and restore a backup \
+                      (docs/backup.md).";
         findings.push(Finding::fault(PART, format!("the file is damaged: {fault}"), advice));
     }
     if let Some((used, most)) = facts.connections
@@ -106,8 +108,8 @@ pub(super) fn clock(whose: &str, off_ms: i64) -> Finding {
 
 async fn opened_state(config: &Config, store: Store) -> (Vec<Finding>, Option<Arc<State>>) {
     let fault = |error: anyhow::Error| {
-        let advice = "Give the gateway the key that they were sealed with (auth.secret_key, or secret.key in the data \
-                      directory), or enter the credentials again.";
+        let advice = "Give the gateway the key that they were sealed with (auth.secret_key, or \
+                      secret.key in the data directory), or enter the credentials again.";
         (vec![Finding::fault(SECRETS, format!("{error:#}"), advice)], None)
     };
     let (vault, warnings) = match examined_vault(config, &store).await {

@@ -89,8 +89,8 @@ fn disk(config: &Config) -> Finding {
     let journal = config.ledger.max_bytes;
     let text = format!("{} of {} are free at {dir}", bytes(free), bytes(whole));
     let advice = format!(
-        "The journal alone may need {} (ledger.max_bytes). Free some space, shorten what is kept (docs/operating.md), or \
-         move the data directory.",
+        "The journal alone may need {} (ledger.max_bytes). Free some space, shorten what is kept \
+         (docs/operating.md), or move the data directory.",
         bytes(journal)
     );
     match free {
@@ -109,7 +109,8 @@ pub(super) async fn gateway(config: &Config) -> Vec<Finding> {
                 answer.faults.iter().map(|(part, fault)| (format!("{part} {fault}"), answer.ready));
             let found: Vec<Finding> = faults
                 .map(|(text, ready)| {
-                    let advice = "The parts below say more; docs/failures.md says what the gateway does meanwhile.";
+                    let advice = "The parts below say more; docs/failures.md says what the gateway \
+                        does meanwhile.";
                     match ready {
                         true => Finding::warning(GATEWAY, format!("ready, but: {text}"), advice),
                         false => Finding::fault(GATEWAY, format!("not ready: {text}"), advice),

@@ -23,8 +23,8 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
     let mut findings = vec![undelivered(config, &waiting)];
     if waiting.set_aside > 0 {
         let text = format!("{} files in {}", waiting.set_aside, root.join("set-aside").display());
-        let advice = "Damaged bytes, or records that the database refused: their spending is not in the ledger. \
-                      Keep the files, and read docs/failures.md.";
+        let advice = "Damaged bytes, or records that the database refused: their spending is not \
+                      in the ledger. Keep the files, and read docs/failures.md.";
         findings.push(Finding::warning(PART, text, advice));
     }
     findings
@@ -40,8 +40,9 @@ fn undelivered(config: &Config, waiting: &ledger::Waiting) -> Finding {
         "{size} of at most {most} wait for the database; the oldest request began {} ago",
         time(age)
     );
-    let advice = "Nothing is lost: records wait until the database takes them. The database's finding says why it does not; \
-                  if no gateway runs, the next start delivers them. A full journal refuses requests.";
+    let advice = "Nothing is lost: records wait until the database takes them. The database's \
+                  finding says why it does not; if no gateway runs, the next start delivers them. \
+                  A full journal refuses requests.";
     match waiting.bytes {
         size if size > config.ledger.max_bytes / 2 => Finding::fault(PART, text, advice),
         _ if age > LATE_MS => Finding::warning(PART, text, advice),

@@ -22,8 +22,8 @@ pub(super) async fn look(config: &Config) -> Vec<Finding> {
     match facts {
         Ok(facts) => about(config, &facts),
         Err(error) => {
-            let advice = "Start Redis, or correct redis.url. limits.on_redis_loss says what gateways do meanwhile \
-                          (docs/several-nodes.md).";
+            let advice = "Start Redis, or correct redis.url. limits.on_redis_loss says what \
+                gateways do meanwhile (docs/several-nodes.md).";
             vec![Finding::fault(PART, format!("cannot be used: {error}"), advice)]
         }
     }

@@ -1,8 +1,8 @@
 //! Opening balances: the amounts spent at the peer as stored rows, replaced where they differ.
 //!
-//! Rows are by the minute in the last day, by the quarter of an hour in the last weeks, which is as
-//! fine as any window's begin, and one row for all before. So another run compares what is stored in
-//! the same form, and changes nothing if the peer says the same.
+//! There is a row for each minute of the last day, one for each quarter of an hour of the last
+//! weeks (no window begins at a finer time), and one for everything before. Another run therefore
+//! compares like with like, and changes nothing if the peer has the same sums.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,12 +25,12 @@ const WEEK_MS: i64 = 8 * 24 * 60 * MINUTE_MS;
 /// More than the longest day.
 const RECENT_MS: i64 = 27 * 60 * MINUTE_MS;
 
-/// From when on times are told apart.
+/// The bounds between single minutes, quarters of an hour, and one row for all before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Grain {
     /// Older rows are one. No present window begins before.
     pub oldest: Timestamp,
-    /// Minutes are told apart since.
+    /// The start of single minutes.
     recent: Timestamp,
 }
 

@@ -142,7 +142,8 @@ fn proxy(row: &PeerRow, form: &mut Form, name: &str, mapped: &mut Mapped) {
     } else {
         // Without the proxy its address would be shown to the upstream.
         put(form, "is_enabled", false);
-        let why = "the proxy is not one of the form http://host:port; the provider is disabled until you set one";
+        let why = "the proxy is not one of the form http://host:port; the provider is disabled \
+                   until you set one";
         mapped.notes.add(why, format!("provider {name:?}"));
     }
     if row.flag("proxy_fallback_to_direct") == Some(true) {

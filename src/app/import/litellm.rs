@@ -326,7 +326,8 @@ fn note_rates(row: &PeerRow, label: &str, is_key: bool, mapped: &mut Mapped) {
 
 fn leftovers(data: &PeerData, mapped: &mut Mapped) {
     for row in data.rows(MODELS) {
-        let why = "LiteLLM has encrypted the model's credential: add the provider by hand, or import config.yaml";
+        let why = "LiteLLM has encrypted the model's credential: add the provider by hand, or \
+                   import config.yaml";
         mapped.notes.add(why, format!("model {:?}", row.text("model_name").unwrap_or_default()));
     }
     for row in data.rows(MEMBERS).iter().filter(|row| row.text("budget_id").is_some()) {

@@ -123,7 +123,8 @@ impl Budget {
         };
         *field = Some(amount);
         if !exact {
-            let why = "tollgate has no limit for this period: the amount is the limit of the next longer one";
+            let why = "tollgate has no limit for this period: the amount is the limit of the next \
+                       longer one";
             notes.add(why, format!("{label}: {amount} USD per {duration}, here per {told}"));
         }
         (limits, self.counter(spend, length, window, place))

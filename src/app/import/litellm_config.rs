@@ -1,5 +1,5 @@
-//! LiteLLM's `config.yaml`: its model list as providers and prices. Deployments with one address and
-//! one credential are one provider.
+//! LiteLLM's `config.yaml`: its model list as providers and prices. Deployments that share address
+//! and credential are one provider.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -141,7 +141,8 @@ fn lists(
         if asked != upstream && !asked.contains('*') {
             let before = redirects.insert(asked.clone(), upstream.into());
             if before.is_some() {
-                let why = "a provider has one upstream name for a model: the last one of the file is used";
+                let why = "a provider has one upstream name for a model: the last one of the file \
+                    is used";
                 mapped.notes.add(why, format!("provider {provider:?}: {asked}"));
             }
         }

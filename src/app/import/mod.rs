@@ -143,7 +143,8 @@ async fn end_logins(store: &Store, ended: &[KeyId]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shared counters are built anew from the database. Counters of one process notice by themselves.
+/// Makes the nodes rebuild shared counters from the database. A single process reads the database
+/// itself.
 async fn recount(config: &Config) -> Option<String> {
     let redis = config.redis.as_ref()?;
     let done = match counting::server(redis) {

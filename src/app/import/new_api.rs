@@ -269,7 +269,7 @@ fn spent(
     }
 }
 
-/// A total limit that leaves what is left at the peer, whatever the peer's own sums say.
+/// A total limit that leaves the peer's remaining quota, whatever the peer's own sums say.
 fn limit(limits: &mut MappedLimits, left: Decimal, rows: &[Spent]) {
     if limits.total.is_some() {
         limits.total = Some(counters::since(rows, None).to_decimal() + left.max(Decimal::ZERO));
@@ -293,7 +293,8 @@ fn prices(options: &HashMap<&str, &str>, unit: Decimal, mapped: &mut Mapped) {
     let (reads, writes) = (table("CacheRatio"), table("CreateCacheRatio"));
     for (model, ratio) in &models {
         let Some(output) = outputs.get(model) else {
-            let why = "its output ratio is built into the peer's program: tollgate's own price list applies";
+            let why = "its output ratio is built into the peer's program: tollgate's own price \
+                       list applies";
             mapped.notes.add(why, format!("price of {model:?}"));
             continue;
         };

@@ -1,5 +1,5 @@
 //! Where a peer's data is: a PostgreSQL address, an SQLite file, a MySQL dump, LiteLLM's
-//! `config.yaml`; and what is told when it is none of these.
+//! `config.yaml`; and the error for anything else.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -111,7 +111,7 @@ const fn version(peer: Peer) -> &'static str {
     }
 }
 
-/// Reads and maps a peer. Minutes of spending are told apart from `oldest` on.
+/// Reads and maps a peer. Spending before `oldest` has no minutes.
 ///
 /// # Errors
 /// [`BadSource`], or the database or the file cannot be read.
@@ -146,7 +146,7 @@ pub(super) async fn mapped(
     })
 }
 
-/// A wrong database is told apart from one that cannot be reached.
+/// The error for a wrong database differs from that for one that cannot be reached.
 fn failed(peer: Peer, source: &PeerSource, error: PeerError) -> anyhow::Error {
     let place = match source {
         PeerSource::Postgres(_) => "the peer's database".to_owned(),

@@ -13,11 +13,30 @@ const PROVIDER_HEADERS: &[&str] = &["hide", "pass"];
 pub(super) const ROWS: &[Setting] = &[
     // Clients' listener.
     setting("proxy.addr", Address, "0.0.0.0:8080", "Where clients of the models connect."),
-    unset("proxy.tls.cert", File, "Certificate chain (PEM) for the proxy listener; needs proxy.tls.key."),
+    unset(
+        "proxy.tls.cert",
+        File,
+        "Certificate chain (PEM) for the proxy listener; needs proxy.tls.key.",
+    ),
     unset("proxy.tls.key", File, "Private key (PEM) for proxy.tls.cert."),
-    setting("proxy.h2c", Flag, "false", "Accept HTTP/2 without TLS. With TLS, HTTP/2 is always offered."),
-    setting("proxy.threads", Count { min: 0, max: 1024 }, "0", "Worker threads of the proxy; 0 = one per core."),
-    setting("proxy.expose_admin", Flag, "false", "Serve the administration API and web UI here as well."),
+    setting(
+        "proxy.h2c",
+        Flag,
+        "false",
+        "Accept HTTP/2 without TLS. With TLS, HTTP/2 is always offered.",
+    ),
+    setting(
+        "proxy.threads",
+        Count { min: 0, max: 1024 },
+        "0",
+        "Worker threads of the proxy; 0 = one per core.",
+    ),
+    setting(
+        "proxy.expose_admin",
+        Flag,
+        "false",
+        "Serve the administration API and web UI here as well.",
+    ),
     setting(
         "proxy.upstream_pool_size",
         Count { min: 1, max: 65_536 },
@@ -27,7 +46,8 @@ pub(super) const ROWS: &[Setting] = &[
     unset(
         "proxy.upgrade_socket",
         Path,
-        "Socket over which `serve --upgrade` takes over the listeners; unset = upgrade.sock in data_dir.",
+        "Socket over which `serve --upgrade` takes over the listeners; unset = upgrade.sock in \
+         data_dir.",
     ),
     setting(
         "proxy.max_body_bytes",
@@ -40,7 +60,8 @@ pub(super) const ROWS: &[Setting] = &[
         "proxy.max_inflight_body_bytes",
         Size { min: KIB, max: 1024 * GIB },
         "1GiB",
-        "Bytes of request bodies held at once (one user alone: half of it); beyond it clients get 503 with `Retry-After`.",
+        "Bytes of request bodies held at once (one user alone: half of it); beyond it clients get \
+         503 with `Retry-After`.",
     )
     .live(),
     setting(
@@ -61,7 +82,8 @@ pub(super) const ROWS: &[Setting] = &[
         "proxy.reply_write_timeout",
         Duration { min: S, max: HOUR, zero: MeansNone },
         "5m",
-        "Time a client has to take each part of its reply (64 KiB at most) before it counts as gone.",
+        "Time a client has to take each part of its reply (64 KiB at most) before it counts \
+         as gone.",
     )
     .live(),
     setting(
@@ -75,14 +97,16 @@ pub(super) const ROWS: &[Setting] = &[
         "proxy.head_timeout",
         Duration { min: S, max: HOUR, zero: MeansNone },
         "30s",
-        "Time from the first to the last byte of a request's head; beyond it clients get 408, or over HTTP/2 a closed connection.",
+        "Time from the first to the last byte of a request's head; beyond it clients get 408, or \
+         over HTTP/2 a closed connection.",
     )
     .live(),
     setting(
         "proxy.max_head_bytes",
         Size { min: 4 * KIB, max: MIB },
         "64KiB",
-        "Largest head of a request; beyond it clients get 431. For HTTP/2 a change needs a restart.",
+        "Largest head of a request; beyond it clients get 431. For HTTP/2 a change needs a \
+         restart.",
     )
     .live(),
     setting(
@@ -96,7 +120,8 @@ pub(super) const ROWS: &[Setting] = &[
         "proxy.max_connections_per_address",
         Count { min: 0, max: 1_000_000 },
         "2500",
-        "Connections of one address (IPv6: one /64) at once, trusted_proxies excepted. 0 = no limit.",
+        "Connections of one address (IPv6: one /64) at once, trusted_proxies excepted. 0 = no \
+         limit.",
     )
     .live(),
     setting(
@@ -110,7 +135,8 @@ pub(super) const ROWS: &[Setting] = &[
         "proxy.abort",
         Choice(OnAbort::NAMES),
         "cancel",
-        "When a client leaves: cancel = stop the provider and bill an estimate, drain = read its reply and bill that.",
+        "When a client leaves: cancel = stop the provider and bill an estimate, drain = read its \
+         reply and bill that.",
     )
     .live(),
     setting(
@@ -127,60 +153,90 @@ pub(super) const ROWS: &[Setting] = &[
         "With proxy.abort: drain, the bytes that the rest of a reply may have.",
     )
     .live(),
-    setting("proxy.overhead_header", Flag, "false", "Tell clients in `server-timing` how long the gateway took.")
-        .live(),
+    setting(
+        "proxy.overhead_header",
+        Flag,
+        "false",
+        "Tell clients in `server-timing` how long the gateway took.",
+    )
+    .live(),
     setting(
         "proxy.provider_headers",
         Choice(PROVIDER_HEADERS),
         "hide",
-        "Reply headers of a provider's account (its limits, organisation, edge): hide = clients do not get them, pass = they do.",
+        "Reply headers of a provider's account (its limits, organisation, edge): hide = clients do \
+         not get them, pass = they do.",
     )
     .live(),
     // Administration.
-    setting("admin.addr", Address, "127.0.0.1:8081", "Where the administration API and the web UI are served."),
+    setting(
+        "admin.addr",
+        Address,
+        "127.0.0.1:8081",
+        "Where the administration API and the web UI are served.",
+    ),
     setting(
         "admin.max_connections",
         Count { min: 0, max: 1_000_000 },
         "1024",
-        "Connections to the administration at once; beyond it new ones get 503 and are closed. 0 = no limit.",
+        "Connections to the administration at once; beyond it new ones get 503 and are closed. 0 = \
+         no limit.",
     )
     .live(),
     setting(
         "admin.max_connections_per_address",
         Count { min: 0, max: 1_000_000 },
         "256",
-        "Connections of one address (IPv6: one /64) to the administration at once, trusted_proxies excepted. 0 = no limit.",
+        "Connections of one address (IPv6: one /64) to the administration at once, trusted_proxies \
+         excepted. 0 = no limit.",
     )
     .live(),
-    unset("admin.tls.cert", File, "Certificate chain (PEM) for the admin listener; needs admin.tls.key."),
+    unset(
+        "admin.tls.cert",
+        File,
+        "Certificate chain (PEM) for the admin listener; needs admin.tls.key.",
+    ),
     unset("admin.tls.key", File, "Private key (PEM) for admin.tls.cert."),
-    unset("admin.app_url", Origin, "The address people type to reach the web UI, when it is not the listener's.")
-        .variable_is("APP_URL"),
+    unset(
+        "admin.app_url",
+        Origin,
+        "The address people type to reach the web UI, when it is not the listener's.",
+    )
+    .variable_is("APP_URL"),
     setting(
         "admin.secure_cookies",
         FlagOrAuto,
         "auto",
-        "Send login cookies over HTTPS only; auto = when admin.tls or an https admin.app_url is set.",
+        "Send login cookies over HTTPS only; auto = when admin.tls or an https admin.app_url \
+         is set.",
     )
     .variable_is("ENABLE_SECURE_COOKIES"),
     setting(
         "trusted_proxies",
         Networks,
         "",
-        "Reverse proxies in front of the gateway: only from these the client's address is read from X-Forwarded-For or Forwarded.",
+        "Reverse proxies in front of the gateway: only from these the client's address is read \
+         from X-Forwarded-For or Forwarded.",
     )
     .live(),
-    setting("metrics.addr", Address, "127.0.0.1:9464", "Where /metrics, /livez and /readyz are served."),
+    setting(
+        "metrics.addr",
+        Address,
+        "127.0.0.1:9464",
+        "Where /metrics, /livez and /readyz are served.",
+    ),
     setting(
         "metrics.per_user",
         Flag,
         "false",
-        "Metrics of requests, tokens and cost for each user: the first 200 that send a request, the rest as `other`.",
+        "Metrics of requests, tokens and cost for each user: the first 200 that send a request, \
+         the rest as `other`.",
     ),
     setting(
         "metrics.per_key",
         Flag,
         "false",
-        "Metrics of requests, tokens and cost for each key: the first 200 that send a request, the rest as `other`.",
+        "Metrics of requests, tokens and cost for each key: the first 200 that send a request, the \
+         rest as `other`.",
     ),
 ];

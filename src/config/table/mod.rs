@@ -2,8 +2,8 @@
 //! meaning.
 //!
 //! Parsing, environment, validation, printing, reload and the test of the documented file all read
-//! this table. A new setting is a row in one of the files below, a field in `types`, its line in `build`, and its entry
-//! in `conf/tollgate.yaml`.
+//! this table. A new setting is a row in one of the files below, a field in `types` or `live`, its
+//! line in `build`, and its entry in `conf/tollgate.yaml`.
 
 mod listeners;
 mod requests;

@@ -28,7 +28,8 @@ pub(super) const ROWS: &[Setting] = &[
         "timeouts.first_byte_streaming",
         Duration { min: 10 * MS, max: HOUR, zero: MeansNone },
         "1m",
-        "From a streaming request sent to the first event of its reply. Providers may set their own.",
+        "From a streaming request sent to the first event of its reply. Providers may set \
+         their own.",
     )
     .live(),
     setting(
@@ -49,7 +50,8 @@ pub(super) const ROWS: &[Setting] = &[
         "timeouts.upstream_keepalive",
         Duration { min: S, max: HOUR, zero: MeansNone },
         "90s",
-        "How long an idle upstream connection is kept for reuse; 0 = as long as the provider keeps it.",
+        "How long an idle upstream connection is kept for reuse; 0 = as long as the provider \
+         keeps it.",
     )
     .live(),
     setting(
@@ -77,25 +79,39 @@ pub(super) const ROWS: &[Setting] = &[
         "breaker.count_network_errors",
         Flag,
         "true",
-        "Let refused, reset and timed-out connections open a provider's circuit, as its error replies do.",
+        "Let refused, reset and timed-out connections open a provider's circuit, as its error \
+         replies do.",
     )
     .live(),
     setting(
         "breaker.disable_after_failed_probes",
         Count { min: 0, max: 1000 },
         "0",
-        "Disable a provider once so many probes of its open circuit failed in a row, unless it is the last one; 0 = never.",
+        "Disable a provider once so many probes of its open circuit failed in a row, unless it is \
+         the last one; 0 = never.",
     )
     .live(),
-    setting("headers.drop_request", Headers, "", "Request headers not passed on to providers.").live(),
-    setting("headers.drop_response", Headers, "", "Reply headers not passed back to clients.").live(),
+    setting("headers.drop_request", Headers, "", "Request headers not passed on to providers.")
+        .live(),
+    setting("headers.drop_response", Headers, "", "Reply headers not passed back to clients.")
+        .live(),
     // The process.
     setting("log.level", Choice(LEVELS), "info", "Least important lines that are written.")
         .variable_is("LOG_LEVEL")
         .live(),
-    setting("log.format", Choice(LogFormat::NAMES), "auto", "text, json, or auto: text on a terminal, else json.")
-        .variable_is("LOG_FORMAT"),
-    setting("log.access", Flag, "true", "Write one line per request, without bodies and credentials."),
+    setting(
+        "log.format",
+        Choice(LogFormat::NAMES),
+        "auto",
+        "text, json, or auto: text on a terminal, else json.",
+    )
+    .variable_is("LOG_FORMAT"),
+    setting(
+        "log.access",
+        Flag,
+        "true",
+        "Write one line per request, without bodies and credentials.",
+    ),
     setting(
         "shutdown.grace",
         Duration { min: S, max: HOUR, zero: MeansNone },

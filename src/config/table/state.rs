@@ -13,29 +13,60 @@ use crate::policy::unpriced::Unpriced;
 
 pub(super) const ROWS: &[Setting] = &[
     // Data.
-    setting("data_dir", Path, "data", "Folder of the embedded database, the journal and generated secrets."),
+    setting(
+        "data_dir",
+        Path,
+        "data",
+        "Folder of the embedded database, the journal and generated secrets.",
+    ),
     unset("database.url", DatabaseUrl, "PostgreSQL address; unset = embedded SQLite in data_dir.")
         .variable_is("DATABASE_URL"),
-    unset("database.url_file", SecretFile, "A file that holds database.url.").variable_is("DATABASE_URL_FILE"),
-    setting("database.max_connections", Count { min: 1, max: 1000 }, "10", "Connections to PostgreSQL."),
-    unset("redis.url", RedisUrl, "Redis that all nodes count in; unset = each process counts for itself.")
-        .variable_is("REDIS_URL"),
-    unset("redis.url_file", SecretFile, "A file that holds redis.url.").variable_is("REDIS_URL_FILE"),
-    unset("redis.tls.ca", File, "Authorities (PEM) that may sign the certificate of Redis; unset = the public ones."),
-    unset("redis.tls.cert", File, "Certificate chain (PEM) to show to a Redis that asks for one; needs redis.tls.key."),
+    unset("database.url_file", SecretFile, "A file that holds database.url.")
+        .variable_is("DATABASE_URL_FILE"),
+    setting(
+        "database.max_connections",
+        Count { min: 1, max: 1000 },
+        "10",
+        "Connections to PostgreSQL.",
+    ),
+    unset(
+        "redis.url",
+        RedisUrl,
+        "Redis that all nodes count in; unset = each process counts for itself.",
+    )
+    .variable_is("REDIS_URL"),
+    unset("redis.url_file", SecretFile, "A file that holds redis.url.")
+        .variable_is("REDIS_URL_FILE"),
+    unset(
+        "redis.tls.ca",
+        File,
+        "Authorities (PEM) that may sign the certificate of Redis; unset = the public ones.",
+    ),
+    unset(
+        "redis.tls.cert",
+        File,
+        "Certificate chain (PEM) to show to a Redis that asks for one; needs redis.tls.key.",
+    ),
     unset("redis.tls.key", File, "Private key (PEM) for redis.tls.cert."),
-    setting("redis.prefix", Name, "tollgate", "Begins every name in Redis, so that gateways can share a server."),
+    setting(
+        "redis.prefix",
+        Name,
+        "tollgate",
+        "Begins every name in Redis, so that gateways can share a server.",
+    ),
     setting(
         "redis.timeout",
         Duration { min: MS, max: 10 * S, zero: Refused },
         "50ms",
-        "Longest that a request waits for Redis; after that the node counts for itself until Redis answers in time.",
+        "Longest that a request waits for Redis; after that the node counts for itself until Redis \
+         answers in time.",
     ),
     setting(
         "redis.lease",
         Duration { min: S, max: 10 * MIN, zero: Refused },
         "15s",
-        "How long after a node's last heartbeat the amounts that its running requests reserved are released.",
+        "How long after a node's last heartbeat the amounts that its running requests reserved are \
+         released.",
     ),
     // Credentials.
     unset(
@@ -45,29 +76,43 @@ pub(super) const ROWS: &[Setting] = &[
     )
     .variable_is("ADMIN_TOKEN")
     .live(),
-    unset("auth.admin_token_file", SecretFile, "A file that holds auth.admin_token; a change takes effect at once.")
-        .variable_is("ADMIN_TOKEN_FILE")
-        .live(),
+    unset(
+        "auth.admin_token_file",
+        SecretFile,
+        "A file that holds auth.admin_token; a change takes effect at once.",
+    )
+    .variable_is("ADMIN_TOKEN_FILE")
+    .live(),
     unset(
         "auth.secret_key",
         Secret { min_len: 16 },
-        "Encrypts provider keys in the database; unset = generated at first start and kept in data_dir.",
+        "Encrypts provider keys in the database; unset = generated at first start and kept in \
+         data_dir.",
     )
     .variable_is("TOLLGATE_SECRET_KEY")
     .live(),
-    unset("auth.secret_key_file", SecretFile, "A file that holds auth.secret_key; a change takes effect at once.")
-        .variable_is("TOLLGATE_SECRET_KEY_FILE")
-        .live(),
+    unset(
+        "auth.secret_key_file",
+        SecretFile,
+        "A file that holds auth.secret_key; a change takes effect at once.",
+    )
+    .variable_is("TOLLGATE_SECRET_KEY_FILE")
+    .live(),
     unset(
         "auth.secret_key_previous",
         Secret { min_len: 16 },
-        "Still opens what it encrypted, until `tollgate secret rotate` has encrypted everything with auth.secret_key.",
+        "Still opens what it encrypted, until `tollgate secret rotate` has encrypted everything \
+         with auth.secret_key.",
     )
     .variable_is("TOLLGATE_SECRET_KEY_PREVIOUS")
     .live(),
-    unset("auth.secret_key_previous_file", SecretFile, "A file that holds auth.secret_key_previous.")
-        .variable_is("TOLLGATE_SECRET_KEY_PREVIOUS_FILE")
-        .live(),
+    unset(
+        "auth.secret_key_previous_file",
+        SecretFile,
+        "A file that holds auth.secret_key_previous.",
+    )
+    .variable_is("TOLLGATE_SECRET_KEY_PREVIOUS_FILE")
+    .live(),
     setting(
         "auth.alt_key_headers",
         Headers,
@@ -92,7 +137,8 @@ pub(super) const ROWS: &[Setting] = &[
         "session.store_messages",
         Flag,
         "false",
-        "Keep what clients send and get, for administrators and the key's user to read. Who may read the database may read it too.",
+        "Keep what clients send and get, for administrators and the key's user to read. Who may \
+         read the database may read it too.",
     )
     .variable_is("STORE_SESSION_MESSAGES"),
     setting(
@@ -105,7 +151,8 @@ pub(super) const ROWS: &[Setting] = &[
         "session.messages_total_bytes",
         Size { min: MIB, max: 1024 * GIB },
         "1GiB",
-        "How much is kept in all; beyond it the oldest go. All go after the retention of the system settings.",
+        "How much is kept in all; beyond it the oldest go. All go after the retention of the \
+         system settings.",
     ),
     // Accounting.
     setting(
@@ -120,7 +167,12 @@ pub(super) const ROWS: &[Setting] = &[
         "4GiB",
         "Journal bytes that may wait for the database; beyond it new requests are refused.",
     ),
-    setting("ledger.batch_rows", Count { min: 1, max: 10_000 }, "500", "Records written in one transaction."),
+    setting(
+        "ledger.batch_rows",
+        Count { min: 1, max: 10_000 },
+        "500",
+        "Records written in one transaction.",
+    ),
     setting(
         "ledger.flush_interval",
         Duration { min: MS, max: MIN, zero: Refused },
@@ -131,19 +183,22 @@ pub(super) const ROWS: &[Setting] = &[
         "ledger.sync_interval",
         Duration { min: MS, max: MIN, zero: Refused },
         "1s",
-        "Time between two syncs of the journal: with the time of a sync itself, the most that a power failure takes.",
+        "Time between two syncs of the journal: with the time of a sync itself, the most that a \
+         power failure takes.",
     ),
     setting(
         "limits.reservation",
         ChoiceOrFlag { names: Reservation::NAMES, yes: "expected", no: "off" },
         "expected",
-        "What running requests count against limits: expected = their usual cost, strict = the most they can cost, off = nothing.",
+        "What running requests count against limits: expected = their usual cost, strict = the \
+         most they can cost, off = nothing.",
     ),
     setting(
         "limits.on_redis_loss",
         Choice(OnRedisLoss::NAMES),
         "local",
-        "While Redis is lost: local = go on with this node's own counters, open = let all pass, closed = refuse.",
+        "While Redis is lost: local = go on with this node's own counters, open = let all pass, \
+         closed = refuse.",
     ),
     unset("prices.seed_file", File, "Price table for an empty database; unset = the built-in one."),
     setting(
@@ -156,7 +211,8 @@ pub(super) const ROWS: &[Setting] = &[
         "prices.unpriced",
         Choice(Unpriced::NAMES),
         "serve",
-        "Requests for models without a price: serve them for nothing, refuse them to keys with a money limit, or refuse them.",
+        "Requests for models without a price: serve them for nothing, refuse them to keys with a \
+         money limit, or refuse them.",
     )
     .live(),
     setting(
@@ -175,5 +231,6 @@ pub(super) const ROWS: &[Setting] = &[
         File,
         "Official instructions for other models of responses providers (by strategy).",
     ),
-    setting("time_zone", Zone, "UTC", "IANA time zone of daily, weekly and monthly limits.").variable_is("TZ"),
+    setting("time_zone", Zone, "UTC", "IANA time zone of daily, weekly and monthly limits.")
+        .variable_is("TZ"),
 ];

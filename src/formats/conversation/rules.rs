@@ -58,57 +58,122 @@ rules! {
     TopK "top_k" LeftOut [Chat Responses] "`top_k`" "left out";
     Penalties "penalties" LeftOut [Native Responses] "frequency and presence penalty" "left out";
     Seed "seed" LeftOut [Native Responses] "`seed`" "left out";
-    Stop "stop_sequences" LeftOut [Responses] "stop sequences" "left out: the reply may run past them";
-    BlankStop "blank_stop_sequences" LeftOut [Native] "a stop sequence of white space only" "left out: the service refuses it";
+    Stop "stop_sequences" LeftOut [Responses] "stop sequences" "left out: the reply may run \
+        past them";
+    BlankStop "blank_stop_sequences" LeftOut [Native] "a stop sequence of white \
+        space only" "left out: the service refuses it";
     ParallelTools "parallel_tools" LeftOut [AltCli] "at most one tool call at a time" "left out";
-    Verbosity "verbosity" LeftOut [Native AltCli Chat] "verbosity" "left out; to chat-compatible it is sent for models whose name begins with `gpt-5` or `o` and a digit";
-    VendorFields "vendor_fields" LeftOut [Native Responses Chat AltCli] "fields that only steer one vendor's service: tier, log probabilities, logit bias, safety settings, labels, truncation, context management, moderation, predictions and the like" "left out";
-    CacheMarks "cache_marks" LeftOut [Responses Chat AltCli Native] "marks for the vendor's prompt cache, cache key and retention" "left out; a key or provider with a cache preference makes a native request ask for automatic caching; the cache key is kept between responses and chat-compatible (the latter for the models named above)";
+    Verbosity "verbosity" LeftOut [Native AltCli Chat] "verbosity" "left out; to chat-compatible \
+        it is sent for models whose name begins with `gpt-5` or `o` and a digit";
+    VendorFields "vendor_fields" LeftOut [Native Responses Chat AltCli] "fields that only steer \
+        one vendor's service: tier, log probabilities, logit bias, safety settings, labels, \
+        truncation, context management, moderation, predictions and the like" "left out";
+    CacheMarks "cache_marks" LeftOut [Responses Chat AltCli Native] "marks for the vendor's prompt \
+        cache, cache key and \
+        retention" "left out; a key or provider with a cache preference makes a native request ask \
+                    for automatic caching; the cache key is kept between responses and \
+                    chat-compatible (the latter for the models named above)";
     User "user" LeftOut [AltCli] "the end user's id" "left out";
-    LongUser "long_user" Changed [Responses Chat] "an end user's id of more than 64 characters" "its SHA-256 in hexadecimal is sent";
-    Citations "citations" LeftOut [Native Responses Chat AltCli] "citations, annotations, titles of text blocks" "left out, the text stays";
+    LongUser "long_user" Changed [Responses Chat] "an end user's id of more than 64 \
+        characters" "its SHA-256 in hexadecimal is sent";
+    Citations "citations" LeftOut [Native Responses Chat AltCli] "citations, annotations, titles \
+        of text blocks" "left out, the text stays";
     ForeignReasoning "foreign_reasoning" LeftOut [Native Responses Chat AltCli] "reasoning in the history that another format's model gave, or whose proof is missing" "left out as a block; reasoning goes back to the format that it came from, with its proof";
-    ThinkingOff "thinking_off" LeftOut [Native] "reasoning, where the service would refuse it: a tool must be called, `max_tokens` is 1024 or less, or the tool calls being answered carry no signed thinking" "thinking is not asked for in this request";
-    ThinkingSampling "thinking_sampling" LeftOut [Native] "temperature other than 1, `top_k`, `top_p` below 0.95 together with thinking" "left out: the service refuses the pair";
-    HighTemperature "high_temperature" Changed [Native] "a temperature above 1, which the other formats allow up to 2" "1, the most that the service takes";
-    TopPBesideTemperature "top_p_beside_temperature" LeftOut [Native] "`top_p` together with a temperature, from responses and alt-cli, whose clients send both as a habit" "left out: newer models of the service refuse the pair; from chat-compatible both are kept";
-    ReasoningSampling "reasoning_sampling" LeftOut [Responses Chat] "temperature and `top_p` together with reasoning" "left out for responses, and for chat-compatible models named under `verbosity`: the service refuses the pair";
-    MinOutput "min_output" Changed [Responses] "a limit of fewer than 16 tokens" "16, the least that the service takes";
-    ThinkingBudget "thinking_budget" Changed [Native AltCli] "a thinking budget out of the target's bounds" "native: at least 1024 and below `max_tokens`; alt-cli: at most 32768 for models with `pro` in their name, else 24576";
-    VendorTools "vendor_tools" LeftOut [Native Responses Chat AltCli] "tools that one vendor runs (code execution, file search, computer, shell, tool search, image generation, remote MCP, maps, URL context, memory, text editor and such)" "left out, and a choice that names one too";
+    ThinkingOff "thinking_off" LeftOut [Native] "reasoning, where the service would refuse it: a \
+        tool must be called, `max_tokens` is 1024 or less, or the tool calls being answered carry \
+        no signed thinking" "thinking is not asked for in this request";
+    ThinkingSampling "thinking_sampling" LeftOut [Native] "temperature other than 1, `top_k`, \
+        `top_p` below 0.95 together with thinking" "left out: the service refuses the pair";
+    HighTemperature "high_temperature" Changed [Native] "a temperature above 1, which the other \
+        formats allow up to 2" "1, the most that the service takes";
+    TopPBesideTemperature "top_p_beside_temperature" LeftOut [Native] "`top_p` together with a \
+        temperature, from responses and alt-cli, whose clients send both as \
+        a habit" "left out: newer models of the service refuse the pair; from chat-compatible both \
+                  are kept";
+    ReasoningSampling "reasoning_sampling" LeftOut [Responses Chat] "temperature and `top_p` \
+        together with reasoning" "left out for responses, and for chat-compatible models named \
+            under `verbosity`: the service refuses the pair";
+    MinOutput "min_output" Changed [Responses] "a limit of fewer than 16 \
+        tokens" "16, the least that the service takes";
+    ThinkingBudget "thinking_budget" Changed [Native AltCli] "a thinking budget out of the \
+        target's bounds" "native: at least 1024 and below `max_tokens`; alt-cli: at most 32768 for \
+            models with `pro` in their name, else 24576";
+    VendorTools "vendor_tools" LeftOut [Native Responses Chat AltCli] "tools that one vendor runs \
+        (code execution, file search, computer, shell, tool search, image generation, remote MCP, \
+        maps, URL context, memory, text editor \
+        and such)" "left out, and a choice that names one too";
     WebSearch "web_search" Changed [Native Responses AltCli] "the vendor's web search" "becomes the target's own; to alt-cli only where no function is declared beside it, as the service refuses the mixture, else left out; its search steps and sources are not in the converted reply; a responses search without external access has no equal and is left out";
     WebSearchChat "web_search_chat" LeftOut [Chat] "the vendor's web search" "left out";
     VendorHistory "vendor_history" LeftOut [Native Responses Chat AltCli] "steps of vendor-run tools, compaction and other items in the history that only their vendor can read" "left out";
-    FreeTextTools "free_text_tools" Changed [Native Responses Chat AltCli] "tools that take free text, perhaps by a grammar" "become functions with one string argument `input`, the grammar is added to the description; calls are turned back";
+    FreeTextTools "free_text_tools" Changed [Native Responses Chat AltCli] "tools that take free \
+        text, perhaps by a grammar" "become functions with one string argument `input`, the \
+            grammar is added to the description; calls are turned back";
     Namespaces "namespaces" Changed [Native Chat AltCli] "tools in a namespace" "the namespace goes before the name, joined by two underscores; calls are turned back";
-    Names "tool_names" Changed [Native Responses Chat AltCli] "tool names of more than 64 characters, or with characters other than letters, digits, `_` and `-`" "shortened to a prefix and a hash in tools, choice and history; calls are turned back";
-    CallIds "call_ids" Changed [Native Responses Chat] "ids of tool calls of more than 64 characters or with other characters" "shortened to a prefix and a hash, in call and result alike; alt-cli calls without id get one by their position";
-    AllowedTools "allowed_tools" Changed [Native Chat AltCli] "a choice among some of the tools" "only those tools are sent; with the choice `any`/`required` if one must be called";
-    NoToolChoice "no_tool_choice" Changed [Native] "tool choice `none` from chat-compatible" "the choice is left unset; from other formats it is `none`";
-    StrictTools "strict" Changed [Responses Chat Native] "strict schemas" "kept; where nothing was said, `strict: false` is sent to responses, whose default is another; a structured output is strict if its schema allows it";
-    SchemaKeywords "schema_keywords" Changed [Native] "keywords that the service's structured output does not take (bounds of numbers, lengths and counts)" "left out of the schema, objects are closed with `additionalProperties: false`";
-    SchemaDialect "schema_dialect" Changed [Native Responses Chat AltCli] "`$schema`; alt-cli's upper-case types, `nullable`, counts as strings" "`$schema` is left out; schemas become plain JSON Schema, which alt-cli takes as `parametersJsonSchema`";
-    JsonMode "json_mode" Changed [Native] "JSON output without a schema" "a line is added to the instructions that asks for one JSON object and nothing else";
-    SystemInside "system_inside" Changed [Native AltCli] "instructions in the middle of the conversation" "added to the instructions before it, in order";
-    SystemOrder "system_order" Changed [Chat Responses] "an instruction between a tool call and its result" "moved behind the result";
-    Alternation "alternation" Changed [Native AltCli] "neighbouring messages of the same role" "joined into one";
-    FirstTurn "first_turn" Changed [Native AltCli] "a conversation that begins with the assistant" "a user message `(continued)` goes before it";
-    EmptyText "empty_text" LeftOut [Native AltCli] "texts that are empty or only white space" "left out: the services refuse them; white space at the end of a last assistant message is cut off";
-    ResultMedia "result_media" Changed [Chat AltCli] "images and documents in a tool's result" "chat-compatible: in a user message after the results; alt-cli: in parts after the result";
-    ResultError "result_error" Changed [Responses Chat AltCli] "`is_error` of a tool's result" "responses and chat-compatible: the text begins with `Error:`; alt-cli: member `error` of the response";
+    Names "tool_names" Changed [Native Responses Chat AltCli] "tool names of more than 64 \
+        characters, or with characters other than letters, digits, `_` \
+        and `-`" "shortened to a prefix and a hash in tools, choice and history; calls are \
+                  turned back";
+    CallIds "call_ids" Changed [Native Responses Chat] "ids of tool calls of more than 64 \
+        characters or with other \
+        characters" "shortened to a prefix and a hash, in call and result alike; alt-cli calls \
+                     without id get one by their position";
+    AllowedTools "allowed_tools" Changed [Native Chat AltCli] "a choice among some of \
+        the tools" "only those tools are sent; with the choice `any`/`required` if one must be \
+                    called";
+    NoToolChoice "no_tool_choice" Changed [Native] "tool choice `none` from \
+        chat-compatible" "the choice is left unset; from other formats it is `none`";
+    StrictTools "strict" Changed [Responses Chat Native] "strict schemas" "kept; where nothing was \
+        said, `strict: false` is sent to responses, whose default is another; a structured output \
+        is strict if its schema allows it";
+    SchemaKeywords "schema_keywords" Changed [Native] "keywords that the service's structured \
+        output does not take (bounds of numbers, lengths and \
+        counts)" "left out of the schema, objects are closed with `additionalProperties: false`";
+    SchemaDialect "schema_dialect" Changed [Native Responses Chat AltCli] "`$schema`; alt-cli's \
+        upper-case types, `nullable`, counts as \
+        strings" "`$schema` is left out; schemas become plain JSON Schema, which alt-cli takes as \
+                  `parametersJsonSchema`";
+    JsonMode "json_mode" Changed [Native] "JSON output without a \
+        schema" "a line is added to the instructions that asks for one JSON object and \
+                 nothing else";
+    SystemInside "system_inside" Changed [Native AltCli] "instructions in the middle of the \
+        conversation" "added to the instructions before it, in order";
+    SystemOrder "system_order" Changed [Chat Responses] "an instruction between a tool call and \
+        its result" "moved behind the result";
+    Alternation "alternation" Changed [Native AltCli] "neighbouring messages of the \
+        same role" "joined into one";
+    FirstTurn "first_turn" Changed [Native AltCli] "a conversation that begins with the \
+        assistant" "a user message `(continued)` goes before it";
+    EmptyText "empty_text" LeftOut [Native AltCli] "texts that are empty or only \
+        white space" "left out: the services refuse them; white space at the end of a last \
+                      assistant message is cut off";
+    ResultMedia "result_media" Changed [Chat AltCli] "images and documents in a tool's \
+        result" "chat-compatible: in a user message after the results; alt-cli: in parts after the \
+                 result";
+    ResultError "result_error" Changed [Responses Chat AltCli] "`is_error` of a tool's \
+        result" "responses and chat-compatible: the text begins with `Error:`; alt-cli: member \
+                 `error` of the response";
     PlainDocuments "plain_documents" Changed [Responses Chat AltCli Native] "documents that are plain text, search results" "become text, after their title";
-    BadArguments "bad_arguments" Changed [Native AltCli] "arguments in the history that are not a JSON object" "put into an object: `{\"value\": …}`";
-    ReplyMedia "reply_media" LeftOut [Native Responses Chat AltCli] "images, audio and code runs in a reply" "left out of the converted reply";
+    BadArguments "bad_arguments" Changed [Native AltCli] "arguments in the history that are not a \
+        JSON object" "put into an object: `{\"value\": …}`";
+    ReplyMedia "reply_media" LeftOut [Native Responses Chat AltCli] "images, audio and code runs \
+        in a reply" "left out of the converted reply";
     FileIds "file_ids" Refused [Native Responses Chat AltCli] "files by a vendor's file id" "refused: only their own vendor can read them";
     DocumentUrl "document_url" Refused [Chat] "documents by address" "refused";
     AudioVideo "audio_video" Refused [Native Responses Chat] "audio and video" "refused; wav and mp3 go between chat-compatible and alt-cli";
-    SeveralAnswers "several_answers" Refused [Native Responses Chat AltCli] "more than one answer (`n`, `candidateCount`)" "refused";
-    Stored "stored_state" Refused [Native Responses Chat AltCli] "state that the vendor keeps: previous response, conversation, stored prompt, item reference, cached content, background runs" "refused";
+    SeveralAnswers "several_answers" Refused [Native Responses Chat AltCli] "more than one answer \
+        (`n`, `candidateCount`)" "refused";
+    Stored "stored_state" Refused [Native Responses Chat AltCli] "state that the vendor keeps: \
+        previous response, conversation, stored prompt, item reference, cached content, \
+        background runs" "refused";
     LegacyFunctions "legacy_functions" Refused [Native Responses AltCli] "`functions` and `function_call`" "refused: `tools` says the same";
     Modalities "modalities" Refused [Native Responses Chat AltCli] "replies that are not text" "refused";
-    ProofStandIn "proof_stand_in" Changed [AltCli] "tool calls in the history without the model's proof of thought, where the model (`gemini-3` and later) demands one" "the vendor's word for skipping the check is sent in its place";
-    StopCount "stop_count" Refused [Chat AltCli] "more stop sequences than the target takes (4, alt-cli 5)" "refused";
-    Unknown "unknown_parts" Refused [Native Responses Chat AltCli] "messages and parts of a type that is not known here" "refused";
+    ProofStandIn "proof_stand_in" Changed [AltCli] "tool calls in the history without the model's \
+        proof of thought, where the model (`gemini-3` and later) \
+        demands one" "the vendor's word for skipping the check is sent in its place";
+    StopCount "stop_count" Refused [Chat AltCli] "more stop sequences than the target takes (4, \
+        alt-cli 5)" "refused";
+    Unknown "unknown_parts" Refused [Native Responses Chat AltCli] "messages and parts of a type \
+        that is not known here" "refused";
 }
 
 impl Rule {
@@ -177,7 +242,8 @@ impl Rules {
 #[must_use]
 pub fn markdown() -> String {
     let mut text = String::from(
-        "| rule | when the target is | what is asked for | what becomes of it |\n|---|---|---|---|\n",
+        "| rule | when the target is | what is asked for | what becomes of it \
+         |\n|---|---|---|---|\n",
     );
     for row in TABLE {
         let targets: Vec<&str> = row.targets.iter().map(|target| target.as_str()).collect();

@@ -331,8 +331,8 @@ impl StreamConverter {
 /// Reads a stream of events that has arrived as a whole, in its own format.
 ///
 /// # Errors
-/// When an event is no event of the format, or the stream was cut off; the events before it have been
-/// passed to `each`.
+/// When an event is no event of the format, or the stream was cut off. `each` has received the
+/// events before it.
 pub fn read_events(
     format: WireFormat,
     body: &[u8],

@@ -63,8 +63,8 @@ impl ErrorReply<'_> {
     }
 }
 
-/// The kind of a money limit that is used up. Each format uses the form of its own service that
-/// makes its clients stop:
+/// The kind of a money limit that is used up. Each format uses the form of its service that
+/// makes clients stop:
 ///
 /// - native: `rate_limit_error`.
 /// - chat-compatible: type and code `insufficient_quota`.

@@ -212,7 +212,8 @@ impl Peek {
             WireFormat::Responses if !self.has_input && !self.has_prompt => missing("input"),
             WireFormat::Responses if self.background => Err(BadRequest::field(
                 "background",
-                "a response that is made in the background cannot be billed here, as its output is fetched elsewhere",
+                "a response that is made in the background cannot be billed here, as its output is \
+                 fetched elsewhere",
             )),
             WireFormat::AltCli if !self.has_contents => missing("contents"),
             _ => Ok(()),

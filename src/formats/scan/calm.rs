@@ -27,7 +27,7 @@ const SIMPLE_OR_U: [u8; 256] = {
     table
 };
 
-/// What is known of a chunk before its strings are read.
+/// Facts about a chunk's bytes, found before its strings are read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Known {
     /// Up to here its characters are valid.

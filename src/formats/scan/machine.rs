@@ -48,7 +48,7 @@ pub struct Scanner<T: 'static> {
     stack: Stack<T>,
     /// Bytes of the chunks before this one.
     offset: usize,
-    /// What is known of this chunk's characters.
+    /// Facts about this chunk's bytes.
     known: Known,
     /// The current token: its start, its text as far as it is needed, and whether it is cut or has
     /// escapes.

@@ -142,8 +142,7 @@ mod tests {
 
     use super::HideUsageChunk;
 
-    const BEFORE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"\\\"usage\\\":{}\"}}],\"usage\":null}\n\n: ping\n\n\
-        data: {\"choices\":[],\"prompt_filter_results\":[]}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}],\"usage\":{\"a\":1}}\n\n";
+    const BEFORE: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"\\\"usage\\\":{}\"}}],\"usage\":null}\n\n: ping\n\ndata: {\"choices\":[],\"prompt_filter_results\":[]}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\"}],\"usage\":{\"a\":1}}\n\n";
     const USAGE: &str = "data: {\"id\":\"x\",\"choices\":[],\"usage\":{\"prompt_tokens\":1}}\n\n";
     const AFTER: &str = "data: [DONE]\n\n";
 

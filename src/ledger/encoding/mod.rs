@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 02 │ the fields of a record, in the order of `write` below, without names
-//! number: six bits in each byte but the last, lowest first, each with 80 added; seven bits in the last
+//! number: six bits in each byte but the last, lowest first, each with 80 added; seven in the last
 //! signed number: zigzag, then as a number          text: its length in bytes, then UTF-8
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
 //! ```

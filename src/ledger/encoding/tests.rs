@@ -98,7 +98,7 @@ proptest! {
         let mut decoder = Decoder::default();
         for record in [&first, &second, &second, &first] {
             let bytes = written(record);
-            prop_assert!(bytes.iter().all(|byte| *byte < 0xFE), "the mark of a frame could stand in it");
+            prop_assert!(bytes.iter().all(|byte| *byte < 0xFE), "looks like a frame's mark");
             let back = decoder.read(&bytes);
             prop_assert_eq!(back.as_ref(), Some(record));
         }

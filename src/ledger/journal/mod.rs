@@ -142,11 +142,13 @@ impl Journal {
         if active.held_bytes + frame.len() > HELD_BYTES {
             add(&self.tally.lost_records, 1);
             let record = Decoder::default().read(frame.get(frame::HEAD..).unwrap_or_default());
-            tracing::error!(%why, ?record, "a record is lost to the ledger: neither disk nor memory takes it");
+            tracing::error!(%why, ?record, "a record is lost to the ledger: neither disk nor \
+                memory takes it");
             return LedgerError::Lost(why);
         }
         if active.held.is_empty() {
-            tracing::error!(%why, dir = %self.dir.display(), "the journal cannot be written: holding records in memory");
+            tracing::error!(%why, dir = %self.dir.display(), "the journal cannot be written: \
+                holding records in memory");
         }
         active.held_bytes += frame.len();
         active.held.push_back(frame.to_vec());
@@ -173,7 +175,8 @@ impl Journal {
             active.held_bytes -= frame.len();
             subtract(&self.tally.held_records, 1);
             if active.held.is_empty() {
-                tracing::info!(dir = %self.dir.display(), "the journal can be written again: nothing was lost");
+                tracing::info!(dir = %self.dir.display(), "the journal can be written again: \
+                    nothing was lost");
             }
         }
         Ok(())
@@ -218,7 +221,8 @@ impl Journal {
             }
             Err(error) if active.spoiled => Err(error.into()),
             Err(error) => {
-                tracing::warn!(%error, segment = next, "no new journal segment: the old one grows on");
+                tracing::warn!(%error, segment = next, "no new journal segment: the old one \
+                    grows on");
                 active.roll_at = active.at.offset + self.settings.segment_bytes / 8;
                 Ok(())
             }

@@ -61,7 +61,8 @@ impl Journal {
         let mut outcome = self.sync_once(self.tally.sync_failing.load(Ordering::Relaxed));
         if let Err(error) = &outcome {
             add(&self.tally.sync_errors, 1);
-            tracing::error!(%error, dir = %self.dir.display(), "a journal segment cannot be synced: going on in a new one");
+            tracing::error!(%error, dir = %self.dir.display(), "a journal segment cannot be \
+                synced: going on in a new one");
             outcome = self.sync_once(true);
         }
         self.tally.sync_failing.store(outcome.is_err(), Ordering::Relaxed);

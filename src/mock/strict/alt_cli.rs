@@ -218,8 +218,8 @@ fn tools(body: &Value) -> Result<(), Fault> {
             known(function, &DECLARATION, &place)?;
             if !is_alt_name(text(&function["name"])) {
                 return Err(Fault::bad(format!(
-                    "Invalid '{place}.name': must start with a letter or an underscore, and have letters, digits, \
-                     underscores, dots, colons or dashes, at most 64."
+                    "Invalid '{place}.name': must start with a letter or an underscore, and have \
+                     letters, digits, underscores, dots, colons or dashes, at most 64."
                 )));
             }
             if !function["parameters"].is_null()
@@ -280,7 +280,8 @@ fn parts(content: &Value, place: &str) -> Result<(), Fault> {
             {
                 let kind = snake(kind);
                 return Err(Fault::bad(format!(
-                    "Invalid value at '{place}.{kind}.{field}' (type.googleapis.com/google.protobuf.Struct)"
+                    "Invalid value at '{place}.{kind}.{field}' \
+                     (type.googleapis.com/google.protobuf.Struct)"
                 )));
             }
         }
@@ -309,23 +310,27 @@ fn turns(contents: &[Value]) -> Result<(), Fault> {
         let model = content["role"] == "model";
         let results = count(content, "functionResponse");
         if results > 0 && calls == 0 {
-            let message = "Please ensure that function response turn comes immediately after a function call turn.";
+            let message = "Please ensure that function response turn comes immediately after a \
+                function call turn.";
             return Err(Fault::bad(message));
         }
         if calls != results {
-            let message = "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
+            let message = "Please ensure that the number of function response parts is equal to \
+                the number of function call parts of the function call turn.";
             return Err(Fault::bad(message));
         }
         calls = count(content, "functionCall");
         if calls > 0 && (!model || before.is_none_or(|before| before == "model")) {
-            let message = "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
+            let message = "Please ensure that function call turn comes immediately after a user \
+                turn or after a function response turn.";
             return Err(Fault::bad(message));
         }
         before = Some(if model { "model" } else { "user" });
     }
     if calls > 0 {
         return Err(Fault::bad(
-            "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.",
+            "Please ensure that the number of function response parts is equal to the number of \
+             function call parts of the function call turn.",
         ));
     }
     Ok(())

@@ -98,7 +98,8 @@ fn tools(body: &Value) -> Result<(), Fault> {
         }
         if !function["parameters"].is_null() && function["parameters"]["type"] != "object" {
             let message = format!(
-                "Invalid schema for function '{}': schema must be a JSON Schema of 'type: \"object\"'.",
+                "Invalid schema for function '{}': schema must be a JSON Schema of \
+                 'type: \"object\"'.",
                 text(&function["name"])
             );
             return Err(Fault::bad(message).param(format!("tools[{at}].function.parameters")));
@@ -127,11 +128,13 @@ pub(super) fn bad_name(param: &str, name: &str) -> Fault {
     let shown: String = name.chars().take(80).collect();
     let message = if name.len() > LONGEST_NAME {
         format!(
-            "Invalid '{param}': string too long. Expected a string with maximum length {LONGEST_NAME}."
+            "Invalid '{param}': string too long. Expected a string with maximum length \
+             {LONGEST_NAME}."
         )
     } else {
         format!(
-            "Invalid '{param}': '{shown}' does not match pattern. Expected a string that matches '^[a-zA-Z0-9_-]+$'."
+            "Invalid '{param}': '{shown}' does not match pattern. Expected a string that matches \
+             '^[a-zA-Z0-9_-]+$'."
         )
     };
     Fault::bad(message).param(param).code("invalid_value")
@@ -216,7 +219,8 @@ fn pairs(messages: &[Value]) -> Result<(), Fault> {
         if message["role"] == "tool" {
             let id = text(&message["tool_call_id"]);
             let Some(found) = open.iter().position(|call| *call == id) else {
-                let message = "Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.";
+                let message = "Invalid parameter: messages with role 'tool' must be a response to \
+                    a preceding message with 'tool_calls'.";
                 return Err(Fault::bad(message).param(format!("messages[{at}].role")));
             };
             open.swap_remove(found);
@@ -233,8 +237,8 @@ fn unanswered(open: &[&str]) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::bad(format!(
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. \
-         The following tool_call_ids did not have response messages: {}",
+        "An assistant message with 'tool_calls' must be followed by tool messages responding to \
+         each 'tool_call_id'. The following tool_call_ids did not have response messages: {}",
         open.join(", ")
     ))
     .param("messages"))

@@ -58,7 +58,8 @@ pub(super) fn authenticated(format: WireFormat, key: Option<&str>) -> Result<(),
     let (missing, bad) = match format {
         WireFormat::Native => ("x-api-key header is required", "invalid x-api-key"),
         WireFormat::Chat | WireFormat::Responses => (
-            "You didn't provide an API key in the Authorization header (Authorization: Bearer YOUR_KEY).",
+            "You didn't provide an API key in the Authorization header (Authorization: Bearer \
+             YOUR_KEY).",
             "Incorrect API key provided.",
         ),
         WireFormat::AltCli => (

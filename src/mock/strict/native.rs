@@ -108,7 +108,8 @@ fn thinking(body: &Value, counting: bool) -> Result<(), Fault> {
         Some("enabled") => {}
         _ => {
             return Err(Fault::bad(
-                "thinking: Input tag does not match any of the expected tags: 'enabled', 'disabled', 'adaptive'",
+                "thinking: Input tag does not match any of the expected tags: 'enabled', \
+                 'disabled', 'adaptive'",
             ));
         }
     }
@@ -117,7 +118,8 @@ fn thinking(body: &Value, counting: bool) -> Result<(), Fault> {
     };
     if budget < LEAST_BUDGET {
         return Err(Fault::bad(format!(
-            "thinking.enabled.budget_tokens: Input should be greater than or equal to {LEAST_BUDGET}"
+            "thinking.enabled.budget_tokens: Input should be greater than or equal to \
+             {LEAST_BUDGET}"
         )));
     }
     if !counting && body["max_tokens"].as_u64().is_some_and(|most| most <= budget) {
@@ -162,7 +164,8 @@ fn tools(body: &Value) -> Result<(), Fault> {
         let custom = matches!(tool["type"].as_str(), None | Some("custom"));
         if custom && !is_name(name, LONGEST_NAME) {
             return Err(Fault::bad(format!(
-                "tools.{at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,{LONGEST_NAME}}}$'"
+                "tools.{at}.custom.name: String should match pattern \
+                 '^[a-zA-Z0-9_-]{{1,{LONGEST_NAME}}}$'"
             )));
         }
         if custom && tool["input_schema"]["type"] != "object" {
@@ -188,7 +191,8 @@ fn tools(body: &Value) -> Result<(), Fault> {
         ))),
         Some("auto" | "any" | "tool" | "none") => Ok(()),
         _ => Err(Fault::bad(
-            "tool_choice: Input tag does not match any of the expected tags: 'auto', 'any', 'tool', 'none'",
+            "tool_choice: Input tag does not match any of the expected tags: 'auto', 'any', \
+             'tool', 'none'",
         )),
     }
 }
@@ -200,7 +204,8 @@ fn cache_marks(body: &Value) -> Result<(), Fault> {
     }
     if found > MOST_CACHE_MARKS {
         return Err(Fault::bad(format!(
-            "A maximum of {MOST_CACHE_MARKS} blocks with cache_control may be provided. Found {found}."
+            "A maximum of {MOST_CACHE_MARKS} blocks with cache_control may be provided. Found \
+             {found}."
         )));
     }
     Ok(())

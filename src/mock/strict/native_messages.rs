@@ -65,7 +65,8 @@ fn shape(message: &Value, at: usize, last: bool) -> Result<(), Fault> {
     match content {
         Value::String(_) | Value::Array(_) if empty && !(last && role == "assistant") => {
             Err(Fault::bad(format!(
-                "messages.{at}: all messages must have non-empty content except for the optional final assistant message"
+                "messages.{at}: all messages must have non-empty content except for the optional \
+                 final assistant message"
             )))
         }
         Value::String(_) => Ok(()),
@@ -161,7 +162,8 @@ fn source(source: &Value, kind: &str, path: &str) -> Result<(), Fault> {
             let media = text(&source["media_type"]);
             if kind == "image" && !IMAGE_TYPES.contains(&media) {
                 return Err(Fault::bad(format!(
-                    "{path}.image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'"
+                    "{path}.image.source.base64.media_type: Input should be 'image/jpeg', \
+                     'image/png', 'image/gif' or 'image/webp'"
                 )));
             }
             if !is_base64(text(&source["data"])) || text(&source["data"]).is_empty() {
@@ -199,8 +201,9 @@ fn pairs(messages: &[Value]) -> Result<(), Fault> {
         let results = ids(message, "tool_result", "tool_use_id");
         if let Some(stray) = results.iter().find(|id| !open.contains(id)) {
             return Err(Fault::bad(format!(
-                "messages.{at}.content.0: unexpected `tool_use_id` found in `tool_result` blocks: {stray}. Each \
-                 `tool_result` block must have a corresponding `tool_use` block in the previous message."
+                "messages.{at}.content.0: unexpected `tool_use_id` found in `tool_result` blocks: \
+                 {stray}. Each `tool_result` block must have a corresponding `tool_use` block in \
+                 the previous message."
             )));
         }
         let unique: HashSet<&str> = results.iter().copied().collect();
@@ -226,8 +229,9 @@ fn pairs(messages: &[Value]) -> Result<(), Fault> {
 
 fn unanswered(at: usize, lacking: &[&str]) -> Fault {
     Fault::bad(format!(
-        "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. Each `tool_use` \
-         block must have a corresponding `tool_result` block in the next message.",
+        "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: \
+         {}. Each `tool_use` block must have a corresponding `tool_result` block in the next \
+         message.",
         lacking.join(", ")
     ))
 }
@@ -242,8 +246,9 @@ fn thinking_first(messages: &[Value]) -> Result<(), Fault> {
     let first = blocks.first().map_or("", |block| text(&block["type"]));
     if calls && !matches!(first, "thinking" | "redacted_thinking") {
         return Err(Fault::bad(format!(
-            "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found `{first}`. When \
-             `thinking` is enabled, a final `assistant` message must start with a thinking block."
+            "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found \
+             `{first}`. When `thinking` is enabled, a final `assistant` message must start with a \
+             thinking block."
         )));
     }
     Ok(())

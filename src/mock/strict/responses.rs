@@ -77,7 +77,8 @@ fn scalars(body: &Value) -> Result<(), Fault> {
     let most = &body["max_output_tokens"];
     if !most.is_null() && most.as_u64().is_none_or(|count| count < LEAST_OUTPUT) {
         let message = format!(
-            "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= {LEAST_OUTPUT}, but got {most} instead."
+            "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= \
+             {LEAST_OUTPUT}, but got {most} instead."
         );
         return Err(Fault::bad(message).param("max_output_tokens").code("integer_below_min_value"));
     }

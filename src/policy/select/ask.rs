@@ -44,7 +44,7 @@ pub enum Availability {
         /// The end of its cooldown.
         until: Timestamp,
     },
-    /// One of its own spending limits is used up.
+    /// One of the provider's spending limits is used up.
     LimitReached,
     /// It serves the maximum number of sessions, and this is a new one.
     SessionCap,

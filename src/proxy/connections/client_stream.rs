@@ -73,7 +73,8 @@ struct HeadProgress {
 }
 
 const TOO_LARGE: &[u8] =
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: \
+      close\r\n\r\n";
 const TOO_LATE: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 

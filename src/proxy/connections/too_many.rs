@@ -131,8 +131,8 @@ async fn refuse_http1(mut connection: Stream) -> std::io::Result<()> {
         return Ok(());
     }
     let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: {RETRY_AFTER_S}\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n{BODY}",
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: \
+         {RETRY_AFTER_S}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{BODY}",
         BODY.len()
     );
     connection.write_all(head.as_bytes()).await?;

@@ -1,8 +1,8 @@
 //! `/v1/metrics`, `/v1/logs`, `/v1/traces`: clients' own telemetry, with a key of the gateway.
 //!
-//! These are no model calls: they are neither billed nor recorded. The caller is identified like any
-//! other; the body is bounded by `telemetry.otlp_relay.max_body`, and counts towards the budget of
-//! all bodies.
+//! These are no model calls: they are neither billed nor recorded. The caller is identified like
+//! any other; the body is bounded by `telemetry.otlp_relay.max_body`, and counts towards the budget
+//! of all bodies.
 
 use http::Method;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -113,7 +113,8 @@ fn failed(ctx: &RequestContext, error: &RelayError) -> Box<Error> {
         RelayError::Busy => RefusalReply::new(503, "overloaded_error", error.to_string())
             .header("retry-after", RETRY_S),
         RelayError::Unreachable(_) => {
-            tracing::debug!(request_id = %ctx.id, %error, "clients' telemetry could not be relayed");
+            tracing::debug!(request_id = %ctx.id, %error, "clients' telemetry could not be \
+                relayed");
             RefusalReply::new(503, "api_error", "the collector cannot be reached")
                 .header("retry-after", RETRY_S)
         }

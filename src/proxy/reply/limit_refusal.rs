@@ -166,19 +166,22 @@ mod tests {
             LimitType::UserDaily,
             50 * CENT,
             Some(10 * HOUR),
-            "The daily limit of this key's user ($0.50) is used up. It resets at 00:00 (Europe/Berlin).",
+            "The daily limit of this key's user ($0.50) is used up. It resets at 00:00 \
+             (Europe/Berlin).",
         ),
         (
             LimitType::KeyFiveHours,
             500 * CENT,
             Some(HOUR - 1),
-            "The 5-hour limit of this key ($5) is used up. There is room again at 15:00 (Europe/Berlin).",
+            "The 5-hour limit of this key ($5) is used up. There is room again at 15:00 \
+             (Europe/Berlin).",
         ),
         (
             LimitType::UserFiveHours,
             500 * CENT,
             Some(HOUR),
-            "The 5-hour limit of this key's user ($5) is used up. There is room again at 15:00 (Europe/Berlin).",
+            "The 5-hour limit of this key's user ($5) is used up. There is room again at 15:00 \
+             (Europe/Berlin).",
         ),
         (
             LimitType::KeyWeekly,
@@ -190,31 +193,36 @@ mod tests {
             LimitType::UserWeekly,
             500 * CENT,
             Some(34 * HOUR),
-            "The weekly limit of this key's user ($5) is used up. It resets on Tuesday, 2026-11-24 at 00:00 (Europe/Berlin).",
+            "The weekly limit of this key's user ($5) is used up. It resets on Tuesday, 2026-11-24 \
+             at 00:00 (Europe/Berlin).",
         ),
         (
             LimitType::KeyMonthly,
             1_234 * CENT,
             Some(202 * HOUR),
-            "The monthly limit of this key ($12.34) is used up. It resets on Tuesday, 2026-12-01 at 00:00 (Europe/Berlin).",
+            "The monthly limit of this key ($12.34) is used up. It resets on Tuesday, 2026-12-01 \
+             at 00:00 (Europe/Berlin).",
         ),
         (
             LimitType::UserMonthly,
             500 * CENT,
             None,
-            "The monthly limit of this key's user ($5) is used up. Ask an administrator to raise it.",
+            "The monthly limit of this key's user ($5) is used up. Ask an administrator to \
+             raise it.",
         ),
         (
             LimitType::KeyTotal,
             500 * CENT,
             None,
-            "The total limit of this key ($5) is used up. It does not reset. Ask an administrator to raise it.",
+            "The total limit of this key ($5) is used up. It does not reset. Ask an administrator \
+             to raise it.",
         ),
         (
             LimitType::UserTotal,
             0,
             None,
-            "The total limit of this key's user is $0: it may spend nothing. Ask an administrator to raise it.",
+            "The total limit of this key's user is $0: it may spend nothing. Ask an administrator \
+             to raise it.",
         ),
     ];
 

@@ -26,7 +26,7 @@ pub struct Admitted {
 }
 
 /// Takes the request's place among the limits. Token counting has none. The admin token has no
-/// limits of its own, but its requests count towards providers' limits.
+/// limits, but its requests count towards providers' limits.
 ///
 /// # Errors
 /// The first limit that is reached; or that the journal is full, so that the request could not be

@@ -185,7 +185,7 @@ impl From<BudgetExceeded> for Refusal {
     }
 }
 
-/// Reads the complete body, bounded in size (`limit`) and time, and within the budget of all bodies.
+/// Reads the complete body, bounded in size (`limit`), in time and by the budget of all bodies.
 ///
 /// # Errors
 /// When it is too large, too slow or badly framed, when the budget is used up, or when the client

@@ -1,8 +1,8 @@
 //! The proxy as Pingora's `ProxyHttp`: every hook, in the order in which a request passes them.
 //!
 //! A hook names the step and calls the stage that implements it; ARCHITECTURE.md has the table.
-//! `proxy_upstream_filter` (`upstream/driver.rs`) drives the attempts and calls the upstream hooks as
-//! Pingora's own driver would. With the log level `trace` each hook writes a line (target
+//! `proxy_upstream_filter` (`upstream/driver.rs`) drives the attempts and calls the upstream hooks
+//! as Pingora's own driver would. With the log level `trace` each hook writes a line (target
 //! `tollgate::hook`).
 
 mod answers;

@@ -2,7 +2,7 @@
 //! there is no Redis (`state/peers.rs`). An open circuit stays open over a stop, a crash and an
 //! upgrade, and a reset is kept.
 //!
-//! One line for each provider ([`HealthUpdate`]). The file is replaced in one step shortly after a change.
+//! One line for each provider ([`HealthUpdate`]). The file is replaced in one step after a change.
 //! In an upgrade two processes run on one data directory: each checks every second whether the
 //! other has written, and the later of two changes wins, so neither needs to lock the other out.
 //! Failures in a row that opened no circuit are not stored.
@@ -103,7 +103,8 @@ impl HealthFile {
             Ok(text) => text,
             Err(e) if e.kind() == ErrorKind::NotFound => return,
             Err(e) => {
-                tracing::warn!(error = %e, path = %self.path.display(), "which circuits were open cannot be read");
+                tracing::warn!(error = %e, path = %self.path.display(), "which circuits were open \
+                    cannot be read");
                 return;
             }
         };

@@ -29,8 +29,8 @@ pub(in crate::store) const SLOW: Duration = Duration::from_secs(2);
 /// only then does the journal delete the records, and an answered change of the configuration
 /// survives a power failure. bench/RESULTS.md ("SQLite: what a synced commit costs") compares the
 /// cost with NORMAL.
-const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; \
-                               PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY";
+const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 10000; PRAGMA foreign_keys = ON; PRAGMA \
+    synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY";
 
 /// The ledger's writer appends to its tables and indexes: few pages are written repeatedly.
 const LEDGER_CACHE: &str = "PRAGMA cache_size = -8000";
@@ -42,8 +42,9 @@ const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000
 /// milliseconds. The form of this statement also works on a server without JIT. A server that
 /// acknowledges commits before they are on its disk (`synchronous_commit = off`) must not do so
 /// here: the journal deletes what is acknowledged. Other values are kept.
-pub(in crate::store) const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name WHEN 'jit' THEN 'off' ELSE 'on' END, false) \
-     FROM pg_settings WHERE name = 'jit' OR (name = 'synchronous_commit' AND setting = 'off')";
+pub(in crate::store) const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name WHEN 'jit' \
+    THEN 'off' ELSE 'on' END, false) FROM pg_settings \
+    WHERE name = 'jit' OR (name = 'synchronous_commit' AND setting = 'off')";
 
 /// The pools of one database: `write` and `read` are one and the same on PostgreSQL.
 #[derive(Clone)]

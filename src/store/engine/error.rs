@@ -55,8 +55,9 @@ pub enum StoreError {
 pub enum SchemaError {
     /// A newer version of the program migrated the database.
     #[error(
-        "the database was migrated by a newer version of tollgate (its schema is at {found}, this program knows up to \
-         {known}): run that version, or restore a backup from before the upgrade"
+        "the database was migrated by a newer version of tollgate (its schema is at {found}, this \
+         program knows up to {known}): run that version, or restore a backup from before the \
+         upgrade"
     )]
     Newer {
         /// The newest migration that was applied to the database.
@@ -65,15 +66,16 @@ pub enum SchemaError {
         known: i64,
     },
     /// The database has not got all of this program's migrations yet.
-    #[error("the database lacks {} migration(s) ({}): run `tollgate migrate`", missing.len(), missing.join(", "))]
+    #[error("the database lacks {} migration(s) ({}): run `tollgate \
+             migrate`", missing.len(), missing.join(", "))]
     Behind {
         /// Names of the migrations to apply, in order; never empty.
         missing: Vec<String>,
     },
     /// The record of migrations does not agree with the tables, or with this program's migrations.
     #[error(
-        "the database is half migrated: {why} ({name}). Do not start on it: restore a backup, or repair the schema \
-         by hand"
+        "the database is half migrated: {why} ({name}). Do not start on it: restore a backup, or \
+         repair the schema by hand"
     )]
     HalfMigrated {
         /// The migration, or the table, that shows it.
@@ -83,8 +85,8 @@ pub enum SchemaError {
     },
     /// The database is the target of a `tollgate move` that has not finished.
     #[error(
-        "a `tollgate move` into this database was begun and not finished: start the same move again, and it goes on. To \
-         give it up, drop the database"
+        "a `tollgate move` into this database was begun and not finished: start the same move \
+         again, and it goes on. To give it up, drop the database"
     )]
     HalfMoved,
 }

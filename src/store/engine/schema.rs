@@ -82,8 +82,9 @@ impl Migration {
     }
 }
 
-const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_history (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, \
-                       checksum TEXT NOT NULL, finished BIGINT NOT NULL, applied_at BIGINT NOT NULL)";
+const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_history (version BIGINT NOT NULL PRIMARY \
+                       KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, finished BIGINT NOT NULL, \
+                       applied_at BIGINT NOT NULL)";
 
 /// Held by PostgreSQL's migrating session; any otherwise unused number.
 pub(in crate::store) const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7215836401) AS TEXT)";
@@ -190,7 +191,8 @@ pub(in crate::store) async fn unmark_move(
     Ok(())
 }
 
-const RECORD: &str = "INSERT INTO schema_history (version, name, checksum, finished, applied_at) VALUES ($1, $2, $3, $4, $5)";
+const RECORD: &str = "INSERT INTO schema_history (version, name, checksum, finished, applied_at) \
+                      VALUES ($1, $2, $3, $4, $5)";
 
 async fn record(
     connection: &mut AnyConnection,
@@ -244,7 +246,8 @@ async fn has_table(
             "SELECT COUNT(*) AS found FROM sqlite_master WHERE type = 'table' AND name = $1"
         }
         Backend::Postgres => {
-            "SELECT COUNT(*) AS found FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = $1"
+            "SELECT COUNT(*) AS found FROM pg_catalog.pg_tables \
+             WHERE schemaname = current_schema() AND tablename = $1"
         }
     };
     let mut values = Values::default();

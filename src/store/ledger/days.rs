@@ -130,10 +130,12 @@ const TAKE_OUT: &str = "DELETE FROM summed_days WHERE until > $1 AND day <= $2";
 macro_rules! of_ledger {
     ($time:literal) => {
         concat!(
-            " UNION ALL SELECT COALESCE(user_id, 0), COALESCE(key_id, 0), COALESCE(provider_id, 0), model, endpoint, \
-             status_code, 1, CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END, \
-             CASE WHEN cost IS NULL THEN 1 ELSE 0 END, input_tokens, output_tokens, cache_write_5m_tokens, \
-             cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, COALESCE(cost, 0), duration_ms FROM ledger WHERE ",
+            " UNION ALL SELECT COALESCE(user_id, 0), COALESCE(key_id, 0), COALESCE(provider_id, \
+             0), model, endpoint, status_code, 1, CASE WHEN outcome IN ('completed', \
+             'client_aborted') THEN 0 ELSE 1 END, CASE WHEN cost IS NULL THEN 1 ELSE 0 END, \
+             input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, \
+             cache_read_tokens, reasoning_tokens, COALESCE(cost, 0), duration_ms FROM ledger \
+             WHERE ",
             $time
         )
     };
@@ -142,17 +144,19 @@ macro_rules! of_ledger {
 /// All of a day: `$1` its first whole hour and `$2` the end of its last, `$3` its start and `$4`
 /// its end.
 const ROWS: &str = concat!(
-    "SELECT user_id, key_id, provider_id, model, endpoint, status_code, requests, errors, unpriced, input_tokens, \
-     output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, cost, duration_ms \
-     FROM hourly_sums WHERE hour >= $1 AND hour < $2",
+    "SELECT user_id, key_id, provider_id, model, endpoint, status_code, requests, errors, \
+     unpriced, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, \
+     cache_read_tokens, reasoning_tokens, cost, duration_ms FROM hourly_sums \
+     WHERE hour >= $1 AND hour < $2",
     of_ledger!("started_at >= $3 AND started_at < $1"),
     of_ledger!("started_at >= $2 AND started_at < $4")
 );
 
 /// The summed columns, in the order of the table's columns.
-const SUMMED: &str = "SUM(requests), SUM(errors), SUM(unpriced), SUM(input_tokens), SUM(output_tokens), \
-    SUM(cache_write_5m_tokens), SUM(cache_write_1h_tokens), SUM(cache_read_tokens), SUM(reasoning_tokens), SUM(cost), \
-    SUM(duration_ms), COUNT(*)";
+const SUMMED: &str = "SUM(requests), SUM(errors), SUM(unpriced), SUM(input_tokens), \
+                      SUM(output_tokens), SUM(cache_write_5m_tokens), SUM(cache_write_1h_tokens), \
+                      SUM(cache_read_tokens), SUM(reasoning_tokens), SUM(cost), SUM(duration_ms), \
+                      COUNT(*)";
 
 impl Store {
     /// Sums one day, or sums it again.
@@ -180,7 +184,8 @@ impl Store {
             let (columns, group) = cut.columns();
             let number = cut.number();
             let sql = format!(
-                "INSERT INTO daily_sums SELECT {number}, $3, {columns}, status_code, {SUMMED} FROM ({ROWS}) AS counted GROUP BY {group}status_code"
+                "INSERT INTO daily_sums SELECT {number}, $3, {columns}, status_code, {SUMMED} \
+                 FROM ({ROWS}) AS counted GROUP BY {group}status_code"
             );
             sqlx::query_with(sqlx::AssertSqlSafe(sql), values.into_arguments())
                 .execute(&mut *tx)
@@ -224,7 +229,8 @@ pub(in crate::store) async fn summed(
 ) -> Result<Vec<SummedDay>, StoreError> {
     let mut values = Values::default();
     values.time(from).time(until);
-    let sql = "SELECT day, until FROM summed_days WHERE until > $1 AND until <= $2 AND day >= $1 ORDER BY until";
+    let sql = "SELECT day, until FROM summed_days WHERE until > $1 AND until <= $2 AND day >= $1 \
+               ORDER BY until";
     let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
     let read = |row| {
         let fields = Fields { row, table: "summed_days" };

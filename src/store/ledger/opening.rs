@@ -55,7 +55,8 @@ impl Tx {
     ) -> Result<Vec<OpeningBalance>, StoreError> {
         let mut values = Values::default();
         values.text(peer);
-        let sql = "SELECT spent_at, key_id, user_id, provider_id, cost FROM opening_balances WHERE peer = $1";
+        let sql = "SELECT spent_at, key_id, user_id, provider_id, cost FROM opening_balances \
+                   WHERE peer = $1";
         let rows =
             sqlx::query_with(sql, values.into_arguments()).fetch_all(&mut *self.inner).await?;
         let read = |row| {

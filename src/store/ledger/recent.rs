@@ -44,11 +44,11 @@ impl Store {
     ) -> Result<Vec<RecentRequest>, StoreError> {
         let mut values = Values::default();
         values.time(since.plus_ms(-LONGEST_MS)).time(since).int(MOST);
-        let sql = "SELECT key_id, user_id, provider_id, session_id, started_at, duration_ms, cost FROM request_log \
-                   WHERE started_at >= $1 AND started_at + duration_ms >= $2 AND outcome <> 'refused' \
-                   AND key_id IS NOT NULL AND user_id IS NOT NULL AND session_id IS NOT NULL \
-                   AND endpoint NOT LIKE '%/count_tokens' AND endpoint NOT LIKE '%:countTokens' \
-                   ORDER BY started_at DESC LIMIT $3";
+        let sql = "SELECT key_id, user_id, provider_id, session_id, started_at, duration_ms, cost \
+                   FROM request_log WHERE started_at >= $1 AND started_at + duration_ms >= $2 \
+                   AND outcome <> 'refused' AND key_id IS NOT NULL AND user_id IS NOT NULL \
+                   AND session_id IS NOT NULL AND endpoint NOT LIKE '%/count_tokens' \
+                   AND endpoint NOT LIKE '%:countTokens' ORDER BY started_at DESC LIMIT $3";
         let rows = sqlx::query_with(sql, values.into_arguments())
             .fetch_all(&mut *self.reader().await?)
             .await?;

@@ -126,10 +126,10 @@ async fn unpriced(
     max: u32,
     price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
 ) -> Result<Vec<Unpriced>, StoreError> {
-    const COLUMNS: &str = "SELECT request_id, started_at, key_id, user_id, provider_id, endpoint, status_code, \
-         cost_multiplier, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, \
-         cache_read_tokens, reasoning_tokens, image_input_tokens, image_output_tokens, usage_extra \
-         FROM ledger WHERE cost IS NULL AND model = $1";
+    const COLUMNS: &str = "SELECT request_id, started_at, key_id, user_id, provider_id, endpoint, \
+        status_code, cost_multiplier, input_tokens, output_tokens, cache_write_5m_tokens, \
+        cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, image_input_tokens, \
+        image_output_tokens, usage_extra FROM ledger WHERE cost IS NULL AND model = $1";
     let mut values = Values::default();
     values.text(of.model).int(i64::from(max));
     let and = if let Some(upstream) = of.upstream_model {
@@ -195,10 +195,12 @@ async fn add(
     model: &str,
     sums: &BTreeMap<Group, Amount>,
 ) -> Result<(), StoreError> {
-    const HOURS: &str = "UPDATE hourly_sums SET cost = cost + $1, unpriced = unpriced - $2 WHERE hour = $3 AND key_id = $4 \
-        AND user_id = $5 AND provider_id = $6 AND model = $7 AND endpoint = $8 AND status_code = $9";
-    const TOTALS: &str = "UPDATE usage_totals SET cost = cost + $1, unpriced = unpriced - $2 WHERE user_id = $3 \
-        AND key_id = $4 AND provider_id = $5 AND model = $6 AND status_code = $7";
+    const HOURS: &str = "UPDATE hourly_sums SET cost = cost + $1, unpriced = unpriced - $2 \
+                         WHERE hour = $3 AND key_id = $4 AND user_id = $5 AND provider_id = $6 \
+                         AND model = $7 AND endpoint = $8 AND status_code = $9";
+    const TOTALS: &str = "UPDATE usage_totals SET cost = cost + $1, unpriced = unpriced - $2 \
+        WHERE user_id = $3 AND key_id = $4 AND provider_id = $5 AND model = $6 \
+        AND status_code = $7";
     const USERS: &str = "UPDATE hourly_users SET cost = cost + $1 WHERE hour = $2 AND user_id = $3";
     let (mut totals, mut users): (BTreeMap<_, Amount>, BTreeMap<_, i64>) = Default::default();
     for ((hour, key, user, provider, endpoint, status), (cost, count)) in sums {

@@ -148,7 +148,8 @@ async fn ended_since(
 ) -> Result<Vec<RequestId>, StoreError> {
     let mut values = Values::default();
     values.time(since.plus_ms(-LONGEST_MS)).time(since);
-    let sql = "SELECT request_id FROM ledger WHERE started_at >= $1 AND started_at + duration_ms >= $2 AND cost <> 0";
+    let sql = "SELECT request_id FROM ledger \
+               WHERE started_at >= $1 AND started_at + duration_ms >= $2 AND cost <> 0";
     let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
     let read = |row| {
         Ok(RequestId(uuid::Uuid::from_bytes(Fields { row, table: "ledger" }.bytes("request_id")?)))
@@ -157,8 +158,9 @@ async fn ended_since(
 }
 
 async fn totals(connection: &mut AnyConnection) -> Result<Vec<SpendTotal>, StoreError> {
-    let sql = "SELECT key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost FROM usage_totals \
-               GROUP BY key_id, user_id, provider_id HAVING SUM(cost) <> 0 ORDER BY key_id, user_id, provider_id";
+    let sql = "SELECT key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost \
+               FROM usage_totals GROUP BY key_id, user_id, provider_id HAVING SUM(cost) <> 0 \
+               ORDER BY key_id, user_id, provider_id";
     let rows = sqlx::query(sql).fetch_all(connection).await?;
     let read = |row| {
         let fields = Fields { row, table: "usage_totals" };
@@ -179,9 +181,11 @@ async fn by_minute(
 ) -> Result<Vec<SpendRow>, StoreError> {
     let mut values = Values::default();
     values.time(from).time(until);
-    let sql = "SELECT started_at / 60000 AS minute, key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost \
-               FROM ledger WHERE started_at >= $1 AND started_at < $2 AND cost IS NOT NULL AND cost <> 0 \
-               GROUP BY started_at / 60000, key_id, user_id, provider_id ORDER BY started_at / 60000";
+    let sql = "SELECT started_at / 60000 AS minute, key_id, user_id, provider_id, CAST(SUM(cost) \
+               AS BIGINT) AS cost FROM ledger \
+               WHERE started_at >= $1 AND started_at < $2 AND cost IS NOT NULL AND cost <> 0 \
+               GROUP BY started_at / 60000, key_id, user_id, provider_id \
+               ORDER BY started_at / 60000";
     let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
     let read = |row| {
         let fields = Fields { row, table: "ledger" };
@@ -203,8 +207,9 @@ async fn by_hour(
 ) -> Result<Vec<SpendRow>, StoreError> {
     let mut values = Values::default();
     values.time(from).time(until);
-    let sql = "SELECT hour, key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost FROM hourly_sums \
-               WHERE hour >= $1 AND hour < $2 AND cost <> 0 GROUP BY hour, key_id, user_id, provider_id";
+    let sql = "SELECT hour, key_id, user_id, provider_id, CAST(SUM(cost) AS BIGINT) AS cost \
+               FROM hourly_sums WHERE hour >= $1 AND hour < $2 AND cost <> 0 \
+               GROUP BY hour, key_id, user_id, provider_id";
     let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
     let read = |row| {
         let fields = Fields { row, table: "hourly_sums" };

@@ -33,18 +33,17 @@ pub(in crate::store) const COLUMNS: &[&str] = &[
 ];
 
 /// Adds the new row to the existing one.
-pub(in crate::store) const ADD: &str = "ON CONFLICT (hour, key_id, user_id, provider_id, model, endpoint, status_code) DO UPDATE SET \
-    requests = hourly_sums.requests + excluded.requests, \
-    errors = hourly_sums.errors + excluded.errors, \
-    unpriced = hourly_sums.unpriced + excluded.unpriced, \
-    input_tokens = hourly_sums.input_tokens + excluded.input_tokens, \
-    output_tokens = hourly_sums.output_tokens + excluded.output_tokens, \
-    cache_write_5m_tokens = hourly_sums.cache_write_5m_tokens + excluded.cache_write_5m_tokens, \
-    cache_write_1h_tokens = hourly_sums.cache_write_1h_tokens + excluded.cache_write_1h_tokens, \
-    cache_read_tokens = hourly_sums.cache_read_tokens + excluded.cache_read_tokens, \
-    reasoning_tokens = hourly_sums.reasoning_tokens + excluded.reasoning_tokens, \
-    cost = hourly_sums.cost + excluded.cost, \
-    duration_ms = hourly_sums.duration_ms + excluded.duration_ms";
+pub(in crate::store) const ADD: &str = "ON CONFLICT (hour, key_id, user_id, provider_id, model, \
+    endpoint, status_code) DO UPDATE \
+    SET requests = hourly_sums.requests + excluded.requests, errors = hourly_sums.errors + \
+    excluded.errors, unpriced = hourly_sums.unpriced + excluded.unpriced, input_tokens = \
+    hourly_sums.input_tokens + excluded.input_tokens, output_tokens = hourly_sums.output_tokens + \
+    excluded.output_tokens, cache_write_5m_tokens = hourly_sums.cache_write_5m_tokens + \
+    excluded.cache_write_5m_tokens, cache_write_1h_tokens = hourly_sums.cache_write_1h_tokens + \
+    excluded.cache_write_1h_tokens, cache_read_tokens = hourly_sums.cache_read_tokens + \
+    excluded.cache_read_tokens, reasoning_tokens = hourly_sums.reasoning_tokens + \
+    excluded.reasoning_tokens, cost = hourly_sums.cost + excluded.cost, duration_ms = \
+    hourly_sums.duration_ms + excluded.duration_ms";
 
 /// Number of sum columns.
 pub(in crate::store) const SUMS: usize = 11;

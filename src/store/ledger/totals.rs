@@ -36,18 +36,17 @@ pub(in crate::store) const COLUMNS: &[&str] = &[
 ];
 
 /// Adds the new row to the existing one.
-pub(in crate::store) const ADD: &str = "ON CONFLICT (user_id, key_id, provider_id, model, status_code) DO UPDATE SET \
-    requests = usage_totals.requests + excluded.requests, \
-    errors = usage_totals.errors + excluded.errors, \
-    unpriced = usage_totals.unpriced + excluded.unpriced, \
-    input_tokens = usage_totals.input_tokens + excluded.input_tokens, \
-    output_tokens = usage_totals.output_tokens + excluded.output_tokens, \
-    cache_write_5m_tokens = usage_totals.cache_write_5m_tokens + excluded.cache_write_5m_tokens, \
-    cache_write_1h_tokens = usage_totals.cache_write_1h_tokens + excluded.cache_write_1h_tokens, \
-    cache_read_tokens = usage_totals.cache_read_tokens + excluded.cache_read_tokens, \
-    reasoning_tokens = usage_totals.reasoning_tokens + excluded.reasoning_tokens, \
-    cost = usage_totals.cost + excluded.cost, \
-    duration_ms = usage_totals.duration_ms + excluded.duration_ms";
+pub(in crate::store) const ADD: &str = "ON CONFLICT (user_id, key_id, provider_id, model, \
+    status_code) DO UPDATE \
+    SET requests = usage_totals.requests + excluded.requests, errors = usage_totals.errors + \
+    excluded.errors, unpriced = usage_totals.unpriced + excluded.unpriced, input_tokens = \
+    usage_totals.input_tokens + excluded.input_tokens, output_tokens = usage_totals.output_tokens \
+    + excluded.output_tokens, cache_write_5m_tokens = usage_totals.cache_write_5m_tokens + \
+    excluded.cache_write_5m_tokens, cache_write_1h_tokens = usage_totals.cache_write_1h_tokens + \
+    excluded.cache_write_1h_tokens, cache_read_tokens = usage_totals.cache_read_tokens + \
+    excluded.cache_read_tokens, reasoning_tokens = usage_totals.reasoning_tokens + \
+    excluded.reasoning_tokens, cost = usage_totals.cost + excluded.cost, duration_ms = \
+    usage_totals.duration_ms + excluded.duration_ms";
 
 /// Columns of `hourly_users`, in the same way.
 pub(in crate::store) const USER_COLUMNS: &[&str] =
@@ -172,7 +171,8 @@ impl Store {
             }
         };
         let sql = format!(
-            "SELECT {column} FROM usage_totals{condition} GROUP BY {column} ORDER BY {column} LIMIT $1"
+            "SELECT {column} FROM usage_totals{condition} GROUP BY {column} ORDER BY {column} \
+             LIMIT $1"
         );
         let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
         Ok(query.fetch_all(&mut *self.reader().await?).await?)
@@ -189,11 +189,14 @@ impl Store {
     ) -> Result<Vec<UsageTotal>, StoreError> {
         let mut values = Values::default();
         values.int(user.0).int(key.0);
-        let sql = "SELECT model, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS BIGINT) AS errors, \
-                   CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
-                   CAST(SUM(cache_write_5m_tokens + cache_write_1h_tokens) AS BIGINT) AS cache_write_tokens, \
-                   CAST(SUM(cache_read_tokens) AS BIGINT) AS cache_read_tokens, CAST(SUM(cost) AS BIGINT) AS cost \
-                   FROM usage_totals WHERE user_id = $1 AND key_id = $2 GROUP BY model ORDER BY SUM(cost) DESC, model";
+        let sql = "SELECT model, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(errors) AS \
+                   BIGINT) AS errors, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, \
+                   CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
+                   CAST(SUM(cache_write_5m_tokens + cache_write_1h_tokens) AS BIGINT) AS \
+                   cache_write_tokens, CAST(SUM(cache_read_tokens) AS BIGINT) AS \
+                   cache_read_tokens, CAST(SUM(cost) AS BIGINT) AS cost FROM usage_totals \
+                   WHERE user_id = $1 AND key_id = $2 GROUP BY model \
+                   ORDER BY SUM(cost) DESC, model";
         let query = sqlx::query_with(sql, values.into_arguments());
         let rows = query.fetch_all(&mut *self.reader().await?).await?;
         let read = |row| {

@@ -115,7 +115,8 @@ async fn columns(
 ) -> Result<Columns, PeerError> {
     let sql = match backend {
         Backend::Postgres => {
-            "SELECT CAST(column_name AS TEXT), CAST(data_type AS TEXT) FROM information_schema.columns \
+            "SELECT CAST(column_name AS TEXT), CAST(data_type AS TEXT) \
+             FROM information_schema.columns \
              WHERE table_schema = ANY(current_schemas(false)) AND table_name = $1"
         }
         Backend::Sqlite => {
@@ -226,9 +227,9 @@ async fn spend(
     let bucket =
         format!("CASE WHEN seconds >= {} THEN CAST({minute} AS BIGINT) END", since.0 / 1_000);
     let sql = format!(
-        "SELECT {list}, CAST({bucket} AS TEXT) AS bucket, CAST(SUM(amount) AS TEXT) AS amount FROM (SELECT {named}, \
-         {seconds} AS seconds, {amount} AS amount FROM \"{table}\" WHERE {conditions}) AS spent \
-         GROUP BY {list}, {bucket}",
+        "SELECT {list}, CAST({bucket} AS TEXT) AS bucket, CAST(SUM(amount) AS TEXT) AS amount \
+         FROM (SELECT {named}, {seconds} AS seconds, {amount} AS amount FROM \"{table}\" \
+         WHERE {conditions}) AS spent GROUP BY {list}, {bucket}",
         list = names.join(", "),
         named = named.join(", "),
         table = table.name,

@@ -25,7 +25,7 @@ type Values = Vec<Option<String>>;
 
 struct Reading<'s> {
     schema: &'s PeerSchema,
-    /// First minute that is told apart, in seconds.
+    /// First single minute, in seconds since the epoch.
     since: i64,
     /// The columns of the tables so far, in their order.
     columns: BTreeMap<&'static str, Vec<String>>,
@@ -78,7 +78,7 @@ pub(super) fn read(
     reading.finish()
 }
 
-/// The parser quotes what it found, which may be a secret: only what it expected is told.
+/// The parser quotes what it found, which may be a secret: the error has only what it expected.
 fn broken(line: usize, error: &ParserError) -> PeerError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
@@ -274,7 +274,8 @@ mod tests {
     fn tables_and_rows_are_read_as_servers_write_them() {
         const TABLE: &str = "CREATE TABLE `tokens` (
   `id` bigint(20) unsigned NOT NULL AUTO_INCREMENT,
-  `key` varchar(128) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL COMMENT 'text; \\'quoted\\'',
+  `key` varchar(128) CHARACTER \
+  SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL COMMENT 'text; \\'quoted\\'',
   `other` json DEFAULT NULL,
   `note` longtext DEFAULT (_utf8mb4'x'),
   `at` timestamp(3) NULL DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3),
@@ -283,7 +284,8 @@ mod tests {
   UNIQUE KEY `idx_key` (`key`) USING BTREE,
   KEY `idx_prefix` (`note`(191)),
   FULLTEXT KEY `idx_text` (`note`)
-) ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci ROW_FORMAT=DYNAMIC COMMENT='x';
+) ENGINE=InnoDB AUTO_INCREMENT=7 DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_0900_ai_ci \
+ROW_FORMAT=DYNAMIC COMMENT='x';
 INSERT INTO `tokens` VALUES
 (1,'a;
 b\\'c',_binary 'x',NULL,'2026-01-01 00:00:00.000',-1.5e-7),

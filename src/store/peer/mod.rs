@@ -145,7 +145,7 @@ fn decimal(text: &str) -> Option<Decimal> {
 pub struct PeerSpend {
     /// The values of the columns to group by, in their order.
     pub holders: Vec<Option<String>>,
-    /// The minute's start; `None` = before the time from which minutes are told apart.
+    /// The minute's start; `None` = before the first single minute.
     pub minute: Option<Timestamp>,
     /// The sum, in the unit of its column.
     pub amount: Decimal,
@@ -208,11 +208,11 @@ pub enum PeerError {
     },
 }
 
-/// From when on minutes are told apart, by the tables.
+/// The first single minute, found from the tables.
 pub type Since<'a> = &'a (dyn Fn(&BTreeMap<&'static str, Vec<PeerRow>>) -> Timestamp + Sync);
 
-/// Reads a peer. Minutes are told apart from `since` on. For a dump `since` is asked before the
-/// tables are there.
+/// Reads a peer. Before `since` minutes are summed. For a dump `since` is called before the tables
+/// exist.
 ///
 /// # Errors
 /// [`PeerError`].

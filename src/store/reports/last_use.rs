@@ -20,10 +20,10 @@ pub struct LastUse {
     pub at: Option<Timestamp>,
 }
 
-const EVERY_KEY: &str = "SELECT id, user_id, (SELECT MAX(started_at) FROM ledger WHERE key_id = api_keys.id) AS used_at \
-    FROM api_keys";
-const KEYS_OF: &str = "SELECT id, user_id, (SELECT MAX(started_at) FROM ledger WHERE key_id = api_keys.id) AS used_at \
-    FROM api_keys WHERE user_id = $1";
+const EVERY_KEY: &str = "SELECT id, user_id, (SELECT MAX(started_at) FROM ledger \
+                         WHERE key_id = api_keys.id) AS used_at FROM api_keys";
+const KEYS_OF: &str = "SELECT id, user_id, (SELECT MAX(started_at) FROM ledger \
+                       WHERE key_id = api_keys.id) AS used_at FROM api_keys WHERE user_id = $1";
 
 impl Store {
     /// Of all keys, or those of one user.

@@ -13,7 +13,8 @@ use crate::store::ledger::log_row::{self, LogRow};
 /// the log has an index of times, but none of ids.
 pub(super) fn by_id(at: usize) -> String {
     format!(
-        "started_at = (SELECT started_at FROM ledger WHERE request_id = ${at}) AND request_id = ${at}"
+        "started_at = (SELECT started_at FROM ledger \
+         WHERE request_id = ${at}) AND request_id = ${at}"
     )
 }
 

@@ -124,8 +124,9 @@ pub(in crate::store) async fn summary(
 }
 
 /// Where the log begins and ends, and where the ledger begins.
-const ENDS: &str = "SELECT (SELECT MIN(started_at) FROM request_log) AS oldest, \
-    (SELECT MAX(started_at) FROM request_log) AS newest, (SELECT MIN(started_at) FROM ledger) AS first";
+const ENDS: &str = "SELECT (SELECT MIN(started_at) \
+                    FROM request_log) AS oldest, (SELECT MAX(started_at) \
+                    FROM request_log) AS newest, (SELECT MIN(started_at) FROM ledger) AS first";
 
 /// The length of the time that is read from hours.
 fn hours_in(pieces: &[Piece]) -> i64 {
@@ -153,25 +154,29 @@ async fn hourly_sums_of(
 }
 
 const SUM_HOURS: &str = "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS requests, \
-    COALESCE(CAST(SUM(errors) AS BIGINT), 0) AS errors, COALESCE(CAST(SUM(unpriced) AS BIGINT), 0) AS unpriced";
+                         COALESCE(CAST(SUM(errors) AS BIGINT), 0) AS errors, \
+                         COALESCE(CAST(SUM(unpriced) AS BIGINT), 0) AS unpriced";
 /// Refused by a limit: the statuses of limits without a provider (a provider may answer 429 too).
-const REFUSED_IN_HOURS: &str = "COALESCE(CAST(SUM(CASE WHEN provider_id = 0 AND status_code IN (402, 429) THEN requests \
-    ELSE 0 END) AS BIGINT), 0) AS limit_refusals";
+const REFUSED_IN_HOURS: &str = "COALESCE(CAST(SUM(CASE WHEN provider_id = 0 AND status_code IN \
+    (402, 429) THEN requests ELSE 0 END) AS BIGINT), 0) AS limit_refusals";
 /// Days are not grouped by provider and status together: the missing part is read from the hours of
 /// refusals.
 const REFUSED_IN_DAYS: &str = "0 AS limit_refusals";
-const SUM_LOG: &str = "SELECT COUNT(*) AS requests, \
-    COALESCE(CAST(SUM(CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END) AS BIGINT), 0) AS errors, \
-    COALESCE(CAST(SUM(CASE WHEN provider_id IS NULL AND status_code IN (402, 429) AND outcome = 'refused' THEN 1 \
-    ELSE 0 END) AS BIGINT), 0) AS limit_refusals, \
-    COALESCE(CAST(SUM(CASE WHEN cost IS NULL THEN 1 ELSE 0 END) AS BIGINT), 0) AS unpriced";
+const SUM_LOG: &str = "SELECT COUNT(*) AS requests, COALESCE(CAST(SUM(CASE WHEN outcome IN \
+                       ('completed', 'client_aborted') THEN 0 ELSE 1 END) AS BIGINT), 0) AS \
+                       errors, COALESCE(CAST(SUM(CASE WHEN provider_id IS NULL \
+                       AND status_code IN (402, 429) \
+                       AND outcome = 'refused' THEN 1 ELSE 0 END) AS BIGINT), 0) AS \
+                       limit_refusals, COALESCE(CAST(SUM(CASE WHEN cost IS NULL THEN 1 ELSE 0 END) \
+                       AS BIGINT), 0) AS unpriced";
 const SUM_BOTH: &str = "COALESCE(CAST(SUM(input_tokens) AS BIGINT), 0) AS input_tokens, \
-    COALESCE(CAST(SUM(output_tokens) AS BIGINT), 0) AS output_tokens, \
-    COALESCE(CAST(SUM(cache_write_5m_tokens) AS BIGINT), 0) AS cache_write_5m_tokens, \
-    COALESCE(CAST(SUM(cache_write_1h_tokens) AS BIGINT), 0) AS cache_write_1h_tokens, \
-    COALESCE(CAST(SUM(cache_read_tokens) AS BIGINT), 0) AS cache_read_tokens, \
-    COALESCE(CAST(SUM(reasoning_tokens) AS BIGINT), 0) AS reasoning_tokens, \
-    COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost, COALESCE(CAST(SUM(duration_ms) AS BIGINT), 0) AS duration_ms";
+                        COALESCE(CAST(SUM(output_tokens) AS BIGINT), 0) AS output_tokens, \
+                        COALESCE(CAST(SUM(cache_write_5m_tokens) AS BIGINT), 0) AS \
+                        cache_write_5m_tokens, COALESCE(CAST(SUM(cache_write_1h_tokens) AS \
+                        BIGINT), 0) AS cache_write_1h_tokens, COALESCE(CAST(SUM(cache_read_tokens) \
+                        AS BIGINT), 0) AS cache_read_tokens, COALESCE(CAST(SUM(reasoning_tokens) \
+                        AS BIGINT), 0) AS reasoning_tokens, COALESCE(CAST(SUM(cost) AS BIGINT), 0) \
+                        AS cost, COALESCE(CAST(SUM(duration_ms) AS BIGINT), 0) AS duration_ms";
 
 async fn sum_piece(
     connection: &mut AnyConnection,
@@ -252,7 +257,8 @@ async fn sum_newest(
 ) -> Result<(LogSummary, bool), StoreError> {
     let conditions = Conditions::on_log(filter, filter.span());
     let newest = format!(
-        "(SELECT * FROM request_log {} ORDER BY started_at DESC, id DESC LIMIT {COUNTED}) AS newest",
+        "(SELECT * FROM request_log {} ORDER BY started_at DESC, id DESC \
+         LIMIT {COUNTED}) AS newest",
         conditions.clause()
     );
     let sums = sum(connection, format!("{SUM_LOG}, {SUM_BOTH} FROM {newest}"), conditions).await?;

@@ -118,12 +118,12 @@ impl Figures {
 macro_rules! rows {
     ($on_sums:literal, $on_ledger:literal) => {
         concat!(
-            "(SELECT user_id, provider_id, model, requests, errors, cost, duration_ms FROM hourly_sums \
-             WHERE hour >= $1 AND hour < $2",
+            "(SELECT user_id, provider_id, model, requests, errors, cost, duration_ms \
+             FROM hourly_sums WHERE hour >= $1 AND hour < $2",
             $on_sums,
-            " UNION ALL SELECT COALESCE(user_id, 0), COALESCE(provider_id, 0), model, 1, \
-             CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END, COALESCE(cost, 0), duration_ms \
-             FROM ledger WHERE started_at >= $3 AND started_at < $1",
+            " UNION ALL SELECT COALESCE(user_id, 0), COALESCE(provider_id, 0), model, 1, CASE WHEN \
+             outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END, COALESCE(cost, 0), \
+             duration_ms FROM ledger WHERE started_at >= $3 AND started_at < $1",
             $on_ledger,
             ") AS counted"
         )
@@ -133,9 +133,10 @@ macro_rules! rows {
 const EVERYONE: &str = rows!("", "");
 /// The same, grouped by user only.
 const EVERY_USER: &str = "(SELECT user_id, requests, errors, cost, duration_ms FROM hourly_users \
-    WHERE hour >= $1 AND hour < $2 UNION ALL SELECT COALESCE(user_id, 0), 1, \
-    CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 ELSE 1 END, COALESCE(cost, 0), duration_ms \
-    FROM ledger WHERE started_at >= $3 AND started_at < $1) AS counted";
+    WHERE hour >= $1 AND hour < $2 UNION ALL \
+    SELECT COALESCE(user_id, 0), 1, CASE WHEN outcome IN ('completed', 'client_aborted') THEN 0 \
+    ELSE 1 END, COALESCE(cost, 0), duration_ms FROM ledger \
+    WHERE started_at >= $3 AND started_at < $1) AS counted";
 /// The ledger has no index of a user's rows by time, but of each key's.
 const ONE_USER: &str =
     rows!(" AND user_id = $4", " AND key_id IN (SELECT id FROM api_keys WHERE user_id = $4)");
@@ -199,8 +200,9 @@ async fn figures(connection: &mut AnyConnection, stretch: Stretch) -> Result<Fig
         return Ok(Figures::default());
     }
     let sql = format!(
-        "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS requests, COALESCE(CAST(SUM(errors) AS BIGINT), 0) AS errors, \
-         COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost, COALESCE(CAST(SUM(duration_ms) AS BIGINT), 0) AS duration_ms FROM {}",
+        "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS requests, COALESCE(CAST(SUM(errors) \
+         AS BIGINT), 0) AS errors, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost, \
+         COALESCE(CAST(SUM(duration_ms) AS BIGINT), 0) AS duration_ms FROM {}",
         stretch.rows_by_user()
     );
     let query = sqlx::query_with(AssertSqlSafe(sql), stretch.values().into_arguments());
@@ -221,11 +223,13 @@ async fn figures(connection: &mut AnyConnection, stretch: Stretch) -> Result<Fig
 macro_rules! limited {
     ($on_sums:literal, $on_ledger:literal) => {
         concat!(
-            "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS limited FROM (SELECT requests FROM hourly_sums \
-             WHERE hour >= $1 AND hour < $2 AND provider_id = 0 AND status_code IN (402, 429)",
+            "SELECT COALESCE(CAST(SUM(requests) AS BIGINT), 0) AS limited FROM (SELECT requests \
+             FROM hourly_sums WHERE hour >= $1 AND hour < $2 AND provider_id = 0 \
+             AND status_code IN (402, 429)",
             $on_sums,
-            " UNION ALL SELECT 1 AS requests FROM ledger WHERE started_at >= $3 AND started_at < $1 \
-             AND provider_id IS NULL AND status_code IN (402, 429) AND outcome = 'refused'",
+            " UNION ALL SELECT 1 AS requests FROM ledger \
+             WHERE started_at >= $3 AND started_at < $1 AND provider_id IS NULL \
+             AND status_code IN (402, 429) AND outcome = 'refused'",
             $on_ledger,
             ") AS counted"
         )
@@ -294,7 +298,8 @@ const BY_USER: By = By {
     rows: Stretch::rows_by_user,
 };
 const BY_PROVIDER: By = By {
-    columns: "provider_id AS id, (SELECT name FROM providers WHERE providers.id = counted.provider_id) AS name",
+    columns: "provider_id AS id, (SELECT name FROM providers \
+              WHERE providers.id = counted.provider_id) AS name",
     group: "provider_id",
     rows: Stretch::rows,
 };
@@ -310,8 +315,8 @@ async fn top(
     let mut values = stretch.values();
     values.int(i64::from(number));
     let sql = format!(
-        "SELECT {}, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) AS cost FROM {} GROUP BY {} \
-         ORDER BY SUM(cost) DESC, SUM(requests) DESC, {} LIMIT ${}",
+        "SELECT {}, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) AS cost \
+         FROM {} GROUP BY {} ORDER BY SUM(cost) DESC, SUM(requests) DESC, {} LIMIT ${}",
         by.columns,
         (by.rows)(stretch),
         by.group,

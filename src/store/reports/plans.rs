@@ -29,7 +29,8 @@ async fn fill(store: &Store) {
     let series = match store.backend() {
         Backend::Postgres => format!("generate_series(1, CAST({rows} AS BIGINT)) AS n"),
         Backend::Sqlite => format!(
-            "(WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < {rows}) SELECT n FROM up)"
+            "(WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < {rows}) \
+             SELECT n FROM up)"
         ),
     };
     let id = match store.backend() {
@@ -38,24 +39,31 @@ async fn fill(store: &Store) {
     };
     let statements = [
         format!(
-            "INSERT INTO request_log (request_id, started_at, key_id, user_id, session_id, provider_id, client_format, \
-             endpoint, model, streamed, status_code, outcome, input_tokens, output_tokens, cache_write_5m_tokens, \
-             cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, image_input_tokens, image_output_tokens, cost, \
-             cost_multiplier, estimated, duration_ms, overhead_us, attempts, decisions) SELECT {id}, n * 180000, n % 100, \
-             n % 50, 's' || (n / 8), n % 6, 'native', '/v1/e' || (n % 3), 'm' || (n % 12), 0, \
-             CASE WHEN n % 50 = 0 THEN 429 ELSE 200 END, 'completed', 1, 1, 0, 0, 0, 0, 0, 0, 1, '1', 0, 1, 1, \
-             CASE WHEN n % 30 = 0 THEN 2 ELSE 1 END, '[]' FROM {series}"
+            "INSERT INTO request_log (request_id, started_at, key_id, user_id, session_id, \
+             provider_id, client_format, endpoint, model, streamed, status_code, outcome, \
+             input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, \
+             cache_read_tokens, reasoning_tokens, image_input_tokens, image_output_tokens, cost, \
+             cost_multiplier, estimated, duration_ms, overhead_us, attempts, decisions) \
+             SELECT {id}, n * 180000, n % 100, n % 50, 's' || (n / 8), n % 6, 'native', '/v1/e' || \
+             (n % 3), 'm' || (n % 12), 0, CASE WHEN n % 50 = 0 THEN 429 ELSE 200 END, 'completed', \
+             1, 1, 0, 0, 0, 0, 0, 0, 1, '1', 0, 1, 1, CASE WHEN n % 30 = 0 THEN 2 ELSE 1 END, '[]' \
+             FROM {series}"
         ),
-        "INSERT INTO ledger (request_id, started_at, key_id, user_id, provider_id, model, endpoint, status_code, outcome, \
-         input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, \
-         image_input_tokens, image_output_tokens, cost, cost_multiplier, estimated, duration_ms) SELECT request_id, \
-         started_at, key_id, user_id, provider_id, model, endpoint, status_code, outcome, 1, 1, 0, 0, 0, 0, 0, 0, cost, '1', 0, 1 \
-         FROM request_log"
+        "INSERT INTO ledger (request_id, started_at, key_id, user_id, provider_id, model, \
+         endpoint, status_code, outcome, input_tokens, output_tokens, cache_write_5m_tokens, \
+         cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, image_input_tokens, \
+         image_output_tokens, cost, cost_multiplier, estimated, duration_ms) \
+         SELECT request_id, started_at, key_id, user_id, provider_id, model, endpoint, \
+         status_code, outcome, 1, 1, 0, 0, 0, 0, 0, 0, cost, '1', 0, 1 FROM request_log"
             .to_owned(),
-        "INSERT INTO hourly_sums SELECT started_at / 3600000 * 3600000, key_id, user_id, provider_id, model, endpoint, \
-         status_code, COUNT(*), 0, 0, 1, 1, 0, 0, 0, 0, 1, 1 FROM ledger GROUP BY 1, 2, 3, 4, 5, 6, 7"
+        "INSERT INTO hourly_sums \
+         SELECT started_at / 3600000 * 3600000, key_id, user_id, provider_id, model, endpoint, \
+         status_code, COUNT(*), 0, 0, 1, 1, 0, 0, 0, 0, 1, 1 FROM ledger \
+         GROUP BY 1, 2, 3, 4, 5, 6, 7"
             .to_owned(),
-        "INSERT INTO hourly_users SELECT hour, user_id, 1, 0, 1, 1 FROM hourly_sums GROUP BY hour, user_id".to_owned(),
+        "INSERT INTO hourly_users SELECT hour, user_id, 1, 0, 1, 1 FROM hourly_sums \
+         GROUP BY hour, user_id"
+            .to_owned(),
         "ANALYZE".to_owned(),
     ];
     for sql in statements {

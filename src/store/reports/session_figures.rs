@@ -53,18 +53,21 @@ pub struct SessionFigures {
 const CHUNK: usize = 100;
 
 /// `CROSS JOIN` keeps SQLite from reversing the join order, which would scan the complete log.
-const FIGURES: &str = "SELECT asked.key_id AS key_id, asked.session_id AS session_id, COUNT(*) AS requests, \
-    CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
-    CAST(SUM(cache_write_5m_tokens + cache_write_1h_tokens) AS BIGINT) AS cache_write_tokens, \
-    CAST(SUM(cache_read_tokens) AS BIGINT) AS cache_read_tokens, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost, \
-    CAST(SUM(duration_ms) AS BIGINT) AS duration_ms, \
-    (SELECT model FROM request_log WHERE session_id = asked.session_id AND key_id = asked.key_id \
-        ORDER BY started_at DESC, id DESC LIMIT 1) AS model, \
-    (SELECT client_format FROM request_log WHERE session_id = asked.session_id AND key_id = asked.key_id \
-        ORDER BY started_at DESC, id DESC LIMIT 1) AS format \
-    FROM asked CROSS JOIN request_log AS log \
-    WHERE log.session_id = asked.session_id AND log.key_id = asked.key_id AND log.started_at >= asked.since \
-    GROUP BY asked.key_id, asked.session_id";
+const FIGURES: &str = "SELECT asked.key_id AS key_id, asked.session_id AS session_id, COUNT(*) AS \
+                       requests, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, \
+                       CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, \
+                       CAST(SUM(cache_write_5m_tokens + cache_write_1h_tokens) AS BIGINT) AS \
+                       cache_write_tokens, CAST(SUM(cache_read_tokens) AS BIGINT) AS \
+                       cache_read_tokens, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost, \
+                       CAST(SUM(duration_ms) AS BIGINT) AS duration_ms, (SELECT model \
+                       FROM request_log WHERE session_id = asked.session_id \
+                       AND key_id = asked.key_id ORDER BY started_at DESC, id DESC \
+                       LIMIT 1) AS model, (SELECT client_format FROM request_log \
+                       WHERE session_id = asked.session_id AND key_id = asked.key_id \
+                       ORDER BY started_at DESC, id DESC LIMIT 1) AS format FROM asked CROSS \
+                       JOIN request_log AS log \
+                       WHERE log.session_id = asked.session_id AND log.key_id = asked.key_id \
+                       AND log.started_at >= asked.since GROUP BY asked.key_id, asked.session_id";
 
 impl Store {
     /// The figures of the sessions that have an ended request, unordered.

@@ -162,7 +162,8 @@ impl SeriesAsk {
                 let cut = cut.number();
                 format!(
                     "SELECT CAST({place} AS BIGINT) AS place, {selected}, {sums} FROM daily_sums \
-                     WHERE cut = {cut} AND day >= ${from} AND day < ${until}{of_user} GROUP BY {column}"
+                     WHERE cut = {cut} AND day >= ${from} AND day < ${until}{of_user} \
+                     GROUP BY {column}"
                 )
             }
             (Source::Rows, _) => {
@@ -170,9 +171,10 @@ impl SeriesAsk {
                     format!(" AND key_id IN (SELECT id FROM api_keys WHERE user_id = ${n})")
                 });
                 format!(
-                    "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(COUNT(*) AS BIGINT) AS requests, \
-                     COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
-                     WHERE started_at >= ${from} AND started_at < ${until}{of_user} GROUP BY {column}"
+                    "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(COUNT(*) AS BIGINT) \
+                     AS requests, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
+                     WHERE started_at >= ${from} AND started_at < ${until}{of_user} \
+                     GROUP BY {column}"
                 )
             }
             (Source::Hours | Source::Days, _) => {

@@ -44,8 +44,8 @@ impl Tx {
         values.time(entry.at).text(&entry.actor).text(&entry.action).text(&entry.target);
         values.opt_text(json(&entry.before).as_deref()).opt_text(json(&entry.after).as_deref());
         values.opt_text(entry.client_addr.as_deref());
-        let sql = "INSERT INTO audit_log (happened_at, actor, action, target, state_before, state_after, client_addr) \
-                   VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        let sql = "INSERT INTO audit_log (happened_at, actor, action, target, state_before, \
+                   state_after, client_addr) VALUES ($1, $2, $3, $4, $5, $6, $7)";
         sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.inner).await?;
         Ok(())
     }
@@ -96,7 +96,8 @@ impl Store {
     pub async fn audit_log(&self, ask: &AuditAsk) -> Result<AuditPage, StoreError> {
         let mut values = Values::default();
         let mut sql = String::from(
-            "SELECT id, happened_at, actor, action, target, state_before, state_after, client_addr FROM audit_log WHERE 1 = 1",
+            "SELECT id, happened_at, actor, action, target, state_before, state_after, client_addr \
+             FROM audit_log WHERE 1 = 1",
         );
         let mut condition = |text: &str, values: &Values| {
             // Writing to a String cannot fail.

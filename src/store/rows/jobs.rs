@@ -48,8 +48,9 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let mut values = Values::default();
         values.text(name).text(holder).time(until).time(now);
-        let sql = "INSERT INTO jobs (name, holder, held_until, done_for, report) VALUES ($1, $2, $3, 0, 'null') \
-                   ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, held_until = excluded.held_until \
+        let sql = "INSERT INTO jobs (name, holder, held_until, done_for, report) \
+                   VALUES ($1, $2, $3, 0, 'null') ON CONFLICT (name) DO UPDATE \
+                   SET holder = excluded.holder, held_until = excluded.held_until \
                    WHERE jobs.held_until <= $4 OR jobs.holder = excluded.holder";
         let done = sqlx::query_with(sql, values.into_arguments())
             .execute(&mut *self.writer().await?)
@@ -85,7 +86,8 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.opt_time(done_for).text(name).text(holder);
-        let sql = "UPDATE jobs SET held_until = 0, done_for = COALESCE($1, done_for) WHERE name = $2 AND holder = $3";
+        let sql = "UPDATE jobs SET held_until = 0, done_for = COALESCE($1, done_for) \
+                   WHERE name = $2 AND holder = $3";
         sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
         Ok(())
     }

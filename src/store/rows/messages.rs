@@ -112,9 +112,11 @@ impl Store {
             .time(time)
             .bytes(id.0.as_bytes())
             .int(i64::from(most));
-        let sql = "SELECT request_id, started_at, session_id, key_id, user_id, request_cut, response_cut, request, response \
-                   FROM session_messages WHERE session_id = $1 AND COALESCE(key_id, 0) = $2 AND started_at <= $3 \
-                   AND (started_at < $3 OR request_id < $4) ORDER BY started_at DESC, request_id DESC LIMIT $5";
+        let sql = "SELECT request_id, started_at, session_id, key_id, user_id, request_cut, \
+                   response_cut, request, response FROM session_messages \
+                   WHERE session_id = $1 AND COALESCE(key_id, 0) = $2 AND started_at <= $3 \
+                   AND (started_at < $3 OR request_id < $4) \
+                   ORDER BY started_at DESC, request_id DESC LIMIT $5";
         let rows = sqlx::query_with(sql, values.into_arguments())
             .fetch_all(&mut *self.reader().await?)
             .await?;
@@ -160,15 +162,17 @@ impl Store {
         }
         let mut values = Values::default();
         values.int(i64::try_from(most).unwrap_or(i64::MAX)).int(BATCH);
-        let beyond = "WHERE request_id IN (SELECT request_id FROM (SELECT request_id, CAST(SUM(bytes) OVER \
-                      (ORDER BY started_at DESC, request_id DESC) AS BIGINT) AS newer FROM session_messages) AS counted \
+        let beyond = "WHERE request_id IN (SELECT request_id \
+                      FROM (SELECT request_id, CAST(SUM(bytes) OVER (ORDER BY started_at DESC, \
+                      request_id DESC) AS BIGINT) AS newer FROM session_messages) AS counted \
                       WHERE newer > $1) ORDER BY started_at LIMIT $2";
         self.remove_messages(beyond, values).await
     }
 
     async fn remove_messages(&self, which: &str, values: Values) -> Result<u64, StoreError> {
         let sql = format!(
-            "DELETE FROM session_messages WHERE request_id IN (SELECT request_id FROM session_messages {which})"
+            "DELETE FROM session_messages WHERE request_id IN (SELECT request_id \
+             FROM session_messages {which})"
         );
         let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
         Ok(query.execute(&mut *self.writer().await?).await?.rows_affected())

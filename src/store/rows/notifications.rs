@@ -71,13 +71,16 @@ impl Store {
     ) -> Result<Vec<UserSum>, StoreError> {
         let whole = [from, until].into_iter().all(|at| hour_of(at.0) == at.0);
         let sql = if whole {
-            "SELECT user_id, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) AS cost, \
-             CAST(SUM(input_tokens + output_tokens + cache_write_5m_tokens + cache_write_1h_tokens + cache_read_tokens) \
-             AS BIGINT) AS tokens FROM hourly_sums WHERE hour >= $1 AND hour < $2 GROUP BY user_id"
+            "SELECT user_id, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(cost) AS BIGINT) \
+             AS cost, CAST(SUM(input_tokens + output_tokens + cache_write_5m_tokens + \
+             cache_write_1h_tokens + cache_read_tokens) AS BIGINT) AS tokens FROM hourly_sums \
+             WHERE hour >= $1 AND hour < $2 GROUP BY user_id"
         } else {
-            "SELECT COALESCE(user_id, 0) AS user_id, COUNT(*) AS requests, CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost, \
-             CAST(SUM(input_tokens + output_tokens + cache_write_5m_tokens + cache_write_1h_tokens + cache_read_tokens) \
-             AS BIGINT) AS tokens FROM ledger WHERE started_at >= $1 AND started_at < $2 GROUP BY COALESCE(user_id, 0)"
+            "SELECT COALESCE(user_id, 0) AS user_id, COUNT(*) AS requests, \
+             CAST(COALESCE(SUM(cost), 0) AS BIGINT) AS cost, CAST(SUM(input_tokens + output_tokens \
+             + cache_write_5m_tokens + cache_write_1h_tokens + cache_read_tokens) AS BIGINT) AS \
+             tokens FROM ledger WHERE started_at >= $1 AND started_at < $2 \
+             GROUP BY COALESCE(user_id, 0)"
         };
         let mut values = Values::default();
         values.time(from).time(until);
@@ -122,7 +125,8 @@ impl Tx {
         let mut values = Values::default();
         values.json(&stored.settings).opt_text(stored.secret_cipher.as_deref());
         let sql = "INSERT INTO notification_settings (id, data, secret_cipher) VALUES (1, $1, $2) \
-                   ON CONFLICT (id) DO UPDATE SET data = excluded.data, secret_cipher = excluded.secret_cipher";
+                   ON CONFLICT (id) DO UPDATE \
+                   SET data = excluded.data, secret_cipher = excluded.secret_cipher";
         sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.inner).await?;
         Ok(())
     }

@@ -14,8 +14,9 @@ use crate::store::engine::sql;
 use crate::store::engine::tx::Tx;
 
 const COLUMNS: &[&str] = &["model", "source", "data", "updated_at"];
-const REPLACE: &str = "ON CONFLICT (model) DO UPDATE SET source = excluded.source, data = excluded.data, \
-                       updated_at = excluded.updated_at";
+const REPLACE: &str = "ON CONFLICT (model) DO UPDATE \
+                       SET source = excluded.source, data = excluded.data, updated_at = \
+                       excluded.updated_at";
 /// Rows per statement: the public list has some thousands.
 const CHUNK: usize = 100;
 

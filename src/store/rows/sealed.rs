@@ -125,7 +125,8 @@ impl Tx {
     /// # Errors
     /// [`StoreError`] of the write.
     pub async fn erase_removed_keys(&mut self) -> Result<(), StoreError> {
-        let sql = "UPDATE providers SET key_cipher = '' WHERE deleted_at IS NOT NULL AND key_cipher <> ''";
+        let sql = "UPDATE providers SET key_cipher = '' \
+                   WHERE deleted_at IS NOT NULL AND key_cipher <> ''";
         sqlx::query(sql).execute(&mut *self.inner).await?;
         Ok(())
     }

@@ -23,7 +23,8 @@ impl Tx {
     pub async fn save_settings(&mut self, settings: &SystemSettings) -> Result<(), StoreError> {
         let mut values = Values::default();
         values.json(settings);
-        let sql = "INSERT INTO system_settings (id, data) VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET data = excluded.data";
+        let sql = "INSERT INTO system_settings (id, data) VALUES (1, $1) \
+                   ON CONFLICT (id) DO UPDATE SET data = excluded.data";
         sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.inner).await?;
         Ok(())
     }

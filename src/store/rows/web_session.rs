@@ -52,12 +52,13 @@ impl Store {
         values.time(session.created_at).time(session.expires_at);
         let sql = match &session.token_check {
             None => {
-                "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)"
+                "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at) \
+                 VALUES ($1, $2, $3, $4, $5)"
             }
             Some(check) => {
                 values.bytes(check);
-                "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at, token_check) \
-                 VALUES ($1, $2, $3, $4, $5, $6)"
+                "INSERT INTO web_sessions (hash, key_id, user_id, created_at, expires_at, \
+                 token_check) VALUES ($1, $2, $3, $4, $5, $6)"
             }
         };
         sqlx::query_with(sql, values.into_arguments()).execute(&mut *self.writer().await?).await?;
@@ -71,7 +72,8 @@ impl Store {
     pub async fn web_session(&self, hash: &[u8; 32]) -> Result<Option<WebSession>, StoreError> {
         let mut values = Values::default();
         values.bytes(hash);
-        let sql = "SELECT hash, key_id, user_id, token_check, created_at, expires_at FROM web_sessions WHERE hash = $1";
+        let sql = "SELECT hash, key_id, user_id, token_check, created_at, expires_at \
+                   FROM web_sessions WHERE hash = $1";
         let query = sqlx::query_with(sql, values.into_arguments());
         let row = query.fetch_optional(&mut *self.reader().await?).await?;
         row.as_ref().map(read).transpose()

@@ -10,8 +10,9 @@ pub(super) const NAME: &str = "move_state";
 
 /// `source` and `digest` identify the database and its content; the rest is the place after the
 /// last row.
-pub(super) const CREATE: &str = "CREATE TABLE move_state (id SMALLINT PRIMARY KEY CHECK (id = 1), source TEXT NOT NULL, \
-     path TEXT NOT NULL, digest TEXT NOT NULL, table_name TEXT NOT NULL, copied BIGINT NOT NULL, place TEXT)";
+pub(super) const CREATE: &str = "CREATE TABLE move_state (id SMALLINT PRIMARY KEY CHECK (id = 1), \
+    source TEXT NOT NULL, path TEXT NOT NULL, digest TEXT NOT NULL, table_name TEXT NOT NULL, \
+    copied BIGINT NOT NULL, place TEXT)";
 
 /// `$1` to `$3`: the new place. `$4` and `$5`: the old one.
 pub(super) const ADVANCE: &str = "UPDATE move_state SET table_name = $1, copied = $2, place = $3 \
@@ -54,7 +55,8 @@ pub(super) async fn insert(
 ) -> Result<(), StoreError> {
     let mut values = Values::default();
     values.text(&state.source).text(&state.path).text(&state.digest).text(&state.at.table);
-    let sql = "INSERT INTO move_state (id, source, path, digest, table_name, copied) VALUES (1, $1, $2, $3, $4, 0)";
+    let sql = "INSERT INTO move_state (id, source, path, digest, table_name, copied) \
+               VALUES (1, $1, $2, $3, $4, 0)";
     sqlx::query_with(sql, values.into_arguments()).execute(connection).await?;
     Ok(())
 }

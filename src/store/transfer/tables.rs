@@ -95,10 +95,12 @@ pub(super) async fn names(
 ) -> Result<Vec<String>, StoreError> {
     let sql = match backend {
         Backend::Sqlite => {
-            "SELECT CAST(name AS TEXT) FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+            "SELECT CAST(name AS TEXT) FROM sqlite_master \
+             WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         }
         Backend::Postgres => {
-            "SELECT CAST(tablename AS TEXT) FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
+            "SELECT CAST(tablename AS TEXT) FROM pg_catalog.pg_tables \
+             WHERE schemaname = current_schema()"
         }
     };
     let rows = sqlx::query(sql).fetch_all(connection).await?;
@@ -111,7 +113,8 @@ pub(super) async fn of_source(connection: &mut AnyConnection) -> Result<Vec<Tabl
     for name in TABLES {
         let rows = described(
             connection,
-            "SELECT CAST(name AS TEXT), CAST(type AS TEXT), CAST(pk AS BIGINT) FROM pragma_table_info($1)",
+            "SELECT CAST(name AS TEXT), CAST(type AS TEXT), CAST(pk AS BIGINT) \
+             FROM pragma_table_info($1)",
             name,
         )
         .await?;
@@ -149,7 +152,8 @@ pub(super) async fn fit_target(
 ) -> Result<(), TransferError> {
     for table in tables {
         let sql = "SELECT CAST(column_name AS TEXT), CAST(data_type AS TEXT), CAST(0 AS BIGINT) \
-                   FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = $1";
+                   FROM information_schema.columns \
+                   WHERE table_schema = current_schema() AND table_name = $1";
         let found = described(connection, sql, table.name).await?;
         let name = table.name;
         for column in &mut table.columns {

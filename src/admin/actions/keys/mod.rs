@@ -25,7 +25,10 @@ use crate::domain::ids::UserId;
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/keys/getKeys", Permission::Own, get_keys)
-            .doc("The keys of a user, masked, with what each has spent of its tightest limit, and when it was last used.")
+            .doc(
+                "The keys of a user, masked, with what each has spent of its tightest limit, and \
+                  when it was last used.",
+            )
             .errors(&[Code::NOT_FOUND]),
         Operation::action(
             "actions/keys/getKeysWithStatistics",
@@ -37,37 +40,25 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/keys/addKey", Permission::Own, add::add_key)
             .doc("Creates a key and shows it, this once.")
             .errors(fields::ADD_ERRORS),
-        Operation::action(
-            "actions/keys/editKey",
-            Permission::Own,
-            edit::edit_key,
-        )
-        .doc("Changes what is sent and leaves the rest.")
-        .errors(fields::EDIT_ERRORS),
+        Operation::action("actions/keys/editKey", Permission::Own, edit::edit_key)
+            .doc("Changes what is sent and leaves the rest.")
+            .errors(fields::EDIT_ERRORS),
         Operation::action("actions/keys/removeKey", Permission::Own, remove::remove_key)
             .doc("Deletes a key for good; it stops working at once.")
-            .errors(&[Code::NOT_FOUND, Code::CANNOT_DELETE_LAST_KEY, Code::CANNOT_DELETE_LAST_GROUP_KEY]),
-        Operation::action(
-            "actions/keys/toggleKeyEnabled",
-            Permission::Own,
-            edit::toggle_key,
-        )
-        .doc("Enables or disables a key.")
-        .errors(&[Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY]),
-        Operation::action(
-            "actions/keys/renewKeyExpiresAt",
-            Permission::Own,
-            edit::renew_key,
-        )
-        .doc("Gives a key a new expiry, and enables it on request.")
-        .errors(&[Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY]),
-        Operation::action(
-            "actions/keys/batchUpdateKeys",
-            Permission::Admin,
-            batch::update,
-        )
-        .doc("Changes up to 500 keys: all of them, or none.")
-        .errors(fields::BATCH_ERRORS),
+            .errors(&[
+                Code::NOT_FOUND,
+                Code::CANNOT_DELETE_LAST_KEY,
+                Code::CANNOT_DELETE_LAST_GROUP_KEY,
+            ]),
+        Operation::action("actions/keys/toggleKeyEnabled", Permission::Own, edit::toggle_key)
+            .doc("Enables or disables a key.")
+            .errors(&[Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY]),
+        Operation::action("actions/keys/renewKeyExpiresAt", Permission::Own, edit::renew_key)
+            .doc("Gives a key a new expiry, and enables it on request.")
+            .errors(&[Code::NOT_FOUND, Code::CANNOT_DISABLE_LAST_KEY]),
+        Operation::action("actions/keys/batchUpdateKeys", Permission::Admin, batch::update)
+            .doc("Changes up to 500 keys: all of them, or none.")
+            .errors(fields::BATCH_ERRORS),
     ]
 }
 

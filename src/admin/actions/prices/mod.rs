@@ -37,7 +37,7 @@ pub struct UploadPrices {
     /// When false, entries that were entered by hand before are kept as they are.
     #[serde(default = "yes")]
     pub overwrite_manual: bool,
-    /// Take prices too that nobody believes (above 1 USD per token).
+    /// Also accept implausible prices (above 1 USD per token).
     #[serde(default)]
     pub force: bool,
 }
@@ -59,7 +59,7 @@ pub struct SetPrice {
     /// The entry: `input_cost_per_token`, `output_cost_per_token` and the like, in USD; unknown
     /// fields are kept.
     pub price_data: Document<MAX_ENTRY>,
-    /// Take prices too that nobody believes (above 1 USD per token).
+    /// Also accept implausible prices (above 1 USD per token).
     #[serde(default)]
     pub force: bool,
 }
@@ -73,7 +73,10 @@ pub fn operations() -> Vec<Operation> {
             .doc("Adds and updates prices; a bad entry fails alone and is named.")
             .max_body(2 * MAX_TABLE),
         Operation::action("actions/model-prices/syncLiteLLMPrices", Permission::Admin, sync)
-            .doc("Fetches the public price list and takes it over; entries made by hand stay as they are.")
+            .doc(
+                "Fetches the public price list and takes it over; entries made by hand stay as \
+                  they are.",
+            )
             .errors(&[Code::OPERATION_FAILED, Code::INVALID_FORMAT]),
         Operation::action("actions/model-prices/upsertModelPrice", Permission::Admin, upsert)
             .doc("Sets one model's price by hand."),

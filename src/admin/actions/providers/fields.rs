@@ -95,7 +95,7 @@ pub struct ProviderFields {
     pub first_byte_timeout_streaming_ms: Patch<Timeout>,
     /// Milliseconds between two pieces of a stream; `null` = as configured, 0 = none.
     pub streaming_idle_timeout_ms: Patch<Timeout>,
-    /// Milliseconds for a whole reply; `null` = as configured, 0 = none.
+    /// Milliseconds for a complete reply; `null` = as configured, 0 = none.
     pub request_timeout_non_streaming_ms: Patch<Timeout>,
     /// Lifetime that prompt caches are asked for.
     #[schemars(extend("default" = "inherit"))]
@@ -103,7 +103,7 @@ pub struct ProviderFields {
     /// What becomes of a request's instructions (responses only).
     #[schemars(extend("default" = "keep_original"))]
     pub instructions_strategy: Sent<Choice<InstructionsStrategy>>,
-    /// Whether the upstream is told the client's address.
+    /// Whether the upstream receives the client's address.
     #[schemars(extend("default" = false))]
     pub preserve_client_ip: Sent<bool>,
     /// `http://host:port` of a CONNECT proxy.

@@ -21,7 +21,10 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             get_providers_health_status,
         )
-        .doc("How every provider does: its circuit, its last error, and how often attempts failed in the last five minutes."),
+        .doc(
+            "How every provider does: its circuit, its last error, and how often attempts failed \
+              in the last five minutes.",
+        ),
         Operation::action(
             "actions/providers/resetProviderCircuit",
             Permission::Admin,

@@ -15,8 +15,10 @@ use crate::domain::user::User;
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {
     vec![
-        Operation::action("actions/users/getUsers", Permission::Admin, get_users)
-            .doc("All users with their keys, what each has spent of its tightest limit, and when it was last used."),
+        Operation::action("actions/users/getUsers", Permission::Admin, get_users).doc(
+            "All users with their keys, what each has spent of its tightest limit, and when \
+                  it was last used.",
+        ),
         Operation::action("actions/users/addUser", Permission::Admin, edit::add_user)
             .doc("Creates a user and a key named `default`, which is shown this once."),
         Operation::action("actions/users/editUser", Permission::Admin, edit::edit_user)

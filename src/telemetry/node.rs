@@ -1,0 +1,72 @@
+//! Figures of one node: the configuration in effect, the database, lost log lines.
+
+use prometheus::{Error, IntCounter, IntCounterVec, IntGauge};
+
+use super::line_buffer;
+use super::registration::Registration;
+
+/// The figures of the node.
+pub struct NodeMetrics {
+    store_up: IntGauge,
+    snapshot_version: IntGauge,
+    providers_left_out: IntGauge,
+    reloads: IntCounterVec,
+    log_dropped: IntCounter,
+    /// 1 if the last reload was refused.
+    reload_refused: IntGauge,
+}
+
+impl NodeMetrics {
+    pub(super) fn register(on: &Registration<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            store_up: on.gauge("tollgate_store_up", "Whether the database answers.")?,
+            snapshot_version: on.gauge(
+                "tollgate_snapshot_version",
+                "Version of the configuration data that is in effect.",
+            )?,
+            providers_left_out: on.gauge(
+                "tollgate_providers_left_out",
+                "Providers whose credential does not open.",
+            )?,
+            reloads: on.counters(
+                "tollgate_config_reloads_total",
+                "Reloads of the configuration file.",
+                &["result"],
+            )?,
+            log_dropped: on
+                .counter("tollgate_log_lines_dropped_total", "Log lines lost to a slow reader.")?,
+            reload_refused: on.gauge(
+                "tollgate_config_reload_refused",
+                "1 while the last reload of the configuration file was refused and the old one is \
+                 in effect.",
+            )?,
+        })
+    }
+
+    /// Takes over the figures that other modules keep.
+    pub(super) fn update(&self) {
+        self.log_dropped
+            .inc_by(line_buffer::dropped_total().saturating_sub(self.log_dropped.get()));
+    }
+
+    /// Reports whether the database answered the last check.
+    pub fn store_up(&self, up: bool) {
+        self.store_up.set(i64::from(up));
+    }
+
+    /// Reports the version of the configuration snapshot in effect.
+    pub fn snapshot_version(&self, version: i64) {
+        self.snapshot_version.set(version);
+    }
+
+    /// Reports how many providers are left out because this process cannot open their credential.
+    pub fn providers_left_out(&self, count: usize) {
+        self.providers_left_out.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// A reload of the configuration file, accepted or not.
+    pub fn reloaded(&self, accepted: bool) {
+        self.reloads.with_label_values(&[if accepted { "accepted" } else { "refused" }]).inc();
+        self.reload_refused.set(i64::from(!accepted));
+    }
+}
