@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Makes the files of the container image in a new folder. In `root`: the program and its default
-# configuration from the archive in a dist folder, and Debian 12's C library and CA certificates. In `state`: the data directory, for the image's user. The Dockerfile and
-# scripts/image.sh use it. Needs mmdebstrap and zstd, but no privilege to mount.
+# Makes the files of the container image in a new folder. `root` has the program and its default
+# configuration from the archive in a dist folder, and Debian 12's C library and CA certificates.
+# `state` has the data directory, for the image's user. The Dockerfile and scripts/image.sh use this
+# script. It needs mmdebstrap and zstd, but no privilege to mount.
 #
 #   scripts/image-root.sh <dist folder> <new folder>
 set -euo pipefail

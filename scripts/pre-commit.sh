@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make hooks` installs this as the pre-commit hook. It checks formats and documents in a few seconds.
+# `make hooks` installs this as the pre-commit hook. It checks formats and documents within seconds.
 # It builds nothing and runs no test; `make test` does that. It checks the working tree, not the
 # index. `git commit --no-verify` skips it.
 set -euo pipefail

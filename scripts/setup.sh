@@ -265,8 +265,8 @@ node_packages() {
   cp "${files[@]}" .tools/node/
   local how=install
   [ ! -e tests/sdk/package-lock.json ] || how=ci
-  # Only the install scripts of Claude Code and opencode run, which put their programs in place. Other
-  # packages' scripts would compile optional modules, and download headers for that.
+  # Only the install scripts of Claude Code and opencode run, which put their programs in place.
+  # Other packages' scripts would compile optional modules, and download headers for that.
   (
     PATH="$PWD/.tools/bin:$PATH"
     cd .tools/node
