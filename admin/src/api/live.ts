@@ -7,9 +7,9 @@
  */
 import type { QueryClient, QueryFilters, QueryKey } from "@tanstack/react-query";
 import type { Schemas } from "./client";
-import { Refresh } from "./refresh";
 import { type DatabaseStatus, Outages } from "./outage";
 import { keys } from "./queries";
+import { Refresh } from "./refresh";
 import { Stream } from "./stream";
 import type { LiveState } from "./stream-hub";
 

@@ -4,8 +4,8 @@
  * cache entries.
  */
 import { queryOptions } from "@tanstack/react-query";
-import { nextLimitChange } from "./next-limit-change";
 import { type BodyOf, call, read } from "./client";
+import { nextLimitChange } from "./next-limit-change";
 
 export const keys = {
   whoami: ["whoami"] as const,

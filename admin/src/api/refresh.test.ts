@@ -1,8 +1,8 @@
 import { QueryClient } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { nextLimitChange } from "./next-limit-change";
-import { Refresh } from "./refresh";
 import { keys } from "./queries";
+import { Refresh } from "./refresh";
 
 type Session = Parameters<Refresh["sessions"]>[0][number];
 type Entry = Parameters<Refresh["request"]>[0];
@@ -107,5 +107,7 @@ test("the next change is due when a window ends or moves, and never if all are e
   expect(nextLimitChange([undefined, usage({})])).toBe(false);
   expect(nextLimitChange([usage({ costDaily: cost(1, "2026-11-21T12:00:30Z") })])).toBe(30_500);
   expect(nextLimitChange([usage({ cost5h: cost(1, "2026-11-21T17:00:00Z") })])).toBe(300_000);
-  expect(nextLimitChange([usage({ rpm: { current: 2, limit: 9, window: "per_minute" } })])).toBe(15_000);
+  expect(nextLimitChange([usage({ rpm: { current: 2, limit: 9, window: "per_minute" } })])).toBe(
+    15_000,
+  );
 });

@@ -32,7 +32,12 @@ export function Account({ narrow }: { narrow: boolean }) {
           className={cx("min-w-0 !justify-start", narrow ? "!w-8 !px-0" : "flex-1")}
           aria-label={t("app.account")}
         >
-          <span className={cx("flex size-6 shrink-0 items-center justify-center rounded-full", "bg-accent-soft text-2xs font-semibold text-accent uppercase")}>
+          <span
+            className={cx(
+              "flex size-6 shrink-0 items-center justify-center rounded-full",
+              "bg-accent-soft text-2xs font-semibold text-accent uppercase",
+            )}
+          >
             {session.userName.slice(0, 2)}
           </span>
           {!narrow && <span className="truncate">{session.userName}</span>}

@@ -61,7 +61,10 @@ function Finder({ onClose }: { onClose: () => void }) {
               onClose();
               entry.go();
             }}
-            className={cx("group flex h-9 cursor-pointer items-center gap-2.5", "rounded-md px-2 text-sm data-[selected=true]:bg-accent-soft")}
+            className={cx(
+              "group flex h-9 cursor-pointer items-center gap-2.5",
+              "rounded-md px-2 text-sm data-[selected=true]:bg-accent-soft",
+            )}
           >
             <div id={`${id}-${place}`}>
               <span className="text-faint">{entry.icon}</span>

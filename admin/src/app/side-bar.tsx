@@ -55,7 +55,10 @@ export function SideBar({ narrow, onNarrow, onSearch }: Props) {
           <button
             type="button"
             onClick={onSearch}
-            className={cx("flex h-8 w-full items-center gap-2 rounded-md border", "border-line bg-sunken px-2 text-xs text-faint hover:text-ink")}
+            className={cx(
+              "flex h-8 w-full items-center gap-2 rounded-md border",
+              "border-line bg-sunken px-2 text-xs text-faint hover:text-ink",
+            )}
           >
             <Search className="size-3.5" aria-hidden />
             <span className="flex-1 truncate text-left">{t("app.search")}</span>

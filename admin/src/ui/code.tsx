@@ -92,7 +92,12 @@ export function Code({
 }) {
   return (
     <div className={cx("rounded-lg border border-line bg-sunken", className)}>
-      <div className={cx("flex items-center justify-between gap-2 border-b", "border-line py-1 pr-1 pl-3 text-xs text-faint")}>
+      <div
+        className={cx(
+          "flex items-center justify-between gap-2 border-b",
+          "border-line py-1 pr-1 pl-3 text-xs text-faint",
+        )}
+      >
         <span className="truncate">{label}</span>
         <CopyButton text={text} />
       </div>

@@ -54,7 +54,12 @@ function Head({
 
 function Foot({ children }: { children: ReactNode }) {
   return (
-    <div className={cx("flex flex-wrap items-center justify-end gap-2", "border-t border-line bg-surface px-5 py-3")}>
+    <div
+      className={cx(
+        "flex flex-wrap items-center justify-end gap-2",
+        "border-t border-line bg-surface px-5 py-3",
+      )}
+    >
       {children}
     </div>
   );
@@ -97,8 +102,10 @@ export function Dialog({
   );
 }
 
-const SIDE =
-  cx("fixed inset-y-0 right-0 flex w-full flex-col border-l", "border-line bg-raised shadow-2xl outline-none");
+const SIDE = cx(
+  "fixed inset-y-0 right-0 flex w-full flex-col border-l",
+  "border-line bg-raised shadow-2xl outline-none",
+);
 
 /** A form at the side. */
 export function Drawer({

@@ -45,7 +45,12 @@ export function Field({ label, help, error, unit, optional, className, children 
           "aria-invalid": error !== undefined || undefined,
         })}
         {unit !== undefined && (
-          <span className={cx("pointer-events-none absolute inset-y-0 right-0", "flex items-center pr-3 text-xs text-faint")}>
+          <span
+            className={cx(
+              "pointer-events-none absolute inset-y-0 right-0",
+              "flex items-center pr-3 text-xs text-faint",
+            )}
+          >
             {unit}
           </span>
         )}
@@ -167,8 +172,20 @@ export function Switch({
           className="peer absolute inset-0 z-10 opacity-0"
           {...rest}
         />
-        <span className={cx("h-5 w-9 rounded-full bg-strong-line transition-colors", "peer-checked:bg-accent peer-focus-visible:outline-2", "peer-focus-visible:outline-offset-2", "peer-focus-visible:outline-accent peer-disabled:opacity-50")} />
-        <span className={cx("pointer-events-none absolute top-0.5 left-0.5 size-4 rounded-full", "bg-white shadow transition-transform peer-checked:translate-x-4")} />
+        <span
+          className={cx(
+            "h-5 w-9 rounded-full bg-strong-line transition-colors",
+            "peer-checked:bg-accent peer-focus-visible:outline-2",
+            "peer-focus-visible:outline-offset-2",
+            "peer-focus-visible:outline-accent peer-disabled:opacity-50",
+          )}
+        />
+        <span
+          className={cx(
+            "pointer-events-none absolute top-0.5 left-0.5 size-4 rounded-full",
+            "bg-white shadow transition-transform peer-checked:translate-x-4",
+          )}
+        />
       </span>
       {!hideLabel && (
         <span className="min-w-0">

@@ -27,7 +27,10 @@ export function Filters({ filters }: { filters: Filter[] }) {
       {set.map((filter) => (
         <span
           key={filter.id}
-          className={cx("inline-flex h-7 max-w-full items-center rounded-full", "border border-strong-line bg-surface text-xs")}
+          className={cx(
+            "inline-flex h-7 max-w-full items-center rounded-full",
+            "border border-strong-line bg-surface text-xs",
+          )}
         >
           <Popover
             label={filter.label}
@@ -36,7 +39,10 @@ export function Filters({ filters }: { filters: Filter[] }) {
             trigger={
               <button
                 type="button"
-                className={cx("flex h-full min-w-0 items-center gap-1", "rounded-l-full pr-1 pl-3 hover:bg-hover")}
+                className={cx(
+                  "flex h-full min-w-0 items-center gap-1",
+                  "rounded-l-full pr-1 pl-3 hover:bg-hover",
+                )}
               >
                 <span className="text-faint">{filter.label}</span>
                 <span className="max-w-52 truncate font-medium">{filter.shown ?? "…"}</span>
@@ -49,7 +55,10 @@ export function Filters({ filters }: { filters: Filter[] }) {
           <button
             type="button"
             aria-label={t("ui.removeFilter", { name: filter.label })}
-            className={cx("flex h-full items-center rounded-r-full pr-2", "pl-1 text-faint hover:bg-hover hover:text-ink")}
+            className={cx(
+              "flex h-full items-center rounded-r-full pr-2",
+              "pl-1 text-faint hover:bg-hover hover:text-ink",
+            )}
             onClick={() => {
               filter.clear();
               setOpened(null);

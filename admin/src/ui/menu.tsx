@@ -14,10 +14,14 @@ export interface Action {
   disabled?: boolean;
 }
 
-const BOX =
-  cx("z-50 min-w-44 max-h-[70vh] overflow-y-auto rounded-lg", "border border-line bg-raised p-1 shadow-xl");
-const ITEM =
-  cx("flex h-8 cursor-default items-center gap-2 rounded px-2 text-sm outline-none", "select-none data-[highlighted]:bg-hover data-[disabled]:opacity-50");
+const BOX = cx(
+  "z-50 min-w-44 max-h-[70vh] overflow-y-auto rounded-lg",
+  "border border-line bg-raised p-1 shadow-xl",
+);
+const ITEM = cx(
+  "flex h-8 cursor-default items-center gap-2 rounded px-2 text-sm outline-none",
+  "select-none data-[highlighted]:bg-hover data-[disabled]:opacity-50",
+);
 
 export function Menu({
   trigger,

@@ -61,7 +61,10 @@ export function SearchBox({
         <button
           type="button"
           aria-label={t("ui.clear")}
-          className={cx("absolute top-1/2 right-1 -translate-y-1/2", "rounded p-0.5 text-faint hover:text-ink")}
+          className={cx(
+            "absolute top-1/2 right-1 -translate-y-1/2",
+            "rounded p-0.5 text-faint hover:text-ink",
+          )}
           onClick={() => change("", 0)}
         >
           <X className="size-3.5" aria-hidden />

@@ -32,13 +32,21 @@ export function Tabs({
       <Radix.List
         aria-label={label}
         // The line is an inner shadow: a trigger over a border would make the bar scroll.
-        className={cx("shrink-0 -mx-1 mb-4 flex gap-1 overflow-x-auto overflow-y-hidden", "px-1 pt-1 shadow-[inset_0_-1px_0_var(--color-line)]")}
+        className={cx(
+          "shrink-0 -mx-1 mb-4 flex gap-1 overflow-x-auto overflow-y-hidden",
+          "px-1 pt-1 shadow-[inset_0_-1px_0_var(--color-line)]",
+        )}
       >
         {tabs.map(({ id, label }) => (
           <Radix.Trigger
             key={id}
             value={id}
-            className={cx("h-9 shrink-0 rounded-t border-b-2 border-transparent", "px-2.5 text-sm font-medium whitespace-nowrap text-quiet", "hover:text-ink focus-visible:-outline-offset-2", "data-[state=active]:border-accent data-[state=active]:text-ink")}
+            className={cx(
+              "h-9 shrink-0 rounded-t border-b-2 border-transparent",
+              "px-2.5 text-sm font-medium whitespace-nowrap text-quiet",
+              "hover:text-ink focus-visible:-outline-offset-2",
+              "data-[state=active]:border-accent data-[state=active]:text-ink",
+            )}
           >
             {label}
           </Radix.Trigger>

@@ -38,11 +38,19 @@ export function TagsInput({
     setTyped("");
   };
   return (
-    <div className={cx("control flex !h-auto min-h-9 flex-wrap items-center gap-1 py-1 !pl-1.5", "focus-within:outline-2 focus-within:outline-offset-2 focus-within:outline-accent")}>
+    <div
+      className={cx(
+        "control flex !h-auto min-h-9 flex-wrap items-center gap-1 py-1 !pl-1.5",
+        "focus-within:outline-2 focus-within:outline-offset-2 focus-within:outline-accent",
+      )}
+    >
       {value.map((word) => (
         <span
           key={word}
-          className={cx("inline-flex max-w-full items-center gap-0.5", "rounded bg-sunken py-0.5 pr-0.5 pl-1.5 text-xs")}
+          className={cx(
+            "inline-flex max-w-full items-center gap-0.5",
+            "rounded bg-sunken py-0.5 pr-0.5 pl-1.5 text-xs",
+          )}
         >
           <span className="truncate">{word}</span>
           <button

@@ -125,7 +125,10 @@ export function LoginPage() {
             type="button"
             lang={language}
             aria-pressed={i18n.language === language}
-            className={cx("rounded px-1 text-faint hover:text-ink", "aria-pressed:font-semibold aria-pressed:text-ink")}
+            className={cx(
+              "rounded px-1 text-faint hover:text-ink",
+              "aria-pressed:font-semibold aria-pressed:text-ink",
+            )}
             onClick={() => void speak(language)}
           >
             {LANGUAGES[language]}

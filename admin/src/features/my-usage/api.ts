@@ -3,8 +3,8 @@
  * events.
  */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { nextLimitChange } from "@/api/next-limit-change";
 import { call } from "@/api/client";
+import { nextLimitChange } from "@/api/next-limit-change";
 
 export const metadata = queryOptions({
   queryKey: ["my-usage", "metadata"],

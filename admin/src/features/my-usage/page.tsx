@@ -121,7 +121,10 @@ function Use() {
               key={days}
               type="button"
               aria-pressed={span === days}
-              className={cx("px-2.5 aria-pressed:bg-accent-soft", "aria-pressed:font-medium aria-pressed:text-accent")}
+              className={cx(
+                "px-2.5 aria-pressed:bg-accent-soft",
+                "aria-pressed:font-medium aria-pressed:text-accent",
+              )}
               onClick={() => setSpan(days)}
             >
               {days === 0 ? t("myUsage.today") : t("myUsage.days", { count: days })}

@@ -58,7 +58,12 @@ export function NewKey({
       }
     >
       <Notice tone="warn">{t("people.keyOnce")}</Notice>
-      <div className={cx("mt-4 flex items-center gap-2 rounded-lg border", "border-strong-line bg-sunken py-2 pr-2 pl-3")}>
+      <div
+        className={cx(
+          "mt-4 flex items-center gap-2 rounded-lg border",
+          "border-strong-line bg-sunken py-2 pr-2 pl-3",
+        )}
+      >
         <code
           data-testid="new-key"
           className="min-w-0 flex-1 font-mono text-sm break-all select-all"

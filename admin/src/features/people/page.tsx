@@ -210,7 +210,10 @@ function View({
           key={one}
           type="button"
           aria-pressed={view === one}
-          className={cx("px-2.5 aria-pressed:bg-accent-soft", "aria-pressed:font-medium aria-pressed:text-accent")}
+          className={cx(
+            "px-2.5 aria-pressed:bg-accent-soft",
+            "aria-pressed:font-medium aria-pressed:text-accent",
+          )}
           onClick={() => onChange(one)}
         >
           {t(`people.${one}`)}

@@ -80,7 +80,10 @@ export function Trial({ asked, onFault, children }: Props) {
             <button
               key={name}
               type="button"
-              className={cx("max-w-full truncate rounded border", "border-line px-1.5 py-0.5 hover:bg-hover")}
+              className={cx(
+                "max-w-full truncate rounded border",
+                "border-line px-1.5 py-0.5 hover:bg-hover",
+              )}
               onClick={() => {
                 setModel(name);
                 trial.mutate(name);

@@ -141,7 +141,10 @@ function Requests({ details }: { details: Details }) {
             <Link
               to="/logs"
               search={{ session: entry.sessionId ?? undefined, request: entry.requestId }}
-              className={cx("flex flex-wrap items-center gap-x-3", "gap-y-1 px-3 py-2 text-sm hover:bg-hover")}
+              className={cx(
+                "flex flex-wrap items-center gap-x-3",
+                "gap-y-1 px-3 py-2 text-sm hover:bg-hover",
+              )}
             >
               <Time at={entry.createdAt} relative={false} />
               <Badge tone={entry.statusCode < 400 ? "good" : "bad"}>{entry.statusCode}</Badge>

@@ -53,7 +53,12 @@ function SaveBar<T extends FieldValues>({ form, saved }: Pick<Props<T>, "form" |
   useDiscard(isDirty, reset);
   if (!isDirty) return null;
   return (
-    <div className={cx("sticky bottom-4 z-10 mt-4 flex flex-wrap items-center gap-2", "rounded-lg border border-line bg-raised px-4 py-2.5 shadow-lg")}>
+    <div
+      className={cx(
+        "sticky bottom-4 z-10 mt-4 flex flex-wrap items-center gap-2",
+        "rounded-lg border border-line bg-raised px-4 py-2.5 shadow-lg",
+      )}
+    >
       <span className="min-w-0 flex-1 text-sm">{t("settings.unsaved")}</span>
       <Button onClick={reset} disabled={isSubmitting}>
         {t("ui.discard")}

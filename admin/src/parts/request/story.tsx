@@ -166,7 +166,12 @@ function Point({
 }) {
   const format = useFormat();
   return (
-    <li className={cx("relative before:absolute before:top-2 before:-bottom-4", "before:-left-5 before:border-l before:border-line last:before:hidden")}>
+    <li
+      className={cx(
+        "relative before:absolute before:top-2 before:-bottom-4",
+        "before:-left-5 before:border-l before:border-line last:before:hidden",
+      )}
+    >
       <span
         className={cx(
           "absolute top-0 -left-[1.8125rem] flex size-5 items-center",
