@@ -6,14 +6,14 @@
 #   docker build -t tollgate --build-context dist=dist .     takes the release in dist/
 #
 # `make image` builds the same image without a container engine and without a registry: it makes
-# the root file system by the same script and reads the instructions of the last stage below
-# (scripts/oci.py). docs/containers.md says how to run it.
+# the root file system with the same script and reads the instructions of the last stage below
+# (scripts/oci.py). docs/containers.md describes how to run it.
 
 # The release, as `make dist` builds it. Debian 12 has the oldest C library that releases run on.
 FROM rust:1.94-bookworm AS compile
 WORKDIR /tollgate
 COPY . .
-# With this compiler: rust-toolchain.toml would fetch the newest.
+# Use this image's compiler: rust-toolchain.toml would fetch the newest.
 RUN RUSTUP_TOOLCHAIN=$(rustup toolchain list | head -n 1 | cut -d' ' -f1) make dist
 
 FROM scratch AS dist
@@ -33,11 +33,11 @@ COPY --from=root --chown=65532:65532 /image/state/ /var/lib/
 USER 65532:65532
 WORKDIR /var/lib/tollgate
 ENV PATH=/usr/bin TOLLGATE_DATA_DIR=/var/lib/tollgate
-# Clients; the administration; metrics and readiness. Only the first listens on all addresses unless
-# the configuration says so.
+# Clients; the administration; metrics and readiness. By default only the first listens on all
+# addresses.
 EXPOSE 8080/tcp 8081/tcp 9464/tcp
 VOLUME ["/var/lib/tollgate"]
-# Running replies end within shutdown.grace (1 minute): give the container longer than that to stop.
+# In-flight replies end within shutdown.grace (1 minute): give the container more time to stop.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["/usr/bin/tollgate", "--config", "/etc/tollgate/tollgate.yaml", "health"]

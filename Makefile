@@ -1,28 +1,28 @@
-# make run    build and start the gateway, its web UI included, on its embedded database
+# make run    build and start the gateway with its web UI, on its embedded database
 # make demo   the same with a mock provider behind it, a user, a key, and commands to paste
 # make test   format, lints and every test
-# make bench  the gateway beside nginx and a bare Pingora
-# make bench-check   instructions per request, beside those on record: fails at 3 % more;
-#                    UPDATE=1 records, PROFILE=… builds another way
-# make bench-convert   conversion by itself: MB/s and ns per stream event for every pair of formats
-# make bench-admission   the thirteen checks by themselves: nanoseconds to admit and settle a request
-# make bench-admin   how quickly the administration answers with a year of use behind it
-# make soak   the gateway under a mixed load for MINUTES (30), and whether anything of it grows
+# make bench  compare the gateway with nginx and a bare Pingora
+# make bench-check   instructions per request; fails if one is 3 % above the recorded figure;
+#                    UPDATE=1 records new figures, PROFILE=… selects the build profile
+# make bench-convert   only conversion: MB/s and ns per stream event for every pair of formats
+# make bench-admission   only the thirteen limit checks: nanoseconds to admit and settle a request
+# make bench-admin   time of the administration's queries over a year of use
+# make soak   run a mixed load for MINUTES (30) and check that memory, files and threads do not grow
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
-# make schemathesis   a running gateway against its own API document
-# make dist   a release in dist/: archive, Debian package, SBOMs, checksums; MINIMAL=1 leaves
-#             `tollgate mock` out
-# make dist-twice   builds this commit's release twice and compares every byte
-# make test-dist   installs, upgrades, removes and purges the package of dist/ in a Debian 12 of its own
-# make image  the container image of dist/ as an OCI archive, without a container engine or a registry
-# make test-image   boots that archive to its first request: read-only, as its user, in a namespace
-# make test-deploy  compose file, kustomizations, Helm chart and workflows, by the tools that read them
-# make test-compose  what compose.yaml says, as processes without a container engine
-# make lint   format and lints alone
+# make schemathesis   test a running gateway against its own OpenAPI document
+# make dist   a release in dist/: archive, Debian package, SBOMs, checksums; MINIMAL=1 omits
+#             `tollgate mock`
+# make dist-twice   build this commit's release twice and compare every byte
+# make test-dist   install, upgrade, remove and purge the package of dist/ in a separate Debian 12
+# make image  the container image of dist/ as an OCI archive; needs no container engine or registry
+# make test-image   boot that archive to its first request: read-only, as its user, in a namespace
+# make test-deploy  check compose file, kustomizations, Helm chart and workflows with their tools
+# make test-compose  start the services of compose.yaml as processes, without a container engine
+# make lint   only format and lints
 # make pictures   the architecture picture and the badges of the README, from their sources
 # make hooks  run scripts/pre-commit.sh before each commit
 #
-# Each installs what it needs and says so; nothing when nothing is missing (scripts/setup.sh).
+# Each target first installs what is missing, and prints that (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
 .PHONY: run demo test bench bench-check bench-admin bench-convert bench-admission soak fuzz \
@@ -47,8 +47,8 @@ bench:
 	cargo build --profile dist --locked --workspace
 	cargo run --profile dist --locked -p tollgate-bench
 
-# The profile of the tests, whose dependencies are there, with our own code optimised. Figures of other profiles have
-# records of their own.
+# The profile of the tests, whose dependencies are built already, with our own code optimised. Each
+# profile has separate figures.
 bench-check: PROFILE ?= dev
 bench-check: export CARGO_PROFILE_DEV_OPT_LEVEL = 3
 bench-check:
@@ -97,7 +97,7 @@ test-dist: dist
 	@scripts/setup.sh test-dist
 	@scripts/test-dist.sh
 
-# From the release that is in dist/: `make dist` comes first.
+# Uses the release in dist/: run `make dist` first.
 image:
 	@scripts/setup.sh image
 	@scripts/image.sh

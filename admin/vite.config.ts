@@ -4,7 +4,7 @@ import tailwind from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-/** The gateway that `npm run dev` passes API calls on to. */
+/** The gateway that gets the API calls of `npm run dev`. */
 const gateway = process.env.TOLLGATE_ADMIN ?? "http://127.0.0.1:8081";
 
 export default defineConfig({
@@ -21,7 +21,7 @@ export default defineConfig({
     environment: "jsdom",
     include: ["src/**/*.test.{ts,tsx}"],
     setupFiles: ["src/test-setup.ts"],
-    // Typing into a form takes seconds where several builds share two cores.
+    // Typing into a form takes seconds if several builds share two cores.
     testTimeout: 30_000,
   },
 });

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The gateway with everything one needs to look at it: a mock provider of each type, a user, a key,
-# commands to paste.
+# Starts the gateway with a mock provider of each type, a user and a key, and prints commands to
+# paste.
 #
-#   scripts/demo.sh           runs until Ctrl-C; keeps nothing
+#   scripts/demo.sh           runs until Ctrl-C; stores nothing
 #   scripts/demo.sh --check   runs the printed commands itself, and fails when one does
 #
 # Expects target/release/tollgate (make demo builds it), or the program named by DEMO_PROGRAM.
-# Addresses can be moved by TOLLGATE_PROXY_ADDR, TOLLGATE_ADMIN_ADDR, TOLLGATE_METRICS_ADDR and
+# Other addresses are set with TOLLGATE_PROXY_ADDR, TOLLGATE_ADMIN_ADDR, TOLLGATE_METRICS_ADDR and
 # MOCK_ADDR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -38,8 +38,7 @@ fail() {
   exit 1
 }
 
-# Waits until an address answers, ten seconds at most; fails at once when the process behind it
-# ended.
+# Waits until an address answers, for ten seconds at most; fails at once if its process has ended.
 answers() {
   for _ in $(seq 100); do
     curl -sf -o /dev/null --max-time 2 "$2" && return
@@ -98,7 +97,7 @@ if [ "${1:-}" = --check ]; then
     reply=$(bash -c "${commands[i]/curl /curl -sS --fail-with-body --max-time 20 }") || fail "${names[i]}: $reply"
     printf '\n==> %s\n%.400s\n' "${names[i]}" "$reply"
   done
-  # The five requests, once the ledger's writer has brought them to the database.
+  # The five requests, as soon as the ledger's writer has written them to the database.
   for _ in $(seq 50); do
     reply=$(action usage-logs/getUsageLogs '{}')
     case $reply in *'"total":5,'*'"unpriced":0,'*) exit 0 ;; esac

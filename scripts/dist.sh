@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds a release into dist/: an archive of the program with what belongs to it, a Debian package,
-# SBOMs, and the checksums of all. `make dist` calls it after the set-up. The same commit gives the
-# same bytes: `make dist-twice` checks.
+# Builds a release in dist/: an archive with the program and its files, a Debian package, SBOMs, and
+# checksums. `make dist` calls it after the set-up. The same commit gives the same bytes, which
+# `make dist-twice` checks.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/.tools/bin:$PATH"
@@ -11,17 +11,17 @@ version=$(cargo metadata --no-deps --locked --format-version 1 |
   python3 -c 'import json, sys; print(next(p["version"] for p in json.load(sys.stdin)["packages"] if p["name"] == "tollgate"))')
 arch=$(uname -m)
 
-# What the program says it was built from. A tree with changes is no commit.
+# The commit that the program reports. A tree with uncommitted changes has none.
 TOLLGATE_COMMIT=$(git rev-parse --short=12 HEAD)
 [ -z "$(git status --porcelain)" ] || TOLLGATE_COMMIT+="-changed"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-# No path of the building machine gets into the program.
+# Keep paths of the build machine out of the program.
 RUSTFLAGS="--remap-path-prefix=$target=/target --remap-path-prefix=$PWD=/tollgate --remap-path-prefix=$cargo_home=/cargo"
 CFLAGS="-ffile-prefix-map=$target=/target -ffile-prefix-map=$PWD=/tollgate -ffile-prefix-map=$cargo_home=/cargo"
 export TOLLGATE_COMMIT SOURCE_DATE_EPOCH RUSTFLAGS CFLAGS
 
 scripts/supply-chain.sh
-# Of the package alone: another member of the workspace would switch the feature on again.
+# Build only this package: another member of the workspace would enable the feature again.
 cargo build --profile dist --locked -p tollgate --bin tollgate ${MINIMAL:+--no-default-features}
 
 # target/package: what archive and package have in common. Cargo.toml names its files for the

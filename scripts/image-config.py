@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints a part of an image's configuration, each word ended by a zero byte, for scripts/test-image.sh.
+"""Prints a part of an image's configuration for scripts/test-image.sh, with a zero byte after each
+word.
 
 scripts/image-config.py <configuration.json> user|command|health|environment|rest
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Makes the files of the container image in a new folder. In `root`: the program and its default
-# configuration from the archive in a dist folder, and what they need of Debian 12 (C library, CA
-# certificates). In `state`: the data directory, for the image's user. The Dockerfile and
-# scripts/image.sh use it. Needs mmdebstrap and zstd, and no privilege to mount.
+# Makes the files of the container image in a new folder. `root` has the program and its default
+# configuration from the archive in a dist folder, and Debian 12's C library and CA certificates.
+# `state` has the data directory, for the image's user. The Dockerfile and scripts/image.sh use this
+# script. It needs mmdebstrap and zstd, but no privilege to mount.
 #
 #   scripts/image-root.sh <dist folder> <new folder>
 set -euo pipefail
@@ -18,7 +18,7 @@ archives=("$dist"/tollgate-*-linux-"$(uname -m)".tar.zst)
 
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
-# The packages are unpacked; none of their scripts run. What they depend on beside these is left out
+# The packages are unpacked and none of their scripts run. Their other dependencies are removed
 # below.
 packages=(base-files ca-certificates gcc-12-base libc6 libgcc-s1)
 # shellcheck disable=SC2016
@@ -41,10 +41,10 @@ for package in "${packages[@]}"; do
   mkdir -p "$root/usr/share/doc/$package"
   # libgcc-s1's folder is a link to gcc-12-base's.
   cp -L "$work/debian/usr/share/doc/$package/copyright" "$root/usr/share/doc/$package/"
-  # As on distroless images: scanners find the versions here.
+  # As in distroless images: scanners read the versions here.
   cp "$work/debian/fields/$package" "$root/var/lib/dpkg/status.d/"
 done
-# What update-ca-certificates would have made.
+# The file that update-ca-certificates would make.
 find "$work/debian/usr/share/ca-certificates/mozilla" -name '*.crt' -print0 | LC_ALL=C sort -z |
   xargs -0 cat >"$root/etc/ssl/certs/ca-certificates.crt"
 [ "$(grep -c 'BEGIN CERTIFICATE' "$root/etc/ssl/certs/ca-certificates.crt")" -ge 50 ] || fail "there are no CA certificates"
@@ -57,6 +57,6 @@ tar --directory "$work/release" --strip-components=1 --use-compress-program=unzs
 install -m 0755 "$work/release/tollgate" "$root/usr/bin/tollgate"
 install -m 0644 "$work/release/tollgate.yaml" "$root/etc/tollgate/tollgate.yaml"
 install -D -m 0644 -t "$root/usr/share/doc/tollgate" "$work/release/LICENSE" "$work/release/THIRD-PARTY.txt"
-# The only place that the program writes to.
+# The only folder that the program writes to.
 mkdir -p "$state/tollgate"
 chmod 0700 "$state/tollgate"

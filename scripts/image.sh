@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the container image of the release in dist/ as an OCI archive beside it, from Debian
-# packages, without a container engine and without a registry. The Dockerfile says what is in it;
-# `docker build` makes the same image. `make image` calls this after the set-up, `make dist` comes
+# packages, without a container engine and without a registry. The Dockerfile defines its content;
+# `docker build` makes the same image. `make image` calls this after the set-up. Run `make dist`
 # before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,7 +16,7 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 
 work=$(mktemp -d)
-# Nothing is mounted below it; if something were, it would stay.
+# Nothing is mounted below this folder; a mount would not be removed.
 trap 'rm -rf --one-file-system "$work"' EXIT
 scripts/image-root.sh dist "$work/image"
 commit=$("$work/image/root/usr/bin/tollgate" --version | sed -n 's/.*(commit \(.*\))$/\1/p')

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Prints the licences of everything that is inside a release: of each crate and each package of the web UI its name,
-version and licence, and the licence texts that it ships, each text once.
+"""Prints the licences of all components of a release.
+
+For each crate and each package of the web UI it prints name, version and licence. The licence texts
+that they contain follow, each text once.
 
     scripts/licences.py <folder with tollgate.cdx.json and tollgate-ui.cdx.json>
 """
@@ -24,7 +26,7 @@ def licence(part):
 
 
 def texts(folder):
-    """The licence texts that lie in the folder of a package."""
+    """The licence texts in the folder of a package."""
     if not folder.is_dir():
         sys.exit(f"licences: no folder {folder}")
     files = sorted(file for file in folder.iterdir() if file.is_file() and file.name.lower().startswith(NAMES))

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Packs the files of the container image into an OCI archive, as the last stage of the Dockerfile says: what is copied
-where and whose it is, user, environment, ports, volume, health check, entry point.
+"""Packs the files of the container image into an OCI archive.
+
+The last stage of the Dockerfile defines the image: copied files and their owners, user,
+environment, ports, volume, health check, entry point.
 
     scripts/oci.py <folder of image-root.sh> <name:tag> <archive.tar> [label=value…]
 
-The archive holds an OCI layout and the manifest.json that older `docker load` reads; podman, skopeo and buildah take it
-as `oci-archive:`. The same files at the same SOURCE_DATE_EPOCH give the same bytes.
+The archive holds an OCI layout and the manifest.json that older `docker load` reads. podman, skopeo
+and buildah read it as `oci-archive:`. The same files at the same SOURCE_DATE_EPOCH give the same
+bytes.
 """
 
 import datetime
@@ -63,7 +66,7 @@ def health_check(value):
 
 
 def settings(dockerfile):
-    """The image's settings, and what is copied into it: (source, target, user, group)."""
+    """The image's settings, and the copied files: (source, target, user, group)."""
     config, copies = {"Env": []}, []
     for name, value in instructions(dockerfile):
         match name:
@@ -80,7 +83,7 @@ def settings(dockerfile):
             case "ENTRYPOINT" | "CMD":
                 config[name.capitalize()] = json.loads(value)
             case "HEALTHCHECK":
-                # Not in the OCI specification; engines read it here all the same.
+                # Not in the OCI specification, but engines read it here.
                 config["Healthcheck"] = health_check(value)
             case "COPY":
                 copy = re.fullmatch(r"--from=root (?:--chown=(\d+):(\d+) )?/image/(\S+)/ /(\S*?)/?", value)
@@ -93,7 +96,7 @@ def settings(dockerfile):
 
 
 def layer(folder, copies, epoch):
-    """What is copied, as a tar archive, in one order and of one time."""
+    """The copied files as a tar archive, in a fixed order and with one time."""
     entries = {}
     for source, target, user, group in copies:
         if not (folder / source).is_dir():

@@ -93,7 +93,7 @@ def architecture(source):
 
 
 def badge(name, value):
-    """Two words side by side; widths by the number of letters, which system fonts keep within the margins."""
+    """Two words side by side. Their widths follow the number of letters; that fits system fonts."""
     left, right = 14 + 6.6 * len(name), 14 + 6.6 * len(value)
     both = left + right
     said = html.escape(f"{name}: {value}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make hooks` runs before each commit: formats and documents, a few seconds. Nothing is built
-# and no test runs; `make test` does that. It looks at the working tree, not at the index. `git
-# commit --no-verify` skips it.
+# `make hooks` installs this as the pre-commit hook. It checks formats and documents within seconds.
+# It builds nothing and runs no test; `make test` does that. It checks the working tree, not the
+# index. `git commit --no-verify` skips it.
 set -euo pipefail
 cd "$(git rev-parse --show-toplevel)"
 [ ! -x .tools/bin/node ] || PATH="$PWD/.tools/bin:$PATH"

@@ -5,10 +5,10 @@
     unzip -p litellm-*.whl litellm/model_prices_and_context_window_backup.json > list.json
     scripts/prices.py list.json --source "litellm 1.109.1" --date 2026-11-22
 
-Taken are the chat, responses and embedding models of the vendors in FAMILIES, with their prices, limits and mode and
-nothing else. Names are those that the vendors' own interfaces take: the list's prefix (`gemini/`) is left out. One
-model per line, sorted, so that a new list makes a small difference. The output names its source in the field
-`source` of each entry.
+It contains the chat, responses and embedding models of the vendors in FAMILIES, with their prices,
+limits and mode and nothing else. Names are those of the vendors' own APIs, without the list's prefix
+(`gemini/`). There is one model per line, sorted, so that a new list gives a small diff. The field
+`source` of each entry names the source.
 """
 
 import argparse
@@ -17,8 +17,9 @@ import re
 import sys
 from decimal import Decimal
 
-# `litellm_provider` of the list → what is left out at the start of a name, and whether the name must begin so or else.
-# Of two entries for one name the family that stands first counts: Gemini's own interface before Vertex AI.
+# `litellm_provider` of the list → the prefix that is removed from a name, and the pattern that the
+# rest must match. If two entries have one name, the first family counts: Gemini's own API before
+# Vertex AI.
 FAMILIES = {
     "anthropic": ("", r"claude-"),
     "openai": ("", r"(ft:)?(gpt-|chatgpt-|chat-|codex-|computer-use-|daybreak-|o\d|text-embedding-)"),
@@ -32,8 +33,8 @@ FAMILIES = {
 }
 MODES = ("chat", "responses", "embedding")
 LIMITS = ("max_input_tokens", "max_output_tokens")
-# Fields that are priced: the rates, their tiers and thresholds, and fees. A name that looks so and that the gateway does not apply
-# stays in, so that `tollgate check` can say so.
+# Fields that are prices: the rates, their tiers and thresholds, and fees. Fields with such a name that
+# the gateway does not apply are kept, so that `tollgate check` can report them.
 PRICED = re.compile(r"cost|price|pricing")
 
 
@@ -44,14 +45,14 @@ def is_free(value):
 
 
 def entry(model, source):
-    """The facts of one model, or None where it has no price per token."""
+    """The entry of one model, or None if it has no price per token."""
     kept = {"litellm_provider": model["litellm_provider"], "mode": model["mode"]}
     kept.update((name, model[name]) for name in LIMITS if isinstance(model.get(name), int))
     plain = ("input_cost_per_token", "output_cost_per_token")
     if all(is_free(model.get(name)) for name in plain):
         return None
     for name in sorted(model):
-        # A rate of 0 is a price too where the model has another: embeddings have no output.
+        # A rate of 0 is a price if the model has another one: embeddings have no output.
         if PRICED.search(name) and (name in plain or not is_free(model[name])):
             kept[name] = model[name]
     kept["source"] = source
@@ -70,7 +71,7 @@ def table(listed, source):
         facts = entry(model, source)
         if "/" in short or not re.match(pattern, short) or facts is None:
             continue
-        # A name with its prefix is the vendor's own interface: it comes before one without.
+        # A name with its prefix is of the vendor's own API: it comes before one without.
         key = (order.index(provider), not (prefix and name.startswith(prefix)))
         if short not in rank or key < rank[short]:
             prices[short], rank[short] = facts, key
@@ -102,7 +103,7 @@ def main():
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", asked.date):
         parser.error("--date: YYYY-MM-DD")
     with open(asked.list, encoding="utf-8") as file:
-        # Decimals, so that no figure is rounded on its way.
+        # Decimals, so that no figure is rounded.
         listed = json.load(file, parse_float=Decimal)
     prices = table(listed, f"{asked.source}, {asked.date}")
     if not prices:

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Writes what a release is made of, as CycloneDX 1.5 documents: tollgate.cdx.json has the crates of the program for this
-machine's target, tollgate-ui.cdx.json the packages of the web UI that is inside it.
+"""Writes the SBOMs of a release as CycloneDX 1.5 documents.
+
+tollgate.cdx.json has the crates of the program for this machine's target. tollgate-ui.cdx.json has
+the packages of the web UI in it.
 
     scripts/sbom.py <folder>
 
-Both are checked against what Cargo and npm resolve, and are the same for the same commit (SOURCE_DATE_EPOCH is their
-time). `scripts/setup.sh dist` installs cargo-cyclonedx.
+Both are compared with the dependencies that Cargo and npm resolve. They are the same for the same
+commit (SOURCE_DATE_EPOCH is their time). `scripts/setup.sh dist` installs cargo-cyclonedx.
 """
 
 import datetime
@@ -27,8 +29,8 @@ def fail(text):
 
 
 def rust():
-    """The document of the crates. cargo-cyclonedx writes one for each package of the workspace, beside its manifest; the
-    bench is not part of a release."""
+    """The document of the crates. cargo-cyclonedx writes one for each package of the workspace, beside
+    its manifest; the bench is not part of a release."""
     target = next(line[6:] for line in output("rustc", "-vV").splitlines() if line.startswith("host: "))
     written = [ROOT / "sbom-new.json", ROOT / "bench" / "sbom-new.json"]
     try:
@@ -49,8 +51,8 @@ def rust():
 
 
 def web_ui():
-    """The document of the web UI's packages. `npm sbom --omit dev` also leaves out packages that a development package
-    needs as well (React itself), so the lock file says which to keep."""
+    """The document of the web UI's packages. `npm sbom --omit dev` also omits packages that a
+    development package needs as well (React itself), so the lock file decides which to keep."""
     document = json.loads(output("npm", "--prefix", "admin", "sbom", "--sbom-format", "cyclonedx", "--package-lock-only"))
     lock = json.loads((ROOT / "admin" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     wanted = {

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Lets schemathesis try a running gateway against its own API document: no 5xx, no status or body
-# that the document lacks. SCHEMATHESIS_SECONDS (60) bounds the run of the administrator, half as
-# long again is a user's about its own usage; SCHEMATHESIS_SEED (1) is where it begins. Not part of
-# `make test`: how far it gets depends on the machine. Operations that reach out to other servers
-# are left out.
+# Tests a running gateway with schemathesis against its own OpenAPI document: there must be no 5xx,
+# and no status or body that the document lacks. SCHEMATHESIS_SECONDS (60) bounds the run as
+# administrator; a second run as a user, about the user's own usage, takes half as long.
+# SCHEMATHESIS_SEED (1) is the seed. It is not part of `make test`, because its coverage depends on
+# the machine. Operations that connect to other servers are left out.
 set -e
 cd "$(dirname "$0")/.."
 bin=${TOLLGATE_BIN:-${CARGO_TARGET_DIR:-target}/debug/tollgate}
@@ -24,8 +24,8 @@ for _ in $(seq 100); do
   curl -sf -o "$data/openapi.json" "http://127.0.0.1:$port/api/actions/openapi.json" && break
   sleep 0.1
 done
-# What the document's examples speak of is there: the first user, key, provider and word, and a
-# second key.
+# Create the records that the document's examples name: the first user, key, provider and word, and
+# a second key.
 ask() { curl -sS "http://127.0.0.1:$port/api/actions/$1" -H 'authorization: Bearer schemathesis-token' -d "$2"; }
 ask providers/addProvider '{"name":"main","url":"http://127.0.0.1:9","key":"upstream-key"}' >"$data/made"
 ask users/addUser '{"name":"ada"}' >>"$data/made"

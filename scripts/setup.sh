@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing to build, test or measure tollgate, and nothing else. A second call is
-# quick.
+# Installs what is missing to build, test or measure tollgate, and nothing else. A second call takes
+# little time.
 #
 #   scripts/setup.sh build      a C compiler, make and cmake (for compression libraries), and Rust
 #   scripts/setup.sh run        also Node, and with it the web UI (admin/dist), when it has changed
@@ -62,8 +62,7 @@ install_missing() {
   missing=()
 }
 
-# The tests start their own servers: keeps packages from starting theirs while they are being
-# installed.
+# Prevents packages from starting their servers at installation, because the tests start their own.
 no_services() {
   local policy=/usr/sbin/policy-rc.d
   [ ! -e $policy ] || return 0
@@ -165,15 +164,15 @@ for_fuzz() {
   want python3-venv venv_works
 }
 
-# Compiles for a minute or two: there is no finished program of it. crate <name> <version>: a Cargo
-# command of which there is no finished program, compiled into .tools/bin.
+# crate <name> <version>: a Cargo command without a published binary, compiled into .tools/bin. That
+# takes a minute or two.
 crate() {
   [ -x ".tools/bin/$1" ] && return
   say "compiling $1 $2 into .tools/"
   cargo install --quiet --locked --version "$2" --root .tools "$1"
 }
 
-# unchanged <stamp> <file…>: whether the files are those that the stamp was written for.
+# unchanged <stamp> <file…>: succeeds if the files are those that the stamp was written for.
 unchanged() {
   local stamp=$1
   shift
@@ -235,7 +234,7 @@ ui_sources() {
   echo tests/admin/openapi.json
 }
 
-# The web UI's packages, and the web UI itself in admin/dist, from where the binary takes it in.
+# The web UI's packages, and the web UI itself in admin/dist, which the binary includes.
 web_ui() {
   local sources
   mapfile -t sources < <(ui_sources)
@@ -255,7 +254,7 @@ web_ui() {
   stamp admin/node_modules/built.stamp "${sources[@]}"
 }
 
-# The client programs of tests/sdk, pinned, in .tools/node.
+# The command-line clients of tests/sdk, pinned, in .tools/node.
 node_packages() {
   [ -e tests/sdk/package.json ] || return 0
   local files=(tests/sdk/package.json)
@@ -266,8 +265,8 @@ node_packages() {
   cp "${files[@]}" .tools/node/
   local how=install
   [ ! -e tests/sdk/package-lock.json ] || how=ci
-  # No package's script runs but those that put the programs of Claude Code and opencode in place:
-  # others would compile optional modules, for which they fetch headers from elsewhere.
+  # Only the install scripts of Claude Code and opencode run, which put their programs in place.
+  # Other packages' scripts would compile optional modules, and download headers for that.
   (
     PATH="$PWD/.tools/bin:$PATH"
     cd .tools/node

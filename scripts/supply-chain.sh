@@ -1,18 +1,17 @@
 #!/usr/bin/env bash
-# What the project is made of: licences, sources and known defects of every dependency, dependencies
-# that nothing uses.
+# Checks the dependencies: their licences, sources and known defects, and that each of them is used.
 #
-#   scripts/supply-chain.sh           a database that cannot be reached is named; the rest is checked
-#   scripts/supply-chain.sh --strict  it is a failure (for a release)
+#   scripts/supply-chain.sh           reports a database that cannot be reached, and checks the rest
+#   scripts/supply-chain.sh --strict  fails if a database cannot be reached (for a release)
 #
-# deny.toml has the rules and, each with its reason, what is accepted. `scripts/setup.sh test`
+# deny.toml has the rules, and the accepted exceptions with their reasons. `scripts/setup.sh test`
 # installs the tools.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/.tools/bin:$PWD/.tools/venv/bin:$PATH"
 strict=${1:-}
 
-# unchecked <what> <why>: says that a check could not be made.
+# unchecked <what> <why>: reports a check that could not be made.
 unchecked() {
   printf 'NOT CHECKED: %s: %s\n' "$1" "$2" >&2
   [ "$strict" != --strict ] || exit 1
@@ -27,8 +26,7 @@ else
   unchecked "known defects of Rust dependencies" "the advisory database could not be fetched"
 fi
 
-# The registry answers this itself. A finding is JSON with `vulnerabilities`; anything else is no
-# answer.
+# The registry answers this. A finding is JSON with `vulnerabilities`; anything else is no answer.
 audit=$(npm --prefix admin audit --omit=dev --json 2>/dev/null || true)
 case $(python3 -c 'import json, sys
 found = json.loads(sys.argv[1]).get("metadata", {}).get("vulnerabilities")

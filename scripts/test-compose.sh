@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Starts what deploy/compose/compose.yaml says without a container engine, as root: the same
-# commands, variables, secrets and mounted files, with Debian's PostgreSQL, Redis, HAProxy and
-# Prometheus in place of the images, in a network that has nothing but a loopback. Each container's
-# name is an address of that loopback. Then: requests through the load balancer, a node that stops,
-# a database that is gone. `make test-compose` calls it after the set-up.
+# Starts the services of deploy/compose/compose.yaml without a container engine, as root. The
+# commands, variables, secrets and mounted files are the same. Debian's PostgreSQL, Redis, HAProxy
+# and Prometheus replace the images. The network namespace has only a loopback, and each container's
+# name is an address of it. The tests: requests through the load balancer, a node that stops, a
+# database that cannot be reached. `make test-compose` calls it after the set-up.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/gateway-client.sh
@@ -31,7 +31,7 @@ wait_for() {
   fail "$what did not get ready"
 }
 
-# gateway <number>: starts tollgate-<number> on an address of its own.
+# gateway <number>: starts tollgate-<number> on a separate address.
 gateway() {
   local at=127.0.0.$((1 + $1)) environment
   mapfile -d '' -t environment < <(part "tollgate-$1" environment)
@@ -55,7 +55,7 @@ boot() {
   work=$1 program=$2
   local words nodes=()
   ip link set lo up
-  # This namespace alone sees these files.
+  # Only this namespace has these files.
   printf '127.0.0.1 localhost\n127.0.0.2 tollgate-1\n127.0.0.3 tollgate-2\n127.0.0.4 postgres\n127.0.0.5 redis\n' >"$work/hosts"
   mount --bind "$work/hosts" /etc/hosts
   mount -t tmpfs tmpfs /run
@@ -78,7 +78,7 @@ boot() {
   PGPASSWORD=$(cat "$password") psql --quiet --host 127.0.0.4 --username "$user" --dbname postgres --command "create database $database"
   mapfile -d '' -t words < <(part redis entrypoint)
   mkdir "$work/redis"
-  # Only where it writes and listens is another place.
+  # Only its folders and addresses differ.
   words[2]=$(printf '%s' "${words[2]}" | sed "s#/data#$work/redis#g; s#exec redis-server .*#& --bind 127.0.0.5#")
   (cd "$work/redis" && exec "${words[@]}") >"$work/redis.log" 2>&1 &
   REDISCLI_AUTH=$(cat /run/secrets/redis-password)
@@ -104,7 +104,7 @@ boot() {
   "$program" mock --addr 127.0.0.1:9177 >"$work/mock.log" 2>&1 &
   wait_for "the mock" curl --silent --noproxy '*' http://127.0.0.1:9177/
   first_user
-  # The other node knows of them within a second or so.
+  # The other node has the change within about a second.
   sleep 2
   all_pass "two nodes"
   recorded 10
@@ -126,7 +126,7 @@ boot() {
   kill -INT "$postgres"
   wait "$postgres" || true
   for _ in $(seq 100); do [ "$(curl --silent --output /dev/null --write-out '%{http_code}' --noproxy '*' http://127.0.0.2:9464/readyz)" = 503 ] && break || sleep 0.1; done
-  # Longer than the load balancer takes to leave a node out.
+  # Longer than the load balancer needs to mark a node as down.
   sleep 4
   all_pass "no database"
 }
@@ -135,7 +135,7 @@ if [ "${1:-}" = boot ]; then
   boot "$2" "$3"
   exit
 fi
-[ "$(id -u)" = 0 ] || fail "needs root, for a network of its own"
+[ "$(id -u)" = 0 ] || fail "needs root, for a network namespace"
 for tool in docker-compose haproxy prometheus promtool redis-server psql ip; do command -v $tool >/dev/null || fail "$tool is missing: run make test-compose"; done
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
@@ -155,6 +155,6 @@ cp -r deploy/compose "$work/a/b/compose"
 rm -rf "$work/a/b/compose/secrets"
 "$work/a/b/compose/start.sh" --secrets
 TOLLGATE_SUBNET=127.0.0.0/8 docker-compose --file "$work/a/b/compose/compose.yaml" config --format json >"$work/compose.json"
-# What it starts ends with it.
+# The processes that this script starts end with it.
 unshare --net --mount --pid --fork --kill-child --mount-proc scripts/test-compose.sh boot "$work" "$program"
 printf '\ntest-compose: all good\n'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks what deploy/ and .github/workflows say, with the tools that read them: Docker Compose,
-# HAProxy, Prometheus, kustomize, Helm, Kubernetes' schemas, actionlint, zizmor; and lets the gateway
-# read the configuration of the pods. `make test-deploy` calls it after the set-up. The program is
+# Checks the files of deploy/ and .github/workflows with the tools that read them: Docker Compose,
+# HAProxy, Prometheus, kustomize, Helm, Kubernetes' schemas, actionlint, zizmor. The gateway reads
+# the configuration of the pods. `make test-deploy` calls it after the set-up. The program is
 # TOLLGATE_BIN, or that of dist/, or one in target/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -29,7 +29,7 @@ program() {
 }
 program=$(program)
 [ -n "$program" ] || fail "there is no program: run make dist, or name one by TOLLGATE_BIN"
-# Wherever the clusters and proxies of this user are.
+# Ignore this user's cluster and proxy settings.
 export HOME=$work KUBECONFIG=/dev/null
 
 step compose
@@ -48,14 +48,15 @@ docker-compose --file "$stack/compose.yaml" config --format json >"$work/compose
 node tests/deploy/compose.mjs "$work/compose.json" "$version" "$work/a" conf/tollgate.yaml
 
 step "load balancer and Prometheus"
-# As the containers see each other.
+# The names by which the containers reach each other.
 sed 's/tollgate-[12]:/127.0.0.1:/' "$stack/haproxy.cfg" >"$work/haproxy.cfg"
 haproxy -c -f "$work/haproxy.cfg" >"$work/log" 2>&1 || { cat "$work/log"; fail "haproxy.cfg is faulty"; }
 cp "$stack/prometheus.yml" conf/prometheus/alerts.yml "$work/"
 promtool check config "$work/prometheus.yml"
 promtool check config conf/prometheus/prometheus.yml >/dev/null
 
-# manifests <name>: those of <name>.yaml are sound, and the gateway takes their configuration.
+# manifests <name>: the objects of <name>.yaml are valid, and the gateway accepts their
+# configuration.
 manifests() {
   node tests/deploy/manifests.mjs "$SCHEMAS" . "$version" "$work/$1.yaml" ${2:+"$work/$1.conf"}
   [ -n "${2:-}" ] || return 0
@@ -65,7 +66,7 @@ manifests() {
   echo a-secret-of-32-characters-or-more >"$work/run/admin-token"
   cp "$work/run/admin-token" "$work/run/secret-key"
   sed "s#/run/secrets/tollgate#$work/run#; s#/var/lib/tollgate#$work/state#; s#:9464#:1#" "$work/$1.conf" >"$work/tollgate.yaml"
-  # It answers that no gateway runs, not that the configuration is faulty.
+  # The answer must be that no gateway runs, not that the configuration is faulty.
   ! said=$(env -i "$program" --config "$work/tollgate.yaml" health 2>&1) || fail "a gateway answers on port 1"
   case $said in *"no answer from the metrics listener"*) ;; *) fail "$1: the gateway does not take its configuration: $said" ;; esac
 }
@@ -95,7 +96,7 @@ done
 for wrong in replicas=two graceSeconds=0 nonsense=1 image.digest=latest journal.maxBytes=1Gi; do
   ! helm template gate $chart --set "$wrong" >/dev/null 2>&1 || fail "the chart takes $wrong"
 done
-# What is packaged needs nothing of this folder.
+# The packaged chart must not need other files of this folder.
 helm package $chart --destination "$work" >/dev/null 2>"$work/log" || { cat "$work/log"; fail "the chart cannot be packaged"; }
 helm template tollgate "$work/tollgate-$version.tgz" --namespace gateways --values tests/deploy/values.yaml | cmp - "$work/chart-full.yaml" ||
   fail "the packaged chart renders something else"

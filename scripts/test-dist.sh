@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the package of dist/ in a Debian 12 of its own (a folder, entered by chroot), as root:
-# first start as the unit starts it, first request, upgrade to a newer package while the service's
-# user has data, removal, purge. Then unpacks the archive and starts that. `make test-dist` builds
-# first.
+# Installs the package of dist/ in a separate Debian 12 (a folder, entered by chroot), as root. It
+# tests the first start with the unit's command, the first request, the upgrade to a newer package
+# with existing data, removal, and purge. Then it unpacks the archive and starts that program.
+# `make test-dist` builds first.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH="$PWD/.tools/bin:$PATH"
@@ -14,7 +14,7 @@ pids=()
 leave() {
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
   umount "$root/proc" 2>/dev/null || true
-  # Not into a mount that could not be undone.
+  # Stop if a mount could not be undone: the removal would go into it.
   rm -rf --one-file-system "$root"
 }
 trap leave EXIT
@@ -22,20 +22,20 @@ trap leave EXIT
 step() { printf '\n==> %s\n' "$*"; }
 fail() { echo "test-dist: $*" >&2; exit 1; }
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
-# background <log> <command…>: starts it; its process id comes behind the others.
+# background <log> <command…>: starts it and appends its process id to the list.
 background() {
   local log=$1
   shift
   chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" >"$root/$log" 2>&1 &
   pids+=($!)
 }
-# As the unit does: its user, its folder, its environment.
+# As the unit does: the same user, folder and environment.
 readonly SERVICE=(setpriv --reuid tollgate --regid tollgate --clear-groups env TOLLGATE_DATA_DIR=/var/lib/tollgate)
 readonly COMMAND=(tollgate --config /etc/tollgate/tollgate.yaml)
 
 start() {
   inside install -d -o tollgate -g tollgate -m 0700 /var/lib/tollgate
-  # The package's unit names this command; a change of one needs a change of the other.
+  # The same command as in the package's unit: change both together.
   grep -qx "ExecStart=/usr/bin/${COMMAND[*]} serve" "$root/lib/systemd/system/tollgate.service" || fail "another ExecStart"
   ! inside "${SERVICE[@]}" "${COMMAND[@]}" health >/dev/null 2>&1 || fail "another gateway runs on this machine"
   background log "${SERVICE[@]}" "${COMMAND[@]}" serve
@@ -64,7 +64,7 @@ cp "$package" "$root/tollgate.deb"
 step install
 inside apt-get install --yes --quiet=2 --no-install-recommends ./tollgate.deb >/dev/null
 inside tollgate --version
-# There is no man program here.
+# This Debian has no man program.
 faults=$(inside systemd-analyze verify /lib/systemd/system/tollgate.service 2>&1 | grep -v "man tollgate" || true)
 [ -z "$faults" ] || fail "the unit has faults: $faults"
 inside test -f /usr/share/man/man1/tollgate.1.gz -a -f /usr/share/bash-completion/completions/tollgate || fail "files are missing"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Boots the OCI archive of dist/ to its first request, as root: a container tool (buildah) unpacks
-# it, and bubblewrap starts its command as its user, with a read-only root, no capabilities, and
-# its volume as the only place to write to. The network has nothing but a loopback of its own. Then
-# buildah builds the Dockerfile's stages behind the compiler, and both images must be the same.
-# `make image` comes before; `make test-image` does both.
+# Boots the OCI archive of dist/ to its first request, as root. buildah unpacks it, and bubblewrap
+# starts its command as its user, with a read-only root, no capabilities, and its volume as the only
+# writable folder. The network namespace has only a loopback. Then buildah builds the Dockerfile's
+# stages after the compiler, and both images must be the same. Run `make image` before;
+# `make test-image` does both.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/gateway-client.sh
 fail() { echo "test-image: $*" >&2; exit 1; }
 step() { printf '\n==> %s\n' "$*"; }
 
-# The part within the network of its own.
+# This part runs in the separate network namespace.
 boot() {
   local work=$1
   mapfile -d '' -t user < <(python3 scripts/image-config.py "$work/config" user)
@@ -41,7 +41,7 @@ boot() {
     cat "$work/log" "$work/health"
     fail "it did not get ready"
   }
-  # To the program itself, as an engine does, not to bubblewrap.
+  # Send the signal to the program, as a container engine does, not to bubblewrap.
   stop() {
     kill -TERM "$(sed -n 's/.*"child-pid": \([0-9]*\).*/\1/p' "$work/info")"
     wait "$gateway" || fail "it did not stop well: $(tail -n 3 "$work/log")"
@@ -81,12 +81,12 @@ shopt -s nullglob
 archives=(dist/tollgate-*-linux-"$(uname -m)".oci.tar)
 [ ${#archives[@]} = 1 ] || fail "dist/ has ${#archives[@]} OCI archives for $(uname -m), one is wanted: run make image"
 work=$(mktemp -d)
-# Not into a mount that could not be undone.
+# Stop if a mount could not be undone: the removal would go into it.
 trap 'rm -rf --one-file-system "$work"' EXIT
 chmod 711 "$work"
 
 engine=(buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs)
-# unpack <image> <folder>: its files.
+# unpack <image> <folder>: writes the image's files there.
 unpack() {
   local container
   container=$("${engine[@]}" from --pull-never "$1")
@@ -108,12 +108,12 @@ done
 # An engine fills a new volume from the image.
 cp -a "$work/root/var/lib/tollgate" "$work/state"
 
-# What it starts ends with it.
+# The processes that this script starts end with it.
 unshare --net --pid --fork --kill-child --mount-proc scripts/test-image.sh boot "$work"
 
 step "the Dockerfile makes the same image"
-# No registry: the base is made of Debian packages, with what the Dockerfile installs. The stages
-# before it are the release, which dist/ has.
+# Without a registry, the base is made of Debian packages, with those that the Dockerfile installs.
+# The stages before it build the release, which is in dist/.
 mmdebstrap --quiet --variant=minbase --include=mmdebstrap,zstd bookworm "$work/base.tar" >/dev/null 2>"$work/log" ||
   { cat "$work/log"; fail "no Debian to build in"; }
 base=$("${engine[@]}" from scratch)

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Node of the set-up, where the system's is missing or too old.
+# The Node of scripts/setup.sh, if the system's is missing or too old.
 [ ! -x .tools/bin/node ] || PATH="$PWD/.tools/bin:$PATH"
 export PATH
 
@@ -20,7 +20,7 @@ step documents
 python3 scripts/documents.py
 step "supply chain"
 scripts/supply-chain.sh
-# Beside the build of the tests, which leaves a core idle for minutes.
+# At the same time as the build of the tests, which leaves a core idle for minutes.
 step "web UI, and the build of the tests"
 ui_log=$(mktemp)
 (cd admin && npm run --silent check && npm run --silent test) >"$ui_log" 2>&1 &
@@ -32,13 +32,13 @@ cat "$ui_log"
 "$passed"
 step tests
 cargo test --locked --workspace "$@"
-# Its tools are packaged for this architecture alone.
+# Its tools exist only for this architecture.
 if [ "$(uname -m)" = x86_64 ]; then
   step "files of deploy/ and workflows"
   TOLLGATE_BIN=${CARGO_TARGET_DIR:-target}/debug/tollgate scripts/test-deploy.sh
 fi
-# The official client programs against the binary that the tests have just built; not when only some
-# tests were asked for.
+# The official clients against the binary that the tests have just built. Skipped if only some tests
+# were requested.
 if [ $# -eq 0 ]; then
   step clients
   TOLLGATE_BIN=${CARGO_TARGET_DIR:-target}/debug/tollgate .tools/venv/bin/python -m pytest tests/sdk

@@ -1,4 +1,4 @@
-// Before the first paint: the theme that was chosen, so that no page flashes in the other one.
+// Runs before the first paint and sets the chosen theme, so that no page flashes in the other one.
 {
   const theme = localStorage.getItem("tollgate.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

@@ -1,5 +1,5 @@
-// After the build: the API reference's files, compressed twins of what compresses, and the bound on
-// what a first visit loads.
+// Runs after the build: adds the files of the API reference, compresses files, and checks the size
+// of a first visit.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -29,8 +29,8 @@ for (const path of files(dist).filter((path) => /\.(js|css|html|svg|json)$/.test
   );
 }
 
-// What index.html names, what those modules import at once, and the one font file that every page
-// draws with.
+// The files of a first visit: those that index.html names, the modules that these import at once,
+// and the one font file that every page uses.
 const index = readFileSync(join(dist, "index.html"), "utf8");
 const first = new Set();
 const take = (path) => {

@@ -1,5 +1,5 @@
-// What the two pages of the API reference draw with, as files of the gateway's own: taken out of
-// the packages that carry them.
+// Takes the libraries of the two API reference pages out of their packages, so that the gateway can
+// serve them.
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -7,9 +7,8 @@ import { dirname, join } from "node:path";
 const { resolve } = createRequire(import.meta.url);
 
 /**
- * Scalar's browser build. The package is a plug-in for another server, and hands the script to
- * whoever asks at the route that it adds: the one way to it that does not install an application
- * with 280 packages.
+ * Scalar's browser build. The package is a plug-in for another server and serves the script at the
+ * route that it adds. No other package has the script without 280 dependencies.
  */
 async function scalar() {
   const { default: plugin } = await import("@scalar/fastify-api-reference");
@@ -28,7 +27,7 @@ async function scalar() {
   return script.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
 }
 
-/** Writes everything into `folder`. */
+/** Writes all files into `folder`. */
 export async function copyReference(folder) {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "scalar.js"), await scalar());

@@ -1,4 +1,4 @@
-/** Renders a part of a page in English, with router, cache, toasts and questions around it. */
+/** Renders a part of a page in English for a test, with router, cache, toasts and dialogs. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import {
   createMemoryHistory,

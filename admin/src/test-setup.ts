@@ -1,4 +1,6 @@
-/** What every component test has: cleaning up, and the browser's parts that jsdom lacks. */
+/**
+ * The set-up of every component test: cleans up, and adds parts of the browser that jsdom lacks.
+ */
 import { cleanup } from "@testing-library/react";
 import { afterEach } from "vitest";
 

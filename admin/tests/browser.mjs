@@ -1,8 +1,8 @@
-/** Chromium for the end-to-end tests and the pictures: how it starts, and what its pages must not do. */
+/** Chromium for the end-to-end tests and the pictures: its start, and the checks of its pages. */
 import { chromium } from "@playwright/test";
 import { TOKEN } from "./gateway.mjs";
 
-/** The installed Chromium, without connections of its own to other hosts. */
+/** The installed Chromium, without its own connections to other hosts. */
 export const LAUNCH = {
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: [
@@ -22,8 +22,8 @@ export const LOOK = { viewport: { width: 1440, height: 900 }, locale: "en-GB" };
 export const startBrowser = () => chromium.launch(LAUNCH);
 
 /**
- * Collects what no page of this context may do: errors and warnings on the console, uncaught
- * exceptions, violations of the content security policy, requests to other hosts than the gateway.
+ * Collects what a page of this context must not do: errors and warnings on the console, uncaught
+ * exceptions, violations of the content security policy, requests to hosts other than the gateway.
  */
 export async function watch(context, gateway) {
   const faults = [];
@@ -62,7 +62,9 @@ export async function openPage(browser, gateway, options = {}) {
   return { context, page, faults };
 }
 
-/** Logs in through the form, with the administrator's token or with this key, and waits for the first page. */
+/**
+ * Logs in through the form, with the admin token or with this key, and waits for the first page.
+ */
 export async function logIn(page, key = TOKEN) {
   await page.goto("/login");
   await page.locator("input[name=key]").fill(key);

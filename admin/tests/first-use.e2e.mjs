@@ -1,5 +1,5 @@
 /**
- * The first use of an empty gateway, with what it printed at its start and what the pages say. Each
+ * The first use of an empty gateway, guided by the messages of its start and by the pages. Each
  * step follows a visible link or button; none needs an address that a new user would have to know.
  */
 import { execFile } from "node:child_process";
@@ -28,10 +28,10 @@ test.describe("with a token that the gateway made", () => {
     field,
   }) => {
     const form = page.getByRole("dialog").last();
-    /** The step that is next, in a strip above every page until the first request. */
+    /** The next step, in a strip above every page until the first request. */
     const next = (title) => page.getByText(title, { exact: true });
 
-    // The terminal: where to go, and what to log in with.
+    // The terminal shows the address and the credential.
     // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal's colours
     const printed = gateway.log().replace(/\x1b\[[0-9;]*m/g, "");
     const [, address] = printed.match(/tollgate is up .*admin="(http[^"]+)"/) ?? [];
@@ -44,15 +44,15 @@ test.describe("with a token that the gateway made", () => {
     await page.getByLabel("Token or key").fill(readFileSync(file, "utf8").trim());
     await page.getByRole("button", { name: "Log in" }).click();
 
-    // The overview shows the steps. A price table is there, and it was not opened yet.
+    // The overview shows the steps. There is a price table, which was not opened yet.
     await expect(
       page.getByRole("heading", { name: "Five steps to the first request" }),
     ).toBeVisible();
     await expect(page.getByLabel("Done")).toHaveCount(0);
     await page.getByRole("link", { name: /Add a provider/ }).click();
 
-    // A provider: the form says what it needs, and a test says whether it answers before anything is
-    // saved.
+    // A provider: the form shows its required fields, and a test shows whether it answers before it
+    // is saved.
     await expect(next("Step 1 of 5: Add a provider")).toBeVisible();
     await page.getByRole("button", { name: "Add provider" }).first().click();
     await field("Name").fill("my provider");
@@ -68,12 +68,12 @@ test.describe("with a token that the gateway made", () => {
     await form.getByRole("button", { name: "Add provider" }).click();
     await expect(page.getByRole("cell", { name: "Never used" })).toBeVisible();
 
-    // The strip leads on to the prices: a table is there, and a look at it is the step.
+    // The strip leads to the prices: there is a table, and opening it is the step.
     await expect(next("Step 2 of 5: Check the price table")).toBeVisible();
     await page.getByRole("link", { name: "Go to Prices" }).click();
     await expect(page.locator("tbody tr[data-row]").first()).toBeVisible();
 
-    // And on to people; a key comes with the user, and is shown once.
+    // Then to people: a key is created with the user, and shown once.
     await expect(next("Step 3 of 5: Create a user and a key")).toBeVisible();
     await page.getByRole("link", { name: "Go to People" }).click();
     await page.getByRole("button", { name: "New user" }).first().click();
@@ -95,7 +95,7 @@ test.describe("with a token that the gateway made", () => {
     ]);
     expect(JSON.parse(stdout).type, stdout).toBe("message");
 
-    // It is announced, and one step away with all that happened.
+    // The request is announced, with a link to its details.
     await expect(page.getByText("The first request has arrived")).toBeVisible();
     await page.getByRole("link", { name: "See what happened and what it cost" }).click();
     const request = page.getByRole("dialog", { name: "gpt-5" });
@@ -105,7 +105,7 @@ test.describe("with a token that the gateway made", () => {
     const row = page.locator("tbody tr[data-row]");
     await expect(row.filter({ hasText: "ada" }).filter({ hasText: "my provider" })).toBeVisible();
 
-    // The steps are done and gone.
+    // The steps are done and hidden.
     await page.getByRole("link", { name: "Overview" }).click();
     await expect(page.getByText("Nothing needs you right now")).toBeVisible();
     await expect(

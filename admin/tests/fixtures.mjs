@@ -1,6 +1,6 @@
 /**
- * The fixtures of the end-to-end tests. Each test has a gateway and a mock provider of its own, on
- * free ports and an empty database, and a page whose console, policy and requests are checked.
+ * The fixtures of the end-to-end tests. Each test has a separate gateway and mock provider, on free
+ * ports and an empty database, and a page whose console, policy and requests are checked.
  */
 import { writeFileSync } from "node:fs";
 import { test as base, expect } from "@playwright/test";

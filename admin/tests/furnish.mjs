@@ -1,6 +1,9 @@
-/** Providers, people, rules and traffic of every kind, so that every page has something to show: long names among it. */
+/**
+ * Creates providers, users, rules and traffic of every kind, long names among them, so that every
+ * page has content.
+ */
 
-/** Names as people really have them. */
+/** Realistic names. */
 const LONG = {
   user: "Maximiliane-Charlotte von Hohenstein-Wittgenstein (data)",
   key: "nightly evaluation on the shared build server in Frankfurt",
@@ -136,7 +139,7 @@ async function traffic({ ask, direct }, { ann, bob, max, wang, cli }) {
     );
   }
   await ask(cli.generatedKey);
-  // Nearly all of a day's money in one request; then one too many.
+  // One request uses nearly all of a day's money, and the next one exceeds it.
   await direct("script", [{ usage: { input: 1_500_000, output: 12_000 } }]);
   await ask(ann.defaultKey.key, "claude-sonnet-4-5", "A very long document");
   await ask(ann.defaultKey.key);
@@ -145,7 +148,7 @@ async function traffic({ ask, direct }, { ann, bob, max, wang, cli }) {
   });
   await ask(wang.defaultKey.key, "claude-sonnet-4-5", "这是内部机密。");
   await ask(bob.defaultKey.key, "claude-sonnet-4-5", "x", { messages: 3 });
-  // Its circuit opens, and nobody is left.
+  // Its circuit opens, and no provider is left.
   await direct("default?key=fragile-key-0123456789", { status: 500 });
   await ask(max.defaultKey.key, LONG.model);
   await ask(max.defaultKey.key, "gpt-5");

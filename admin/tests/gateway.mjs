@@ -1,4 +1,4 @@
-/** A gateway with a mock provider behind it, on ports and data of its own, and its API. */
+/** A gateway with a mock provider, on separate ports and data, and its API. */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -12,8 +12,8 @@ const program =
 const PORTS = 5_000;
 
 /**
- * Distinct free ports, below the range of outgoing connections. Each worker has a range of its own,
- * so that no other worker takes a port between here and the start of the gateway.
+ * Distinct free ports, below the range of outgoing connections. Each worker has a separate range,
+ * so that no other worker takes a port before the gateway starts.
  */
 async function freePorts(many) {
   const first = 12_000 + PORTS * (Number(process.env.TEST_PARALLEL_INDEX ?? 0) % 4);
@@ -41,7 +41,7 @@ async function start(args, env, url) {
   let said = "";
   child.stdout.on("data", (piece) => (said += piece));
   child.stderr.on("data", (piece) => (said += piece));
-  // The program ends with this process, however this process ends.
+  // The program ends with this process, in any case.
   const kill = () => child.kill("SIGKILL");
   process.once("exit", kill);
   let ended = false;
@@ -159,7 +159,7 @@ export async function startGateway(env = {}) {
         `http://${at(metricsPort)}/readyz`,
       );
     },
-    /** Sets what the mock answers: see `tollgate mock`. */
+    /** Sets the mock's answers: see `tollgate mock`. */
     direct: (path, body, method = "POST") =>
       fetch(`${mockUrl}/mock/${path}`, {
         method,

@@ -27,7 +27,7 @@ test("a circuit that trips while the page reads its state shows all the same", a
   const row = page.getByRole("row", { name: /fragile/ });
   await expect(row.getByText("Never used")).toBeVisible();
 
-  // The gateway replies, and the test holds these replies back until the circuit has tripped.
+  // The gateway replies, and the test delays these replies until the circuit is open.
   const tripped = signal();
   const asked = signal();
   const again = signal();
@@ -53,7 +53,7 @@ test("a circuit that trips while the page reads its state shows all the same", a
   await gateway.direct("default?key=fragile-key-0123456789", { status: 500 });
   holding = false;
   expect((await gateway.ask(bob.defaultKey.key)).status).toBeGreaterThanOrEqual(500);
-  // The page reads the state again. If it does not, it gets the late replies nevertheless.
+  // The page reads the state again; if it did not, it would get the late replies.
   await Promise.race([again.promise, new Promise((done) => setTimeout(done, 10_000))]);
   tripped.resolve();
   await Promise.all(late);

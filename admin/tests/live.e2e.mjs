@@ -15,7 +15,7 @@ test.beforeEach(async ({ gateway }) => {
   });
 });
 
-/** One reply of this many output tokens. */
+/** One reply with this number of output tokens. */
 const spend = async (gateway, key, output) => {
   await gateway.direct("script", [{ usage: { input: 0, output } }]);
   expect((await gateway.ask(key)).status).toBe(200);
@@ -31,7 +31,7 @@ test("a read-only key sees its limits and requests move", async ({ gateway, page
   await expect(page.getByText("38%").first()).toBeVisible();
   await expect(page.locator("tbody tr[data-row]").first()).toBeVisible();
   await expect(page.getByText("$1.50").first()).toBeVisible();
-  // Another key of the same user: the user's limit moves, the list does not.
+  // Another key of the same user: the user's limit changes, the list does not.
   await spend(gateway, ann.defaultKey.key, 100_000);
   await expect(page.getByText("75%").nth(1)).toBeVisible();
   await expect(page.locator("tbody tr[data-row]")).toHaveCount(1);
@@ -61,7 +61,7 @@ test("what running requests are expected to cost is shown as reserved until they
   await authenticate(page);
   await page.goto(`/people?user=${user.id}`);
   await expect(page.getByText("0%", { exact: true }).first()).toBeVisible();
-  // The provider says nothing until the client leaves.
+  // The provider sends nothing until the client disconnects.
   await gateway.direct("script", [{ delay_ms: 600_000 }]);
   const client = new AbortController();
   const running = gateway

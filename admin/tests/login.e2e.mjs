@@ -1,4 +1,4 @@
-/** Who gets in, and where to. */
+/** Login and logout: who is let in, and the page that follows. */
 
 import { logIn } from "./browser.mjs";
 import { expect, test } from "./fixtures.mjs";
@@ -11,7 +11,7 @@ test("the administrator's token leads to the dashboard, a reload stays, logout e
   await expect(page).toHaveURL(/\/login\?from=/);
   await page.getByLabel(/token or key/i).fill(TOKEN);
   await page.keyboard.press("Enter");
-  // Back to the page that was asked for.
+  // Back to the page that was requested.
   await expect(page).toHaveURL("/people");
   await page.reload();
   await expect(page.getByRole("heading", { name: "People" })).toBeVisible();
@@ -41,7 +41,7 @@ test("the key of a user who administers leads to every page", async ({ gateway, 
   }
   await pages.getByRole("link", { name: "People" }).click();
   await expect(page.getByRole("cell", { name: "bob", exact: true })).toBeVisible();
-  // What is done is noted under the key's name.
+  // The audit log has the key's name.
   await page.getByRole("button", { name: /account/i }).click();
   await expect(page.getByText("Administrator · key default")).toBeVisible();
 });
@@ -80,7 +80,8 @@ test.describe("with Secure cookies", () => {
   test.use({ settings: { ENABLE_SECURE_COOKIES: "true" } });
 
   test("a Secure cookie that plain HTTP drops is explained", async ({ context, page }) => {
-    // Browsers keep Secure cookies of loopback hosts and drop those of others. Here the test drops it.
+    // Browsers keep Secure cookies of loopback hosts and drop those of others. Here the test drops
+    // it.
     await page.route("**/api/auth/login", async (route) => {
       const reply = await route.fetch();
       const { "set-cookie": cookie, ...headers } = reply.headers();

@@ -1,4 +1,7 @@
-/** The database or the gateway stops while pages are open: they say so, mark what they show, and recover. */
+/**
+ * The database or the gateway stops while pages are open. The pages report that, mark outdated
+ * data, and recover.
+ */
 import { authenticate } from "./browser.mjs";
 import { test as base, expect } from "./fixtures.mjs";
 
@@ -30,7 +33,7 @@ test("PostgreSQL stops and starts again", async ({ postgres, context, page }) =>
   ).toBeVisible();
 
   postgres.stop();
-  // An open page says so, without a click.
+  // An open page reports it without a click.
   const away = "The database has not answered since";
   for (const one of [page, other]) {
     await expect(one.getByRole("alert").filter({ hasText: away }).first()).toBeVisible();
@@ -38,16 +41,16 @@ test("PostgreSQL stops and starts again", async ({ postgres, context, page }) =>
     await dot(one, /No database since/);
     await expect(one.getByRole("status").filter({ hasText: "Live" })).toHaveCount(0);
   }
-  // What was read before stays on the page.
+  // Data that was read before stays on the page.
   expect(await page.getByRole("cell", { name: "ann" }).count()).toBeGreaterThan(0);
-  // A save says the same, and keeps what was typed.
+  // A save reports the same, and keeps the input.
   await page.getByRole("button", { name: "New user" }).first().click();
   const form = page.getByRole("dialog");
   await form.getByLabel("Name", { exact: true }).fill("bob");
   await form.getByRole("button", { name: "Create", exact: true }).click();
   await expect(form.getByRole("alert").filter({ hasText: away })).toBeVisible();
   await expect(form.getByLabel("Name", { exact: true })).toHaveValue("bob");
-  // A page that is opened now says it too.
+  // A page that is opened now reports it too.
   await other.reload();
   await expect(other.getByText(away).first()).toBeVisible();
 

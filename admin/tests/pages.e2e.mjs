@@ -1,7 +1,7 @@
 /**
- * Every page in both themes and two widths: axe finds no serious fault, the console is quiet, the
- * policy holds, nothing scrolls sideways. A page is loaded once and checked in four looks. The
- * theme changes colours only, so the second theme of a width is checked for its contrasts.
+ * Every page in both themes and two widths: axe finds no serious fault, the console is empty, the
+ * policy holds, and nothing scrolls sideways. A page is loaded once and checked in four looks. The
+ * theme changes only colours, so only the contrasts are checked in the second theme of a width.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,7 +14,7 @@ import { EMPTY, LOGIN, open, PAGES, words } from "./pages.mjs";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const t = words();
 
-/** A gateway and a page that all tests of a worker share: no view changes what another one needs. */
+/** A gateway and a page that all tests of a worker share: no view changes another one's data. */
 const shared = (settings, fill) => [
   async ({ browser }, use) => {
     const gateway = await startGateway(settings);
@@ -40,7 +40,7 @@ const LOOKS = [
   { width: 390, colorScheme: "light", rules: ["color-contrast"] },
 ];
 
-/** The serious faults of a page as it is now, in each of the looks. */
+/** The serious faults of a page in its current state, in each of the looks. */
 async function look(page, { narrow, wide }) {
   const found = [];
   await page.evaluate(axe);
@@ -50,7 +50,7 @@ async function look(page, { narrow, wide }) {
     await page.emulateMedia({ colorScheme });
     const faults = await page.evaluate(async (only) => {
       const run = only === undefined ? {} : { runOnly: { type: "rule", values: only } };
-      // A dialog is checked without the page below it, which has a test of its own.
+      // A dialog is checked without the page below it, which has a separate test.
       const over = [...document.querySelectorAll("[role=dialog], [role=menu]")];
       const { violations } = await window.axe.run(over.length > 0 ? over : document, {
         resultTypes: ["violations"],

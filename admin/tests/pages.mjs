@@ -1,7 +1,8 @@
 /**
- * Every page, panel, form, dialog and menu that axe checks and `npm run shots` pictures. Each opens
- * by the texts of the chosen language. `path` may depend on what `furnish` created. Those with `as`
- * are opened with that user's key and come last; the administrator opens the others.
+ * Every page, panel, form, dialog and menu that axe checks and `npm run shots` pictures. Each is
+ * opened by the texts of the selected language. `path` may depend on data that `furnish` created.
+ * Those with `as` are opened with that user's key and come last; the administrator opens the
+ * others.
  */
 import { readFileSync } from "node:fs";
 
@@ -296,7 +297,7 @@ export const LOGIN = {
   open: (page, t) => page.getByRole("button", { name: t("login.submit") }).waitFor(),
 };
 
-/** The pages that are checked on an empty gateway. Each says what to do next. */
+/** The pages that are checked on an empty gateway. Each describes the next step. */
 export const EMPTY = [
   "dashboard",
   "logs",
@@ -309,7 +310,7 @@ export const EMPTY = [
   "playground",
 ];
 
-/** Opens one of them and waits until everything on it is loaded. */
+/** Opens one of them and waits until it is completely loaded. */
 export async function open(page, t, { path, open: act }, people) {
   await page.goto(typeof path === "function" ? path(people) : path);
   await page.getByRole("main").or(page.getByRole("dialog")).first().waitFor();
@@ -318,7 +319,10 @@ export async function open(page, t, { path, open: act }, people) {
   await loaded(page, t);
 }
 
-/** Waits for two frames without a loading mark. The event stream never ends, so the network is never idle. */
+/**
+ * Waits for two frames without a loading state. The event stream never ends, so the network is
+ * never idle.
+ */
 async function loaded(page, t) {
   const loading = `[role=status][aria-label="${t("ui.loading")}"]`;
   await page.waitForFunction(

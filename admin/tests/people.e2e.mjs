@@ -1,4 +1,4 @@
-/** Users and keys in the UI: created, changed, deleted, and at a limit. */
+/** Users and keys in the UI: creation, changes, deletion, and a reached limit. */
 import { authenticate } from "./browser.mjs";
 import { expect, test } from "./fixtures.mjs";
 
@@ -28,7 +28,7 @@ test("a user and a key are created, the key is shown once and works", async ({
   expect(key).toMatch(/^sk-[0-9a-f]{32}$/);
   await page.getByRole("button", { name: "I have kept it" }).click();
   expect((await gateway.ask(key)).status).toBe(200);
-  // The panel of the new user is open; a second key for a machine.
+  // The panel of the new user is open; add a second key for a machine.
   await page.getByRole("button", { name: "Add key" }).click();
   await page
     .getByRole("dialog", { name: "New key" })
@@ -39,7 +39,7 @@ test("a user and a key are created, the key is shown once and works", async ({
     .getByLabel("Daily", { exact: true })
     .fill("9999");
   await page.getByRole("button", { name: "Create" }).click();
-  // Above the user's own limit: refused at the field, in the gateway's words.
+  // Above the user's own limit: refused at the field, with the gateway's message.
   const fault = page.getByRole("dialog", { name: "New key" }).getByRole("alert");
   await expect(
     fault.filter({ hasText: "the key's daily limit (9999) is above the user's (0.5)" }),
@@ -69,7 +69,7 @@ test("many keys change at once", async ({ gateway, page, dialog }) => {
   await expect(page.getByText("2 keys changed")).toBeVisible();
   const [user] = await gateway.action("users/getUsers");
   expect(user.keys.map((one) => one.limitWeeklyUsd)).toEqual([3, 3]);
-  // Both at once would leave no usable key: refused as a whole, in words.
+  // Both at once would leave no usable key: refused completely, with a message.
   await page.getByLabel("Select all rows").check();
   await page.getByRole("button", { name: "Edit 2 keys" }).click();
   await dialog.getByRole("combobox", { name: "Enabled" }).selectOption("false");

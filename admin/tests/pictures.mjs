@@ -1,8 +1,8 @@
 /**
  * The pictures of the README and the docs, in `docs/images/`: a team's day of traffic, in both
- * themes. `npm run shots` makes them after its own, `npm run shots pictures` makes them alone. The
- * gateway's clock is moved back with libfaketime (Debian: `faketime`), hour by hour, so that the
- * charts have a curve. `texts.json` beside the pictures records which of the UI's texts they show;
+ * themes. `npm run shots` makes them after its own pictures, `npm run shots pictures` makes only
+ * them. libfaketime (Debian: `faketime`) moves the gateway's clock back, hour by hour, so that the
+ * charts have a curve. `texts.json` beside the pictures records the UI texts that they show;
  * `src/pictures.test.ts` fails when one of those has changed.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -12,13 +12,13 @@ import { open, words } from "./pages.mjs";
 
 const FOLDER = new URL("../../docs/images/", import.meta.url).pathname;
 const HOURS = 47;
-/** The catalogue's sections that these pages draw on; a word such as "Cost" stands in others too. */
+/** The catalogue's sections that these pages use; a word such as "Cost" is in others too. */
 const SECTIONS = ["app", "live", "logs", "nav", "overview", "ui"];
-/** GitHub shows pictures at most some 900 pixels wide; twice that stays sharp. */
+/** GitHub shows pictures with at most about 900 pixels of width; twice that stays sharp. */
 const VIEWPORT = { width: 1280, height: 800 };
 const BYTES_AT_MOST = 200_000;
 
-/** The library that moves a program's clock; undefined where it is not installed. */
+/** The library that changes a program's clock; undefined if it is not installed. */
 function clockMover() {
   const places = [
     `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime`,
@@ -34,7 +34,7 @@ const back = (library, hours) => ({
   FAKETIME_DONT_FAKE_MONOTONIC: "1",
 });
 
-/** How busy a team is, by the hours that lie back: two peaks of a working day. */
+/** The traffic of each past hour: two peaks of a working day. */
 const LOAD = [9, 12, 14, 11, 8, 10, 13, 12, 7, 4, 2, 1, 0, 0, 1, 0, 1, 2, 3, 5, 8, 11, 13, 10];
 
 async function furnish({ action, mockUrl }) {
@@ -77,7 +77,7 @@ async function furnish({ action, mockUrl }) {
   return people.map((person) => person.defaultKey.key);
 }
 
-/** One hour of the team's requests, at once: large contexts, mostly read from the provider's cache. */
+/** One hour of the team's requests, at once: large contexts, mostly from the provider's cache. */
 async function hour({ ask, direct }, keys, back) {
   const many = LOAD[back % LOAD.length];
   const usage = [];
@@ -102,7 +102,9 @@ async function hour({ ask, direct }, keys, back) {
   await Promise.all(requests);
 }
 
-/** Fails at the first provider, is answered by the second: the request whose decisions are shown. */
+/**
+ * Fails at the first provider and succeeds at the second: the request whose decisions are shown.
+ */
 async function failover({ ask, direct }, keys) {
   const refused = { status: 529, error: { type: "overloaded_error", message: "Overloaded" } };
   await direct("script?key=key-anthropic-main-01", [refused]);
@@ -115,9 +117,9 @@ async function failover({ ask, direct }, keys) {
   await ask(keys[2], "claude-opus-4-5", "Refactor the retry loop", { stream: true });
 }
 
-/** Every text of the catalogue that stands as a line of its own on the page, by its key. */
+/** Every text of the catalogue that is a separate line on the page, by its key. */
 async function shown(page) {
-  // biome-ignore lint/performance/useDomNodeTextContent: the lines that a person sees
+  // biome-ignore lint/performance/useDomNodeTextContent: the lines that a user sees
   const text = await page.locator("body").innerText();
   const lines = new Set(text.split("\n").map((line) => line.trim()));
   const found = {};

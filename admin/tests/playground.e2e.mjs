@@ -1,4 +1,7 @@
-/** The playground: streamed requests with a chosen key, their cost and decisions, and refused requests. */
+/**
+ * The playground: streamed requests with a selected key, their cost and decisions, and refused
+ * requests.
+ */
 import { authenticate, logIn } from "./browser.mjs";
 import { expect, test } from "./fixtures.mjs";
 
@@ -13,7 +16,7 @@ const record = (page) =>
   page.locator("section").filter({ hasText: "What it used and how it went" });
 const answer = (page) => page.locator("[data-answer]");
 
-test("an administrator asks as somebody's key, in two formats, and sees reply, cost and decisions", async ({
+test("an administrator sends requests as a user's key, and sees reply, cost and decisions", async ({
   gateway,
   page,
 }) => {
@@ -53,17 +56,17 @@ test("an administrator asks as somebody's key, in two formats, and sees reply, c
   const entries = (await gateway.action("audit/getAuditLog", { action: "playground.sendRequest" }))
     .entries;
   expect(entries.length).toBe(2);
-  // From there to the request in the log.
+  // Open the request in the log.
   await page.getByRole("link", { name: "Open in Logs" }).click();
   await expect(
     page.getByRole("dialog", { name: "claude-sonnet-4-5" }).getByText("What happened"),
   ).toBeVisible();
-  // What was typed is still there.
+  // The input is still there.
   await page.goBack();
   await expect(page.getByLabel("Prompt", { exact: true })).toHaveValue("Say hello.");
 });
 
-test("bad JSON is refused in the form with its line, a limit is shown in words, and Stop stops", async ({
+test("invalid JSON is refused with its line, a limit is explained, and Stop stops", async ({
   gateway,
   page,
 }) => {

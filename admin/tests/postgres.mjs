@@ -1,4 +1,4 @@
-/** A PostgreSQL server that tests stop and start: in a temporary folder, reached by a Unix socket. */
+/** A PostgreSQL server that tests stop and start, in a temporary folder, on a Unix socket. */
 import { execFileSync } from "node:child_process";
 import { accessSync, chownSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ function programs() {
   );
 }
 
-/** The command prefix that runs a program as an ordinary user: PostgreSQL refuses to run as root. */
+/** The prefix that runs a program as an ordinary user: PostgreSQL refuses to run as root. */
 function userFor(folder) {
   if (process.getuid() !== 0) return [];
   const id = (user, flag) => {

@@ -46,7 +46,7 @@ test("a model that was used without a price is named, and gets one by the millio
   await expect(panel).toHaveCount(0);
 });
 
-test("an upload names what was added and what failed, and keeps the text when it is refused", async ({
+test("an upload lists added and failed entries, and keeps the text when it is refused", async ({
   page,
 }) => {
   await authenticate(page);

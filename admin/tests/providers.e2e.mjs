@@ -17,7 +17,7 @@ test("a provider is added, with faults at their fields in the gateway's words", 
   await field("Credential").fill("a-credential-0123456789");
   await dialog.getByRole("button", { name: "Add provider" }).click();
   await expect(dialog.getByRole("alert").first()).toBeVisible();
-  // Nothing that was typed is lost.
+  // All input is kept.
   await expect(field("Name")).toHaveValue("mock");
   await field("Address").fill(gateway.mockUrl);
   await dialog.getByRole("button", { name: "Add provider" }).click();
@@ -75,7 +75,7 @@ test("another address asks for the credential again, and says why", async ({
   const key = edit.getByLabel("Credential", { exact: true });
   await expect(edit.getByRole("alert").filter({ hasText: "enter it again" }).first()).toBeVisible();
   await expect(key).toHaveAttribute("aria-describedby", /error/);
-  // The proxy counts as well; with the credential it is saved.
+  // A change of the proxy needs the credential too; with it the provider is saved.
   await edit.getByLabel("Address", { exact: true }).fill(gateway.mockUrl);
   await edit.getByLabel("HTTP proxy", { exact: true }).fill("http://127.0.0.1:9");
   await expect(why.filter({ hasText: "the HTTP proxy was changed" })).toBeVisible();
@@ -125,7 +125,7 @@ test("a circuit that trips shows by itself, and a reset closes it", async ({
   await expect(page.getByRole("row", { name: /fragile/ }).getByText("Never used")).toBeVisible();
   await gateway.direct("default?key=fragile-key-0123456789", { status: 500 });
   expect((await gateway.ask(bob.defaultKey.key)).status).toBeGreaterThanOrEqual(500);
-  // The event stream brings it: nothing is reloaded.
+  // The event stream updates the page: nothing is reloaded.
   await expect(page.getByRole("row", { name: /fragile/ }).getByText("Circuit open")).toBeVisible();
   await page.getByRole("tab", { name: "How selection works" }).click();
   await page.getByLabel("Groups of the key").fill("fragile");

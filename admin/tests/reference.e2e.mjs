@@ -1,4 +1,7 @@
-/** The two pages of the API reference: they load from the gateway alone, under their policies, and can try operations. */
+/**
+ * The two pages of the API reference: they load only from the gateway, under their policies, and
+ * can send requests.
+ */
 import { expect, test } from "./fixtures.mjs";
 import { TOKEN } from "./gateway.mjs";
 

@@ -1,4 +1,4 @@
-/** Sensitive words and error rules: created in the UI, in force on the proxy. */
+/** Sensitive words and error rules: created in the UI, applied by the proxy. */
 import { authenticate } from "./browser.mjs";
 import { expect, test } from "./fixtures.mjs";
 
@@ -20,7 +20,7 @@ test("a word is refused from the moment it is saved until it is switched off", a
   await form.getByLabel("Compared by").selectOption("regex");
   await form.getByLabel("Pattern").fill("(blue+)+bird");
   await form.getByRole("button", { name: "Create" }).click();
-  // Refused in the gateway's words, at the field, and nothing is lost.
+  // Refused at the field, with the gateway's message, and all input is kept.
   await expect(
     form.getByRole("alert").filter({ hasText: "a repeat without an upper bound" }),
   ).toBeVisible();

@@ -5,7 +5,7 @@ import { expect, test } from "./fixtures.mjs";
 
 test.use({ settings: { TOLLGATE_WEBHOOKS_ALLOW_PRIVATE: "127.0.0.2/32" } });
 
-test("settings are saved as changed, bounds are told at the field, and a clean-up says what it did", async ({
+test("changed settings are saved, bounds are shown at the field, a cleanup shows its result", async ({
   gateway,
   page,
 }) => {
@@ -18,7 +18,7 @@ test("settings are saved as changed, bounds are told at the field, and a clean-u
   await expect(page.getByRole("alert").filter({ hasText: "must be at most 365" })).toBeVisible();
   await expect(page.getByLabel("Site title")).toHaveValue("House gateway");
 
-  // Leaving asks first; staying keeps what was typed.
+  // Leaving asks first; staying keeps the input.
   await page.getByRole("tab", { name: "Notifications" }).click();
   await page
     .getByRole("dialog", { name: "Discard your changes?" })
@@ -36,7 +36,7 @@ test("settings are saved as changed, bounds are told at the field, and a clean-u
   await expect(page.getByText("The last run removed 0 requests")).toBeVisible();
 });
 
-test("a webhook that is not public is refused in the gateway's words; the secret is never shown again", async ({
+test("a webhook that is not public is refused; the secret is never shown again", async ({
   gateway,
   page,
 }) => {
@@ -46,7 +46,7 @@ test("a webhook that is not public is refused in the gateway's words; the secret
   await webhook.fill("http://127.0.0.1:9/hook");
   await page.getByRole("button", { name: "Test" }).first().click();
   await expect(page.getByRole("alert").filter({ hasText: "not public" })).toBeVisible();
-  // Switched on without an address: told before anything is sent.
+  // Enabled without an address: refused before a request is sent.
   await webhook.fill("");
   await page
     .getByRole("switch", { name: /Send this notification/ })
@@ -98,13 +98,13 @@ test("a test message arrives, signed, and the page says how long it took", async
   expect(got.length).toBe(1);
   expect(typeof JSON.parse(got[0].body)).toBe("object");
   expect(Object.keys(got[0].headers).filter((name) => name.includes("signature"))).not.toEqual([]);
-  // A receiver that refuses the message is named as such.
+  // A receiver that refuses the message is reported as such.
   await page.getByRole("button", { name: "Test" }).first().click();
   await expect(page.getByText("The test message was not delivered").first()).toBeVisible();
   hook.close();
 });
 
-test("the audit log names each change with what was before and after it, filtered by the address", async ({
+test("the audit log has each change with its values before and after, filtered by address", async ({
   gateway,
   page,
 }) => {
@@ -118,7 +118,7 @@ test("the audit log names each change with what was before and after it, filtere
     siteTitle: "After",
     enableAutoCleanup: true,
   });
-  // The event stream brings it.
+  // The event stream updates it.
   await page.getByRole("cell", { name: "siteTitle, enableAutoCleanup" }).first().click();
   const panel = page.getByRole("dialog", { name: "system-config.saveSystemSettings" });
   await expect(panel.getByRole("row", { name: "siteTitle Before After" })).toBeVisible();

@@ -1,4 +1,7 @@
-/** What every page shares: the gateway's name and currency, the command palette, themes, languages. */
+/**
+ * The common parts of every page: the gateway's name and currency, the command palette, themes,
+ * languages.
+ */
 import { authenticate, logIn } from "./browser.mjs";
 import { expect, test } from "./fixtures.mjs";
 
@@ -24,7 +27,7 @@ test("the gateway's name and currency are shown, and change as they are saved", 
     siteTitle: "Other house",
     currencyDisplay: "€",
   });
-  // The event stream brings it.
+  // The event stream updates it.
   await expect(page.getByText("€5.00").first()).toBeVisible();
   await expect(page.getByText("Other house").first()).toBeVisible();
   await expect(page).toHaveTitle("People · Other house");

@@ -1,8 +1,8 @@
 /**
  * Pictures of every page, in both themes and two widths, into `shots/`: of a gateway in use, and of
- * an empty one. `npm run shots [name…]`: look at them. `SHOTS_LANGUAGE=zh` for the Chinese ones (a
- * font for them must be installed). Without names, and by the name `pictures`, also those of the
- * README, into `docs/images/` (`pictures.mjs`).
+ * an empty one. Run `npm run shots [name…]`, or with `SHOTS_LANGUAGE=zh` for the Chinese ones (a
+ * font for them must be installed). Without names, and with the name `pictures`, it also makes
+ * those of the README, into `docs/images/` (`pictures.mjs`).
  */
 import { mkdirSync } from "node:fs";
 import { logIn, openPage, startBrowser } from "./browser.mjs";
@@ -59,7 +59,7 @@ async function shoot(gateway, pages, people) {
 
 const browser = await startBrowser();
 if (wanted.includes("pictures")) await makePictures(browser);
-// What is missing for them must not keep anyone from the others.
+// If their requirements are missing, the other pictures are still made.
 else if (wanted.length === 0)
   await makePictures(browser).catch((error) => console.log(`pictures: ${error.message}`));
 if (wanted.length === 1 && wanted[0] === "pictures") {

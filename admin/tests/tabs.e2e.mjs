@@ -58,7 +58,8 @@ test("a tab of another person does not see this one's requests", async ({ gatewa
   await authenticate(page);
   await page.goto("/logs");
   await live(page);
-  // The same browser, logged in again: pages loaded from now on are that person's.
+  // The same browser, logged in as another user: pages that are loaded from now on belong to that
+  // user.
   const bob = await gateway.addUser("bob");
   await page.getByRole("button", { name: "Account" }).first().click();
   await page.getByRole("menuitem", { name: "Log out" }).click();

@@ -1,4 +1,7 @@
-/** What goes wrong, and how the UI shows it: dead providers, faulty forms, wrong keys, spent budgets. */
+/**
+ * Faults, and how the UI shows them: providers that are down, invalid forms, wrong keys, used-up
+ * budgets.
+ */
 import { authenticate } from "./browser.mjs";
 import { expect, test } from "./fixtures.mjs";
 
@@ -10,7 +13,7 @@ const FRAGILE = { circuit_breaker_failure_threshold: 0, max_retry_attempts: 1 };
 
 test.beforeEach(({ page }) => authenticate(page));
 
-test("a dead provider is seen to be failing, with its cause, in the list, the panel and the overview", async ({
+test("list, panel and overview show that a provider is failing, with the cause", async ({
   gateway,
   page,
 }) => {
@@ -39,7 +42,7 @@ test("a dead provider is seen to be failing, with its cause, in the list, the pa
   await expect(panel).toBeVisible();
 });
 
-test("a provider's test says in words why it failed, and offers the models that the provider lists", async ({
+test("a provider's test shows why it failed, and offers the models that it lists", async ({
   gateway,
   page,
   dialog,
@@ -48,7 +51,7 @@ test("a provider's test says in words why it failed, and offers the models that 
   await page.goto("/providers");
   await page.getByRole("button", { name: "Add provider" }).first().click();
   const press = () => dialog.last().getByRole("button", { name: "Test", exact: true }).click();
-  // Each missing value is named at its field, in the form's own words.
+  // Each missing value is named at its field, with the form's own text.
   await press();
   await expect(dialog.last().getByRole("alert").first()).toBeVisible();
   await expect(field("Address")).toHaveAttribute("aria-invalid", "true");
@@ -98,7 +101,7 @@ test("every fault of a form is shown at once, each at its field", async ({
   await page.getByRole("button", { name: "Discard" }).click();
 });
 
-test("a preset fills the form, a copy lacks the credential alone, and all are tested at once", async ({
+test("a preset fills the form, a copy lacks only the credential, and all can be tested", async ({
   gateway,
   page,
   dialog,

@@ -1,4 +1,4 @@
-/** What happened: the log and its export, a session with its messages, and the user's own usage. */
+/** Observation: the log and its export, a session with its messages, and the user's own usage. */
 import { readFileSync } from "node:fs";
 import { authenticate, logIn } from "./browser.mjs";
 import { expect, test } from "./fixtures.mjs";
@@ -35,7 +35,7 @@ test("the log shows a request as it ends, and what happened", async ({ gateway, 
   await expect(rows.nth(1)).toBeVisible();
   const before = await rows.count();
   expect((await gateway.ask(cli.generatedKey, HAIKU, "Something new")).status).toBe(200);
-  // The event stream brings it: nothing is reloaded.
+  // The event stream updates the page: nothing is reloaded.
   await expect(rows.filter({ hasText: "claude-haiku-4-5" }).first()).toBeVisible();
   await expect(rows).toHaveCount(before + 1);
   await rows.filter({ hasText: "claude-haiku-4-5" }).first().click();
@@ -64,7 +64,7 @@ test("what is filtered can be taken away as a file, row by row as it is shown", 
     .split("\r\n");
   expect(head).toMatch(/^createdAt,requestId,userName,keyName,/);
   expect(lines.length).toBe(2);
-  // A name that a spreadsheet would take for a formula is a text in it.
+  // A name that a spreadsheet would treat as a formula is a text in it.
   for (const line of lines)
     expect(line).toMatch(/,ann,"'=cmd\(""x""\), cli",.*,claude-sonnet-4-5,/);
   await expect(page.getByText("2 requests exported")).toBeVisible();
@@ -91,7 +91,7 @@ test("a paused log stands still, says how many are new, and takes them in", asyn
   await gateway.ask(cli.generatedKey);
   await gateway.ask(cli.generatedKey);
   await expect(page.getByRole("button", { name: "2 new" })).toBeVisible();
-  // biome-ignore lint/suspicious/noPlaywrightWaitForTimeout: no event marks that the list stays as it is
+  // biome-ignore lint/suspicious/noPlaywrightWaitForTimeout: no event marks an unchanged list
   await page.waitForTimeout(2_000);
   expect(await rows.count()).toBe(before);
   await page.getByRole("button", { name: "Resume" }).click();
@@ -103,7 +103,7 @@ test("a session shows its requests in order, and what was said", async ({ gatewa
   await page.goto("/sessions");
   const headers = { "x-session-id": "the-one-conversation" };
   await gateway.ask(ann.defaultKey.key, "claude-sonnet-4-5", "What is a tollgate?", {}, headers);
-  // The event stream brings it, and its second request into the open panel.
+  // The event stream adds it, and its second request in the open panel.
   await page.locator("tbody tr[data-row]").filter({ hasText: "the-one-conversation" }).click();
   const panel = page.getByRole("dialog", { name: "ann" });
   await panel.getByRole("tab", { name: "Messages" }).click();
@@ -117,7 +117,7 @@ test("a session shows its requests in order, and what was said", async ({ gatewa
   const models = await panel.getByRole("listitem").allTextContents();
   expect(models[0]).toMatch(/sonnet/);
   expect(models[1]).toMatch(/haiku/);
-  // From there to the request, in the log of this session alone.
+  // Open the request in the log of this session only.
   await panel.getByRole("link", { name: /haiku/ }).click();
   await expect(
     page.getByRole("dialog", { name: "claude-haiku-4-5" }).getByText("What happened"),
@@ -142,7 +142,7 @@ test("somebody sees their own limits, use, models and requests, and nobody else'
   await gateway.logged(10);
   await logIn(page, cli.generatedKey);
   await expect(page).toHaveURL(/\/my-usage/);
-  // Limits: what is used of them, and when they begin again.
+  // Limits: their use, and the times of their resets.
   const limits = page
     .locator("section")
     .filter({ has: page.getByRole("heading", { name: "Limits", exact: true }) });
@@ -151,13 +151,13 @@ test("somebody sees their own limits, use, models and requests, and nobody else'
   await expect(limits.getByText(/\$0\.12\d* \/ \$20\.00/)).toBeVisible();
   await expect.poll(() => limits.getByText(/^resets /).count()).toBeGreaterThanOrEqual(6);
   await expect(limits.getByText("Requests per minute")).toBeVisible();
-  // The key, and when its day begins.
+  // The key, and the start of its day.
   const me = page
     .locator("section")
     .filter({ has: page.getByRole("heading", { name: "This key" }) });
   await expect(me.getByText('=cmd("x"), cli')).toBeVisible();
   await expect(me.getByText("00:00 (Europe/Berlin)")).toBeVisible();
-  // Use, today and of a longer time.
+  // Usage of today and of a longer period.
   const use = page
     .locator("section")
     .filter({ has: page.getByRole("heading", { name: "Use", exact: true }) });
@@ -172,7 +172,7 @@ test("somebody sees their own limits, use, models and requests, and nobody else'
   const rows = page.getByRole("table", { name: "Requests" }).locator("tbody tr[data-row]");
   await expect(rows.nth(5)).toBeVisible();
   await expect(rows).toHaveCount(6);
-  // Nothing to change, and nowhere else to go.
+  // The page has nothing to change, and no links to other pages.
   const main = page.getByRole("main");
   await expect(main.getByRole("textbox")).toHaveCount(0);
   await expect(page.getByRole("navigation").getByRole("link")).toHaveText(["My usage", "Connect"]);

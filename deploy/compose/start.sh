@@ -1,20 +1,20 @@
 #!/bin/sh
-# Starts compose.yaml: makes the secrets that are missing (and changes none that is there), starts
-# everything, and waits until it is healthy. Arguments go to `up`; COMPOSE names another compose
+# Starts compose.yaml: creates missing secrets (existing ones are not changed), starts all services,
+# and waits until they are healthy. Arguments go to `up`; COMPOSE names another compose
 # implementation, such as podman-compose.
 #
 #   deploy/compose/start.sh
-#   deploy/compose/start.sh --secrets      makes the secrets alone
+#   deploy/compose/start.sh --secrets      only creates the secrets
 set -eu
 cd "$(dirname "$0")"
 fail() { echo "start: $*" >&2; exit 1; }
-# Only this user enters the folder. The files can be read by others because the containers' users
-# are others.
+# Only this user can enter the folder. The files are readable by others because the containers run
+# as other users.
 umask 022
 mkdir -p secrets
 chmod 700 secrets
 
-# secret <name> <value>: unless it is there. Never half a file.
+# secret <name> <value>: writes the file atomically, unless it exists.
 secret() {
   [ ! -s "secrets/$1" ] || return 0
   printf '%s\n' "$2" >"secrets/$1.new"

@@ -1,4 +1,5 @@
-// Draws the classic API reference from the gateway's own description, with nothing from anywhere else.
+// Draws the classic API reference from the gateway's own description. It loads nothing from other
+// hosts.
 const chosen = localStorage.getItem("tollgate.theme");
 const system = matchMedia("(prefers-color-scheme: dark)");
 const paint = () =>
@@ -14,10 +15,10 @@ addEventListener("DOMContentLoaded", async () => {
   const description = await reply.json();
   globalThis.SwaggerUIBundle({
     domNode: document.getElementById("reference"),
-    // Requests that are tried out go to where this page is from: its policy lets them go nowhere else.
+    // Requests that are tried out go to this page's origin: the policy allows no other.
     spec: { ...description, servers: [{ url: location.origin }] },
     docExpansion: "list",
-    // No badge of a validator elsewhere.
+    // No badge of an external validator.
     validatorUrl: null,
   });
 });

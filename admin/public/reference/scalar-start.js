@@ -1,5 +1,6 @@
-// Draws the API reference from the gateway's own description, with nothing from anywhere else: no fonts, no proxy, no reports.
-// Comes before Scalar's script, whose checks would otherwise try first whether they may make code from text.
+// Draws the API reference from the gateway's own description. It loads nothing from other hosts: no
+// fonts, no proxy, no reports. It runs before Scalar's script, whose checks would otherwise first
+// try to evaluate code from text.
 globalThis.__zod_globalConfig = { jitless: true };
 
 const theme = localStorage.getItem("tollgate.theme");
@@ -8,7 +9,7 @@ addEventListener("DOMContentLoaded", async () => {
   const reply = await fetch("/api/actions/openapi.json");
   const description = await reply.json();
   globalThis.Scalar.createApiReference("#reference", {
-    // Requests that are tried out go to where this page is from: its policy lets them go nowhere else.
+    // Requests that are tried out go to this page's origin: the policy allows no other.
     content: { ...description, servers: [{ url: location.origin }] },
     authentication: { preferredSecurityScheme: "bearer" },
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },

@@ -1,10 +1,10 @@
 /**
- * The way to the gateway: every operation of its own description, typed by it, and one kind of
- * failure.
+ * The client of the gateway's API: calls operations, typed by the OpenAPI document, and throws one
+ * kind of error.
  *
- * `call("actions/users/getUsers", {})` gives the envelope's data or throws an `ApiError` with the
- * server's words. Types come from `schema.d.ts`, which `npm run generate` makes from the document
- * on record, so a changed field is a compile error.
+ * `call("actions/users/getUsers", {})` returns the envelope's data or throws an `ApiError` with the
+ * gateway's message. Types come from `schema.d.ts`, which `npm run generate` makes from the
+ * document on record. So a changed field is a compile error.
  */
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
@@ -24,14 +24,14 @@ type Post<O extends Operation> = `/api/${O}` extends keyof paths
     : never
   : never;
 type Json<T> = T extends { content: { "application/json": infer J } } ? J : never;
-/** What an operation takes. */
+/** The body that an operation takes. */
 export type BodyOf<O extends Operation> =
   Post<O> extends { requestBody?: infer R }
     ? NonNullable<R> extends infer N
       ? Json<N>
       : never
     : never;
-/** What an operation gives. */
+/** The data that an operation returns. */
 export type DataOf<O extends Operation> =
   Post<O> extends { responses: { 200: infer R } }
     ? Json<R> extends { data: infer D }
@@ -39,14 +39,14 @@ export type DataOf<O extends Operation> =
       : undefined
     : never;
 
-/** Translates a refusal; untranslated ones keep the gateway's words. Set by the language. */
+/** Translates a refusal; without a translation it keeps the gateway's message. Set by `i18n`. */
 type Translate = (code: string, params: Record<string, unknown>, said: string) => string;
 let translate: Translate = (_code, _params, said) => said;
 export function translateFaults(by: Translate) {
   translate = by;
 }
 
-/** What the gateway says of a part of an answer, by its reason, in the person's language. */
+/** Translates a message within an answer by its reason. */
 export function inTheirWords(
   said: string,
   reason: string,
@@ -55,7 +55,7 @@ export function inTheirWords(
   return translate("", { ...params, reason }, said);
 }
 
-/** A request that was refused or failed. `said`: the server's words; `message`: translated. */
+/** A request that was refused or failed. `said`: the gateway's message; `message`: translated. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -69,30 +69,30 @@ export class ApiError extends Error {
     this.params = params;
   }
 
-  /** The field at fault, where there is one. */
+  /** The faulty field, if there is one. */
   get field(): string | undefined {
     return typeof this.params.field === "string" ? this.params.field : undefined;
   }
 
-  /** The database is away: nothing is wrong with what was asked. */
+  /** The database cannot be reached; the request itself is not at fault. */
   get away(): boolean {
     return this.params.reason === "database_unreachable";
   }
 
-  /** The message without the field's name in front, for showing it at the field. */
+  /** The message without the leading field name, to be shown at the field. */
   get atField(): string {
     const start = `${this.field}: `;
     return this.message.startsWith(start) ? this.message.slice(start.length) : this.message;
   }
 }
 
-/** Called when the gateway no longer knows who we are. Set by the session. */
+/** Called when the gateway no longer accepts the session. Set by `parts/session.tsx`. */
 let onLoggedOut: (() => void) | undefined;
 export function whenLoggedOut(handler: () => void) {
   onLoggedOut = handler;
 }
 
-/** Called when a request was refused because the database is away. Set by the outages. */
+/** Called when a request was refused because the database cannot be reached. Set by `outage.ts`. */
 let onDatabaseAway: ((error: ApiError) => void) | undefined;
 export function whenDatabaseAway(handler: ((error: ApiError) => void) | undefined) {
   onDatabaseAway = handler;
@@ -135,7 +135,7 @@ export async function call<O extends Operation>(
   return callAny<DataOf<O>>(operation, body, signal);
 }
 
-/** Runs an operation that is not in the description (the UI's own routes below `ui/`). */
+/** Runs an operation that is not in the OpenAPI document (the UI's own routes below `ui/`). */
 export async function callAny<T>(
   operation: string,
   body?: unknown,
@@ -157,7 +157,7 @@ export async function callAny<T>(
   return answer.data.data as T;
 }
 
-/** Runs an operation whose answer is told line by line, as JSON: each line as it comes. */
+/** Runs an operation whose answer is one JSON object per line; yields each line as it arrives. */
 export async function* callLines<T>(
   operation: string,
   body: unknown,
@@ -187,7 +187,7 @@ export async function* callLines<T>(
   }
 }
 
-/** A connection that breaks is a fault; that somebody wanted it to end is none. */
+/** Reports a broken connection as a fault; a request that the page aborted is none. */
 async function within<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -206,7 +206,7 @@ type ReadOf<O extends Document> = paths[`/api/${O}`] extends {
   ? Json<R>
   : never;
 
-/** Reads a document: what is not in an envelope. */
+/** Reads a document that is not in an envelope. */
 export async function read<O extends Document>(
   document: O,
   signal?: AbortSignal,

@@ -1,18 +1,18 @@
-/** Failures of the server, put where the person can mend them. */
+/** Puts the gateway's faults at the fields of a form. */
 import i18n from "i18next";
 import type { FieldValues, Path, UseFormSetError } from "react-hook-form";
 import { fieldLabel, plainName } from "@/i18n/field-label";
 import { ApiError } from "./client";
 
 /**
- * The server's name of a field, or a code that is about one field alone → the form's field, where
- * they differ. A function where only the words tell.
+ * Maps the gateway's name of a field, or a code that is about one field, to the form's field where
+ * they differ. It is a function if only the message identifies the field.
  */
 export type Names<T extends FieldValues> =
   | Record<string, string>
   | ((fault: ApiError) => Path<T> | undefined);
 
-/** The faults that a refusal consists of: one, or all those that the gateway found in the body. */
+/** The faults of a refusal: one, or all that the gateway found in the body. */
 function faultsOf(refusal: ApiError): ApiError[] {
   const { faults } = refusal.params;
   if (!Array.isArray(faults)) return [refusal];
@@ -22,7 +22,7 @@ function faultsOf(refusal: ApiError): ApiError[] {
   );
 }
 
-/** A fault that cannot be shown at its field: with the field's label in front. */
+/** The text of a fault that cannot be shown at its field, with the field's label in front. */
 export function awayFromField(fault: ApiError): string {
   const label = fault.field === undefined ? undefined : fieldLabel(fault.field);
   return label === undefined
@@ -37,9 +37,9 @@ export interface Placed {
 }
 
 /**
- * Puts a refusal's faults at their fields where the form has some of that name, and otherwise at
- * the form as a whole (`root`). Nothing that was typed is lost. Gives what was put at fields, for
- * where some of those fields are not drawn.
+ * Puts the faults of a refusal at the form's fields of those names, and all other faults at the
+ * form (`root`). All input is kept. Returns the faults that were put at fields, because some of
+ * these fields may not be rendered.
  */
 export function showFault<T extends FieldValues>(
   error: unknown,
@@ -70,7 +70,7 @@ export function showFault<T extends FieldValues>(
   return placed;
 }
 
-/** What differs between two flat records: the body of a partial update. */
+/** The differences between two flat records: the body of a partial update. */
 export function changes<T extends Record<string, unknown>>(before: T, after: T): Partial<T> {
   const changed: Partial<T> = {};
   for (const name of Object.keys(after) as (keyof T)[]) {

@@ -37,7 +37,7 @@ function started() {
   return { cache, live, stale };
 }
 
-test("what was read before the stream began is read anew once it has, and after it was lost", () => {
+test("data from before the stream is read again when the stream begins or is back", () => {
   const { cache, live, stale } = started();
   expect(stale(["audit"])).toBe(false);
   Stream.last.send("hello", {});

@@ -1,27 +1,27 @@
 /**
- * The live connection: the stream of server-sent events (`stream.ts`, shared by all tabs), written
- * into the query cache. Nothing polls what comes this way.
+ * The live connection: writes the server-sent events (`stream.ts`, shared by all tabs) into the
+ * query cache. Data from the stream is not polled.
  *
- * States: `connecting`, `live`, `lost` (since when; it tries again by itself), `off` (this browser
- * has no such streams).
+ * States: `connecting`, `live`, `lost` (with its start; it reconnects automatically), `off` (this
+ * browser does not support the stream).
  */
 import type { QueryClient, QueryFilters, QueryKey } from "@tanstack/react-query";
 import type { Schemas } from "./client";
-import { Moved } from "./moved";
 import { type DatabaseStatus, Outages } from "./outage";
 import { keys } from "./queries";
+import { Refresh } from "./refresh";
 import { Stream } from "./stream";
 import type { LiveState } from "./stream-hub";
 
 export type LogEntry = Schemas["LogEntry"];
 
 /** The longest time from a request's end until the log has it. */
-const UNDERWAY = 15_000;
-const MOST_UNDERWAY = 500;
-/** Until a request that ended before the stream began is in the log. */
+const LOG_DELAY = 15_000;
+const MOST_RECENT = 500;
+/** The time until a request that ended before the stream began is in the log. */
 const SETTLE = 1_500;
-/** What the stream says nothing of, or what is read anew by itself. */
-const UNHEARD = new Set(["whoami", "logs", "begun", "statistics"]);
+/** Queries whose changes the stream does not report, and queries that are refreshed separately. */
+const UNREPORTED = new Set(["whoami", "logs", "begun", "statistics"]);
 
 export class Live {
   private stream: Stream | undefined;
@@ -30,19 +30,19 @@ export class Live {
   private current: LiveState = { state: "connecting" };
   private readonly watchers = new Set<() => void>();
   private readonly listeners = new Set<(entry: LogEntry) => void>();
-  private underway: { heard: number; entry: LogEntry }[] = [];
+  private lately: { receivedAt: number; entry: LogEntry }[] = [];
   private readonly cache: QueryClient;
-  private readonly moved: Moved;
-  /** What is away. */
+  private readonly refresh: Refresh;
+  /** The component that cannot be reached. */
   readonly outages: Outages;
 
-  /** `viewer` says who is logged in; see `Stream`. */
+  /** `viewer` identifies the session; see `Stream`. */
   constructor(
     cache: QueryClient,
     private readonly viewer = "",
   ) {
     this.cache = cache;
-    this.moved = new Moved(cache);
+    this.refresh = new Refresh(cache);
     this.outages = new Outages(() => {
       this.stream?.now();
       void cache.invalidateQueries();
@@ -57,16 +57,16 @@ export class Live {
   };
   readonly state = () => this.current;
 
-  /** Hears of every request that ends. */
+  /** Calls back for every request that ends. */
   onLog(listener: (entry: LogEntry) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
   }
 
-  /** The requests that ended in the past seconds, newest first: for lists that begin now. */
+  /** The requests that ended in the past seconds, newest first: for lists that are opened now. */
   recent(): LogEntry[] {
-    const oldest = Date.now() - UNDERWAY;
-    return this.underway.filter(({ heard }) => heard >= oldest).map(({ entry }) => entry);
+    const oldest = Date.now() - LOG_DELAY;
+    return this.lately.filter(({ receivedAt }) => receivedAt >= oldest).map(({ entry }) => entry);
   }
 
   start() {
@@ -78,7 +78,7 @@ export class Live {
         try {
           this.acts.get(name)?.(JSON.parse(data));
         } catch {
-          // An event that cannot be read changes nothing.
+          // An event that cannot be parsed changes nothing.
         }
       },
     });
@@ -88,18 +88,18 @@ export class Live {
 
   stop() {
     clearTimeout(this.settled);
-    this.moved.stop();
+    this.refresh.stop();
     this.outages.stop();
     this.stream?.stop();
     this.stream = undefined;
   }
 
-  /** What each event does. */
+  /** Registers the handler of each event. */
   private listen() {
     this.on("hello", () => {
-      // What changed before this moment was not heard of: whatever was read by then is read again.
-      // Requests need a moment to reach the log.
-      this.renew({ predicate: ({ queryKey: [name] }) => !UNHEARD.has(String(name)) });
+      // Changes before this moment were not reported, so all data is read again. Requests need a
+      // moment to reach the log.
+      this.renew({ predicate: ({ queryKey: [name] }) => !UNREPORTED.has(String(name)) });
       clearTimeout(this.settled);
       this.settled = setTimeout(
         () => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }),
@@ -110,13 +110,13 @@ export class Live {
     this.on("overview", (data) => this.put(keys.overview, data));
     this.on("sessions", (data) => {
       this.put(keys.sessions, data);
-      this.moved.sessions(data as Schemas["ActiveSession"][]);
+      this.refresh.sessions(data as Schemas["ActiveSession"][]);
     });
     this.on("breaker", (data) => this.breaker(data as { providerId: number }));
     this.on("log", (data) => {
       const entry = data as LogEntry;
-      this.underway = [{ heard: Date.now(), entry }, ...this.underway].slice(0, MOST_UNDERWAY);
-      this.moved.request(entry);
+      this.lately = [{ receivedAt: Date.now(), entry }, ...this.lately].slice(0, MOST_RECENT);
+      this.refresh.request(entry);
       for (const listener of this.listeners) listener(entry);
     });
     this.on("configuration", () => {
@@ -134,12 +134,12 @@ export class Live {
         this.renew({ queryKey: key });
       }
     });
-    this.on("missed", () => this.moved.missed());
+    this.on("missed", () => this.refresh.missed());
   }
 
   /**
-   * Reads again what these hold. A first reading that is still in progress may have been answered
-   * before the change, and `invalidateQueries` would wait for just that one: it is begun again.
+   * Reads these queries again. A first read that is still in progress may have been answered before
+   * the change, and `invalidateQueries` would wait for it. So that read is restarted.
    */
   private renew(filters: QueryFilters) {
     const first = this.cache
@@ -158,9 +158,8 @@ export class Live {
   }
 
   /**
-   * Takes over what the stream says is so now. A reading that is still in progress may have been
-   * answered before, and would put the older state in its place, for good where nothing changes any
-   * more: it is given up.
+   * Writes the state that the stream reports. A read that is still in progress may have been
+   * answered earlier and would replace it by the older state. So that read is cancelled.
    */
   private put(queryKey: QueryKey, data: unknown) {
     const one = { queryKey, exact: true };
@@ -168,7 +167,7 @@ export class Live {
     else void this.cache.cancelQueries(one).then(() => this.cache.setQueryData(queryKey, data));
   }
 
-  /** One of many: a reading that is under way is begun again, for the others. */
+  /** One of several: a read in progress is restarted, because of the others. */
   private breaker(record: { providerId: number }) {
     if (this.cache.isFetching({ queryKey: keys.health, exact: true }) > 0)
       this.renew({ queryKey: keys.health });

@@ -29,7 +29,7 @@ function started() {
   return { outages, refused: (error: ApiError) => refused?.(error) };
 }
 
-test("a refused request tells of an outage, which ends with the first that is not refused", async () => {
+test("a refused request reports an outage, which ends with the first accepted one", async () => {
   const { outages, refused } = started();
   refused(away);
   expect(outages.state()).toEqual({
@@ -65,7 +65,7 @@ test("while the stream says that the database is away, no other answer ends it",
   expect(onBack).toHaveBeenCalledOnce();
 });
 
-test("a stream that is lost for a moment says nothing; a gateway that does not answer is away until the stream is back", async () => {
+test("a short loss of the stream is no outage; a silent gateway is, until the stream is back", async () => {
   const { outages } = started();
   outages.lost();
   outages.live();

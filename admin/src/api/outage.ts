@@ -1,18 +1,18 @@
 /**
- * Whether what is shown can be trusted: the database or the gateway may be away. Learned from
- * refused requests, from the event stream, and while something is away from a question every few
- * seconds. Once it is back, everything is read again.
+ * Whether the shown data may be outdated because the database or the gateway cannot be reached.
+ * Refused requests and the event stream report it. During an outage a request every few seconds
+ * checks it. After the outage all data is read again.
  */
 import { type ApiError, call, whenDatabaseAway } from "./client";
 
 export interface Outage {
   what: "database" | "gateway";
   since: number;
-  /** What is shown is no newer than this. */
+  /** The shown data is not newer than this. */
   asOf: number;
 }
 
-/** What the stream says of the database. */
+/** The stream's report about the database. */
 export interface DatabaseStatus {
   databaseUp: boolean;
   databaseDownSince?: string | null;
@@ -20,7 +20,9 @@ export interface DatabaseStatus {
 }
 
 const AGAIN = 5_000;
-/** A connection that is back this soon, as after an upgrade of the gateway, is not worth a word. */
+/**
+ * A connection that is back within this time, as after an upgrade of the gateway, is not reported.
+ */
 const SHORT = 3_000;
 
 const moment = (text: unknown): number | undefined =>
@@ -32,11 +34,11 @@ export class Outages {
   private told = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private started = false;
-  /** Since when the stream is lost. */
+  /** The start of the loss of the stream. */
   private lostAt: number | undefined;
   private readonly watchers = new Set<() => void>();
 
-  /** `onBack`: everything is to be read anew. */
+  /** `onBack` reads all data again. */
   constructor(private readonly onBack: () => void) {}
 
   /** For `useSyncExternalStore`. */
@@ -58,7 +60,7 @@ export class Outages {
     whenDatabaseAway(undefined);
   }
 
-  /** What the stream says. */
+  /** The stream's report. */
   status({ databaseUp, databaseDownSince, figuresAt }: DatabaseStatus) {
     this.told = !databaseUp;
     if (databaseUp) return this.current?.what === "database" ? this.back() : undefined;
@@ -66,7 +68,7 @@ export class Outages {
     this.become({ what: "database", since, asOf: moment(figuresAt) ?? since });
   }
 
-  /** The stream was lost: why, is asked for. */
+  /** The stream was lost; a request finds out why. */
   lost() {
     this.told = false;
     this.lostAt ??= Date.now();
@@ -82,7 +84,7 @@ export class Outages {
   /** A request was refused because the database is away. */
   private refused(error: ApiError) {
     const since = moment(error.params.since) ?? Date.now();
-    // The stream knows of which moment the figures are.
+    // The stream knows the time of the figures.
     if (this.current?.what === "database") return this.ask(AGAIN);
     this.become({ what: "database", since, asOf: since });
   }
@@ -108,7 +110,7 @@ export class Outages {
   private async look() {
     this.timer = undefined;
     if (this.current === undefined && this.lostAt === undefined) return;
-    // A hidden page does not look; it tries again later.
+    // A hidden page does not check; it tries again later.
     if (document.visibilityState === "hidden") return this.ask(AGAIN);
     try {
       await call("auth/whoami", {});

@@ -1,11 +1,11 @@
 /**
- * Everything that is read, as query options with their keys. Features use these and nothing else,
- * so that whoever changes something knows what to refresh (`keys`), and the event stream
- * (`live.ts`) writes into the same places.
+ * All reads as query options with their keys. Features use only these. So code that changes
+ * something knows which keys to refresh, and the event stream (`live.ts`) writes into the same
+ * cache entries.
  */
 import { queryOptions } from "@tanstack/react-query";
-import { ages } from "./ages";
 import { type BodyOf, call, read } from "./client";
+import { nextLimitChange } from "./next-limit-change";
 
 export const keys = {
   whoami: ["whoami"] as const,
@@ -32,20 +32,20 @@ export const whoami = queryOptions({
   retry: false,
 });
 
-/** What the gateway is called: known before a login too. */
+/** The gateway's name; available before the login. */
 export const site = queryOptions({
   queryKey: keys.site,
   queryFn: ({ signal }) => read("auth/site", signal),
   staleTime: 60_000,
 });
 
-/** All users with their keys, for administrators. Pages that users see too take `useUsers`. */
+/** All users with their keys, for administrators. Pages for users use `useUsers`. */
 export const users = queryOptions({
   queryKey: keys.users,
   queryFn: ({ signal }) => call("actions/users/getUsers", {}, signal),
 });
 
-/** The caller as the only user, in the same place: the list is for administrators. */
+/** The caller as the only user, in the same place: only administrators may list users. */
 export const self = queryOptions({
   queryKey: keys.users,
   queryFn: async ({ signal }) => {
@@ -60,20 +60,20 @@ export const keyStatistics = (userId: number) =>
     queryFn: ({ signal }) => call("actions/keys/getKeysWithStatistics", { userId }, signal),
   });
 
-// What is used of limits: renewed by the event stream (`moved.ts`), and when the clock alone
+// The use of limits. `refresh.ts` reads it again after events, and it is read again when time alone
 // changes it.
 export const keyLimits = (keyId: number) =>
   queryOptions({
     queryKey: keys.keyLimits(keyId),
     queryFn: ({ signal }) => call("actions/keys/getKeyLimitUsage", { keyId }, signal),
-    refetchInterval: ({ state }) => ages([state.data]),
+    refetchInterval: ({ state }) => nextLimitChange([state.data]),
   });
 
 export const userLimits = (userId: number) =>
   queryOptions({
     queryKey: keys.userLimits(userId),
     queryFn: ({ signal }) => call("actions/users/getUserLimitUsage", { userId }, signal),
-    refetchInterval: ({ state }) => ages([state.data]),
+    refetchInterval: ({ state }) => nextLimitChange([state.data]),
   });
 
 export const providers = queryOptions({
@@ -86,7 +86,7 @@ export const providerLimits = (providerId: number) =>
     queryKey: keys.providerLimits(providerId),
     queryFn: ({ signal }) =>
       call("actions/providers/getProviderLimitUsage", { providerId }, signal),
-    refetchInterval: ({ state }) => ages([state.data]),
+    refetchInterval: ({ state }) => nextLimitChange([state.data]),
   });
 
 export const prices = queryOptions({
@@ -100,7 +100,7 @@ export const sessions = queryOptions({
   queryFn: ({ signal }) => call("actions/active-sessions/getActiveSessions", {}, signal),
 });
 
-/** The models that were asked for. */
+/** The models that were requested. */
 export const models = queryOptions({
   queryKey: keys.models,
   queryFn: ({ signal }) => call("actions/usage-logs/getModelList", {}, signal),

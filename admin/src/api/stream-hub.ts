@@ -1,10 +1,10 @@
 /**
- * One stream of server-sent events for all tabs: it is open while at least one page has joined,
- * reconnects by itself (ever more slowly), and tells a page that joins later what the others
- * already know. It runs in a shared worker (`stream-worker.ts`), or in the page itself where the
- * browser has none (`stream.ts`).
+ * One stream of server-sent events for all tabs. It is open while at least one page has joined, and
+ * reconnects automatically with increasing pauses. A page that joins later gets the current state.
+ * It runs in a shared worker (`stream-worker.ts`), or in the page if the browser has none
+ * (`stream.ts`).
  *
- * A browser keeps at most six connections to a server over HTTP/1.1: one stream per tab would leave
+ * A browser has at most six connections to a server over HTTP/1.1. One stream per tab would leave
  * none for requests.
  */
 
@@ -13,16 +13,16 @@ export type LiveState =
   | { state: "lost"; since: number };
 
 /**
- * What a page says. `join` again and again: a page that has not said so for `LEASE` is gone. `now`:
- * the gateway is back, so a lost connection need not wait for its next attempt.
+ * A message of a page. `join` is a heartbeat: a page that has not sent one for `LEASE` has left.
+ * `now`: the gateway is back, so a lost connection is opened without waiting.
  */
 export type ToHub = "join" | "leave" | "now";
-/** What a page is told. `data` is the event's JSON text. */
+/** A message to a page. `data` is the event's JSON text. */
 export type FromHub =
   | { kind: "state"; state: LiveState }
   | { kind: "event"; name: string; data: string };
 
-/** The end of a page; a `MessagePort` is one. */
+/** The connection to a page; a `MessagePort` is one. */
 export interface Port {
   postMessage(message: FromHub): void;
 }
@@ -42,7 +42,7 @@ const KEPT = ["hello", "status", "overview", "sessions"];
 /** Comments do not reach the page, so only a closed connection that stays silent counts as lost. */
 const SILENCE = 40_000;
 const SLOWEST = 30_000;
-/** How often a page says that it is still there, and for how long it is believed. */
+/** The interval of a page's heartbeats, and the time after which a page without one has left. */
 export const BEAT = 20_000;
 const LEASE = 75_000;
 
@@ -73,7 +73,7 @@ export class Hub {
     if (this.ports.size === 0) this.close();
   }
 
-  /** Pages that ended without a word. */
+  /** Removes pages that sent no heartbeat. */
   private expire() {
     for (const [port, heard] of this.ports) if (Date.now() - heard > LEASE) this.ports.delete(port);
   }

@@ -94,7 +94,7 @@ test("a connection that fails is opened again, and every page hears of both", ()
   expect(one.told.slice(-2)).toMatchObject([{ state: { state: "live" } }, { name: "hello" }]);
 });
 
-test("a page leaves when it is put away or hidden for a minute, and is back when it is seen", () => {
+test("a page leaves on pagehide or after a minute in the background, and rejoins when visible", () => {
   const states: LiveState["state"][] = [];
   const stream = new Stream("admin", { state: ({ state }) => states.push(state), event: () => {} });
   stream.start();

@@ -1,7 +1,7 @@
 /**
- * A page's end of the event stream that all tabs share. The stream is left when the page is put
- * away (`pagehide`, which also lets the browser keep it for Back) and when it has been hidden for a
- * minute; it is joined again when the page is seen.
+ * A page's connection to the event stream that all tabs share. The page leaves the stream on
+ * `pagehide`, which also lets the browser keep the page for Back, and after a minute in the
+ * background. It joins again when it is visible.
  */
 import { BEAT, type FromHub, Hub, type LiveState, type Port, type ToHub } from "./stream-hub";
 import StreamWorker from "./stream-worker?sharedworker";
@@ -25,7 +25,7 @@ export class Stream {
   private joined = false;
   private alone = typeof SharedWorker === "undefined";
 
-  /** `viewer` says who is logged in: pages of different people never share a stream. */
+  /** `viewer` identifies the session: pages of different users never share a stream. */
   constructor(
     private readonly viewer: string,
     private readonly listener: Listener,
@@ -99,7 +99,7 @@ export class Stream {
     else this.listener.event(message.name, message.data);
   }
 
-  /** By the worker that all tabs have in common. */
+  /** Through the worker that all tabs share. */
   private shared(): Send {
     const worker = new StreamWorker({ name: `events of ${this.viewer}` });
     worker.onerror = () => !this.alone && this.fallBack();
@@ -107,7 +107,7 @@ export class Stream {
     return (message) => worker.port.postMessage(message);
   }
 
-  /** By a stream of this page's own. */
+  /** Through a separate stream of this page. */
   private own(): Send {
     const hub = new Hub();
     const port: Port = { postMessage: (message) => this.take(message) };

@@ -1,4 +1,4 @@
-/** Who is logged in; language, theme and logout. */
+/** The account menu: the session's user, language, theme and logout. */
 import { Languages, LogOut, Monitor, Moon, Sun } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { speak } from "@/i18n";
@@ -32,7 +32,12 @@ export function Account({ narrow }: { narrow: boolean }) {
           className={cx("min-w-0 !justify-start", narrow ? "!w-8 !px-0" : "flex-1")}
           aria-label={t("app.account")}
         >
-          <span className="flex size-6 shrink-0 items-center justify-center rounded-full bg-accent-soft text-2xs font-semibold text-accent uppercase">
+          <span
+            className={cx(
+              "flex size-6 shrink-0 items-center justify-center rounded-full",
+              "bg-accent-soft text-2xs font-semibold text-accent uppercase",
+            )}
+          >
             {session.userName.slice(0, 2)}
           </span>
           {!narrow && <span className="truncate">{session.userName}</span>}

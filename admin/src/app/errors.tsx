@@ -1,4 +1,4 @@
-/** Pages for what went wrong: an address that is no page, and a fault of the program's own. */
+/** Error pages: for an address without a page, and for a fault of the program. */
 import { type ErrorComponentProps, Link } from "@tanstack/react-router";
 import { Compass } from "lucide-react";
 import { useCallback, useEffect } from "react";
@@ -33,7 +33,7 @@ export function Crashed({ error, reset }: ErrorComponentProps) {
   const away = error instanceof ApiError && (error.away || error.status === 0);
   const again = useCallback(() => {
     if (!away) return reset();
-    // The page begins again once the gateway can say who is logged in.
+    // The page is restarted when the gateway answers who is logged in.
     void call("auth/whoami", {}).then(
       () => location.reload(),
       () => {},

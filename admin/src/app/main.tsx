@@ -1,4 +1,4 @@
-/** The beginning: language, cache, router, and what is around every page. */
+/** The entry point: language, cache, router, and the frame of every page. */
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
@@ -15,8 +15,8 @@ const cache = new QueryClient({
     queries: {
       staleTime: 5_000,
       refetchOnWindowFocus: false,
-      // A refusal stays a refusal; only a connection that failed is tried again. What waits for the
-      // database is read when it is back (`api/outage.ts`).
+      // A refusal is not retried; a failed connection is. Queries that wait for the database are
+      // read after the outage (`api/outage.ts`).
       retry: (failures, error) =>
         failures < 2 &&
         !(error instanceof ApiError && (error.away || (error.status >= 400 && error.status < 500))),

@@ -65,7 +65,7 @@ interface Who {
   userId?: number | null;
 }
 
-/** The pages that this person may open. The administrator's token is no user and has no usage. */
+/** The pages that the caller may open. The admin token is not a user and has no usage. */
 export function pagesFor({ role, readOnly, userId }: Who) {
   return PAGES.filter((page) => {
     const { path, audience } = page;

@@ -1,4 +1,7 @@
-/** Above every page: what is away and since when, and of which moment is what the page shows. */
+/**
+ * The banner above every page: the component that cannot be reached, since when, and the time of
+ * the shown data.
+ */
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
@@ -33,7 +36,9 @@ export function OutageBanner() {
   );
 }
 
-/** The oldest data shown that could not be refreshed: its time in milliseconds, a space, why. */
+/**
+ * The oldest shown data that could not be refreshed: its time in milliseconds, a space, the reason.
+ */
 function useStale(): string | undefined {
   const cache = useQueryClient().getQueryCache();
   const subscribe = useCallback((watcher: () => void) => cache.subscribe(watcher), [cache]);

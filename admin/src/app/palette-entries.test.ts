@@ -11,7 +11,7 @@ const entry = (kind: string, label: string, words?: string): Entry => ({
 });
 const labels = (entries: Entry[], typed: string) => find(entries, typed).map(({ label }) => label);
 
-test("what begins as typed comes first, then words of it, then what holds it; every word must fit", () => {
+test("matches at the start come first, then at a word, then inside; every word must match", () => {
   const all = [
     entry("User", "joan"),
     entry("Key", "bob / ann-cli"),
@@ -23,7 +23,7 @@ test("what begins as typed comes first, then words of it, then what holds it; ev
   expect(labels(all, "(")).toEqual([]);
 });
 
-test("thousands of one kind do not crowd the others out, and no more than a dozen are shown", () => {
+test("thousands of one kind leave room for other kinds, and at most twelve are shown", () => {
   const models = Array.from({ length: 3000 }, (_, index) => entry("Model", `claude-${index}`));
   const found = find([...models, entry("Price", "claude-0"), entry("Price", "claude-1")], "claude");
   expect(found).toHaveLength(12);

@@ -1,4 +1,4 @@
-/** What the command palette finds, and in which order. */
+/** The entries of the command palette and their order. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { Boxes, KeyRound, MessagesSquare, ReceiptText, Server, Tags, User } from "lucide-react";
@@ -11,19 +11,22 @@ import { pagesFor } from "./nav";
 export interface Entry {
   id: string;
   label: string;
-  /** Further words that it is found by. */
+  /** Additional words that find this entry. */
   words?: string;
   kind: string;
   icon: ReactNode;
   go: () => void;
 }
 
-/** Shown at once. */
+/** The number of entries that are shown. */
 const SHOWN = 12;
-/** Of one kind, while others fit as well. */
+/** The number of one kind, while other kinds match too. */
 const OF_A_KIND = 5;
 
-/** Rank of a match: 0 the name begins so, 1 a word of it does, 2 it contains it; or `undefined`. */
+/**
+ * The rank of a match: 0 the name begins with it, 1 a word of the name does, 2 the name contains
+ * it; or `undefined`.
+ */
 function rank({ label, words = "", kind }: Entry, typed: string[]): number | undefined {
   const name = label.toLowerCase();
   const text = `${name} ${words.toLowerCase()} ${kind.toLowerCase()}`;
@@ -61,10 +64,10 @@ export function requestId(typed: string): string | undefined {
   return a && [a, b, c, d, e].join("-");
 }
 
-/** From so many letters on, models and prices are looked for: there may be thousands. */
+/** The number of letters from which models and prices are searched: there may be thousands. */
 const ENOUGH = 2;
 
-/** Everything that this person may go to. */
+/** All entries that the caller may open. */
 export function useEntries(typed: string): Entry[] {
   const { t } = useTranslation();
   const session = useSession();

@@ -47,7 +47,7 @@ function active() {
   return one?.textContent;
 }
 
-test("the arrow keys move through the list and wrap around; Enter opens the active option", async () => {
+test("arrow keys move through the list and wrap around; Enter opens the active option", async () => {
   const { onClose, router, input } = await openPalette();
   expect(document.activeElement).toBe(input);
   const all = options();
@@ -61,7 +61,7 @@ test("the arrow keys move through the list and wrap around; Enter opens the acti
   await waitFor(() => expect(router.latestLocation.pathname).toBe("/logs"));
 });
 
-test("typing activates the first match, and the first of better matches that arrive later", async () => {
+test("typing activates the first match, also when better matches arrive later", async () => {
   const { input } = await openPalette();
   await userEvent.keyboard("{ArrowDown}{ArrowDown}");
   await userEvent.type(input, "up");
@@ -85,7 +85,7 @@ test("a request id opens the request", async () => {
   await waitFor(() => expect(router.latestLocation.search).toEqual({ id, request: id }));
 });
 
-test("Enter that confirms Chinese input opens nothing; the next Enter opens the active option", async () => {
+test("Enter that confirms Chinese input opens nothing; the next Enter opens the option", async () => {
   const { onClose, router, input } = await openPalette();
   fireEvent.change(input, { target: { value: "小明" } });
   await waitFor(() => expect(active()).toContain("王小明"));

@@ -1,8 +1,9 @@
-/** Ctrl-K: to any page, user, key, provider, session or model by a few letters of its name. */
+/** Ctrl-K: opens any page, user, key, provider, session or model by some letters of its name. */
 import { Command } from "cmdk";
 import { CornerDownLeft } from "lucide-react";
 import { useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { cx } from "@/ui/cx";
 import { Dialog } from "@/ui/dialog";
 import { find, useEntries } from "./palette-entries";
 
@@ -15,20 +16,21 @@ export function Palette({ open, onClose }: { open: boolean; onClose: () => void 
   ) : null;
 }
 
-/** What cmdk's keyboard would take from the text that is typed. */
+/** Keys that cmdk would handle instead of the input field. */
 const OF_THE_TEXT = ["Home", "End"];
 
 function Finder({ onClose }: { onClose: () => void }) {
   const { t } = useTranslation();
   const [typed, setTyped] = useState("");
-  // A place, not an entry, is active: the first stays so when better entries arrive later.
+  // The position is active, not the entry, so the first entry stays active when better ones arrive
+  // later.
   const [active, setActive] = useState("0");
   const entries = useEntries(typed);
   const found = useMemo(() => find(entries, typed), [entries, typed]);
-  // cmdk names the active option to screen readers one change late, so both ids are ours.
+  // cmdk reports the active option to screen readers one change late, so we set both ids.
   const id = useId();
   return (
-    // `find` chooses and sorts: with cmdk's own filter, one kind would crowd the others out.
+    // `find` selects and sorts. With cmdk's own filter, one kind could fill the list.
     <Command
       label={t("palette.title")}
       shouldFilter={false}
@@ -59,7 +61,10 @@ function Finder({ onClose }: { onClose: () => void }) {
               onClose();
               entry.go();
             }}
-            className="group flex h-9 cursor-pointer items-center gap-2.5 rounded-md px-2 text-sm data-[selected=true]:bg-accent-soft"
+            className={cx(
+              "group flex h-9 cursor-pointer items-center gap-2.5",
+              "rounded-md px-2 text-sm data-[selected=true]:bg-accent-soft",
+            )}
           >
             <div id={`${id}-${place}`}>
               <span className="text-faint">{entry.icon}</span>

@@ -1,6 +1,6 @@
 /**
- * The routes. Each page is its own piece of the program, loaded when first opened. What a page is
- * filtered by is in the address (`validateSearch`), so that every view is a link.
+ * The routes. Each page is a separate chunk that is loaded when it is first opened. A page's
+ * filters are in its address (`validateSearch`), so every view is a link.
  */
 import type { QueryClient } from "@tanstack/react-query";
 import {
@@ -46,7 +46,9 @@ const login = createRoute({
   component: lazyRouteComponent(() => import("@/features/login/page"), "LoginPage"),
 });
 
-/** Everything behind the login. Pages that are not for this person lead to the one that is. */
+/**
+ * All pages behind the login. A page that the caller may not open redirects to one that is allowed.
+ */
 const shell = createRoute({
   getParentRoute: () => root,
   id: "shell",

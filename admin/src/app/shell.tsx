@@ -77,7 +77,10 @@ function Frame() {
     <FormatContext value={format}>
       <a
         href="#main"
-        className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50 focus:rounded focus:bg-raised focus:px-3 focus:py-2"
+        className={cx(
+          "sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2",
+          "focus:z-50 focus:rounded focus:bg-raised focus:px-3 focus:py-2",
+        )}
       >
         {t("app.skip")}
       </a>
@@ -95,7 +98,12 @@ function Frame() {
           />
         </aside>
         <div className="flex min-w-0 flex-1 flex-col">
-          <header className="flex h-12 shrink-0 items-center gap-2 border-b border-line bg-surface px-2 md:hidden">
+          <header
+            className={cx(
+              "flex h-12 shrink-0 items-center gap-2 border-b",
+              "border-line bg-surface px-2 md:hidden",
+            )}
+          >
             <IconButton
               label={t("app.menu")}
               icon={<MenuIcon className="size-5" aria-hidden />}

@@ -16,7 +16,7 @@ export function Mark() {
 const GROUPS: Group[] = ["watch", "manage", "system"];
 
 interface Props {
-  /** Icons alone. */
+  /** Shows only icons. */
   narrow: boolean;
   onNarrow?: () => void;
   onSearch: () => void;
@@ -55,7 +55,10 @@ export function SideBar({ narrow, onNarrow, onSearch }: Props) {
           <button
             type="button"
             onClick={onSearch}
-            className="flex h-8 w-full items-center gap-2 rounded-md border border-line bg-sunken px-2 text-xs text-faint hover:text-ink"
+            className={cx(
+              "flex h-8 w-full items-center gap-2 rounded-md border",
+              "border-line bg-sunken px-2 text-xs text-faint hover:text-ink",
+            )}
           >
             <Search className="size-3.5" aria-hidden />
             <span className="flex-1 truncate text-left">{t("app.search")}</span>
@@ -81,7 +84,8 @@ export function SideBar({ narrow, onNarrow, onSearch }: Props) {
                   title={narrow ? t(`nav.${name}`) : undefined}
                   aria-label={narrow ? t(`nav.${name}`) : undefined}
                   className={cx(
-                    "mb-0.5 flex h-8 items-center gap-2.5 rounded-md text-sm text-quiet hover:bg-hover hover:text-ink",
+                    "mb-0.5 flex h-8 items-center gap-2.5 rounded-md",
+                    "text-sm text-quiet hover:bg-hover hover:text-ink",
                     narrow ? "justify-center" : "px-2",
                   )}
                   activeProps={{ className: "!bg-accent-soft !text-accent font-medium" }}
@@ -97,7 +101,8 @@ export function SideBar({ narrow, onNarrow, onSearch }: Props) {
                   rel="noreferrer"
                   title={t("nav.api")}
                   className={cx(
-                    "flex h-8 items-center gap-2.5 rounded-md text-sm text-quiet hover:bg-hover hover:text-ink",
+                    "flex h-8 items-center gap-2.5 rounded-md text-sm",
+                    "text-quiet hover:bg-hover hover:text-ink",
                     narrow ? "justify-center" : "px-2",
                   )}
                 >

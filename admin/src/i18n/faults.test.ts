@@ -34,7 +34,7 @@ test("every code that the gateway documents has its words", () => {
   expect(codes().filter((code) => !(code in zh.codes))).toEqual([]);
 });
 
-test("every reason that the gateway documents has its words, with the same parameters, and no other has", () => {
+test("each documented reason has a text with the same parameters, and no other has one", () => {
   expect(Object.keys(reasons).length).toBeGreaterThan(90);
   expect(Object.keys(zh.reasons).sort()).toEqual(Object.keys(reasons).sort());
   for (const [reason, text] of Object.entries(zh.reasons)) {

@@ -1,8 +1,8 @@
 /**
- * The gateway's refusals in the person's language. The gateway speaks English; other languages have
- * a catalogue of their own: by the reason where one code has several, else by code, with the
- * parameters of either. Every code and reason is in the document on record, so a test sees to it
- * that none lacks. What an older catalogue does not know stays as the gateway said it.
+ * Translates the gateway's refusals, which are in English. Each other language has a catalogue: by
+ * reason if a code has several, otherwise by code, with the parameters of either. The document on
+ * record has every code and reason, and a test checks that none is missing. A refusal that a
+ * catalogue does not have keeps the gateway's message.
  */
 import type { Language } from "./languages";
 
@@ -17,7 +17,7 @@ export const FAULTS: Partial<Record<Language, () => Promise<{ default: Faults }>
 
 type Params = Record<string, unknown>;
 
-/** Fills in `{{name}}`; `undefined` when there is no text, or a parameter is missing. */
+/** Fills in `{{name}}`; `undefined` if there is no text, or a parameter is missing. */
 function fill(text: string | undefined, params: Params): string | undefined {
   let whole = text !== undefined;
   const filled = text?.replace(/{{(\w+)}}/g, (_, name: string) => {
@@ -28,7 +28,7 @@ function fill(text: string | undefined, params: Params): string | undefined {
   return whole ? filled : undefined;
 }
 
-/** A reason by this catalogue. */
+/** The catalogue's text of a reason. */
 export function reasonInWords(
   { reasons }: Faults,
   reason: unknown,
@@ -37,7 +37,7 @@ export function reasonInWords(
   return fill(typeof reason === "string" ? reasons[reason] : undefined, params);
 }
 
-/** A refusal by this catalogue; the field that it is about stays in front. */
+/** The catalogue's text of a refusal, with its field in front. */
 export function inWords(faults: Faults, code: string, params: Params, said: string): string {
   const start =
     typeof params.field === "string" && said.startsWith(`${params.field}: `)

@@ -1,13 +1,13 @@
 /**
- * The gateway's names of fields (`daily_reset_time`, `dailyResetTime`) as the forms call them, in
- * the person's language: for faults that cannot be shown at their field.
+ * The labels of the gateway's fields (`daily_reset_time`, `dailyResetTime`) in the user's language:
+ * for faults that cannot be shown at their field.
  */
 import i18n from "i18next";
 
-/** Where labels stand under the gateway's own names. */
+/** Catalogue sections with labels under the gateway's own names. */
 const SECTIONS = ["providers.fields", "people"];
 
-/** The labels that stand under other names. */
+/** Labels under other names. */
 const OTHERS: Record<string, string> = {
   siteTitle: "settings.system.siteTitle",
   currencyDisplay: "settings.system.currency",
@@ -36,10 +36,10 @@ const OTHERS: Record<string, string> = {
   modelName: "prices.model",
 };
 
-/** The field's bare name: of `updates.limitDailyUsd` or `allowed_models[2]`. */
+/** The bare name of a field such as `updates.limitDailyUsd` or `allowed_models[2]`. */
 export const plainName = (field: string) => field.replace(/^updates\./, "").replace(/\[.*$/, "");
 
-/** The label of a field; `undefined` where no form has one of that name. */
+/** The label of a field; `undefined` if no form has such a field. */
 export function fieldLabel(field: string): string | undefined {
   const name = plainName(field);
   const keys = [...SECTIONS.map((section) => `${section}.${name}`), OTHERS[name]];

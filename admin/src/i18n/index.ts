@@ -30,13 +30,13 @@ async function load(language: Language) {
   );
 }
 
-/** The gateway's time zone, for the times in faults; the browser's until it is known. */
+/** The gateway's time zone, for times in faults; until it is known, the browser's. */
 let timeZone: string | undefined;
 export function faultsIn(zone: string | undefined) {
   timeZone = zone;
 }
 
-/** Every operation says the same when the database is away. */
+/** Every operation has the same message when the database cannot be reached. */
 function away({ reason, since }: Record<string, unknown>): string | undefined {
   if (reason !== "database_unreachable" || typeof since !== "string") return undefined;
   const format = { locale: i18n.language, timeZone, currency: "" };

@@ -1,4 +1,4 @@
-/** What went wrong with a provider last, in the person's language, with what it said. */
+/** The last failure of a provider, translated, with the provider's message. */
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 

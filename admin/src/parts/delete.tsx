@@ -1,4 +1,6 @@
-/** The delete button of an open panel: it asks once, and reports success or the refusal. */
+/**
+ * The delete button of an open panel: asks for confirmation, and reports success or the refusal.
+ */
 import { Trash2 } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
@@ -7,10 +9,10 @@ import { type Question, useConfirm } from "@/ui/confirm";
 import { useToast } from "@/ui/toast";
 
 interface Props {
-  /** Names the thing, and says what will stop working. */
+  /** Names the record and the consequences. */
   question: Question;
   remove: () => Promise<unknown>;
-  /** What is said afterwards. */
+  /** The message after the deletion. */
   done: string;
   onDone: () => void;
 }

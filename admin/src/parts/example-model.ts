@@ -1,7 +1,9 @@
-/** The models in settings to copy: ones that this gateway's providers have, as far as visible. */
+/**
+ * The models in settings to copy: models of this gateway's providers, if the caller may list them.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { useCallback } from "react";
-import { exampleModel, type Format } from "@/api/clients";
+import { exampleModel, type Format } from "@/api/client-settings";
 import * as queries from "@/api/queries";
 import { useIsAdmin } from "./session";
 

@@ -23,7 +23,7 @@ function Steps({ shown = false }: { shown?: boolean }) {
   return <p>{steps?.steps.map(({ id, done }) => `${id} ${done ? "done" : "open"}`).join(", ")}</p>;
 }
 
-test("the price table that came with the gateway is not checked until somebody has seen it", async () => {
+test("the built-in price table does not count as checked until its page was opened", async () => {
   const { unmount } = await renderPart(<Steps />);
   expect(await screen.findByText(/prices open/)).toBeTruthy();
   unmount();

@@ -1,7 +1,7 @@
 /**
- * The first start: which of the five steps to the first request are done, and a strip that leads
- * from any page to the next one. It hears of the first request as it ends and says so. Afterwards
- * nothing of it is asked for or shown.
+ * The first steps: which of the five steps to the first request are done, and a strip on every page
+ * that leads to the next one. The event stream announces the first request. After that the strip is
+ * not shown and reads nothing.
  */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useRouterState } from "@tanstack/react-router";
@@ -29,7 +29,7 @@ const pricesLooked = {
   staleTime: Number.POSITIVE_INFINITY,
 };
 
-/** The price table is shown: the step that asks for a look at it is done. */
+/** The price table was opened, so its step is done. */
 export function usePricesLooked(shown: boolean) {
   const cache = useQueryClient();
   useEffect(() => {
@@ -39,14 +39,13 @@ export function usePricesLooked(shown: boolean) {
   }, [cache, shown]);
 }
 
-/** The steps; `undefined` while that is not known, and from the first request on. */
+/** The steps; `undefined` while they are unknown, and after the first request. */
 export function useFirstSteps() {
   const requests = useQuery(anyRequest);
   const enabled = requests.data === false;
   const providers = useQuery({ ...queries.providers, enabled });
   const looked = useQuery({ ...pricesLooked, enabled });
-  // A table that came with the gateway is not one that a person has checked; one that was
-  // synchronised or entered is.
+  // The built-in table does not count as checked; a synchronised or entered one does.
   const prices = useQuery({
     ...queries.prices,
     enabled: enabled && looked.data === false,
@@ -64,7 +63,7 @@ export function useFirstSteps() {
   return { steps, next: steps.findIndex((step) => !step.done) };
 }
 
-/** Above every page but the overview, which shows all steps. */
+/** Shown above every page except the overview, which shows all steps. */
 export function NextStep() {
   const { t } = useTranslation();
   const cache = useQueryClient();

@@ -57,7 +57,7 @@ const answer = async (user: ReturnType<typeof userEvent.setup>, name: string) =>
   );
 };
 
-test("an untouched form closes at once; a changed one asks, and keeps what was typed until it is told to discard", async () => {
+test("an unchanged form closes at once; a changed one asks, and keeps its input until then", async () => {
   const { user, field } = await open();
   await user.click(screen.getByRole("button", { name: "Cancel" }));
   expect(onClose).toHaveBeenCalledOnce();
@@ -84,7 +84,7 @@ test("going to another page asks as well, until it is saved", async () => {
   expect(screen.queryByRole("dialog", { name: "Discard your changes?" })).toBeNull();
 });
 
-test("a refusal keeps the form: at its field by the field's name or by its code, else beside the buttons", async () => {
+test("a refusal is shown at its field, by name or by code, else beside the buttons", async () => {
   const { user, field } = await open();
   const refusals = [
     [
@@ -129,7 +129,7 @@ test("all faults of a refusal are shown at once, each at its field", async () =>
   expect(field.getAttribute("aria-invalid")).toBe("true");
 });
 
-test("a fault of a field that is not drawn names it as the form does, in both languages", async () => {
+test("a fault of a field that is not rendered has the form's label, in both languages", async () => {
   const { user, field } = await open();
   // The form has the first, but does not draw it just now; the second it does not have at all.
   const faults = [

@@ -1,7 +1,7 @@
 /**
- * The frames of forms: at the side (`FormDrawer`), in the middle (`FormDialog`). Faults stand at
- * their fields in the gateway's words, and nothing that was typed is lost without asking.
- * `useSubmit` is the same for forms that are a page.
+ * The frames of forms: a drawer at the side (`FormDrawer`) and a dialog in the middle
+ * (`FormDialog`). They show the gateway's faults at the fields, and ask before they discard input.
+ * `useSubmit` does the same for forms that are a page.
  */
 import { type ReactNode, type RefObject, useEffect, useId, useRef } from "react";
 import type { FieldValues, Path, UseFormReturn } from "react-hook-form";
@@ -14,19 +14,19 @@ import { Notice } from "@/ui/status";
 
 interface Submit<T extends FieldValues> {
   form: UseFormReturn<T>;
-  /** Saves; what it throws is shown in the form. */
+  /** Saves; an error that it throws is shown in the form. */
   onSubmit: (values: T) => Promise<void>;
   names?: Names<T>;
-  /** Where the fields are. */
+  /** The element that contains the fields. */
   place: RefObject<HTMLFormElement | null>;
 }
 
-/** What a form does when it is sent. */
+/** Submits a form. */
 export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place }: Submit<T>) {
-  /** Faults that were just put at fields. */
+  /** The faults that were just put at fields. */
   const told = useRef<Placed[]>([]);
-  // Once they are drawn: the first may be scrolled out of sight in a long form, and some may not be
-  // shown at all.
+  // After they are rendered: the first may be out of sight in a long form, and some fields may not
+  // be rendered.
   useEffect(() => {
     const faults = told.current;
     if (faults.length === 0) return;
@@ -37,8 +37,7 @@ export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place 
     if (away.length > 0) {
       const before = form.formState.errors.root?.message;
       const messages = away.map(({ fault }) => awayFromField(fault));
-      // A fault at a field that is not there would stay, and keep the form from ever being sent
-      // again.
+      // A fault at a field that does not exist would stay, and prevent every further submit.
       for (const { name } of away) form.clearErrors(name as Path<T>);
       form.setError("root", { message: [before, ...messages].filter(Boolean).join(" · ") });
     }
@@ -52,7 +51,7 @@ export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place 
   });
 }
 
-/** Whether a field of that name is drawn with a fault. */
+/** Whether a field of that name is rendered with a fault. */
 function isShown(form: HTMLFormElement | null, name: string) {
   const faulty = [...(form?.querySelectorAll("[aria-invalid]") ?? [])];
   return faulty.some((field) => field.getAttribute("name") === name);
@@ -70,11 +69,14 @@ interface Props<T extends FieldValues> extends Omit<Submit<T>, "place"> {
   title: string;
   description?: ReactNode;
   onClose: () => void;
-  /** The words on the button that saves. */
+  /** The label of the save button. */
   submit: string;
-  /** Nothing can be saved yet. */
+  /** Saving is not possible yet. */
   disabled?: boolean;
-  /** Left of the buttons: the delete button. `gone` closes without asking about unsaved changes. */
+  /**
+   * Shown left of the buttons: the delete button. `gone` closes without asking about unsaved
+   * changes.
+   */
   extra?: (gone: () => void) => ReactNode;
   children: ReactNode;
   width?: string;
@@ -153,12 +155,12 @@ function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as
   );
 }
 
-/** A form at the side. Closes itself when it was saved. */
+/** A form at the side. It closes after saving. */
 export function FormDrawer<T extends FieldValues>(props: Props<T>) {
   return <FormFrame as={Drawer} {...props} />;
 }
 
-/** A short form in the middle. Closes itself when it was saved. */
+/** A short form in the middle. It closes after saving. */
 export function FormDialog<T extends FieldValues>(props: Props<T>) {
   return <FormFrame as={Dialog} {...props} />;
 }

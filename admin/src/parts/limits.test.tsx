@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { renderPart } from "@/test-page";
 import { Meters, type Usage } from "./limits";
 
-test("what running requests are expected to cost is shown beside what is spent, and says so", async () => {
+test("the reserved cost of in-flight requests is shown beside the amount spent", async () => {
   const none = { current: 0, reserved: 0, limit: null, resetAt: null };
   const usage = {
     cost5h: none,

@@ -1,4 +1,7 @@
-/** Meters of the limits of a key, a user or a provider: spent, and reserved for live requests. */
+/**
+ * Meters of the limits of a key, a user or a provider: the amount spent, and the amount reserved
+ * for in-flight requests.
+ */
 import type { UseQueryResult } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
@@ -15,7 +18,7 @@ type MoneyLimit =
   | "limitMonthlyUsd"
   | "limitTotalUsd";
 
-/** "resets Mon 00:00": the weekday says enough within a week. */
+/** "resets Mon 00:00": within a week the weekday is enough. */
 function when(at: string, format: Format): string {
   const date = new Date(at);
   const far = date.getTime() - Date.now() > 6 * 86_400_000;
@@ -29,7 +32,7 @@ function when(at: string, format: Format): string {
   );
 }
 
-/** When it resets, and what is reserved. */
+/** The time of the reset, and the reserved amount. */
 function Note({ cost: { resetAt, reserved } }: { cost: Cost }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -44,7 +47,7 @@ function Note({ cost: { resetAt, reserved } }: { cost: Cost }) {
   );
 }
 
-/** Meters of what was asked for. */
+/** The meters of the loaded limits. */
 export function LimitUse({ asked: { data, error, refetch } }: { asked: UseQueryResult<Usage> }) {
   if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
   return data === undefined ? <Loading lines={4} /> : <Meters usage={data} />;

@@ -1,4 +1,4 @@
-/** A field of a form that takes a list of words, with the fault that it has. */
+/** A form field with a list of words, and its fault. */
 import type { ReactNode } from "react";
 import { type Control, type FieldValues, type Path, useController } from "react-hook-form";
 import { useTranslation } from "react-i18next";
@@ -12,7 +12,7 @@ interface Props<T extends FieldValues> {
   help?: ReactNode;
   /** Offered while typing. */
   known?: string[];
-  /** What an empty list means. */
+  /** The meaning of an empty list. */
   placeholder?: string;
   className?: string;
 }

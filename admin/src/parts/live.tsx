@@ -1,4 +1,4 @@
-/** The live connection in the page: one for all, its state as a dot, and requests as they end. */
+/** The live connection of the page: one for all, its state as a dot, and requests as they end. */
 import {
   createContext,
   type ReactNode,
@@ -30,16 +30,16 @@ export function useLive(): Live {
   return live;
 }
 
-/** Hears of every request that ends. */
+/** Calls back for every request that ends. */
 export function useLiveLog(listener: (entry: LogEntry) => void) {
   const live = useLive();
   useEffect(() => live.onLog(listener), [live, listener]);
 }
 
-/** Requests that are kept of those that end while a page is open. */
+/** The number of ended requests that are kept while a page is open. */
 const MOST = 500;
 
-/** The requests that fit and ended while this is shown, or in the seconds before; newest first. */
+/** The matching requests that ended while this is shown, or in the seconds before; newest first. */
 export function useLiveRows(fits: (entry: LogEntry) => boolean): LogEntry[] {
   const live = useLive();
   const [rows, setRows] = useState(() => live.recent().filter(fits));
@@ -52,13 +52,13 @@ export function useLiveRows(fits: (entry: LogEntry) => boolean): LogEntry[] {
   return rows;
 }
 
-/** Newest first, each request once: what came live, then what was read. */
+/** Newest first, each request once: first those from the stream, then those that were read. */
 export function merged(live: LogEntry[], read: LogEntry[]): LogEntry[] {
   const known = new Set(read.map((entry) => entry.requestId));
   return [...live.filter((entry) => !known.has(entry.requestId)), ...read];
 }
 
-/** What is away, if anything is. */
+/** The component that cannot be reached, if any. */
 export function useOutage(): Outage | undefined {
   const { outages } = useLive();
   return useSyncExternalStore(outages.subscribe, outages.state);

@@ -1,14 +1,14 @@
 /**
- * Search parameters: what a page's address may hold. A value that is not as the page wants it is
- * left out, never an error. `zod/mini` adds 6 KiB to the first load where `zod` adds 23, and it
- * does not compile its checks with `new Function`, which the content security policy refuses.
+ * Search parameters: the values that a page's address may contain. An invalid value is ignored and
+ * never an error. `zod/mini` adds 6 KiB to the first load where `zod` adds 23, and it does not
+ * compile its checks with `new Function`, which the content security policy refuses.
  */
 import * as z from "zod/mini";
 
 /** This value, or `undefined`. */
 const orNone = <T extends z.ZodMiniType>(type: T) => z.catch(z.optional(type), undefined);
 
-/** A text; numbers too, as the address does not tell `q=7` from `q="7"`. */
+/** A text; numbers too, because the address does not distinguish `q=7` from `q="7"`. */
 export const text = orNone(
   z.union([z.string().check(z.minLength(1)), z.pipe(z.number(), z.transform(String))]),
 );
@@ -38,7 +38,7 @@ export const flag = orNone(
 /** One of these words. */
 export const oneOf = <const T extends readonly string[]>(words: T) => orNone(z.enum(words));
 
-/** A page's search parameters, as its route takes them (`validateSearch`). */
+/** A page's search parameters, in the form of its route's `validateSearch`. */
 export function searchOf<const T extends z.core.$ZodShape>(shape: T) {
   const parameters = z.object(shape);
   return (search: Record<string, unknown>): z.output<typeof parameters> => parameters.parse(search);

@@ -1,4 +1,4 @@
-/** Who is logged in: asked once, and forgotten the moment the gateway no longer knows. */
+/** The session: read once, and cleared as soon as the gateway no longer accepts it. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRouter } from "@tanstack/react-router";
 import { createContext, type ReactNode, useContext, useEffect } from "react";
@@ -7,23 +7,23 @@ import * as queries from "@/api/queries";
 
 export type Session = Schemas["WhoAmI"];
 
-/** Who is logged in; `SessionProvider` fills it. */
+/** The caller; `SessionProvider` sets it. */
 export const SessionContext = createContext<Session | null>(null);
 
-/** The session; only where `SessionProvider` is above. */
+/** The session; only below a `SessionProvider`. */
 export function useSession(): Session {
   const session = useContext(SessionContext);
   if (session === null) throw new Error("no session");
   return session;
 }
 
-/** Whether the whole gateway may be managed, not only one's own keys. */
+/** Whether the caller may manage the whole gateway, not only the caller's own keys. */
 export const useIsAdmin = () => {
   const session = useSession();
   return session.role === "admin" && !session.readOnly;
 };
 
-/** The users that the caller may see, with their keys: all, or themselves. */
+/** The users that the caller may see, with their keys: all of them, or only the caller. */
 export function useUsers(enabled = true) {
   const admin = useIsAdmin();
   return useQuery({ ...(admin ? queries.users : queries.self), enabled });

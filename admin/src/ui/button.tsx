@@ -7,7 +7,7 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   variant?: "primary" | "secondary" | "ghost" | "danger";
   size?: "sm" | "md";
   icon?: ReactNode;
-  /** Work is under way: shows it and takes no second click. */
+  /** Work is in progress: shows that and ignores further clicks. */
   busy?: boolean;
   ref?: Ref<HTMLButtonElement>;
 }
@@ -19,10 +19,11 @@ const LOOKS = {
   danger: "bg-danger text-white hover:brightness-110 border-transparent",
 };
 
-/** How a button looks, for what must be a link. */
+/** The classes of a button, for elements that must be links. */
 export const buttonLook = (variant: keyof typeof LOOKS = "secondary", size: "sm" | "md" = "md") =>
   cx(
-    "inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap select-none disabled:opacity-55",
+    "inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md",
+    "border font-medium whitespace-nowrap select-none disabled:opacity-55",
     size === "sm" ? "h-7 px-2 text-xs" : "h-9 px-3 text-sm",
     LOOKS[variant],
   );

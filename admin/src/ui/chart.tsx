@@ -16,12 +16,12 @@ interface Props {
   series: Series[];
   show: (value: number) => string;
   label: string;
-  /** What the sums in the legend are over, while the pointer names no moment. */
+  /** The period of the legend's sums, while the pointer is not over the chart. */
   whole: string;
   height?: number;
 }
 
-/** Told apart in both themes and by most people who do not see all colours. */
+/** Colours that are distinct in both themes, also with most colour vision deficiencies. */
 const COLOURS = [
   ["#4f46e5", "#8f8bff"],
   ["#0d8a72", "#43d1b3"],
@@ -127,7 +127,7 @@ function isDark(): boolean {
   return chosen === undefined ? matchMedia(SYSTEM_DARK).matches : chosen === "dark";
 }
 
-/** Calls back when a person or the system chooses another theme. */
+/** Calls back when the user or the system changes the theme. */
 function onThemeChange(changed: () => void) {
   const chosen = new MutationObserver(changed);
   chosen.observe(document.documentElement, { attributeFilter: ["data-theme"] });

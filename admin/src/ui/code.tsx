@@ -1,11 +1,11 @@
-/** What is there to be copied: ids, keys, commands. */
+/** Texts to copy: ids, keys, commands. */
 import { Check, Copy } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button, IconButton } from "./button";
 import { cx } from "./cx";
 
-/** Copies; where the browser keeps the clipboard to secure pages (plain HTTP), by the old way. */
+/** Copies a text. Without the clipboard API (plain HTTP) it uses the old method. */
 export async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
@@ -14,7 +14,7 @@ export async function copyText(text: string): Promise<boolean> {
     const area = document.createElement("textarea");
     area.value = text;
     area.className = "fixed opacity-0";
-    // Inside an open dialog, as focus may not leave it.
+    // Inside an open dialog, because focus must not leave it.
     (document.querySelector("[role=dialog]") ?? document.body).append(area);
     area.select();
     const done = document.execCommand("copy");
@@ -41,7 +41,7 @@ export function useCopy(onCopied?: () => void): [boolean, (text: string) => void
 interface CopyProps {
   text: string;
   label?: string;
-  /** With its words, not the icon alone. */
+  /** Shows the text, not only the icon. */
   full?: boolean;
   onCopied?: () => void;
 }
@@ -92,11 +92,16 @@ export function Code({
 }) {
   return (
     <div className={cx("rounded-lg border border-line bg-sunken", className)}>
-      <div className="flex items-center justify-between gap-2 border-b border-line py-1 pr-1 pl-3 text-xs text-faint">
+      <div
+        className={cx(
+          "flex items-center justify-between gap-2 border-b",
+          "border-line py-1 pr-1 pl-3 text-xs text-faint",
+        )}
+      >
         <span className="truncate">{label}</span>
         <CopyButton text={text} />
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must reach what scrolls */}
       <pre tabIndex={0} className="overflow-x-auto p-3 font-mono text-xs leading-5 whitespace-pre">
         {text}
       </pre>

@@ -1,6 +1,6 @@
 /**
  * Asks once before something is destroyed: `const confirm = useConfirm()` and `if (await confirm({
- * title, body, action })) …`. The body says what will stop working and names the thing.
+ * title, body, action })) …`. The body names the record and the consequences.
  */
 import { createContext, type ReactNode, useCallback, useContext, useState } from "react";
 import { useTranslation } from "react-i18next";

@@ -1,8 +1,8 @@
 /**
- * What lies over the page: a dialog in the middle, a drawer at the side (modal, for forms), a panel
- * at the side (the table beside it stays usable). Focus goes in and comes back; Escape closes.
- * Radix's own overlay is not used: it would put a style element into the page, which the content
- * security policy refuses.
+ * Layers over the page: a dialog in the middle and a drawer at the side (both modal, for forms),
+ * and a panel at the side, beside which the table stays usable. Focus moves in and returns; Escape
+ * closes. Radix's own overlay is not used: it would add a style element to the page, which the
+ * content security policy refuses.
  */
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
@@ -17,7 +17,7 @@ interface Props {
   title: ReactNode;
   description?: ReactNode;
   children: ReactNode;
-  /** Buttons, always in sight. */
+  /** Buttons, always visible. */
   footer?: ReactNode;
   width?: string;
 }
@@ -54,7 +54,12 @@ function Head({
 
 function Foot({ children }: { children: ReactNode }) {
   return (
-    <div className="flex flex-wrap items-center justify-end gap-2 border-t border-line bg-surface px-5 py-3">
+    <div
+      className={cx(
+        "flex flex-wrap items-center justify-end gap-2",
+        "border-t border-line bg-surface px-5 py-3",
+      )}
+    >
       {children}
     </div>
   );
@@ -82,7 +87,9 @@ export function Dialog({
           data-popup
           {...noDescription(description)}
           className={cx(
-            "fixed inset-x-3 top-[max(1rem,8vh)] z-50 mx-auto flex max-h-[84vh] flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-2xl outline-none",
+            "fixed inset-x-3 top-[max(1rem,8vh)] z-50 mx-auto flex max-h-[84vh] flex-col",
+            "overflow-hidden rounded-xl border border-line",
+            "bg-raised shadow-2xl outline-none",
             width,
           )}
         >
@@ -95,8 +102,10 @@ export function Dialog({
   );
 }
 
-const SIDE =
-  "fixed inset-y-0 right-0 flex w-full flex-col border-l border-line bg-raised shadow-2xl outline-none";
+const SIDE = cx(
+  "fixed inset-y-0 right-0 flex w-full flex-col border-l",
+  "border-line bg-raised shadow-2xl outline-none",
+);
 
 /** A form at the side. */
 export function Drawer({
@@ -126,7 +135,7 @@ export function Drawer({
   );
 }
 
-/** Details of the row that is open. The page behind it goes on working. */
+/** Details of the open row. The page behind it stays usable. */
 export function Panel({
   open,
   onClose,

@@ -1,6 +1,6 @@
 /**
- * What was typed is not lost by a slip: closing a form that holds unsaved changes asks first; so do
- * going to another page, going back, and (in the browser's words) leaving the program.
+ * Protects unsaved input: closing a form with unsaved changes asks first, and so do opening another
+ * page, going back, and (with the browser's dialog) leaving the program.
  */
 import { useBlocker } from "@tanstack/react-router";
 import { useRef } from "react";
@@ -8,13 +8,13 @@ import { useTranslation } from "react-i18next";
 import { type Question, useConfirm } from "./confirm";
 
 export interface Discard {
-  /** Closes the form: at once when nothing was typed, after a question when something was. */
+  /** Closes the form: at once if nothing was edited, otherwise after a question. */
   close: () => void;
-  /** From here on nothing is asked: it is being saved. `false` takes that back. */
+  /** Do not ask from now on, because the form is being saved. `false` reverts that. */
   release: (released: boolean) => void;
 }
 
-/** `dirty`: something was typed that is not saved, or what `question` says would be lost. */
+/** `dirty`: there is unsaved input; or `question` describes what would be lost. */
 export function useDiscard(dirty: boolean, close: () => void, question?: Question): Discard {
   const { t } = useTranslation();
   const confirm = useConfirm();
@@ -40,7 +40,7 @@ export function useDiscard(dirty: boolean, close: () => void, question?: Questio
       if (!dirty) return close();
       void ask().then((yes) => {
         if (!yes) return;
-        // Closing may change the address; that was asked already.
+        // Closing may change the address; the user has already confirmed.
         released.current = true;
         close();
       });

@@ -1,4 +1,4 @@
-/** Nothing here yet (and what to do next), still loading, or could not be loaded. */
+/** States of a page without data: empty (with the next step), loading, or failed. */
 import { RotateCw } from "lucide-react";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
@@ -40,7 +40,7 @@ export function Loading({ lines = 6 }: { lines?: number }) {
   );
 }
 
-/** A failure, in the server's words, and a way to try again. */
+/** A failure, with the gateway's message and a button to try again. */
 export function Failed({ error, retry }: { error: unknown; retry?: () => void }) {
   const { t } = useTranslation();
   const message =

@@ -45,7 +45,12 @@ export function Field({ label, help, error, unit, optional, className, children 
           "aria-invalid": error !== undefined || undefined,
         })}
         {unit !== undefined && (
-          <span className="pointer-events-none absolute inset-y-0 right-0 flex items-center pr-3 text-xs text-faint">
+          <span
+            className={cx(
+              "pointer-events-none absolute inset-y-0 right-0",
+              "flex items-center pr-3 text-xs text-faint",
+            )}
+          >
             {unit}
           </span>
         )}
@@ -60,7 +65,7 @@ export function Field({ label, help, error, unit, optional, className, children 
   );
 }
 
-/** What is wrong, under the control. */
+/** The fault, under the control. */
 function Fault({ id, children }: { id?: string; children: string }) {
   return (
     <span id={id} className="mt-1 flex gap-1 text-xs text-bad" role="alert">
@@ -79,7 +84,7 @@ export function Input({ className, hasUnit, ...rest }: InputProps) {
   return <input className={cx("control", hasUnit && "pr-14", className)} {...rest} />;
 }
 
-/** An input for amounts. Its value stays text, so nothing is rounded. */
+/** An input for amounts. Its value is text, so nothing is rounded. */
 export function NumberInput({ className, ...rest }: InputProps) {
   return (
     <Input
@@ -128,7 +133,7 @@ type CheckProps = Omit<InputHTMLAttributes<HTMLInputElement>, "type"> & {
   ref?: Ref<HTMLInputElement>;
 };
 
-/** A tick with its label to the right of it. */
+/** A checkbox with its label on the right. */
 export function Checkbox({
   label,
   help,
@@ -146,7 +151,7 @@ export function Checkbox({
   );
 }
 
-/** On or off, in force at once or with the form. */
+/** A switch. It takes effect at once, or when its form is saved. */
 export function Switch({
   label,
   hideLabel,
@@ -167,8 +172,20 @@ export function Switch({
           className="peer absolute inset-0 z-10 opacity-0"
           {...rest}
         />
-        <span className="h-5 w-9 rounded-full bg-strong-line transition-colors peer-checked:bg-accent peer-focus-visible:outline-2 peer-focus-visible:outline-offset-2 peer-focus-visible:outline-accent peer-disabled:opacity-50" />
-        <span className="pointer-events-none absolute top-0.5 left-0.5 size-4 rounded-full bg-white shadow transition-transform peer-checked:translate-x-4" />
+        <span
+          className={cx(
+            "h-5 w-9 rounded-full bg-strong-line transition-colors",
+            "peer-checked:bg-accent peer-focus-visible:outline-2",
+            "peer-focus-visible:outline-offset-2",
+            "peer-focus-visible:outline-accent peer-disabled:opacity-50",
+          )}
+        />
+        <span
+          className={cx(
+            "pointer-events-none absolute top-0.5 left-0.5 size-4 rounded-full",
+            "bg-white shadow transition-transform peer-checked:translate-x-4",
+          )}
+        />
       </span>
       {!hideLabel && (
         <span className="min-w-0">
@@ -181,7 +198,7 @@ export function Switch({
   );
 }
 
-/** A part of a long form. */
+/** A section of a long form. */
 export function Section({
   title,
   help,
@@ -193,7 +210,7 @@ export function Section({
   help?: ReactNode;
   children: ReactNode;
   className?: string;
-  /** No field of it can be changed: `help` says why. */
+  /** The fields of the section cannot be changed: `help` has the reason. */
   disabled?: boolean;
 }) {
   return (

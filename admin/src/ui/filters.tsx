@@ -3,13 +3,14 @@ import { Plus, X } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "./button";
+import { cx } from "./cx";
 import { Menu } from "./menu";
 import { Popover } from "./popover";
 
 export interface Filter {
   id: string;
   label: string;
-  /** What is kept, in words; `undefined` = not filtered by this. */
+  /** The filter's value as text; `undefined` = not filtered by this. */
   shown: string | undefined;
   /** The control that changes it. `done` closes the box. */
   edit: (done: () => void) => ReactNode;
@@ -26,7 +27,10 @@ export function Filters({ filters }: { filters: Filter[] }) {
       {set.map((filter) => (
         <span
           key={filter.id}
-          className="inline-flex h-7 max-w-full items-center rounded-full border border-strong-line bg-surface text-xs"
+          className={cx(
+            "inline-flex h-7 max-w-full items-center rounded-full",
+            "border border-strong-line bg-surface text-xs",
+          )}
         >
           <Popover
             label={filter.label}
@@ -35,7 +39,10 @@ export function Filters({ filters }: { filters: Filter[] }) {
             trigger={
               <button
                 type="button"
-                className="flex h-full min-w-0 items-center gap-1 rounded-l-full pr-1 pl-3 hover:bg-hover"
+                className={cx(
+                  "flex h-full min-w-0 items-center gap-1",
+                  "rounded-l-full pr-1 pl-3 hover:bg-hover",
+                )}
               >
                 <span className="text-faint">{filter.label}</span>
                 <span className="max-w-52 truncate font-medium">{filter.shown ?? "…"}</span>
@@ -48,7 +55,10 @@ export function Filters({ filters }: { filters: Filter[] }) {
           <button
             type="button"
             aria-label={t("ui.removeFilter", { name: filter.label })}
-            className="flex h-full items-center rounded-r-full pr-2 pl-1 text-faint hover:bg-hover hover:text-ink"
+            className={cx(
+              "flex h-full items-center rounded-r-full pr-2",
+              "pl-1 text-faint hover:bg-hover hover:text-ink",
+            )}
             onClick={() => {
               filter.clear();
               setOpened(null);

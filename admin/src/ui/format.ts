@@ -27,7 +27,7 @@ function before(currency: string): string {
 }
 const SIGNS = new Map<string, string>();
 
-/** The code itself where nobody knows a symbol of it. */
+/** The code, if there is no symbol for it. */
 function symbolOf(code: string): string {
   const parts = number("en", {
     style: "currency",
@@ -38,8 +38,8 @@ function symbolOf(code: string): string {
 }
 
 /**
- * Money with as many digits as it needs: two; below a dollar up to four, and below a cent three
- * that say something, so that what stands in one column adds up as shown.
+ * Money with as many digits as needed: two; below a dollar up to four, and below a cent three
+ * significant ones. So amounts in one column add up as shown.
  */
 export function money(amount: number, { locale, currency }: Format): string {
   const size = Math.abs(amount);
@@ -53,9 +53,10 @@ export function money(amount: number, { locale, currency }: Format): string {
   return `${amount < 0 ? "−" : ""}${before(currency)}${text.format(size)}`;
 }
 
-/** Every digit there is. */
+/** All digits. */
 export function exactMoney(amount: number, { locale, currency }: Format): string {
-  return `${amount < 0 ? "−" : ""}${before(currency)}${number(locale, { minimumFractionDigits: 2, maximumFractionDigits: 12 }).format(Math.abs(amount))}`;
+  const text = number(locale, { minimumFractionDigits: 2, maximumFractionDigits: 12 });
+  return `${amount < 0 ? "−" : ""}${before(currency)}${text.format(Math.abs(amount))}`;
 }
 
 export function count(value: number, { locale }: Format): string {
@@ -76,18 +77,18 @@ export function percent(share: number, { locale }: Format): string {
   }).format(share);
 }
 
-/** From ten times a limit on, `464×` is easier to read than `46,367%`. */
+/** From ten times a limit on, it shows `464×` instead of `46,367%`. */
 export const isMultiple = (share: number) => share >= 10;
 
 export function multiple(share: number, { locale }: Format): string {
   return `${number(locale, { maximumFractionDigits: 0 }).format(share)}×`;
 }
 
-/** What is used of a limit: `83%`, or `464×`. */
+/** The used share of a limit: `83%`, or `464×`. */
 export const used = (share: number, format: Format): string =>
   isMultiple(share) ? multiple(share, format) : percent(share, format);
 
-/** A difference: `+9.3%`, `-12%`; no sign where it rounds to nothing. */
+/** A difference: `+9.3%`, `-12%`; no sign if it rounds to zero. */
 export function difference(share: number, { locale }: Format): string {
   const maximumFractionDigits = Math.abs(share) < 0.1 ? 1 : 0;
   return number(locale, {
@@ -97,7 +98,7 @@ export function difference(share: number, { locale }: Format): string {
   }).format(share);
 }
 
-/** Days, hours, minutes and seconds, as a duration is read in a language. */
+/** Days, hours, minutes and seconds in the words of a language. */
 const unitsOf = (locale: string) =>
   locale.startsWith("zh") ? ["天", "小时", "分", "秒"] : ["d", "h", "min", "s"];
 
@@ -123,7 +124,7 @@ export function duration(ms: number, { locale }: Format): string {
     .join(" ");
 }
 
-/** A moment, exactly, in the gateway's time zone. */
+/** An exact time, in the gateway's time zone. */
 export function exactTime(at: Date, { locale, timeZone }: Format): string {
   const options: Intl.DateTimeFormatOptions = {
     dateStyle: "medium",
@@ -133,7 +134,7 @@ export function exactTime(at: Date, { locale, timeZone }: Format): string {
   return new Intl.DateTimeFormat(locale, options).format(at);
 }
 
-/** The time of day, and the day before it unless it is today. */
+/** The time of day, with the day before it unless it is today. */
 export function clockTime(at: Date, now: Date, { locale, timeZone }: Format): string {
   const day = (date: Date) =>
     new Intl.DateTimeFormat("en-CA", { dateStyle: "short", timeZone }).format(date);

@@ -1,6 +1,6 @@
 /**
- * A list that is the page: searched, filtered, one of it opened. It could not be read, it is empty,
- * or nothing fits: each says what to do next. The table itself is `table.tsx`.
+ * A page that is a list: with search, filters, and one open entry. If it could not be read, is
+ * empty, or has no match, it says what to do next. The table itself is `table.tsx`.
  */
 import type { ReactNode } from "react";
 import { Button } from "./button";
@@ -15,11 +15,11 @@ interface Props<T> extends Omit<TableProps<T>, "loading" | "empty" | "full"> {
     value: string | undefined;
     onChange: (value: string | undefined) => void;
   };
-  /** Before the search. */
+  /** Shown before the search. */
   lead?: ReactNode;
-  /** What is said when filters leave nothing; `undefined` where nothing is filtered. */
+  /** The message if the filters have no match; `undefined` if nothing is filtered. */
   none: { title: string; action: string; clear: () => void } | undefined;
-  /** What is said when there is nothing at all, with the next step. */
+  /** The message if there are no entries, with the next step. */
   first: ReactNode;
 }
 

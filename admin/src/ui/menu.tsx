@@ -1,4 +1,6 @@
-/** Menus of a button: actions and ticks. Not modal: a modal one would inject a style element. */
+/**
+ * Menus of a button: actions and checkboxes. Not modal: a modal one would inject a style element.
+ */
 import { Check } from "lucide-react";
 import { DropdownMenu as Radix } from "radix-ui";
 import type { ReactNode } from "react";
@@ -12,10 +14,14 @@ export interface Action {
   disabled?: boolean;
 }
 
-const BOX =
-  "z-50 min-w-44 max-h-[70vh] overflow-y-auto rounded-lg border border-line bg-raised p-1 shadow-xl";
-const ITEM =
-  "flex h-8 cursor-default items-center gap-2 rounded px-2 text-sm outline-none select-none data-[highlighted]:bg-hover data-[disabled]:opacity-50";
+const BOX = cx(
+  "z-50 min-w-44 max-h-[70vh] overflow-y-auto rounded-lg",
+  "border border-line bg-raised p-1 shadow-xl",
+);
+const ITEM = cx(
+  "flex h-8 cursor-default items-center gap-2 rounded px-2 text-sm outline-none",
+  "select-none data-[highlighted]:bg-hover data-[disabled]:opacity-50",
+);
 
 export function Menu({
   trigger,

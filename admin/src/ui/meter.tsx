@@ -1,6 +1,6 @@
 /**
- * How much of a limit is used: amber from 80 %, red when it refuses; the words say the same. What
- * is reserved on top is a paler piece of the bar.
+ * The used share of a limit: amber from 80 %, red when it refuses, and the same in words. The
+ * reserved amount is a paler part of the bar.
  */
 import type { ReactNode } from "react";
 import { cx } from "./cx";
@@ -9,7 +9,7 @@ import { used, useFormat } from "./format";
 interface Props {
   label: ReactNode;
   current: number;
-  /** What is set aside on top of it, and counts as well. */
+  /** The reserved amount, which also counts. */
   reserved?: number;
   /** `null` or 0 with `zeroIsNone` = no limit. */
   limit: number | null;
@@ -71,7 +71,7 @@ export function Bar({
   className,
 }: {
   share: number | null;
-  /** A share that follows the first, paler. */
+  /** A second, paler share after the first. */
   more?: number;
   colour?: string;
   className?: string;

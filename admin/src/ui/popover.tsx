@@ -1,6 +1,7 @@
 /** A small box that opens from a button. */
 import { Popover as Radix } from "radix-ui";
 import type { ReactNode } from "react";
+import { cx } from "./cx";
 
 interface Props {
   trigger: ReactNode;
@@ -21,7 +22,10 @@ export function Popover({ trigger, label, children, open, onOpenChange }: Props)
           sideOffset={6}
           collisionPadding={12}
           data-popup
-          className="z-50 w-72 max-w-[calc(100vw-1.5rem)] rounded-lg border border-line bg-raised p-3 shadow-xl outline-none"
+          className={cx(
+            "z-50 w-72 max-w-[calc(100vw-1.5rem)] rounded-lg border",
+            "border-line bg-raised p-3 shadow-xl outline-none",
+          )}
         >
           {children}
         </Radix.Content>

@@ -2,6 +2,7 @@
 import { Search, X } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { cx } from "./cx";
 
 const PAUSE = 150;
 
@@ -60,7 +61,10 @@ export function SearchBox({
         <button
           type="button"
           aria-label={t("ui.clear")}
-          className="absolute top-1/2 right-1 -translate-y-1/2 rounded p-0.5 text-faint hover:text-ink"
+          className={cx(
+            "absolute top-1/2 right-1 -translate-y-1/2",
+            "rounded p-0.5 text-faint hover:text-ink",
+          )}
           onClick={() => change("", 0)}
         >
           <X className="size-3.5" aria-hidden />

@@ -1,4 +1,4 @@
-/** States: a colour never stands alone, there is always an icon and a word. */
+/** States: every colour has an icon and a word. */
 import { Ban, CircleAlert, CircleCheck, CircleDashed, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import { cx } from "./cx";
@@ -61,7 +61,8 @@ export function Tag({
     <span
       title={title}
       className={cx(
-        "inline-block max-w-full rounded border border-line px-1.5 text-xs leading-[1.125rem] text-quiet",
+        "inline-block max-w-full rounded border border-line",
+        "px-1.5 text-xs leading-[1.125rem] text-quiet",
         fit,
       )}
     >

@@ -1,4 +1,4 @@
-/** A choice of this browser's (columns, density, theme), kept across visits. */
+/** A setting of this browser (columns, density, theme), stored across visits. */
 import { useCallback, useState } from "react";
 
 export function useStored<T>(name: string, initial: T): [T, (value: T) => void] {
@@ -17,7 +17,7 @@ export function useStored<T>(name: string, initial: T): [T, (value: T) => void] 
       try {
         localStorage.setItem(key, JSON.stringify(next));
       } catch {
-        // Without storage the choice lasts as long as the page.
+        // Without storage the setting lasts as long as the page.
       }
     },
     [key],

@@ -1,7 +1,7 @@
 /**
- * The one table: sticky header and first column, columns that people choose, two densities,
- * sorting, arrow keys and Enter, ticks for batches, totals at its foot, and only the rows in sight
- * in the page. Filters are the caller's (`filters.tsx`).
+ * The table of all lists: sticky header and first column, selectable columns, two densities,
+ * sorting, arrow keys and Enter, checkboxes for batches, and totals at its foot. Only the visible
+ * rows are in the page. The caller has the filters (`filters.tsx`).
  */
 import {
   type ColumnDef,
@@ -28,7 +28,7 @@ export interface Column<T> {
   /** Makes the column sortable. */
   value?: (row: T) => string | number | null | undefined;
   align?: "right";
-  /** Not shown until chosen. */
+  /** Hidden until the user selects it. */
   hidden?: boolean;
   footer?: ReactNode;
   /** Tailwind width classes for long texts. */
@@ -36,7 +36,7 @@ export interface Column<T> {
 }
 
 export interface TableProps<T> {
-  /** Names the remembered choices. */
+  /** The name under which the choices are stored. */
   id: string;
   /** For screen readers. */
   label: string;
@@ -48,16 +48,16 @@ export interface TableProps<T> {
   openId?: string | null;
   loading?: boolean;
   empty?: ReactNode;
-  /** The end came near: load more. */
+  /** The end is near: load more. */
   onEnd?: () => void;
   more?: boolean;
   picked?: ReadonlySet<string>;
   onPick?: (picked: Set<string>) => void;
-  /** Beside the column chooser. */
+  /** Shown beside the column chooser. */
   toolbar?: ReactNode;
-  /** `full`: fills the height it is given and scrolls in itself. */
+  /** `full`: fills the available height and scrolls inside. */
   full?: boolean;
-  /** Greys a row out. */
+  /** Whether a row is grey. */
   dim?: (row: T) => boolean;
   sort?: SortingState;
 }
@@ -268,7 +268,8 @@ function Grid<T>({
                   scope="col"
                   aria-sort={order ? (order.desc ? "descending" : "ascending") : undefined}
                   className={cx(
-                    "sticky top-0 z-20 h-8 border-b bg-sunken px-3 text-xs font-medium whitespace-nowrap text-quiet",
+                    "sticky top-0 z-20 h-8 border-b bg-sunken px-3",
+                    "text-xs font-medium whitespace-nowrap text-quiet",
                     column.align === "right" ? "text-right" : "text-left",
                     index === 0 && (onPick ? "!z-30 sm:left-10" : "left-0 !z-30"),
                   )}
@@ -365,7 +366,8 @@ function Grid<T>({
                 <td
                   key={column.id}
                   className={cx(
-                    "tabular sticky bottom-0 z-10 h-8 border-t bg-sunken px-3 text-xs font-medium whitespace-nowrap",
+                    "tabular sticky bottom-0 z-10 h-8 border-t bg-sunken",
+                    "px-3 text-xs font-medium whitespace-nowrap",
                     column.align === "right" && "text-right",
                   )}
                 >

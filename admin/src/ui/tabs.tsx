@@ -1,4 +1,4 @@
-/** Views of one thing, side by side. `full` hands the height that is there on to the view. */
+/** Tabs: several views of one subject. `full` passes the available height to the view. */
 import { Tabs as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { cx } from "./cx";
@@ -31,15 +31,22 @@ export function Tabs({
     >
       <Radix.List
         aria-label={label}
-        // The line is a shadow inside: a trigger that hangs over a border would make the bar
-        // scroll.
-        className="shrink-0 -mx-1 mb-4 flex gap-1 overflow-x-auto overflow-y-hidden px-1 pt-1 shadow-[inset_0_-1px_0_var(--color-line)]"
+        // The line is an inner shadow: a trigger over a border would make the bar scroll.
+        className={cx(
+          "shrink-0 -mx-1 mb-4 flex gap-1 overflow-x-auto overflow-y-hidden",
+          "px-1 pt-1 shadow-[inset_0_-1px_0_var(--color-line)]",
+        )}
       >
         {tabs.map(({ id, label }) => (
           <Radix.Trigger
             key={id}
             value={id}
-            className="h-9 shrink-0 rounded-t border-b-2 border-transparent px-2.5 text-sm font-medium whitespace-nowrap text-quiet hover:text-ink focus-visible:-outline-offset-2 data-[state=active]:border-accent data-[state=active]:text-ink"
+            className={cx(
+              "h-9 shrink-0 rounded-t border-b-2 border-transparent",
+              "px-2.5 text-sm font-medium whitespace-nowrap text-quiet",
+              "hover:text-ink focus-visible:-outline-offset-2",
+              "data-[state=active]:border-accent data-[state=active]:text-ink",
+            )}
           >
             {label}
           </Radix.Trigger>

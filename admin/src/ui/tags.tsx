@@ -1,6 +1,9 @@
-/** A list of words as chips: Enter or a comma adds the typed word, Backspace removes the last. */
+/**
+ * A list of words as chips: Enter or a comma adds the typed word, Backspace removes the last one.
+ */
 import { X } from "lucide-react";
 import { useState } from "react";
+import { cx } from "./cx";
 
 interface Props {
   id?: string;
@@ -35,11 +38,19 @@ export function TagsInput({
     setTyped("");
   };
   return (
-    <div className="control flex !h-auto min-h-9 flex-wrap items-center gap-1 py-1 !pl-1.5 focus-within:outline-2 focus-within:outline-offset-2 focus-within:outline-accent">
+    <div
+      className={cx(
+        "control flex !h-auto min-h-9 flex-wrap items-center gap-1 py-1 !pl-1.5",
+        "focus-within:outline-2 focus-within:outline-offset-2 focus-within:outline-accent",
+      )}
+    >
       {value.map((word) => (
         <span
           key={word}
-          className="inline-flex max-w-full items-center gap-0.5 rounded bg-sunken py-0.5 pr-0.5 pl-1.5 text-xs"
+          className={cx(
+            "inline-flex max-w-full items-center gap-0.5",
+            "rounded bg-sunken py-0.5 pr-0.5 pl-1.5 text-xs",
+          )}
         >
           <span className="truncate">{word}</span>
           <button

@@ -1,4 +1,4 @@
-/** Figures in place: money, counts, durations and times, short to look at and exact on hover. */
+/** Figures in place: money, counts, durations and times, short in the page and exact on hover. */
 import { useEffect, useState } from "react";
 import {
   clockTime,

@@ -37,13 +37,19 @@ export function ToastProvider({ children }: { children: ReactNode }) {
       {children}
       <div
         aria-live="polite"
-        className="pointer-events-none fixed inset-x-4 bottom-4 z-[60] flex flex-col items-center gap-2"
+        className={cx(
+          "pointer-events-none fixed inset-x-4 bottom-4",
+          "z-[60] flex flex-col items-center gap-2",
+        )}
       >
         {news.map(({ id, tone, text }) => (
           <div
             key={id}
             data-popup
-            className="pointer-events-auto flex max-w-lg items-start gap-2 rounded-lg border border-line bg-raised py-2.5 pr-2 pl-3 text-sm shadow-lg"
+            className={cx(
+              "pointer-events-auto flex max-w-lg items-start gap-2 rounded-lg",
+              "border border-line bg-raised py-2.5 pr-2 pl-3 text-sm shadow-lg",
+            )}
           >
             <span className={cx("mt-0.5", tone === "good" ? "text-good" : "text-bad")}>
               {tone === "good" ? (

@@ -24,14 +24,14 @@ test("records within records are looked into", () => {
   ]);
 });
 
-test("what was created has no before, what was deleted no after, and nothing at all no lines", () => {
+test("a created record has no before, a deleted one no after, and no record no lines", () => {
   expect(diff(null, { name: "a" })).toEqual([{ path: "name", kind: "added", after: "a" }]);
   expect(diff({ name: "a" }, null)).toEqual([{ path: "name", kind: "removed", before: "a" }]);
   expect(diff(null, null)).toEqual([]);
   expect(diff(undefined, undefined)).toEqual([]);
 });
 
-test("text and number that look alike are not told as changed needlessly, but a text is shown bare", () => {
+test("a text and a number with the same digits differ, and a text is shown without quotes", () => {
   expect(diff({ a: "x y" }, { a: null })).toEqual([
     { path: "a", kind: "changed", before: "x y", after: "null" },
   ]);

@@ -1,15 +1,15 @@
-/** What a change changed: two records, field by field. */
+/** Compares two records field by field. */
 
 export interface Line {
   /** `limits.daily` */
   path: string;
   kind: "added" | "removed" | "changed" | "same";
-  /** As text; `undefined`: there is none on this side. */
+  /** As text; `undefined` if this side has none. */
   before?: string;
   after?: string;
 }
 
-/** Fields that change with every write and say nothing. */
+/** Fields that change with every write and carry no information. */
 const NOISE = new Set(["updatedAt"]);
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -27,7 +27,9 @@ function flat(value: unknown, path: string, into: Map<string, unknown>): Map<str
   return into;
 }
 
-/** The lines in the order of the fields, those of `after` first. `null`: there was no record. */
+/**
+ * The lines in the order of the fields of `after`, then the others. `null`: there was no record.
+ */
 export function diff(before: unknown, after: unknown): Line[] {
   const [old, now] = [flat(before ?? null, "", new Map()), flat(after ?? null, "", new Map())];
   const paths = [...new Set([...now.keys(), ...old.keys()])].filter((path) => !NOISE.has(path));
@@ -40,7 +42,9 @@ export function diff(before: unknown, after: unknown): Line[] {
   });
 }
 
-/** What an entry records. An operation on many things (a price table) has no record before it. */
+/**
+ * The changes of an entry. An operation on many records (a price table) has no record before it.
+ */
 export function kindOf(entry: {
   action: string;
   before: unknown;

@@ -8,7 +8,7 @@ import type { AuditSearch } from "./search";
 
 type Change = (change: Partial<AuditSearch>) => void;
 
-/** How the names of operations begin. */
+/** The prefixes of the operations' names. */
 const AREAS = [
   "users.",
   "keys.",

@@ -1,4 +1,4 @@
-/** Who changed what: every administrative write, newest first. */
+/** The audit log: every administrative write, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ScrollText } from "lucide-react";

@@ -1,4 +1,4 @@
-/** One entry of the audit log: who, when, from where, and the record before and after. */
+/** One entry of the audit log: actor, time, address, and the record before and after. */
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/ui/button";
@@ -126,7 +126,7 @@ function Lines({
   );
 }
 
-/** `bad`: taken away; `good`: put in its place. The column's head says the same in words. */
+/** `bad`: removed; `good`: added. The column's heading has the same meaning in words. */
 function Value({ text, tone }: { text: string | undefined; tone: "bad" | "good" | undefined }) {
   return (
     <td className="max-w-64 border-b px-3 py-1.5 font-mono text-xs">

@@ -1,9 +1,9 @@
-/** How to point a client at this gateway: the exact settings for each, to copy. */
+/** The settings that connect each client to this gateway, to copy. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { type Client, clients, KEY_PLACE, proxyBase } from "@/api/clients";
+import { type Client, clients, KEY_PLACE, proxyBase } from "@/api/client-settings";
 import { whoami } from "@/api/queries";
 import { useExampleModel } from "@/parts/example-model";
 import { Code } from "@/ui/code";
@@ -111,7 +111,8 @@ function Settings({ me }: { me: { proxyPort: number; proxyTls: boolean; readOnly
                   aria-current={one.id === id ? "true" : undefined}
                   onClick={() => void navigate({ search: { client: one.id }, replace: true })}
                   className={cx(
-                    "flex h-9 w-full items-center justify-between gap-2 rounded-md px-2.5 text-left text-sm",
+                    "flex h-9 w-full items-center justify-between",
+                    "gap-2 rounded-md px-2.5 text-left text-sm",
                     one.id === id ? "bg-accent-soft font-medium text-accent" : "hover:bg-hover",
                   )}
                 >

@@ -2,7 +2,7 @@
 import { searchOf, text } from "@/parts/search";
 
 export const connectSearch = searchOf({
-  /** The client that is shown. */
+  /** The selected client. */
   client: text,
 });
 export type ConnectSearch = ReturnType<typeof connectSearch>;

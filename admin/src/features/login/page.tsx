@@ -1,4 +1,7 @@
-/** Login with the admin token or a key. If the browser drops the session cookie, it says why. */
+/**
+ * Login with the admin token or a key. If the browser drops the session cookie, the page reports
+ * why.
+ */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate, useRouter, useSearch } from "@tanstack/react-router";
 import { Eye, EyeOff } from "lucide-react";
@@ -9,6 +12,7 @@ import * as queries from "@/api/queries";
 import { speak } from "@/i18n";
 import { LANGUAGES, type Language } from "@/i18n/languages";
 import { Button, IconButton } from "@/ui/button";
+import { cx } from "@/ui/cx";
 import { Field, Input } from "@/ui/field";
 import { Notice } from "@/ui/status";
 
@@ -121,7 +125,10 @@ export function LoginPage() {
             type="button"
             lang={language}
             aria-pressed={i18n.language === language}
-            className="rounded px-1 text-faint hover:text-ink aria-pressed:font-semibold aria-pressed:text-ink"
+            className={cx(
+              "rounded px-1 text-faint hover:text-ink",
+              "aria-pressed:font-semibold aria-pressed:text-ink",
+            )}
             onClick={() => void speak(language)}
           >
             {LANGUAGES[language]}

@@ -2,7 +2,7 @@
 import { searchOf, text } from "@/parts/search";
 
 export const loginSearch = searchOf({
-  /** The page that was asked for before the login. */
+  /** The page that was requested before the login. */
   from: text,
 });
 export type LoginSearch = ReturnType<typeof loginSearch>;

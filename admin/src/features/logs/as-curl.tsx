@@ -4,7 +4,7 @@ import { SquareTerminal } from "lucide-react";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
-import { proxyBase } from "@/api/clients";
+import { proxyBase } from "@/api/client-settings";
 import type { Entry } from "@/parts/request/entry";
 import { useSession } from "@/parts/session";
 import { Button } from "@/ui/button";
@@ -12,7 +12,7 @@ import { Code } from "@/ui/code";
 import { Loading } from "@/ui/empty";
 import { type Stored, toCurl } from "./curl";
 
-/** What was stored of the request; `null` = nothing that could be sent again. */
+/** The stored request; `null` = nothing that could be sent again. */
 const stored = ({ requestId, sessionId, keyId }: Entry) => ({
   queryKey: ["logs", "stored", requestId],
   queryFn: async (): Promise<Stored | null> => {

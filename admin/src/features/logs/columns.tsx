@@ -17,7 +17,7 @@ interface Totals {
   outputTokens: number;
 }
 
-/** `admin`: whose request it was is worth a column. */
+/** `admin`: shows the column of users. */
 export function columns(t: TFunction, admin: boolean, totals: Totals | undefined): Column<Entry>[] {
   const all: Column<Entry>[] = [
     {
@@ -193,7 +193,7 @@ function Outcome({ entry }: { entry: Entry }) {
   );
 }
 
-/** The share of errors, and separately of refusals by limits, which are no errors. */
+/** The share of errors, and separately that of refusals by limits, which are not errors. */
 function Errors({ totals }: { totals: Totals }) {
   const { t } = useTranslation();
   const format = useFormat();

@@ -1,4 +1,4 @@
-/** The log as a CSV file: all pages of what is filtered, read one after the other by cursor. */
+/** The log as a CSV file: reads all pages of the filter one after the other by cursor. */
 import { call } from "@/api/client";
 import type { LogFilters } from "@/api/queries";
 import type { Entry } from "@/parts/request/entry";
@@ -45,13 +45,13 @@ export function cell(value: unknown): string {
 
 export const row = (entry: Entry) => COLUMNS.map((column) => cell(entry[column])).join(",");
 
-/** No file is longer than this. */
+/** The largest number of rows in a file. */
 export const MOST = 100_000;
 const PAGE = 100;
 
 /**
- * Reads all pages and gives the file's text. `onProgress` hears how many rows are read of how many;
- * `signal` ends it. Above `MOST` rows it stops there: the caller says so.
+ * Reads all pages and returns the file's text. `onProgress` gets the number of rows read and the
+ * total; `signal` ends it. It stops at `MOST` rows, and the caller reports that.
  */
 export async function exportCsv(
   filters: LogFilters,
@@ -72,7 +72,7 @@ export async function exportCsv(
   return { text: `${lines.join("\r\n")}\r\n`, rows: lines.length - 1, cut: Boolean(cursor) };
 }
 
-/** Hands a text to the browser as a file. */
+/** Offers a text as a file download. */
 export function download(text: string, name: string) {
   const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
   const link = document.createElement("a");

@@ -9,7 +9,7 @@ const entry = {
 };
 const BASE = "http://gate:8080";
 
-test("the key stays a variable of the shell, and what is not stored is a small request of the same kind", () => {
+test("the key is a shell variable, and a body that is not stored becomes a small request", () => {
   const { text, own } = toCurl(entry, BASE, null);
   expect(own).toBe(false);
   expect(text).toContain('-H "authorization: Bearer $TOLLGATE_KEY"');

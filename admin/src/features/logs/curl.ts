@@ -1,5 +1,5 @@
-/** A logged request as a line for curl. Pure. */
-import { curlLine, exampleRequest, type Format } from "@/api/clients";
+/** A logged request as a curl command. Pure. */
+import { curlLine, exampleRequest, type Format } from "@/api/client-settings";
 import type { Entry } from "@/parts/request/entry";
 
 export interface Stored {
@@ -8,7 +8,10 @@ export interface Stored {
 }
 type Asked = Pick<Entry, "clientFormat" | "model" | "endpoint" | "streamed">;
 
-/** `own`: with the request's own body; else a small one of its format, model and kind. */
+/**
+ * `own`: with the stored body of the request; otherwise a small one of the same format, model and
+ * kind.
+ */
 export function toCurl(
   entry: Asked,
   base: string,
@@ -25,7 +28,7 @@ export function toCurl(
   };
 }
 
-/** The log has paths without a query; a stream of the alt-cli format needs its own. */
+/** The log has paths without a query; an alt-cli stream needs one. */
 function withQuery(endpoint: string, example: string): string {
   const query = example.split("?")[1];
   return query && endpoint.endsWith(":streamGenerateContent") ? `${endpoint}?${query}` : endpoint;

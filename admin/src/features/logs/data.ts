@@ -1,4 +1,4 @@
-/** The log's pages, read as one goes down, and the requests that end meanwhile. */
+/** The pages of the log, read while scrolling, and the requests that end meanwhile. */
 import { infiniteQueryOptions, queryOptions, useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { call } from "@/api/client";
@@ -8,7 +8,7 @@ import type { LogsSearch } from "./search";
 import { filtersOf, fits, isError, isLimitRefusal } from "./values";
 
 const PAGE = 50;
-/** Requests that are kept while a list stands still. */
+/** The number of requests that are kept while a list is paused. */
 const MOST_WAITING = 500;
 
 const pages = (search: LogsSearch) => {
@@ -42,11 +42,11 @@ export const detail = (requestId: string) =>
 
 /** The list, newest first. While `paused`, it counts new entries (`waiting`); `show` adds them. */
 export function useLogs(search: LogsSearch, paused: boolean) {
-  // A list that stands still is not read again behind one's back.
+  // A paused list is not read again.
   const enabled = (one: { state: { data: unknown } }) => !paused || one.state.data === undefined;
   const query = useInfiniteQuery({ ...pages(search), enabled });
   const stream = useLive();
-  // A request that has just ended may not be in what is read yet.
+  // A request that has just ended may be missing in the data read so far.
   const justEnded = () => stream.recent().filter((entry) => fits(entry, search));
   const [live, setLive] = useState<Entry[]>(justEnded);
   const [waiting, setWaiting] = useState<Entry[]>([]);

@@ -1,4 +1,4 @@
-/** The usage log: every request, filtered, live, and each with its story. */
+/** The usage log: every request, filtered, live, with its decisions. */
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { Download, Pause, Play, ScrollText } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
@@ -118,7 +118,7 @@ function None({ filtered, clear }: { filtered: boolean; clear: () => void }) {
   );
 }
 
-/** Writes everything that is filtered into a file, with its progress, and can be stopped. */
+/** Exports all entries of the filter as a file. Shows the progress and can be stopped. */
 function Export({ search }: { search: LogsSearch }) {
   const { t } = useTranslation();
   const toast = useToast();

@@ -1,4 +1,4 @@
-/** One request: how it went, what it used, how its cost comes about. */
+/** One request: its decisions, its usage and its cost. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -18,7 +18,7 @@ import { detail } from "./data";
 
 interface Props {
   requestId: string;
-  /** What the list knows already. */
+  /** The entry as the list has it. */
   known: Entry | undefined;
   onClose: () => void;
 }

@@ -7,7 +7,7 @@ export const logsSearch = searchOf({
   to: text,
   model: text,
   status: number,
-  /** Only what was not answered with 200. */
+  /** Only entries without status 200. */
   failed: flag,
   user: number,
   key: number,
@@ -17,7 +17,7 @@ export const logsSearch = searchOf({
   id: text,
   endpoint: text,
   retries: number,
-  /** The one that is open. */
+  /** The open entry. */
   request: text,
 });
 export type LogsSearch = ReturnType<typeof logsSearch>;

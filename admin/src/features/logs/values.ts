@@ -21,7 +21,7 @@ export function filtersOf(search: LogsSearch): LogFilters {
   };
 }
 
-/** Whether a request that just ended belongs in the list. A list with an end time takes none. */
+/** Whether a request that just ended belongs to the list. A list with an end time gets none. */
 export function fits(entry: Entry, search: LogsSearch): boolean {
   return (
     search.to === undefined &&
@@ -44,11 +44,11 @@ const bare = (id: string) => id.replaceAll("-", "").toLowerCase();
 export const isError = (entry: Pick<Entry, "outcome">) =>
   !["completed", "client_aborted"].includes(entry.outcome);
 
-/** Whether a limit of a key or a user refused it: as the gateway counts it. */
+/** Whether a limit of a key or a user refused it, as the gateway counts it. */
 export const isLimitRefusal = (entry: Pick<Entry, "outcome" | "providerId" | "statusCode">) =>
   entry.outcome === "refused" && entry.providerId == null && [402, 429].includes(entry.statusCode);
 
-/** Errors among the requests; what limits refused is left out of both. */
+/** The share of errors. Refusals by limits are in neither number. */
 export function errorShare(totals: {
   requests: number;
   errors: number;

@@ -1,7 +1,10 @@
-/** What the page reads: only the session's own key. The event stream renews it (`api/moved.ts`). */
+/**
+ * The reads of this page: only the session's own key. `api/refresh.ts` reads them again after
+ * events.
+ */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { ages } from "@/api/ages";
 import { call } from "@/api/client";
+import { nextLimitChange } from "@/api/next-limit-change";
 
 export const metadata = queryOptions({
   queryKey: ["my-usage", "metadata"],
@@ -11,7 +14,7 @@ export const metadata = queryOptions({
 export const quota = queryOptions({
   queryKey: ["my-usage", "quota"],
   queryFn: ({ signal }) => call("actions/my-usage/getMyQuota", {}, signal),
-  refetchInterval: ({ state }) => ages([state.data?.key, state.data?.user]),
+  refetchInterval: ({ state }) => nextLimitChange([state.data?.key, state.data?.user]),
 });
 
 export const today = queryOptions({

@@ -1,4 +1,4 @@
-/** The requests of one's own key. */
+/** The requests of the session's own key. */
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";
 import { useTranslation } from "react-i18next";

@@ -1,10 +1,11 @@
-/** The user's own limits, use, requests and models. Read-only keys see this page alone. */
+/** The user's own limits, usage, requests and models. Read-only keys reach only this page. */
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { DataOf } from "@/api/client";
 import { Meters } from "@/parts/limits";
 import { CopyButton } from "@/ui/code";
+import { cx } from "@/ui/cx";
 import { Empty, Failed, Loading } from "@/ui/empty";
 import { Card, Facts, Page } from "@/ui/page";
 import { Tag } from "@/ui/status";
@@ -40,7 +41,7 @@ interface Asked<T> {
   refetch: () => unknown;
 }
 
-/** What was asked for, or that it is coming, or why not. */
+/** The data, a loading state, or the reason why it could not be read. */
 function Answer<T>({ of, children }: { of: Asked<T>; children: (data: T) => ReactNode }) {
   if (of.error && of.data === undefined)
     return <Failed error={of.error} retry={() => void of.refetch()} />;
@@ -120,7 +121,10 @@ function Use() {
               key={days}
               type="button"
               aria-pressed={span === days}
-              className="px-2.5 aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
+              className={cx(
+                "px-2.5 aria-pressed:bg-accent-soft",
+                "aria-pressed:font-medium aria-pressed:text-accent",
+              )}
               onClick={() => setSpan(days)}
             >
               {days === 0 ? t("myUsage.today") : t("myUsage.days", { count: days })}

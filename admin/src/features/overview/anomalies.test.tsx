@@ -41,7 +41,7 @@ test("all is well when nothing is amiss", async () => {
 const problem = (kind: string, severity: string, params: object): Attention["problems"][number] =>
   ({ kind, severity, since: null, message: `the gateway's words for ${kind}`, params }) as never;
 
-test("what is wrong is told in the gateway's order, each with its cause, and before limits", async () => {
+test("problems are in the gateway's order, each with its cause, and before limits", async () => {
   const lastError = {
     kind: "connect",
     status: null,

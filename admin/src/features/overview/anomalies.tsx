@@ -1,6 +1,6 @@
 /**
- * What needs somebody, worst first: what the gateway says is wrong, then limits nearly used up,
- * then requests without a price.
+ * The conditions that need attention, worst first: problems that the gateway reports, then limits
+ * that are nearly used up, then requests without a price.
  */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
@@ -25,7 +25,7 @@ interface Anomaly {
   action: ReactNode;
 }
 
-/** Where a limit is looked at. */
+/** The page that shows a limit. */
 const placeOf = ({ kind, id, userId }: Near): [string, object] =>
   kind === "provider"
     ? ["/providers", { id }]

@@ -60,7 +60,7 @@ interface Props {
   before?: number;
   show?: (value: number) => string;
   note?: ReactNode;
-  /** More is worse: a rise is amber. */
+  /** An increase is bad: it is amber. */
   worse?: boolean;
 }
 

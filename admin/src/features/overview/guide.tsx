@@ -18,7 +18,8 @@ export function Guide() {
             <Link to={to as string} className="group flex items-center gap-3 py-2.5">
               <span
                 className={cx(
-                  "flex size-6 shrink-0 items-center justify-center rounded-full text-xs font-semibold",
+                  "flex size-6 shrink-0 items-center justify-center",
+                  "rounded-full text-xs font-semibold",
                   done
                     ? "bg-good-soft text-good"
                     : index === guide.next

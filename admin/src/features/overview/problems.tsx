@@ -8,7 +8,7 @@ import { Countdown, Time } from "@/ui/text";
 
 export type Problem = Schemas["Problem"];
 
-/** Those that have words of their own; another one is told as the gateway says it. */
+/** The problems that have a translated text; another one keeps the gateway's message. */
 const KNOWN = [
   "journal_full",
   "records_lost",
@@ -32,7 +32,7 @@ export interface Told {
   tone: "bad" | "warn";
   title: string;
   text: ReactNode;
-  /** The provider that it is about. */
+  /** The provider of the problem. */
   providerId: number | undefined;
 }
 

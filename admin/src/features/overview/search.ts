@@ -2,11 +2,11 @@
 import { oneOf, searchOf } from "@/parts/search";
 
 export const overviewSearch = searchOf({
-  /** The last 24 hours unless it says otherwise. */
+  /** The default is the last 24 hours. */
   range: oneOf(["hour", "today", "7days", "30days", "thisMonth"]),
-  /** By user unless it says otherwise. */
+  /** The default is by user. */
   by: oneOf(["key", "model", "provider"]),
-  /** Cost unless it says otherwise. */
+  /** The default is cost. */
   show: oneOf(["calls"]),
 });
 export type OverviewSearch = ReturnType<typeof overviewSearch>;

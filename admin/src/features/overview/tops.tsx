@@ -1,4 +1,4 @@
-/** Who and what cost most today, and who is talking right now. */
+/** Users and models with the highest cost today, and live sessions. */
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";

@@ -13,7 +13,7 @@ export function usePeopleActions() {
   const confirm = useConfirm();
   const toast = useToast();
 
-  /** Whether it was done. */
+  /** Whether the action was done. */
   const run = async (work: () => Promise<unknown>, done: string): Promise<boolean> => {
     try {
       await work();

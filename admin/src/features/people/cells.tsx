@@ -1,4 +1,4 @@
-/** Pieces of both lists and of the panel: whether somebody works, and lists of words. */
+/** Cells of both lists and of the panel: states, spent limits, and lists of words. */
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { cx } from "@/ui/cx";
@@ -7,7 +7,7 @@ import { Bar } from "@/ui/meter";
 import { Badge, Tag } from "@/ui/status";
 import type { State } from "./values";
 
-/** Whether a user or a key works, as a word with its colour. */
+/** Whether a user or a key is usable, as a word with its colour. */
 export function StateBadge({ state }: { state: State }) {
   const { t } = useTranslation();
   return (
@@ -19,7 +19,7 @@ export function StateBadge({ state }: { state: State }) {
 
 type Limit = Schemas["UserRecord"]["tightestLimit"];
 
-/** What is spent of the limit of which most is used; amber from 80 %, red when it refuses. */
+/** The limit with the largest used share; amber from 80 %, red when it refuses. */
 export function Tightest({ limit }: { limit: Limit }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -55,7 +55,7 @@ export function Tightest({ limit }: { limit: Limit }) {
   );
 }
 
-/** Words that a row has room for. */
+/** The number of words that fit into a row. */
 const FEW = 2;
 
 /** Groups, models or tags; `none` if empty. `few`: as many as fit, the rest as a number. */

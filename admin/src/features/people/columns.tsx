@@ -1,4 +1,4 @@
-/** What is shown of each user, and of each key. */
+/** The columns of users and of keys. */
 import type { TFunction } from "i18next";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
@@ -15,13 +15,13 @@ import {
   words,
 } from "./values";
 
-/** A key, and whose it is. */
+/** A key and its user. */
 export interface KeyRow {
   key: Key;
   user: User;
 }
 
-/** A column for each money limit; `shown` are there without being chosen. */
+/** A column for each money limit; those in `shown` are visible by default. */
 function limitColumns<T>(
   t: TFunction,
   of: (row: T) => Record<MoneyLimit, number | null | undefined>,

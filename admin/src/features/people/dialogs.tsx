@@ -75,7 +75,7 @@ interface BatchProps {
   onDone: () => void;
 }
 
-/** Many keys at once: only what is ticked changes, all keys or none. */
+/** Changes many keys at once: only the ticked fields, on all keys or none. */
 export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
   const { t } = useTranslation();
   const cache = useQueryClient();

@@ -1,4 +1,4 @@
-/** Which users and keys are shown: the search text and the chips, kept in the address. */
+/** The filters of users and keys: the search text and the chips, kept in the address. */
 import { useTranslation } from "react-i18next";
 import { Select } from "@/ui/field";
 import type { Filter } from "@/ui/filters";
@@ -6,7 +6,7 @@ import type { KeyRow } from "./columns";
 import type { PeopleSearch } from "./search";
 import { type State, type User, userState, words } from "./values";
 
-/** Whether a user is shown. */
+/** Whether a user passes the filters. */
 export function fits(user: User, { q, state, group }: PeopleSearch, now: Date): boolean {
   const text = [user.name, user.note, ...user.tags, ...user.keys.map((key) => key.name)]
     .join(" ")
@@ -18,7 +18,7 @@ export function fits(user: User, { q, state, group }: PeopleSearch, now: Date): 
   );
 }
 
-/** Whether a key is shown. */
+/** Whether a key passes the filters. */
 export function keyFits({ key, user }: KeyRow, { q, state, group }: PeopleSearch): boolean {
   return (
     (q === undefined ||

@@ -23,7 +23,7 @@ beforeEach(() => {
   }) as never);
 });
 
-test("each of the gateway's rules about keys stands at the field that it is about, and the form stays", async () => {
+test("each of the gateway's rules about keys is shown at its field, and the form stays open", async () => {
   const user = userEvent.setup();
   const onClose = vi.fn();
   await renderPart(
@@ -52,7 +52,7 @@ test("each of the gateway's rules about keys stands at the field that it is abou
   expect(onClose).not.toHaveBeenCalled();
 });
 
-test("locked limits cannot be changed by the user, who is told why; an administrator changes them", async () => {
+test("a user sees why locked limits cannot be changed; an administrator changes them", async () => {
   const ada = { ...ANN, lockKeyLimits: true } as User;
   const self = { role: "user", readOnly: false, timeZone: "UTC" } as never;
   const shown = async (session: never, value?: Key) => {

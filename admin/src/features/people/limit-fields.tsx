@@ -17,11 +17,11 @@ interface Props<T extends FieldValues & LimitValues> {
   register: UseFormRegister<T>;
   control: Control<T>;
   errors: FieldErrors<T>;
-  /** Further fields of the section. */
+  /** Additional fields of the section. */
   children?: ReactNode;
-  /** What the user's own limit is, for keys. */
+  /** The user's own limit, for keys. */
   most?: Partial<Record<string, string>>;
-  /** Why the limits cannot be changed. */
+  /** The reason why the limits cannot be changed. */
   locked?: string;
 }
 

@@ -1,18 +1,22 @@
-/** A new key, shown once, with settings for each client. Closing it before a copy asks first. */
+/**
+ * A new key, shown once, with settings for each client. Closing it without copying the key asks
+ * first.
+ */
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
-import { clients, proxyBase } from "@/api/clients";
+import { clients, proxyBase } from "@/api/client-settings";
 import { useExampleModel } from "@/parts/example-model";
 import { useSession } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { Code, CopyButton } from "@/ui/code";
+import { cx } from "@/ui/cx";
 import { Dialog } from "@/ui/dialog";
 import { useDiscard } from "@/ui/discard";
 import { Notice } from "@/ui/status";
 import { Tabs } from "@/ui/tabs";
 
-/** The one time that a key's text is shown. */
+/** The only time that a key's text is shown. */
 export function NewKey({
   text,
   name,
@@ -54,7 +58,12 @@ export function NewKey({
       }
     >
       <Notice tone="warn">{t("people.keyOnce")}</Notice>
-      <div className="mt-4 flex items-center gap-2 rounded-lg border border-strong-line bg-sunken py-2 pr-2 pl-3">
+      <div
+        className={cx(
+          "mt-4 flex items-center gap-2 rounded-lg border",
+          "border-strong-line bg-sunken py-2 pr-2 pl-3",
+        )}
+      >
         <code
           data-testid="new-key"
           className="min-w-0 flex-1 font-mono text-sm break-all select-all"

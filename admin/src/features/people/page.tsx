@@ -1,4 +1,4 @@
-/** Users and their keys: two lists of the same people, a panel for one of them, and forms. */
+/** Users and their keys: two lists, a panel for one user, and forms. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus, SquarePen, Users } from "lucide-react";
 import { useMemo, useState } from "react";
@@ -6,6 +6,7 @@ import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
 import { useIsAdmin, useSession, useUsers } from "@/parts/session";
 import { Button } from "@/ui/button";
+import { cx } from "@/ui/cx";
 import { Empty } from "@/ui/empty";
 import { Filters } from "@/ui/filters";
 import { List } from "@/ui/list";
@@ -209,7 +210,10 @@ function View({
           key={one}
           type="button"
           aria-pressed={view === one}
-          className="px-2.5 aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent"
+          className={cx(
+            "px-2.5 aria-pressed:bg-accent-soft",
+            "aria-pressed:font-medium aria-pressed:text-accent",
+          )}
           onClick={() => onChange(one)}
         >
           {t(`people.${one}`)}

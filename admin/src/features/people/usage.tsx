@@ -1,4 +1,4 @@
-/** What a user or a key has used of its limits, window by window. */
+/** The use of the limits of a user or a key, window by window. */
 import { useQuery } from "@tanstack/react-query";
 import * as queries from "@/api/queries";
 import { LimitUse } from "@/parts/limits";

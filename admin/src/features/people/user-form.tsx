@@ -20,7 +20,7 @@ interface Props {
   onCreated?: (made: Schemas["NewUser"]) => void;
 }
 
-/** Groups that providers or people have already. */
+/** Groups that providers or users already have. */
 export function useGroups(): string[] {
   const { data: providers } = useQuery({ ...queries.providers, retry: false });
   return [

@@ -1,4 +1,4 @@
-/** One user: what they used of their limits, and their keys, each with its own use. */
+/** One user: the use of the limits, and the keys, each with its own use. */
 import { useQuery } from "@tanstack/react-query";
 import {
   CalendarClock,
@@ -27,7 +27,7 @@ import { type Key, type User, userState, words } from "./values";
 
 interface Props {
   user: User;
-  /** The key that is unfolded. */
+  /** The key whose details are open. */
   openKey: number | undefined;
   onOpenKey: (id: number | undefined) => void;
   onClose: () => void;

@@ -40,7 +40,7 @@ export interface KeyValues extends LimitValues {
   cacheTtlPreference: string;
 }
 
-/** The field of a key that each of the gateway's rules about keys is about. */
+/** Maps each of the gateway's rules about keys to the key's field. */
 export const KEY_RULES = {
   DUPLICATE_NAME: "name",
   NO_GROUP_PERMISSION: "providerGroup",
@@ -73,7 +73,7 @@ export const dayOf = (at: string | null | undefined, timeZone: string) =>
 
 const amount = (value: number | null | undefined) =>
   value === null || value === undefined ? "" : String(value);
-/** 0 stands for "no limit" where it does so in the record. */
+/** In this field of the record, 0 means "no limit". */
 const bound = (value: number | null | undefined) => (value ? String(value) : "");
 
 function limits(record: Key | User | undefined): LimitValues {
@@ -118,7 +118,9 @@ export function keyValues(key: Key | undefined, timeZone: string): KeyValues {
   };
 }
 
-/** The text, or `null` (no limit) if it is empty. The gateway refuses what is no number. */
+/**
+ * The text, or `null` (no limit) if it is empty. The gateway refuses a text that is not a number.
+ */
 const orNull = (text: string) => (text.trim() === "" ? null : text.trim());
 
 function limitBody(values: LimitValues) {

@@ -1,4 +1,4 @@
-/** The reply as it comes: its status and times, its text, its events, its headers. */
+/** The reply as it arrives: its status and times, its text, its events, its headers. */
 import { LoaderCircle } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { Code, CopyButton, Id } from "@/ui/code";

@@ -1,4 +1,4 @@
-/** The request's body: a few fields, or the JSON itself. */
+/** The body of the request: a few fields, or the JSON text. */
 import { useTranslation } from "react-i18next";
 import { Field, Input, Textarea } from "@/ui/field";
 import { Tabs } from "@/ui/tabs";

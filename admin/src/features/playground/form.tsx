@@ -1,11 +1,11 @@
-/** What is asked, and as whom. */
+/** The form of a request: the key, the format, the model and the body. */
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import type { TFunction } from "i18next";
 import { Send, Square, SquareTerminal } from "lucide-react";
 import { useEffect, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
-import { curlLine, type Format, proxyBase } from "@/api/clients";
+import { curlLine, type Format, proxyBase } from "@/api/client-settings";
 import * as queries from "@/api/queries";
 import { useExampleModel } from "@/parts/example-model";
 import { useIsAdmin, useSession, type useUsers } from "@/parts/session";
@@ -28,11 +28,11 @@ import {
 
 const route = getRouteApi("/shell/playground");
 const FORMATS: readonly Format[] = ["native", "responses", "chat-compatible", "alt-cli"];
-/** Models that are suggested. */
+/** The largest number of suggested models. */
 const SUGGESTED = 200;
 
 const BLANK = { stream: true, raw: false, system: "", prompt: "", maxTokens: "", body: "" };
-/** What was typed last: a look at another page does not cost it. */
+/** The last input, so that it is kept while another page is open. */
 let kept: typeof BLANK = BLANK;
 
 interface Props {
@@ -102,7 +102,7 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
               }))}
               onChange={(event) => {
                 const other = event.target.value as Format;
-                // A body that was written for one format is none of another.
+                // A body of one format is not valid in another.
                 if (rest.raw) change({ raw: false });
                 go({ format: other });
               }}
@@ -128,7 +128,7 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
         />
         {chosen && <Charged holder={chosen} />}
         <div className="flex flex-wrap gap-2">
-          {/* Two elements: one that became the other within a click would submit the form. */}
+          {/* Two elements: a single one that changes during the click would submit the form. */}
           {running ? (
             <Button key="stop" icon={<Square className="size-3.5" aria-hidden />} onClick={onStop}>
               {t("playground.stop")}
@@ -157,7 +157,7 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
   );
 }
 
-/** Why it cannot be sent, in words. */
+/** The reason why the request cannot be sent, as text. */
 function said(t: TFunction, fault: Refused | undefined): string | undefined {
   if (fault === undefined) return undefined;
   if (fault.what === "json")
@@ -165,7 +165,7 @@ function said(t: TFunction, fault: Refused | undefined): string | undefined {
   return t(`playground.refused.${fault.what}`);
 }
 
-/** The keys that may be chosen. The caller's own come first. */
+/** The keys that can be selected. The caller's own come first. */
 function useKeys(users: Props["users"]) {
   const { userId } = useSession();
   const own = (id: number) => (id === userId ? 0 : 1);
@@ -224,7 +224,7 @@ function ModelAndStream({ model, example, stream, onModel, onStream }: ModelProp
   );
 }
 
-/** Models that are known: those that providers name, and those that were asked for. */
+/** The known models: those that providers name, and those that were requested. */
 function useModels(): string[] {
   const admin = useIsAdmin();
   const { data: providers } = useQuery({ ...queries.providers, enabled: admin });
@@ -239,7 +239,7 @@ function useModels(): string[] {
   return [...new Set([...named, ...(asked ?? [])])].sort().slice(0, SUGGESTED);
 }
 
-/** What sending means, before it is done. */
+/** The consequences of sending, shown before. */
 function Charged({ holder }: { holder: { user: string; name: string; foreign: boolean } }) {
   const { t } = useTranslation();
   return (

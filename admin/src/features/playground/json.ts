@@ -1,4 +1,7 @@
-/** Where a text stops being JSON. Browsers' own errors differ or lack the position. Pure. */
+/**
+ * Finds the position at which a text is not valid JSON. Browsers' own errors differ or lack it.
+ * Pure.
+ */
 
 export interface Place {
   line: number;
@@ -72,7 +75,7 @@ class Reader {
   }
 }
 
-/** Where it stops being JSON; `undefined` = nowhere. */
+/** The position at which the text is not valid JSON; `undefined` if it is valid. */
 export function faultOf(text: string): Place | undefined {
   try {
     JSON.parse(text);
@@ -89,6 +92,6 @@ function faultAt(text: string): number {
   } catch (fault) {
     if (fault instanceof Fault) return fault.at;
   }
-  // Nested deeper than this reads.
+  // The nesting is too deep for this parser.
   return text.length;
 }

@@ -15,9 +15,9 @@ import { Card, Facts } from "@/ui/page";
 import { Badge, Notice } from "@/ui/status";
 import { Count, Duration, Money } from "@/ui/text";
 
-/** A request reaches the log shortly after its end. Until then: milliseconds between reads. */
+/** Milliseconds between reads, because a request reaches the log shortly after its end. */
 const AGAIN = 400;
-/** How many reads at most. */
+/** The largest number of reads. */
 const TIMES = 50;
 
 const detail = (requestId: string, enabled: boolean) =>
@@ -39,7 +39,7 @@ interface Props {
 
 export function Record({ requestId, status, admin }: Props) {
   const { t } = useTranslation();
-  // What fails authentication is accounted nowhere.
+  // Requests that fail authentication have no record.
   const unknown = status === 401;
   const { data, error, refetch } = useQuery(detail(requestId, !unknown));
   const [live] = useLiveRows((entry) => entry.requestId === requestId);

@@ -1,7 +1,7 @@
-/** Reads a reply while it arrives, in its format: its text, its events, and its fault. Pure. */
+/** Reads a reply of each format while it arrives: its text, its events, and its error. Pure. */
 
 export interface ReplyEvent {
-  /** The name of a server-sent event, where it has one. */
+  /** The name of a server-sent event, if it has one. */
   name: string;
   data: string;
   atMs: number;
@@ -9,11 +9,11 @@ export interface ReplyEvent {
 
 export interface Fault {
   message: string;
-  /** What programs go by: a type, a code, a status. */
+  /** The machine-readable part of an error: a type, a code, a status. */
   kind: string;
 }
 
-/** Events that are kept to be looked at. */
+/** The number of events that are kept for display. */
 const MOST = 2_000;
 
 type Json = { [key: string]: Json } | Json[] | string | number | boolean | null | undefined;
@@ -27,7 +27,7 @@ export function textOf(event: Json): string {
   const type = words(at(event, "type"));
   if (type === "content_block_delta") return words(at(at(event, "delta"), "text"));
   if (type === "response.output_text.delta") return words(at(event, "delta"));
-  // The events around the deltas repeat what they brought.
+  // The events around the deltas repeat their content.
   if (type.startsWith("response.")) return "";
   const choice = at(at(event, "choices"), 0);
   const parts = [
@@ -44,7 +44,7 @@ export function textOf(event: Json): string {
   return parts.join("");
 }
 
-/** The fault that a reply, or an event, tells of. */
+/** The error of a reply or of an event. */
 export function faultOf(event: Json): Fault | undefined {
   const error = at(event, "error") ?? at(at(event, "response"), "error");
   const message = words(at(error, "message")) || words(error);
@@ -59,11 +59,11 @@ export function faultOf(event: Json): Fault | undefined {
 }
 
 export class Reply {
-  /** Everything that came. */
+  /** The complete text that arrived. */
   body = "";
   text = "";
   events: ReplyEvent[] = [];
-  /** Events that are no longer kept. */
+  /** The number of events that were dropped. */
   dropped = 0;
   fault: Fault | undefined;
   private held = "";
@@ -71,7 +71,7 @@ export class Reply {
   /** `streamed`: server-sent events. */
   constructor(private readonly streamed: boolean) {}
 
-  /** Takes the next piece. */
+  /** Adds the next piece. */
   take(piece: string, atMs: number) {
     this.body += piece;
     if (!this.streamed) return;
@@ -80,7 +80,7 @@ export class Reply {
     for (const block of blocks) this.event(block, atMs);
   }
 
-  /** Nothing more comes. */
+  /** The reply has ended. */
   end(atMs: number) {
     if (this.streamed) {
       if (this.held.trim() !== "") this.event(this.held, atMs);
@@ -118,7 +118,7 @@ export class Reply {
   }
 }
 
-/** JSON set out to be read; anything else as it is. */
+/** JSON with indentation; any other text unchanged. */
 export function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

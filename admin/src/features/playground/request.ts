@@ -1,12 +1,12 @@
-/** What the form says, as a request of each format. Pure. */
-import type { Format } from "@/api/clients";
+/** Builds a request of each format from the form. Pure. */
+import type { Format } from "@/api/client-settings";
 import { faultOf, type Place } from "./json";
 
 export interface Draft {
   format: Format;
   model: string;
   stream: boolean;
-  /** The body is written by hand. */
+  /** The body is edited as JSON. */
   raw: boolean;
   system: string;
   prompt: string;
@@ -14,10 +14,10 @@ export interface Draft {
   body: string;
 }
 
-/** Native requests must name a bound. */
+/** Native requests must have a maximum of output tokens. */
 const USUAL_MAX = 1024;
 
-/** The body that the simple form makes. */
+/** The body from the form's fields. */
 export function simpleBody({ format, model, stream, system, prompt, maxTokens }: Draft): object {
   const max = Number(maxTokens) || undefined;
   const streamed = stream ? { stream } : {};
@@ -54,11 +54,11 @@ export function simpleBody({ format, model, stream, system, prompt, maxTokens }:
   }
 }
 
-/** The body as it is sent. */
+/** The body that is sent. */
 export const bodyOf = (draft: Draft) =>
   draft.raw ? draft.body : JSON.stringify(simpleBody(draft));
 
-/** Where the proxy is asked. */
+/** The path on the proxy. */
 export function pathOf({ format, model, stream }: Draft): string {
   switch (format) {
     case "native":
@@ -67,12 +67,14 @@ export function pathOf({ format, model, stream }: Draft): string {
       return "/v1/responses";
     case "chat-compatible":
       return "/v1/chat/completions";
-    case "alt-cli":
-      return `/v1beta/models/${encodeURIComponent(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
+    case "alt-cli": {
+      const method = stream ? "streamGenerateContent?alt=sse" : "generateContent";
+      return `/v1beta/models/${encodeURIComponent(model)}:${method}`;
+    }
   }
 }
 
-/** What the operation takes. */
+/** The operation's input. */
 export function toSend(draft: Draft, keyId: number) {
   const { format, model, stream } = draft;
   return { keyId, format, body: bodyOf(draft), ...(format === "alt-cli" && { model, stream }) };
@@ -84,7 +86,7 @@ export type Refused =
   | { what: "object" }
   | { what: "json"; at: Place };
 
-/** Why a draft cannot be sent as it is. */
+/** The reason why a draft cannot be sent. */
 export function refused(draft: Draft): Refused | undefined {
   if (!draft.raw) return draft.prompt.trim() === "" ? { what: "prompt" } : undefined;
   if (draft.body.trim() === "") return { what: "empty" };
@@ -95,7 +97,7 @@ export function refused(draft: Draft): Refused | undefined {
   return object ? undefined : { what: "object" };
 }
 
-/** Whether the reply is to be a stream. */
+/** Whether the request asks for a stream. */
 export function isStreamed(draft: Draft): boolean {
   if (!draft.raw || draft.format === "alt-cli") return draft.stream;
   try {

@@ -1,4 +1,4 @@
-/** One request on its way: sent, told as it comes, stopped. */
+/** The run of one request: sends it, collects the reply as it arrives, and can stop it. */
 import { useCallback, useEffect, useRef, useState } from "react";
 import { callLines, type Schemas } from "@/api/client";
 import { Reply } from "./reply";
@@ -18,7 +18,7 @@ export interface Run {
   headers: Header[];
   firstByteMs?: number;
   totalMs?: number;
-  /** Why there is no whole reply. */
+  /** The reason why the reply is incomplete. */
   broken?: string;
   /** The request was not made. */
   error?: unknown;

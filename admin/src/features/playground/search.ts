@@ -4,7 +4,7 @@ import { number, oneOf, searchOf, text } from "@/parts/search";
 export const playgroundSearch = searchOf({
   /** The id of the key that requests are sent as. */
   key: number,
-  /** `native` unless it says otherwise. */
+  /** The default is `native`. */
   format: oneOf(["native", "responses", "chat-compatible", "alt-cli"]),
   model: text,
 });

@@ -4,16 +4,16 @@ import { type BodyOf, call, type Operation, type Schemas } from "@/api/client";
 import { keys } from "@/api/queries";
 import type { Entry } from "./rates";
 
-/** As the gateway gives it; the entry is kept as it was uploaded, unknown fields and all. */
+/** As the gateway returns it; the entry is stored as it was uploaded, including unknown fields. */
 export type Price = Omit<Schemas["PriceRecord"], "priceData" | "source"> & {
   priceData: Entry;
   source: "manual" | "sync" | "seed";
 };
 
-/** What became of each entry of a table, by model name. */
+/** The result for each entry of a table, by model name. */
 export type Outcome = Schemas["PriceUpload"];
 
-/** Writes to the price table and reads it anew. */
+/** Writes to the price table and reads it again. */
 function useChange<O extends Operation>(operation: O) {
   const cache = useQueryClient();
   return useMutation({

@@ -1,4 +1,4 @@
-/** How a price's parts look in the table and in the panel. */
+/** Cells of prices in the table and in the panel. */
 import { useTranslation } from "react-i18next";
 import { exactMoney, useFormat } from "@/ui/format";
 import { Tag } from "@/ui/status";

@@ -22,7 +22,7 @@ const PRICE: Price = {
 const open = (price: Price | null, onClose = vi.fn()) =>
   renderPart(<PriceEditor price={price} taken={new Set(["m"])} onClose={onClose} />);
 
-test("rates are typed per million and saved per token; other fields of the entry stay", async () => {
+test("rates are entered per million and saved per token; other fields stay", async () => {
   const user = userEvent.setup();
   const onClose = vi.fn();
   server.mockResolvedValue(PRICE);

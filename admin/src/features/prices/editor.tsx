@@ -1,4 +1,4 @@
-/** One model's price: the rates in USD per million tokens. Other fields stay as they are. */
+/** One model's price: the rates in USD per million tokens. Other fields are not changed. */
 import { ChevronRight } from "lucide-react";
 import { useRef } from "react";
 import { type UseFormRegister, useForm } from "react-hook-form";
@@ -23,10 +23,10 @@ import {
 interface Props {
   /** `null`: a new one. */
   price: Price | null;
-  /** The name that a new one begins with. */
+  /** The initial name of a new entry. */
   model?: string;
   taken: ReadonlySet<string>;
-  /** `saved`: the model, where something was saved. */
+  /** `saved`: the model, if the entry was saved. */
   onClose: (saved?: string) => void;
 }
 
@@ -64,7 +64,7 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
     if (!RATES.some((rate) => rates[rate.name].trim() !== "")) {
       throw new ApiError(400, "REQUIRED_FIELD", t("prices.edit.noRate"), { field: "rates.input" });
     }
-    // The description says "an object" and no more.
+    // The OpenAPI document only says "an object".
     const priceData = withRates(price?.priceData ?? { mode: "chat" }, rates) as Record<
       string,
       never
@@ -174,7 +174,10 @@ function RateField({
   );
 }
 
-/** The rate that a refusal names. Longest name first, as one name is the beginning of another. */
+/**
+ * The rate that a refusal names. Longest name first, because one name can be the beginning of
+ * another.
+ */
 function rateAtFault(fault: ApiError): `rates.${RateName}` | undefined {
   const { rate: said } = fault.params;
   if (fault.field !== "priceData" || typeof said !== "string") return undefined;

@@ -12,7 +12,7 @@ const price = (modelName: string, unapplied: string[]): Price => ({
   updatedAt: "2026-01-01T00:00:00Z",
 });
 
-test("prices that no request is charged by are told by field, with how many models have each", async () => {
+test("prices that are not applied are listed by field, with the number of models", async () => {
   await renderPart(
     <UnappliedHint
       prices={[

@@ -10,7 +10,7 @@ import { Notice } from "@/ui/status";
 import type { Price } from "./api";
 import { hasMoneyLimit, modelsByField, offeredUnpriced, usedWithoutEntry } from "./unpriced";
 
-/** So many models are asked about, and so many are shown. */
+/** The largest number of models that are looked up and shown. */
 const ASKED = 20;
 const SHOWN = 6;
 

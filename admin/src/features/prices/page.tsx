@@ -1,4 +1,4 @@
-/** The price table: search, sorting, and the ways to change it. */
+/** The price table: search, sorting, and the actions that change it. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { CloudDownload, Plus, Tags, Upload } from "lucide-react";

@@ -1,4 +1,4 @@
-/** One price whole: every rate that it names, where it comes from, and the entry's other fields. */
+/** One complete price: every rate, its source, and the entry's other fields. */
 import { Pencil, Trash2 } from "lucide-react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/ui/button";

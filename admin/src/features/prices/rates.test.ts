@@ -68,7 +68,7 @@ test("an edit changes its rates, takes out what was emptied and keeps every othe
   });
 });
 
-test("rates of tiers and thresholds are shown per million, those that are not applied are not", () => {
+test("rates of tiers and thresholds are shown per million, except those not applied", () => {
   const entry = {
     mode: "chat",
     input_cost_per_token: 1e-6,

@@ -1,9 +1,9 @@
 /**
- * The rates of a price entry as people read them: USD per million tokens. All of it is done on
- * decimal text, so that what is shown and what is saved is exactly what the entry says.
+ * The rates of a price entry in USD per million tokens. All arithmetic is on decimal text, so the
+ * shown and the saved values are exactly those of the entry.
  */
 
-/** The rates with a field each. The gateway also charges by service tiers and other thresholds. */
+/** The rates that have a field. The gateway also charges by service tiers and other thresholds. */
 export const RATES = [
   { name: "input", field: "input_cost_per_token", per: "million" },
   { name: "output", field: "output_cost_per_token", per: "million" },
@@ -35,7 +35,7 @@ export type Rate = (typeof RATES)[number];
 export type RateName = Rate["name"];
 export type Entry = Record<string, unknown>;
 
-/** The usual rates; the others are for models that have them. */
+/** The usual rates; the others apply only to some models. */
 export const USUAL: readonly RateName[] = [
   "input",
   "output",
@@ -46,7 +46,9 @@ export const USUAL: readonly RateName[] = [
 ];
 const MILLION = 6;
 
-/** A decimal number as text, its point moved by `places`; `null` if it is no number. Exact. */
+/**
+ * A decimal number as text with its point moved by `places`, exact; `null` if it is not a number.
+ */
 export function shift(text: string, places: number): string | null {
   const parts = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,4}))?$/i.exec(text.trim());
   if (!parts) return null;

@@ -4,9 +4,9 @@ import { anyText, oneOf, searchOf, text } from "@/parts/search";
 export const pricesSearch = searchOf({
   q: text,
   source: oneOf(["manual", "sync", "seed"]),
-  /** The one that is open. */
+  /** The open entry. */
   model: text,
-  /** A new one's form is open, with this name. */
+  /** The form of a new entry is open, with this name. */
   add: anyText,
 });
 export type PricesSearch = ReturnType<typeof pricesSearch>;

@@ -1,4 +1,4 @@
-/** Fetching the public price list: runs as soon as it is opened, and tells what it did. */
+/** Fetches the public price list as soon as it is opened, and shows the result. */
 import { LoaderCircle } from "lucide-react";
 import { useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";

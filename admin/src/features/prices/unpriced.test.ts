@@ -27,7 +27,7 @@ test("what was used is looked up under its own name", () => {
   expect(usedWithoutEntry(new Set(["a"]), ["b", "a", "aa"])).toEqual(["aa", "b"]);
 });
 
-test("a name with a date or -latest is priced as the name without it, and Gemini's as the public list calls them", () => {
+test("a name with a date or -latest, or a Gemini name, is priced like the public list's name", () => {
   const priced = new Set(["claude-sonnet-4-5", "gpt-4o", "gemini/gemini-3"]);
   for (const model of [
     "gpt-4o",

@@ -1,4 +1,4 @@
-/** Finds models that have no price. Mirrors how the gateway looks a price up. */
+/** Finds models without a price. Looks prices up as the gateway does. */
 
 interface Provider {
   isEnabled: boolean;
@@ -10,16 +10,17 @@ interface Provider {
 const DATED =
   /(?:-latest|-20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])|[-@]20\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))$/;
 
-/** Whether a model has a price: under its name, its public name, or either without a date. */
+/**
+ * Whether a model has a price: under its name, its public name, or either of them without a date.
+ */
 export function isPriced(priced: ReadonlySet<string>, model: string): boolean {
   const names = [model, model.replace(DATED, "")].filter((name) => name !== "");
   return names.some((name) => priced.has(name) || priced.has(`gemini/${name}`));
 }
 
 /**
- * Models that enabled providers offer by name and that have no price, neither under the name that
- * is asked for nor under the one that the provider is asked for. Patterns (`claude-*`) name no
- * model.
+ * Models that enabled providers list by name and that have no price, neither under the requested
+ * name nor under the name that is sent to the provider. Patterns (`claude-*`) are skipped.
  */
 export function offeredUnpriced(priced: ReadonlySet<string>, providers: Provider[]): string[] {
   const missing = new Set<string>();
@@ -57,7 +58,9 @@ const MONEY = [
   "limitTotalUsd",
 ] as const;
 
-/** Whether a user or one of their keys has a limit of money, which models without a price pass. */
+/**
+ * Whether a user or one of the user's keys has a money limit, which requests without a price pass.
+ */
 export function hasMoneyLimit(
   user: Partial<MoneyLimits> & { keys: Partial<MoneyLimits>[] },
 ): boolean {
@@ -66,7 +69,7 @@ export function hasMoneyLimit(
   );
 }
 
-/** Fields that no request is charged by, those of most models first. */
+/** Fields that no request is charged by, sorted by their number of models. */
 export function modelsByField(
   prices: { unapplied: string[] }[],
 ): { field: string; models: number }[] {

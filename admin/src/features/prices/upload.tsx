@@ -90,7 +90,10 @@ export function UploadDialog({ onClose }: { onClose: () => void }) {
             void read(event.dataTransfer.files[0]);
           }}
           className={cx(
-            "flex cursor-pointer items-center gap-3 rounded-lg border border-dashed px-4 py-3 text-sm focus-within:outline-2 focus-within:outline-offset-2 focus-within:outline-accent hover:bg-hover",
+            "flex cursor-pointer items-center gap-3 rounded-lg",
+            "border border-dashed px-4 py-3 text-sm",
+            "focus-within:outline-2 focus-within:outline-offset-2",
+            "focus-within:outline-accent hover:bg-hover",
             over ? "border-accent bg-accent-soft" : "border-strong-line",
           )}
         >

@@ -1,4 +1,4 @@
-/** Testing a provider: what is sent, and what came of it. */
+/** The test of a provider: its input and its result. */
 import { type BodyOf, call, type DataOf } from "@/api/client";
 
 export type Asked = BodyOf<"actions/providers/testProvider">;

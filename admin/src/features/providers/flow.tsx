@@ -1,4 +1,6 @@
-/** Selection with the current providers: tiers by priority, shares by weight, skipped ones. */
+/**
+ * The selection with the current providers: tiers by priority, shares by weight, skipped providers.
+ */
 import { useQuery } from "@tanstack/react-query";
 import { ArrowDown } from "lucide-react";
 import { useMemo, useState } from "react";

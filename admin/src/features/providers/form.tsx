@@ -22,7 +22,7 @@ import { type Body, body, copied, MONEY, TIMEOUTS, TYPES, type Values, values } 
 import { VendorField } from "./vendor-field";
 import { follow, proposed } from "./vendors";
 
-/** An address of each format that one may have seen, as an example. */
+/** An example address of each format. */
 const PLACES: Record<(typeof TYPES)[number], string> = {
   native: "api.anthropic.com",
   "native-auth": "llm.example.com",
@@ -32,9 +32,9 @@ const PLACES: Record<(typeof TYPES)[number], string> = {
 };
 
 interface Props {
-  /** The one that is edited. */
+  /** The edited provider. */
   provider?: Provider;
-  /** The one that a new one begins like; without its credential. */
+  /** The provider that a new one copies, without its credential. */
   like?: Provider;
   onClose: () => void;
 }
@@ -56,7 +56,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
   const place = (error: unknown) =>
     showFault(error, form.setError, (name) => name in initial).length > 0 &&
     error instanceof ApiError;
-  // A new provider proposes its family's models until the user chooses others.
+  // A new provider proposes its family's models until the user selects others.
   const [type, url] = form.watch(["provider_type", "url"]);
   const before = useRef<[string, string]>([type, url]);
   useEffect(() => {
@@ -68,7 +68,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
   }, [form, provider, like, type, url]);
   const asked = () => {
     const { url, key, provider_type, proxy_url } = body(form.getValues());
-    // A stored proxy that was taken out of the form is to be left out of the test as well.
+    // If a stored proxy was removed from the form, the test also runs without it.
     const typed = { url, provider_type, proxy_url, ...(key ? { key } : {}) };
     return { ...typed, ...(provider ? { providerId: provider.id } : {}) } as Asked;
   };
@@ -285,7 +285,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
   );
 }
 
-/** Where the stored credential goes, for the reader. */
+/** The destination of the stored credential, as text. */
 function host(url: string | undefined): string {
   try {
     return new URL(url ?? "").host;
@@ -294,13 +294,13 @@ function host(url: string | undefined): string {
   }
 }
 
-/** A new one, with what its family's models are called. */
+/** A new provider, with the model names of its family. */
 function fresh(): Values {
   const empty = values(undefined);
   return { ...empty, allowed_models: proposed(empty.provider_type, empty.url) };
 }
 
-/** The one line of help under a field, where it has one. */
+/** The help text of a field, if it has one. */
 function helps(t: TFunction, name: keyof Values): string | undefined {
   const text = t(`providers.help.${name}` as "providers.help.url", { defaultValue: "" });
   return text === "" ? undefined : text;

@@ -11,7 +11,7 @@ const state = (change: Partial<Health>) =>
     NOW,
   );
 
-test("a provider whose every attempt fails is failing, though its circuit counts none of them", () => {
+test("a provider whose attempts all fail is failing, even if its circuit counts none", () => {
   expect(state({ health: "failing", failureCount: 0, failedInARow: 30 })).toBe("failing");
 });
 
@@ -20,7 +20,7 @@ test("a provider that was never asked is not healthy but unused", () => {
   expect(condition(provider, undefined, NOW)).toBe("unused");
 });
 
-test("one that the gateway disabled is told from one that an administrator did, until it is enabled", () => {
+test("a provider that the gateway disabled differs from one that an administrator disabled", () => {
   const switchedOff = { at: "2026-06-01T11:00:00Z", failedProbes: 3, error: null };
   expect(condition({ isEnabled: false, switchedOff } as Provider, undefined, NOW)).toBe("gone");
   expect(condition({ isEnabled: false, switchedOff: null } as Provider, undefined, NOW)).toBe(

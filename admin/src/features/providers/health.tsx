@@ -1,4 +1,4 @@
-/** A provider's state as a word, with its cause on hover and the time until it is tried again. */
+/** A provider's state as a word, with the cause on hover and the time until the next attempt. */
 import { useTranslation } from "react-i18next";
 import { useCause } from "@/parts/cause";
 import { Badge } from "@/ui/status";
@@ -43,7 +43,7 @@ const TONES = {
   good: "good",
 } as const;
 
-/** `cause`: says beside the state why, where there is something to say. */
+/** `cause`: shows the reason beside the state, if there is one. */
 export function HealthBadge({
   provider,
   health,

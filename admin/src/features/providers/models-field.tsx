@@ -1,4 +1,4 @@
-/** The models that a provider takes: typed, or filled with what the provider itself lists. */
+/** The models that a provider serves: typed, or taken from the provider's own list. */
 import { useMutation } from "@tanstack/react-query";
 import { ListPlus } from "lucide-react";
 import { type Control, useController, useWatch } from "react-hook-form";
@@ -12,7 +12,7 @@ import type { Values } from "./values";
 
 interface Props {
   control: Control<Values>;
-  /** What the form holds: the provider to ask. */
+  /** The form's values, which identify the provider to query. */
   asked: () => Asked;
   onFault: (error: unknown) => void;
 }

@@ -1,4 +1,4 @@
-/** The providers in the order of their priority, their health, and how selection works. */
+/** The providers in the order of their priority, their health, and the order of selection. */
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus, Server, Zap } from "lucide-react";
@@ -145,7 +145,7 @@ function useToday(): Map<number, { calls: number; cost: number }> {
   }, [data]);
 }
 
-/** Of the attempts of the past five minutes, those that failed. */
+/** The failed share of the attempts of the past five minutes. */
 function Recent({ health }: { health: Health | undefined }) {
   const format = useFormat();
   const { t } = useTranslation();

@@ -1,4 +1,4 @@
-/** One provider: its circuit with a reset, a test, and what it used of its limits. */
+/** One provider: its circuit with a reset, a test, and the use of its limits. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import {
   CirclePause,

@@ -2,9 +2,9 @@
 import { number, oneOf, searchOf } from "@/parts/search";
 
 export const providersSearch = searchOf({
-  /** The one that is open. */
+  /** The open provider. */
   id: number,
-  /** The list unless it says otherwise. */
+  /** The default is the list. */
   view: oneOf(["flow"]),
 });
 export type ProvidersSearch = ReturnType<typeof providersSearch>;

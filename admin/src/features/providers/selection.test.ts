@@ -86,7 +86,7 @@ test("a star sees every group, and a redirect is a model too", () => {
   expect(supports(provider(1, { allowedModels: ["x-*"] }), "y-1")).toBe(false);
 });
 
-test("within a tier, providers of the request's own format go before those that need conversion", () => {
+test("within a tier, providers of the request's format come before those that convert", () => {
   const providers = [
     provider(1, { providerType: "native", weight: 3 }),
     provider(2, { providerType: "native-auth", weight: 1 }),

@@ -1,7 +1,6 @@
 /**
- * How the gateway would choose among the providers now, for a key's groups and a model: the same
- * steps and order as the gateway's own (see the product's documentation of selection). Pure; only
- * for showing, nothing is decided here.
+ * Computes how the gateway would select a provider now, for a key's groups and a model. The steps
+ * and their order are those of the gateway (docs/providers.md). Pure; it is only for display.
  */
 import type { Schemas } from "@/api/client";
 
@@ -13,17 +12,17 @@ export type Out = "disabled" | "group" | "model" | "circuit" | "resting" | "limi
 export type ClientFormat = "native" | "responses" | "chat-compatible" | "alt-cli";
 export interface Choice {
   provider: Provider;
-  /** Why it is passed over; `undefined` = it can be chosen. */
+  /** The reason why it is skipped; `undefined` = it can be selected. */
   out?: Out;
-  /** Others of its tier speak the request's own format: it is asked after them. */
+  /** Others of its tier use the request's own format, so it comes after them. */
   converts?: boolean;
-  /** 0..1: how often it is taken first, while its tier is the one in turn. */
+  /** From 0 to 1: how often it comes first while its tier is used. */
   share: number;
 }
 export interface Tier {
   priority: number;
   choices: Choice[];
-  /** The first tier with anybody in it is asked first. */
+  /** Whether this is the first tier with a provider that can be selected. */
   first: boolean;
 }
 
@@ -35,7 +34,7 @@ const words = (text: string | null | undefined) => {
   return list.length > 0 ? list : ["default"];
 };
 
-/** Whether a list of names takes a model: exactly, or by a trailing `*`. */
+/** Whether a list contains a model: exactly, or by a trailing `*`. */
 export const takes = (list: string[], model: string) =>
   list.some((name) => (name.endsWith("*") ? model.startsWith(name.slice(0, -1)) : name === model));
 
@@ -66,14 +65,14 @@ export interface Asked {
   /** Comma-separated; empty = default, `*` = all. */
   group: string;
   model: string;
-  /** Nothing = whichever: no provider needs conversion. */
+  /** Nothing = any format: no provider needs conversion. */
   format?: ClientFormat;
 }
 
 const formatOf = ({ providerType }: Provider) =>
   providerType === "native-auth" ? "native" : providerType;
 
-/** Sets aside those of a tier that need conversion while others do not. */
+/** Marks the providers of a tier that need conversion while others do not. */
 function prefer(choices: Choice[], format: ClientFormat | undefined) {
   const own = ({ out, provider }: Choice) => !out && formatOf(provider) === format;
   if (format === undefined || !choices.some(own)) return;

@@ -1,4 +1,4 @@
-/** The providers with a reached spending limit: selection skips them until it resets. */
+/** The providers that have reached a spending limit: selection skips them until it resets. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import * as queries from "@/api/queries";

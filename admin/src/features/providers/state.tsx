@@ -1,4 +1,4 @@
-/** A provider's last minutes: what failed, why, and how much of what was tried. */
+/** A provider's last minutes: the failures, their reasons and their share of the attempts. */
 import { useTranslation } from "react-i18next";
 import { CauseText } from "@/parts/cause";
 import { percent, useFormat } from "@/ui/format";
@@ -65,7 +65,7 @@ export function ProviderState({
   );
 }
 
-/** That the gateway itself disabled the provider: when, and why. */
+/** Reports that the gateway disabled the provider, when, and why. */
 function SwitchedOff({ off }: { off: NonNullable<Provider["switchedOff"]> }) {
   const { t } = useTranslation();
   return (

@@ -1,4 +1,4 @@
-/** Tests every enabled provider, a few at a time, and says of each what came of it. */
+/** Tests all enabled providers, some at a time, and shows each result. */
 import { useMutation } from "@tanstack/react-query";
 import { LoaderCircle, Zap } from "lucide-react";
 import { useRef, useState } from "react";

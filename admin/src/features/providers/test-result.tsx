@@ -1,4 +1,4 @@
-/** The result of a provider's test: its reply, or why it failed, translated. */
+/** The result of a provider's test: its reply, or the translated reason of the failure. */
 import { useTranslation } from "react-i18next";
 import { cx } from "@/ui/cx";
 import { Notice } from "@/ui/status";
@@ -20,7 +20,7 @@ const CODES = [
   "not_a_reply",
 ] as const;
 
-/** Why it failed, in the person's language; `undefined` where nothing failed. */
+/** The translated reason of the failure; `undefined` if nothing failed. */
 export function useTestWords() {
   const { t } = useTranslation();
   return ({ code, params }: Tested): string | undefined => {
@@ -33,10 +33,11 @@ export function TestResult({ result }: { result: Tested }) {
   const { t } = useTranslation();
   const words = useTestWords()(result);
   const facts = [result.model, result.status && `HTTP ${result.status}`, `${result.latencyMs} ms`];
+  const outcome = result.ok ? t("providers.testGood") : t("providers.testBad");
   return (
     <Notice
       tone={result.ok ? "good" : "bad"}
-      title={`${result.ok ? t("providers.testGood") : t("providers.testBad")} — ${facts.filter(Boolean).join(" · ")}`}
+      title={`${outcome} — ${facts.filter(Boolean).join(" · ")}`}
     >
       {words && <div>{words}</div>}
       <span className={cx("line-clamp-4", words && "text-faint")} title={result.message}>

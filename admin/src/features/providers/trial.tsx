@@ -1,6 +1,6 @@
 /**
- * Asking a provider for a few words, as it is stored or as it is being typed: which model, and what
- * came of it. The models that the provider lists are offered for the next attempt.
+ * Tests a provider with a short request, as it is stored or as it is being edited, with a chosen
+ * model. The models that the provider lists are offered for the next test.
  */
 import { useMutation } from "@tanstack/react-query";
 import { Zap } from "lucide-react";
@@ -8,20 +8,21 @@ import { type ReactNode, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/client";
 import { Button } from "@/ui/button";
+import { cx } from "@/ui/cx";
 import { Input } from "@/ui/field";
 import { Notice } from "@/ui/status";
 import { type Asked, testProvider } from "./api";
 import { TestResult } from "./test-result";
 
-/** Offered as buttons; the rest while typing. */
+/** The number of models that are shown as buttons; the rest are offered while typing. */
 const OFFERED = 8;
 
 interface Props {
-  /** What is to be tested, read when the button is pressed. */
+  /** The provider to test, read when the button is pressed. */
   asked: () => Asked;
-  /** Shows a fault at the field that it names; true = done. */
+  /** Shows a fault at the field that it names; true if there is such a field. */
   onFault?: (error: unknown) => boolean;
-  /** Beside the button. */
+  /** Shown beside the button. */
   children?: ReactNode;
 }
 
@@ -79,7 +80,10 @@ export function Trial({ asked, onFault, children }: Props) {
             <button
               key={name}
               type="button"
-              className="max-w-full truncate rounded border border-line px-1.5 py-0.5 hover:bg-hover"
+              className={cx(
+                "max-w-full truncate rounded border",
+                "border-line px-1.5 py-0.5 hover:bg-hover",
+              )}
               onClick={() => {
                 setModel(name);
                 trial.mutate(name);

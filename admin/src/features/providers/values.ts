@@ -16,7 +16,7 @@ export const TIMEOUTS = [
   "request_timeout_non_streaming_ms",
 ] as const;
 
-/** The wire's own names, so that a fault finds its field. */
+/** The API's field names, so that a fault finds its field. */
 export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS)[number], string> {
   name: string;
   url: string;
@@ -34,7 +34,7 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   limit_concurrent_sessions: string;
   max_retry_attempts: string;
   circuit_breaker_failure_threshold: string;
-  /** Minutes here, milliseconds on the wire. */
+  /** Minutes here, milliseconds in the API. */
   circuit_breaker_open_duration: string;
   circuit_breaker_half_open_success_threshold: string;
   cache_ttl_preference: string;
@@ -47,7 +47,7 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
 const text = (value: number | string | null | undefined) =>
   value === null || value === undefined ? "" : String(value);
 const bound = (value: number | undefined) => (value ? String(value) : "");
-/** Seconds of a time-out in milliseconds; what is no whole second keeps its fraction. */
+/** Milliseconds as seconds; a value that is not a whole second keeps its fraction. */
 const seconds = (ms: number | null | undefined) =>
   ms === null || ms === undefined ? "" : String(ms / 1000);
 
@@ -95,20 +95,22 @@ export function values(provider: Provider | undefined): Values {
   };
 }
 
-/** A new provider like this one. The credential is not known here, and is asked for. */
+/** A new provider like this one. The credential is not known here, so it must be entered. */
 export function copied(provider: Provider, name: string): Values {
   return { ...values(provider), name, key: "" };
 }
 
 const orNull = (value: string) => (value.trim() === "" ? null : value.trim());
-/** In milliseconds; what is no number goes as it is, for the gateway to refuse at its field. */
+/**
+ * In milliseconds; a text that is not a number is sent unchanged, so that the gateway refuses it.
+ */
 const scaled = (value: string, by: number) => {
   const number = Number(value);
   return Number.isFinite(number) && value.trim() !== "" ? Math.round(number * by) : value.trim();
 };
 const milliseconds = (value: string) => (value.trim() === "" ? null : scaled(value, 1000));
 
-/** Lines `asked = sent`. */
+/** Lines of the form `requested = sent`. */
 export function redirects(lines: string): Record<string, string> {
   const pairs = lines.split("\n").map((line) => line.split("=").map((word) => word.trim()));
   return Object.fromEntries(
@@ -118,7 +120,7 @@ export function redirects(lines: string): Record<string, string> {
 
 export type Body = BodyOf<"actions/providers/addProvider">;
 
-/** All of it but the credential, which goes only when it was typed. */
+/** All fields except the credential, which is sent only if it was typed. */
 export function body(form: Values): Omit<Body, "key"> & { key?: string } {
   const money = Object.fromEntries(MONEY.map((name) => [name, orNull(form[name])]));
   const timeouts = Object.fromEntries(TIMEOUTS.map((name) => [name, milliseconds(form[name])]));

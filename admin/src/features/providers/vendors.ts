@@ -1,9 +1,8 @@
 /**
- * Well-known vendors: where they are reached, which format they speak there, and what their models
- * are called. Pure.
+ * Well-known vendors: their addresses, their formats there, and the names of their models. Pure.
  *
- * A provider that takes every model silently answers for other vendors' models too; so a new one
- * proposes its family's patterns.
+ * A provider that serves every model also answers for other vendors' models, without notice. So a
+ * new provider proposes the patterns of its family.
  */
 import type { TYPES } from "./values";
 
@@ -77,7 +76,7 @@ export const VENDORS: readonly Vendor[] = [
   vendor("ollama", "Ollama", "chat-compatible", "http://127.0.0.1:11434", []),
 ];
 
-/** The models of a format's own vendor. The chat format is spoken by many: it has no family. */
+/** The models of a format's own vendor. Many vendors use the chat format, so it has no family. */
 const FAMILY: Record<Type, string[]> = {
   native: CLAUDE,
   "native-auth": CLAUDE,
@@ -94,7 +93,7 @@ const hostOf = (url: string) => {
   }
 };
 
-/** The models that a provider of this format at this address is proposed to take. */
+/** The proposed models of a provider of this format at this address. */
 export function proposed(type: string, url: string): string[] {
   const host = hostOf(url);
   const known = host === "" ? undefined : VENDORS.find((one) => hostOf(one.url) === host);

@@ -16,7 +16,7 @@ import { Count, Time } from "@/ui/text";
 
 type Rejected = DataOf<"actions/usage-logs/getRejectedRequests">["entries"][number];
 
-/** The event stream does not tell of these. */
+/** The event stream does not report these. */
 const AGAIN = 15_000;
 
 const rejected = queryOptions({

@@ -28,28 +28,28 @@ export interface Rule {
   overrideStatusCode: number | null;
   appliesTo: "4xx" | "all";
   isEnabled: boolean;
-  /** Lower is asked first. */
+  /** The rule with the lowest number is checked first. */
   priority: number;
-  /** Comes with the program. */
+  /** A built-in rule. */
   isDefault: boolean;
-  /** One of the program's that was changed here: upgrades leave it alone. */
+  /** A built-in rule that was changed here: upgrades do not change it. */
   isEdited: boolean;
   createdAt: string;
   updatedAt: string;
 }
 
-/** What the gateway would do about an upstream's error. */
+/** The gateway's reaction to an upstream error. */
 export interface Trial {
   message: string;
   type: string | null;
   code: string | null;
-  /** In the order in which they are asked; the first one decides. */
+  /** In the order of the checks; the first one decides. */
   matches: Rule[];
   class: string;
   reason: string;
-  /** What a client gets at once; `null` where the next provider is asked. */
+  /** The error that a client gets; `null` if the next provider gets the request. */
   statusCode: number | null;
-  /** The body by format; empty where the next provider is asked. */
+  /** The body by format; empty if the next provider gets the request. */
   replies: Record<string, unknown>;
 }
 
@@ -74,13 +74,13 @@ export const errorRules = queryOptions({
   queryFn: ({ signal }) => callAny<Rule[]>("ui/error-rules/list", {}, signal),
 });
 
-/** Those that came with the gateway and were removed: they can be brought back. */
+/** Built-in rules that were removed and can be restored. */
 export const removedRules = queryOptions({
   queryKey: [...keys.errors, "removed"],
   queryFn: ({ signal }) => callAny<Rule[]>("ui/error-rules/listRemoved", {}, signal),
 });
 
-/** Writes a word and reads what is in force anew. */
+/** Writes a word and reads the words again. */
 function useWordChange<O extends Operation>(operation: O) {
   const cache = useQueryClient();
   return useMutation({
@@ -89,7 +89,7 @@ function useWordChange<O extends Operation>(operation: O) {
   });
 }
 
-/** The same for error rules. Their routes are for the web UI and not in the API document. */
+/** The same for error rules. Their routes are for the web UI and not in the OpenAPI document. */
 function useRuleChange<In, Out>(operation: string) {
   const cache = useQueryClient();
   return useMutation({

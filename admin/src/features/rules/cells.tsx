@@ -1,9 +1,9 @@
-/** How patterns, ways of comparing and categories are shown. */
+/** Cells of patterns, match types and categories. */
 import { useCallback } from "react";
 import { useTranslation } from "react-i18next";
 import { CATEGORIES, type Category, MATCH_TYPES, type MatchType } from "./api";
 
-/** A word or pattern, blanks and all. */
+/** A word or pattern, with its blanks. */
 export function Pattern({ text }: { text: string }) {
   return (
     <span className="block truncate font-mono text-xs whitespace-pre" title={text}>
@@ -12,7 +12,7 @@ export function Pattern({ text }: { text: string }) {
   );
 }
 
-/** The way of comparing in words; one that this page does not know stays as it is. */
+/** The match type as text; an unknown one is shown unchanged. */
 export function useMatchType() {
   const { t } = useTranslation();
   return useCallback(

@@ -1,4 +1,4 @@
-/** Error rules in the order in which they are asked. */
+/** Error rules in the order of their checks. */
 import { useQuery } from "@tanstack/react-query";
 import { ListChecks } from "lucide-react";
 import { useCallback, useMemo } from "react";
@@ -13,7 +13,7 @@ import { RemovedRules } from "./removed";
 import { RuleForm } from "./rule-form";
 
 interface Props {
-  /** What a new rule begins with; `null`: none is being made. */
+  /** The initial values of a new rule; `null`: no new rule. */
   adding: Partial<RuleFields> | null;
   onAdd: () => void;
   onAdded: () => void;
@@ -122,7 +122,7 @@ function useColumns(): Column<Rule>[] {
   );
 }
 
-/** What the client is told in place of the upstream's words. */
+/** The message that the client gets instead of the upstream's. */
 function Told({ rule }: { rule: Rule }) {
   const { t } = useTranslation();
   if (rule.overrideResponse === null && rule.overrideStatusCode === null) {

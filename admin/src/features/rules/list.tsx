@@ -17,17 +17,17 @@ interface Entry {
 
 interface Props<T extends Entry> {
   asked: UseQueryResult<T[]>;
-  /** What an entry is found by. */
+  /** The texts by which an entry is found. */
   text: (entry: T) => string;
   columns: Column<T>[];
-  /** Which texts: `rules.words` or `rules.errors`. */
+  /** The texts of the list: `rules.words` or `rules.errors`. */
   of: "words" | "errors";
   icon: ReactNode;
   toolbar?: ReactNode;
   adding: boolean;
   onAdd: () => void;
   onAdded: () => void;
-  /** The form of an entry; of a new one for `null`. */
+  /** The form of an entry; for `null`, of a new one. */
   form: (entry: T | null, close: () => void) => ReactNode;
 }
 
@@ -109,7 +109,7 @@ interface EnabledProps {
   change: (isEnabled: boolean) => Promise<unknown>;
 }
 
-/** Switches an entry on or off, in force at once. */
+/** Enables or disables an entry; takes effect at once. */
 export function Enabled({ name, isEnabled, change }: EnabledProps) {
   const { t } = useTranslation();
   const toast = useToast();

@@ -1,4 +1,7 @@
-/** What clients may not send (sensitive words), and what upstream errors mean (error rules). */
+/**
+ * Sensitive words, which requests must not contain, and error rules, which classify upstream
+ * errors.
+ */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { FlaskConical, Plus } from "lucide-react";
 import { useState } from "react";

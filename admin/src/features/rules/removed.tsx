@@ -1,4 +1,4 @@
-/** Shipped rules that were removed, each with a button that restores it. */
+/** Built-in rules that were removed, each with a button that restores it. */
 import { useQuery } from "@tanstack/react-query";
 import { RotateCcw } from "lucide-react";
 import { useTranslation } from "react-i18next";

@@ -1,4 +1,4 @@
-/** An error rule: what it looks for, what that means, and what the client is told instead. */
+/** An error rule: its pattern, its category, and the error that the client gets instead. */
 import { useState } from "react";
 import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
@@ -31,7 +31,7 @@ export function RuleForm({ rule, draft, onClose }: Props) {
   const create = useCreateRule();
   const update = useUpdateRule();
   const remove = useDeleteRule();
-  // Only the fields that were typed in are saved, whatever another user saves meanwhile.
+  // Only the edited fields are saved, so that changes of other users are kept.
   const [before] = useState(() => formOf(rule ?? { ...NEW_RULE, ...draft }));
   const form = useForm<Form>({ defaultValues: before });
   const { errors } = form.formState;

@@ -1,4 +1,4 @@
-/** An error rule as its form holds it (all text) and as the gateway takes it. */
+/** An error rule as form values (all text) and as the gateway's record. */
 import type { RuleFields } from "./api";
 
 export interface RuleForm
@@ -35,7 +35,7 @@ export function formOf(rule: RuleFields): RuleForm {
   };
 }
 
-/** Empty fields are none: `null`, and 0 for the priority. */
+/** Empty fields become `null`, and 0 for the priority. */
 export function bodyOf(form: RuleForm): RuleFields {
   const none = (text: string) => text.trim() === "";
   return {

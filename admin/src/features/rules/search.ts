@@ -2,10 +2,10 @@
 import { number, oneOf, searchOf, text } from "@/parts/search";
 
 export const rulesSearch = searchOf({
-  /** Sensitive words unless it says otherwise. */
+  /** The default is sensitive words. */
   view: oneOf(["errors"]),
   q: text,
-  /** The one that is open. */
+  /** The open entry. */
   id: number,
 });
 export type RulesSearch = ReturnType<typeof rulesSearch>;

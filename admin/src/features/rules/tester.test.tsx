@@ -23,7 +23,7 @@ const NOTHING: Trial = {
   replies: {},
 };
 
-test("an error that no rule knows is told as the provider's, and a rule can be made of it", async () => {
+test("an error without a matching rule is the provider's, and can become a rule", async () => {
   const user = userEvent.setup();
   const onMakeRule = vi.fn();
   server.mockResolvedValue(NOTHING);

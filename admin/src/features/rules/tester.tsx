@@ -1,4 +1,4 @@
-/** Tests a pasted upstream error: what the gateway would do, and what clients would get. */
+/** Tests a pasted upstream error: the gateway's reaction, and the error that clients would get. */
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError } from "@/api/client";
@@ -14,9 +14,9 @@ import { Tabs } from "@/ui/tabs";
 import { type RuleFields, type Trial, useTrial } from "./api";
 import { Pattern, useCategory, useMatchType } from "./cells";
 
-/** Longest pattern that the gateway takes. */
+/** The longest pattern that the gateway accepts. */
 const LONGEST = 500;
-/** The order in which formats are shown. */
+/** The order of the formats. */
 const FORMATS = ["native", "responses", "chat-compatible", "alt-cli"];
 
 interface Props {

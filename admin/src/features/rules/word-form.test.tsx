@@ -22,7 +22,7 @@ const WORD: Word = {
   updatedAt: "2026-01-01T00:00:00Z",
 };
 
-test("a refused pattern is told at its field in the server's words, and what was typed stays", async () => {
+test("a refused pattern is shown at its field with the gateway's message; input is kept", async () => {
   const user = userEvent.setup();
   const onClose = vi.fn();
   const words = "word: a repeat without an upper bound stands within another one";

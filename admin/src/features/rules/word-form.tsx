@@ -32,7 +32,7 @@ export function WordForm({ word, onClose }: { word: Word | null; onClose: () => 
   const create = useCreateWord();
   const update = useUpdateWord();
   const remove = useDeleteWord();
-  // Only the fields that were typed in are saved, whatever another user saves meanwhile.
+  // Only the edited fields are saved, so that changes of other users are kept.
   const [before] = useState(() => (word === null ? NEW : fieldsOf(word)));
   const form = useForm<WordFields>({ defaultValues: before });
   const { errors } = form.formState;

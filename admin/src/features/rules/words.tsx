@@ -1,4 +1,4 @@
-/** Sensitive words: the list, and what of it this node has in force. */
+/** Sensitive words: the list, and the state of the word list on this node. */
 import { useQuery } from "@tanstack/react-query";
 import { RotateCw, ShieldAlert } from "lucide-react";
 import { useMemo } from "react";
@@ -91,7 +91,7 @@ function EnabledWord({ word }: { word: Word }) {
   return <Enabled name={word.word} isEnabled={word.isEnabled} change={change} />;
 }
 
-/** How many words the gateway looks for, and since when. */
+/** The number of words that the gateway uses, and since when. */
 function InForce() {
   const { t } = useTranslation();
   const toast = useToast();

@@ -1,4 +1,4 @@
-/** What was said in a session, where messages are stored. */
+/** The stored messages of a session. */
 import { useQuery } from "@tanstack/react-query";
 import { useTranslation } from "react-i18next";
 import { ApiError, call } from "@/api/client";

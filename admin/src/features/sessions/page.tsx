@@ -20,7 +20,7 @@ type Session = DataOf<"actions/active-sessions/getActiveSessions">[number];
 
 const idOf = (session: Session) => session.sessionId;
 
-/** Whether a session is about what was typed. */
+/** Whether a session matches the search text. */
 function matches(session: Session, typed: string): boolean {
   const words = [
     session.sessionId,

@@ -1,9 +1,10 @@
-/** One session: its use, its requests in order, and its messages if they are stored. */
+/** One session: its usage, its requests in order, and its messages if they are stored. */
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { call, type DataOf } from "@/api/client";
 import { Id } from "@/ui/code";
+import { cx } from "@/ui/cx";
 import { Panel } from "@/ui/dialog";
 import { Empty, Failed, Loading } from "@/ui/empty";
 import { Facts } from "@/ui/page";
@@ -16,11 +17,11 @@ type Live = DataOf<"actions/active-sessions/getActiveSessions">[number];
 type Details = DataOf<"actions/active-sessions/getSessionDetails">;
 
 const details = (sessionId: string, mark: number) => ({
-  // A request that has just ended needs a moment to reach the database: asked again until as many
-  // are there as have ended, but not for ever (a database that is away takes what it takes).
+  // A request that has just ended needs a moment to reach the database. So the page reads again
+  // until the number of requests matches, for a limited time.
   refetchInterval: ({ state }: { state: { data?: Details; dataUpdateCount: number } }) =>
     state.data && state.data.total < mark && state.dataUpdateCount < 10 ? 1_000 : false,
-  // A request that ends changes the mark, which starts a new read.
+  // A request that ends changes this value, which starts a new read.
   queryKey: ["sessions", "details", sessionId, mark],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
     call("actions/active-sessions/getSessionDetails", { sessionId }, signal),
@@ -140,7 +141,10 @@ function Requests({ details }: { details: Details }) {
             <Link
               to="/logs"
               search={{ session: entry.sessionId ?? undefined, request: entry.requestId }}
-              className="flex flex-wrap items-center gap-x-3 gap-y-1 px-3 py-2 text-sm hover:bg-hover"
+              className={cx(
+                "flex flex-wrap items-center gap-x-3",
+                "gap-y-1 px-3 py-2 text-sm hover:bg-hover",
+              )}
             >
               <Time at={entry.createdAt} relative={false} />
               <Badge tone={entry.statusCode < 400 ? "good" : "bad"}>{entry.statusCode}</Badge>

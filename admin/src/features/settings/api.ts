@@ -1,9 +1,9 @@
-/** System settings, cleaning up, and notifications: reading and writing them. */
+/** Reads and writes system settings, the cleanup, and notifications. */
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { type BodyOf, call, type DataOf, type Operation, type Schemas } from "@/api/client";
 
 export type Settings = Schemas["SettingsRecord"];
-/** Where cleaning up the request log stands. */
+/** The state of the cleanup of the request log. */
 export type Cleanup = Schemas["CleanupRecord"];
 export type Notifications = Schemas["NotificationsRecord"];
 
@@ -13,7 +13,7 @@ const keys = {
   notifications: ["settings", "notifications"],
 } as const;
 
-/** While it runs, its state is asked for: no event tells of it. */
+/** Polled while it runs, because no event reports it. */
 const CLEANUP_PACE = 1000;
 
 export const settings = queryOptions({
@@ -32,7 +32,7 @@ export const notifications = queryOptions({
   queryFn: ({ signal }) => call("actions/notifications/getNotificationSettingsAction", {}, signal),
 });
 
-/** Writes, and puts what the gateway answers (what is in force now) where it is read from. */
+/** Writes, and puts the gateway's answer (the current values) into the query cache. */
 function useSave<O extends Operation>(operation: O, key: readonly string[]) {
   const cache = useQueryClient();
   return useMutation({

@@ -1,4 +1,4 @@
-/** Clean-up of the request log: its progress, the last run's result, and the start button. */
+/** Cleanup of the request log: its progress, the last result, and the start button. */
 import { useQuery } from "@tanstack/react-query";
 import { Eraser, LoaderCircle } from "lucide-react";
 import { useTranslation } from "react-i18next";

@@ -1,22 +1,23 @@
 /**
- * The frame of a settings form: faults at their fields, what somebody else saves shows (but not
- * over what is being typed), and a bar that appears when something was changed. Leaving the page
- * with it open asks first.
+ * The frame of a settings form. It shows faults at their fields, and changes that other users save,
+ * except over edited fields. A bar with the save button appears when something was edited. Leaving
+ * the page then asks first.
  */
 import { type ReactNode, useEffect, useRef } from "react";
 import type { FieldValues, UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { useSubmit } from "@/parts/form";
 import { Button } from "@/ui/button";
+import { cx } from "@/ui/cx";
 import { useDiscard } from "@/ui/discard";
 import { Notice } from "@/ui/status";
 import { useToast } from "@/ui/toast";
 
 interface Props<T extends FieldValues> {
   form: UseFormReturn<T>;
-  /** What is in force, as the form holds it; the same object until it changes. */
+  /** The current values as the form holds them; the same object until they change. */
   saved: T;
-  /** Saves, and gives what is in force then. */
+  /** Saves, and returns the values that are then current. */
   onSubmit: (values: T) => Promise<T>;
   children: ReactNode;
 }
@@ -44,7 +45,7 @@ export function SettingsForm<T extends FieldValues>({ form, saved, onSubmit, chi
   );
 }
 
-/** Saves what was changed, or takes it back. */
+/** Saves the edits, or discards them. */
 function SaveBar<T extends FieldValues>({ form, saved }: Pick<Props<T>, "form" | "saved">) {
   const { t } = useTranslation();
   const { isDirty, isSubmitting } = form.formState;
@@ -52,7 +53,12 @@ function SaveBar<T extends FieldValues>({ form, saved }: Pick<Props<T>, "form" |
   useDiscard(isDirty, reset);
   if (!isDirty) return null;
   return (
-    <div className="sticky bottom-4 z-10 mt-4 flex flex-wrap items-center gap-2 rounded-lg border border-line bg-raised px-4 py-2.5 shadow-lg">
+    <div
+      className={cx(
+        "sticky bottom-4 z-10 mt-4 flex flex-wrap items-center gap-2",
+        "rounded-lg border border-line bg-raised px-4 py-2.5 shadow-lg",
+      )}
+    >
       <span className="min-w-0 flex-1 text-sm">{t("settings.unsaved")}</span>
       <Button onClick={reset} disabled={isSubmitting}>
         {t("ui.discard")}

@@ -1,4 +1,4 @@
-/** Which events are told where: one form for all, a card for each event. */
+/** The notifications and their receivers: one form, with a card for each event. */
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { useForm } from "react-hook-form";
@@ -21,7 +21,7 @@ export function NotificationsView() {
   return <NotificationsForm saved={data} />;
 }
 
-/** The webhook that an event needs before it can be told. */
+/** The webhook that an event requires. */
 const NEEDS = {
   circuitBreakerEnabled: "circuitBreakerWebhook",
   dailyLeaderboardEnabled: "dailyLeaderboardWebhook",

@@ -1,4 +1,4 @@
-/** Notification settings as the form holds them (all text) and as the gateway takes them. */
+/** Notification settings as form values (all text) and as the gateway's record. */
 import type { Notifications, NotificationsChange } from "./api";
 
 export interface NotifyForm {
@@ -11,10 +11,10 @@ export interface NotifyForm {
   dailyLeaderboardTopN: string;
   costAlertEnabled: boolean;
   costAlertWebhook: string;
-  /** Percent, unlike the gateway's share. */
+  /** In percent; the gateway has a share. */
   costAlertThreshold: string;
   costAlertCheckInterval: string;
-  /** Typed to be set; never shown. */
+  /** Entered to be set; never shown. */
   webhookSecret: string;
 }
 
@@ -54,7 +54,7 @@ export function changeOf(before: NotifyForm, after: NotifyForm): NotificationsCh
   );
 }
 
-/** A key to sign with: 32 random bytes. */
+/** A random signing key of 32 bytes. */
 export function newSecret(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) =>
     byte.toString(16).padStart(2, "0"),

@@ -1,4 +1,4 @@
-/** The gateway's own settings, and who is told what. */
+/** The gateway's system settings and its notifications. */
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { Page } from "@/ui/page";

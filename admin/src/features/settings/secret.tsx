@@ -1,4 +1,4 @@
-/** The key that messages are signed with: written, never read again. */
+/** The key that signs messages: it can be set, but never read. */
 import { KeyRound } from "lucide-react";
 import type { UseFormRegisterReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
@@ -14,7 +14,7 @@ import { newSecret } from "./notify-values";
 
 interface Props {
   isSet: boolean;
-  /** What is typed now. */
+  /** The current input. */
   typed: string;
   input: UseFormRegisterReturn;
   error?: string;

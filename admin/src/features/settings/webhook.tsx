@@ -1,4 +1,4 @@
-/** A webhook's address with the button that sends a test message to it, saved or not. */
+/** A webhook's address with a button that sends a test message to it, saved or not. */
 import { Send } from "lucide-react";
 import type { UseFormRegisterReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
@@ -9,7 +9,7 @@ import { Notice } from "@/ui/status";
 import { useTestWebhook } from "./api";
 
 interface Props {
-  /** What is typed now. */
+  /** The current input. */
   address: string;
   input: UseFormRegisterReturn;
   error?: string;
@@ -18,7 +18,7 @@ interface Props {
 export function Webhook({ address, input, error }: Props) {
   const { t } = useTranslation();
   const test = useTestWebhook();
-  // The outcome belongs to the address that was tried.
+  // The result belongs to the tested address.
   const current = test.variables === address.trim();
   const failed = current && test.error ? test.error : undefined;
   const atField =

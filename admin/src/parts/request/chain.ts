@@ -1,7 +1,6 @@
 /**
- * The decision chain, told as a story: what was considered, who was skipped and why, who was
- * chosen, every attempt, the end. The steps' names are those of the record (`decisionChain` of an
- * entry).
+ * The decision chain in sections: considered and skipped providers with reasons, the order, the
+ * attempts, and the end. The names of steps are those of the record (`decisionChain` of an entry).
  */
 import type { Entry } from "./entry";
 
@@ -17,13 +16,13 @@ export interface Step {
 }
 
 export interface Story {
-  /** Not candidates at all, or no longer: with the reason. */
+  /** Providers that were skipped or removed, with the reason. */
   passedOver: Step[];
-  /** The order of those that could serve it, the first one first. */
+  /** The order of the candidates, the first one first. */
   candidates: Step[];
-  /** What was tried, in order, the last one with the reply. */
+  /** The attempts in order, the last one with the reply. */
   attempts: Step[];
-  /** Whatever else was noted: a refusal, or that nobody was left. */
+  /** All other steps: a refusal, or that no provider was left. */
   notes: Step[];
 }
 
@@ -34,7 +33,7 @@ const NOTES = new Set(["refused", "exhausted"]);
 const isStep = (value: unknown): value is Step =>
   typeof value === "object" && value !== null && typeof (value as Step).step === "string";
 
-/** The steps that have words of their own. */
+/** The steps that have a text. */
 export const NAMED = [
   "other_group",
   "disabled",

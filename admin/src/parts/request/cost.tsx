@@ -1,4 +1,4 @@
-/** The cost as an addition: tokens × price for each kind, × the provider's multiplier. */
+/** The cost as a sum: tokens × price for each kind, × the provider's multiplier. */
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { DataOf } from "@/api/client";
@@ -89,7 +89,7 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
   );
 }
 
-/** Where nothing was charged, or nobody knows a price: the tokens alone. */
+/** Shown if nothing was charged or there is no price: only the tokens. */
 function Tokens({ entry }: { entry: Entry }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -116,7 +116,7 @@ function Tokens({ entry }: { entry: Entry }) {
   );
 }
 
-/** Takes the noise of binary fractions off a product. */
+/** Removes the rounding error of binary fractions from a product. */
 const round = (amount: number) => Number(amount.toPrecision(12));
 
 const Head = ({ children, right }: { children: ReactNode; right?: boolean }) => (
@@ -124,7 +124,7 @@ const Head = ({ children, right }: { children: ReactNode; right?: boolean }) => 
     {children}
   </th>
 );
-/** `span`: how many columns it takes. */
+/** `span`: the number of columns. */
 const Cell = ({
   children,
   right,

@@ -12,7 +12,7 @@ export const OUTCOMES = [
   "client_aborted",
   "internal",
 ] as const;
-/** The outcome's name among the texts. */
+/** The text key of an outcome. */
 export const outcomeOf = (entry: Entry) =>
   OUTCOMES.find((one) => one === entry.outcome) ?? "internal";
 
@@ -31,11 +31,11 @@ export const KINDS = [
   "request",
 ] as const;
 export type Kind = (typeof KINDS)[number];
-/** A kind of use by its name among the texts. */
+/** The text key of a kind of use. */
 export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) ?? "input";
 
 export const TIERS = ["standard", "flex", "priority", "batch"] as const;
-/** A service tier by its name among the texts. */
+/** The text key of a service tier. */
 export const tierOf = (name: string): (typeof TIERS)[number] =>
   TIERS.find((one) => one === name) ?? "standard";
 
@@ -50,7 +50,7 @@ export const tokensIn = (used: Pick<Entry, TokensIn>) =>
 
 export type Tone = "good" | "warn" | "bad" | "off";
 
-/** How an entry's end is coloured; the word beside it says the same. */
+/** The colour of an entry's outcome; the word beside it has the same meaning. */
 export function toneOf(entry: Entry): Tone {
   switch (entry.outcome) {
     case "completed":

@@ -1,4 +1,4 @@
-/** A part of what is shown of a request, under its heading. */
+/** A section of a request's details, with its heading. */
 import type { ReactNode } from "react";
 
 export function Part({ title, children }: { title: string; children: ReactNode }) {

@@ -1,4 +1,6 @@
-/** The decision chain as a timeline: candidates, skipped ones, the choice, attempts, the end. */
+/**
+ * The decision chain as a timeline: candidates, skipped providers, the choice, attempts, the end.
+ */
 
 import type { TFunction } from "i18next";
 import { ArrowRight, Check, CircleSlash, RotateCcw, X } from "lucide-react";
@@ -91,7 +93,7 @@ export function StoryLine({ entry }: { entry: Entry }) {
   );
 }
 
-/** A step in words; one of a later version by its own name. */
+/** The text of a step; a step of a later version keeps its name. */
 function stepName(t: TFunction, { step }: Step): string {
   const named = NAMED.find((one) => one === step);
   return named ? t(`logs.chain.steps.${named}`) : step;
@@ -130,7 +132,7 @@ function Attempt({ step, number }: { step: Step; number: number }) {
 
 const Who = ({ step }: { step: Step }) => <span className="font-medium">{step.providerName}</span>;
 
-/** The reason: translated if it is a fixed one, else the gateway's words, else the step's name. */
+/** The reason: translated if it is a fixed one, else the gateway's text, else the step's name. */
 function Why({ step, plain = false }: { step: Step; plain?: boolean }) {
   const { t } = useTranslation();
   if (step.detail === undefined && plain) return null;
@@ -164,10 +166,16 @@ function Point({
 }) {
   const format = useFormat();
   return (
-    <li className="relative before:absolute before:top-2 before:-bottom-4 before:-left-5 before:border-l before:border-line last:before:hidden">
+    <li
+      className={cx(
+        "relative before:absolute before:top-2 before:-bottom-4",
+        "before:-left-5 before:border-l before:border-line last:before:hidden",
+      )}
+    >
       <span
         className={cx(
-          "absolute top-0 -left-[1.8125rem] flex size-5 items-center justify-center rounded-full ring-4 ring-raised",
+          "absolute top-0 -left-[1.8125rem] flex size-5 items-center",
+          "justify-center rounded-full ring-4 ring-raised",
           RINGS[tone],
         )}
       >

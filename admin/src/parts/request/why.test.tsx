@@ -20,7 +20,7 @@ const entry = {
 } as Entry;
 type Detail = NonNullable<Parameters<typeof Why>[0]["detail"]>;
 
-test("one sentence names the entry, the tier, the tokens, the multiplier and what the figures are", async () => {
+test("one sentence names the entry, the tier, the tokens, the multiplier and the source", async () => {
   await renderPart(<Why entry={entry} detail={{ inputAbove: 200_000 } as Detail} />);
   expect(
     screen.getByText(

@@ -40,7 +40,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "tollgate.pod" -}}
 automountServiceAccountToken: false
-# Else each Service adds variables such as TOLLGATE_PORT, which look like settings.
+# Otherwise each Service adds variables such as TOLLGATE_PORT, which look like settings.
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true

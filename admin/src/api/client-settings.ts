@@ -239,7 +239,12 @@ const curl = ({ base, key }: Target, modelOf: ModelOf): Snippet[] => {
   const formats = ["native", "responses", "chat-compatible", "alt-cli"] as const;
   return formats.map((format) => {
     const { path, body } = exampleRequest(format, modelOf(format));
-    const text = `curl ${sh(`${base}${path}`)} \\\n  -H ${sh(`authorization: Bearer ${key}`)} \\\n  -H 'content-type: application/json' \\\n  -d ${sh(JSON.stringify(body))}`;
+    const text = [
+      `curl ${sh(`${base}${path}`)}`,
+      `-H ${sh(`authorization: Bearer ${key}`)}`,
+      "-H 'content-type: application/json'",
+      `-d ${sh(JSON.stringify(body))}`,
+    ].join(" \\\n  ");
     return { where: format, text };
   });
 };

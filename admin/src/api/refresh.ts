@@ -1,7 +1,7 @@
 /**
- * What the event stream says has moved, and what is read again for it: the limits of those whose
- * requests began or ended, one's own use, and (seldom) the charts. Each at most so often, however
- * much comes; what nobody looks at is not read.
+ * Reads data again after events of the stream: the limits of keys, users and providers whose
+ * requests began or ended, the session's own usage, and (rarely) the charts. Each is read at most
+ * once per interval, however many events arrive. Data that no page shows is not read.
  */
 import type { QueryClient } from "@tanstack/react-query";
 import type { Schemas } from "./client";
@@ -10,21 +10,21 @@ import { keys } from "./queries";
 type Session = Schemas["ActiveSession"];
 type Entry = Schemas["LogEntry"];
 
-/** Counters are in the gateway's memory: cheap to read. */
+/** Counters are in the gateway's memory, so reading them costs little. */
 const LIMITS = 500;
-/** Sums come from the database, where a request is a moment after it ended. */
+/** Sums come from the database, which has a request shortly after its end. */
 const SUMS = 3_000;
 const CHARTS = 30_000;
 const MISSED = 3_000;
 
-/** Does something once, so long after it was first asked for. */
-class Later {
+/** Runs an action once, a fixed time after the first request for it. */
+class Delayed {
   private timer: ReturnType<typeof setTimeout> | undefined;
   constructor(
     private readonly pause: number,
     private readonly act: () => void,
   ) {}
-  ask() {
+  schedule() {
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       this.act();
@@ -36,44 +36,46 @@ class Later {
   }
 }
 
-export class Moved {
+export class Refresh {
   /** `key 3`, `user 1`, `provider 2`. */
-  private holders = new Set<string>();
+  private limitOwners = new Set<string>();
   private before = new Map<string, Session>();
-  private readonly limits: Later;
-  private readonly own: Later;
-  private readonly charts: Later;
-  private readonly log: Later;
+  private readonly limits: Delayed;
+  private readonly own: Delayed;
+  private readonly charts: Delayed;
+  private readonly log: Delayed;
 
   constructor(private readonly cache: QueryClient) {
     const renew = (queryKey: readonly unknown[]) => void cache.invalidateQueries({ queryKey });
-    this.limits = new Later(LIMITS, () => this.readLimits());
-    this.own = new Later(SUMS, () => renew(["my-usage", "today"]));
-    this.charts = new Later(CHARTS, () => {
+    this.limits = new Delayed(LIMITS, () => this.readLimits());
+    this.own = new Delayed(SUMS, () => renew(["my-usage", "today"]));
+    this.charts = new Delayed(CHARTS, () => {
       renew(["statistics"]);
-      // What is spent of the tightest limit, and the last use.
+      // The amount spent of the tightest limit, and the last use.
       renew(keys.users);
     });
-    this.log = new Later(MISSED, () => renew(["logs"]));
+    this.log = new Delayed(MISSED, () => renew(["logs"]));
   }
 
   stop() {
-    for (const later of [this.limits, this.own, this.charts, this.log]) later.stop();
-    this.holders.clear();
+    for (const timer of [this.limits, this.own, this.charts, this.log]) timer.stop();
+    this.limitOwners.clear();
   }
 
   /** A request ended. */
   request(entry: Entry) {
     this.touch(entry);
-    this.charts.ask();
+    this.charts.schedule();
     if (
       entry.keyId != null &&
       entry.keyId === this.cache.getQueryData<Schemas["WhoAmI"]>(keys.whoami)?.keyId
     )
-      this.own.ask();
+      this.own.schedule();
   }
 
-  /** The live sessions now. A changed count means that a request began or ended, on any node. */
+  /**
+   * The current live sessions. A changed count means that a request began or ended, on any node.
+   */
   sessions(now: Session[]) {
     const sessions = new Map(
       now.map((session) => [`${session.keyId} ${session.sessionId}`, session]),
@@ -89,25 +91,25 @@ export class Moved {
     this.before = sessions;
   }
 
-  /** So many requests were not told. */
+  /** Events were left out. */
   missed() {
-    this.log.ask();
-    this.charts.ask();
+    this.log.schedule();
+    this.charts.schedule();
   }
 
   private touch({ userId, keyId, providerId }: Pick<Entry, "userId" | "keyId" | "providerId">) {
-    this.holders.add(`user ${userId}`).add(`key ${keyId}`).add(`provider ${providerId}`);
-    this.limits.ask();
+    this.limitOwners.add(`user ${userId}`).add(`key ${keyId}`).add(`provider ${providerId}`);
+    this.limits.schedule();
   }
 
   private readLimits() {
-    const { holders } = this;
-    this.holders = new Set();
+    const { limitOwners } = this;
+    this.limitOwners = new Set();
     const me = this.cache.getQueryData<Schemas["WhoAmI"]>(keys.whoami);
-    const mine = holders.has(`user ${me?.userId}`);
+    const mine = limitOwners.has(`user ${me?.userId}`);
     void this.cache.invalidateQueries({
       predicate: ({ queryKey: [name, kind, id] }) =>
-        (name === "limits" && holders.has(`${kind} ${id}`)) ||
+        (name === "limits" && limitOwners.has(`${kind} ${id}`)) ||
         (mine && name === "my-usage" && kind === "quota"),
     });
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CLIENT_IDS, clients, exampleModel, proxyBase } from "./clients";
+import { CLIENT_IDS, clients, exampleModel, proxyBase } from "./client-settings";
 
 const to = {
   base: "https://gate.example:8443",

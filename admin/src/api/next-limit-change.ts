@@ -1,4 +1,7 @@
-/** When the use of limits changes with time alone: the event stream has requests only. Pure. */
+/**
+ * The time at which the use of limits next changes without a request. The event stream reports only
+ * requests. Pure.
+ */
 import type { Schemas } from "./client";
 
 type Usage = Schemas["LimitUsage"] & { rpm?: Schemas["RateUsage"] };
@@ -7,10 +10,10 @@ const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
 /**
- * When a holder's use changes by the clock alone, in milliseconds from now: a window ends, or what
- * is in a rolling one ages. `false` when nothing is in any.
+ * The milliseconds until the use of a key, a user or a provider changes without a request: a window
+ * ends, or costs leave a rolling window. `false` if nothing is in any window.
  */
-export function ages(usages: (Usage | undefined)[]): number | false {
+export function nextLimitChange(usages: (Usage | undefined)[]): number | false {
   const next = usages.flatMap((usage) => {
     if (usage === undefined) return [];
     const windows = [
