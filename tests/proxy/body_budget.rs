@@ -30,6 +30,23 @@ async fn held_is(fixture: &Fixture, wanted: impl Fn(f64) -> bool) {
     fixture.gateway.metric_shows("tollgate_request_body_bytes", wanted).await;
 }
 
+/// A large body with a length, in chunks, and compressed.
+fn in_three_encodings(fixture: &Fixture) -> [(&'static str, reqwest::RequestBuilder); 3] {
+    let text = large("native", false).to_string();
+    let post = || fixture.post("/v1/messages", &json!(null));
+    let pieces: Vec<Result<Bytes, std::io::Error>> =
+        text.as_bytes().chunks(20_000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packed.write_all(text.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    assert!(packed.len() < 5_000, "the compressed body fits: {}", packed.len());
+    [
+        ("length", post().body(text)),
+        ("chunked", post().body(reqwest::Body::wrap_stream(futures_util::stream::iter(pieces)))),
+        ("compressed", post().header("content-encoding", "gzip").body(packed)),
+    ]
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
     let fixture = fixture(&[]).await;
@@ -39,20 +56,7 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
         .header("x-mock", r#"{"first_byte_ms": 600000}"#);
     let first = tokio::spawn(first.send());
     held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
-    let text = large("native", false).to_string();
-    let post = || fixture.post("/v1/messages", &json!(null));
-    let pieces: Vec<Result<Bytes, std::io::Error>> =
-        text.as_bytes().chunks(20_000).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    packed.write_all(text.as_bytes()).unwrap();
-    let packed = packed.finish().unwrap();
-    assert!(packed.len() < 5_000, "there is room for it as it comes: {}", packed.len());
-    let cases = [
-        ("length", post().body(text.clone())),
-        ("chunked", post().body(reqwest::Body::wrap_stream(futures_util::stream::iter(pieces)))),
-        ("compressed", post().header("content-encoding", "gzip").body(packed)),
-    ];
-    for (name, request) in cases {
+    for (name, request) in in_three_encodings(&fixture) {
         let answer = request.send().await.unwrap();
         assert_eq!(
             (answer.status().as_u16(), &answer.headers()["retry-after"]),

@@ -39,6 +39,22 @@ async fn asked(fixture: &Fixture, format: &str, stream: bool, session: &str) -> 
     (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
+/// The answer of the rule below, in the client's format.
+fn is_the_rules_answer(format: &str, body: &Value) {
+    let error = &body["error"];
+    assert_eq!(error["message"], "No gribbles here.", "{format}: {body}");
+    match format {
+        "alt-cli" => assert_eq!(
+            (&error["code"], &error["details"][0]["reason"]),
+            (&json!(422), &json!("NO_GRIBBLES"))
+        ),
+        _ => assert_eq!(
+            (&error["type"], &error["code"]),
+            (&json!("gribble_error"), &json!("no_gribbles"))
+        ),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_asked() {
     let (fixture, bad, healthy) = fixture(1).await;
@@ -57,21 +73,7 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
             for stream in [false, true] {
                 let (status, body) = asked(&fixture, format, stream, &format!("s{count}")).await;
                 assert_eq!(status, 422, "{fault} {format} {stream}: {body}");
-                let error = &body["error"];
-                assert_eq!(
-                    error["message"], "No gribbles here.",
-                    "{fault} {format} {stream}: {body}"
-                );
-                match format {
-                    "alt-cli" => assert_eq!(
-                        (&error["code"], &error["details"][0]["reason"]),
-                        (&json!(422), &json!("NO_GRIBBLES"))
-                    ),
-                    _ => assert_eq!(
-                        (&error["type"], &error["code"]),
-                        (&json!("gribble_error"), &json!("no_gribbles"))
-                    ),
-                }
+                is_the_rules_answer(format, &body);
                 count += 1;
             }
         }
@@ -94,14 +96,7 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
         );
         assert!(last["tookMs"].is_u64(), "{last}");
     }
-    let metrics = fixture
-        .gateway
-        .client
-        .get(format!("{}/metrics", fixture.gateway.metrics))
-        .send()
-        .await
-        .unwrap();
-    let text = metrics.text().await.unwrap();
+    let text = fixture.gateway.scrape().await;
     assert!(
         text.contains(&format!(
             "tollgate_error_rule_matches_total{{category=\"parameter_error\"}} {count}"

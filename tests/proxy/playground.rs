@@ -181,6 +181,33 @@ async fn a_reply_is_told_as_it_comes() {
     assert!(text.contains("message_stop"), "{text}");
 }
 
+/// Two requests per format with one request a minute allowed: a refusal comes through, complete.
+async fn a_limit_refuses(fixture: &Fixture) {
+    fixture
+        .gateway
+        .admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": [], "rpm": 1}))
+        .await;
+    let mut limited = None;
+    for format in FORMATS.into_iter().chain(FORMATS) {
+        let played = play(fixture, &ask(fixture.key_id, format, true)).await;
+        if played.status() == 429 {
+            assert_eq!(played.json()["error"]["limit_type"], "user_rpm", "{format}");
+            assert!(played.header("retry-after").is_some());
+            limited = Some(played);
+        }
+    }
+    let limited = limited.expect("a second request within the minute");
+    // The database has a record some time after the reply.
+    let began = std::time::Instant::now();
+    while fixture.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"]
+        == 0
+    {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", fixture.gateway.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(limited.one("end")["complete"], true);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_come_through_with_their_body() {
     let fixture = Fixture::full().await;
@@ -208,29 +235,7 @@ async fn refusals_come_through_with_their_body() {
         );
         assert!(played.json()["error"]["message"].as_str().unwrap().contains("model"), "{format}");
     }
-    fixture
-        .gateway
-        .admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": [], "rpm": 1}))
-        .await;
-    let mut limited = None;
-    for format in FORMATS.into_iter().chain(FORMATS) {
-        let played = play(&fixture, &ask(fixture.key_id, format, true)).await;
-        if played.status() == 429 {
-            assert_eq!(played.json()["error"]["limit_type"], "user_rpm", "{format}");
-            assert!(played.header("retry-after").is_some());
-            limited = Some(played);
-        }
-    }
-    let limited = limited.expect("a second request within the minute");
-    // The database has a record some time after the reply.
-    let began = std::time::Instant::now();
-    while fixture.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"]
-        == 0
-    {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", fixture.gateway.log());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(limited.one("end")["complete"], true);
+    a_limit_refuses(&fixture).await;
     let (_, second, _) = fixture.gateway.user(json!({"name": "bob"})).await;
     fixture.gateway.admin("keys/addKey", json!({"userId": fixture.user_id, "name": "spare"})).await;
     fixture

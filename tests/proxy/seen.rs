@@ -35,16 +35,59 @@ fn kinds(problems: &[Value]) -> Vec<&str> {
     problems.iter().map(|problem| problem["kind"].as_str().unwrap()).collect()
 }
 
-async fn scraped(gateway: &Gateway) -> String {
-    gateway
-        .client
-        .get(format!("{}/metrics", gateway.metrics))
-        .send()
-        .await
-        .unwrap()
-        .text()
-        .await
-        .unwrap()
+/// `/readyz`, the overview, the metrics and the log show that the provider `dead` fails.
+async fn a_failing_provider_shows(gateway: &Gateway, id: i64) {
+    let (status, ready) = readyz(gateway).await;
+    assert_eq!((status, &ready["degraded"]), (200, &json!(["providers"])), "{ready}");
+    assert!(
+        ready["parts"]["providers"].as_str().unwrap().contains("dead is failing (connect)"),
+        "{ready}"
+    );
+    let found = problems(gateway).await;
+    assert_eq!(kinds(&found), ["no_provider_usable", "provider_failing"]);
+    assert_eq!(
+        (&found[1]["params"]["providerId"], &found[1]["severity"]),
+        (&json!(id), &json!("error"))
+    );
+    assert_eq!(found[1]["params"]["lastError"]["kind"], "connect");
+    let metrics = gateway.scrape().await;
+    for line in [
+        "tollgate_provider_state{provider=\"dead\",state=\"failing\"} 1",
+        "tollgate_provider_state{provider=\"dead\",state=\"healthy\"} 0",
+        "tollgate_upstream_failures_total{kind=\"connect\",provider=\"dead\"} 30",
+    ] {
+        assert!(metrics.contains(line), "no {line} in\n{metrics}");
+    }
+    let log = gateway.log_shows("attempts at a provider fail").await;
+    assert_eq!(log.matches("attempts at a provider fail").count(), 1, "one line a minute:\n{log}");
+}
+
+/// A provider with a new address: never used, failing, then healthy again.
+async fn it_recovers(fixture: &Fixture, id: i64) {
+    let gateway = &fixture.gateway;
+    // The health of the old address says nothing about the new one.
+    let seen = health(gateway, |_| true).await;
+    assert_eq!(
+        (&seen["health"], &seen["lastError"]),
+        (&json!("never_used"), &Value::Null),
+        "{seen}"
+    );
+    fixture.upstream.default(json!({"status": 500})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
+    health(gateway, |seen| seen["health"] == "failing").await;
+    fixture.upstream.default(json!({})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    let seen =
+        health(gateway, |seen| seen["health"] != "failing" || seen["failedInARow"] == 0).await;
+    assert_eq!((&seen["failedInARow"], &seen["failingSince"]), (&json!(0), &Value::Null), "{seen}");
+    assert_eq!(seen["lastError"]["kind"], "status", "it stays on view");
+    gateway.log_shows("a provider that failed answers again").await;
+    // The rate of the last minute may keep it failing.
+    gateway.admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    health(gateway, |seen| seen["health"] == "healthy").await;
+    assert_eq!(readyz(gateway).await.1["degraded"], json!([]));
+    assert_eq!(kinds(&problems(gateway).await), Vec::<&str>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,30 +124,7 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
         super::events::until(&mut watching, &mut text, "breaker").await["health"],
         "failing"
     );
-
-    let (status, ready) = readyz(gateway).await;
-    assert_eq!((status, &ready["degraded"]), (200, &json!(["providers"])), "{ready}");
-    assert!(
-        ready["parts"]["providers"].as_str().unwrap().contains("dead is failing (connect)"),
-        "{ready}"
-    );
-    let found = problems(gateway).await;
-    assert_eq!(kinds(&found), ["no_provider_usable", "provider_failing"]);
-    assert_eq!(
-        (&found[1]["params"]["providerId"], &found[1]["severity"]),
-        (&json!(id), &json!("error"))
-    );
-    assert_eq!(found[1]["params"]["lastError"]["kind"], "connect");
-    let metrics = scraped(gateway).await;
-    for line in [
-        "tollgate_provider_state{provider=\"dead\",state=\"failing\"} 1",
-        "tollgate_provider_state{provider=\"dead\",state=\"healthy\"} 0",
-        "tollgate_upstream_failures_total{kind=\"connect\",provider=\"dead\"} 30",
-    ] {
-        assert!(metrics.contains(line), "no {line} in\n{metrics}");
-    }
-    let log = gateway.log_shows("attempts at a provider fail").await;
-    assert_eq!(log.matches("attempts at a provider fail").count(), 1, "one line a minute:\n{log}");
+    a_failing_provider_shows(gateway, id).await;
 
     gateway
         .admin(
@@ -112,29 +132,7 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
             json!({"providerId": id, "url": fixture.upstream.url, "key": "upstream-key"}),
         )
         .await;
-    // The health of the old address says nothing about the new one.
-    let seen = health(gateway, |_| true).await;
-    assert_eq!(
-        (&seen["health"], &seen["lastError"]),
-        (&json!("never_used"), &Value::Null),
-        "{seen}"
-    );
-    fixture.upstream.default(json!({"status": 500})).await;
-    assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
-    health(gateway, |seen| seen["health"] == "failing").await;
-    fixture.upstream.default(json!({})).await;
-    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-    let seen =
-        health(gateway, |seen| seen["health"] != "failing" || seen["failedInARow"] == 0).await;
-    assert_eq!((&seen["failedInARow"], &seen["failingSince"]), (&json!(0), &Value::Null), "{seen}");
-    assert_eq!(seen["lastError"]["kind"], "status", "it stays on view");
-    gateway.log_shows("a provider that failed answers again").await;
-    // The rate of the last minute may keep it failing.
-    gateway.admin("providers/resetProviderCircuit", json!({"providerId": id})).await;
-    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-    health(gateway, |seen| seen["health"] == "healthy").await;
-    assert_eq!(readyz(gateway).await.1["degraded"], json!([]));
-    assert_eq!(kinds(&problems(gateway).await), Vec::<&str>::new());
+    it_recovers(&fixture, id).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

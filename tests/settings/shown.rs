@@ -102,7 +102,7 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ),
     ("database.max_connections", "settings/data.rs", "so_many_connections_to_postgres_and_no_more"),
     ("redis.url", "nodes/limits.rs", "what_is_spent_on_one_node_is_spent_on_the_other"),
-    ("redis.url_file", "config.rs", "a_secret_comes_from_a_file_as_from_its_setting"),
+    ("redis.url_file", "config/secrets.rs", "a_secret_comes_from_a_file_as_from_its_setting"),
     (
         "redis.tls.ca",
         "nodes/secure.rs",

@@ -172,17 +172,15 @@ impl Gateway {
         }
     }
 
+    /// The text of `/metrics`.
+    pub async fn scrape(&self) -> String {
+        let scrape = self.client.get(format!("{}/metrics", self.metrics)).send();
+        scrape.await.unwrap().text().await.unwrap()
+    }
+
     /// The sum of a metric's samples.
     pub async fn metric(&self, name: &str) -> f64 {
-        let text = self
-            .client
-            .get(format!("{}/metrics", self.metrics))
-            .send()
-            .await
-            .unwrap()
-            .text()
-            .await
-            .unwrap();
+        let text = self.scrape().await;
         let of =
             |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
         let values: Vec<f64> = text
