@@ -1,5 +1,5 @@
-//! A restore that is killed at each of its renames, and disks that are full: the old state is there,
-//! or a message says what to do, and another run ends as an undisturbed one would have.
+//! A restore that is killed at each of its renames, and full disks: the old state is unchanged, or
+//! a message names the next step, and another run completes the restore.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;

@@ -6,7 +6,7 @@ use tollgate::policy::reservation::Reservation;
 use super::load;
 
 #[test]
-fn a_reload_tells_what_needs_a_restart() {
+fn a_reload_reports_what_needs_a_restart() {
     let old = load("auth: {admin_token: the-first-token-of-all}", &[]).unwrap();
     let new = load("auth: {admin_token: another-token-than-that}\nproxy: {threads: 2}\nretry: {deadline: 90s}\nlog: {level: debug}", &[])
         .unwrap();

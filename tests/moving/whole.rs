@@ -86,8 +86,7 @@ async fn summary(bed: &Bed, rows: usize) -> (Value, Vec<Value>) {
     (page["summary"].clone(), ids)
 }
 
-/// What `migrate-to-postgres` reports of a completed move of requests that cost `mills` of a
-/// thousandth of a USD.
+/// The output of a completed `tollgate move` of requests that cost `mills` thousandths of a USD.
 fn reports_the_move(said: &str, mills: usize) {
     for wanted in [
         "SQLite  PostgreSQL",

@@ -48,7 +48,7 @@ fn in_three_encodings(fixture: &Fixture) -> [(&'static str, reqwest::RequestBuil
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
+async fn bodies_beyond_the_budget_are_refused_until_it_has_space() {
     let fixture = fixture(&[]).await;
     // This one is not answered: its body stays, as another provider may be needed.
     let first = fixture
@@ -127,7 +127,7 @@ async fn begin_upload(fixture: &Fixture, bytes: usize) -> TcpStream {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_user_cannot_take_the_room_of_the_others() {
+async fn one_user_cannot_take_the_body_budget_of_the_others() {
     let fixture = fixture(&[]).await;
     let (_, _, other) = fixture.gateway.user(json!({"name": "bob"})).await;
     let mut uploads = Vec::new();
@@ -138,7 +138,7 @@ async fn one_user_cannot_take_the_room_of_the_others() {
     let mut sixth = begin_upload(&fixture, 10_000).await;
     let mut answer = [0; 12];
     sixth.read_exact(&mut answer).await.unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 503", "half of the room is the most for one");
+    assert_eq!(&answer, b"HTTP/1.1 503", "half of the budget is the most for one user");
     assert_eq!(asks(&fixture, &other).await, 200, "who holds nothing is served");
     drop(uploads);
     held_is(&fixture, |bytes| bytes == 0.0).await;
@@ -165,7 +165,7 @@ async fn a_stream_that_has_begun_holds_no_body_and_its_request_is_kept_all_the_s
         assert_eq!(
             fixture.post(path, &large(format, false)).send().await.unwrap().status(),
             200,
-            "{provider}: room"
+            "{provider}: the budget"
         );
         drop(stream);
         fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 0.0).await;

@@ -94,10 +94,10 @@ async fn it_recovers(fixture: &Fixture, id: i64) {
 async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
     let fixture = Fixture::bare(&[]).await;
     let gateway = &fixture.gateway;
-    let nobody = format!("http://127.0.0.1:{}", free_port());
+    let unreachable = format!("http://127.0.0.1:{}", free_port());
     let fields =
         json!({"name": "dead", "circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
-    let id = gateway.provider("native", &nobody, fields).await;
+    let id = gateway.provider("native", &unreachable, fields).await;
     assert_eq!(health(gateway, |_| true).await["health"], "never_used");
     let (status, ready) = readyz(gateway).await;
     assert_eq!((status, &ready["degraded"]), (200, &json!([])), "{ready}");
@@ -138,10 +138,10 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_connections_open_the_circuit_by_default_and_it_says_why() {
     let fixture = Fixture::bare(&[]).await;
-    let nobody = format!("http://127.0.0.1:{}", free_port());
+    let unreachable = format!("http://127.0.0.1:{}", free_port());
     let fields =
         json!({"name": "dead", "max_retry_attempts": 1, "circuit_breaker_failure_threshold": 3});
-    fixture.gateway.provider("native", &nobody, fields).await;
+    fixture.gateway.provider("native", &unreachable, fields).await;
     for status in [502, 502, 502, 503] {
         assert_eq!(fixture.ask().send().await.unwrap().status(), status);
     }

@@ -114,7 +114,7 @@ async fn operations_name_the_cause(fixture: &Fixture, cookie: &str, cause: &str,
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_itself() {
+async fn the_administration_says_since_when_postgres_is_away_and_recovers_without_a_restart() {
     let (fixture, server) = fixture(&[]).await;
     let gateway = &fixture.gateway;
     let login = gateway
@@ -187,12 +187,12 @@ async fn postgres_killed_and_back_fails_no_request_and_loses_nothing() {
     );
     // A connection that died in the pool fails no request.
     fixture.gateway.user(json!({"name": "bob"})).await;
-    for told in [
+    for line in [
         "the database cannot be reached",
         "the database can be reached",
         "ledger records cannot be delivered",
     ] {
-        fixture.gateway.log_shows(told).await;
+        fixture.gateway.log_shows(line).await;
     }
 }
 
