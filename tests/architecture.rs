@@ -245,7 +245,7 @@ fn rust_files(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn the_house_stands_as_designed() {
+fn the_sources_keep_the_rules_of_the_architecture() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     rust_files(&src, &mut files);
@@ -309,7 +309,8 @@ const PLANTED: &[(&str, &str, &str)] = &[
     ("state/a.rs", "use crate::{domain::key::Key, store::{self, Store}, policy};", ""),
     (
         "proxy/a.rs",
-        "/* crate::admin */ // crate::admin\nconst A: &str = r#\"crate::admin \"#; const B: char = '\"';",
+        "/* crate::admin */ // crate::admin\n\
+         const A: &str = r#\"crate::admin \"#; const B: char = '\"';",
         "",
     ),
     (

@@ -40,7 +40,7 @@ fn a_wrong_configuration_is_explained_and_refused() {
 }
 
 #[test]
-fn check_prints_what_is_in_force_and_changes_nothing() {
+fn check_prints_the_settings_in_effect_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("gate.yaml");
     std::fs::write(&file, "proxy: { threads: 3 }\n").unwrap();
@@ -129,7 +129,7 @@ fn completions_and_manual_pages_know_every_command() {
 }
 
 #[test]
-fn health_of_nobody_is_a_failure() {
+fn health_without_a_gateway_is_a_failure() {
     let folder = tempfile::tempdir().unwrap();
     let port = crate::support::ports::free_port();
     let address = format!("127.0.0.1:{port}");

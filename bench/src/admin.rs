@@ -12,7 +12,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// Status and body of one request.
 ///
 /// # Errors
-/// When there is no answer.
+/// When there is no reply.
 pub fn http(
     addr: SocketAddr,
     method: &str,
@@ -38,7 +38,7 @@ pub fn http(
     Ok((status, body.to_owned()))
 }
 
-/// One action: its data.
+/// Calls one action; returns its data.
 ///
 /// # Errors
 /// When the action is refused.

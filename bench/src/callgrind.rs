@@ -2,8 +2,8 @@
 //! them.
 //!
 //! The gateway starts without instrumentation, so its start takes seconds. `vgdb` switches
-//! instrumentation on and writes a profile at the end of each stretch; each thread has a profile of
-//! its own. What a thread does is told by the functions in it. Time spent in the kernel is not
+//! instrumentation on and writes a profile at the end of each stretch; each thread has a separate
+//! profile. The functions in a profile identify the thread's work. Time spent in the kernel is not
 //! counted.
 
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ pub struct Profiled<'d> {
 }
 
 impl Profiled<'_> {
-    /// Begins to count.
+    /// Starts counting.
     ///
     /// # Errors
     /// When Valgrind does not answer.
@@ -65,10 +65,11 @@ impl Profiled<'_> {
         self.say(&["instrumentation", "on"])
     }
 
-    /// Ends a stretch: what was counted since the last one began, and the files that say where.
+    /// Ends a stretch. Returns the counts since its beginning and the profiles, which give the
+    /// functions.
     ///
     /// # Errors
-    /// When Valgrind does not answer, or what it wrote is no profile.
+    /// When Valgrind does not answer or writes no valid profile.
     pub fn take(&self) -> Result<(Counts, Vec<PathBuf>)> {
         let before = self.profiles()?;
         self.say(&["dump"])?;

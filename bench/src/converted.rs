@@ -14,7 +14,7 @@ use crate::fixture::Target;
 use crate::measure::{self, Aim, Sample};
 use crate::payload;
 
-/// Fewer than elsewhere: a conversion is a heavier request.
+/// Fewer than elsewhere: a conversion takes more CPU time.
 const CONNECTIONS: usize = 16;
 const BYTES: usize = 2_000;
 
@@ -30,7 +30,7 @@ pub const KINDS: [Kind; 2] = [
     Kind { name: "converted JSON, 2 KB", stream: false },
 ];
 
-/// What one client format was served by.
+/// A client format, and the target that serves it.
 pub struct Row {
     pub client: WireFormat,
     /// `None` = the bare Pingora, which converts nothing.
@@ -58,10 +58,10 @@ pub fn rows(converting: &Converting) -> Vec<Row> {
     rows
 }
 
-/// One more sample for every row, beginning with another row each round.
+/// One more sample for every row; each round begins with a different row.
 ///
 /// # Errors
-/// When somebody answers nothing.
+/// When a target does not answer.
 pub fn round(
     kind: Kind,
     number: usize,

@@ -25,24 +25,24 @@ use crate::process::{Program, pause};
 const TOKEN: &str = "bench-admin-token";
 const START: Duration = Duration::from_secs(20);
 
-/// Something that answers: a proxy with what it takes to ask it, or the mock itself.
+/// A server under load: a proxy with the credential for it, or the mock itself.
 pub struct Target {
     pub name: &'static str,
     pub addr: SocketAddr,
-    /// Credential that it wants.
+    /// The credential that it requires.
     pub key: String,
     pub program: Program,
     /// Resident memory before the first load, in KiB.
     pub idle_kib: u64,
 }
 
-/// Everything that was started; it ends with this value.
+/// All started programs; dropping this value stops them.
 pub struct Fixture {
-    /// Mock first; the floor is called [`FLOOR`].
+    /// The mock comes first; the baseline is named [`FLOOR`].
     pub targets: Vec<Target>,
-    /// Programs that are not there, and so were left out.
+    /// Programs that are not installed and were skipped.
     pub missing: Vec<&'static str>,
-    /// Gateways that convert, by the type of their one provider; none unless asked for.
+    /// Gateways that convert, by the type of their only provider; empty unless requested.
     pub converting: Vec<(WireFormat, Target)>,
     _dir: TempDir,
 }
@@ -55,7 +55,7 @@ pub const ON: &str = "tollgate, on";
 /// Names of the converting gateways, in the order of [`WireFormat::ALL`].
 const CONVERTING: [&str; 4] = ["to native", "to responses", "to chat-compatible", "to alt-cli"];
 
-/// Where the programs lie.
+/// The paths of the programs.
 pub struct Programs {
     pub tollgate: PathBuf,
     pub floor: PathBuf,
@@ -64,10 +64,10 @@ pub struct Programs {
 }
 
 impl Fixture {
-    /// Starts everything and waits until it answers; the converting gateways if so wished.
+    /// Starts all programs and waits until they answer; the converting gateways only on request.
     ///
     /// # Errors
-    /// When one of our own programs does not start.
+    /// When a program of this project does not start.
     pub fn start(programs: &Programs, with_converting: bool) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let cores = std::thread::available_parallelism()?.get();
@@ -123,7 +123,7 @@ impl Fixture {
     /// The bare Pingora.
     ///
     /// # Errors
-    /// When it is not on the fixture.
+    /// When the fixture has none.
     pub fn floor(&self) -> Result<&Target> {
         self.targets
             .iter()
@@ -137,7 +137,7 @@ fn free() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// Starts a program and waits until it takes connections.
+/// Starts a program and waits until it accepts connections.
 fn target(
     name: &'static str,
     addr: SocketAddr,
@@ -148,7 +148,7 @@ fn target(
     target_within(name, addr, key, Start { command, dir, limit: START })
 }
 
-/// How a program is started: in which folder, and how long it may take.
+/// How a program is started: its working folder and its start-up time-out.
 struct Start<'d> {
     command: Command,
     dir: &'d Path,
@@ -176,7 +176,7 @@ fn target_within(
     Ok(Target { name, addr, key: key.to_owned(), program, idle_kib: 0 })
 }
 
-/// The mock by itself, as a target.
+/// The mock without a gateway, as a target.
 ///
 /// # Errors
 /// When it does not start.
@@ -191,24 +191,24 @@ pub fn mock(programs: &Programs, dir: &Path) -> Result<Target> {
 pub struct Gateway<'a> {
     pub name: &'static str,
     pub on: bool,
-    /// Type of its one provider.
+    /// Type of its only provider.
     pub provider: WireFormat,
     /// A program that runs the gateway, with its arguments; empty = none.
     pub under: &'a [String],
-    /// Environment variables of its own.
+    /// Further environment variables.
     pub settings: &'a [(&'a str, &'a str)],
     /// How long its start may take.
     pub time_limit: Duration,
 }
 
 impl Gateway<'_> {
-    /// A gateway that runs by itself, with the usual settings.
+    /// A gateway that runs directly, without a tool around it, with the usual settings.
     #[must_use]
     pub const fn plain(name: &'static str, on: bool, provider: WireFormat) -> Self {
         Self { name, on, provider, under: &[], settings: &[], time_limit: START }
     }
 
-    /// Starts it, gives it a provider, prices and a key, and waits until it is ready.
+    /// Starts it, creates a provider, prices and a key, and waits until it is ready.
     ///
     /// # Errors
     /// When it does not start, or refuses an action.
@@ -268,7 +268,7 @@ fn furnish(control: SocketAddr, mock: SocketAddr, kind: WireFormat) -> Result<()
     Ok(())
 }
 
-/// A key whose every limit is set, and so high that none is reached.
+/// A key with every limit set, each too high to be reached.
 fn limited_key(control: SocketAddr) -> Result<String> {
     let user = json!({
         "name": "bench", "rpm": 1_000_000, "dailyQuota": 10_000, "limit5hUsd": 10_000, "limitWeeklyUsd": 50_000,
@@ -284,7 +284,7 @@ fn limited_key(control: SocketAddr) -> Result<String> {
     Ok(key["key"].as_str().context("no key in the answer")?.to_owned())
 }
 
-/// What an operator's list of `contains` words looks like: several scripts, nothing in common.
+/// A typical list of an operator's `contains` words: several scripts, no common parts.
 const PHRASES: &str = "confidential|internal use only|project titan|do not distribute|trade secret|classified|launch code|\
     merger talks|layoff plan|salary list|acme falcon|codename nova|board minutes|source escrow|zero day|exploit kit|\
     credit card dump|make a bomb|nerve agent|pipe bomb|ricin|sarin|anthrax|meth recipe|ghost gun|human trafficking|\
@@ -300,8 +300,8 @@ const OTHERS: [(&str, &str); 6] = [
     (r"\b\d{3}-\d{2}-\d{4}\b", "regex"),
 ];
 
-/// Words that no request holds: `words` of the kind `contains`, three whole texts and three regular
-/// expressions.
+/// Words that no request contains: `words` of the kind `contains`, three complete texts and three
+/// regular expressions.
 fn forbid_words(control: SocketAddr, words: usize) -> Result<()> {
     if words == 0 {
         return Ok(());

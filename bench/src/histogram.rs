@@ -41,7 +41,7 @@ impl Histogram {
         self.total
     }
 
-    /// The duration below which `percent` of all lie; zero when there are none.
+    /// The duration below which `percent` of all are; zero if there are none.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Duration {
         let rank = (self.total * percent).div_ceil(100).max(1);

@@ -1,7 +1,9 @@
-//! The load: so many kept connections that send one request after the other, for so long.
+//! The load generator: a number of kept connections, each of which sends one request after the
+//! other for a given time.
 //!
-//! One thread, sockets and nothing else, so that it takes little from what it measures. Bounded in
-//! time, in connections and in memory. Closed loop: a slow server gets fewer requests.
+//! It is one thread with sockets and nothing else, so that it takes little CPU time from the
+//! target. Time, connections and memory are bounded. It is a closed loop: a slow server gets fewer
+//! requests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,9 +22,9 @@ use crate::response::Follower;
 const MAX_TIME: Duration = Duration::from_secs(600);
 /// Most connections.
 pub const MAX_CONNECTIONS: usize = 4096;
-/// A connection with so many errors gives up.
+/// A connection stops after this many errors.
 const MAX_ERRORS: u64 = 50;
-/// A response may take so long beyond the end of the run.
+/// How long a response may take after the end of the run.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Requests of this process, all loads together.
@@ -32,17 +34,17 @@ static SENT: AtomicU32 = AtomicU32::new(0);
 #[derive(Debug, Clone)]
 pub struct Load {
     pub addr: SocketAddr,
-    /// The request's bytes as they go over the wire.
+    /// The bytes of the request on the wire.
     pub request: Vec<u8>,
     /// Where in it a number of eight digits is written again for each request.
     pub numbers: Vec<usize>,
     pub connections: usize,
     pub time: Duration,
-    /// Stop after so many requests, if that comes first.
+    /// Stop after this many requests, if that comes first.
     pub most: u64,
 }
 
-/// What was seen.
+/// The result of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
     /// From the first byte sent to the last byte received.
@@ -50,13 +52,13 @@ pub struct Seen {
     /// From the first byte sent to the first byte of the body.
     pub first_byte: Histogram,
     pub errors: u64,
-    /// Status of a response that was no 2xx, or what else went wrong; the last one.
+    /// The last error: the status of a response outside of 2xx, or another failure.
     pub last_error: Option<String>,
     pub took: Duration,
 }
 
 impl Seen {
-    /// Good responses.
+    /// Responses with a 2xx status.
     #[must_use]
     pub const fn requests(&self) -> u64 {
         self.total.count()
@@ -66,7 +68,7 @@ impl Seen {
 /// Runs the load to its end on the calling thread.
 ///
 /// # Errors
-/// When a runtime cannot be had.
+/// When no runtime can be started.
 pub fn run(load: &Load) -> io::Result<Seen> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let connections = load.connections.clamp(1, MAX_CONNECTIONS);
@@ -171,7 +173,7 @@ pub struct Held {
 /// Opens `count` streams and reads each one's head and first event.
 ///
 /// # Errors
-/// When one of them cannot be had.
+/// When one of them cannot be opened.
 pub fn hold(addr: SocketAddr, request: &[u8], count: usize) -> io::Result<Held> {
     use std::io::{Read, Write};
     let mut streams = Vec::with_capacity(count);

@@ -12,26 +12,25 @@ use tollgate_bench::measure::{self, SCENARIOS};
 use tollgate_bench::payload::New;
 use tollgate_bench::report::{self, Memory, Row};
 
-/// Requests behind one first-byte median, and how often it is taken at least.
+/// Requests per first-byte median, and the least number of medians.
 const FIRST_BYTES: u64 = 500;
 const FIRST_BYTE_ROUNDS: usize = 5;
 
 #[derive(Parser)]
-#[command(
-    about = "Measures the gateway beside nginx, a bare Pingora and no proxy, on loopback, in some ten minutes"
-)]
+#[command(about = "Measures the gateway beside nginx, a bare Pingora and no proxy, on loopback. \
+             Takes about ten minutes.")]
 struct Args {
-    /// Rounds over everything.
+    /// Rounds over all targets and scenarios.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
     /// Seconds of load per target, scenario and round.
     #[arg(long, default_value_t = 3)]
     seconds: u64,
-    /// Only what has this in its name: scenarios, "converted stream", "converted JSON", "first
-    /// byte", "memory".
+    /// Only measurements whose name contains this: scenarios, "converted stream",
+    /// "converted JSON", "first byte", "memory".
     #[arg(long, default_value = "")]
     only: String,
-    /// Sensitive words of the gateway that is on, besides three whole texts and three patterns.
+    /// Sensitive words of the gateway that is on, besides three complete texts and three patterns.
     #[arg(long, default_value_t = 0)]
     words: usize,
     /// The gateway's program; by default the one beside this.
@@ -40,7 +39,7 @@ struct Args {
     /// The pass-through's program; by default the one beside this.
     #[arg(long)]
     floor: Option<PathBuf>,
-    /// Write the Markdown here too.
+    /// Also write the Markdown to this file.
     #[arg(long)]
     out: Option<PathBuf>,
 }
@@ -100,14 +99,15 @@ fn heading(args: &Args, fixture: &Fixture) -> String {
         format!("; without {}", fixture.missing.join(", "))
     };
     format!(
-        "{} interleaved rounds of {} s; {cores} cores shared by load, mock and proxies; load average at start {load}{missing}. \
-         Medians over the rounds. Absolute figures hold for this run alone: compare within it.\n\n",
+        "{} interleaved rounds of {} s; {cores} cores shared by load, mock and proxies; load \
+         average at start {load}{missing}. Medians over the rounds. Absolute figures hold for this \
+         run alone: compare within it.\n\n",
         args.rounds, args.seconds
     )
 }
 
 fn scenarios(args: &Args, fixture: &Fixture) -> Result<String> {
-    // What was not seen before matters to sensitive words only.
+    // Only the search for sensitive words depends on which parts are new.
     let matters = |new| new == New::Last || args.words > 0;
     let chosen: Vec<_> =
         SCENARIOS.iter().filter(|s| args.wants(s.name) && matters(s.new)).collect();

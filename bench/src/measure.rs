@@ -9,12 +9,12 @@ use crate::fixture::Target;
 use crate::load::{self, Load, Seen};
 use crate::payload::{self, New};
 
-/// Events of the mock's prebuilt native stream: 50 of text, and those around them.
+/// Events of the mock's prebuilt native stream: 50 of text, and the events before and after them.
 pub const STREAM_EVENTS: u64 = 56;
 const WARM_UP: Duration = Duration::from_millis(400);
-/// What is written behind the answers may take so long.
+/// How long the writes after the last reply may take.
 const SETTLE: Duration = Duration::from_secs(20);
-/// Streams held open to see what each takes in memory.
+/// Streams held open to measure the memory of each.
 const HELD: usize = 500;
 
 /// One kind of request under load.
@@ -26,11 +26,11 @@ pub struct Scenario {
     bytes: usize,
     stream: bool,
     connections: usize,
-    /// CPU time is given for so many parts of each request.
+    /// The number of parts of each request; CPU time is given per part.
     pub parts: u64,
-    /// What a part is called.
+    /// The name of a part.
     pub unit: &'static str,
-    /// What no request before it held.
+    /// Which part of each request is new.
     pub new: New,
 }
 
@@ -88,15 +88,15 @@ impl Scenario {
     }
 }
 
-/// A load on a target, whatever it is made of.
+/// A load on a target.
 pub struct Aim<'t> {
     pub target: &'t Target,
-    /// The request's bytes as they go over the wire.
+    /// The bytes of the request on the wire.
     pub request: Vec<u8>,
     /// See [`Load::numbers`].
     pub numbers: Vec<usize>,
     pub connections: usize,
-    /// CPU time is given for so many parts of each request.
+    /// The number of parts of each request; CPU time is given per part.
     pub parts: u64,
 }
 
@@ -108,7 +108,7 @@ impl Aim<'_> {
     }
 }
 
-/// What one target did in one round of one scenario.
+/// The figures of one target in one round of one scenario.
 #[derive(Debug, Clone)]
 pub struct Sample {
     /// CPU nanoseconds per part of a request.
@@ -121,8 +121,8 @@ pub struct Sample {
     pub errors: u64,
 }
 
-/// Loads the target for `time`. Its CPU time counts until it is quiet again: what it does behind
-/// the answers is its cost.
+/// Loads the target for `time`. CPU time is counted until the target is idle again, so work after
+/// the reply is included.
 ///
 /// # Errors
 /// When no request at all was answered.
@@ -155,7 +155,7 @@ fn answered(seen: &Seen, target: &Target) -> Result<u64> {
     requests.with_context(|| format!("{} answered nothing: {:?}", target.name, seen.last_error))
 }
 
-/// Time to the first byte of the body at one connection: the median of `count` requests.
+/// Time to the first byte of the body on one connection: the median of `count` requests.
 ///
 /// # Errors
 /// When no request at all was answered.

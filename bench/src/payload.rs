@@ -5,15 +5,16 @@ use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat;
 
 /// A text with line ends, quotes and letters of several bytes, as prompts have them.
-const PROSE: &str = "She said \"wait\", and the naïve reader waited.\n\tfn main() { println!(\"{}\", 1 + 1); } // 東京\n";
+const PROSE: &str = "She said \"wait\", and the naïve reader waited.\n\t\
+                     fn main() { println!(\"{}\", 1 + 1); } // 東京\n";
 /// Letters of prose per message of a long conversation.
 const MESSAGE: usize = 4000;
 
-/// What each text begins with: a number that the load may change, so that no two requests are the
-/// same.
+/// The beginning of each text: a number that the load generator may change, so that no two requests
+/// are equal.
 const MARK: &[u8] = b"#00000000 ";
 
-/// How much of a request nobody has sent before.
+/// How much of each request the gateway has not seen before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum New {
     /// The last message, as in an agent's next turn.
@@ -23,7 +24,7 @@ pub enum New {
 }
 
 impl New {
-    /// Where in a request the eight digits lie that make it a new one.
+    /// The positions of the eight digits that make a request a new one.
     #[must_use]
     pub fn places(self, request: &[u8]) -> Vec<usize> {
         let mut all: Vec<usize> =
@@ -81,7 +82,7 @@ pub fn body_of(format: WireFormat, model: &str, size: usize, stream: bool) -> Ve
     body.to_string().into_bytes()
 }
 
-/// Where a format's requests for `model` go.
+/// The path of a format's requests for `model`.
 #[must_use]
 pub fn path_of(format: WireFormat, model: &str, stream: bool) -> String {
     match format {
@@ -95,11 +96,11 @@ pub fn path_of(format: WireFormat, model: &str, stream: bool) -> String {
     }
 }
 
-/// A head that makes all requests one conversation, however they begin: each of its own would be
-/// its own session.
+/// A header that puts all requests into one session. Without it, each different beginning would be
+/// a separate session.
 pub const ONE_SESSION: &str = "x-session-id: bench\r\n";
 
-/// A whole HTTP/1.1 request.
+/// A complete HTTP/1.1 request.
 #[must_use]
 pub fn request(path: &str, key: &str, extra: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const TICKS: u64 = 100;
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
-/// A running program; ended when dropped, by its own id.
+/// A running program; dropping it stops the process by its id.
 pub struct Program {
     child: Child,
 }
@@ -26,13 +26,13 @@ impl Program {
         Ok(Self { child })
     }
 
-    /// Its process.
+    /// Its process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its process and those that it started.
+    /// The ids of its process and of its child processes.
     #[must_use]
     pub fn pids(&self) -> Vec<u32> {
         let pid = self.child.id();
@@ -42,7 +42,7 @@ impl Program {
         std::iter::once(pid).chain(children).collect()
     }
 
-    /// Whether it has ended by itself.
+    /// Whether the process has exited.
     pub fn ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
@@ -56,7 +56,7 @@ impl Program {
         Duration::from_millis(ticks * 1000 / TICKS)
     }
 
-    /// CPU time used so far by the threads that live, by their names.
+    /// CPU time used so far by the live threads, by name.
     #[must_use]
     pub fn cpu_by_thread(&self) -> BTreeMap<String, Duration> {
         let mut times = BTreeMap::new();
@@ -78,7 +78,7 @@ impl Program {
         self.pids().into_iter().filter_map(resident_kib).sum()
     }
 
-    /// Waits until it uses no more CPU (it writes behind what it answered), `most` at longest.
+    /// Waits until it uses no more CPU (records are written after the reply), at most `most`.
     pub fn settle(&self, most: Duration) {
         let end = Instant::now() + most;
         let mut quiet = 0;
@@ -95,7 +95,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         let pid = self.child.id().to_string();
-        // SIGTERM first, so that it ends what it started.
+        // SIGTERM first, so that it stops its child processes.
         let _ = Command::new("kill").args(["-TERM", &pid]).stderr(Stdio::null()).status();
         let end = Instant::now() + STOP_WAIT;
         while !self.ended() && Instant::now() < end {
@@ -117,7 +117,7 @@ pub fn pause(time: Duration) {
 
 /// User and system time out of a `stat` file.
 fn ticks(stat: &str) -> Option<u64> {
-    // The name in parentheses may hold anything; the fields after it are numbers.
+    // The name in parentheses may contain any character; the fields after it are numbers.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
 }

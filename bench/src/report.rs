@@ -20,7 +20,7 @@ pub struct Row {
     pub samples: Vec<Sample>,
 }
 
-/// A figure's middle over the rounds.
+/// A figure's median over the rounds.
 fn median<T: Ord + Copy>(samples: &[Sample], figure: impl Fn(&Sample) -> T) -> Option<T> {
     let mut figures: Vec<T> = samples.iter().map(figure).collect();
     figures.sort_unstable();
@@ -95,8 +95,10 @@ pub fn conversions(kind: Kind, rows: &[Converted]) -> String {
         found.map_or(0, cpu)
     };
     let mut text = format!(
-        "### {}\n\n| client → provider | CPU µs per request (rounds) | to floor | proxy threads alone | to floor that passes \
-         on the provider's format | p50 µs | errors |\n|---|---|---|---|---|---|---|\n",
+        "### {}\n\n\
+         | client → provider | CPU µs per request (rounds) | to floor | proxy threads alone | to \
+         floor that passes on the provider's format | p50 µs | errors |\n\
+         |---|---|---|---|---|---|---|\n",
         kind.name
     );
     for row in rows {
@@ -126,7 +128,7 @@ pub fn conversions(kind: Kind, rows: &[Converted]) -> String {
     text
 }
 
-/// What each kind of thread took, the largest first; the smallest are left out.
+/// CPU time by kind of thread, the largest first; the smallest are omitted.
 fn threads(row: &Row) -> String {
     let names: BTreeSet<&String> =
         row.samples.iter().flat_map(|sample| sample.threads.keys()).collect();
@@ -174,8 +176,10 @@ pub struct Memory {
 
 #[must_use]
 pub fn memory(rows: &[Memory]) -> String {
-    let mut text =
-        "### Resident memory\n\n| | idle MB | after load MB | KB per live stream |\n|---|---|---|---|\n".to_owned();
+    let mut text = "### Resident memory\n\n\
+         | | idle MB | after load MB | KB per live stream |\n\
+         |---|---|---|---|\n"
+        .to_owned();
     for row in rows {
         let [idle, after] = [row.idle, row.after].map(|kib| hundredths(kib * 100 / 1024));
         let per_stream = row.per_stream.map_or_else(|| "–".to_owned(), |kib| kib.to_string());

@@ -5,7 +5,7 @@ use std::io;
 /// Most headers read of a response.
 const MAX_HEADERS: usize = 64;
 
-/// Follows one response through whatever pieces it arrives in.
+/// Parses one response that arrives in any number of pieces.
 #[derive(Debug)]
 pub struct Follower {
     head: Vec<u8>,
@@ -17,8 +17,8 @@ pub struct Follower {
 #[derive(Debug)]
 enum Body {
     Length(u64),
-    /// Bytes left of the chunk in progress, its end included; then a size line, so far as it has
-    /// come.
+    /// Remaining bytes of the current chunk, its end included; then the received part of a size
+    /// line.
     Chunk {
         left: u64,
         line: Vec<u8>,
@@ -59,10 +59,10 @@ impl Follower {
         matches!(self.body, Some(Body::Done))
     }
 
-    /// Takes the next bytes; says whether any of them were of the body.
+    /// Takes the next bytes; returns whether any of them belong to the body.
     ///
     /// # Errors
-    /// When they are no response.
+    /// When they are not a valid response.
     pub fn feed(&mut self, bytes: &[u8]) -> io::Result<bool> {
         let mut rest = bytes;
         if self.body.is_none() {
@@ -78,7 +78,7 @@ impl Follower {
         Ok(had_body)
     }
 
-    /// The head's length, once it is whole.
+    /// The head's length, once it is complete.
     fn parse_head(&mut self) -> io::Result<Option<usize>> {
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
@@ -156,7 +156,8 @@ impl Body {
     }
 }
 
-/// Moves bytes into `line` up to its line feed; whether that was there, and what is left.
+/// Moves bytes into `line` up to its line feed; returns whether the line feed was found, and the
+/// remaining bytes.
 fn line_end<'b>(line: &mut Vec<u8>, bytes: &'b [u8]) -> (bool, &'b [u8]) {
     match memchr::memchr(b'\n', bytes) {
         Some(at) => {

@@ -23,26 +23,7 @@ fn cases(field: &Field) -> Vec<Case> {
 fn of_kind(name: &str, kind: &Kind) -> Vec<Case> {
     match kind {
         Kind::Integer { min, max } => integer(*min, *max),
-        Kind::Decimal { max, places } => {
-            let finest = format!("0.{}1", "0".repeat(*places as usize - 1));
-            vec![
-                (json!(0), None),
-                (json!(max), None),
-                (json!(max.to_string()), None),
-                (json!(format!(" {finest} ")), None),
-                (json!(format!("{finest}0")), None),
-                (json!(-0.01), Some("MIN_VALUE")),
-                (json!(max + 1), Some("MAX_VALUE")),
-                (json!(format!("{max}.0001")), Some("MAX_VALUE")),
-                (json!(1e300), Some("MAX_VALUE")),
-                (json!(format!("{finest}1")), Some("INVALID_FORMAT")),
-                (json!(1e-300), Some("INVALID_FORMAT")),
-                (json!("1,5"), Some("INVALID_TYPE")),
-                (json!(""), Some("INVALID_TYPE")),
-                (json!("NaN"), Some("INVALID_TYPE")),
-                (json!([]), Some("INVALID_TYPE")),
-            ]
-        }
+        Kind::Decimal { max, places } => decimal(*max, *places as usize),
         Kind::Text { min, max, form } => text(*min, *max, *form),
         Kind::Boolean => {
             vec![
@@ -66,20 +47,7 @@ fn of_kind(name: &str, kind: &Kind) -> Vec<Case> {
             ])
             .collect(),
         Kind::List { item, min, max } => list(name, item, *min, *max),
-        Kind::Map { max, text_max } => {
-            let full: Map<String, Value> = (0..*max).map(|n| (n.to_string(), json!("x"))).collect();
-            let mut over = full.clone();
-            over.insert("one more".to_owned(), json!("x"));
-            vec![
-                (full.into(), None),
-                (over.into(), Some("MAX_LENGTH")),
-                (json!({ "a": "" }), Some("MIN_LENGTH")),
-                (json!({ "": "a" }), Some("MIN_LENGTH")),
-                (json!({ "a": "x".repeat(text_max + 1) }), Some("MAX_LENGTH")),
-                (json!({ "a": 1 }), Some("INVALID_TYPE")),
-                (json!([]), Some("INVALID_TYPE")),
-            ]
-        }
+        Kind::Map { max, text_max } => map(*max, *text_max),
         Kind::Document => document(if name == "document" { 16 << 20 } else { 64 << 10 }),
         Kind::Object(_) => vec![
             (json!({}), Some("EMPTY_UPDATE")),
@@ -118,6 +86,42 @@ fn integer(min: i64, max: i64) -> Vec<Case> {
     cases
 }
 
+fn decimal(max: i64, places: usize) -> Vec<Case> {
+    let finest = format!("0.{}1", "0".repeat(places - 1));
+    vec![
+        (json!(0), None),
+        (json!(max), None),
+        (json!(max.to_string()), None),
+        (json!(format!(" {finest} ")), None),
+        (json!(format!("{finest}0")), None),
+        (json!(-0.01), Some("MIN_VALUE")),
+        (json!(max + 1), Some("MAX_VALUE")),
+        (json!(format!("{max}.0001")), Some("MAX_VALUE")),
+        (json!(1e300), Some("MAX_VALUE")),
+        (json!(format!("{finest}1")), Some("INVALID_FORMAT")),
+        (json!(1e-300), Some("INVALID_FORMAT")),
+        (json!("1,5"), Some("INVALID_TYPE")),
+        (json!(""), Some("INVALID_TYPE")),
+        (json!("NaN"), Some("INVALID_TYPE")),
+        (json!([]), Some("INVALID_TYPE")),
+    ]
+}
+
+fn map(max: usize, text_max: usize) -> Vec<Case> {
+    let full: Map<String, Value> = (0..max).map(|n| (n.to_string(), json!("x"))).collect();
+    let mut over = full.clone();
+    over.insert("one more".to_owned(), json!("x"));
+    vec![
+        (full.into(), None),
+        (over.into(), Some("MAX_LENGTH")),
+        (json!({ "a": "" }), Some("MIN_LENGTH")),
+        (json!({ "": "a" }), Some("MIN_LENGTH")),
+        (json!({ "a": "x".repeat(text_max + 1) }), Some("MAX_LENGTH")),
+        (json!({ "a": 1 }), Some("INVALID_TYPE")),
+        (json!([]), Some("INVALID_TYPE")),
+    ]
+}
+
 fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
     let mut cases = vec![(json!(5), Some("INVALID_TYPE"))];
     if max < 10_000 {
@@ -142,43 +146,50 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
             (json!("24:00"), Some("INVALID_FORMAT")),
             (json!("12:60"), Some("INVALID_FORMAT")),
         ]),
-        Form::Webhook => {
-            cases.push((json!("http://127.0.0.1:9/hook?token=1"), None));
-            for bad in [
-                "ftp://hooks.example",
-                "hooks.example/a",
-                "http://hooks example",
-                "http://192.168.0.1/",
-                "http://me:pw@1.1.1.1",
-            ] {
-                cases.push((json!(bad), Some("INVALID_FORMAT")));
-            }
+        Form::Webhook => cases.extend(webhook()),
+        Form::BaseUrl => {
+            cases.extend(url());
+            cases.push((json!("https://[::1]:8080/a/v1/"), None));
         }
-        Form::BaseUrl | Form::ProxyUrl => {
-            cases.push((json!("http://10.0.0.1:3128"), None));
-            for bad in [
-                "ftp://up.example",
-                "up.example",
-                "http://",
-                "http://user:pass@up.example",
-                "http://up.example:99999",
-                "http://up.example:",
-                "http://up.example?x=1",
-                "http://up.example#x",
-                "http://up example",
-            ] {
-                cases.push((json!(bad), Some("INVALID_FORMAT")));
-            }
+        Form::ProxyUrl => {
+            cases.extend(url());
+            cases.extend([
+                (json!("https://proxy.example:3128"), Some("INVALID_FORMAT")),
+                (json!("http://proxy.example/path"), Some("INVALID_FORMAT")),
+            ]);
         }
     }
-    match form {
-        Form::BaseUrl => cases.extend([(json!("https://[::1]:8080/a/v1/"), None)]),
-        Form::ProxyUrl => cases.extend([
-            (json!("https://proxy.example:3128"), Some("INVALID_FORMAT")),
-            (json!("http://proxy.example/path"), Some("INVALID_FORMAT")),
-        ]),
-        Form::Any | Form::TimeOfDay | Form::Webhook => {}
-    }
+    cases
+}
+
+fn webhook() -> Vec<Case> {
+    let refused = [
+        "ftp://hooks.example",
+        "hooks.example/a",
+        "http://hooks example",
+        "http://192.168.0.1/",
+        "http://me:pw@1.1.1.1",
+    ];
+    let mut cases = vec![(json!("http://127.0.0.1:9/hook?token=1"), None)];
+    cases.extend(refused.map(|text| (json!(text), Some("INVALID_FORMAT"))));
+    cases
+}
+
+/// What base URLs and proxy URLs have in common.
+fn url() -> Vec<Case> {
+    let refused = [
+        "ftp://up.example",
+        "up.example",
+        "http://",
+        "http://user:pass@up.example",
+        "http://up.example:99999",
+        "http://up.example:",
+        "http://up.example?x=1",
+        "http://up.example#x",
+        "http://up example",
+    ];
+    let mut cases = vec![(json!("http://10.0.0.1:3128"), None)];
+    cases.extend(refused.map(|text| (json!(text), Some("INVALID_FORMAT"))));
     cases
 }
 

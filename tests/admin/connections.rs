@@ -98,7 +98,7 @@ async fn a_body_of_any_announced_size_is_answered_from_the_head_and_the_answer_a
 }
 
 #[tokio::test]
-async fn a_client_that_waits_to_be_told_to_send_is_not_told_to() {
+async fn a_refused_client_that_expects_100_continue_gets_none() {
     let mut tasks = JoinSet::new();
     let address = start(&mut tasks);
     let mut tcp = TcpStream::connect(&address).await.unwrap();
@@ -114,8 +114,8 @@ async fn a_client_that_waits_to_be_told_to_send_is_not_told_to() {
     );
     assert_eq!(tcp.read(&mut [0; 8]).await.unwrap(), 0, "closed, as was said");
     let mut tcp = TcpStream::connect(&address).await.unwrap();
-    let (told, _) = ask(&mut tcp, &head("/take")).await;
-    assert!(told.starts_with("http/1.1 100"), "{told}");
+    let (interim, _) = ask(&mut tcp, &head("/take")).await;
+    assert!(interim.starts_with("http/1.1 100"), "{interim}");
     let (taken, _) = ask(&mut tcp, "abc").await;
     assert!(taken.starts_with("http/1.1 200"), "{taken}");
 }

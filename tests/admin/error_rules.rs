@@ -20,7 +20,7 @@ fn rule(pattern: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_rule_is_in_force_from_its_creation_to_its_removal() {
+async fn a_rule_is_in_effect_from_its_creation_to_its_removal() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let mut sent = rule("far too long");

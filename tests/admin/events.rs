@@ -144,7 +144,7 @@ async fn a_read_only_key_is_told_of_its_own_requests_and_sessions_and_of_nothing
     // The other key's request and the circuit came before.
     loop {
         let (name, data) = watcher.next().await.unwrap();
-        // `status` tells every client whether figures are up to date.
+        // Every client receives in `status` whether figures are up to date.
         assert!(["log", "sessions", "status"].contains(&name.as_str()), "{name}: {data}");
         if name == "log" {
             assert_eq!(data["requestId"], json!(own.request_id.to_string()));
@@ -176,7 +176,7 @@ async fn a_read_only_key_is_told_of_its_own_requests_and_sessions_and_of_nothing
 }
 
 #[tokio::test]
-async fn circuits_and_configurations_are_told() {
+async fn circuit_and_configuration_changes_are_events() {
     let gate = Gate::start().await;
     let provider = gate.provider("upstream").await;
     let ada = gate.person("ada", json!({})).await;
@@ -281,7 +281,7 @@ async fn one_user_has_so_many_places_and_gets_them_back() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_too_slow_is_told_what_it_missed() {
+async fn a_client_that_is_too_slow_is_notified_of_missed_events() {
     let gate = Gate::start().await;
     let ada = gate.person("ada", json!({})).await;
     let mut watcher = Watcher::start(&gate, TOKEN).await;

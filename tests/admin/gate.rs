@@ -143,7 +143,7 @@ fn jobs(
 }
 
 /// Serves until `stopped`; returns the address.
-fn open_door(context: Context, stopped: oneshot::Receiver<()>, tasks: &mut JoinSet<()>) -> String {
+fn serve_api(context: Context, stopped: oneshot::Receiver<()>, tasks: &mut JoinSet<()>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let until = async move { stopped.await.unwrap_or_default() };
@@ -219,7 +219,7 @@ impl Gate {
             proxy: ProxyPlace { port: 8080, tls: false },
         };
         let ((stop, stopped), mut tasks) = (oneshot::channel::<()>(), JoinSet::new());
-        let url = open_door(context, stopped, &mut tasks);
+        let url = serve_api(context, stopped, &mut tasks);
         tasks.spawn(jobs.clone().run(std::future::pending()));
         let receiver = Receiver::start(&mut tasks);
         Self {

@@ -46,7 +46,7 @@ async fn a_body_must_be_a_json_object() {
 }
 
 #[tokio::test]
-async fn who_asks_comes_before_what_is_asked() {
+async fn the_caller_is_checked_before_the_body() {
     let gate = Gate::start().await;
     let reply = Reply::of(gate.post("actions/users/addUser").body("not json")).await;
     assert_eq!(reply.failure(), (401, "UNAUTHORIZED"));

@@ -111,11 +111,11 @@ async fn a_test_follows_no_redirect_with_the_key() {
         );
         let moved = Listener::start(answer).await;
         let id = add(&gate, &moved.url, json!({})).await;
-        let told = gate
+        let result = gate
             .admin("providers/testProvider", json!({ "providerId": id, "model": "m" }))
             .await
             .data();
-        assert_eq!(told["ok"], false, "{told}");
+        assert_eq!(result["ok"], false, "{result}");
         assert!(moved.came().contains(KEY), "the provider itself gets it");
         assert_eq!(thief.came(), "", "{status} was followed");
     }
@@ -134,13 +134,13 @@ async fn what_a_provider_echoes_of_the_key_is_not_shown() {
     let echo = Listener::start(answer).await;
     let body = json!({ "name": "echo", "url": echo.url, "key": key });
     let id = gate.admin("providers/addProvider", body).await.data()["id"].clone();
-    let told = gate
+    let result = gate
         .admin("providers/testProvider", json!({ "providerId": id, "model": "m" }))
         .await
         .data();
-    let shown = told.to_string();
+    let shown = result.to_string();
     assert!(!shown.contains("escaped-0123456789"), "{shown}");
-    assert_eq!(told["models"], json!(["***"]), "{shown}");
+    assert_eq!(result["models"], json!(["***"]), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -203,20 +203,20 @@ async fn every_test_is_audited_and_the_key_is_in_none_of_the_records() {
     let mut named = unsaved.clone();
     named["model"] = json!("m");
     gate.admin("providers/testProvider", named).await.data();
-    let nobody = json!({ "url": thief.url, "key": OTHER });
-    assert_eq!(gate.admin("providers/testProvider", nobody).await.data()["ok"], false);
+    let no_provider = json!({ "url": thief.url, "key": OTHER });
+    assert_eq!(gate.admin("providers/testProvider", no_provider).await.data()["ok"], false);
 
     let page =
         gate.admin("audit/getAuditLog", json!({ "action": "providers.testProvider" })).await.data();
     let entries = page["entries"].as_array().unwrap();
-    let told: Vec<Value> = entries
+    let result: Vec<Value> = entries
         .iter()
         .rev()
         .map(|e| json!([e["target"], e["after"]["url"], e["after"]["key"]]))
         .collect();
     let target = format!("provider {id}");
     assert_eq!(
-        told,
+        result,
         [
             json!([target, mock.url, "stored"]),
             json!([target, thief.url, "stored"]),

@@ -173,7 +173,7 @@ async fn sessions_end_when_time_passes() {
 }
 
 #[tokio::test]
-async fn ten_failed_logins_close_the_door_for_fifteen_minutes() {
+async fn ten_failed_logins_block_logins_for_fifteen_minutes() {
     let gate = Gate::start().await;
     for _ in 0..10 {
         assert_eq!(
@@ -242,10 +242,7 @@ async fn pages_of_other_origins_write_nothing_with_the_cookie() {
             Reply::of(with(add("x").header("cookie", format!("auth-token={TOKEN}")))).await;
         assert_eq!(by_raw_cookie.status, status, "{headers:?}");
         let by_bearer = Reply::of(with(add("x").bearer_auth(TOKEN))).await;
-        assert_eq!(
-            by_bearer.status, 200,
-            "a page cannot send a Bearer of somebody else: {headers:?}"
-        );
+        assert_eq!(by_bearer.status, 200, "a page cannot send another user's Bearer: {headers:?}");
         let logging_in =
             Reply::of(with(gate.post("auth/login").json(&json!({ "key": TOKEN })))).await;
         assert_eq!(logging_in.status, status, "{headers:?}");

@@ -55,17 +55,10 @@ pub fn record(who: &Person, n: i64) -> Record {
     }
 }
 
-#[tokio::test]
-async fn the_log_is_filtered_paged_and_summed() {
-    let gate = Gate::start().await;
-    let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
-    let mut records: Vec<Record> = (0..6).map(|n| record(&ann, n)).collect();
-    records.extend((0..2).map(|n| record(&bob, n)));
-    gate.store.append_records(&records).await.unwrap();
-    let total = async |filter: Value| {
-        gate.admin("usage-logs/getUsageLogs", filter).await.data()["total"].clone()
-    };
-    let cases = [
+/// Filters, and how many of six requests of `ann` and two of `bob` each finds. `fourth` is the
+/// fourth of `ann`.
+fn filters(ann: &Person, bob: &Person, fourth: RequestId) -> [(Value, u64); 19] {
+    [
         (json!({}), 8),
         (json!({ "userId": ann.id }), 6),
         (json!({ "keyId": bob.key_id }), 2),
@@ -81,12 +74,24 @@ async fn the_log_is_filtered_paged_and_summed() {
         (json!({ "endDate": "2026-11-20", "startDate": "" }), 0),
         (json!({ "startDate": "2026-11-21T13:00:00", "endDate": "2026-11-21T14:00:00+08:00" }), 3),
         (json!({ "startDate": null, "model": null }), 8),
-        (json!({ "requestId": records[3].request_id.to_string() }), 1),
-        (json!({ "requestId": records[3].request_id.to_string(), "userId": bob.id }), 0),
+        (json!({ "requestId": fourth.to_string() }), 1),
+        (json!({ "requestId": fourth.to_string(), "userId": bob.id }), 0),
         (json!({ "requestId": RequestId::new().to_string() }), 0),
         (json!({ "requestId": "not an id" }), 0),
-    ];
-    for (filter, expected) in cases {
+    ]
+}
+
+#[tokio::test]
+async fn the_log_is_filtered_paged_and_summed() {
+    let gate = Gate::start().await;
+    let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
+    let mut records: Vec<Record> = (0..6).map(|n| record(&ann, n)).collect();
+    records.extend((0..2).map(|n| record(&bob, n)));
+    gate.store.append_records(&records).await.unwrap();
+    let total = async |filter: Value| {
+        gate.admin("usage-logs/getUsageLogs", filter).await.data()["total"].clone()
+    };
+    for (filter, expected) in filters(&ann, &bob, records[3].request_id) {
         assert_eq!(total(filter.clone()).await, json!(expected), "{filter}");
     }
 

@@ -171,7 +171,7 @@ async fn the_models_are_those_within_the_keys_reach() {
 }
 
 #[tokio::test]
-async fn the_administrator_token_has_no_usage_of_its_own() {
+async fn the_administrator_token_has_no_usage() {
     let gate = Gate::start().await;
     for operation in OPERATIONS {
         let refused = gate.call(&format!("my-usage/{operation}"), TOKEN, json!({})).await;

@@ -1,28 +1,27 @@
 //! Notifications, delivered to a real receiver on this machine: their content, once, signed,
 //! retried, and never to a forbidden address.
 
+mod spending;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tollgate::domain::clock::{Clock, Timestamp};
-use tollgate::domain::ids::{KeyId, ProviderId, UserId};
-use tollgate::domain::money::NanoUsd;
+use tollgate::domain::ids::ProviderId;
 use tollgate::domain::secret::Secret;
 use tollgate::http_client::webhook::{SIGNATURE, sign};
-use tollgate::limits::SpendRow;
 use tollgate::notify::Notifier;
 use tollgate::state::{CircuitChange, Events, ProviderChange, ProviderNews};
 use tollgate::store::Backend;
 
 use super::gate::{Gate, NOON, webhooks};
-use super::statistics::record;
 
 const SECRET: &str = "the-receivers-own-secret";
 
 /// A node's running notifier; `events` are the node's events.
-fn ring(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Events {
+fn start_notifier(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Events {
     let events = Events::default();
     let notifier = Notifier {
         store: gate.store.clone(),
@@ -55,7 +54,7 @@ fn opened(provider: i64, at: Timestamp) -> CircuitChange {
 }
 
 /// Sends an event once there is a receiver.
-async fn tell(events: &Events, change: CircuitChange) {
+async fn send(events: &Events, change: CircuitChange) {
     while !events.circuit(change.clone()) {
         tokio::task::yield_now().await;
     }
@@ -149,11 +148,11 @@ async fn a_webhook_is_tested_and_private_addresses_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
+async fn an_open_circuit_is_announced_once_in_five_minutes_by_one_node() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let mut tasks = JoinSet::new();
-        let nodes = [(); 2].map(|()| ring(&gate, &mut tasks, super::gate::ZONE));
+        let nodes = [(); 2].map(|()| start_notifier(&gate, &mut tasks, super::gate::ZONE));
         configure(
             &gate,
             json!({ "enabled": true, "circuitBreakerEnabled": true, "circuitBreakerWebhook": gate.receiver.url, "webhookSecret": SECRET }),
@@ -162,8 +161,8 @@ async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
         // The receiver is unreachable for two attempts.
         gate.receiver.refuse(2);
         for node in &nodes {
-            tell(node, opened(3, NOON)).await;
-            tell(node, CircuitChange { open_until: None, ..opened(3, NOON) }).await;
+            send(node, opened(3, NOON)).await;
+            send(node, CircuitChange { open_until: None, ..opened(3, NOON) }).await;
         }
         let got = gate.receiver.wait_for(3).await;
         let last = got.last().unwrap();
@@ -183,11 +182,11 @@ async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
         assert!(ids.iter().all(|id| *id == ids[0]), "one delivery, tried three times");
 
         // Another provider's change is sent; this one's again only after five minutes.
-        tell(&nodes[0], opened(3, NOON)).await;
-        tell(&nodes[0], opened(4, NOON)).await;
+        send(&nodes[0], opened(3, NOON)).await;
+        send(&nodes[0], opened(4, NOON)).await;
         assert_eq!(gate.receiver.wait_for(4).await[3].json()["data"]["providerId"], 4);
         gate.clock.advance_ms(5 * 60_000);
-        tell(&nodes[1], opened(3, gate.clock.now())).await;
+        send(&nodes[1], opened(3, gate.clock.now())).await;
         assert_eq!(gate.receiver.wait_for(5).await[4].json()["data"]["providerId"], 3);
         metric(
             &gate,
@@ -199,10 +198,10 @@ async fn an_open_circuit_is_told_once_in_five_minutes_by_one_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failing_provider_and_its_recovery_are_told_once_each() {
+async fn a_failing_provider_and_its_recovery_are_announced_once_each() {
     let gate = Gate::start().await;
     let mut tasks = JoinSet::new();
-    let events = ring(&gate, &mut tasks, super::gate::ZONE);
+    let events = start_notifier(&gate, &mut tasks, super::gate::ZONE);
     let webhook = &gate.receiver.url;
     configure(
         &gate,
@@ -230,15 +229,15 @@ async fn a_failing_provider_and_its_recovery_are_told_once_each() {
         events.provider(ProviderChange { news, ..change(5) });
     }
     let got = gate.receiver.wait_for(4).await;
-    let mut told: Vec<Value> = got.iter().map(super::receiver::Got::json).collect();
-    told.sort_by_key(|message| message["event"].to_string());
+    let mut received: Vec<Value> = got.iter().map(super::receiver::Got::json).collect();
+    received.sort_by_key(|message| message["event"].to_string());
     let off = json!({
         "event": "provider_switched_off", "title": "Provider up was disabled: 5 probes in a row failed",
         "level": "error", "timestamp": NOON.to_iso(),
         "data": { "providerId": 3, "providerName": "up", "failedProbes": 5, "lastError": "no connection" },
     });
     assert_eq!(
-        told,
+        received,
         [
             json!({
                 "event": "provider_failing", "title": "Provider up is failing: 3 attempts in a row", "level": "warning",
@@ -262,148 +261,23 @@ async fn a_failing_provider_and_its_recovery_are_told_once_each() {
 async fn a_dead_receiver_costs_its_own_messages_and_nothing_else() {
     let gate = Gate::start().await;
     let mut tasks = JoinSet::new();
-    let events = ring(&gate, &mut tasks, super::gate::ZONE);
+    let events = start_notifier(&gate, &mut tasks, super::gate::ZONE);
     let on = |url: &str| json!({ "enabled": true, "circuitBreakerEnabled": true, "circuitBreakerWebhook": url });
     configure(&gate, on("http://127.0.0.1:1/gone")).await;
     for provider in 1..=20 {
-        tell(&events, opened(provider, NOON)).await;
+        send(&events, opened(provider, NOON)).await;
     }
     metric(&gate, "tollgate_notifications_total{event=\"circuit_breaker\",result=\"failed\"} 20")
         .await;
     configure(&gate, on(&gate.receiver.url)).await;
-    tell(&events, opened(21, NOON)).await;
+    send(&events, opened(21, NOON)).await;
     assert_eq!(gate.receiver.wait_for(1).await[0].json()["data"]["providerId"], 21);
     metric(&gate, "tollgate_notifications_waiting 0").await;
     // If switched off, nothing is sent.
     configure(&gate, json!({ "enabled": false })).await;
-    tell(&events, opened(22, NOON)).await;
+    send(&events, opened(22, NOON)).await;
     configure(&gate, json!({ "enabled": true })).await;
-    tell(&events, opened(23, NOON)).await;
+    send(&events, opened(23, NOON)).await;
     let got = gate.receiver.wait_for(2).await;
     assert!((22..=23).contains(&got[1].json()["data"]["providerId"].as_i64().unwrap()));
-}
-
-/// Back end, zone, a moment of the next day, and the day: its first and its last second, and its
-/// name.
-type Day = (Backend, chrono_tz::Tz, &'static str, &'static str, &'static str, &'static str);
-
-/// 25 October 2026 has 25 hours in Berlin; Kolkata's days begin at half past an hour of UTC.
-const DAYS: [Day; 4] = {
-    use chrono_tz::{Asia::Kolkata, Europe::Berlin};
-    let (berlin, long) = (("2026-10-24T22:00:00Z", "2026-10-25T22:59:59Z"), "2026-10-25");
-    let (kolkata, plain) = (("2026-11-19T18:30:00Z", "2026-11-20T18:29:59Z"), "2026-11-20");
-    [
-        (Backend::Sqlite, Berlin, "2026-10-26T08:00:00Z", berlin.0, berlin.1, long),
-        (Backend::Postgres, Berlin, "2026-10-26T08:00:00Z", berlin.0, berlin.1, long),
-        (Backend::Sqlite, Kolkata, "2026-11-21T03:30:00Z", kolkata.0, kolkata.1, plain),
-        (Backend::Postgres, Kolkata, "2026-11-21T04:29:00Z", kolkata.0, kolkata.1, plain),
-    ]
-};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_leaderboard_tells_of_the_day_before_once_over_all_nodes() {
-    let at = |text: &str| Timestamp::from(text.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
-    for (backend, zone, now, first, last, date) in DAYS {
-        let gate = Gate::start_on(backend).await;
-        let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
-        let records = [
-            record(&ann, at(first), "m", Some(2_000_000_000)),
-            record(&ann, at(last), "m", Some(500_000_000)),
-            record(&bob, at(last), "m", Some(3_000_000_001)),
-            record(&bob, at(first).plus_ms(-1), "m", Some(9_000_000_000)),
-            record(&bob, at(last).plus_ms(1_000), "m", Some(9_000_000_000)),
-        ];
-        gate.store.append_records(&records).await.unwrap();
-        gate.clock.set(at(now));
-        configure(
-            &gate,
-            json!({ "enabled": true, "dailyLeaderboardEnabled": true, "dailyLeaderboardWebhook": gate.receiver.url }),
-        )
-        .await;
-        let mut tasks = JoinSet::new();
-        for _ in 0..3 {
-            ring(&gate, &mut tasks, zone);
-        }
-        let told = gate.receiver.wait_for(1).await.remove(0).json();
-        assert_eq!((&told["event"], &told["level"]), (&json!("daily_leaderboard"), &json!("info")));
-        assert_eq!(
-            told["data"],
-            json!({
-                "date": date, "totalRequests": 3, "totalCost": 5.500_000_001,
-                "entries": [
-                    { "rank": 1, "userId": bob.id, "userName": "bob", "requests": 1, "tokens": 122, "cost": 3.000_000_001 },
-                    { "rank": 2, "userId": ann.id, "userName": "ann", "requests": 2, "tokens": 244, "cost": 2.5 },
-                ],
-            })
-        );
-        metric(
-            &gate,
-            "tollgate_notifications_total{event=\"daily_leaderboard\",result=\"delivered\"} 1",
-        )
-        .await;
-        assert!(
-            !gate
-                .store
-                .claim_notice(&format!("leaderboard:{date}"), gate.clock.now(), gate.clock.now())
-                .await
-                .unwrap()
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_limit_that_is_nearly_used_up_is_told_once_for_its_window() {
-    let gate = Gate::start().await;
-    let ann = gate.person("ann", json!({ "dailyQuota": 10, "limitWeeklyUsd": 100 })).await;
-    gate.admin(
-        "keys/editKey",
-        json!({ "keyId": ann.key_id, "limitDailyUsd": 5, "limit5hUsd": 4.5 }),
-    )
-    .await
-    .data();
-    let spend = |usd: i64| SpendRow {
-        minute: gate.clock.now(),
-        key: Some(KeyId(ann.key_id)),
-        user: Some(UserId(ann.id)),
-        provider: None,
-        cost: NanoUsd::usd(usd),
-    };
-    configure(
-        &gate,
-        json!({ "enabled": true, "costAlertEnabled": true, "costAlertWebhook": gate.receiver.url, "costAlertThreshold": 0.8 }),
-    )
-    .await;
-    // 4 of 5 a day is the threshold, 4 of 4.5 in five hours beyond it, 4 of 10 and of 100 below.
-    gate.counters.spent_late(&[spend(4)], gate.clock.now());
-    let mut tasks = JoinSet::new();
-    for _ in 0..2 {
-        ring(&gate, &mut tasks, super::gate::ZONE);
-    }
-    let mut told: Vec<Value> =
-        gate.receiver.wait_for(2).await.iter().map(super::receiver::Got::json).collect();
-    told.sort_by_key(|t| t["data"]["period"].to_string());
-    assert_eq!(
-        told[1]["data"],
-        json!({
-            "targetType": "key", "targetId": ann.key_id, "targetName": "default", "currentCost": 4, "quotaLimit": 5,
-            "threshold": 0.8, "period": "daily",
-        })
-    );
-    assert_eq!((&told[0]["data"]["period"], &told[0]["level"]), (&json!("5h"), &json!("warning")));
-
-    // The same window again: nothing. The user's own limit is reached: an alert. The next day: the
-    // key's again.
-    gate.counters.spent_late(&[spend(6)], gate.clock.now());
-    ring(&gate, &mut tasks, super::gate::ZONE);
-    let third = gate.receiver.wait_for(3).await[2].json();
-    assert_eq!(
-        (&third["data"]["targetType"], &third["data"]["period"], &third["level"]),
-        (&json!("user"), &json!("daily"), &json!("error"))
-    );
-    gate.clock.advance_ms(24 * 3_600_000);
-    gate.counters.spent_late(&[spend(4)], gate.clock.now());
-    ring(&gate, &mut tasks, super::gate::ZONE);
-    gate.receiver.wait_for(5).await;
-    metric(&gate, "tollgate_notifications_total{event=\"cost_alert\",result=\"delivered\"} 5")
-        .await;
 }

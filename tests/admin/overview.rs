@@ -119,7 +119,7 @@ pub async fn spend(gate: &Gate, person: &Person, provider: i64, dollars: i64) {
 }
 
 #[tokio::test]
-async fn administrators_are_told_of_limits_nearly_used_up_and_of_records_that_wait() {
+async fn administrators_see_limits_nearly_used_up_and_records_that_wait() {
     let gate = Gate::start().await;
     let near = gate.person("near", json!({ "limitMonthlyUsd": 100, "limitTotalUsd": 10 })).await;
     let far = gate.person("far", json!({ "limitTotalUsd": 10 })).await;

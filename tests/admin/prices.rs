@@ -6,7 +6,7 @@ use tollgate::domain::price::CostKind;
 use super::gate::Gate;
 
 #[tokio::test]
-async fn an_uploaded_price_is_in_force_and_a_bad_entry_fails_alone() {
+async fn an_uploaded_price_is_in_effect_and_a_bad_entry_fails_alone() {
     let gate = Gate::start().await;
     assert_eq!(gate.admin("model-prices/hasPriceTable", json!({})).await.data(), json!(false));
     let table = json!({

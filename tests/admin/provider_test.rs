@@ -7,7 +7,7 @@ use super::gate::Gate;
 use crate::support::upstream::Upstream;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_provider_of_each_type_is_asked_in_its_own_format() {
+async fn a_provider_of_each_type_is_queried_in_its_own_format() {
     let gate = Gate::start().await;
     let mock = Upstream::start().await;
     for kind in ["native", "native-auth", "responses", "chat-compatible", "alt-cli"] {
@@ -16,21 +16,21 @@ async fn a_provider_of_each_type_is_asked_in_its_own_format() {
             "model_redirects": { "asked": "served" },
         });
         let id = gate.admin("providers/addProvider", body).await.data()["id"].clone();
-        let told = gate
+        let result = gate
             .admin("providers/testProvider", json!({ "providerId": id, "model": "asked" }))
             .await
             .data();
         assert_eq!(
-            (&told["ok"], &told["status"], &told["model"]),
+            (&result["ok"], &result["status"], &result["model"]),
             (&json!(true), &json!(200), &json!("served")),
-            "{told}"
+            "{result}"
         );
-        assert!(!told["message"].as_str().unwrap().is_empty(), "{told}");
+        assert!(!result["message"].as_str().unwrap().is_empty(), "{result}");
         // Another address, which the stored key is not sent to.
         let wrong = json!({ "providerId": id, "model": "asked", "url": "http://127.0.0.1:1", "key": "given" });
-        let told = gate.admin("providers/testProvider", wrong).await.data();
-        assert_eq!((&told["ok"], &told["status"]), (&json!(false), &Value::Null), "{told}");
-        assert!(!told["message"].as_str().unwrap().is_empty());
+        let result = gate.admin("providers/testProvider", wrong).await.data();
+        assert_eq!((&result["ok"], &result["status"]), (&json!(false), &Value::Null), "{result}");
+        assert!(!result["message"].as_str().unwrap().is_empty());
     }
     let unsaved =
         json!({ "url": mock.url, "key": "k", "provider_type": "chat-compatible", "model": "m" });
@@ -92,21 +92,21 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
     for (url, code, params, message) in cases {
         let body =
             json!({ "url": url, "key": "the-upstream-key", "provider_type": "chat-compatible" });
-        let told = gate.admin("providers/testProvider", body).await.data();
+        let result = gate.admin("providers/testProvider", body).await.data();
         assert_eq!(
-            (&told["ok"], &told["stage"], &told["model"]),
+            (&result["ok"], &result["stage"], &result["model"]),
             (&json!(false), &json!("listing"), &Value::Null)
         );
-        assert_eq!((&told["code"], &told["params"]), (&json!(code), &params), "{told}");
-        assert!(!told["message"].as_str().unwrap().is_empty(), "{told}");
-        assert!(message.is_empty() || told["message"] == message, "{told}");
+        assert_eq!((&result["code"], &result["params"]), (&json!(code), &params), "{result}");
+        assert!(!result["message"].as_str().unwrap().is_empty(), "{result}");
+        assert!(message.is_empty() || result["message"] == message, "{result}");
     }
     // With a list, its first model is asked for, and all are shown.
     let url = serving(200, r#"{"data": [{"id": "m-1"}, {"id": "m-2"}]}"#).await;
     let body = json!({ "url": url, "key": "k", "provider_type": "chat-compatible" });
-    let told = gate.admin("providers/testProvider", body).await.data();
+    let result = gate.admin("providers/testProvider", body).await.data();
     assert_eq!(
-        (&told["stage"], &told["model"], &told["models"]),
+        (&result["stage"], &result["model"], &result["models"]),
         (&json!("request"), &json!("m-1"), &json!(["m-1", "m-2"]))
     );
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::gate::{Gate, TOKEN};
 
 #[tokio::test]
-async fn a_provider_is_in_force_before_the_reply_is_read_and_its_credential_is_never_shown() {
+async fn a_provider_is_in_effect_before_the_reply_is_read_and_its_credential_is_never_shown() {
     let gate = Gate::start().await;
     let body = json!({
         "name": "up", "url": "https://up.example/base/", "key": "upstream-credential-0123456789",

@@ -69,7 +69,7 @@ async fn many_keys(gate: &Gate, user: i64, count: i64) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn nobody_sees_half_of_a_batch() {
+async fn no_reader_sees_half_of_a_batch() {
     for backend in BOTH {
         let gate = Gate::start_on(backend).await;
         let user = gate.person("ann", json!({})).await;

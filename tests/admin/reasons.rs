@@ -33,7 +33,7 @@ fn the_document_lists_every_reason_once() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_body_is_told_by_reason_and_parameters() {
+async fn a_fault_in_a_body_is_reported_by_reason_and_parameters() {
     let gate = Gate::start().await;
     let body = json!({
         "name": "", "url": "up.example", "key": "k", "weight": 0, "daily_reset_time": "25:00", "is_enabled": 1,
@@ -65,7 +65,7 @@ async fn what_is_wrong_with_a_body_is_told_by_reason_and_parameters() {
 }
 
 #[tokio::test]
-async fn who_is_refused_is_told_why_by_reason() {
+async fn a_refused_caller_gets_the_reason() {
     let gate = Gate::start().await;
     let user = gate.person("user", json!({})).await;
     let other = gate.person("other", json!({})).await;
@@ -83,12 +83,12 @@ async fn who_is_refused_is_told_why_by_reason() {
     );
     gate.admin("keys/toggleKeyEnabled", json!({ "keyId": id, "enabled": false })).await.data();
     assert_eq!(reason(&gate.call("keys/getKeys", &key, json!({})).await), "key_disabled");
-    let nobody = Reply::of(gate.post("auth/whoami").json(&json!({}))).await;
-    assert_eq!(reason(&nobody), "no_credential");
+    let anonymous = Reply::of(gate.post("auth/whoami").json(&json!({}))).await;
+    assert_eq!(reason(&anonymous), "no_credential");
 }
 
 #[tokio::test]
-async fn what_an_action_refuses_is_told_by_reason() {
+async fn a_refused_action_gives_the_reason() {
     let gate = Gate::start().await;
     let rule = |pattern: &str| json!({ "pattern": pattern, "matchType": "regex", "category": "prompt_limit" });
     let create = async |body: Value| {

@@ -39,19 +39,51 @@ async fn settles(what: &str, mut look: impl AsyncFnMut() -> Value, expected: Val
     assert!(settled.is_ok(), "{what}: {} is not {expected}", look().await);
 }
 
+/// 501 requests that the price of `late` prices, 5 that it does not, 7 that have their cost.
+fn before_the_price(ann: &Person, bob: &Person) -> Vec<Record> {
+    let mut records: Vec<Record> =
+        (0..450).map(|n| unpriced(ann, NOON.plus_ms(-n), "late", None)).collect();
+    records.extend((0..30).map(|n| unpriced(ann, NOON.plus_ms(-3 * DAY - n), "late", None)));
+    // Requested under a name without a price, served under one that gets it.
+    records.extend((0..20).map(|_| unpriced(bob, NOON, "alias", Some("late"))));
+    records.extend((0..5).map(|_| unpriced(bob, NOON, "alias", Some("unknown"))));
+    records.extend((0..7).map(|_| record(bob, NOON, "late", Some(77))));
+    records.push(Record { key_id: None, user_id: None, ..unpriced(bob, NOON, "late", None) });
+    records
+}
+
+/// The limits' counters, the statistics and the totals in the database, after the price has come.
+async fn spending_is_priced(gate: &Gate, ann: &Person, bob: &Person) {
+    // The limits' counters: spending belongs to the request's start.
+    let usage = async || {
+        let usage =
+            gate.admin("keys/getKeyLimitUsage", json!({ "keyId": ann.key_id })).await.data();
+        json!([
+            usage["cost5h"]["current"],
+            usage["costDaily"]["current"],
+            usage["costMonthly"]["current"],
+            usage["costTotal"]["current"]
+        ])
+    };
+    settles("the counters", usage, json!([2.025, 2.025, 2.16, 2.16])).await;
+    let statistics =
+        gate.admin("keys/getKeysWithStatistics", json!({ "userId": ann.id })).await.data();
+    assert_eq!(
+        (&statistics[0]["totalCost"], &statistics[0]["todayCost"]),
+        (&json!(2.16), &json!(2.025))
+    );
+    let totals = gate.store.spend_totals().await.unwrap();
+    let total = |key| totals.iter().filter(|t| t.key_id == key).map(|t| t.cost.0).sum::<i64>();
+    assert_eq!(total(Some(KeyId(ann.key_id))), 2_160_000_000);
+    assert_eq!((total(Some(KeyId(bob.key_id))), total(None)), (90_000_000 + 539, 4_500_000));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
-        let mut records: Vec<Record> =
-            (0..450).map(|n| unpriced(&ann, NOON.plus_ms(-n), "late", None)).collect();
-        records.extend((0..30).map(|n| unpriced(&ann, NOON.plus_ms(-3 * DAY - n), "late", None)));
-        // Asked for under a name without a price, served under one that gets it.
-        records.extend((0..20).map(|_| unpriced(&bob, NOON, "alias", Some("late"))));
-        records.extend((0..5).map(|_| unpriced(&bob, NOON, "alias", Some("unknown"))));
-        records.extend((0..7).map(|_| record(&bob, NOON, "late", Some(77))));
-        records.push(Record { key_id: None, user_id: None, ..unpriced(&bob, NOON, "late", None) });
+        let records = before_the_price(&ann, &bob);
         assert_eq!(gate.store.append_records(&records).await.unwrap(), records.len() as u64);
         gate.clock.set(NOON.plus_ms(1_000));
 
@@ -79,28 +111,7 @@ async fn a_price_that_arrives_prices_what_ran_without_one_in_every_figure() {
             .data();
         assert!(page["logs"].as_array().unwrap().iter().all(|log| log["costUsd"] == json!(0.0045)));
 
-        // The limits' counters: spending belongs to the request's start.
-        let usage = async || {
-            let usage =
-                gate.admin("keys/getKeyLimitUsage", json!({ "keyId": ann.key_id })).await.data();
-            json!([
-                usage["cost5h"]["current"],
-                usage["costDaily"]["current"],
-                usage["costMonthly"]["current"],
-                usage["costTotal"]["current"]
-            ])
-        };
-        settles("the counters", usage, json!([2.025, 2.025, 2.16, 2.16])).await;
-        let statistics =
-            gate.admin("keys/getKeysWithStatistics", json!({ "userId": ann.id })).await.data();
-        assert_eq!(
-            (&statistics[0]["totalCost"], &statistics[0]["todayCost"]),
-            (&json!(2.16), &json!(2.025))
-        );
-        let totals = gate.store.spend_totals().await.unwrap();
-        let total = |key| totals.iter().filter(|t| t.key_id == key).map(|t| t.cost.0).sum::<i64>();
-        assert_eq!(total(Some(KeyId(ann.key_id))), 2_160_000_000);
-        assert_eq!((total(Some(KeyId(bob.key_id))), total(None)), (90_000_000 + 539, 4_500_000));
+        spending_is_priced(&gate, &ann, &bob).await;
         settles(
             "the metric",
             async || json!(gate.metrics.render().contains("tollgate_repriced_requests_total 501")),

@@ -19,7 +19,7 @@ fn found(gate: &Gate, text: &str) -> Option<i64> {
 }
 
 #[tokio::test]
-async fn a_word_is_in_force_from_its_creation_to_its_removal() {
+async fn a_word_is_in_effect_from_its_creation_to_its_removal() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let made = gate.admin(CREATE, word(" Zébra ", "contains")).await.data();
@@ -118,7 +118,7 @@ async fn dangerous_patterns_are_refused_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn the_figures_tell_what_is_in_force() {
+async fn the_figures_count_what_is_in_effect() {
     let gate = Gate::start().await;
     for (text, kind) in
         [("one", "contains"), ("two", "contains"), ("three", "exact"), ("fo+ur", "regex")]

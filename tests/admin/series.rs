@@ -156,7 +156,7 @@ async fn days_are_summed_once_they_are_over_and_again_when_something_comes_late(
 }
 
 #[tokio::test]
-async fn users_see_their_own_unless_they_may_see_everybodys() {
+async fn users_see_their_own_unless_they_may_see_all() {
     let gate = Gate::start().await;
     let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
     let (_, read_only) = gate.key(ada.id, "read-only", json!({ "canLoginWebUi": false })).await;
@@ -176,11 +176,11 @@ async fn users_see_their_own_unless_they_may_see_everybodys() {
         gate.call("statistics/getUserStatistics", &read_only, json!({})).await.failure().0,
         403
     );
-    let nobody =
+    let newcomer =
         ask(&gate, &gate.person("eve", json!({})).await.key, json!({ "timeRange": "thisMonth" }))
             .await;
     assert_eq!(
-        (&nobody["users"][0]["name"], nobody["chartData"].as_array().unwrap().len()),
+        (&newcomer["users"][0]["name"], newcomer["chartData"].as_array().unwrap().len()),
         (&json!("eve"), 21)
     );
 

@@ -6,7 +6,7 @@ use tollgate::store::Backend;
 use super::gate::{Gate, ZONE};
 
 #[tokio::test]
-async fn settings_are_saved_in_part_and_in_force_at_once() {
+async fn settings_are_saved_in_part_and_in_effect_at_once() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let first = gate.admin("system-config/fetchSystemSettings", json!({})).await.data();

@@ -73,6 +73,34 @@ async fn statistics(gate: &Gate, of: &Person, credential: &str) -> Value {
     gate.call("keys/getKeysWithStatistics", credential, json!({ "userId": of.id })).await.data()
 }
 
+/// What `ann`'s key was used for on the first day of the test below.
+fn used(key_id: i64) -> Value {
+    json!({
+        "keyId": key_id,
+        "todayCallCount": 4,
+        "todayTokens": 4 * 122,
+        "todayCost": 1.234567902,
+        "totalCost": 8.234567902,
+        "lastUsedAt": "2026-11-21T03:59:59.999Z",
+        "lastProviderName": "up",
+        "modelStats": [model("dear", 1, json!(1.234567891)), model("cheap", 3, json!(0.000000011))],
+    })
+}
+
+/// The statistics of a key without a request.
+fn unused(key_id: i64) -> Value {
+    json!({
+        "keyId": key_id,
+        "todayCallCount": 0,
+        "todayTokens": 0,
+        "todayCost": 0,
+        "totalCost": 0,
+        "lastUsedAt": null,
+        "lastProviderName": null,
+        "modelStats": [],
+    })
+}
+
 #[tokio::test]
 async fn keys_come_with_what_they_were_used_for_today_and_in_all() {
     for (backend, zone, midnight) in [
@@ -97,29 +125,9 @@ async fn keys_come_with_what_they_were_used_for_today_and_in_all() {
         ];
         gate.store.append_records(&records).await.unwrap();
 
-        let used = json!({
-            "keyId": ann.key_id,
-            "todayCallCount": 4,
-            "todayTokens": 4 * 122,
-            "todayCost": 1.234567902,
-            "totalCost": 8.234567902,
-            "lastUsedAt": "2026-11-21T03:59:59.999Z",
-            "lastProviderName": "up",
-            "modelStats": [model("dear", 1, json!(1.234567891)), model("cheap", 3, json!(0.000000011))],
-        });
-        let unused = json!({
-            "keyId": spare,
-            "todayCallCount": 0,
-            "todayTokens": 0,
-            "todayCost": 0,
-            "totalCost": 0,
-            "lastUsedAt": null,
-            "lastProviderName": null,
-            "modelStats": [],
-        });
         assert_eq!(
             statistics(&gate, &ann, &ann.key).await,
-            json!([used, unused]),
+            json!([used(ann.key_id), unused(spare)]),
             "{backend:?} in {zone}"
         );
         assert_eq!(

@@ -11,9 +11,10 @@ const BUSY: [(&str, &str); 2] =
 
 /// Makes the copy of the database take longer than records wait: what a wrong order of the copies
 /// would lose is delivered in between.
-const BALLAST: &str = "CREATE TABLE ballast (n INTEGER, rest BLOB); CREATE INDEX ballast_n ON ballast (rest, n); \
-    INSERT INTO ballast WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < 100000) \
-    SELECT n, zeroblob(300) FROM up";
+const BALLAST: &str = "CREATE TABLE ballast (n INTEGER, rest BLOB); \
+    CREATE INDEX ballast_n ON ballast (rest, n); \
+    INSERT INTO ballast WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up \
+    WHERE n < 100000) SELECT n, zeroblob(300) FROM up";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn backups_under_load_hold_what_was_recorded_before_and_nothing_twice() {
@@ -110,7 +111,7 @@ async fn a_gateway_that_is_stopped_is_backed_up_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn counters_in_redis_are_made_anew_from_the_restored_ledger() {
+async fn counters_in_redis_are_rebuilt_from_the_restored_ledger() {
     let redis = Redis::start();
     let redis_url = redis.url();
     let env = [("REDIS_URL", redis_url.as_str())];

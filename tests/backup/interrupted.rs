@@ -1,5 +1,5 @@
-//! A restore that is killed at each of its renames, and disks that are full: the old state is there,
-//! or a message says what to do, and another run ends as an undisturbed one would have.
+//! A restore that is killed at each of its renames, and full disks: the old state is unchanged, or
+//! a message names the next step, and another run completes the restore.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -37,6 +37,42 @@ fn killed_at(gateway: &Gateway, file: &Path, nth: usize) -> bool {
     }
 }
 
+/// After the switch began, every other command refuses to work on the half-restored directory.
+fn only_a_restore_goes_on(bed: &Bed, other: &Gateway, nth: usize) {
+    for command in ["serve", "migrate", "check", "export", "backup"] {
+        let new = bed.file("new");
+        let arguments = [command, new.to_str().unwrap()];
+        let (well, said) = other.run(&arguments[..if command == "backup" { 2 } else { 1 }]);
+        assert!(
+            !well && said.contains("was interrupted: run `tollgate restore`"),
+            "{nth} {command}: {said}"
+        );
+    }
+}
+
+/// Another file is not mixed with the one whose restore was interrupted.
+async fn another_backup_is_refused(bed: &mut Bed, other: &Gateway) {
+    bed.fixture.gateway.spawn();
+    bed.fixture.gateway.ready().await;
+    if !bed.file("another").exists() {
+        bed.backup("another", &[]);
+    }
+    bed.fixture.gateway.kill();
+    let (well, said) = bed.restore(other, "another", &["--replace"]);
+    assert!(!well && said.contains("the restore of another backup"), "{said}");
+}
+
+/// A completed restore: nothing unfinished is left, and the state from before is kept.
+fn is_completed(other: &Gateway) {
+    let names: Vec<String> = std::fs::read_dir(data(other))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(!names.iter().any(|name| name.starts_with("restore.")), "{names:?}");
+    let before = names.iter().find(|name| name.starts_with("before-restore-")).unwrap();
+    assert!(data(other).join(before).join("tollgate.db").exists(), "{names:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restore_that_is_killed_anywhere_goes_on() {
     let mut bed = Bed::start(&[("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m")], 3).await;
@@ -57,24 +93,8 @@ async fn a_restore_that_is_killed_anywhere_goes_on() {
         }
         if data(&other).join("restore.unfinished").exists() {
             after_switch += 1;
-            for command in ["serve", "migrate", "check", "export", "backup"] {
-                let new = bed.file("new");
-                let arguments = [command, new.to_str().unwrap()];
-                let (well, said) = other.run(&arguments[..if command == "backup" { 2 } else { 1 }]);
-                assert!(
-                    !well && said.contains("was interrupted: run `tollgate restore`"),
-                    "{nth} {command}: {said}"
-                );
-            }
-            // Another file is not mixed with it.
-            bed.fixture.gateway.spawn();
-            bed.fixture.gateway.ready().await;
-            if !bed.file("another").exists() {
-                bed.backup("another", &[]);
-            }
-            bed.fixture.gateway.kill();
-            let (well, said) = bed.restore(&other, "another", &["--replace"]);
-            assert!(!well && said.contains("the restore of another backup"), "{said}");
+            only_a_restore_goes_on(&bed, &other, nth);
+            another_backup_is_refused(&mut bed, &other).await;
         } else {
             before_switch += 1;
             let unchanged = |(path, bytes): &(String, Vec<u8>)| {
@@ -88,13 +108,7 @@ async fn a_restore_that_is_killed_anywhere_goes_on() {
         }
         let (well, said) = bed.restore(&other, "file", &["--replace"]);
         assert!(well && said.contains("the state from before is in"), "{nth}: {said}");
-        let names: Vec<String> = std::fs::read_dir(data(&other))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        assert!(!names.iter().any(|name| name.starts_with("restore.")), "{names:?}");
-        let before = names.iter().find(|name| name.starts_with("before-restore-")).unwrap();
-        assert!(data(&other).join(before).join("tollgate.db").exists(), "{names:?}");
+        is_completed(&other);
         if nth % 3 == 0 {
             other.spawn();
             other.ready().await;

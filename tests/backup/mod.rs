@@ -68,7 +68,7 @@ impl Bed {
         self.files.path().join(name)
     }
 
-    /// A backup that must succeed; what is said.
+    /// A backup that must succeed; returns its output.
     pub fn backup(&self, name: &str, more: &[&str]) -> String {
         let file = self.file(name);
         let (well, said) =

@@ -103,7 +103,7 @@ async fn damaged_and_foreign_files_are_refused_and_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_running_gateway_and_a_state_are_not_replaced_unasked() {
+async fn a_running_gateway_and_a_state_are_not_replaced_without_the_option() {
     let mut bed = Bed::start(&[], 2).await;
     bed.backup("file", &["--with-secrets"]);
     bed.ask_of(&bed.fixture.gateway).await;
@@ -149,7 +149,7 @@ async fn a_running_gateway_and_a_state_are_not_replaced_unasked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn wrong_files_and_settings_are_told() {
+async fn wrong_files_and_settings_are_reported() {
     let mut bed = Bed::start(&[], 1).await;
     bed.backup("there", &[]);
     let bytes = std::fs::read(bed.file("there")).unwrap();

@@ -1,4 +1,4 @@
-//! Which secrets a backup holds, who can read it, and what is said when the key is missing.
+//! Which secrets a backup holds, who can read it, and the message when the key is missing.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

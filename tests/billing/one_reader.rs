@@ -133,11 +133,11 @@ async fn what_comes_behind_a_finish_reason_still_counts() {
             let answer =
                 fixture.post(path(client, true), &request(client, true)).send().await.unwrap();
             let mut body = answer.bytes_stream();
-            let (mut seen, mut told) = (String::new(), false);
+            let (mut seen, mut released) = (String::new(), false);
             while let Some(piece) = body.next().await {
                 seen.push_str(&String::from_utf8_lossy(&piece.unwrap()));
-                if !told && seen.contains("marker") {
-                    told = true;
+                if !released && seen.contains("marker") {
+                    released = true;
                     go.notify_one();
                 }
             }
@@ -201,18 +201,18 @@ async fn a_provider_that_leaves_the_connection_open_behind_its_figures_has_answe
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_converted_reply_tells_its_client_is_what_is_billed() {
+async fn a_converted_reply_reports_the_billed_usage() {
     let fixture = with("chat-compatible").await;
     let body = &cases()[3].body;
     fixture.upstream.default(json!({"body": body, "strict": false})).await;
     let answer =
         fixture.post(path("native", false), &request("native", false)).send().await.unwrap();
-    let told: Value = answer.json().await.unwrap();
+    let reply: Value = answer.json().await.unwrap();
     let row = fixture.gateway.logs(1).await.remove(0);
-    let usage = &told["usage"];
+    let usage = &reply["usage"];
     assert_eq!(
         (&usage["input_tokens"], &usage["output_tokens"]),
         (&row["inputTokens"], &row["outputTokens"]),
-        "{told}"
+        "{reply}"
     );
 }

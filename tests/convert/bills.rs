@@ -57,11 +57,11 @@ fn pieces<'b>(mut rest: &'b [u8], sizes: &[usize]) -> Vec<&'b [u8]> {
 
 #[test]
 fn every_whole_stream_is_billed_by_final_figures_and_the_same_for_everyone() {
-    let mut told = 0;
+    let mut checked = 0;
     for source in streams().into_iter().filter(|source| source.case != "stream_error") {
         let (usage, is_final) = passed(source, &[&source.bytes]);
         assert!(is_final && usage.total() > 0, "{} {}: {usage:?}", source.case, source.format);
-        told += 1;
+        checked += 1;
         for to in WireFormat::ALL {
             assert_eq!(
                 converted(source, to, &[&source.bytes]),
@@ -72,11 +72,11 @@ fn every_whole_stream_is_billed_by_final_figures_and_the_same_for_everyone() {
             );
         }
     }
-    assert!(told > 20, "only {told} streams");
+    assert!(checked > 20, "only {checked} streams");
 }
 
 #[test]
-fn every_whole_reply_tells_the_client_what_is_billed() {
+fn every_complete_reply_reports_the_billed_usage() {
     for source in sources().iter().filter(|source| source.kind == "reply") {
         let mut reader = UsageReader::new(source.format, false);
         reader.feed(&source.bytes);
@@ -111,8 +111,8 @@ proptest! {
         let source = all[which.index(all.len())];
         let mut reader = UsageReader::new(source.format, true);
         reader.feed(&source.bytes[..end.index(source.bytes.len() + 1)]);
-        let (billed, told) = (reader.estimate(77), reader.usage().unwrap_or_default());
-        prop_assert!(billed.output >= told.output && billed.reasoning >= told.reasoning, "{billed:?} {told:?}");
-        prop_assert!(billed.total_input() >= told.total_input() && billed.total_input() > 0, "{billed:?} {told:?}");
+        let (billed, reported) = (reader.estimate(77), reader.usage().unwrap_or_default());
+        prop_assert!(billed.output >= reported.output && billed.reasoning >= reported.reasoning, "{billed:?} {reported:?}");
+        prop_assert!(billed.total_input() >= reported.total_input() && billed.total_input() > 0, "{billed:?} {reported:?}");
     }
 }

@@ -46,9 +46,9 @@ async fn the_services_take_every_converted_request() {
                 let status = reply.status();
                 let bytes = axum::body::to_bytes(reply.into_body(), 1 << 24).await.unwrap();
                 if status != StatusCode::OK {
-                    let told = String::from_utf8_lossy(&bytes).into_owned();
+                    let text = String::from_utf8_lossy(&bytes).into_owned();
                     faults.push(format!(
-                        "{} {} to {to}: {status} {told}",
+                        "{} {} to {to}: {status} {text}",
                         source.case, source.format
                     ));
                     continue;

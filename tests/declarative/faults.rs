@@ -58,7 +58,8 @@ const EXPECTED: [&str; 21] = [
     "gateway.yaml:11:5: providers[1].weight: must be at most 100",
     "gateway.yaml:13:5: providers[2].key: is required for a new provider",
     "gateway.yaml:15:5: providers[3].name: \"good\" is there already, at providers[0]",
-    "gateway.yaml:20:5: users[0].limit_daly_usd: there is no such field; did you mean `limit_daily_usd`?",
+    "gateway.yaml:20:5: users[0].limit_daly_usd: there is no such field; did you mean \
+     `limit_daily_usd`?",
     "gateway.yaml:21:5: users[0].isEnabled: there is no such field; did you mean `is_enabled`?",
     "gateway.yaml:22:5: users[1].name: is required",
     "gateway.yaml:26:9: users[2].keys[0]: ",
@@ -87,7 +88,7 @@ async fn every_fault_is_named_with_its_place(backend: Backend) {
             );
         }
         assert_eq!(said.lines().count(), EXPECTED.len(), "{said}");
-        assert_eq!(*before.get_or_insert_with(|| said.clone()), said, "both ways tell the same");
+        assert_eq!(*before.get_or_insert_with(|| said.clone()), said, "both ways print the same");
     }
     for (text, expected) in [
         ("users: [}\n", "gateway.yaml:1:9: is no valid YAML"),

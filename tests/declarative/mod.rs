@@ -82,7 +82,7 @@ impl Bed {
         self.done(way, &[&["apply", "-f", "gateway.yaml"], more].concat())
     }
 
-    /// Applies a text that must be refused: what is said of it.
+    /// Applies a text that must be refused; returns the message.
     pub fn refused(&self, way: Way, text: &str, more: &[&str]) -> String {
         self.write("gateway.yaml", text);
         let before = self.export(Way::Database);

@@ -28,6 +28,28 @@ error_rules:
   - { builtin: context_length_code, pattern: another, match_type: exact, category: prompt_limit }
 ";
 
+/// A file without most of the records of [`ALL`], and what applying it with `--prune` prints.
+const LESS: &str = "
+version: 1
+providers:
+  - { name: two, url: https://two.example.com }
+users:
+  - name: ada
+prices: {}
+words: []
+error_rules: []
+";
+const PRUNED: [&str; 8] = [
+    "- provider \"one\"\n",
+    "- user \"eve\"\n",
+    "- price \"m\"\n",
+    "- word \"two\"\n",
+    "- error rule \"one\"\n",
+    "+ error rule \"prompt_too_long\"\n",
+    "~ error rule \"context_length_code\"\n",
+    "Plan: 1 to add, 1 to change, 8 to remove.",
+];
+
 async fn only_sections_of_the_file_lose_records(backend: Backend) {
     let bed = Bed::start(backend).await;
     let seeded =
@@ -55,22 +77,11 @@ async fn only_sections_of_the_file_lose_records(backend: Backend) {
     );
     assert_eq!(bed.export(Way::Api), full);
 
-    let less = "version: 1\nproviders:\n  - { name: two, url: https://two.example.com }\nusers:\n  - name: ada\nprices: {}\nwords: []\n\
-                error_rules: []\n";
-    let said = bed.apply(Way::Api, less, &["--prune"]);
-    for line in [
-        "- provider \"one\"\n",
-        "- user \"eve\"\n",
-        "- price \"m\"\n",
-        "- word \"two\"\n",
-        "- error rule \"one\"\n",
-        "+ error rule \"prompt_too_long\"\n",
-        "~ error rule \"context_length_code\"\n",
-        "Plan: 1 to add, 1 to change, 8 to remove.",
-    ] {
+    let said = bed.apply(Way::Api, LESS, &["--prune"]);
+    for line in PRUNED {
         assert!(said.contains(line), "{line:?} in {said}");
     }
-    let said = bed.apply(Way::Database, less, &["--prune"]);
+    let said = bed.apply(Way::Database, LESS, &["--prune"]);
     assert!(said.contains("No changes"), "{said}");
     let rules = bed.gateway.client.post(format!("{}/api/ui/error-rules/list", bed.gateway.admin));
     let rules: serde_json::Value = rules

@@ -7,7 +7,7 @@ use tollgate::store::Backend;
 
 use super::{Bed, Way, on_both};
 
-on_both!(whatever_is_stored_comes_back, records_of_one_name_are_told_apart);
+on_both!(whatever_is_stored_comes_back, records_of_one_name_are_distinguished);
 
 /// Texts that YAML, references or names could misread.
 const TEXTS: [&str; 30] = [
@@ -86,9 +86,9 @@ async fn singles(bed: &Bed, rng: &mut Rng) {
     let settings = json!({"siteTitle": text(rng), "enableAutoCleanup": rng.bool(), "cleanupRetentionDays": rng.u32(1..365),
         "cleanupSchedule": "4:05", "currencyDisplay": "€"});
     gateway.admin("system-config/saveSystemSettings", settings).await;
-    let told = json!({"enabled": rng.bool(), "costAlertThreshold": "0.85", "dailyLeaderboardWebhook": "https://a.example/b/c?d=e",
+    let settings = json!({"enabled": rng.bool(), "costAlertThreshold": "0.85", "dailyLeaderboardWebhook": "https://a.example/b/c?d=e",
         "webhookSecret": "a-secret-of-some-length"});
-    gateway.admin("notifications/updateNotificationSettingsAction", told).await;
+    gateway.admin("notifications/updateNotificationSettingsAction", settings).await;
 }
 
 async fn providers(bed: &Bed, rng: &mut Rng) {
@@ -205,10 +205,10 @@ async fn whatever_is_stored_comes_back(backend: Backend) {
         }
         users
     };
-    assert_eq!(same(other.users().await), same(users), "as the API tells it");
+    assert_eq!(same(other.users().await), same(users), "as the API returns it");
 }
 
-async fn records_of_one_name_are_told_apart(backend: Backend) {
+async fn records_of_one_name_are_distinguished(backend: Backend) {
     let bed = Bed::start(backend).await;
     for note in ["first", "second", "third"] {
         bed.gateway.user(json!({"name": "ada", "note": note})).await;

@@ -112,7 +112,10 @@ async fn a_sealed_credential_opens_for_its_destination_alone(backend: Backend) {
         .replace("name: main", "name: evil");
     let said = other.refused(Way::Api, &elsewhere, &[]);
     assert!(
-        said.contains("providers[0].key: the sealed text was altered, or was sealed for another place or address"),
+        said.contains(
+            "providers[0].key: the sealed text was altered, or was sealed for another \
+            place or address"
+        ),
         "{said}"
     );
     // With another secret key it does not open.

@@ -85,7 +85,7 @@ async fn before_the_first_start_there_is_nothing_to_complain_about() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn providers_are_asked_and_each_fault_has_its_advice() {
+async fn providers_are_queried_and_each_fault_has_its_advice() {
     let fixture = Fixture::native().await;
     let closed = format!("http://127.0.0.1:{}", free_port());
     add_provider(&fixture.gateway, "closed", &closed).await;

@@ -49,7 +49,8 @@ impl Attack {
         let panics = log.matches("panicked at").count();
         let most = fixture.gateway.memory_mib("VmHWM");
         println!(
-            "hostile: {}: {inputs} inputs, {panics} panics, 0 hangs, {most} MiB at most (+{}), {:.1} s",
+            "hostile: {}: {inputs} inputs, {panics} panics, 0 hangs, {most} MiB at \
+             most (+{}), {:.1} s",
             self.class,
             most.saturating_sub(self.memory),
             self.began.elapsed().as_secs_f32()

@@ -75,7 +75,7 @@ async fn with_tls_handshakes_are_counted_and_both_versions_of_http_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_tls_both_versions_of_http_are_told() {
+async fn without_tls_both_versions_of_http_are_answered() {
     let fixture = super::attack::fixture(&[("TOLLGATE_PROXY_MAX_CONNECTIONS", "3")]).await;
     fixture.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;
     let _held = hold(fixture.gateway.proxy_addr(), 3).await;
@@ -148,7 +148,7 @@ async fn a_trusted_proxy_may_hold_as_many_as_there_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_administration_has_limits_of_its_own() {
+async fn the_administration_has_separate_limits() {
     for (setting, limit, by_another) in [
         ("TOLLGATE_ADMIN_MAX_CONNECTIONS", "max_connections\"", false),
         ("TOLLGATE_ADMIN_MAX_CONNECTIONS_PER_ADDRESS", "max_connections_per_address\"", true),
@@ -211,11 +211,11 @@ async fn a_flood_of_connections_above_the_limit_is_over_at_once() {
             got.starts_with(b"HTTP/1.1 503 ")
         }));
     }
-    let mut told = 0;
+    let mut answered = 0;
     for one in waiting {
-        told += usize::from(one.await.unwrap());
+        answered += usize::from(one.await.unwrap());
     }
-    assert!(told > 0 && began.elapsed() < SOON, "{told} told in {:?}", began.elapsed());
+    assert!(answered > 0 && began.elapsed() < SOON, "{answered} answered in {:?}", began.elapsed());
     assert!(fixture.gateway.metric("tollgate_connections_refused_total").await >= FLOOD as f64);
     drop(held);
     fixture.gateway.metric_shows("tollgate_connections", |open| open == 0.0).await;

@@ -40,7 +40,7 @@ async fn endless() -> (Provider, Arc<AtomicU64>) {
 }
 
 /// Requests for streams whose reader is slow.
-fn asked(fixture: &Fixture) -> Vec<u8> {
+fn requests(fixture: &Fixture) -> Vec<u8> {
     let body = request("native", true).to_string();
     let one = |n: u32| {
         let head = frame(HEADERS, END_HEADERS, n * 2 + 1, &request_fields(&fixture.key));
@@ -70,7 +70,7 @@ async fn given_up(fixture: &Fixture, left: &AtomicU64) {
     fixture.gateway.metric_shows("tollgate_requests_in_flight", |running| running == 0.0).await;
 }
 
-async fn slow_stage() -> (Fixture, Provider, Arc<AtomicU64>) {
+async fn slow_fixture() -> (Fixture, Provider, Arc<AtomicU64>) {
     let (provider, left) = endless().await;
     let env = [("TOLLGATE_PROXY_H2C", "true"), ("TOLLGATE_PROXY_REPLY_WRITE_TIMEOUT", "2s")];
     let fixture = Fixture::bare(&env).await;
@@ -90,24 +90,24 @@ async fn end(attack: Attack, fixture: &Fixture, provider_id: i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_to_a_window_that_is_never_opened_are_given_up_and_billed() {
-    let (fixture, _provider, left) = slow_stage().await;
+    let (fixture, _provider, left) = slow_fixture().await;
     let id =
         fixture.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
     let attack = Attack::begin(&fixture, "windows that are never opened");
     let mut tcp = connect(&fixture, &NO_WINDOW).await;
-    tcp.write_all(&asked(&fixture)).await.unwrap();
+    tcp.write_all(&requests(&fixture)).await.unwrap();
     given_up(&fixture, &left).await;
     end(attack, &fixture, id).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replies_to_a_window_of_single_bytes_are_given_up_and_billed() {
-    let (fixture, _provider, left) = slow_stage().await;
+    let (fixture, _provider, left) = slow_fixture().await;
     let id =
         fixture.gateway.admin("providers/getProviders", json!({})).await[0]["id"].as_i64().unwrap();
     let attack = Attack::begin(&fixture, "windows of single bytes");
     let (mut reading, mut writing) = connect(&fixture, &NO_WINDOW).await.into_split();
-    writing.write_all(&asked(&fixture)).await.unwrap();
+    writing.write_all(&requests(&fixture)).await.unwrap();
     let reading =
         tokio::spawn(async move { tokio::io::copy(&mut reading, &mut tokio::io::sink()).await });
     let opening = tokio::spawn(async move {

@@ -1,5 +1,5 @@
-//! `tollgate import` through the built binary: databases with the peers' real schemas, then requests
-//! with the peers' own keys.
+//! `tollgate import` through the built binary: databases with the peers' real schemas, then
+//! requests with the peers' own keys.
 
 mod balances;
 mod fixtures;
@@ -59,7 +59,7 @@ impl Bed {
         for secret in fixtures::SECRETS {
             assert!(
                 !out.contains(secret) && !err.contains(secret),
-                "{secret} is told:\n{out}{err}"
+                "{secret} is printed:\n{out}{err}"
             );
         }
         (done.status.code(), out, err)
@@ -99,11 +99,13 @@ impl Bed {
     /// The opening balance of each user, and of each key (`user/key`), in nano-USD.
     pub async fn balances(&self) -> Vec<(String, i64)> {
         let mut connection = self.connect().await;
-        let sql = "SELECT users.name AS name, CAST(SUM(cost) AS BIGINT) AS cost FROM opening_balances \
-                   JOIN users ON users.id = opening_balances.user_id GROUP BY users.id, users.name UNION ALL \
-                   SELECT users.name || '/' || api_keys.name, CAST(SUM(cost) AS BIGINT) FROM opening_balances \
-                   JOIN users ON users.id = opening_balances.user_id \
-                   JOIN api_keys ON api_keys.id = opening_balances.key_id GROUP BY api_keys.id, users.name, api_keys.name";
+        let sql = "SELECT users.name AS name, CAST(SUM(cost) AS BIGINT) AS cost \
+                   FROM opening_balances JOIN users ON users.id = opening_balances.user_id \
+                   GROUP BY users.id, users.name UNION ALL \
+                   SELECT users.name || '/' || api_keys.name, CAST(SUM(cost) AS BIGINT) \
+                   FROM opening_balances JOIN users ON users.id = opening_balances.user_id \
+                   JOIN api_keys ON api_keys.id = opening_balances.key_id GROUP BY api_keys.id, \
+                   users.name, api_keys.name";
         let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
         connection.close().await.unwrap();
         let mut found: Vec<(String, i64)> =

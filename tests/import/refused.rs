@@ -64,7 +64,7 @@ async fn wrong_data_is_refused_and_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_does_not_answer_is_told_without_its_password() {
+async fn a_server_that_does_not_answer_is_reported_without_its_password() {
     let bed = Bed::new(Backend::Sqlite).await;
     let address = format!("postgres://me:password-of-the-address@127.0.0.1:{}/x", free_port());
     let (code, said) = bed.refused("claude-code-hub", &address).await;

@@ -10,13 +10,13 @@ use crate::support::redis::Redis;
 /// Imports, imports again, and starts the gateway.
 async fn switch(bed: &mut Bed, peer: &str, from: &str) -> String {
     let before = bed.state().await;
-    let told = bed.import(peer, from, &["--dry-run"]);
+    let planned = bed.import(peer, from, &["--dry-run"]);
     assert!(
-        !told.contains("Applied.") && bed.state().await == before,
-        "a dry run changes nothing: {told}"
+        !planned.contains("Applied.") && bed.state().await == before,
+        "a dry run changes nothing: {planned}"
     );
     let said = bed.import(peer, from, &[]);
-    assert_eq!(said.replace("Applied.\n", ""), told, "the dry run tells what the import does");
+    assert_eq!(said.replace("Applied.\n", ""), planned, "the dry run prints what the import does");
     let after = bed.state().await;
     let again = bed.import(peer, from, &[]);
     assert!(again.contains("No changes: everything is as the peer has it."), "{again}");
@@ -54,7 +54,8 @@ async fn claude_code_hub(backend: Backend) {
             "+ key \"ada/laptop\"",
             "+ opening balance \"ada/laptop\"\n    usd: \"4.750000001\"",
             "its credential is a Google login, which tollgate does not renew (1)\n    provider \"google\"",
-            "the proxy is not one of the form http://host:port; the provider is disabled until you set one",
+            "the proxy is not one of the form http://host:port; the provider is disabled \
+             until you set one",
             "a key's limit cannot be above its user's here: it has its user's (1)\n    key \"ada/laptop\"",
         ],
     );
@@ -259,10 +260,11 @@ async fn a_running_gateway_counts_what_a_later_import_brings() {
     bed.knows("ada").await;
     bed.wait_for("sk-grace-000000000000000001", 429).await;
     bed.expect(&HUB_KEYS).await;
-    // The rest of ada's 10 USD of today, on another key; and a key that the peer takes away.
-    let rest = "INSERT INTO keys (id, user_id, key, name) VALUES (8, 1, 'sk-ada-00000000000000000003', 'new'); \
-                INSERT INTO message_request (provider_id, user_id, key, model, cost_usd) VALUES \
-                (1, 1, 'sk-ada-00000000000000000003', 'm', 8.75)";
+    // The remainder of ada's 10 USD of today, on another key; and a key that the peer removes.
+    let rest = "INSERT INTO keys (id, user_id, key, name) VALUES (8, 1, \
+                'sk-ada-00000000000000000003', 'new'); \
+                INSERT INTO message_request (provider_id, user_id, key, model, cost_usd) \
+                VALUES (1, 1, 'sk-ada-00000000000000000003', 'm', 8.75)";
     execute(&from, rest).await;
     let said = bed.import("claude-code-hub", &from, &[]);
     notes(
@@ -281,7 +283,7 @@ async fn a_running_gateway_counts_what_a_later_import_brings() {
     assert!(bed.import("claude-code-hub", &from, &[]).contains("No changes"));
 }
 
-/// Nodes that count in Redis build their counters anew.
+/// Nodes that count in Redis rebuild their counters.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shared_counters_have_the_opening_balances() {
     let redis = Redis::start();
@@ -304,7 +306,8 @@ async fn another_import_knows_users_and_keys_by_their_keys() {
     bed.import("claude-code-hub", &from, &[]);
     let mut connection = bed.connect().await;
     let rename = "UPDATE users SET name = 'lovelace' WHERE name = 'ada'; \
-                  UPDATE api_keys SET name = 'desk' WHERE name = 'week'; UPDATE users SET note = 'x' WHERE name = 'grace'";
+                  UPDATE api_keys SET name = 'desk' WHERE name = 'week'; \
+                  UPDATE users SET note = 'x' WHERE name = 'grace'";
     sqlx::raw_sql(rename).execute(&mut connection).await.unwrap();
     drop(connection);
     let said = bed.import("claude-code-hub", &from, &[]);

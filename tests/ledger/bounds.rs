@@ -49,7 +49,7 @@ async fn a_full_journal_says_so_early_holds_what_still_comes_and_loses_nothing()
 
 /// As on a completely full disk: deleting delivered segments must not wait for the checkpoint.
 #[tokio::test(flavor = "multi_thread")]
-async fn delivery_goes_on_and_makes_room_when_the_checkpoint_cannot_be_written() {
+async fn delivery_goes_on_and_frees_space_when_the_checkpoint_cannot_be_written() {
     let root = tempfile::tempdir().unwrap();
     let sink = Rows::new(Mood::Down);
     let running = Running::start(open(root.path(), SMALL), &sink);

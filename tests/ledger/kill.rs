@@ -31,10 +31,7 @@ fn append_for_ever(root: &str) {
 /// to write to.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_loses_no_acknowledged_record() {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "how the test tells its child that it is the child"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the variable marks the child process")]
     if let Ok(root) = std::env::var(ROOT) {
         return append_for_ever(&root);
     }

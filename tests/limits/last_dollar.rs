@@ -98,10 +98,13 @@ async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held
         (refused.status().as_u16(), &refused.headers()["x-ratelimit-remaining"]),
         (429, &"0.5".parse().unwrap())
     );
-    assert!(!refused.headers().contains_key("retry-after"), "nobody knows when the other one ends");
+    assert!(
+        !refused.headers().contains_key("retry-after"),
+        "the end of the other request is unknown"
+    );
     let error = refused.json::<Value>().await.unwrap()["error"].clone();
-    let message = "the key_total limit of 1.5 could be exceeded: 1 is used (1 of it reserved for requests in flight), \
-                   and this request reserves 1";
+    let message = "the key_total limit of 1.5 could be exceeded: 1 is used (1 of it reserved for \
+                   requests in flight), and this request reserves 1";
     assert_eq!(error["message"], message);
     let fields = [&error["code"], &error["limit_type"], &error["current"], &error["limit"]];
     assert_eq!(

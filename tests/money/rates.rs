@@ -77,15 +77,16 @@ async fn reasoning_costs_its_own_rate_and_is_not_charged_as_output_too() {
         let shown = fixture.gateway.admin("usage-logs/getUsageLogDetail", detail).await;
         assert_eq!(
             shown["explanation"],
-            "Priced by the entry m at standard rates: 1000 input tokens at 1 USD per million, 300 output tokens at 10 USD per \
-             million, 200 reasoning tokens at 15 USD per million and a fee of 0.001 USD per request come to 0.008 USD; the \
-             usage is what the provider reported."
+            "Priced by the entry m at standard rates: 1000 input tokens at 1 USD per million, \
+             300 output tokens at 10 USD per million, 200 reasoning tokens at 15 USD per million \
+             and a fee of 0.001 USD per request come to 0.008 USD; the usage is what the \
+             provider reported."
         );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prices_that_are_not_applied_are_told_by_check_and_at_the_price() {
+async fn prices_that_are_not_applied_are_reported_by_check_and_at_the_price() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("none.json");
     std::fs::write(&file, "{}").unwrap();
@@ -101,7 +102,8 @@ async fn prices_that_are_not_applied_are_told_by_check_and_at_the_price() {
     assert!(good, "{said}");
     assert!(
         said.contains(
-            "warning: prices that are not applied: output_cost_per_second, input_cost_per_token_ultrafast of m\n"
+            "warning: prices that are not applied: output_cost_per_second, \
+             input_cost_per_token_ultrafast of m\n"
         ),
         "{said}"
     );

@@ -6,7 +6,7 @@ use crate::proxy::fixture::{FORMATS, Fixture, path, request};
 
 const REFUSE_WHEN_LIMITED: &[(&str, &str)] = &[("TOLLGATE_PRICES_UNPRICED", "refuse_when_limited")];
 
-async fn staged(env: &[(&str, &str)]) -> Fixture {
+async fn fixture(env: &[(&str, &str)]) -> Fixture {
     let fixture = Fixture::bare(env).await;
     for kind in FORMATS {
         fixture.gateway.provider(kind, &fixture.upstream.url, json!({})).await;
@@ -28,7 +28,7 @@ async fn ask(fixture: &Fixture, format: &str, model: &str) -> (u16, Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_with_a_money_limit_is_refused_a_model_without_a_price_in_its_format() {
-    let fixture = staged(REFUSE_WHEN_LIMITED).await;
+    let fixture = fixture(REFUSE_WHEN_LIMITED).await;
     for format in FORMATS {
         assert_eq!(ask(&fixture, format, "unheard-of").await.0, 200, "{format}: no limit yet");
     }
@@ -64,7 +64,7 @@ async fn a_key_with_a_money_limit_is_refused_a_model_without_a_price_in_its_form
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_limit_of_the_user_counts_and_a_token_count_is_not_refused() {
-    let fixture = staged(REFUSE_WHEN_LIMITED).await;
+    let fixture = fixture(REFUSE_WHEN_LIMITED).await;
     fixture
         .gateway
         .admin("users/editUser", json!({"userId": fixture.user_id, "dailyQuota": 5}))
@@ -100,7 +100,7 @@ async fn a_provider_where_the_model_has_a_price_serves_it_and_no_other_stands_in
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_setting_they_are_served_until_a_reload_sets_it() {
-    let fixture = staged(&[]).await;
+    let fixture = fixture(&[]).await;
     fixture
         .gateway
         .admin("keys/editKey", json!({"keyId": fixture.key_id, "limitTotalUsd": 5}))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::Connection;
 
-use super::{Bed, connect, one, run, shows, tables, told};
+use super::{Bed, connect, exit_and_output, one, run, shows, tables};
 use crate::support::postgres::Server;
 
 /// The move's progress, as stored in the target.
@@ -82,7 +82,7 @@ async fn a_move_that_is_killed_again_and_again_ends_with_the_same() {
         let mut moving = bed.begin();
         tokio::time::sleep(pause).await;
         if let Some(status) = moving.try_wait().unwrap() {
-            assert!(status.success(), "{}", told(&moving.wait_with_output().unwrap()).1);
+            assert!(status.success(), "{}", exit_and_output(&moving.wait_with_output().unwrap()).1);
             break;
         }
         moving.kill().unwrap();
@@ -95,7 +95,7 @@ async fn a_move_that_is_killed_again_and_again_ends_with_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_source_that_was_changed_in_between_is_copied_anew() {
+async fn a_source_that_was_changed_in_between_is_copied_again() {
     let mut bed = large().await;
     let holder = hold(&bed, "request_log").await;
     let mut moving = bed.begin();
@@ -129,7 +129,7 @@ async fn a_target_that_is_gone_in_the_middle_is_found_again() {
     shows(&bed.target, REACHED, &format!("ledger {}", ROWS + 2)).await;
     server.kill();
     drop(holder);
-    let (code, said) = told(&moving.wait_with_output().unwrap());
+    let (code, said) = exit_and_output(&moving.wait_with_output().unwrap());
     assert!(
         code == Some(1) && said.contains("start it again, and it goes on where it stopped"),
         "{said}"
@@ -152,7 +152,7 @@ async fn a_copy_that_is_a_billionth_of_a_dollar_off_is_a_failure() {
     shows(&bed.target, REACHED, &format!("ledger {}", ROWS + 2)).await;
     run(&bed.target, "UPDATE ledger SET cost = cost + 1 WHERE started_at = 1000").await;
     holder.close().await.unwrap();
-    let (code, said) = told(&moving.wait_with_output().unwrap());
+    let (code, said) = exit_and_output(&moving.wait_with_output().unwrap());
     assert_eq!(code, Some(1), "{said}");
     for wanted in [
         "the databases differ after the copy",

@@ -60,7 +60,7 @@ impl Bed {
     }
 
     pub fn command(&self, arguments: &[&str]) -> (Option<i32>, String) {
-        told(&self.fixture.gateway.command(arguments).output().unwrap())
+        exit_and_output(&self.fixture.gateway.command(arguments).output().unwrap())
     }
 
     /// The move as its own process.
@@ -90,32 +90,38 @@ impl Bed {
     /// Rows enough for many batches, in the tables that grow.
     pub async fn fill(&self, rows: usize) {
         let up = format!(
-            "(WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < {rows}) SELECT n FROM up)"
+            "(WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < {rows}) \
+             SELECT n FROM up)"
         );
         let same = "n * 1000, n % 100, n % 50, n % 6, 'm' || (n % 12)";
-        let tokens = "200, 'completed', n, 2 * n, 0, 0, 3, 4, 0, 0, CASE WHEN n % 7 = 0 THEN NULL ELSE n * 1001 END, '1', 0, 5";
+        let tokens = "200, 'completed', n, 2 * n, 0, 0, 3, 4, 0, 0, CASE WHEN n % 7 = 0 THEN NULL \
+            ELSE n * 1001 END, '1', 0, 5";
         run(
             &self.sqlite(),
             &format!(
-                "INSERT INTO ledger (request_id, started_at, key_id, user_id, provider_id, model, endpoint, status_code, \
-                 outcome, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, \
-                 reasoning_tokens, image_input_tokens, image_output_tokens, cost, cost_multiplier, estimated, duration_ms) \
-                 SELECT randomblob(16), {same}, '/v1/e', {tokens} FROM {up}; \
-                 INSERT INTO request_log (request_id, started_at, key_id, user_id, provider_id, model, endpoint, status_code, \
-                 outcome, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, \
-                 reasoning_tokens, image_input_tokens, image_output_tokens, cost, cost_multiplier, estimated, duration_ms, \
-                 client_format, streamed, overhead_us, attempts, decisions, error_message) \
-                 SELECT randomblob(16), {same}, '/v1/e', {tokens}, 'native', 0, 1, 1, '[]', \
-                 CASE WHEN n % 9 = 0 THEN 'naïve ☃ ' || n ELSE NULL END FROM {up}; \
-                 INSERT INTO hourly_sums SELECT n / 3600 * 3600000, n % 100, n % 50, n % 6, 'm' || n, '/v1/e', 200, 1, 0, 0, \
-                 1, 2, 3, 4, 5, 6, 7, 8 FROM {up}"
+                "INSERT INTO ledger (request_id, started_at, key_id, user_id, provider_id, model, \
+                 endpoint, status_code, outcome, input_tokens, output_tokens, \
+                 cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, \
+                 reasoning_tokens, image_input_tokens, image_output_tokens, cost, \
+                 cost_multiplier, estimated, duration_ms) SELECT randomblob(16), {same}, '/v1/e', \
+                 {tokens} FROM {up}; \
+                 INSERT INTO request_log (request_id, started_at, key_id, user_id, provider_id, \
+                 model, endpoint, status_code, outcome, input_tokens, output_tokens, \
+                 cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, \
+                 reasoning_tokens, image_input_tokens, image_output_tokens, cost, \
+                 cost_multiplier, estimated, duration_ms, client_format, streamed, overhead_us, \
+                 attempts, decisions, error_message) SELECT randomblob(16), {same}, '/v1/e', \
+                 {tokens}, 'native', 0, 1, 1, '[]', CASE WHEN n % 9 = 0 THEN 'naïve ☃ ' || n \
+                 ELSE NULL END FROM {up}; \
+                 INSERT INTO hourly_sums SELECT n / 3600 * 3600000, n % 100, n % 50, n % 6, \
+                 'm' || n, '/v1/e', 200, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8 FROM {up}"
             ),
         )
         .await;
     }
 }
 
-fn told(output: &Output) -> (Option<i32>, String) {
+fn exit_and_output(output: &Output) -> (Option<i32>, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
 }
@@ -162,7 +168,8 @@ pub async fn shows(url: &str, sql: &str, wanted: &str) {
 /// The tables in a database's catalogue, except the migrations' own.
 pub async fn tables(url: &str) -> Vec<String> {
     let sql = if url.starts_with("sqlite") {
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+        "SELECT name FROM sqlite_master WHERE type = 'table' \
+         AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     } else {
         "SELECT CAST(tablename AS TEXT) FROM pg_tables WHERE schemaname = 'public'"
     };

@@ -34,7 +34,7 @@ async fn a_running_gateway_is_not_moved() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_target_with_data_of_its_own_is_left_alone() {
+async fn a_target_with_data_is_left_alone() {
     let mut bed = Bed::start(&[], 1).await;
     bed.stop().await;
     // A gateway was started on it: there are prices and rules.
@@ -89,9 +89,10 @@ async fn a_part_of_another_database_is_not_gone_on_with() {
     // As if another database's move had been killed after its first table.
     run(
         &bed.target,
-        "CREATE TABLE move_state AS SELECT CAST(1 AS SMALLINT) AS id, 'another' AS source, '/srv/other/tollgate.db' AS path, \
-         '' AS digest, 'users' AS table_name, CAST(1 AS BIGINT) AS copied, '[1]' AS place; \
-         INSERT INTO schema_history VALUES (0, 'a move from SQLite', '', 0, 0)",
+        "CREATE TABLE move_state AS SELECT CAST(1 AS SMALLINT) AS id, 'another' AS source, \
+         '/srv/other/tollgate.db' AS path, '' AS digest, 'users' AS table_name, \
+         CAST(1 AS BIGINT) AS copied, '[1]' AS place; INSERT INTO schema_history VALUES (0, \
+         'a move from SQLite', '', 0, 0)",
     )
     .await;
     let (code, said) = bed.moved();
@@ -102,7 +103,7 @@ async fn a_part_of_another_database_is_not_gone_on_with() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn wrong_addresses_and_sources_are_told_without_a_password() {
+async fn wrong_addresses_and_sources_are_reported_without_a_password() {
     let mut bed = Bed::start(&[], 1).await;
     bed.stop().await;
     let absent = postgres::url_of("absent").replacen("postgres@", "postgres:hunter2@", 1);
@@ -168,7 +169,8 @@ async fn a_journal_that_cannot_be_delivered_is_not_left_behind() {
     bed.fixture.gateway.kill();
     run(
         &bed.sqlite(),
-        "CREATE TRIGGER sick BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, 'the disk is sick'); END",
+        "CREATE TRIGGER sick BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, \
+         'the disk is sick'); END",
     )
     .await;
     let (code, said) = bed.moved();

@@ -86,6 +86,34 @@ async fn summary(bed: &Bed, rows: usize) -> (Value, Vec<Value>) {
     (page["summary"].clone(), ids)
 }
 
+/// The output of a completed `tollgate move` of requests that cost `mills` thousandths of a USD.
+fn reports_the_move(said: &str, mills: usize) {
+    for wanted in [
+        "SQLite  PostgreSQL",
+        "ledger",
+        "cost in USD",
+        "database.url",
+        "tollgate.db was left as it is",
+    ] {
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+    let cost = said.lines().find(|line| line.starts_with("cost in USD")).unwrap();
+    let expected = format!("0.0{mills:02}").trim_end_matches('0').to_owned();
+    assert_eq!(cost.split_whitespace().skip(3).collect::<Vec<_>>(), [&expected, &expected]);
+}
+
+/// The key of the first user works, and the provider receives its credential.
+async fn a_request_passes(bed: &Bed) {
+    let sent = bed.fixture.upstream.requests().await.len();
+    assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200, "the key works");
+    let requests = bed.fixture.upstream.requests().await;
+    assert_eq!(requests.len(), sent + 1);
+    assert_eq!(
+        requests[sent]["headers"]["x-api-key"], "upstream-secret-key",
+        "the credential opens"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
     let mut bed = Bed::start(&[("STORE_SESSION_MESSAGES", "true")], 3).await;
@@ -112,19 +140,7 @@ async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
     furnish_empty_tables(&bed.sqlite()).await;
     run(&bed.sqlite(), "DELETE FROM sensitive_words").await;
 
-    let said = bed.done();
-    for wanted in [
-        "SQLite  PostgreSQL",
-        "ledger",
-        "cost in USD",
-        "database.url",
-        "tollgate.db was left as it is",
-    ] {
-        assert!(said.contains(wanted), "{wanted}: {said}");
-    }
-    let cost = said.lines().find(|line| line.starts_with("cost in USD")).unwrap();
-    let expected = format!("0.0{:02}", 2 * (3 + spent)).trim_end_matches('0').to_owned();
-    assert_eq!(cost.split_whitespace().skip(3).collect::<Vec<_>>(), [&expected, &expected]);
+    reports_the_move(&bed.done(), 2 * (3 + spent));
     bed.assert_same().await;
     let said = bed.done();
     assert!(said.contains("an earlier run has moved"), "{said}");
@@ -133,14 +149,7 @@ async fn a_gateway_goes_on_as_if_it_had_always_been_on_postgres() {
     assert_eq!(summary(&bed, rows).await, before);
     assert_eq!(by_cookie(&bed, &cookie).await, 200, "a login goes on");
     assert_eq!(ask(&bed, &bob).await, 429, "what was spent is known");
-    let sent = bed.fixture.upstream.requests().await.len();
-    assert_eq!(bed.fixture.ask().send().await.unwrap().status(), 200, "the key works");
-    let requests = bed.fixture.upstream.requests().await;
-    assert_eq!(requests.len(), sent + 1);
-    assert_eq!(
-        requests[sent]["headers"]["x-api-key"], "upstream-secret-key",
-        "the credential opens"
-    );
+    a_request_passes(&bed).await;
     bed.fixture.gateway.logs(rows + 2).await;
     let ids =
         texts(&bed.target, "SELECT CAST(id AS TEXT) FROM request_log ORDER BY request_log.id")

@@ -6,7 +6,7 @@ use super::pair::{Pair, cost};
 use crate::support::redis::Redis;
 
 /// Both nodes end (by the method `end`), Redis loses its data, and both start at the same moment.
-async fn begin_anew(pair: &mut Pair, end: &str) {
+async fn restart_all(pair: &mut Pair, end: &str) {
     for node in &mut pair.nodes {
         match end {
             "kill" => node.kill(),
@@ -33,7 +33,7 @@ async fn what_the_ledger_has_is_counted_once_when_both_nodes_make_the_counters_a
             assert_eq!(pair.ask(n % 2, &who, "s").send().await.unwrap().status(), 200);
         }
         pair.settled(&who, 8).await;
-        begin_anew(&mut pair, end).await;
+        restart_all(&mut pair, end).await;
         for node in &pair.nodes {
             node.readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
         }
@@ -42,14 +42,14 @@ async fn what_the_ledger_has_is_counted_once_when_both_nodes_make_the_counters_a
         assert_eq!((passed, refused.len()), (2, 10), "{end}");
         pair.settled(&who, 10).await;
         assert_eq!(pair.spent(0, &who).await, cost(10));
-        let told = || {
+        let rebuilds = || {
             pair.nodes
                 .iter()
                 .map(|node| node.log().matches("made anew from the ledger").count())
                 .sum::<usize>()
         };
-        pair.until(async || told() >= 2).await;
-        let made = told();
+        pair.until(async || rebuilds() >= 2).await;
+        let made = rebuilds();
         // Once at the first start. Then by one of the two; and by each that was killed, which
         // cannot know about other nodes.
         assert!(

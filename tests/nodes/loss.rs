@@ -127,7 +127,7 @@ async fn redis_that_comes_back_empty_is_filled_from_the_ledger_and_nothing_count
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn redis_that_hangs_costs_nobody_more_than_one_short_wait() {
+async fn redis_that_hangs_costs_no_request_more_than_one_short_wait() {
     let pair = Pair::with(Redis::start(), &WAIT).await;
     no_request_fails(pair, |pair| pair.redis.hang(), |pair| pair.redis.go_on()).await;
 }

@@ -63,7 +63,11 @@ async fn a_circuit_that_opens_on_one_node_is_open_on_the_other_and_survives_a_re
     pair.until(async || state(&pair, 0).await == "OPEN").await;
     pair.until(async || state(&pair, 1).await == "OPEN").await;
     pair.upstream.default(json!({"usage": {"output": 100}})).await;
-    assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 503, "the other asks nobody");
+    assert_eq!(
+        pair.ask(1, &who, "s").send().await.unwrap().status(),
+        503,
+        "the other node calls no provider"
+    );
     pair.nodes[0].kill();
     pair.nodes[0].spawn();
     pair.nodes[0].ready().await;

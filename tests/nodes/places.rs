@@ -33,7 +33,7 @@ async fn a_killed_node_gives_its_places_back_after_the_lease() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_node_had_not_told_is_counted_when_it_is_back() {
+async fn unreported_usage_of_a_killed_node_is_counted_when_it_is_back() {
     let mut pair = Pair::start().await;
     let who = pair.person(json!({}), json!({})).await;
     for n in 0..6 {
@@ -69,7 +69,7 @@ async fn a_node_that_stops_in_good_order_leaves_nothing_behind() {
     assert_eq!(
         pair.nodes[1].metric("tollgate_redis_losses_total").await,
         0.0,
-        "nobody was disturbed"
+        "the other node had no loss"
     );
 }
 

@@ -83,7 +83,7 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_not_let_in_learns_why_at_once_and_no_secret_is_told() {
+async fn a_node_that_redis_refuses_reports_why_at_once_and_reveals_no_secret() {
     let (secure, plain) = (Redis::secure(file), Redis::start());
     let (ours, port) = (secure.url(), secure.port());
     let other = [("TOLLGATE_REDIS_TLS_CA", file("other-ca.pem"))];
@@ -143,7 +143,7 @@ async fn whoever_is_not_let_in_learns_why_at_once_and_no_secret_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_that_is_not_let_in_serves_by_itself_and_says_why() {
+async fn a_node_that_redis_refuses_serves_alone_and_reports_why() {
     let redis = Redis::secure(file);
     let env = [("REDIS_URL", redis.url()), ("TOLLGATE_REDIS_TLS_CA", file("other-ca.pem"))];
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();

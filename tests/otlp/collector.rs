@@ -1,5 +1,5 @@
-//! A strict OTLP collector: HTTP and gRPC, by the official protobuf files. It refuses what a real one
-//! could misread, and keeps what it has accepted.
+//! A strict OTLP collector: HTTP and gRPC, by the official protobuf files. It refuses what a real
+//! collector could misread, and records what it has accepted.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,11 +45,11 @@ pub struct Received {
     pub logs: Vec<ExportLogsServiceRequest>,
     /// Bodies of JSON, with their signal.
     pub json: Vec<(String, serde_json::Value)>,
-    /// Headers of each exchange, refused ones too.
+    /// Headers of each request, refused ones too.
     pub headers: Vec<HeaderMap>,
-    /// Bytes of each exchange.
+    /// The body of each request.
     pub bodies: Vec<Vec<u8>>,
-    /// Statuses for the next exchanges over HTTP, with a `Retry-After`.
+    /// Statuses for the next requests over HTTP, with a `Retry-After`.
     pub refuse: Vec<u16>,
     /// Answer nothing.
     pub hang: bool,

@@ -9,7 +9,7 @@ use crate::proxy::fixture::Fixture;
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// Asks with a client's context; the headers that the provider got.
-async fn asked(fixture: &Fixture, parent: Option<&str>) -> (Option<String>, Option<String>) {
+async fn propagated(fixture: &Fixture, parent: Option<&str>) -> (Option<String>, Option<String>) {
     let mut request = fixture.ask().header("tracestate", "vendor=1");
     if let Some(parent) = parent {
         request = request.header("traceparent", parent);
@@ -29,7 +29,7 @@ async fn a_client_that_is_not_sampled_has_no_spans_and_its_trace_goes_on() {
     let collector = Collector::http().await;
     let fixture = traced(&collector.url, &[]).await;
     let parent = format!("00-{TRACE}-b7ad6b7169203331-00");
-    let (sent, state) = asked(&fixture, Some(&parent)).await;
+    let (sent, state) = propagated(&fixture, Some(&parent)).await;
     let sent = sent.unwrap();
     assert!(
         sent.starts_with(&format!("00-{TRACE}-")) && sent.ends_with("-00") && sent != parent,
@@ -37,11 +37,11 @@ async fn a_client_that_is_not_sampled_has_no_spans_and_its_trace_goes_on() {
     );
     assert_eq!(state.as_deref(), Some("vendor=1"));
     // Malformed: a new trace, and the state goes with the old one.
-    let (sent, state) = asked(&fixture, Some("00-nonsense")).await;
+    let (sent, state) = propagated(&fixture, Some("00-nonsense")).await;
     let sent = sent.unwrap();
     assert!(sent.len() == 55 && sent.ends_with("-01") && !sent.contains(TRACE), "{sent}");
     assert_eq!(state, None);
-    let (sent, _) = asked(&fixture, None).await;
+    let (sent, _) = propagated(&fixture, None).await;
     assert_eq!(sent.unwrap().len(), 55);
     // Of the three requests, the last two.
     let spans = collector.spans(|spans| spans.len() >= 4).await;
@@ -63,7 +63,7 @@ async fn samplers_decide_as_their_names_say() {
         let fixture = traced(&collector.url, &env).await;
         let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
         for (parent, sampled) in [None, Some(parent.as_str())].into_iter().zip(sampled) {
-            let (sent, _) = asked(&fixture, parent).await;
+            let (sent, _) = propagated(&fixture, parent).await;
             assert_eq!(sent.unwrap().ends_with("-01"), sampled, "{sampler} {parent:?}");
         }
     }
@@ -96,7 +96,7 @@ async fn providers_get_no_context_if_they_are_not_to() {
     let fixture =
         traced(&collector.url, &[("TOLLGATE_TELEMETRY_OTLP_TO_PROVIDERS", "false")]).await;
     let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
-    assert_eq!(asked(&fixture, Some(&parent)).await, (None, None));
+    assert_eq!(propagated(&fixture, Some(&parent)).await, (None, None));
     collector.spans(|spans| spans.len() == 2).await;
 }
 
@@ -105,8 +105,11 @@ async fn without_a_collector_the_clients_context_passes_and_nothing_is_counted()
     // A standard variable that is set for every process is no fault without an endpoint.
     let fixture = Fixture::native_with(&[("OTEL_SERVICE_NAME", "everything")]).await;
     let parent = format!("00-{TRACE}-b7ad6b7169203331-01");
-    assert_eq!(asked(&fixture, Some(&parent)).await, (Some(parent), Some("vendor=1".to_owned())));
-    assert_eq!(asked(&fixture, None).await.0, None);
+    assert_eq!(
+        propagated(&fixture, Some(&parent)).await,
+        (Some(parent), Some("vendor=1".to_owned()))
+    );
+    assert_eq!(propagated(&fixture, None).await.0, None);
     let text = fixture
         .gateway
         .client

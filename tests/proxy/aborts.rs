@@ -7,7 +7,7 @@ use super::fixture::{FORMATS, Fixture, path, request};
 
 const DRAIN: (&str, &str) = ("TOLLGATE_PROXY_ABORT", "drain");
 
-/// A fixture with one provider of each format, each for clients of its own format.
+/// A fixture with one provider per format, each for clients of the same format.
 async fn fixture(env: &[(&str, &str)]) -> Fixture {
     let fixture = Fixture::bare(env).await;
     for kind in FORMATS {
@@ -117,7 +117,7 @@ async fn draining_is_bounded_in_time_and_bytes() {
 
 /// The request never reached the provider: nothing is billed.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_answers_an_error_to_nobody_is_not_paid() {
+async fn an_error_after_the_client_has_closed_is_not_billed() {
     let fixture = fixture(&[DRAIN]).await;
     fixture.upstream.default(json!({"status": 500, "delay_ms": 300})).await;
     leave_before_the_first_byte(&fixture, "native", false, 1).await;

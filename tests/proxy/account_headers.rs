@@ -1,6 +1,7 @@
 //! The limits in a reply's head are the client's own, not those of the operator's account at the
 //! provider.
 
+use reqwest::header::HeaderMap;
 use serde_json::json;
 
 use super::fixture::{FORMATS, Fixture, path, saying};
@@ -70,6 +71,52 @@ async fn an_operator_may_let_them_pass() {
     assert!(!answer.headers().contains_key("set-cookie"), "cookies never pass");
 }
 
+/// The caller's limits in the headers of a reply, after `sent` earlier requests.
+fn shows_the_callers_limits(headers: &HeaderMap, format: &str, sent: i64) {
+    let of = |name: &str| {
+        headers
+            .get(name)
+            .unwrap_or_else(|| panic!("{format}: {name}: {headers:?}"))
+            .to_str()
+            .unwrap()
+    };
+    let [limit, remaining, reset] = match format {
+        "native" => ["limit", "remaining", "reset"]
+            .map(|what| of(&format!("anthropic-ratelimit-requests-{what}"))),
+        _ => {
+            ["limit", "remaining", "reset"].map(|what| of(&format!("x-ratelimit-{what}-requests")))
+        }
+    };
+    assert_eq!(
+        (limit, remaining),
+        ("100", (99 - sent).to_string().as_str()),
+        "{format}: {headers:?}"
+    );
+    let form = if format == "native" {
+        r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$"
+    } else {
+        r"^(\d+h)?(\d+m)?\d+s$"
+    };
+    let form = regex::Regex::new(form).unwrap();
+    assert!(
+        form.is_match(reset) && form.is_match(of("x-ratelimit-reset-cost")),
+        "{format}: {headers:?}"
+    );
+    // The key's week is the tightest: a thousand tokens at a dollar per million each.
+    assert_eq!(of("x-ratelimit-limit-cost"), "5");
+    let left = rust_decimal::Decimal::from(5) - rust_decimal::Decimal::new(sent, 3);
+    assert_eq!(
+        of("x-ratelimit-remaining-cost"),
+        left.normalize().to_string(),
+        "{format}: {headers:?}"
+    );
+    assert_eq!(
+        headers.keys().filter(|name| name.as_str().contains("ratelimit")).count(),
+        6,
+        "{headers:?}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_caller_sees_its_own_limits_in_the_headers_of_its_format() {
     let fixture = Fixture::full().await;
@@ -101,47 +148,7 @@ async fn a_caller_sees_its_own_limits_in_the_headers_of_its_format() {
             assert_eq!(answer.status(), 200, "{format} {stream}");
             let headers = answer.headers().clone();
             answer.text().await.unwrap();
-            let of = |name: &str| {
-                headers
-                    .get(name)
-                    .unwrap_or_else(|| panic!("{format}: {name}: {headers:?}"))
-                    .to_str()
-                    .unwrap()
-            };
-            let [limit, remaining, reset] = match format {
-                "native" => ["limit", "remaining", "reset"]
-                    .map(|what| of(&format!("anthropic-ratelimit-requests-{what}"))),
-                _ => ["limit", "remaining", "reset"]
-                    .map(|what| of(&format!("x-ratelimit-{what}-requests"))),
-            };
-            assert_eq!(
-                (limit, remaining),
-                ("100", (99 - sent).to_string().as_str()),
-                "{format} {stream}"
-            );
-            let form = if format == "native" {
-                r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$"
-            } else {
-                r"^(\d+h)?(\d+m)?\d+s$"
-            };
-            let form = regex::Regex::new(form).unwrap();
-            assert!(
-                form.is_match(reset) && form.is_match(of("x-ratelimit-reset-cost")),
-                "{format}: {headers:?}"
-            );
-            // The key's week is the tightest: a thousand tokens at a dollar per million each.
-            assert_eq!(of("x-ratelimit-limit-cost"), "5");
-            let left = rust_decimal::Decimal::from(5) - rust_decimal::Decimal::new(sent, 3);
-            assert_eq!(
-                of("x-ratelimit-remaining-cost"),
-                left.normalize().to_string(),
-                "{format} {stream}"
-            );
-            assert_eq!(
-                headers.keys().filter(|name| name.as_str().contains("ratelimit")).count(),
-                6,
-                "{headers:?}"
-            );
+            shows_the_callers_limits(&headers, format, sent);
             sent += 1;
         }
     }

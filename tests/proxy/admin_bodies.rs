@@ -46,9 +46,9 @@ async fn a_caller_is_answered_from_the_head_whatever_body_is_announced() {
         format!("origin: https://evil.example\r\ncookie: auth-token={ADMIN_TOKEN}\r\n{gigabyte}");
     for listener in listeners(&fixture) {
         let cases = [
-            ("nobody", head("actions/users/addUser", gigabyte), 401, "UNAUTHORIZED"),
+            ("anonymous", head("actions/users/addUser", gigabyte), 401, "UNAUTHORIZED"),
             (
-                "nobody, in chunks",
+                "anonymous, in chunks",
                 head("actions/users/addUser", "transfer-encoding: chunked\r\n"),
                 401,
                 "UNAUTHORIZED",

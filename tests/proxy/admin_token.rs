@@ -118,7 +118,7 @@ async fn a_restart_with_another_token_ends_logins_with_the_old_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reload_with_another_token_puts_it_in_force_and_ends_logins_with_the_old_one() {
+async fn a_reload_with_another_token_puts_it_in_effect_and_ends_logins_with_the_old_one() {
     let mut gateway = Gateway::prepare(&[]);
     gateway.unset("ADMIN_TOKEN");
     std::fs::create_dir(gateway.dir.path().join("conf")).unwrap();

@@ -162,7 +162,7 @@ async fn compressed_requests_are_decoded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn replies_that_a_provider_compresses_unasked_are_decoded() {
+async fn replies_that_a_provider_compresses_unrequested_are_decoded() {
     let fixture = Fixture::native().await;
     fixture
         .upstream

@@ -30,15 +30,8 @@ async fn held_is(fixture: &Fixture, wanted: impl Fn(f64) -> bool) {
     fixture.gateway.metric_shows("tollgate_request_body_bytes", wanted).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
-    let fixture = fixture(&[]).await;
-    // This one is not answered: its body stays, as another provider may be needed.
-    let first = fixture
-        .post("/v1/messages", &large("native", false))
-        .header("x-mock", r#"{"first_byte_ms": 600000}"#);
-    let first = tokio::spawn(first.send());
-    held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
+/// A large body with a length, in chunks, and compressed.
+fn in_three_encodings(fixture: &Fixture) -> [(&'static str, reqwest::RequestBuilder); 3] {
     let text = large("native", false).to_string();
     let post = || fixture.post("/v1/messages", &json!(null));
     let pieces: Vec<Result<Bytes, std::io::Error>> =
@@ -46,13 +39,24 @@ async fn bodies_beyond_the_bound_are_refused_until_there_is_room() {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packed.write_all(text.as_bytes()).unwrap();
     let packed = packed.finish().unwrap();
-    assert!(packed.len() < 5_000, "there is room for it as it comes: {}", packed.len());
-    let cases = [
-        ("length", post().body(text.clone())),
+    assert!(packed.len() < 5_000, "the compressed body fits: {}", packed.len());
+    [
+        ("length", post().body(text)),
         ("chunked", post().body(reqwest::Body::wrap_stream(futures_util::stream::iter(pieces)))),
         ("compressed", post().header("content-encoding", "gzip").body(packed)),
-    ];
-    for (name, request) in cases {
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_beyond_the_budget_are_refused_until_it_has_space() {
+    let fixture = fixture(&[]).await;
+    // This one is not answered: its body stays, as another provider may be needed.
+    let first = fixture
+        .post("/v1/messages", &large("native", false))
+        .header("x-mock", r#"{"first_byte_ms": 600000}"#);
+    let first = tokio::spawn(first.send());
+    held_is(&fixture, |bytes| (60_000.0..70_000.0).contains(&bytes)).await;
+    for (name, request) in in_three_encodings(&fixture) {
         let answer = request.send().await.unwrap();
         assert_eq!(
             (answer.status().as_u16(), &answer.headers()["retry-after"]),
@@ -123,7 +127,7 @@ async fn begin_upload(fixture: &Fixture, bytes: usize) -> TcpStream {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_user_cannot_take_the_room_of_the_others() {
+async fn one_user_cannot_take_the_body_budget_of_the_others() {
     let fixture = fixture(&[]).await;
     let (_, _, other) = fixture.gateway.user(json!({"name": "bob"})).await;
     let mut uploads = Vec::new();
@@ -134,7 +138,7 @@ async fn one_user_cannot_take_the_room_of_the_others() {
     let mut sixth = begin_upload(&fixture, 10_000).await;
     let mut answer = [0; 12];
     sixth.read_exact(&mut answer).await.unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 503", "half of the room is the most for one");
+    assert_eq!(&answer, b"HTTP/1.1 503", "half of the budget is the most for one user");
     assert_eq!(asks(&fixture, &other).await, 200, "who holds nothing is served");
     drop(uploads);
     held_is(&fixture, |bytes| bytes == 0.0).await;
@@ -161,7 +165,7 @@ async fn a_stream_that_has_begun_holds_no_body_and_its_request_is_kept_all_the_s
         assert_eq!(
             fixture.post(path, &large(format, false)).send().await.unwrap().status(),
             200,
-            "{provider}: room"
+            "{provider}: the budget"
         );
         drop(stream);
         fixture.gateway.metric_shows("tollgate_streams_in_flight", |streams| streams == 0.0).await;

@@ -43,7 +43,7 @@ async fn records_and_access_lines_name_the_client_behind_a_trusted_proxy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_believed_by_default_and_a_reload_changes_that() {
+async fn no_proxy_is_trusted_by_default_and_a_reload_changes_that() {
     let fixture = Fixture::native_with(&[]).await;
     let ask = async || {
         let asked = fixture.ask().header("x-forwarded-for", "203.0.113.7").send().await.unwrap();

@@ -32,7 +32,7 @@ async fn switch(fixture: &Fixture, on: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_older_than_what_two_others_run_is_told_to_update() {
+async fn a_client_older_than_what_two_others_run_is_advised_to_update() {
     let fixture = Fixture::full().await;
     let mut keys = Vec::new();
     for name in ["grace", "joan"] {

@@ -164,17 +164,16 @@ fn tools(client: &str, requests: &[Value]) -> Value {
     body
 }
 
-/// The second turn: the call of the reply, and its result.
-fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Value {
-    let mut body = first.clone();
-    let turns: Vec<Value> = match client {
+/// The first element of a list that fits.
+fn first(list: &Value, fits: impl Fn(&Value) -> bool) -> &Value {
+    list.as_array().unwrap().iter().find(|part| fits(part)).unwrap()
+}
+
+/// What the second turn adds: the call of the reply, and its result.
+fn call_and_result(client: &str, reply: &Value, result: &str) -> Vec<Value> {
+    match client {
         "native" => {
-            let call = reply["content"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .find(|b| b["type"] == "tool_use")
-                .unwrap();
+            let call = first(&reply["content"], |part| part["type"] == "tool_use");
             let result =
                 json!([{"type": "tool_result", "tool_use_id": call["id"], "content": result}]);
             vec![
@@ -183,15 +182,11 @@ fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Valu
             ]
         }
         "responses" => {
-            let call = reply["output"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .find(|i| i["type"] == "function_call")
-                .unwrap();
+            let call = first(&reply["output"], |item| item["type"] == "function_call");
+            let id = &call["call_id"];
             vec![
                 call.clone(),
-                json!({"type": "function_call_output", "call_id": call["call_id"], "output": result}),
+                json!({"type": "function_call_output", "call_id": id, "output": result}),
             ]
         }
         "chat-compatible" => {
@@ -204,14 +199,9 @@ fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Valu
         }
         _ => {
             let content = &reply["candidates"][0]["content"];
-            let call = content["parts"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .find_map(|p| p.get("functionCall"))
-                .unwrap();
+            let part = first(&content["parts"], |part| part.get("functionCall").is_some());
             let mut response = json!({"name": "get_weather", "response": {"result": result}});
-            if let Some(id) = call.get("id") {
+            if let Some(id) = part["functionCall"].get("id") {
                 response["id"] = id.clone();
             }
             vec![
@@ -219,13 +209,18 @@ fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Valu
                 json!({"role": "user", "parts": [{"functionResponse": response}]}),
             ]
         }
-    };
+    }
+}
+
+/// The second turn: the call of the reply, and its result.
+fn with_result(client: &str, first: &Value, reply: &Value, result: &str) -> Value {
+    let mut body = first.clone();
     let list = match client {
         "responses" => "input",
         "alt-cli" => "contents",
         _ => "messages",
     };
-    body[list].as_array_mut().unwrap().extend(turns);
+    body[list].as_array_mut().unwrap().extend(call_and_result(client, reply, result));
     body
 }
 

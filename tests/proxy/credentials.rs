@@ -58,7 +58,7 @@ async fn a_header_of_ones_own_carries_the_key_no_further_than_here() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_step_is_told_in_each_format() {
+async fn a_failed_step_is_reported_in_each_format() {
     let fixture = Fixture::full().await;
     for format in FORMATS {
         let url = format!("{}{}", fixture.gateway.proxy, path(format, false));
@@ -85,7 +85,7 @@ async fn a_failed_step_is_told_in_each_format() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_is_in_force_before_its_reply() {
+async fn a_change_is_in_effect_before_its_reply() {
     let fixture = Fixture::native().await;
     let gateway = &fixture.gateway;
     assert_eq!(status(fixture.ask()).await.0, 200);

@@ -20,18 +20,18 @@ fn shown(steps: &[(String, String, Value)]) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_failed_over_names_everybody_and_every_attempt() {
+async fn a_request_that_failed_over_names_every_provider_and_every_attempt() {
     let (fixture, bad) = (Fixture::bare(&[]).await, Upstream::start().await);
     let add = async |name: &str, url: &str, fields: Value| {
         let mut all = json!({"name": name, "circuit_breaker_failure_threshold": 0});
         all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         fixture.gateway.provider("native", url, all).await
     };
-    let nobody = format!("http://127.0.0.1:{}", free_port());
+    let unreachable = format!("http://127.0.0.1:{}", free_port());
     add("elsewhere", &fixture.upstream.url, json!({"group_tag": "other"})).await;
     add("off", &fixture.upstream.url, json!({"is_enabled": false})).await;
     add("narrow", &fixture.upstream.url, json!({"allowed_models": ["another"]})).await;
-    add("gone", &nobody, json!({"priority": 1})).await;
+    add("gone", &unreachable, json!({"priority": 1})).await;
     add("bad", &bad.url, json!({"priority": 2})).await;
     add("good", &fixture.upstream.url, json!({"priority": 3})).await;
     bad.default(json!({"status": 503, "error": {"message": "we are full"}})).await;
@@ -68,7 +68,7 @@ async fn a_request_that_failed_over_names_everybody_and_every_attempt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_nobody_answered_ends_with_what_was_told() {
+async fn a_request_that_no_provider_answered_ends_with_the_clients_answer() {
     let (fixture, bad) = (Fixture::bare(&[]).await, Upstream::start().await);
     let fields =
         json!({"name": "bad", "circuit_breaker_failure_threshold": 2, "max_retry_attempts": 1});
@@ -117,7 +117,7 @@ async fn a_refused_request_says_what_stood_against_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_clients_error_and_a_broken_stream_are_told_too() {
+async fn a_clients_error_and_a_broken_stream_are_recorded_too() {
     let fixture = Fixture::bare(&[]).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({"name": "only"})).await;
     let error =

@@ -142,7 +142,7 @@ async fn a_connection_ends_with_notice_after_its_last_request() {
 
 /// It had read the request and worked on it: a retry would be billed twice.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_that_hangs_up_after_working_is_not_asked_again_silently() {
+async fn a_provider_that_hangs_up_after_working_is_not_retried_silently() {
     let asked = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&asked);
     let provider = Provider::start(move |mut tcp: TcpStream, number| {
@@ -296,7 +296,7 @@ async fn a_client_that_waits_for_100_continue_keeps_its_connection() {
     }
 }
 
-/// While it waited for a body that does not come, it could not tell the next request apart from it.
+/// If the gateway kept the connection, it could not distinguish a late body from the next request.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_waits_for_100_continue_and_is_refused_gets_a_closed_connection() {
     let fixture = Fixture::native().await;

@@ -29,7 +29,7 @@ async fn ui(fixture: &Fixture, operation: &str, body: Value) -> Value {
     body["data"].clone()
 }
 
-async fn asked(fixture: &Fixture, format: &str, stream: bool, session: &str) -> (u16, Value) {
+async fn ask(fixture: &Fixture, format: &str, stream: bool, session: &str) -> (u16, Value) {
     let request = fixture
         .post(path(format, stream), &request(format, stream))
         .header("x-session-id", session);
@@ -39,8 +39,24 @@ async fn asked(fixture: &Fixture, format: &str, stream: bool, session: &str) -> 
     (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
 }
 
+/// The answer of the rule below, in the client's format.
+fn is_the_rules_answer(format: &str, body: &Value) {
+    let error = &body["error"];
+    assert_eq!(error["message"], "No gribbles here.", "{format}: {body}");
+    match format {
+        "alt-cli" => assert_eq!(
+            (&error["code"], &error["details"][0]["reason"]),
+            (&json!(422), &json!("NO_GRIBBLES"))
+        ),
+        _ => assert_eq!(
+            (&error["type"], &error["code"]),
+            (&json!("gribble_error"), &json!("no_gribbles"))
+        ),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_asked() {
+async fn a_rules_answer_reaches_the_client_in_its_format_without_a_failover() {
     let (fixture, bad, healthy) = fixture(1).await;
     let rule = json!({"pattern": "gribbles", "matchType": "contains", "category": "parameter_error",
         "overrideResponse": json!({"message": "No gribbles here.", "type": "gribble_error", "code": "no_gribbles"}).to_string(),
@@ -55,23 +71,9 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
         bad.default(fault.clone()).await;
         for format in FORMATS {
             for stream in [false, true] {
-                let (status, body) = asked(&fixture, format, stream, &format!("s{count}")).await;
+                let (status, body) = ask(&fixture, format, stream, &format!("s{count}")).await;
                 assert_eq!(status, 422, "{fault} {format} {stream}: {body}");
-                let error = &body["error"];
-                assert_eq!(
-                    error["message"], "No gribbles here.",
-                    "{fault} {format} {stream}: {body}"
-                );
-                match format {
-                    "alt-cli" => assert_eq!(
-                        (&error["code"], &error["details"][0]["reason"]),
-                        (&json!(422), &json!("NO_GRIBBLES"))
-                    ),
-                    _ => assert_eq!(
-                        (&error["type"], &error["code"]),
-                        (&json!("gribble_error"), &json!("no_gribbles"))
-                    ),
-                }
+                is_the_rules_answer(format, &body);
                 count += 1;
             }
         }
@@ -94,14 +96,7 @@ async fn a_rules_answer_reaches_the_client_in_its_format_and_nobody_else_is_aske
         );
         assert!(last["tookMs"].is_u64(), "{last}");
     }
-    let metrics = fixture
-        .gateway
-        .client
-        .get(format!("{}/metrics", fixture.gateway.metrics))
-        .send()
-        .await
-        .unwrap();
-    let text = metrics.text().await.unwrap();
+    let text = fixture.gateway.scrape().await;
     assert!(
         text.contains(&format!(
             "tollgate_error_rule_matches_total{{category=\"parameter_error\"}} {count}"
@@ -120,7 +115,7 @@ async fn a_converted_error_and_a_rule_without_an_answer_keep_the_providers_words
         .default(json!({"status": 400, "error": {"type": "t", "message": "as it was said", "code": "odd_code"}}))
         .await;
     for (format, stream) in FORMATS.into_iter().zip([false, true, false, true]) {
-        let (status, body) = asked(&fixture, format, stream, format).await;
+        let (status, body) = ask(&fixture, format, stream, format).await;
         assert_eq!(
             (status, &body["error"]["message"]),
             (409, &json!("as it was said")),
@@ -130,7 +125,7 @@ async fn a_converted_error_and_a_rule_without_an_answer_keep_the_providers_words
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_are_asked_about_5xx_only_where_they_say_so_and_the_first_one_decides() {
+async fn rules_apply_to_5xx_only_where_they_say_so_and_the_first_one_decides() {
     let (fixture, bad, healthy) = fixture(0).await;
     let rule = |message: &str, priority: i64| {
         json!({"pattern": "gribbles", "matchType": "contains", "category": "content_filter", "priority": priority,
@@ -138,19 +133,19 @@ async fn rules_are_asked_about_5xx_only_where_they_say_so_and_the_first_one_deci
     };
     let second = ui(&fixture, "create", rule("second", 5)).await["id"].clone();
     bad.default(json!({"status": 500, "error": {"message": "gribbles"}})).await;
-    assert_eq!(asked(&fixture, "native", false, "a").await.0, 200, "another provider answers");
+    assert_eq!(ask(&fixture, "native", false, "a").await.0, 200, "another provider answers");
     assert_eq!(healthy.requests().await.len(), 1);
     ui(&fixture, "update", json!({"id": second, "appliesTo": "all"})).await;
-    let (status, body) = asked(&fixture, "responses", false, "b").await;
+    let (status, body) = ask(&fixture, "responses", false, "b").await;
     assert_eq!((status, &body["error"]["message"]), (400, &json!("second")));
     let mut first = rule("first", -5);
     (first["matchType"], first["appliesTo"]) = (json!("exact"), json!("all"));
     let first = ui(&fixture, "create", first).await["id"].clone();
-    assert_eq!(asked(&fixture, "responses", false, "c").await.1["error"]["message"], "first");
+    assert_eq!(ask(&fixture, "responses", false, "c").await.1["error"]["message"], "first");
     ui(&fixture, "update", json!({"id": first, "isEnabled": false})).await;
-    assert_eq!(asked(&fixture, "responses", false, "d").await.1["error"]["message"], "second");
+    assert_eq!(ask(&fixture, "responses", false, "d").await.1["error"]["message"], "second");
     ui(&fixture, "delete", json!({"id": second})).await;
-    assert_eq!(asked(&fixture, "responses", false, "e").await.0, 200);
+    assert_eq!(ask(&fixture, "responses", false, "e").await.0, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,10 +156,10 @@ async fn the_programs_own_rules_are_there_from_the_first_start_and_removed_ones_
     let signature = rules.iter().find(|r| r["defaultCode"] == "thinking_signature").unwrap();
     let error = json!({"type": "odd", "message": "messages.3.content.0: Invalid `signature` in `thinking` block"});
     fixture.upstream.default(json!({"status": 422, "error": error})).await;
-    let (status, body) = asked(&fixture, "native", true, "a").await;
+    let (status, body) = ask(&fixture, "native", true, "a").await;
     assert_eq!((status, &body["error"]["message"]), (422, &error["message"]));
     ui(&fixture, "delete", json!({"id": signature["id"]})).await;
-    assert_eq!(asked(&fixture, "native", true, "b").await.0, 502);
+    assert_eq!(ask(&fixture, "native", true, "b").await.0, 502);
     fixture.gateway.kill();
     fixture.gateway.spawn();
     fixture.gateway.ready().await;

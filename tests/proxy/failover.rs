@@ -57,9 +57,9 @@ async fn a_failing_provider_is_left_for_the_next_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_connection_is_tried_twice_and_left() {
-    let nobody = format!("http://127.0.0.1:{}", free_port());
+    let unreachable = format!("http://127.0.0.1:{}", free_port());
     let fixture = Fixture::bare(&[]).await;
-    fixture.gateway.provider("native", &nobody, json!({"priority": 0})).await;
+    fixture.gateway.provider("native", &unreachable, json!({"priority": 0})).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({"priority": 5})).await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
     let row = &fixture.gateway.logs(1).await[0];
@@ -85,7 +85,7 @@ async fn the_clients_own_error_goes_back_at_once() {
             "{format}: {body}"
         );
     }
-    assert_eq!(healthy.requests().await.len(), 0, "nobody else was tried");
+    assert_eq!(healthy.requests().await.len(), 0, "no other provider was tried");
     assert!(
         fixture
             .gateway

@@ -76,7 +76,7 @@ async fn six_codes_end_a_request_whatever_status_they_come_with() {
     assert_eq!(
         (bad.requests().await.len(), healthy.requests().await.len()),
         (asked, 0),
-        "nobody else, and no circuit"
+        "no other provider, and no circuit"
     );
 }
 
@@ -161,7 +161,7 @@ async fn a_stream_that_dies_or_stands_still_before_it_says_anything_is_tried_els
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rest_is_kept_and_bounded() {
+async fn a_cooldown_is_observed_and_bounded() {
     let fixture = Fixture::bare(&[("TOLLGATE_RETRY_MAX_COOLDOWN", "1s")]).await;
     let healthy = Upstream::start().await;
     fixture
@@ -180,7 +180,7 @@ async fn a_rest_is_kept_and_bounded() {
         // The provider asked for a day; after a second it is tried again, and answers.
         while fixture.upstream.requests().await.len() < before + 2 {
             assert_eq!(ask(&fixture, "native", false, format!("{status}-{n}")).await.0, 200);
-            assert!(began.elapsed() < Duration::from_secs(20), "{status}: the rest has no end");
+            assert!(began.elapsed() < Duration::from_secs(20), "{status}: the cooldown has no end");
             n += 1;
         }
         assert!(
@@ -193,11 +193,11 @@ async fn a_rest_is_kept_and_bounded() {
 #[tokio::test(flavor = "multi_thread")]
 async fn network_errors_open_a_circuit_only_where_configured() {
     for counted in [false, true] {
-        let nobody = format!("http://127.0.0.1:{}", free_port());
+        let unreachable = format!("http://127.0.0.1:{}", free_port());
         let env =
             [("TOLLGATE_BREAKER_COUNT_NETWORK_ERRORS", if counted { "true" } else { "false" })];
         let fields = json!({"circuit_breaker_failure_threshold": 1, "max_retry_attempts": 1});
-        let (fixture, _healthy) = with_first(&env, &nobody, fields).await;
+        let (fixture, _healthy) = with_first(&env, &unreachable, fields).await;
         for n in 0..2 {
             assert_eq!(ask(&fixture, "native", false, n).await.0, 200);
         }
@@ -223,13 +223,13 @@ async fn no_attempt_is_begun_after_the_deadline() {
     assert_eq!(status, 502, "{body}");
     assert_eq!(slow.requests().await.len(), 1, "two were left");
     let row = &fixture.gateway.logs(1).await[0];
-    let told: Vec<&str> = row["decisionChain"]
+    let details: Vec<&str> = row["decisionChain"]
         .as_array()
         .unwrap()
         .iter()
         .filter_map(|d| d["detail"].as_str())
         .collect();
-    assert!(told.contains(&"the time for attempts was over, with 2 more to ask"), "{told:?}");
+    assert!(details.contains(&"the time for attempts was over, with 2 more to ask"), "{details:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

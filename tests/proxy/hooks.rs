@@ -11,7 +11,7 @@ use crate::support::upstream::Upstream;
 /// The hooks of every request before its first provider.
 const BEGIN: [&str; 4] =
     ["early_request_filter", "request_filter", "proxy_upstream_filter", "upstream_peer"];
-/// An exchange up to the head of the provider's reply.
+/// A request up to the head of the provider's reply.
 const ASK: [&str; 4] = [
     "connected_to_upstream",
     "upstream_request_filter",

@@ -35,7 +35,7 @@ async fn tls_with_http2_and_http1() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_administration_is_on_the_proxys_origin_only_when_asked_for() {
+async fn the_administration_is_on_the_proxys_origin_only_where_that_is_set() {
     let call = |fixture: &Fixture, path: &str| {
         let post = fixture
             .gateway

@@ -47,30 +47,29 @@ fn head(fixture: &Fixture, rest: &str) -> String {
     format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: {}\r\n{rest}", fixture.key)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn malformed_heads() {
-    let fixture = Fixture::native().await;
+/// A name, the bytes, and the possible statuses; 0 is a connection closed without an answer.
+fn heads(fixture: &Fixture) -> Vec<(&'static str, String, &'static [u16])> {
     let good = request("native", false).to_string();
     let length = good.len();
-    let cases: Vec<(&str, String, &[u16])> = vec![
+    vec![
         (
             "two lengths",
-            head(&fixture, &format!("content-length: {length}\r\ncontent-length: 3\r\n\r\n{good}")),
+            head(fixture, &format!("content-length: {length}\r\ncontent-length: 3\r\n\r\n{good}")),
             &[400],
         ),
         (
             "length and chunked",
             head(
-                &fixture,
+                fixture,
                 &format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"),
             ),
             &[400],
         ),
-        ("bad length", head(&fixture, "content-length: ten\r\n\r\n"), &[400]),
-        ("negative length", head(&fixture, "content-length: -1\r\n\r\n"), &[400]),
+        ("bad length", head(fixture, "content-length: ten\r\n\r\n"), &[400]),
+        ("negative length", head(fixture, "content-length: -1\r\n\r\n"), &[400]),
         (
             "bad chunk",
-            head(&fixture, "transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n"),
+            head(fixture, "transfer-encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n"),
             &[400],
         ),
         (
@@ -83,7 +82,7 @@ async fn malformed_heads() {
         ),
         (
             "space before colon",
-            head(&fixture, &format!("content-length : {length}\r\n\r\n{good}")),
+            head(fixture, &format!("content-length : {length}\r\n\r\n{good}")),
             &[400],
         ),
         (
@@ -98,8 +97,13 @@ async fn malformed_heads() {
             format!("POST /v1/messages HTTP/0.9\r\nx-api-key: {}\r\n\r\n", fixture.key),
             &[0, 400, 505],
         ),
-    ];
-    for (name, bytes, expected) in cases {
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_heads() {
+    let fixture = Fixture::native().await;
+    for (name, bytes, expected) in heads(&fixture) {
         let half_closed = name == "nothing but line ends";
         if half_closed {
             let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
@@ -156,12 +160,11 @@ async fn http_1_0_and_pipelined_requests_are_served() {
     tokio::time::timeout(Duration::from_secs(60), both).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn malformed_bodies_name_the_field_in_the_clients_format() {
-    let fixture = Fixture::full().await;
+/// Bodies that no format takes, with a name.
+fn malformed_bodies() -> Vec<(&'static str, Vec<u8>)> {
     let deep =
         format!("{{\"model\":\"m\",\"messages\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    let bodies: Vec<(&str, Vec<u8>)> = vec![
+    vec![
         ("nothing", b"".to_vec()),
         ("no JSON", b"hello".to_vec()),
         ("cut", b"{\"model\":\"m\",\"messages\":[{\"role\":\"user\"".to_vec()),
@@ -186,9 +189,14 @@ async fn malformed_bodies_name_the_field_in_the_clients_format() {
         ),
         ("unpaired quote", br#"{"model":"m}"#.to_vec()),
         ("NaN", br#"{"model":"m","messages":[],"input":[],"contents":[],"t":NaN}"#.to_vec()),
-    ];
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_bodies_name_the_field_in_the_clients_format() {
+    let fixture = Fixture::full().await;
     let mut refused = 0;
-    for (name, body) in &bodies {
+    for (name, body) in &malformed_bodies() {
         for format in FORMATS {
             if format == "alt-cli" && (name.contains("model") || *name == "stream is text") {
                 continue; // the path names both

@@ -27,7 +27,7 @@ pub async fn messages(fixture: &Fixture, session: &str, count: usize) -> Vec<Val
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_with_it() {
+async fn messages_are_stored_as_sent_and_received_without_credentials() {
     let env = [("STORE_SESSION_MESSAGES", "true"), ("TOLLGATE_SESSION_MESSAGE_BYTES", "4KiB")];
     let fixture = Fixture::bare(&env).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
@@ -58,7 +58,7 @@ async fn what_was_said_is_kept_as_the_client_sent_and_got_it_and_no_credential_w
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_kept_unless_asked_for() {
+async fn messages_are_not_stored_by_default() {
     let fixture = Fixture::native().await;
     let asked = fixture.ask().header("x-session-id", "talk").send().await.unwrap();
     assert_eq!(asked.status(), 200);

@@ -1,9 +1,10 @@
 //! Requests that the administration makes on behalf of a key: the proxy's real path, only for those
 //! who are permitted.
 
+mod streams;
+
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use serde_json::{Value, json};
 
 use super::fixture::{FORMATS, Fixture, path, request};
@@ -82,19 +83,6 @@ async fn play(fixture: &Fixture, body: &Value) -> Played {
     Played::of(send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, body).await).await
 }
 
-/// The next line of an answer that is still coming.
-async fn next_line(answer: &mut reqwest::Response, held: &mut String) -> Value {
-    loop {
-        if let Some((line, rest)) = held.split_once('\n') {
-            let line = serde_json::from_str(line).unwrap();
-            *held = rest.to_owned();
-            return line;
-        }
-        let chunk = answer.chunk().await.unwrap().expect("the answer ended");
-        held.push_str(std::str::from_utf8(&chunk).unwrap());
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn each_format_streamed_and_whole_takes_the_real_path_and_is_recorded_with_its_cost() {
     let fixture = Fixture::bare(&[]).await;
@@ -153,32 +141,31 @@ async fn each_format_streamed_and_whole_takes_the_real_path_and_is_recorded_with
     assert_eq!(usage["costTotal"]["current"], 0.016, "it counts like any other request: {usage}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_reply_is_told_as_it_comes() {
-    let fixture = Fixture::native().await;
+/// Two requests per format with one request a minute allowed: a refusal comes through, complete.
+async fn a_limit_refuses(fixture: &Fixture) {
     fixture
-        .upstream
-        .default(json!({"text": "one two three four", "events": 4, "hold_after": 4}))
+        .gateway
+        .admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": [], "rpm": 1}))
         .await;
-    let body = ask(fixture.key_id, "native", true);
-    let mut answer =
-        send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
-    let mut held = String::new();
-    assert_eq!(next_line(&mut answer, &mut held).await["type"], "begin");
-    assert_eq!(next_line(&mut answer, &mut held).await["type"], "head");
-    let first = next_line(&mut answer, &mut held).await;
-    assert!(first["text"].as_str().unwrap().contains("message_start"), "{first}");
-    fixture.upstream.go_on(1).await;
-    let mut text = first["text"].as_str().unwrap().to_owned();
-    loop {
-        let line = next_line(&mut answer, &mut held).await;
-        match line["type"].as_str().unwrap() {
-            "data" => text.push_str(line["text"].as_str().unwrap()),
-            "end" => break assert_eq!(line["complete"], true),
-            _ => {}
+    let mut limited = None;
+    for format in FORMATS.into_iter().chain(FORMATS) {
+        let played = play(fixture, &ask(fixture.key_id, format, true)).await;
+        if played.status() == 429 {
+            assert_eq!(played.json()["error"]["limit_type"], "user_rpm", "{format}");
+            assert!(played.header("retry-after").is_some());
+            limited = Some(played);
         }
     }
-    assert!(text.contains("message_stop"), "{text}");
+    let limited = limited.expect("a second request within the minute");
+    // The database has a record some time after the reply.
+    let began = std::time::Instant::now();
+    while fixture.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"]
+        == 0
+    {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", fixture.gateway.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(limited.one("end")["complete"], true);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,29 +195,7 @@ async fn refusals_come_through_with_their_body() {
         );
         assert!(played.json()["error"]["message"].as_str().unwrap().contains("model"), "{format}");
     }
-    fixture
-        .gateway
-        .admin("users/editUser", json!({"userId": fixture.user_id, "allowedModels": [], "rpm": 1}))
-        .await;
-    let mut limited = None;
-    for format in FORMATS.into_iter().chain(FORMATS) {
-        let played = play(&fixture, &ask(fixture.key_id, format, true)).await;
-        if played.status() == 429 {
-            assert_eq!(played.json()["error"]["limit_type"], "user_rpm", "{format}");
-            assert!(played.header("retry-after").is_some());
-            limited = Some(played);
-        }
-    }
-    let limited = limited.expect("a second request within the minute");
-    // The database has a record some time after the reply.
-    let began = std::time::Instant::now();
-    while fixture.gateway.admin("usage-logs/getUsageLogs", json!({"statusCode": 429})).await["total"]
-        == 0
-    {
-        assert!(began.elapsed() < Duration::from_secs(60), "{}", fixture.gateway.log());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    assert_eq!(limited.one("end")["complete"], true);
+    a_limit_refuses(&fixture).await;
     let (_, second, _) = fixture.gateway.user(json!({"name": "bob"})).await;
     fixture.gateway.admin("keys/addKey", json!({"userId": fixture.user_id, "name": "spare"})).await;
     fixture
@@ -341,65 +306,6 @@ async fn nothing_that_it_shows_opens_the_proxy_from_outside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn leaving_stops_the_request_on_every_listener() {
-    let env = [("TOLLGATE_PROXY_EXPOSE_ADMIN", "true"), ("TOLLGATE_PROXY_H2C", "true")];
-    let fixture = Fixture::native_with(&env).await;
-    fixture.upstream.default(json!({"delay_ms": 600_000})).await;
-    let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
-    let ways = [
-        (&fixture.gateway.client, &fixture.gateway.admin),
-        (&http2, &fixture.gateway.admin),
-        (&fixture.gateway.client, &fixture.gateway.proxy),
-        (&http2, &fixture.gateway.proxy),
-    ];
-    for (nth, (client, url)) in (1..).zip(ways) {
-        let answer = send(client, url, ADMIN_TOKEN, &ask(fixture.key_id, "native", true)).await;
-        let mut body = answer.bytes_stream();
-        body.next().await.unwrap().unwrap();
-        fixture.upstream.stats(&format!("started={nth}")).await;
-        drop(body);
-        fixture.upstream.stats(&format!("dropped={nth}")).await;
-        let row = &fixture.gateway.logs(nth).await[0];
-        assert_eq!(
-            (&row["outcome"], &row["statusCode"]),
-            (&json!("client_aborted"), &json!(499)),
-            "{url}: {row}"
-        );
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn one_person_has_so_many_at_once() {
-    let fixture = Fixture::native().await;
-    let (_, bobs, bobs_text) = fixture.gateway.user(json!({"name": "bob"})).await;
-    fixture.upstream.default(json!({"delay_ms": 600_000})).await;
-    let body = ask(fixture.key_id, "native", true);
-    let mut running = Vec::new();
-    for _ in 0..8 {
-        running
-            .push(send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await);
-    }
-    let ninth = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
-    assert_eq!(
-        (ninth.status().as_u16(), &ninth.headers()["retry-after"]),
-        (429, &"5".parse().unwrap())
-    );
-    let other = send(
-        &fixture.gateway.client,
-        &fixture.gateway.admin,
-        &bobs_text,
-        &ask(bobs, "native", true),
-    )
-    .await;
-    assert_eq!(other.status(), 200, "others are not kept out");
-    fixture.upstream.stats("started=9").await;
-    drop(running);
-    fixture.upstream.stats("dropped=8").await;
-    let again = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
-    assert_eq!(again.status(), 200, "places are given back");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn it_needs_no_address_of_the_proxy_which_may_speak_tls_only() {
     let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (cert, key) = (file("cert.pem"), file("key.pem"));
@@ -408,32 +314,4 @@ async fn it_needs_no_address_of_the_proxy_which_may_speak_tls_only() {
     let fixture = Fixture::native_with(&env).await;
     let played = play(&fixture, &ask(fixture.key_id, "native", true)).await;
     assert_eq!((played.status(), &played.one("end")["complete"]), (&json!(200), &json!(true)));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stop_waits_for_a_running_request_and_lets_in_no_new_one() {
-    let mut fixture = Fixture::native().await;
-    fixture
-        .upstream
-        .default(json!({"text": "one two three four", "events": 4, "hold_after": 4}))
-        .await;
-    let body = ask(fixture.key_id, "native", true);
-    let mut answer =
-        send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
-    let mut held = String::new();
-    while next_line(&mut answer, &mut held).await["type"] != "data" {}
-    fixture.gateway.signal("TERM");
-    fixture.gateway.log_shows("stopping: no new connections").await;
-    let late = send(&fixture.gateway.client, &fixture.gateway.admin, ADMIN_TOKEN, &body).await;
-    assert_eq!(late.status(), 503);
-    assert_eq!(late.json::<Value>().await.unwrap()["error"], "the proxy takes no requests now");
-    fixture.upstream.go_on(1).await;
-    let end = loop {
-        let line = next_line(&mut answer, &mut held).await;
-        if line["type"] == "end" {
-            break line;
-        }
-    };
-    assert_eq!(end["complete"], true, "{end}");
-    fixture.gateway.ended().await;
 }

@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, NaiveTime, Utc};
 use chrono_tz::Tz;
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use tollgate::domain::clock::{Clock as _, SystemClock};
 
@@ -21,6 +22,25 @@ async fn spent() -> Fixture {
     fixture
 }
 
+/// The headers of a refusal by the daily limit of the key: no reason to wait and retry.
+fn is_final(headers: &HeaderMap, format: &str, zone: &str) {
+    assert_eq!(headers["x-should-retry"], "false", "{format}");
+    assert_eq!(headers["x-ratelimit-type"], "key_daily", "{format}");
+    let reset: DateTime<Utc> = headers["x-ratelimit-reset"].to_str().unwrap().parse().unwrap();
+    let there = reset.with_timezone(&zone.parse::<Tz>().unwrap());
+    assert_eq!(there.time(), NaiveTime::MIN, "{headers:?}");
+    let wait =
+        headers.get("retry-after").map_or(0, |wait| wait.to_str().unwrap().parse::<u32>().unwrap());
+    assert!(wait <= 60, "{format}: clients wait that long, silently: {headers:?}");
+    let cost = ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost"]
+        .map(|name| headers[name].to_str().unwrap());
+    assert_eq!(cost, ["0.02", "0"], "{format}");
+    assert!(
+        headers.keys().all(|name| !name.as_str().contains("requests")),
+        "money is no requests: {headers:?}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients() {
     let fixture = spent().await;
@@ -33,23 +53,7 @@ async fn a_used_up_budget_is_refused_in_the_form_that_ends_each_formats_clients(
                 fixture.post(path(format, stream), &request(format, stream)).send().await.unwrap();
             assert_eq!(answer.status(), 429, "{format} {stream}");
             let headers = answer.headers().clone();
-            assert_eq!(headers["x-should-retry"], "false", "{format}");
-            assert_eq!(headers["x-ratelimit-type"], "key_daily", "{format}");
-            let reset: DateTime<Utc> =
-                headers["x-ratelimit-reset"].to_str().unwrap().parse().unwrap();
-            let there = reset.with_timezone(&zone.parse::<Tz>().unwrap());
-            assert_eq!(there.time(), NaiveTime::MIN, "{headers:?}");
-            let wait = headers
-                .get("retry-after")
-                .map_or(0, |wait| wait.to_str().unwrap().parse::<u32>().unwrap());
-            assert!(wait <= 60, "{format}: clients wait that long, silently: {headers:?}");
-            let cost = ["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost"]
-                .map(|name| headers[name].to_str().unwrap());
-            assert_eq!(cost, ["0.02", "0"], "{format}");
-            assert!(
-                headers.keys().all(|name| !name.as_str().contains("requests")),
-                "money is no requests: {headers:?}"
-            );
+            is_final(&headers, format, zone);
             let body: Value = answer.json().await.unwrap();
             let error = &body["error"];
             assert!(error["message"].as_str().unwrap().starts_with(message), "{format}: {body}");

@@ -35,53 +35,8 @@ fn kinds(problems: &[Value]) -> Vec<&str> {
     problems.iter().map(|problem| problem["kind"].as_str().unwrap()).collect()
 }
 
-async fn scraped(gateway: &Gateway) -> String {
-    gateway
-        .client
-        .get(format!("{}/metrics", gateway.metrics))
-        .send()
-        .await
-        .unwrap()
-        .text()
-        .await
-        .unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
-    let fixture = Fixture::bare(&[]).await;
-    let gateway = &fixture.gateway;
-    let nobody = format!("http://127.0.0.1:{}", free_port());
-    let fields =
-        json!({"name": "dead", "circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
-    let id = gateway.provider("native", &nobody, fields).await;
-    assert_eq!(health(gateway, |_| true).await["health"], "never_used");
-    let (status, ready) = readyz(gateway).await;
-    assert_eq!((status, &ready["degraded"]), (200, &json!([])), "{ready}");
-    let watch =
-        gateway.client.get(format!("{}/api/events", gateway.admin)).bearer_auth(ADMIN_TOKEN);
-    let (mut watching, mut text) = (watch.send().await.unwrap(), String::new());
-    super::events::until(&mut watching, &mut text, "hello").await;
-    for _ in 0..30 {
-        assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
-    }
-    let seen = health(gateway, |seen| seen["recentFailures"] == 30).await;
-    assert_eq!((&seen["health"], &seen["state"]), (&json!("failing"), &json!("CLOSED")), "{seen}");
-    let error = &seen["lastError"];
-    assert_eq!((&error["kind"], &error["status"]), (&json!("connect"), &Value::Null), "{seen}");
-    assert!(!error["message"].as_str().unwrap().is_empty() && error["at"].is_string(), "{seen}");
-    assert_eq!(
-        (&seen["failedInARow"], &seen["recentAttempts"]),
-        (&json!(30), &json!(30)),
-        "{seen}"
-    );
-    assert_eq!(seen["recentFailureRate"], 100);
-    assert!(seen["failingSince"].is_string() && seen["lastFailureTime"] == error["at"], "{seen}");
-    assert_eq!(
-        super::events::until(&mut watching, &mut text, "breaker").await["health"],
-        "failing"
-    );
-
+/// `/readyz`, the overview, the metrics and the log show that the provider `dead` fails.
+async fn a_failing_provider_shows(gateway: &Gateway, id: i64) {
     let (status, ready) = readyz(gateway).await;
     assert_eq!((status, &ready["degraded"]), (200, &json!(["providers"])), "{ready}");
     assert!(
@@ -95,7 +50,7 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
         (&json!(id), &json!("error"))
     );
     assert_eq!(found[1]["params"]["lastError"]["kind"], "connect");
-    let metrics = scraped(gateway).await;
+    let metrics = gateway.scrape().await;
     for line in [
         "tollgate_provider_state{provider=\"dead\",state=\"failing\"} 1",
         "tollgate_provider_state{provider=\"dead\",state=\"healthy\"} 0",
@@ -105,13 +60,11 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
     }
     let log = gateway.log_shows("attempts at a provider fail").await;
     assert_eq!(log.matches("attempts at a provider fail").count(), 1, "one line a minute:\n{log}");
+}
 
-    gateway
-        .admin(
-            "providers/editProvider",
-            json!({"providerId": id, "url": fixture.upstream.url, "key": "upstream-key"}),
-        )
-        .await;
+/// A provider with a new address: never used, failing, then healthy again.
+async fn it_recovers(fixture: &Fixture, id: i64) {
+    let gateway = &fixture.gateway;
     // The health of the old address says nothing about the new one.
     let seen = health(gateway, |_| true).await;
     assert_eq!(
@@ -138,12 +91,57 @@ async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_dead_provider_is_seen_everywhere_and_its_recovery_too() {
+    let fixture = Fixture::bare(&[]).await;
+    let gateway = &fixture.gateway;
+    let unreachable = format!("http://127.0.0.1:{}", free_port());
+    let fields =
+        json!({"name": "dead", "circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
+    let id = gateway.provider("native", &unreachable, fields).await;
+    assert_eq!(health(gateway, |_| true).await["health"], "never_used");
+    let (status, ready) = readyz(gateway).await;
+    assert_eq!((status, &ready["degraded"]), (200, &json!([])), "{ready}");
+    let watch =
+        gateway.client.get(format!("{}/api/events", gateway.admin)).bearer_auth(ADMIN_TOKEN);
+    let (mut watching, mut text) = (watch.send().await.unwrap(), String::new());
+    super::events::until(&mut watching, &mut text, "hello").await;
+    for _ in 0..30 {
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
+    }
+    let seen = health(gateway, |seen| seen["recentFailures"] == 30).await;
+    assert_eq!((&seen["health"], &seen["state"]), (&json!("failing"), &json!("CLOSED")), "{seen}");
+    let error = &seen["lastError"];
+    assert_eq!((&error["kind"], &error["status"]), (&json!("connect"), &Value::Null), "{seen}");
+    assert!(!error["message"].as_str().unwrap().is_empty() && error["at"].is_string(), "{seen}");
+    assert_eq!(
+        (&seen["failedInARow"], &seen["recentAttempts"]),
+        (&json!(30), &json!(30)),
+        "{seen}"
+    );
+    assert_eq!(seen["recentFailureRate"], 100);
+    assert!(seen["failingSince"].is_string() && seen["lastFailureTime"] == error["at"], "{seen}");
+    assert_eq!(
+        super::events::until(&mut watching, &mut text, "breaker").await["health"],
+        "failing"
+    );
+    a_failing_provider_shows(gateway, id).await;
+
+    gateway
+        .admin(
+            "providers/editProvider",
+            json!({"providerId": id, "url": fixture.upstream.url, "key": "upstream-key"}),
+        )
+        .await;
+    it_recovers(&fixture, id).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn refused_connections_open_the_circuit_by_default_and_it_says_why() {
     let fixture = Fixture::bare(&[]).await;
-    let nobody = format!("http://127.0.0.1:{}", free_port());
+    let unreachable = format!("http://127.0.0.1:{}", free_port());
     let fields =
         json!({"name": "dead", "max_retry_attempts": 1, "circuit_breaker_failure_threshold": 3});
-    fixture.gateway.provider("native", &nobody, fields).await;
+    fixture.gateway.provider("native", &unreachable, fields).await;
     for status in [502, 502, 502, 503] {
         assert_eq!(fixture.ask().send().await.unwrap().status(), status);
     }

@@ -22,7 +22,7 @@ impl Supervisor {
     }
 
     /// The next message that is no heartbeat.
-    fn hears(&self) -> String {
+    fn receives(&self) -> String {
         loop {
             let message = self.next();
             if message != "WATCHDOG=1\n" {
@@ -38,7 +38,7 @@ impl Supervisor {
     }
 
     /// Nothing but heartbeats may arrive.
-    fn hears_nothing_more(&self) {
+    fn receives_nothing_more(&self) {
         self.socket.set_nonblocking(true).unwrap();
         let mut bytes = [0; 1024];
         while let Ok(length) = self.socket.recv(&mut bytes) {
@@ -73,27 +73,27 @@ impl Drop for Replacement {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn systemd_is_told_of_start_reload_life_and_stop() {
+async fn systemd_is_notified_of_start_reload_heartbeat_and_stop() {
     let systemd = Supervisor::new();
     let mut gateway =
         Gateway::with(&[("NOTIFY_SOCKET", &systemd.path), ("WATCHDOG_USEC", "200000")]).await;
-    assert_eq!(systemd.hears(), format!("MAINPID={}\nREADY=1\n", gateway.pid()));
+    assert_eq!(systemd.receives(), format!("MAINPID={}\nREADY=1\n", gateway.pid()));
     for _ in 0..3 {
         assert_eq!(systemd.next(), "WATCHDOG=1\n");
     }
     gateway.signal("HUP");
-    let reloading = systemd.hears();
+    let reloading = systemd.receives();
     assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
-    assert_eq!(systemd.hears(), format!("MAINPID={}\nREADY=1\n", gateway.pid()));
+    assert_eq!(systemd.receives(), format!("MAINPID={}\nREADY=1\n", gateway.pid()));
     gateway.signal("TERM");
     // The grace of 20 s that tests set, and the margin for the journal.
-    assert_eq!(systemd.hears(), "STOPPING=1\nEXTEND_TIMEOUT_USEC=35000000\n");
+    assert_eq!(systemd.receives(), "STOPPING=1\nEXTEND_TIMEOUT_USEC=35000000\n");
     gateway.ended().await;
-    systemd.hears_nothing_more();
+    systemd.receives_nothing_more();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unasked_gateway_tells_nobody_it_is_alive() {
+async fn without_a_watchdog_no_heartbeat_is_sent() {
     let systemd = Supervisor::new();
     let mut gateway = Gateway::with(&[("NOTIFY_SOCKET", &systemd.path)]).await;
     assert!(systemd.next().ends_with("READY=1\n"));
@@ -107,9 +107,9 @@ async fn sigusr2_replaces_the_process_and_systemd_follows() {
     let systemd = Supervisor::new();
     let mut gateway = Gateway::with(&[("NOTIFY_SOCKET", &systemd.path)]).await;
     let old = gateway.pid();
-    assert_eq!(systemd.hears(), format!("MAINPID={old}\nREADY=1\n"));
+    assert_eq!(systemd.receives(), format!("MAINPID={old}\nREADY=1\n"));
     gateway.signal("USR2");
-    let new = Replacement::named(&systemd.hears());
+    let new = Replacement::named(&systemd.receives());
     assert_ne!(new.0, old);
     // The old one ends; its answers come from the new one then.
     gateway.ended().await;
@@ -118,7 +118,7 @@ async fn sigusr2_replaces_the_process_and_systemd_follows() {
     let asked = gateway.client.get(format!("{}/v1/models", gateway.proxy)).send().await.unwrap();
     assert_eq!(asked.status(), 401);
     // For systemd the unit continues: it received no stop.
-    systemd.hears_nothing_more();
+    systemd.receives_nothing_more();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +130,7 @@ async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
     std::fs::write(&config, "proxy: { h2c: true }\n").unwrap();
     gateway.spawn();
     gateway.ready().await;
-    assert!(systemd.hears().ends_with("READY=1\n"));
+    assert!(systemd.receives().ends_with("READY=1\n"));
     std::fs::write(&config, "proxy: { h2c: many }\n").unwrap();
     gateway.signal("USR2");
     gateway.log_shows("no new process took over: this one goes on serving").await;
@@ -139,7 +139,7 @@ async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
     // A second attempt succeeds.
     std::fs::write(&config, "proxy: { h2c: true }\n").unwrap();
     gateway.signal("USR2");
-    let _new = Replacement::named(&systemd.hears());
+    let _new = Replacement::named(&systemd.receives());
     gateway.ended().await;
     assert!(gateway.readiness().await.0);
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::fixture::{FORMATS, Fixture, path, saying};
 
-async fn stage_with(words: &[(&str, &str)]) -> Fixture {
+async fn fixture(words: &[(&str, &str)]) -> Fixture {
     let fixture = Fixture::full().await;
     for (word, kind) in words {
         let word = json!({"word": word, "matchType": kind});
@@ -14,11 +14,33 @@ async fn stage_with(words: &[(&str, &str)]) -> Fixture {
     fixture
 }
 
+/// A refusal in the client's format that names no word.
+fn is_a_refusal(format: &str, body: &Value) {
+    let whole = body.to_string().to_lowercase();
+    let error = &body["error"];
+    match format {
+        "native" => assert_eq!(
+            (&body["type"], &error["type"]),
+            (&json!("error"), &json!("permission_error"))
+        ),
+        "alt-cli" => assert_eq!(
+            (&error["code"], &error["status"]),
+            (&json!(403), &json!("PERMISSION_DENIED"))
+        ),
+        _ => assert_eq!(
+            (&error["type"], &error["code"]),
+            (&json!("permission_error"), &json!("content_filtered"))
+        ),
+    }
+    for secret in ["zébra", "zebra", "sesame", "quagga", "word"] {
+        assert!(!whole.contains(secret), "{format}: {whole}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
     let fixture =
-        stage_with(&[("Zébra", "contains"), ("open sesame", "exact"), (r"quagga\d+", "regex")])
-            .await;
+        fixture(&[("Zébra", "contains"), ("open sesame", "exact"), (r"quagga\d+", "regex")]).await;
     let mut refused = 0;
     for format in FORMATS {
         for stream in [false, true] {
@@ -30,29 +52,7 @@ async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
                     .unwrap();
                 assert_eq!(answer.status(), 403, "{format} {text}");
                 let body: Value = answer.json().await.unwrap();
-                let whole = body.to_string().to_lowercase();
-                let error = &body["error"];
-                match format {
-                    "native" => {
-                        assert_eq!(
-                            (&body["type"], &error["type"]),
-                            (&json!("error"), &json!("permission_error"))
-                        )
-                    }
-                    "alt-cli" => {
-                        assert_eq!(
-                            (&error["code"], &error["status"]),
-                            (&json!(403), &json!("PERMISSION_DENIED"))
-                        )
-                    }
-                    _ => assert_eq!(
-                        (&error["type"], &error["code"]),
-                        (&json!("permission_error"), &json!("content_filtered"))
-                    ),
-                }
-                for secret in ["zébra", "zebra", "sesame", "quagga", "word"] {
-                    assert!(!whole.contains(secret), "{format}: {whole}");
-                }
+                is_a_refusal(format, &body);
                 refused += 1;
             }
             for text in ["a horse", "open sesame!", "a quagga"] {
@@ -85,14 +85,7 @@ async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
             "{row}"
         );
     }
-    let metrics = fixture
-        .gateway
-        .client
-        .get(format!("{}/metrics", fixture.gateway.metrics))
-        .send()
-        .await
-        .unwrap();
-    let text = metrics.text().await.unwrap();
+    let text = fixture.gateway.scrape().await;
     assert!(
         text.contains(&format!("tollgate_screened_total{{reason=\"sensitive_word\"}} {refused}")),
         "{text}"
@@ -101,7 +94,7 @@ async fn a_text_with_a_sensitive_word_is_refused_in_the_clients_format() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_request_counts_towards_nothing() {
-    let fixture = stage_with(&[("zebra", "contains")]).await;
+    let fixture = fixture(&[("zebra", "contains")]).await;
     let edit = json!({"userId": fixture.user_id, "rpm": 2, "limitConcurrentSessions": 1});
     fixture.gateway.admin("users/editUser", edit).await;
     let ask = |text: &str, session: &str| {
@@ -121,7 +114,7 @@ async fn a_refused_request_counts_towards_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn token_counting_is_screened_too_and_so_is_the_admin_token() {
-    let fixture = stage_with(&[("zebra", "contains")]).await;
+    let fixture = fixture(&[("zebra", "contains")]).await;
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "a z\u{65}bra"}]});
     assert_eq!(
         fixture.post("/v1/messages/count_tokens", &body).send().await.unwrap().status(),
@@ -145,7 +138,7 @@ async fn token_counting_is_screened_too_and_so_is_the_admin_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn escapes_compression_and_size_hide_nothing_and_pictures_are_left_alone() {
-    let fixture = stage_with(&[("zébra", "contains"), ("aGVsbG8", "contains")]).await;
+    let fixture = fixture(&[("zébra", "contains"), ("aGVsbG8", "contains")]).await;
     let raw = br#"{"model":"m","max_tokens":10,"messages":[{"role":"user","content":"a z\u00c9\u0062ra"}]}"#;
     let post = || {
         fixture

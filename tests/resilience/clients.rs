@@ -74,7 +74,7 @@ async fn until_left(left: &AtomicU64, times: u64) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_reads_a_byte_now_and_then_holds_up_its_provider_and_nobody_else() {
+async fn a_client_that_reads_a_byte_now_and_then_holds_up_its_provider_alone() {
     let (provider, sent, left) = endless().await;
     let fixture = Fixture::bare(&[]).await;
     fixture.gateway.provider("native", &fixture.upstream.url, json!({"priority": 5})).await;

@@ -82,8 +82,39 @@ async fn next_event(
     }
 }
 
+/// Operations while the database is unreachable: each says so, and since when.
+async fn operations_name_the_cause(fixture: &Fixture, cookie: &str, cause: &str, since: &str) {
+    for operation in ["auth/whoami", "actions/users/getUsers", "actions/overview/getOverviewData"] {
+        let (status, answer) = by_cookie(fixture, cookie, operation).await;
+        assert_eq!(
+            (status, &answer["ok"], &answer["errorCode"]),
+            (503, &json!(false), &json!("OPERATION_FAILED"))
+        );
+        assert_eq!(answer["error"], format!("the database {cause}"), "{operation}");
+        assert_eq!(
+            (&answer["errorParams"]["reason"], &answer["errorParams"]["since"]),
+            (&json!("database_unreachable"), &json!(since))
+        );
+    }
+    let (status, answer) = fixture.gateway.call("overview/getOverviewData", json!({})).await;
+    assert_eq!(
+        (status, &answer["error"]),
+        (503, &json!(format!("the database {cause}"))),
+        "by Bearer: {answer}"
+    );
+    let (status, answer) = fixture.gateway.call("users/addUser", json!({"name": "bob"})).await;
+    assert_eq!(
+        (status, &answer["errorCode"], &answer["errorParams"]["since"]),
+        (503, &json!("CREATE_FAILED"), &json!(since))
+    );
+    assert!(
+        answer["error"].as_str().unwrap().starts_with(&format!("the database {cause}")),
+        "{answer}"
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_itself() {
+async fn the_administration_says_since_when_postgres_is_away_and_recovers_without_a_restart() {
     let (fixture, server) = fixture(&[]).await;
     let gateway = &fixture.gateway;
     let login = gateway
@@ -109,33 +140,7 @@ async fn the_administration_says_since_when_postgres_is_away_and_recovers_by_its
         gateway.run(&["health"]),
         (false, format!("tollgate: not ready: database: {cause}\n"))
     );
-    for operation in ["auth/whoami", "actions/users/getUsers", "actions/overview/getOverviewData"] {
-        let (status, answer) = by_cookie(&fixture, &cookie, operation).await;
-        assert_eq!(
-            (status, &answer["ok"], &answer["errorCode"]),
-            (503, &json!(false), &json!("OPERATION_FAILED"))
-        );
-        assert_eq!(answer["error"], format!("the database {cause}"), "{operation}");
-        assert_eq!(
-            (&answer["errorParams"]["reason"], &answer["errorParams"]["since"]),
-            (&json!("database_unreachable"), &json!(since))
-        );
-    }
-    let (status, answer) = gateway.call("overview/getOverviewData", json!({})).await;
-    assert_eq!(
-        (status, &answer["error"]),
-        (503, &json!(format!("the database {cause}"))),
-        "by Bearer: {answer}"
-    );
-    let (status, answer) = gateway.call("users/addUser", json!({"name": "bob"})).await;
-    assert_eq!(
-        (status, &answer["errorCode"], &answer["errorParams"]["since"]),
-        (503, &json!("CREATE_FAILED"), &json!(since))
-    );
-    assert!(
-        answer["error"].as_str().unwrap().starts_with(&format!("the database {cause}")),
-        "{answer}"
-    );
+    operations_name_the_cause(&fixture, &cookie, &cause, &since).await;
     let down =
         next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == false)
             .await;
@@ -182,12 +187,12 @@ async fn postgres_killed_and_back_fails_no_request_and_loses_nothing() {
     );
     // A connection that died in the pool fails no request.
     fixture.gateway.user(json!({"name": "bob"})).await;
-    for told in [
+    for line in [
         "the database cannot be reached",
         "the database can be reached",
         "ledger records cannot be delivered",
     ] {
-        fixture.gateway.log_shows(told).await;
+        fixture.gateway.log_shows(line).await;
     }
 }
 

@@ -76,7 +76,7 @@ async fn an_endless_stream_is_passed_on_in_bounded_memory_until_the_client_has_e
         while gone.load(Ordering::SeqCst) <= n as u64 {
             assert!(
                 began.elapsed() < Duration::from_secs(60),
-                "{format}: the provider was not told"
+                "{format}: the provider did not notice"
             );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -181,9 +181,9 @@ async fn endless_and_giant_heads_are_given_up() {
         ("1xx without end", String::new(), early),
         ("an error body without end", error, "10\r\n0123456789abcdef\r\n".to_owned()),
     ] {
-        let told = again.clone();
+        let endless = again.clone();
         let provider = Provider::start(move |mut tcp: TcpStream, _| {
-            let (once, again) = (once.clone(), told.clone());
+            let (once, again) = (once.clone(), endless.clone());
             async move {
                 raw::write(&mut tcp, once.as_bytes()).await;
                 while !again.is_empty() && raw::write(&mut tcp, again.as_bytes()).await {

@@ -34,20 +34,20 @@ async fn held(let_go: watch::Receiver<usize>) -> Provider {
 }
 
 /// The ping that checks whether the client has read the GOAWAY.
-async fn asked_whether_it_heard(wire: &mut Wire) -> Frame {
+async fn ping_after_goaway(wire: &mut Wire) -> Frame {
     let first = wire.until(|f| f.last_stream().is_some()).await;
     assert_eq!(first.last_stream(), Some(ANY_STREAM), "nothing is refused yet");
     wire.until(|f| f.kind == PING && f.flags & ACK == 0).await
 }
 
 /// Answers the ping; returns the last stream that is processed.
-async fn hear(wire: &mut Wire, ping: &Frame) -> Option<u32> {
+async fn answer_ping(wire: &mut Wire, ping: &Frame) -> Option<u32> {
     wire.send(PING, ACK, 0, &ping.payload).await;
     wire.until(|f| f.last_stream().is_some()).await.last_stream()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
+async fn http2_requests_at_a_stop_are_answered_or_marked_safe_to_repeat() {
     let (let_go, held_back) = watch::channel(0);
     let provider = held(held_back).await;
     let mut fixture = Fixture::bare(&[("TOLLGATE_PROXY_H2C", "true")]).await;
@@ -63,16 +63,16 @@ async fn http2_requests_at_a_stop_are_answered_or_said_to_be_safe_to_repeat() {
     let mut fresh = Wire::connect(&addr).await;
     fixture.gateway.metric_shows("tollgate_connections", |open| open >= 2.0).await;
     fixture.gateway.signal("TERM");
-    let ping = asked_whether_it_heard(&mut busy).await;
+    let ping = ping_after_goaway(&mut busy).await;
     // A request that the client sends before it reads the GOAWAY is like any other; so is the first
     // on a connection that was silent so far.
     busy.ask(7, &fixture.key, &body).await;
     busy.until(|f| f.kind == HEADERS && f.stream == 7).await;
     fresh.begin().await;
     fresh.ask(1, &fixture.key, &body).await;
-    let fresh_ping = asked_whether_it_heard(&mut fresh).await;
+    let fresh_ping = ping_after_goaway(&mut fresh).await;
     assert_eq!(
-        (hear(&mut busy, &ping).await, hear(&mut fresh, &fresh_ping).await),
+        (answer_ping(&mut busy, &ping).await, answer_ping(&mut fresh, &fresh_ping).await),
         (Some(7), Some(1))
     );
     busy.ask(9, &fixture.key, &body).await;

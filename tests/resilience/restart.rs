@@ -113,7 +113,7 @@ async fn on_record(fixture: &Fixture, wanted: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
+async fn an_open_circuit_a_cooldown_and_a_reset_outlive_a_kill_and_a_stop() {
     let mut fixture = delicate().await;
     fixture.upstream.script(json!([{"status": 500}])).await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 502);
@@ -135,9 +135,9 @@ async fn an_open_circuit_a_rest_and_a_reset_outlive_a_kill_and_a_stop() {
             (&json!("OPEN"), &open["openUntil"]),
             "{how}: {found}"
         );
-        let asked = fixture.upstream.requests().await.len();
+        let sent = fixture.upstream.requests().await.len();
         assert_eq!(fixture.ask().send().await.unwrap().status(), 503, "{how}");
-        assert_eq!(fixture.upstream.requests().await.len(), asked, "{how}: nobody is asked");
+        assert_eq!(fixture.upstream.requests().await.len(), sent, "{how}: no provider is called");
     }
     let id = open["providerId"].clone();
     fixture.gateway.admin("providers/resetProviderCircuit", json!({"providerId": id})).await;

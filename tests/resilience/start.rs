@@ -27,7 +27,7 @@ async fn a_taken_proxy_address_ends_the_start_and_nothing_was_touched() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_gateway_on_the_same_addresses_disturbs_nobody() {
+async fn a_second_gateway_on_the_same_addresses_does_not_disturb_the_first() {
     let fixture = Fixture::native().await;
     let mut second = Gateway::prepare(&[]);
     for (name, url) in [
@@ -63,10 +63,7 @@ async fn an_upgrade_may_come_with_a_new_address() {
     gone(old).await;
     fixture.gateway.ready().await;
     assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
-    assert!(
-        std::net::TcpStream::connect(before).is_err(),
-        "nobody listens on what nobody accepts from"
-    );
+    assert!(std::net::TcpStream::connect(before).is_err(), "the former address has no listener");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -30,7 +30,7 @@ async fn client(shared: Arc<Shared>, keep: bool, breath: Duration) {
         let reused = kept.is_some();
         let mut tcp = match kept.take() {
             Some(tcp) => tcp,
-            None => TcpStream::connect(&shared.addr).await.expect("somebody listens at any time"),
+            None => TcpStream::connect(&shared.addr).await.expect("a process listens at any time"),
         };
         // Accepted, and silent for a moment: the gateway has read nothing from it yet.
         tokio::time::sleep(breath).await;

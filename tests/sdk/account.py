@@ -1,32 +1,32 @@
-"""An account of one test at the gateway: its key, and what the usage log says was done with it.
+"""The account of one test at the gateway: its key, and its entries in the usage log.
 
-Without a gateway, or without its administration, the key is the stage's and the log is not looked at.
+Without a gateway, or without its administration, the key is that of the services and the log is not read.
 """
 
 import time
 from decimal import Decimal
 
 LOG_SECONDS = 60
-# How the paths end at which clients ask for a count of tokens: at no cost, and at a session of its own.
+# The endings of the paths for counting tokens. Such a request is free and has a separate session.
 COUNTING = (":countTokens", "/count_tokens")
 
 
 class Account:
-    """A user with one key, made for one test. `price` is what its models cost, in the public list's words."""
+    """A user with one key, created for one test. `price` is the price entry of its models, as in the public list."""
 
-    def __init__(self, stage, name, client_format, price):
-        self.stage, self.format = stage, client_format
+    def __init__(self, services, name, client_format, price):
+        self.services, self.format = services, client_format
         self.price = {field: Decimal(str(value)) for field, value in price.items() if field != "mode"}
-        self.key, self.key_id = stage.key, None
-        if stage.admin:
-            made = stage.action("users/addUser", {"name": name})["defaultKey"]
+        self.key, self.key_id = services.key, None
+        if services.admin:
+            made = services.action("users/addUser", {"name": name})["defaultKey"]
             self.key, self.key_id = made["key"], made["id"]
 
     def log(self, count):
-        """The log's entries but for token counting, oldest first, once there are `count`; fails on another number."""
+        """The log's entries without token counting, oldest first, once there are `count`; fails on another number."""
         end = time.monotonic() + LOG_SECONDS
         while True:
-            found = self.stage.action("usage-logs/getUsageLogs", {"keyId": self.key_id, "pageSize": 50})["logs"]
+            found = self.services.action("usage-logs/getUsageLogs", {"keyId": self.key_id, "pageSize": 50})["logs"]
             found = [entry for entry in found if not entry["endpoint"].endswith(COUNTING)]
             if len(found) >= count or time.monotonic() > end:
                 assert len(found) == count, f"{len(found)} entries, not {count}: {found}"

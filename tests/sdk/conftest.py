@@ -1,14 +1,14 @@
-"""Starts a mock upstream and a gateway in front of it, for the official clients to talk to.
+"""Starts a mock upstream and a gateway in front of it for the official clients.
 
-`pytest tests/sdk` is all that is needed. The program is TOLLGATE_BIN (target/debug/tollgate by default); everything
-listens on free loopback ports, keeps its data in a temporary folder, and is ended by its own process id.
+Run `pytest tests/sdk`. TOLLGATE_BIN selects the program (by default target/debug/tollgate). The processes listen on
+free loopback ports, keep their data in a temporary folder, and are stopped by process id.
 
-Something that runs already can be tested instead: TOLLGATE_TEST_PROXY, TOLLGATE_TEST_KEY and TOLLGATE_TEST_MOCK, and
-TOLLGATE_TEST_ADMIN with TOLLGATE_TEST_ADMIN_TOKEN for the tests that look at the usage log. With the same address as
-proxy and as mock the clients speak to the mock itself, which shows that it is a fair stand-in for the real services.
+To test running services instead, set TOLLGATE_TEST_PROXY, TOLLGATE_TEST_KEY and TOLLGATE_TEST_MOCK, and also
+TOLLGATE_TEST_ADMIN and TOLLGATE_TEST_ADMIN_TOKEN for the tests that read the usage log. With the same address as
+proxy and as mock, the clients connect to the mock directly; this shows that the mock behaves like the real services.
 
-One provider of each type stands behind the gateway and serves one model, `via-<type>`. Each client is sent to all
-four; with TOLLGATE_TEST_PAIRS=own, and without a gateway, only to the provider of its own format.
+The gateway has one provider of each type, which serves one model, `via-<type>`. Each client uses all four; with
+TOLLGATE_TEST_PAIRS=own, and without a gateway, only the provider of its own format.
 """
 
 import hashlib
@@ -31,14 +31,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TYPES = ("native", "responses", "chat-compatible", "alt-cli")
 ADMIN_TOKEN = "sdk-tests-admin-token"
 START_SECONDS = 60
-# Dollars per token, in the public list's words.
+# USD per token, in the fields of the public list.
 PRICE = {"mode": "chat", "input_cost_per_token": 0.000003, "output_cost_per_token": 0.000015,
          "cache_read_input_token_cost": 0.0000003}
 
 
 @dataclass
-class Stage:
-    """Where everything is. `admin` is None when the usage log is out of reach."""
+class Services:
+    """The addresses of the running services. `admin` is None if the usage log cannot be read."""
 
     proxy: str
     key: str
@@ -48,7 +48,7 @@ class Stage:
 
     @property
     def direct(self):
-        """Whether the clients speak to the mock itself."""
+        """Whether the clients connect to the mock directly."""
         return self.proxy == self.mock
 
     @property
@@ -56,7 +56,7 @@ class Stage:
         return "invalid" if self.direct else "sk-" + "0" * 32
 
     def action(self, name, body):
-        """One call of the administration API: its data."""
+        """Calls the administration API; returns the data."""
         headers = {"authorization": f"Bearer {self.admin_token}"}
         status, reply = call(f"{self.admin}/api/actions/{name}", body, headers)
         assert status == 200 and reply["ok"], f"{name}: {status} {reply}"
@@ -82,7 +82,7 @@ def call(url, body=None, headers=None, method=None):
 
 
 def free_ports(count):
-    """Ports that were free a moment ago, all different, and below those that outgoing connections are given."""
+    """Different ports that were just free, below the range of outgoing connections."""
     held = {}
     while len(held) < count:
         port = random.randrange(12_000, 32_000)
@@ -129,10 +129,10 @@ def program():
 
 
 def running(environment):
-    """The stage that the environment describes, or None."""
+    """The services that the environment names, or None."""
     if "TOLLGATE_TEST_PROXY" not in environment:
         return None
-    return Stage(
+    return Services(
         proxy=environment["TOLLGATE_TEST_PROXY"].rstrip("/"),
         key=environment.get("TOLLGATE_TEST_KEY", "test-key"),
         mock=environment["TOLLGATE_TEST_MOCK"].rstrip("/"),
@@ -142,7 +142,7 @@ def running(environment):
 
 
 @pytest.fixture(scope="session")
-def stage(tmp_path_factory):
+def services(tmp_path_factory):
     found = running(os.environ)
     if found:
         yield found
@@ -165,7 +165,7 @@ def stage(tmp_path_factory):
         try:
             started.append(start([str(program()), "mock", "--addr", mock], environment, log, f"http://{mock}/mock/stats"))
             started.append(start([str(program()), "serve"], environment, log, f"http://{metrics}/readyz"))
-            here = Stage(f"http://{proxy}", "", f"http://{mock}", f"http://{admin}", ADMIN_TOKEN)
+            here = Services(f"http://{proxy}", "", f"http://{mock}", f"http://{admin}", ADMIN_TOKEN)
             for kind in TYPES:
                 provider = {"name": kind, "url": here.mock, "key": f"upstream-{kind}", "provider_type": kind}
                 here.action("providers/addProvider", provider | {"allowed_models": [f"via-{kind}"]})
@@ -179,14 +179,14 @@ def stage(tmp_path_factory):
 
 
 @pytest.fixture
-def account(stage, request):
-    """A key of the test's own, and what the usage log says about it."""
+def account(services, request):
+    """A separate key for the test, and its entries in the usage log."""
     name = hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:20]
-    return Account(stage, f"{name}-{time.time_ns()}", request.module.FORMAT, PRICE)
+    return Account(services, f"{name}-{time.time_ns()}", request.module.FORMAT, PRICE)
 
 
 def pairs(own):
-    """The model names that a client of format `own` is to be tested with."""
+    """The model names for the tests of a client of format `own`."""
     given = os.environ
     direct = "TOLLGATE_TEST_PROXY" in given and given["TOLLGATE_TEST_PROXY"] == given.get("TOLLGATE_TEST_MOCK")
     types = (own,) if direct or given.get("TOLLGATE_TEST_PAIRS") == "own" else TYPES
@@ -200,5 +200,5 @@ def pytest_generate_tests(metafunc):
 
 
 def mock(**directive):
-    """A directive for the mock, to stand in the user's text."""
+    """A directive for the mock, as part of the user's text."""
     return f"[[mock {json.dumps(directive, ensure_ascii=False)} ]]"

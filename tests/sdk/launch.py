@@ -1,4 +1,4 @@
-"""Runs a client program as a user would, but in an empty home and an empty folder, and for a bounded time."""
+"""Runs a client program as a user would, in an empty home and working folder, with a time-out."""
 
 import json
 import os
@@ -8,9 +8,9 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RUN_SECONDS = 300
-# Of a run that is refused: its start may be slow, and what is measured begins with its first request.
+# The time-out of a refused run. The start may be slow; the measured time begins with the first request.
 REFUSED_SECONDS = 140
-# What the programs' shell tools are told to run, and what that prints: proof that it ran.
+# The command for the programs' shell tools, and its output, which proves that it ran.
 COMMAND = "echo made > made.txt && seq -s - 40 42"
 PRINTED = "40-41-42"
 
@@ -23,20 +23,20 @@ class Program:
         for made in (self.home, self.work, temporary):
             made.mkdir()
         self.path = find(name)
-        # Codex and Gemini CLI start by way of the path's node.
+        # Codex and Gemini CLI start through the node on the path.
         path = f"{ROOT / '.tools/bin'}:{os.environ['PATH']}"
         own = {"PATH": path, "HOME": str(self.home), "TMPDIR": str(temporary), "TERM": "dumb"}
         self.environment = own | environment
 
     def run(self, *arguments):
-        """Everything that one run printed; fails when the program does."""
+        """The output of one run; fails if the program fails."""
         done = subprocess.run([self.path, *arguments], env=self.environment, cwd=self.work, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=RUN_SECONDS)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def refused(self, *arguments):
-        """Everything that a run printed which must not succeed."""
+        """The output of a run that must fail."""
         done = subprocess.run([self.path, *arguments], env=self.environment, cwd=self.work, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=REFUSED_SECONDS)
         assert done.returncode != 0, done.stdout + done.stderr
@@ -47,12 +47,12 @@ class Program:
         return [json.loads(line) for line in self.run(*arguments).splitlines() if line.startswith("{")]
 
     def made(self):
-        """What the command wrote into its file."""
+        """The content of the file that the command wrote."""
         return (self.work / "made.txt").read_text()
 
 
 def find(name):
-    """Where the set-up puts it, or on the path."""
+    """The program from the set-up, or from the path."""
     here = os.environ.get("TOLLGATE_TEST_NODE_BIN", ROOT / ".tools/node/node_modules/.bin")
     found = shutil.which(name, path=str(here)) or shutil.which(name)
     assert found, f"{name} is not installed: run scripts/setup.sh test"

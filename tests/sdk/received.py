@@ -1,4 +1,4 @@
-"""Finds the images in what a provider received, as its own format writes them."""
+"""Finds the images in a request that a provider received, in the provider's format."""
 
 import base64
 import struct
@@ -16,7 +16,7 @@ def _png():
     return b"\x89PNG\r\n\x1a\n" + chunks
 
 
-# Four pixels square. Its base64 has letters that the URL-safe alphabet writes differently.
+# Four by four pixels. Its base64 contains characters that differ in the URL-safe alphabet.
 PNG = _png()
 PNG_BASE64 = base64.b64encode(PNG).decode()
 assert "+" in PNG_BASE64 and "/" in PNG_BASE64

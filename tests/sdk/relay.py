@@ -1,4 +1,4 @@
-"""Passes connections on to an address, and knows when the first one came: a client's start is not in what is measured."""
+"""Relays connections to an address and records the time of the first one: measurements omit a client's start."""
 
 import socket
 import threading
@@ -6,7 +6,7 @@ import time
 
 
 class Relay:
-    """Listens on a free loopback port for as long as it is open."""
+    """Listens on a free loopback port until it is closed."""
 
     def __init__(self, target):
         host, port = target.removeprefix("http://").split(":")
@@ -21,7 +21,7 @@ class Relay:
         self.socket.close()
 
     def since_first(self):
-        """Seconds since the first bytes of a client came; None without any."""
+        """Seconds since the first bytes of a client; None without any."""
         return None if self.first is None else time.monotonic() - self.first
 
     def _accept(self):

@@ -1,8 +1,7 @@
-"""Runs the administration chapters and the README's quick start, command by command, against a gateway that has just been made.
+"""Runs the administration chapters and the README's quick start, command by command, against a new gateway.
 
-What a shell block of the chapter says is what is run: only addresses and the program's path are put in. Every answer of an
-operation must be a success, but for those that the chapter shows as refused, and what the chapter shows of an answer
-must be in what came back.
+The shell blocks of a chapter run as written; only addresses and the program's path are replaced. Every operation must
+succeed, except those that the chapter shows as refused. The shown parts of a reply must be in the actual reply.
 """
 
 import os
@@ -29,7 +28,7 @@ def chapter(file):
 
 
 def blocks(text, language):
-    """What stands between fences of this language ("" for answers), in order."""
+    """The contents of the fences of this language ("" for replies), in order."""
     found, inside = [], None
     for line in text.splitlines():
         if not line.startswith("```"):
@@ -46,7 +45,7 @@ def blocks(text, language):
 
 @pytest.fixture
 def gateway(tmp_path):
-    """A gateway of the test's own with nothing configured, as `make run` starts it; the addresses that stand for the chapter's."""
+    """A new gateway without configuration, as `make run` starts it. Returns the replacements for the chapter's addresses."""
     proxy, admin, metrics, mock = (f"127.0.0.1:{port}" for port in free_ports(4))
     environment = {
         "PATH": os.environ["PATH"],
@@ -76,13 +75,13 @@ def shown_names(text):
 def test_the_chapter_does_what_it_says(file, gateway, tmp_path):
     text = chapter(file)
     commands = "\n".join(blocks(text, "sh"))
-    # The mock needs a moment before it listens; whoever reads takes that by reading.
+    # The mock listens after a moment, which a reader does not notice.
     commands = re.sub(r"^(.* mock --addr (\S+) &)$",
                       r"\1\nuntil curl -sf -o /dev/null http://\2/mock/stats; do sleep 0.05; done", commands, flags=re.MULTILINE)
     for written, meant in gateway.items():
         assert written in commands, f"{file} no longer names {written}"
         commands = commands.replace(written, meant)
-    # Jobs have numbers in a shell that people type into.
+    # Only an interactive shell numbers its jobs.
     script = "set -euo pipefail -m\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + commands
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True,

@@ -11,8 +11,8 @@ TOOL = {"name": "look", "description": "Looks.", "input_schema": {"type": "objec
 
 
 @pytest.fixture
-def client(stage, account):
-    return anthropic.Anthropic(base_url=stage.proxy, api_key=account.key, max_retries=0, timeout=20)
+def client(services, account):
+    return anthropic.Anthropic(base_url=services.proxy, api_key=account.key, max_retries=0, timeout=20)
 
 
 def ask(text, **more):
@@ -59,7 +59,7 @@ def test_tool_round_trip(client, account, model, streamed):
     account.check(model, count=2, streamed=streamed)
 
 
-def test_thinking(client, stage):
+def test_thinking(client, services):
     thinking = {"type": "enabled", "budget_tokens": 1024}
     asked = ask(f"hello {mock(thinking='let me see', text=TEXT)}", max_tokens=2000, thinking=thinking)
     with client.messages.stream(model="via-native", **asked) as stream:
@@ -68,12 +68,12 @@ def test_thinking(client, stage):
     assert final.content[0].thinking == "let me see" and final.content[0].signature
 
 
-def test_image(client, account, stage, model):
+def test_image(client, account, services, model):
     source = {"type": "base64", "media_type": "image/png", "data": PNG_BASE64}
     content = [{"type": "image", "source": source}, {"type": "text", "text": f"what is it? {mock(text=TEXT)}"}]
     reply = client.messages.create(model=model, **ask(content))
     assert reply.content[0].text == TEXT
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model)
 
 
@@ -84,9 +84,9 @@ def test_refused_request(client, model):
     assert "this cannot be asked" in str(caught.value)
 
 
-def test_wrong_key(stage, model):
+def test_wrong_key(services, model):
     with pytest.raises(anthropic.AuthenticationError) as caught:
-        client = anthropic.Anthropic(base_url=stage.proxy, api_key=stage.bad_key, max_retries=0)
+        client = anthropic.Anthropic(base_url=services.proxy, api_key=services.bad_key, max_retries=0)
         client.messages.create(model=model, **ask("hello"))
     assert caught.value.body["error"]["type"] == "authentication_error"
 
@@ -110,9 +110,9 @@ def test_count_tokens(client):
     assert 50 <= counted.input_tokens <= 200
 
 
-def test_models(client, stage):
+def test_models(client, services):
     shown = [model.id for model in client.models.list()]
     assert shown == sorted(set(shown)) and shown
-    if not stage.direct:
+    if not services.direct:
         assert "via-native" in shown
         assert client.models.retrieve("via-native").id == "via-native"

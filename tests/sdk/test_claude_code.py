@@ -1,4 +1,4 @@
-"""Claude Code as client: an answer, a stream, a tool that it runs, an image; each leaves its trace in the usage log."""
+"""Claude Code as client: an answer, a stream, a tool that it runs, an image; each has its entries in the usage log."""
 
 import json
 
@@ -12,9 +12,9 @@ TEXT = "naïve 東京 🚀 answer from far away"
 
 
 @pytest.fixture
-def claude(stage, account, tmp_path):
+def claude(services, account, tmp_path):
     environment = {
-        "ANTHROPIC_BASE_URL": stage.proxy,
+        "ANTHROPIC_BASE_URL": services.proxy,
         "ANTHROPIC_AUTH_TOKEN": account.key,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "1",
@@ -33,7 +33,7 @@ def ask(claude, model, prompt, *arguments):
 
 
 def used(result):
-    """The tokens that the program counted, in the usage log's words."""
+    """The tokens that the program counted, in the fields of the usage log."""
     usage = result["modelUsage"].values()
     return {name: sum(one[name] for one in usage) for name in ("inputTokens", "outputTokens")}
 
@@ -68,11 +68,11 @@ def test_runs_a_tool(claude, account, model):
     assert session in (result["session_id"], None)
 
 
-def test_image(claude, account, stage, model):
+def test_image(claude, account, services, model):
     image = claude.work / "image.png"
     image.write_bytes(PNG)
     wish = json.dumps({"file_path": str(image)})
     result = ask(claude, model, f"use tool Read {wish}", "--allowedTools", "Read")
     assert result["num_turns"] == 2
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model, count=2, streamed=True)

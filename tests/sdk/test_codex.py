@@ -1,4 +1,4 @@
-"""Codex CLI as client: an answer, a stream, a tool that it runs, images; each leaves its trace in the usage log."""
+"""Codex CLI as client: an answer, a stream, a tool that it runs, images; each has its entries in the usage log."""
 
 import json
 
@@ -9,7 +9,7 @@ from received import PNG
 
 FORMAT = "responses"
 TEXT = "naïve 東京 🚀 answer from far away"
-# Plugins and apps are fetched from elsewhere at each start.
+# Without this, each start downloads plugins and apps.
 QUIET = """
 check_for_update_on_startup = false
 
@@ -37,21 +37,21 @@ openai_base_url = "{base}/v1"
 """
 
 
-def installed(stage, folder, config, environment):
+def installed(services, folder, config, environment):
     codex = Program("codex", folder, environment)
     home = codex.home / ".codex"
     home.mkdir()
-    (home / "config.toml").write_text(config.format(base=stage.proxy, quiet=QUIET))
+    (home / "config.toml").write_text(config.format(base=services.proxy, quiet=QUIET))
     return codex
 
 
 @pytest.fixture
-def codex(stage, account, tmp_path):
-    return installed(stage, tmp_path, OWN_PROVIDER, {"GATEWAY_KEY": account.key})
+def codex(services, account, tmp_path):
+    return installed(services, tmp_path, OWN_PROVIDER, {"GATEWAY_KEY": account.key})
 
 
 class Result:
-    """What one run said: its thread, the texts, the commands that it ran, and the tokens it counted."""
+    """The output of one run: its thread, texts, executed commands and counted tokens."""
 
     def __init__(self, events):
         items = [event["item"] for event in events if event["type"] == "item.completed"]
@@ -65,7 +65,7 @@ class Result:
 
 
 def ask(codex, model, prompt, *arguments):
-    # The sandbox wants rights that a container may lack; the one command that is run here is the test's own.
+    # The sandbox needs rights that a container may lack. The only command here is part of the test.
     fixed = ("exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access", "--model", model)
     return Result(codex.events(*fixed, *arguments, "--", prompt))
 
@@ -94,24 +94,24 @@ def test_runs_a_tool(codex, account, model):
     assert account.check(model, count=2, streamed=True, **result.used) in (result.thread, None)
 
 
-def test_image(codex, account, stage, model):
+def test_image(codex, account, services, model):
     (codex.work / "image.png").write_bytes(PNG)
     result = ask(codex, model, f"What is it? {mock(text='A picture.')}", "--image", "image.png")
     assert result.texts == ["A picture."]
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model, streamed=True, **result.used)
 
 
-def test_image_from_a_tool(codex, account, stage, model):
+def test_image_from_a_tool(codex, account, services, model):
     (codex.work / "image.png").write_bytes(PNG)
     ask(codex, model, f"use tool view_image {json.dumps({'path': 'image.png'})}")
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model, count=2, streamed=True)
 
 
-def test_built_in_provider(stage, account, tmp_path, model):
-    # It asks for a websocket first, and takes HTTP when that is refused as it expects.
-    codex = installed(stage, tmp_path, BUILT_IN_PROVIDER, {"CODEX_API_KEY": account.key})
+def test_built_in_provider(services, account, tmp_path, model):
+    # It tries a websocket first and falls back to HTTP if the refusal has the expected form.
+    codex = installed(services, tmp_path, BUILT_IN_PROVIDER, {"CODEX_API_KEY": account.key})
     result = ask(codex, model, f"Greet me. {mock(text=TEXT)}")
     assert result.texts == [TEXT]
     assert account.check(model, streamed=True, **result.used) in (result.thread, None)

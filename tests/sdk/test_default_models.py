@@ -1,6 +1,6 @@
-"""The models that the command-line clients ask for by themselves: the shipped price table knows every one of them.
+"""The default models of the command-line clients: the shipped price table has a price for each of them.
 
-Each client runs without a model of the user's choice. What it asks for stands in the usage log, with its cost.
+Each client runs without a configured model. The usage log shows the requested models and their costs.
 """
 
 import json
@@ -23,9 +23,9 @@ CLAUDE = {
     "DISABLE_ERROR_REPORTING": "1",
     "DISABLE_TELEMETRY": "1",
 }
-# The list of models that it carries, and nothing from elsewhere.
+# Its built-in list of models, without a download.
 OPENCODE = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_SHARE": "1"}
-# As the Connect page has it.
+# As on the Connect page.
 GEMINI = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
 CODEX = """
 model_provider = "tollgate"
@@ -47,62 +47,62 @@ env_key = "TOLLGATE_KEY"
 
 
 @pytest.fixture
-def key(stage):
-    """A key that reaches providers of every format that take every model."""
-    if stage.admin is None:
+def key(services):
+    """A key for providers of every format, each of which serves every model."""
+    if services.admin is None:
         pytest.skip("the usage log is out of reach")
     made = []
     for kind in ("native", "responses", "alt-cli"):
-        provider = {"name": f"{GROUP} {kind}", "url": stage.mock, "key": f"any-{kind}", "provider_type": kind}
-        made.append(stage.action("providers/addProvider", provider | {"group_tag": GROUP})["id"])
-    user = stage.action("users/addUser", {"name": GROUP, "providerGroup": GROUP})
+        provider = {"name": f"{GROUP} {kind}", "url": services.mock, "key": f"any-{kind}", "provider_type": kind}
+        made.append(services.action("providers/addProvider", provider | {"group_tag": GROUP})["id"])
+    user = services.action("users/addUser", {"name": GROUP, "providerGroup": GROUP})
     yield user["defaultKey"]
-    stage.action("users/removeUser", {"userId": user["user"]["id"]})
+    services.action("users/removeUser", {"userId": user["user"]["id"]})
     for provider in made:
-        stage.action("providers/removeProvider", {"providerId": provider})
+        services.action("providers/removeProvider", {"providerId": provider})
 
 
-def asked(stage, key):
-    """What the log has of the key: each model, and whether all its requests have a cost."""
+def asked(services, key):
+    """The key's models in the log, and whether all requests of each have a cost."""
     end = time.monotonic() + LOG_SECONDS
     logs, before = [], None
-    # A record is a moment on its way: read until there is one and no further one came.
+    # Records arrive late: read until there is one and the number no longer grows.
     while time.monotonic() < end and (not logs or len(logs) != before):
         before = len(logs)
         time.sleep(0.5)
-        logs = stage.action("usage-logs/getUsageLogs", {"keyId": key["id"], "pageSize": 100})["logs"]
+        logs = services.action("usage-logs/getUsageLogs", {"keyId": key["id"], "pageSize": 100})["logs"]
     done = [entry for entry in logs if entry["statusCode"] == 200 and entry["outputTokens"] > 0]
     assert done, logs
     return {entry["model"]: entry["costUsd"] is not None for entry in done}
 
 
-def check(stage, key):
-    models = asked(stage, key)
+def check(services, key):
+    models = asked(services, key)
     unpriced = sorted(model for model, priced in models.items() if not priced)
     assert not unpriced, f"conf/prices.json has no price for {unpriced}; asked for were {sorted(models)}"
 
 
 @pytest.mark.parametrize("alias", [None, "opus", "sonnet", "haiku"])
-def test_claude_code(stage, key, tmp_path, alias):
-    environment = CLAUDE | {"ANTHROPIC_BASE_URL": stage.proxy, "ANTHROPIC_AUTH_TOKEN": key["key"]}
+def test_claude_code(services, key, tmp_path, alias):
+    environment = CLAUDE | {"ANTHROPIC_BASE_URL": services.proxy, "ANTHROPIC_AUTH_TOKEN": key["key"]}
     claude = Program("claude", tmp_path, environment)
     claude.run("-p", "Say hello.", "--output-format", "json", *(["--model", alias] if alias else []))
-    check(stage, key)
+    check(services, key)
 
 
-def test_codex(stage, key, tmp_path):
+def test_codex(services, key, tmp_path):
     codex = Program("codex", tmp_path, {"TOLLGATE_KEY": key["key"]})
     home = codex.home / ".codex"
     home.mkdir()
-    (home / "config.toml").write_text(CODEX.format(base=stage.proxy))
+    (home / "config.toml").write_text(CODEX.format(base=services.proxy))
     codex.run("exec", "--skip-git-repo-check", "--json", "Say hello.")
-    check(stage, key)
+    check(services, key)
 
 
-def test_gemini_cli(stage, key, tmp_path):
+def test_gemini_cli(services, key, tmp_path):
     environment = {
         "GEMINI_API_KEY": key["key"],
-        "GOOGLE_GEMINI_BASE_URL": stage.proxy,
+        "GOOGLE_GEMINI_BASE_URL": services.proxy,
         "GEMINI_CLI_NO_RELAUNCH": "1",
     }
     gemini = Program("gemini", tmp_path, environment)
@@ -110,13 +110,13 @@ def test_gemini_cli(stage, key, tmp_path):
     folder.mkdir()
     (folder / "settings.json").write_text(json.dumps(GEMINI))
     gemini.run("--output-format", "json", "--approval-mode", "yolo", "--skip-trust", "--prompt", "Say hello.")
-    check(stage, key)
+    check(services, key)
 
 
 @pytest.mark.skipif(shutil.which("opencode", path=INSTALLED) is None, reason="opencode is not among the pinned clients")
-def test_opencode(stage, key, tmp_path):
+def test_opencode(services, key, tmp_path):
     opencode = Program("opencode", tmp_path, {"TOLLGATE_KEY": key["key"]} | OPENCODE)
-    config = {"provider": {"anthropic": {"options": {"baseURL": f"{stage.proxy}/v1", "apiKey": "{env:TOLLGATE_KEY}"}}}}
+    config = {"provider": {"anthropic": {"options": {"baseURL": f"{services.proxy}/v1", "apiKey": "{env:TOLLGATE_KEY}"}}}}
     (opencode.work / "opencode.json").write_text(json.dumps(config))
     opencode.run("run", "Say hello.")
-    check(stage, key)
+    check(services, key)

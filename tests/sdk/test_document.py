@@ -1,8 +1,8 @@
-"""A client that knows nothing but the API's own document: it sets up users, keys, providers and prices, drives traffic,
-reads all figures, and tears everything down again.
+"""A client that uses nothing but the API's own document: it creates users, keys, providers and prices, sends requests,
+reads all figures, and deletes everything again.
 
-Operations are found by their operationId, bodies are checked against the document's schema before they are sent, and every
-answer's status must be one that the document names.
+It finds operations by operationId, validates bodies against the document's schema before it sends them, and requires
+that the document names the status of each reply.
 """
 
 import time
@@ -18,9 +18,9 @@ MODEL_PRICE = {"input_cost_per_token": 0.000002, "output_cost_per_token": 0.0000
 class Client:
     """Calls operations as the document describes them."""
 
-    def __init__(self, stage):
-        self.stage = stage
-        status, self.document = call(f"{stage.admin}/api/actions/openapi.json")
+    def __init__(self, services):
+        self.services = services
+        status, self.document = call(f"{services.admin}/api/actions/openapi.json")
         assert status == 200 and self.document["openapi"] == "3.1.0"
         self.operations = {
             described["operationId"]: (verb, path, described)
@@ -35,18 +35,18 @@ class Client:
             unknown = set(body) - set(schema["properties"])
             missing = set(schema.get("required", [])) - set(body)
             assert not unknown and not missing, f"{operation}: unknown {unknown}, missing {missing}"
-        headers = {"authorization": f"Bearer {self.stage.admin_token}"}
-        status, reply = call(self.stage.admin + path, body if verb == "post" else None, headers)
+        headers = {"authorization": f"Bearer {self.services.admin_token}"}
+        status, reply = call(self.services.admin + path, body if verb == "post" else None, headers)
         assert str(status) in described["responses"], f"{operation}: {status} is not in the document"
         assert status == 200, f"{operation}: {status} {reply}"
         return reply.get("data") if isinstance(reply, dict) and "ok" in reply else reply
 
 
 @pytest.fixture
-def client(stage):
-    if not stage.admin:
+def client(services):
+    if not services.admin:
         pytest.skip("the administration is out of reach")
-    return Client(stage)
+    return Client(services)
 
 
 def test_the_document_is_one(client):
@@ -64,11 +64,11 @@ def requests_of(client, key_id, count):
         time.sleep(0.05)
 
 
-def test_the_document_is_enough(stage, client):
+def test_the_document_is_enough(services, client):
     mark = uuid.uuid4().hex[:8]
     model, group = f"document-{mark}", f"group-{mark}"
     client.ask("model_prices_upsertModelPrice", modelName=model, priceData=MODEL_PRICE)
-    provider = client.ask("providers_addProvider", name=f"up-{mark}", url=stage.mock, key="upstream-credential-123",
+    provider = client.ask("providers_addProvider", name=f"up-{mark}", url=services.mock, key="upstream-credential-123",
                           group_tag=group, allowed_models=[model])["id"]
     made = client.ask("users_addUser", name=f"user-{mark}", providerGroup=group)
     user = made["user"]["id"]
@@ -77,7 +77,7 @@ def test_the_document_is_enough(stage, client):
 
     body = {"model": model, "max_tokens": 50, "messages": [{"role": "user", "content": "Say hello."}]}
     for _ in range(3):
-        status, reply = call(f"{stage.proxy}/v1/messages", body, {"x-api-key": key["generatedKey"]})
+        status, reply = call(f"{services.proxy}/v1/messages", body, {"x-api-key": key["generatedKey"]})
         assert status == 200, reply
     page = requests_of(client, key["id"], 3)
     logs = page["logs"]
@@ -92,7 +92,7 @@ def test_the_document_is_enough(stage, client):
     assert [entry["action"] for entry in audited] == ["providers.testProvider", "providers.addProvider"]
 
     client.ask("keys_removeKey", keyId=key["id"])
-    assert call(f"{stage.proxy}/v1/messages", body, {"x-api-key": key["generatedKey"]})[0] == 401
+    assert call(f"{services.proxy}/v1/messages", body, {"x-api-key": key["generatedKey"]})[0] == 401
     client.ask("users_removeUser", userId=user)
     client.ask("providers_removeProvider", providerId=provider)
     client.ask("model_prices_deleteModelPrice", modelName=model)

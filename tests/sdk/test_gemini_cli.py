@@ -1,4 +1,4 @@
-"""Gemini CLI as client: an answer, a stream, a tool that it runs, images; each leaves its trace in the usage log."""
+"""Gemini CLI as client: an answer, a stream, a tool that it runs, images; each has its entries in the usage log."""
 
 import json
 
@@ -18,11 +18,11 @@ SETTINGS = {
 
 
 @pytest.fixture
-def gemini(stage, account, tmp_path):
+def gemini(services, account, tmp_path):
     environment = {
         "GEMINI_API_KEY": account.key,
-        "GOOGLE_GEMINI_BASE_URL": stage.proxy,
-        # It would start itself a second time, with more memory.
+        "GOOGLE_GEMINI_BASE_URL": services.proxy,
+        # Without this it starts itself a second time, with more memory.
         "GEMINI_CLI_NO_RELAUNCH": "1",
     }
     gemini = Program("gemini", tmp_path, environment)
@@ -33,7 +33,7 @@ def gemini(stage, account, tmp_path):
 
 
 class Result:
-    """What one run said: the pieces of its texts, the tools' results, and the tokens it counted."""
+    """The output of one run: pieces of text, results of tools, and counted tokens."""
 
     def __init__(self, events):
         self.pieces = [event["content"] for event in events
@@ -63,7 +63,7 @@ def test_answer(gemini, account, model):
 
 
 def test_stream(gemini, account, model):
-    # It cannot read the comments that an alt-cli stream has for pings; nor does its own service send any.
+    # It cannot parse the comments that serve as pings in an alt-cli stream; its own service sends none.
     pings = 0 if model == "via-alt-cli" else 2
     wanted = mock(thinking="let me see", text=TEXT, events=9, chunking="split", pings=pings)
     result = ask(gemini, model, f"Greet me. {wanted}")
@@ -80,17 +80,17 @@ def test_runs_a_tool(gemini, account, model):
     account.check(model, count=2, streamed=True, inputTokens=result.used["inputTokens"])
 
 
-def test_image(gemini, account, stage, model):
+def test_image(gemini, account, services, model):
     (gemini.work / "image.png").write_bytes(PNG)
     result = ask(gemini, model, f"What is @image.png ? {mock(text='A picture.')}")
     assert result.text == "A picture."
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model, streamed=True, **result.used)
 
 
-def test_image_from_a_tool(gemini, account, stage, model):
+def test_image_from_a_tool(gemini, account, services, model):
     (gemini.work / "image.png").write_bytes(PNG)
     result = ask(gemini, model, f"use tool read_file {json.dumps({'file_path': 'image.png'})}")
     assert result.results == ["success"]
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model, count=2, streamed=True)

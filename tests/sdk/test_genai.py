@@ -13,14 +13,14 @@ LOOK = types.Tool(function_declarations=[types.FunctionDeclaration(
     parameters_json_schema={"type": "object", "properties": {"at": {"type": "string"}}})])
 
 
-def client_for(stage, key, **more):
-    options = types.HttpOptions(base_url=stage.proxy, timeout=20_000, **more)
+def client_for(services, key, **more):
+    options = types.HttpOptions(base_url=services.proxy, timeout=20_000, **more)
     return genai.Client(api_key=key, vertexai=False, http_options=options)
 
 
 @pytest.fixture
-def client(stage, account):
-    return client_for(stage, account.key)
+def client(services, account):
+    return client_for(services, account.key)
 
 
 def test_answer(client, account, model):
@@ -66,11 +66,11 @@ def test_tool_round_trip(client, account, model, streamed):
     account.check(model, count=2, streamed=streamed)
 
 
-def test_image(client, account, stage, model):
-    # This SDK writes images in the URL-safe alphabet, which the other services do not take.
+def test_image(client, account, services, model):
+    # This SDK writes images in the URL-safe alphabet, which the other services refuse.
     contents = [types.Part.from_bytes(data=PNG, mime_type="image/png"), f"what is it? {mock(text=TEXT)}"]
     assert client.models.generate_content(model=model, contents=contents).text == TEXT
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model)
 
 
@@ -81,8 +81,8 @@ def test_refused_request(client, model):
     assert caught.value.code == 400 and "this cannot be asked" in str(caught.value)
 
 
-def test_wrong_key(stage, model):
-    stranger = client_for(stage, stage.bad_key)
+def test_wrong_key(services, model):
+    stranger = client_for(services, services.bad_key)
     with pytest.raises(errors.ClientError) as caught:
         stranger.models.generate_content(model=model, contents="hello")
     assert (caught.value.code, caught.value.status) == (401, "UNAUTHENTICATED")
@@ -105,10 +105,10 @@ def test_count_tokens(client):
     assert 50 <= client.models.count_tokens(model="via-alt-cli", contents="x" * 400).total_tokens <= 200
 
 
-def test_models(stage):
-    # At an address of its own this SDK asks /v1, where the listing is not in its format: it is under /v1beta.
-    client = client_for(stage, stage.key, api_version="v1beta")
+def test_models(services):
+    # With a base URL this SDK requests /v1, where the listing has another format; its own is under /v1beta.
+    client = client_for(services, services.key, api_version="v1beta")
     shown = [model.name for model in client.models.list()]
     assert shown and all(name.startswith("models/") for name in shown)
-    if not stage.direct:
+    if not services.direct:
         assert "models/via-alt-cli" in shown

@@ -14,8 +14,8 @@ TOOL = {"type": "function", "function": {"name": "look", "description": "Looks."
 
 
 @pytest.fixture
-def client(stage, account):
-    return openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=account.key, max_retries=0, timeout=20)
+def client(services, account):
+    return openai.OpenAI(base_url=f"{services.proxy}/v1", api_key=account.key, max_retries=0, timeout=20)
 
 
 def says(text):
@@ -74,12 +74,12 @@ def test_tool_round_trip(client, account, model, streamed):
     account.check(model, count=2, streamed=streamed)
 
 
-def test_image(client, account, stage, model):
+def test_image(client, account, services, model):
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG_BASE64}"}}
     content = [image, {"type": "text", "text": f"what is it? {mock(text=TEXT)}"}]
     reply = client.chat.completions.create(model=model, messages=says(content))
     assert reply.choices[0].message.content == TEXT
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model)
 
 
@@ -90,8 +90,8 @@ def test_refused_request(client, model):
     assert "this cannot be asked" in str(caught.value)
 
 
-def test_wrong_key(stage, model):
-    client = openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=stage.bad_key, max_retries=0)
+def test_wrong_key(services, model):
+    client = openai.OpenAI(base_url=f"{services.proxy}/v1", api_key=services.bad_key, max_retries=0)
     with pytest.raises(openai.AuthenticationError):
         client.chat.completions.create(model=model, messages=says("hello"))
 
@@ -108,8 +108,8 @@ def test_error_in_mid_stream(client, model):
     assert "too much at once" in str(caught.value)
 
 
-def test_models(client, stage):
+def test_models(client, services):
     shown = [model.id for model in client.models.list()]
     assert shown == sorted(set(shown)) and shown
-    if not stage.direct:
+    if not services.direct:
         assert client.models.retrieve("via-chat-compatible").id == "via-chat-compatible"

@@ -14,8 +14,8 @@ TOOL = {"type": "function", "name": "look", "description": "Looks.", "strict": F
 
 
 @pytest.fixture
-def client(stage, account):
-    return openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=account.key, max_retries=0, timeout=20)
+def client(services, account):
+    return openai.OpenAI(base_url=f"{services.proxy}/v1", api_key=account.key, max_retries=0, timeout=20)
 
 
 def test_answer(client, account, model):
@@ -74,12 +74,12 @@ def test_cut_short(client, model):
     assert (reply.status, reply.incomplete_details.reason) == ("incomplete", "max_output_tokens")
 
 
-def test_image(client, account, stage, model):
+def test_image(client, account, services, model):
     image = {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{PNG_BASE64}"}
     content = [image, {"type": "input_text", "text": f"what is it? {mock(text=TEXT)}"}]
     reply = client.responses.create(model=model, input=[{"role": "user", "content": content}])
     assert reply.output_text == TEXT
-    assert stage.images(model) == [("image/png", PNG)]
+    assert services.images(model) == [("image/png", PNG)]
     account.check(model)
 
 
@@ -90,14 +90,14 @@ def test_refused_request(client, model):
     assert "this cannot be asked" in str(caught.value)
 
 
-def test_wrong_key(stage, model):
-    client = openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=stage.bad_key, max_retries=0)
+def test_wrong_key(services, model):
+    client = openai.OpenAI(base_url=f"{services.proxy}/v1", api_key=services.bad_key, max_retries=0)
     with pytest.raises(openai.AuthenticationError):
         client.responses.create(model=model, input="hello")
 
 
 def test_error_in_mid_stream(client, model):
-    # This SDK raises an error event that names its error as an object, and hands others to the caller.
+    # This SDK raises an error event whose error is an object, and passes others to the caller.
     wanted = mock(words=60, between_events_ms=10, error_after=12, error={"message": "too much at once"})
     events = []
     try:

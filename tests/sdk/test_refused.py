@@ -1,4 +1,4 @@
-"""The command-line clients and SDKs where the gateway refuses: each ends soon, and says why in the gateway's words."""
+"""Refusals by the gateway: each command-line client and SDK ends soon and shows the gateway's message."""
 
 import json
 import time
@@ -12,9 +12,9 @@ from google.genai import errors
 from launch import Program
 from relay import Relay
 
-# From a program's first request to its end. On a busy machine it may take as long as its start did.
+# From a program's first request to its end. On a busy machine it may take as long as the start.
 SECONDS = 10
-# One reply of a thousand tokens costs more.
+# A limit that one reply of a thousand tokens exceeds.
 CENT = 0.01
 
 
@@ -25,7 +25,7 @@ def claude(folder, base, key):
 
 
 def codex(folder, base, key):
-    # With its own defaults for repeats, as users have it.
+    # With the default number of retries, as users have it.
     program = Program("codex", folder, {"GATEWAY_KEY": key})
     (program.home / ".codex").mkdir()
     (program.home / ".codex/config.toml").write_text(f"""
@@ -81,21 +81,21 @@ def opencode_chat(folder, base, key):
 PROGRAMS = [claude, codex, gemini, opencode_native, opencode_chat]
 
 
-def spent(stage, limit):
-    """A key of a user of its own that has spent its cent."""
-    made = stage.action("users/addUser", {"name": f"spent-{time.time_ns()}"})["defaultKey"]
-    stage.action("keys/editKey", {"keyId": made["id"], limit: CENT})
+def spent(services, limit):
+    """A key of a separate user whose limit of one cent is used up."""
+    made = services.action("users/addUser", {"name": f"spent-{time.time_ns()}"})["defaultKey"]
+    services.action("keys/editKey", {"keyId": made["id"], limit: CENT})
     body = {"model": "via-native", "max_tokens": 1000,
             "messages": [{"role": "user", "content": f"hello {mock(usage={'input': 10, 'output': 1000})}"}]}
-    assert call(f"{stage.proxy}/v1/messages", body, {"x-api-key": made["key"]})[0] == 200
+    assert call(f"{services.proxy}/v1/messages", body, {"x-api-key": made["key"]})[0] == 200
     return made["key"]
 
 
-def refused(stage, folder, program, key):
-    """What a program prints that is refused, and that it ends in time."""
-    if stage.direct or not stage.admin:
+def refused(services, folder, program, key):
+    """The output of a refused program, which must end in time."""
+    if services.direct or not services.admin:
         pytest.skip("only a gateway refuses")
-    with Relay(stage.proxy) as relay:
+    with Relay(services.proxy) as relay:
         client, arguments = program(folder, relay.url, key)
         began = time.monotonic()
         printed = client.refused(*arguments)
@@ -107,33 +107,33 @@ def refused(stage, folder, program, key):
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_daily_budget_that_is_used_up_ends_the_run_with_a_message(stage, tmp_path, program):
-    printed = refused(stage, tmp_path, program, spent(stage, "limitDailyUsd"))
+def test_a_daily_budget_that_is_used_up_ends_the_run_with_a_message(services, tmp_path, program):
+    printed = refused(services, tmp_path, program, spent(services, "limitDailyUsd"))
     assert "The daily limit of this key ($0.01) is used up. It resets at 00:00 (UTC)" in printed, printed
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_total_budget_that_is_used_up_ends_the_run_with_a_message(stage, tmp_path, program):
-    printed = refused(stage, tmp_path, program, spent(stage, "limitTotalUsd"))
+def test_a_total_budget_that_is_used_up_ends_the_run_with_a_message(services, tmp_path, program):
+    printed = refused(services, tmp_path, program, spent(services, "limitTotalUsd"))
     wanted = "The total limit of this key ($0.01) is used up. It does not reset. Ask an administrator to raise it"
     assert wanted in printed, printed
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_a_wrong_key_ends_the_run_with_a_message(stage, tmp_path, program):
-    printed = refused(stage, tmp_path, program, stage.bad_key)
+def test_a_wrong_key_ends_the_run_with_a_message(services, tmp_path, program):
+    printed = refused(services, tmp_path, program, services.bad_key)
     assert "the API key is not known" in printed, printed
 
 
-def test_the_sdks_raise_their_error_for_a_used_up_budget_at_once(stage):
-    if stage.direct or not stage.admin:
+def test_the_sdks_raise_their_error_for_a_used_up_budget_at_once(services):
+    if services.direct or not services.admin:
         pytest.skip("only a gateway refuses")
-    key, message = spent(stage, "limitDailyUsd"), "The daily limit of this key ($0.01) is used up."
+    key, message = spent(services, "limitDailyUsd"), "The daily limit of this key ($0.01) is used up."
     asked = {"model": "via-native", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]}
-    speaker = openai.OpenAI(base_url=f"{stage.proxy}/v1", api_key=key)
-    google = genai.Client(api_key=key, http_options={"base_url": stage.proxy})
-    claude_sdk = anthropic.Anthropic(base_url=stage.proxy, api_key=key)
-    before = refusals(stage)
+    speaker = openai.OpenAI(base_url=f"{services.proxy}/v1", api_key=key)
+    google = genai.Client(api_key=key, http_options={"base_url": services.proxy})
+    claude_sdk = anthropic.Anthropic(base_url=services.proxy, api_key=key)
+    before = refusals(services)
     began = time.monotonic()
     with pytest.raises(anthropic.RateLimitError, match="daily limit"):
         claude_sdk.messages.create(**asked)
@@ -147,13 +147,13 @@ def test_the_sdks_raise_their_error_for_a_used_up_budget_at_once(stage):
         google.models.generate_content(model="via-alt-cli", contents="hello")
     assert (caught.value.code, caught.value.status) == (429, "RESOURCE_EXHAUSTED") and message in str(caught.value)
     assert time.monotonic() - began < SECONDS
-    # One request each: none was repeated. Records reach the log a little later.
+    # One request each, without a retry. Records reach the log a little later.
     end = time.monotonic() + 20
-    while len(new := refusals(stage) - before) < 4 and time.monotonic() < end:
+    while len(new := refusals(services) - before) < 4 and time.monotonic() < end:
         time.sleep(0.1)
     assert len(new) == 4
 
 
-def refusals(stage):
-    entries = stage.action("usage-logs/getUsageLogs", {"statusCode": 429, "pageSize": 100})["logs"]
+def refusals(services):
+    entries = services.action("usage-logs/getUsageLogs", {"statusCode": 429, "pageSize": 100})["logs"]
     return {entry["requestId"] for entry in entries}

@@ -33,8 +33,9 @@ async fn so_many_connections_to_postgres_and_no_more() {
             let count = tokio::task::spawn_blocking({
                 let url = url.clone();
                 move || {
-                    let query = "select count(*) from pg_stat_activity where datname = current_database() \
-                                 and pid <> pg_backend_pid() and backend_type = 'client backend'";
+                    let query = "select count(*) from pg_stat_activity \
+                                 where datname = current_database() and pid <> pg_backend_pid() \
+                                 and backend_type = 'client backend'";
                     let said = Command::new("psql").args([&url, "-Atc", query]).output().unwrap();
                     String::from_utf8(said.stdout).unwrap().trim().parse::<usize>().unwrap()
                 }

@@ -13,7 +13,7 @@ fn threads(fixture: &Fixture, name: &str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_proxy_has_as_many_threads_as_it_is_told() {
+async fn the_proxy_has_as_many_threads_as_are_set() {
     for count in [1, 5] {
         let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_THREADS", &count.to_string())]).await;
         assert_eq!(fixture.ask().send().await.unwrap().status(), 200);

@@ -46,11 +46,11 @@ async fn heads_are_as_large_as_is_set_and_no_larger() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn clients_are_told_the_overhead_where_that_is_set() {
-    for (flag, told) in [("true", true), ("false", false)] {
+async fn replies_name_the_overhead_where_that_is_set() {
+    for (flag, shown) in [("true", true), ("false", false)] {
         let fixture = Fixture::native_with(&[("TOLLGATE_PROXY_OVERHEAD_HEADER", flag)]).await;
         let answer = fixture.ask().send().await.unwrap();
-        assert_eq!(answer.headers().contains_key("server-timing"), told, "{flag}: {answer:?}");
+        assert_eq!(answer.headers().contains_key("server-timing"), shown, "{flag}: {answer:?}");
     }
 }
 

@@ -126,24 +126,28 @@ async fn hourly_sums_equal_the_sum_of_the_rows(place: Place) {
         .meddle(
             "CREATE TABLE proof (differing BIGINT CHECK (differing = 0)); \
              INSERT INTO proof SELECT COUNT(*) FROM ( \
-               SELECT hour, key_id, user_id, provider_id, model, endpoint, status_code, requests, errors, unpriced, input_tokens, output_tokens, \
-                 cache_read_tokens, cost, duration_ms FROM hourly_sums \
+               SELECT hour, key_id, user_id, provider_id, model, endpoint, status_code, requests, \
+               errors, unpriced, input_tokens, output_tokens, cache_read_tokens, cost, duration_ms \
+               FROM hourly_sums \
                EXCEPT \
                SELECT (started_at / 3600000) * 3600000, COALESCE(key_id, 0), COALESCE(user_id, 0), \
                  COALESCE(provider_id, 0), model, endpoint, status_code, COUNT(*), \
-                 SUM(CASE WHEN outcome = 'completed' THEN 0 ELSE 1 END), SUM(CASE WHEN cost IS NULL THEN 1 ELSE 0 END), \
-                 SUM(input_tokens), SUM(output_tokens), SUM(cache_read_tokens), COALESCE(SUM(cost), 0), SUM(duration_ms) \
-               FROM ledger GROUP BY (started_at / 3600000) * 3600000, COALESCE(key_id, 0), COALESCE(user_id, 0), \
-                 COALESCE(provider_id, 0), model, endpoint, status_code) AS differences",
+                 SUM(CASE WHEN outcome = 'completed' THEN 0 ELSE 1 END), \
+                 SUM(CASE WHEN cost IS NULL THEN 1 ELSE 0 END), SUM(input_tokens), \
+                 SUM(output_tokens), SUM(cache_read_tokens), COALESCE(SUM(cost), 0), \
+                 SUM(duration_ms) FROM ledger GROUP BY (started_at / 3600000) * 3600000, \
+                 COALESCE(key_id, 0), COALESCE(user_id, 0), COALESCE(provider_id, 0), model, \
+                 endpoint, status_code) AS differences",
         )
         .await;
 }
 
 /// The database derives the ledger's rows from the log's, and those of existing records one by one.
 async fn the_ledger_holds_what_the_log_holds(place: Place) {
-    const COLUMNS: &str = "request_id, started_at, key_id, user_id, provider_id, model, upstream_model, endpoint, status_code, \
-        outcome, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, \
-        reasoning_tokens, image_input_tokens, image_output_tokens, usage_extra, price_model, cost, cost_multiplier, \
+    const COLUMNS: &str = "request_id, started_at, key_id, user_id, provider_id, model, \
+        upstream_model, endpoint, status_code, outcome, input_tokens, output_tokens, \
+        cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, \
+        image_input_tokens, image_output_tokens, usage_extra, price_model, cost, cost_multiplier, \
         estimated, duration_ms";
     let store = place.ready().await;
     let mut records: Vec<Record> = (0..333).map(varied_record).collect();
@@ -152,13 +156,15 @@ async fn the_ledger_holds_what_the_log_holds(place: Place) {
     assert_eq!(store.append_records(&records[200..]).await.unwrap(), 121);
     let differing = |one: &str, other: &str| {
         format!(
-            "INSERT INTO proof SELECT COUNT(*) FROM (SELECT {COLUMNS} FROM {one} EXCEPT SELECT {COLUMNS} FROM {other}) AS d;"
+            "INSERT INTO proof SELECT COUNT(*) FROM (SELECT {COLUMNS} FROM {one} EXCEPT \
+             SELECT {COLUMNS} FROM {other}) AS d;"
         )
     };
     place
         .meddle(&format!(
             "CREATE TABLE proof (differing BIGINT CHECK (differing = 0)); {} {} \
-             INSERT INTO proof SELECT COUNT(*) - 343 FROM request_log; INSERT INTO proof SELECT COUNT(*) - 343 FROM ledger",
+             INSERT INTO proof SELECT COUNT(*) - 343 FROM request_log; INSERT INTO proof \
+             SELECT COUNT(*) - 343 FROM ledger",
             differing("ledger", "request_log"),
             differing("request_log", "ledger")
         ))

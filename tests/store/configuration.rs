@@ -248,8 +248,9 @@ async fn audit_entries_are_kept(place: Place) {
     // the check refuses the insert unless both rows are there
     place
         .meddle(
-            "CREATE TABLE proof (n BIGINT CHECK (n = 2)); INSERT INTO proof SELECT COUNT(*) FROM audit_log \
-             WHERE actor = 'admin token' AND state_after IS NULL AND happened_at > 0",
+            "CREATE TABLE proof (n BIGINT CHECK (n = 2)); INSERT INTO proof SELECT COUNT(*) \
+             FROM audit_log WHERE actor = 'admin token' AND state_after IS NULL \
+             AND happened_at > 0",
         )
         .await;
 }

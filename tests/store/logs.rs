@@ -164,7 +164,10 @@ async fn a_pruned_log_counts_only_what_it_holds(place: Place) {
     let records: Vec<Record> = (0..120).map(varied_record).collect();
     store.append_records(&records).await.unwrap();
     place
-        .meddle("DELETE FROM request_log WHERE started_at <= (SELECT MIN(started_at) FROM request_log) + 36000000")
+        .meddle(
+            "DELETE FROM request_log WHERE started_at <= (SELECT MIN(started_at) \
+            FROM request_log) + 36000000",
+        )
         .await;
     let left =
         records.iter().filter(|record| record.started_at.since(NOON) > 36_000_000).count() as u64;

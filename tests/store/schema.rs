@@ -81,8 +81,8 @@ async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_i
     let store = place.open().await;
     place
         .meddle(
-            "CREATE TABLE schema_history (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, \
-             finished BIGINT NOT NULL, applied_at BIGINT NOT NULL)",
+            "CREATE TABLE schema_history (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, \
+             checksum TEXT NOT NULL, finished BIGINT NOT NULL, applied_at BIGINT NOT NULL)",
         )
         .await;
     for name in FIRST {
@@ -100,8 +100,9 @@ async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_i
     }
     place
         .meddle(
-            "INSERT INTO hourly_sums VALUES (0, 1, 2, 3, 'm', '/e', 200, 4, 1, 1, 10, 20, 30, 40, 50, 60, 700, 800), \
-             (3600000, 1, 2, 3, 'm', '/other', 200, 1, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8), \
+            "INSERT INTO hourly_sums VALUES (0, 1, 2, 3, 'm', '/e', 200, 4, 1, 1, 10, 20, 30, \
+             40, 50, 60, 700, 800), (3600000, 1, 2, 3, 'm', '/other', 200, 1, 0, 0, 1, 2, 3, \
+             4, 5, 6, 7, 8), \
              (3600000, 9, 2, 3, 'n', '/e', 500, 1, 0, 0, 1, 2, 3, 4, 5, 6, 1000, 8)",
         )
         .await;
@@ -223,7 +224,8 @@ async fn a_database_that_goes_away_is_unreachable_and_is_found_again() {
     store.migrate().await.unwrap();
     let (name, elsewhere) = (database_of(&url), Place::new(Backend::Postgres));
     let others = format!(
-        "SELECT CAST(pg_terminate_backend(pid) AS TEXT) FROM pg_stat_activity WHERE datname = '{name}'"
+        "SELECT CAST(pg_terminate_backend(pid) AS TEXT) FROM pg_stat_activity \
+         WHERE datname = '{name}'"
     );
 
     elsewhere.meddle(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).await;

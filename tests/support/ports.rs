@@ -25,10 +25,10 @@ pub fn free_port() -> u16 {
 fn range() -> (u32, u32) {
     static RANGE: OnceLock<(u32, u32)> = OnceLock::new();
     *RANGE.get_or_init(|| {
-        let told =
+        let range =
             std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
         let outgoing =
-            told.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768);
+            range.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(32_768);
         // If the range below is too small, ports in the middle are equally good.
         let end = if outgoing > 8_000 { u32::min(outgoing, 32_000) } else { 32_000 };
         let first = end.saturating_sub(20_000).max(4_000);

@@ -31,9 +31,11 @@ static DATABASES: AtomicU32 = AtomicU32::new(0);
 const GUARD: &str = r#"
 trap '' INT TERM HUP
 bin=$1; dir=$2; shift 2
-"$@" "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >"$dir/log" 2>&1 &&
+"$@" "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync \
+    >"$dir/log" 2>&1 &&
 "$@" "$bin/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 60 \
-    -o "-k $dir -h '' -c fsync=off -c full_page_writes=off -c max_connections=300" start >>"$dir/log" 2>&1 &&
+    -o "-k $dir -h '' -c fsync=off -c full_page_writes=off -c max_connections=300" start \
+    >>"$dir/log" 2>&1 &&
 echo ready || { cat "$dir/log" "$dir/server.log"; echo failed; }
 cat >/dev/null
 read pid <"$dir/data/postmaster.pid" && kill -CONT $pid $(cat /proc/$pid/task/$pid/children)
@@ -130,7 +132,7 @@ impl Server {
         kill(vec![&postmaster]);
         let children =
             std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
-        kill(children.expect("Linux tells children").split_whitespace().collect());
+        kill(children.expect("Linux lists children").split_whitespace().collect());
     }
 
     fn socket_dir(&self) -> &str {
@@ -144,8 +146,9 @@ fn server() -> &'static Server {
 
 fn start() -> Result<Server, String> {
     let bin = find_programs().ok_or(
-        "PostgreSQL is needed for these tests and its server programs (initdb, pg_ctl) are neither in PATH nor in \
-         /usr/lib/postgresql/*/bin: install the package `postgresql`, or run `make test`, which does",
+        "these tests need PostgreSQL, but its server programs (initdb, pg_ctl) are neither in \
+         PATH nor in /usr/lib/postgresql/*/bin: install the package `postgresql`, or run \
+         `make test`, which installs it",
     )?;
     let dir = tempfile::Builder::new()
         .prefix("tollgate-pg-")

@@ -55,7 +55,8 @@ impl Redis {
     /// [`Self::SECURE_USER`], who may only use tollgate's names in database 3. `file` returns the
     /// path of a certificate or key by its name.
     pub fn secure(file: impl Fn(&str) -> String) -> Self {
-        let users = "user default off\nuser gate on >pa:ss/word ~tollgate.3:* &tollgate.3:* +@all -@admin -@dangerous\n";
+        let users = "user default off\n\
+            user gate on >pa:ss/word ~tollgate.3:* &tollgate.3:* +@all -@admin -@dangerous\n";
         let (cert, key, ca) = (file("server.pem"), file("server.key"), file("ca.pem"));
         let tls = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &ca];
         let others = ["--save", "", "--appendonly", "no", "--aclfile", "users.acl"];
@@ -112,14 +113,15 @@ impl Redis {
         let alive = guard.stdin.take();
         let mut line = String::new();
         BufReader::new(guard.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let pid = line.trim().parse().expect("the guard tells the server's number");
+        let pid = line.trim().parse().expect("the guard prints the server's process id");
         self.running = Some(Running { guard, alive, pid });
         let began = Instant::now();
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
             let log = std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();
             assert!(
                 began.elapsed() < Duration::from_secs(20),
-                "redis-server did not start; it is in the package `redis-server`, which `make test` installs:\n{log}"
+                "redis-server did not start; `make test` installs its package \
+                 `redis-server`:\n{log}"
             );
             std::thread::yield_now();
         }

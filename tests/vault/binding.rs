@@ -10,7 +10,8 @@ on_both!(
     credentials_of_an_earlier_version_are_bound_at_the_next_opportunity,
 );
 
-const MOVE: &str = "UPDATE providers SET key_cipher = (SELECT key_cipher FROM providers WHERE name = 'dear') WHERE name = 'mine'";
+const MOVE: &str = "UPDATE providers SET key_cipher = (SELECT key_cipher FROM providers \
+    WHERE name = 'dear') WHERE name = 'mine'";
 
 async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_others_serve(
     backend: Backend,
@@ -19,7 +20,7 @@ async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_othe
     let user = bed.user().await;
     bed.provider("dear", "the-dear-credential", 2).await;
     let mine = bed.provider("mine", "my-own-credential", 1).await;
-    assert_eq!(bed.asked_with(&user).await, Ok("my-own-credential".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("my-own-credential".to_owned()));
     // While it runs, and at a start.
     bed.meddle(MOVE).await;
     for at_start in [false, true] {
@@ -34,7 +35,7 @@ async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_othe
             "{problem}"
         );
         assert_eq!(
-            bed.asked_with(&user).await,
+            bed.credential_used(&user).await,
             Ok("the-dear-credential".to_owned()),
             "by the provider it belongs to"
         );
@@ -49,11 +50,11 @@ async fn a_credential_that_was_moved_to_another_provider_is_refused_and_the_othe
     // Only the moved one exists: the gateway starts nevertheless, and it can be fixed.
     bed.meddle("UPDATE providers SET deleted_at = 1 WHERE name = 'dear'").await;
     bed.restart().await;
-    assert!(bed.asked_with(&user).await.is_err());
+    assert!(bed.credential_used(&user).await.is_err());
     bed.gateway
         .admin("providers/editProvider", json!({"providerId": mine, "key": "entered-again"}))
         .await;
-    assert_eq!(bed.asked_with(&user).await, Ok("entered-again".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("entered-again".to_owned()));
     let (_, parts) = bed.gateway.readiness().await;
     assert!(!is_degraded(&parts), "{parts}");
     bed.gateway.metric_shows("tollgate_providers_left_out", |count| count == 0.0).await;
@@ -78,7 +79,7 @@ async fn credentials_of_an_earlier_version_are_bound_at_the_next_opportunity(bac
         .await;
     }
     bed.restart().await;
-    assert_eq!(bed.asked_with(&user).await, Ok("an-older-credential".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("an-older-credential".to_owned()));
     if backend == Backend::Postgres {
         // Another node may be of a version that cannot open the new form: nothing is changed
         // without a request.
@@ -106,7 +107,7 @@ async fn credentials_of_an_earlier_version_are_bound_at_the_next_opportunity(bac
     let (good, said) = bed.gateway.check();
     assert!(good && !said.contains("earlier version"), "{said}");
     bed.restart().await;
-    assert_eq!(bed.asked_with(&user).await, Ok("an-older-credential".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("an-older-credential".to_owned()));
 }
 
 /// A hand-over: the previous process may be of a version that cannot open the new form.

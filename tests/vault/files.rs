@@ -27,7 +27,7 @@ async fn statuses(gateway: &Gateway, token: &str) -> (u16, u16) {
 
 /// Waits until the token has been replaced this many times. It is not tried before: each failed
 /// attempt counts.
-async fn until_in_force(gateway: &Gateway, times: usize, token: &str) {
+async fn until_in_effect(gateway: &Gateway, times: usize, token: &str) {
     let began = Instant::now();
     while gateway.log().matches("the admin token has changed").count() < times {
         assert!(
@@ -63,7 +63,7 @@ async fn a_changed_admin_token_file_is_in_force_without_a_signal() {
     gateway.ready().await;
     assert_eq!(statuses(&gateway, ADMIN_TOKEN).await, (200, 200));
     mount(&secrets, "..2", "admin-token", OTHER_TOKEN);
-    until_in_force(&gateway, 1, OTHER_TOKEN).await;
+    until_in_effect(&gateway, 1, OTHER_TOKEN).await;
     assert_eq!(
         statuses(&gateway, ADMIN_TOKEN).await,
         (401, 401),
@@ -74,7 +74,7 @@ async fn a_changed_admin_token_file_is_in_force_without_a_signal() {
     gateway.log_shows("cannot be used: the old value stays in effect").await;
     assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
     mount(&secrets, "..4", "admin-token", ADMIN_TOKEN);
-    until_in_force(&gateway, 2, ADMIN_TOKEN).await;
+    until_in_effect(&gateway, 2, ADMIN_TOKEN).await;
     let log = gateway.log();
     assert!(!log.contains(ADMIN_TOKEN) && !log.contains(OTHER_TOKEN), "{log}");
 }
@@ -89,7 +89,7 @@ async fn the_generated_token_can_be_replaced_in_its_file() {
     let generated = std::fs::read_to_string(&file).unwrap().trim().to_owned();
     for (times, token) in [(1, OTHER_TOKEN), (2, "yet-another-admin-token-0123456789")] {
         std::fs::write(&file, token).unwrap();
-        until_in_force(&gateway, times, token).await;
+        until_in_effect(&gateway, times, token).await;
         assert_eq!(statuses(&gateway, &generated).await, (401, 401));
     }
 }
@@ -116,7 +116,7 @@ async fn secret_keys_in_files_are_rotated_without_a_restart() {
     std::fs::write(&previous, "a-key-of-somebody-else-0123456789").unwrap();
     std::fs::write(&current, "a-key-of-somebody-else-0123456789").unwrap();
     bed.gateway.log_shows("the new secret keys do not fit").await;
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-one".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-one".to_owned()));
     std::fs::write(&previous, OLD).unwrap();
     std::fs::write(&current, NEW).unwrap();
     let status = bed.done(&["secret", "status"]);
@@ -127,10 +127,10 @@ async fn secret_keys_in_files_are_rotated_without_a_restart() {
     assert_ne!(bed.key_ids().await, first);
     bed.provider("two", "credential-two", 0).await;
     assert_eq!(bed.key_ids().await.len(), 1);
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-two".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-two".to_owned()));
     std::fs::write(&previous, NEW).unwrap();
     bed.restart().await;
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-two".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-two".to_owned()));
     let log = bed.gateway.log();
     assert!(!log.contains(OLD) && !log.contains(NEW), "{log}");
 }

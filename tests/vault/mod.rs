@@ -74,8 +74,9 @@ impl Bed {
     /// Every sealed text with the name of its owner.
     pub async fn ciphers(&self) -> Vec<(String, String)> {
         let mut connection = self.connect().await;
-        let sql = "SELECT name, key_cipher AS cipher FROM providers WHERE deleted_at IS NULL UNION ALL \
-                   SELECT 'webhook', secret_cipher FROM notification_settings WHERE secret_cipher IS NOT NULL ORDER BY 1";
+        let sql = "SELECT name, key_cipher AS cipher FROM providers WHERE deleted_at IS NULL \
+                   UNION ALL SELECT 'webhook', secret_cipher FROM notification_settings \
+                   WHERE secret_cipher IS NOT NULL ORDER BY 1";
         let rows = sqlx::query(sql).fetch_all(&mut connection).await.unwrap();
         connection.close().await.unwrap();
         rows.iter().map(|row| (row.get("name"), row.get("cipher"))).collect()
@@ -96,7 +97,7 @@ impl Bed {
 
     /// Sends one request; returns the credential that the upstream received, or the status of the
     /// refusal.
-    pub async fn asked_with(&self, key: &str) -> Result<String, u16> {
+    pub async fn credential_used(&self, key: &str) -> Result<String, u16> {
         let before = self.upstream.requests().await.len();
         let body =
             json!({"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]});

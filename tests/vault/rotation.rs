@@ -49,20 +49,20 @@ async fn configured_keys_are_rotated_while_the_gateway_serves(backend: Backend) 
         bed.done(&["secret", "status"]).contains(&format!("texts sealed with key {}: 4", after[0]))
     );
     assert_eq!(
-        bed.asked_with(&user).await,
+        bed.credential_used(&user).await,
         Ok("credential-one".to_owned()),
         "the running gateway goes on"
     );
     bed.provider("four", "credential-four", 0).await;
     assert_eq!(bed.key_ids().await, after, "new texts are sealed with the new key");
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-four".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-four".to_owned()));
     let said = bed.done(&["secret", "rotate"]);
     assert!(said.contains("sealed 0 of 5 stored texts anew"), "again: {said}");
 
     // The old key is removed permanently.
     bed.gateway.unset("TOLLGATE_SECRET_KEY_PREVIOUS");
     bed.restart().await;
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-four".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-four".to_owned()));
     let (good, said) = bed.gateway.check();
     assert!(good && !said.contains("warning: 5 stored") && !said.contains(NEW), "{said}");
     let audit = bed.gateway.admin("audit/getAuditLog", json!({"action": "secret.rotate"})).await;
@@ -141,7 +141,7 @@ async fn rotations_and_writes_at_once_lose_nothing(backend: Backend) {
     );
     let (_, parts) = bed.gateway.readiness().await;
     assert!(!is_degraded(&parts), "{parts}");
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-one".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-one".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -160,7 +160,7 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     bed.provider("three", "credential-three", 0).await;
     assert_eq!(bed.key_ids().await, second, "the running gateway has the new key");
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-three".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-three".to_owned()));
 
     // Interrupted before anything was sealed: the next run continues with the existing new key.
     let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
@@ -182,7 +182,7 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
         (third.clone(), sealed)
     );
     bed.restart().await;
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-four".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-four".to_owned()));
 
     // Killed while it waits for its turn: nothing was changed.
     let mut rotation = {
@@ -200,7 +200,7 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
     rotation.wait().unwrap();
     assert_eq!(std::fs::read_to_string(&file).unwrap(), third);
     bed.done(&["secret", "rotate"]);
-    assert_eq!(bed.asked_with(&user).await, Ok("credential-four".to_owned()));
+    assert_eq!(bed.credential_used(&user).await, Ok("credential-four".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -238,7 +238,7 @@ async fn two_gateways_on_one_database_go_on_through_a_rotation() {
         .await;
     bed.gateway.metric_shows("tollgate_snapshot_version", |_| true).await;
     let began = std::time::Instant::now();
-    while bed.asked_with(&user).await != Ok("credential-four".to_owned()) {
+    while bed.credential_used(&user).await != Ok("credential-four".to_owned()) {
         assert!(began.elapsed().as_secs() < 60, "{}", bed.gateway.log());
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }

@@ -37,7 +37,7 @@ struct Args {
     requests: usize,
 }
 
-/// A summer's noon: no window begins here.
+/// Noon in summer: no window begins at this time.
 const START: Timestamp = Timestamp(1_750_000_000_000);
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 1440;
@@ -120,7 +120,7 @@ impl Fixture {
         Self { counters, holders, now, history: case.history, next: 0, figures: Vec::new() }
     }
 
-    /// Spends something by every key in every minute of its history.
+    /// Records spending of every key in every minute of its history.
     async fn live_through(&mut self) -> Result<()> {
         for _ in 0..self.history {
             self.now = self.now.plus_ms(MINUTE);

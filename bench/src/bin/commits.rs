@@ -1,7 +1,6 @@
-//! What the ledger's writer costs on SQLite: batches of records into a fresh database, and nothing
-//! else.
+//! The cost of the ledger's writer on SQLite: it writes batches of records into a fresh database.
 //!
-//! `commits --dir <folder on the disk to measure>`; RESULTS.md says how the figures were made.
+//! `commits --dir <folder on the disk to measure>`; RESULTS.md describes how to take the figures.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -14,12 +13,12 @@ use tollgate::store::Store;
 #[derive(Parser)]
 #[command(about = "Writes batches of records into a fresh SQLite database")]
 struct Args {
-    /// The database is made here; the folder must not have one.
+    /// The folder of the new database; it must not contain one.
     #[arg(long)]
     dir: PathBuf,
     #[arg(long, default_value_t = 20_000)]
     records: u64,
-    /// Records of one transaction: `ledger.batch_rows` under load, few of them when little comes.
+    /// Records of one transaction: `ledger.batch_rows` under load, fewer at a low rate.
     #[arg(long, default_value_t = 500)]
     batch: u64,
 }
@@ -43,7 +42,8 @@ async fn main() -> anyhow::Result<()> {
     store.close().await;
     let each = |time: Duration| time.as_micros() / u128::from(args.records.max(1));
     println!(
-        "{} records in batches of {}: {} ms, {} µs a record, {} µs CPU a record, slowest batch {} ms",
+        "{} records in batches of {}: {} ms, {} µs a record, {} µs CPU a record, \
+         slowest batch {} ms",
         args.records,
         args.batch,
         took.as_millis(),
@@ -54,7 +54,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A plausible record, the same for the same number.
+/// A plausible record; the same number gives the same record.
 fn sample(number: u64) -> anyhow::Result<Record> {
     let text = include_str!("../../../tests/ledger/sample.json");
     let text = text.replace("\"@n\"", &(1_700_000_000_000 + number).to_string());

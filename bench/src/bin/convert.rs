@@ -29,7 +29,7 @@ struct Args {
     millis: u64,
 }
 
-/// Sizes of requests: name and bytes, about.
+/// Sizes of requests: name and approximate bytes.
 const SIZES: [(&str, usize); 3] = [("2 KB", 2_000), ("200 KB", 200_000), ("5 MB", 5_000_000)];
 /// Text events of a stream; a format adds its own at the beginning and the end.
 const EVENTS: usize = 50;
@@ -115,13 +115,14 @@ impl Figures {
     }
 }
 
-/// CPU time of this thread: what other programs take of the machine is not in it.
+/// CPU time of this thread; the time of other programs is not included.
 fn used() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Does it again until the time is used up, once at least: how often, and the nanoseconds taken.
+/// Repeats a task until the time is used up, at least once. Returns the number of runs and the
+/// nanoseconds.
 fn repeat(share: Duration, mut work: impl FnMut() -> Result<()>) -> Result<(u128, u128)> {
     let start = used();
     let mut times = 0;
@@ -212,8 +213,8 @@ fn stream(format: WireFormat) -> Result<Vec<Vec<u8>>> {
     Ok(text.split_inclusive("\n\n").map(|event| event.as_bytes().to_vec()).collect())
 }
 
-/// The median, and in brackets the best pass.
-fn told(figures: &[u128], unit: u128, more_is_better: bool) -> String {
+/// The median, and the best pass in brackets.
+fn median_and_best(figures: &[u128], unit: u128, more_is_better: bool) -> String {
     let mut sorted = figures.to_vec();
     sorted.sort_unstable();
     let best = if more_is_better { sorted.last() } else { sorted.first() };
@@ -229,7 +230,7 @@ fn print(figures: &[Figures]) {
     println!("|---|---|---|---|");
     for pair in figures {
         let rates: Vec<String> =
-            pair.rates.iter().map(|rates| told(rates, 1_000_000, true)).collect();
+            pair.rates.iter().map(|rates| median_and_best(rates, 1_000_000, true)).collect();
         println!("| {} → {} | {} |", pair.from, pair.to, rates.join(" | "));
     }
     println!("\n| stream: provider → client | events | ns per event |");
@@ -240,7 +241,7 @@ fn print(figures: &[Figures]) {
             pair.to,
             pair.from,
             pair.stream.len(),
-            told(&pair.per_event, 1000, false)
+            median_and_best(&pair.per_event, 1000, false)
         );
     }
 }

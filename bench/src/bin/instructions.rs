@@ -2,8 +2,8 @@
 //!
 //! Time depends on the machine's load; instructions hardly do. One gateway per provider format runs
 //! under Callgrind, with everything on. After a warm-up, each scenario is counted twice, with N and
-//! with 2 N requests: the difference, divided by N, is the cost of one request without what the
-//! gateway does besides.
+//! with 2 N requests: the difference, divided by N, is the cost of one request without the
+//! gateway's background work.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,16 +39,16 @@ struct Args {
     /// Only scenarios with this in their name.
     #[arg(long, default_value = "")]
     only: String,
-    /// The profile that the gateway was built with: each has its own figures.
+    /// The profile that the gateway was built with: each has separate figures.
     #[arg(long, default_value = "dev")]
     profile: String,
     /// The figures on record.
     #[arg(long, default_value = "bench/instructions.json")]
     record: PathBuf,
-    /// Record what was counted.
+    /// Record the counts.
     #[arg(long)]
     update: bool,
-    /// Percent above the record that fail.
+    /// The excess over the record, in percent, that fails.
     #[arg(long, default_value_t = 3)]
     allowed: u64,
     /// Keep the profiles of the longer stretches in this folder, for callgrind_annotate.
@@ -57,7 +57,7 @@ struct Args {
     /// The gateway's program; by default the one beside this.
     #[arg(long)]
     tollgate: Option<PathBuf>,
-    /// A variable of the gateway, as NAME=VALUE: for what a setting costs. Repeatable.
+    /// A variable of the gateway, as NAME=VALUE, to measure the cost of a setting. Repeatable.
     #[arg(long = "env")]
     env: Vec<String>,
 }
@@ -69,7 +69,7 @@ struct Scenario {
     provider: WireFormat,
     bytes: usize,
     stream: bool,
-    /// A part of the usual number of requests is enough.
+    /// A fraction of the usual number of requests is enough.
     part: u64,
 }
 
@@ -133,7 +133,7 @@ fn main() -> Result<()> {
     judge(&args, seen)
 }
 
-/// Compares with the record, or makes it.
+/// Compares with the record, or writes it.
 fn judge(args: &Args, seen: Figures) -> Result<()> {
     let file = args.record.display();
     let mut record: Record = match fs::read_to_string(&args.record) {
@@ -165,15 +165,15 @@ fn judge(args: &Args, seen: Figures) -> Result<()> {
     Ok(())
 }
 
-/// Where Valgrind's launcher looks for its parts' programs.
+/// The folder in which Valgrind's launcher finds its tools.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What the gateways of one run share.
+/// The common settings of the gateways of one run.
 struct Run<'r> {
     programs: &'r Programs,
     mock: &'r Target,
     dir: &'r Path,
-    /// Of the shorter stretch.
+    /// Requests of the shorter stretch.
     requests: u64,
     keep: Option<&'r Path>,
     /// Further variables of the gateway.
@@ -195,7 +195,7 @@ impl Run<'_> {
             callgrind::GLIBC,
             ("TOLLGATE_PROXY_THREADS", "1"),
             ("TOLLGATE_LEDGER_BATCH_ROWS", batch.as_str()),
-            // The longest there is: a batch is written when it is full.
+            // The longest interval, so that a batch is written when it is full.
             ("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m"),
             ("TOLLGATE_LEDGER_SYNC_INTERVAL", "10s"),
         ];
@@ -234,7 +234,7 @@ impl Run<'_> {
     }
 }
 
-/// Sends so many requests, one after the other, and waits until their records are written.
+/// Sends this many requests, one after the other, and waits until their records are written.
 fn stretch(
     target: &Target,
     profiled: &Profiled<'_>,
@@ -252,11 +252,12 @@ fn stretch(
     profiled.take()
 }
 
-/// Prints the figures beside those on record; names what is too far above them.
+/// Prints the figures beside those on record; returns those that are too far above.
 fn compare(seen: &Figures, record: &Figures, allowed: u64) -> Vec<String> {
     let mut worse = Vec::new();
     println!(
-        "| scenario | threads | instructions per request | on record | change |\n|---|---|---|---|---|"
+        "| scenario | threads | instructions per request | on record | change |\n\
+         |---|---|---|---|---|"
     );
     for (scenario, figures) in seen {
         for (kind, now) in figures {
@@ -273,8 +274,8 @@ fn compare(seen: &Figures, record: &Figures, allowed: u64) -> Vec<String> {
             let sign = if permille < 0 { "−" } else { "+" };
             let (whole, tenth) = (permille.abs() / 10, permille.abs() % 10);
             println!("| {scenario} | {kind} | {now} | {before} | {sign}{whole}.{tenth} % |");
-            // The others are timers and wake-ups, whose number is a matter of time: they count in
-            // the sum alone.
+            // The others are timers and wake-ups, whose number depends on time: they count in the
+            // sum only.
             if kind != OTHER && permille > i128::from(allowed) * 10 {
                 worse.push(format!("{scenario}, {kind}"));
             }

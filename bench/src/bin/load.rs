@@ -1,4 +1,4 @@
-//! The load by itself, against anything that speaks HTTP/1.1 on loopback.
+//! The load generator alone, against anything that speaks HTTP/1.1 on loopback.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -29,7 +29,7 @@ struct Args {
     key: String,
     #[arg(long)]
     stream: bool,
-    /// What no request before it held.
+    /// Which part of each request is new.
     #[arg(long, value_enum, default_value = "last")]
     new: New,
 }

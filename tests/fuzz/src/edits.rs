@@ -19,8 +19,8 @@ pub fn peek_and_edit(input: &Input<'_>) {
     let chunks: Vec<Bytes> = input.pieces().into_iter().map(Bytes::copy_from_slice).collect();
     let looked = peek(&chunks, LIMITS);
     // The position of an error in broken JSON may differ by one byte.
-    let told = |looked: Result<Peek, BadRequest>| looked.map_err(|bad| bad.field);
-    assert_eq!(told(looked.clone()), told(peek(&whole, LIMITS)), "in pieces and whole");
+    let by_field = |looked: Result<Peek, BadRequest>| looked.map_err(|bad| bad.field);
+    assert_eq!(by_field(looked.clone()), by_field(peek(&whole, LIMITS)), "in pieces and whole");
     // A number that is too large for the parser is still JSON, and so is half of a surrogate pair
     // (RFC 8259, 8.2).
     let is_json = |text: &str| text.contains("out of range") || text.contains("surrogate");

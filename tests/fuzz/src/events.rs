@@ -46,7 +46,7 @@ pub fn split_and_write(input: &Input<'_>) {
 }
 
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Reading {
     usage: Option<Usage>,
     content: bool,
     end: bool,
@@ -54,13 +54,13 @@ struct Told {
     output: usize,
 }
 
-fn told(input: &Input<'_>, pieces: &[&[u8]]) -> Told {
+fn read(input: &Input<'_>, pieces: &[&[u8]]) -> Reading {
     let mut reader = UsageReader::new(input.from, !input.flag(0));
     for piece in pieces {
         reader.feed(piece);
     }
     reader.finish();
-    Told {
+    Reading {
         usage: reader.usage(),
         content: reader.seen_content(),
         end: reader.seen_end(),
@@ -81,8 +81,8 @@ fn hidden(pieces: &[&[u8]]) -> Vec<u8> {
 
 /// Reading a reply's usage. Switch 0: no stream was requested.
 pub fn usage(input: &Input<'_>) {
-    let whole = told(input, &[input.body]);
-    assert_eq!(told(input, &input.pieces()), whole, "in pieces and whole");
+    let whole = read(input, &[input.body]);
+    assert_eq!(read(input, &input.pieces()), whole, "in pieces and whole");
     if input.from == WireFormat::Chat {
         let out = hidden(&[input.body]);
         assert!(out.len() <= input.body.len());

@@ -55,7 +55,10 @@ pub fn read(data: &[u8]) {
         let expected = expected(&whole);
         assert_eq!(records, expected.records, "every whole frame outside of damage, and nothing else");
         let unread = whole.len() - HEADER - expected.read;
-        assert!(kept <= unread && unread - kept <= frame::HEAD * aside.len(), "{kept} of {unread} bytes set aside");
+        assert!(
+            kept <= unread && unread - kept <= frame::HEAD * aside.len(),
+            "{kept} of {unread} bytes set aside"
+        );
     }
 }
 

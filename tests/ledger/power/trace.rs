@@ -79,6 +79,19 @@ pub enum Call {
     },
 }
 
+impl Call {
+    /// The file or directory that it changes; of two names, the new one.
+    fn path(&self) -> &Path {
+        match self {
+            Self::Open { path, .. } | Self::Write { path, .. } | Self::Truncate { path, .. } => {
+                path
+            }
+            Self::Sync { path } | Self::Unlink { path } | Self::MakeDir { path } => path,
+            Self::Rename { to, .. } | Self::Link { to, .. } => to,
+        }
+    }
+}
+
 /// Waits until the tracer has written everything, then reads the operations below `root`.
 pub async fn read(out: &Path, pid: u32, root: &Path, first_line: usize) -> Vec<Op> {
     let pid = pid.to_string();
@@ -125,6 +138,7 @@ struct Reader {
 }
 
 impl Reader {
+    /// The call of a line, if it succeeded and changed something below `root`.
     fn call(&mut self, line: &str, root: &Path) -> Option<Call> {
         let (name, rest) = line.split_once('(')?;
         let (arguments, result) = rest.rsplit_once(" = ")?;
@@ -132,24 +146,8 @@ impl Reader {
             result.split(['<', ' ']).next()?.parse().ok().filter(|result| *result >= 0)?;
         let arguments: Vec<&str> = arguments.trim_end().strip_suffix(')')?.split(", ").collect();
         let call = match name {
-            "openat" => {
-                self.offsets.insert(result, 0);
-                let flags = arguments[2];
-                let (create, truncate) = (flags.contains("O_CREAT"), flags.contains("O_TRUNC"));
-                (create || truncate).then(|| Call::Open {
-                    path: named(arguments[0], arguments[1]),
-                    create,
-                    truncate,
-                })?
-            }
-            "write" => {
-                let (descriptor, path) = descriptor(arguments[0])?;
-                let bytes = taken(arguments[1], result);
-                let offset = self.offsets.entry(descriptor).or_default();
-                let at = *offset;
-                *offset += bytes.len() as u64;
-                Call::Write { path, offset: at, bytes }
-            }
+            "openat" => self.open(&arguments, result)?,
+            "write" => self.write(&arguments, result)?,
             "pwrite64" => {
                 let offset = arguments[3].parse().unwrap();
                 Call::Write {
@@ -182,14 +180,27 @@ impl Reader {
                 return None;
             }
         };
-        let path = match &call {
-            Call::Open { path, .. } | Call::Write { path, .. } | Call::Truncate { path, .. } => {
-                path
-            }
-            Call::Sync { path } | Call::Unlink { path } | Call::MakeDir { path } => path,
-            Call::Rename { to, .. } | Call::Link { to, .. } => to,
-        };
-        below(path, root).then_some(call)
+        below(call.path(), root).then_some(call)
+    }
+
+    fn open(&mut self, arguments: &[&str], descriptor: i64) -> Option<Call> {
+        self.offsets.insert(descriptor, 0);
+        let flags = arguments[2];
+        let (create, truncate) = (flags.contains("O_CREAT"), flags.contains("O_TRUNC"));
+        (create || truncate).then(|| Call::Open {
+            path: named(arguments[0], arguments[1]),
+            create,
+            truncate,
+        })
+    }
+
+    fn write(&mut self, arguments: &[&str], written: i64) -> Option<Call> {
+        let (descriptor, path) = descriptor(arguments[0])?;
+        let bytes = taken(arguments[1], written);
+        let offset = self.offsets.entry(descriptor).or_default();
+        let at = *offset;
+        *offset += bytes.len() as u64;
+        Some(Call::Write { path, offset: at, bytes })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The questions, and how long their answers take.
+//! The queries, and the time to their replies.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::fill::{Filled, KEYS, PROVIDERS, USERS};
 /// The goal for every answer.
 const GOAL: Duration = Duration::from_millis(100);
 
-/// Whether an earlier run has made them.
+/// Whether an earlier run has created them.
 pub fn is_peopled(addr: SocketAddr) -> Result<bool> {
     let users = action(addr, TOKEN, "users/getUsers", &json!({}))?;
     Ok(users.as_array().is_some_and(|users| !users.is_empty()))
@@ -48,8 +48,8 @@ struct Question {
     body: Value,
 }
 
-/// Removes what is older than a year less half a month, as the settings have it done, and asks for
-/// pages all the while. Prints how long that took.
+/// Removes rows that are older than a year less half a month, by the settings of the clean-up, and
+/// reads pages at the same time. Prints the times.
 pub fn clean(addr: SocketAddr) -> Result<()> {
     let settings = json!({ "cleanupRetentionDays": 350 });
     action(addr, TOKEN, "system-config/saveSystemSettings", &settings)?;
@@ -67,7 +67,9 @@ pub fn clean(addr: SocketAddr) -> Result<()> {
     };
     times.sort_unstable();
     println!(
-        "\nCleaning up half a month: {} rows in {} s; a user's page meanwhile, {} times: {:.1} ms at the 95th percentile, worst {:.1}.\n",
+        "\n\
+         Cleaning up half a month: {} rows in {} s; a user's page meanwhile, {} times: {:.1} ms at \
+         the 95th percentile, worst {:.1}.\n",
         end["removed"],
         began.elapsed().as_secs(),
         times.len(),
@@ -81,7 +83,7 @@ fn at(sorted: &[Duration], percent: usize) -> Duration {
     sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]
 }
 
-/// Asks everything whose name begins so, and prints a table.
+/// Sends all queries whose name has this prefix, and prints a table.
 pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize, only: &str) -> Result<()> {
     // User 1 is the busiest: choices are uneven towards low numbers.
     let key = action(
@@ -172,7 +174,7 @@ fn questions(filled: &Filled) -> Vec<Question> {
     questions
 }
 
-/// Pages of the log: each filter alone, typical pairs, deep, and none at all.
+/// Pages of the log: each filter alone, typical pairs, deep pages, and no filter.
 fn pages(filled: &Filled) -> Vec<(&'static str, bool, Value)> {
     const DAY: i64 = 24 * 3_600_000;
     let ago = |days: i64| tollgate::domain::clock::Timestamp(filled.now - days * DAY).to_iso();

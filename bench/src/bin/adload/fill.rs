@@ -2,8 +2,8 @@
 //! ledger.
 //!
 //! Conversations of eight requests, 125 of them at a time; keys, models and providers are chosen
-//! unevenly, as in life. Indexes are taken off for the filling and made again, or it would take an
-//! hour.
+//! unevenly, as in production. Indexes are dropped before the rows are inserted and created again
+//! afterwards; with them it would take an hour.
 
 use anyhow::Result;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Executor, Row};
@@ -14,12 +14,12 @@ pub const USERS: i64 = 200;
 pub const KEYS: i64 = 400;
 pub const PROVIDERS: i64 = 6;
 
-/// What was made.
+/// The generated rows.
 pub struct Filled {
     pub hourly_sums: i64,
     pub hourly_users: i64,
     pub totals: i64,
-    /// Of the request log.
+    /// Rows of the request log.
     pub rows: i64,
     /// A session of the busiest key, and a place in the middle of the log.
     pub session: String,
@@ -30,20 +30,24 @@ pub struct Filled {
 /// `$N` rows; `n` counts them, `s` is the conversation's number, `h` its hash and `r` the
 /// request's.
 const ROWS: &str = "SELECT n, s, h, (n * 2654435761) % 4294967296 AS r FROM \
-    (SELECT n, s, (s * 2654435761) % 4294967296 AS h FROM (SELECT n, n / 1000 * 125 + n % 125 AS s FROM $SERIES) AS a) AS b";
+    (SELECT n, s, (s * 2654435761) % 4294967296 AS h FROM (SELECT n, n / 1000 * 125 + n % 125 AS s \
+    FROM $SERIES) AS a) AS b";
 
-/// The product of two even choices is an uneven one.
+/// The product of two uniform choices is not uniform.
 const COLUMNS: &str = "n AS n, $REQUEST_ID AS request_id, $START + n * $STEP / 1000 AS started_at, \
     1 + (h % 400) * (h / 400 % 400) / 400 AS key_id, 'key' AS key_name, \
-    1 + (h % 400) * (h / 400 % 400) / 400 % 200 AS user_id, 'user' AS user_name, 'session-' || s AS session_id, \
-    1 + (h % 6) * (h / 7 % 6) / 6 AS provider_id, 'provider' AS provider_name, 'native' AS client_format, \
-    'native' AS provider_format, CASE WHEN h % 3 = 0 THEN '/v1/chat/completions' ELSE '/v1/messages' END AS endpoint, \
+    1 + (h % 400) * (h / 400 % 400) / 400 % 200 AS user_id, 'user' AS user_name, \
+    'session-' || s AS session_id, 1 + (h % 6) * (h / 7 % 6) / 6 AS provider_id, \
+    'provider' AS provider_name, 'native' AS client_format, 'native' AS provider_format, \
+    CASE WHEN h % 3 = 0 THEN '/v1/chat/completions' ELSE '/v1/messages' END AS endpoint, \
     'model-' || (1 + (h / 11 % 12) * (h / 133 % 12) / 12) AS model, 1 AS streamed, \
-    CASE WHEN r % 50 = 0 THEN 429 WHEN r % 50 = 1 THEN 500 WHEN r % 50 = 2 THEN 400 ELSE 200 END AS status_code, \
+    CASE WHEN r % 50 = 0 THEN 429 WHEN r % 50 = 1 THEN 500 WHEN r % 50 = 2 THEN 400 \
+    ELSE 200 END AS status_code, \
     CASE WHEN r % 50 = 0 THEN 'refused' WHEN r % 50 = 1 THEN 'upstream_failed' WHEN r % 50 = 2 THEN 'client_error' \
-        ELSE 'completed' END AS outcome, \
+    ELSE 'completed' END AS outcome, \
     500 + r % 4000 AS input_tokens, 100 + r % 900 AS output_tokens, r % 3000 AS cache_read_tokens, \
-    1000000 + r % 30000000 AS cost, 300 + r % 9000 AS duration_ms, CASE WHEN r % 30 = 0 THEN 2 ELSE 1 END AS attempts";
+    1000000 + r % 30000000 AS cost, 300 + r % 9000 AS duration_ms, CASE WHEN r % 30 = 0 THEN 2 \
+    ELSE 1 END AS attempts";
 
 const LOG: &str = "INSERT INTO request_log (id, request_id, started_at, key_id, key_name, user_id, user_name, session_id, \
     provider_id, provider_name, client_format, provider_format, endpoint, model, streamed, status_code, outcome, \
@@ -55,22 +59,24 @@ const LOG: &str = "INSERT INTO request_log (id, request_id, started_at, key_id, 
     '[{\"providerId\":1,\"providerName\":\"provider\",\"step\":\"chosen\",\"at_ms\":0,\"atMs\":0},{\"providerId\":1,\"providerName\":\"provider\",\"step\":\"succeeded\",\"status\":200,\"atMs\":850,\"tookMs\":849}]', \
     'client/2.1 (linux)', '10.1.2.3' FROM (SELECT $COLUMNS FROM ($ROWS) AS rows) AS made";
 
-const LEDGER: &str = "INSERT INTO ledger (request_id, started_at, key_id, user_id, provider_id, model, endpoint, status_code, \
-    outcome, input_tokens, output_tokens, cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, \
-    image_input_tokens, image_output_tokens, cost, cost_multiplier, estimated, duration_ms) SELECT request_id, started_at, \
-    key_id, user_id, provider_id, model, endpoint, status_code, outcome, input_tokens, output_tokens, 0, 0, \
-    cache_read_tokens, 0, 0, 0, cost, '1', 0, duration_ms FROM request_log";
+const LEDGER: &str = "INSERT INTO ledger (request_id, started_at, key_id, user_id, provider_id, \
+    model, endpoint, status_code, outcome, input_tokens, output_tokens, cache_write_5m_tokens, \
+    cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, image_input_tokens, \
+    image_output_tokens, cost, cost_multiplier, estimated, duration_ms) SELECT request_id, \
+    started_at, key_id, user_id, provider_id, model, endpoint, status_code, outcome, input_tokens, \
+    output_tokens, 0, 0, cache_read_tokens, 0, 0, 0, cost, '1', 0, duration_ms FROM request_log";
 
 const SUMS: [&str; 3] = [
-    "INSERT INTO hourly_sums SELECT started_at / 3600000 * 3600000, key_id, user_id, provider_id, model, endpoint, \
-     status_code, COUNT(*), SUM(CASE WHEN outcome = 'completed' THEN 0 ELSE 1 END), 0, SUM(input_tokens), \
-     SUM(output_tokens), 0, 0, SUM(cache_read_tokens), 0, SUM(cost), SUM(duration_ms) FROM ledger \
-     GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1",
-    "INSERT INTO hourly_users SELECT hour, user_id, SUM(requests), SUM(errors), SUM(cost), SUM(duration_ms) \
-     FROM hourly_sums GROUP BY hour, user_id ORDER BY 1",
-    "INSERT INTO usage_totals SELECT user_id, key_id, provider_id, model, status_code, SUM(requests), SUM(errors), \
-     SUM(unpriced), SUM(input_tokens), SUM(output_tokens), 0, 0, SUM(cache_read_tokens), 0, SUM(cost), SUM(duration_ms) \
-     FROM hourly_sums GROUP BY 1, 2, 3, 4, 5",
+    "INSERT INTO hourly_sums SELECT started_at / 3600000 * 3600000, key_id, user_id, provider_id, \
+     model, endpoint, status_code, COUNT(*), SUM(CASE WHEN outcome = 'completed' THEN 0 \
+     ELSE 1 END), 0, SUM(input_tokens), SUM(output_tokens), 0, 0, SUM(cache_read_tokens), 0, \
+     SUM(cost), SUM(duration_ms) FROM ledger GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1",
+    "INSERT INTO hourly_users SELECT hour, user_id, SUM(requests), SUM(errors), SUM(cost), \
+     SUM(duration_ms) FROM hourly_sums GROUP BY hour, user_id ORDER BY 1",
+    "INSERT INTO usage_totals SELECT user_id, key_id, provider_id, model, status_code, \
+     SUM(requests), SUM(errors), SUM(unpriced), SUM(input_tokens), SUM(output_tokens), 0, \
+     0, SUM(cache_read_tokens), 0, SUM(cost), SUM(duration_ms) FROM hourly_sums \
+     GROUP BY 1, 2, 3, 4, 5",
 ];
 
 /// Fills the empty tables of a migrated database.
@@ -85,7 +91,8 @@ pub async fn fill(url: &str, rows: i64) -> Result<Filled> {
     let series = match postgres {
         true => format!("generate_series(0, CAST({} AS BIGINT)) AS n", rows - 1),
         false => format!(
-            "(WITH RECURSIVE up (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM up WHERE n < {}) SELECT n FROM up)",
+            "(WITH RECURSIVE up (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM up WHERE n < {}) \
+             SELECT n FROM up)",
             rows - 1
         ),
     };
@@ -116,7 +123,8 @@ pub async fn fill(url: &str, rows: i64) -> Result<Filled> {
     if postgres {
         run(
             &mut connection,
-            "SELECT setval(pg_get_serial_sequence('request_log', 'id'), (SELECT MAX(id) FROM request_log))",
+            "SELECT setval(pg_get_serial_sequence('request_log', 'id'), (SELECT MAX(id) \
+             FROM request_log))",
         )
         .await?;
     }
@@ -145,15 +153,16 @@ async fn now_ms(connection: &mut AnyConnection, postgres: bool) -> Result<i64> {
     Ok(connection.fetch_one(sql).await?.try_get("now")?)
 }
 
-/// Drops what can be made again, and gives how.
+/// Drops the indexes and returns the statements that create them again.
 async fn take_off_indexes(connection: &mut AnyConnection, postgres: bool) -> Result<Vec<String>> {
     let sql = match postgres {
         true => {
-            "SELECT CAST(indexname AS TEXT) AS name, indexdef AS made FROM pg_indexes WHERE tablename IN ('request_log', 'ledger') \
-             AND indexname NOT LIKE '%_pkey'"
+            "SELECT CAST(indexname AS TEXT) AS name, indexdef AS made FROM pg_indexes \
+             WHERE tablename IN ('request_log', 'ledger') AND indexname NOT LIKE '%_pkey'"
         }
         false => {
-            "SELECT name, sql AS made FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL AND tbl_name IN ('request_log', 'ledger')"
+            "SELECT name, sql AS made FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL \
+             AND tbl_name IN ('request_log', 'ledger')"
         }
     };
     let rows = connection.fetch_all(sql).await?;
@@ -166,7 +175,7 @@ async fn take_off_indexes(connection: &mut AnyConnection, postgres: bool) -> Res
     Ok(made)
 }
 
-/// How many days are summed: the gateway does that beside its other work.
+/// How many days are summed; the gateway does that in a maintenance job.
 pub async fn summed_days(url: &str) -> Result<i64> {
     let mut connection = AnyConnection::connect(url).await?;
     let count =
@@ -181,8 +190,9 @@ async fn look(connection: &mut AnyConnection, now: i64) -> Result<Filled> {
         let sql = format!("SELECT COUNT(*) AS n FROM {table}");
         count.push(connection.fetch_one(AssertSqlSafe(sql)).await?.try_get::<i64, _>("n")?);
     }
-    let middle = "SELECT id, started_at, session_id FROM request_log WHERE started_at >= \
-                  (SELECT (MIN(started_at) + MAX(started_at)) / 2 FROM request_log) ORDER BY started_at, id LIMIT 1";
+    let middle = "SELECT id, started_at, session_id FROM request_log \
+                  WHERE started_at >= (SELECT (MIN(started_at) + MAX(started_at)) / 2 \
+                  FROM request_log) ORDER BY started_at, id LIMIT 1";
     let middle = connection.fetch_one(middle).await?;
     let (id, started_at): (i64, i64) = (middle.try_get("id")?, middle.try_get("started_at")?);
     Ok(Filled {

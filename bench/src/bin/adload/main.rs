@@ -2,8 +2,8 @@
 //!
 //! For each back end: a private database is filled with a log, a ledger and their sums (made by the
 //! database itself, all sums from the ledger by the gateway's own rule), the gateway is started on
-//! it, and each question is asked many times over HTTP. What comes out is the time to the complete
-//! answer: median, 95th percentile, worst.
+//! it, and each query is sent many times over HTTP. The output is the time to the complete reply:
+//! median, 95th percentile, worst.
 
 mod ask;
 mod fill;
@@ -24,17 +24,16 @@ use tollgate_bench::process::{Program, pause};
 #[derive(Parser)]
 #[command(about = "How quickly the administration answers with a year of use behind it")]
 struct Args {
-    /// Rows of the request log on PostgreSQL; 0 leaves it out.
+    /// Rows of the request log on PostgreSQL; 0 skips it.
     #[arg(long, default_value_t = 10_000_000)]
     postgres_rows: i64,
-    /// Rows of the request log on SQLite; 0 leaves it out.
+    /// Rows of the request log on SQLite; 0 skips it.
     #[arg(long, default_value_t = 1_000_000)]
     sqlite_rows: i64,
-    /// How often each question is asked.
+    /// How often each query is sent.
     #[arg(long, default_value_t = 20)]
     repeats: usize,
-    /// A PostgreSQL database to use, instead of a private one; what an earlier run left in it is
-    /// used as it is.
+    /// A PostgreSQL database to use instead of a private one. Rows of an earlier run are reused.
     #[arg(long)]
     postgres: Option<String>,
     /// The gateway's program; else the one beside this.
@@ -44,7 +43,7 @@ struct Args {
 
 pub const TOKEN: &str = "bench-admin-token-0123456789";
 const TIME_LIMIT: Duration = Duration::from_secs(600);
-/// Of the year that is made, whole ones that are over in any case.
+/// Days of the generated year that are complete in any time zone.
 const DAYS: i64 = 363;
 
 fn main() -> Result<()> {
@@ -74,7 +73,7 @@ fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
     let (proxy, addr, metrics) = (free()?, free()?, free()?);
     let mut command = Command::new(program);
     command.env_clear().current_dir(dir).env("ADMIN_TOKEN", TOKEN).env("TZ", "Europe/Berlin");
-    // A database that is used again holds what an earlier run encrypted.
+    // A reused database contains values that an earlier run encrypted.
     command.env("TOLLGATE_SECRET_KEY", "bench-secret-key-0123456789-0123456789");
     command
         .env("TOLLGATE_DATA_DIR", dir.join("data"))
@@ -123,8 +122,8 @@ fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, repeats: us
     }
     println!("### {name}: {} rows\n", filled.rows);
     println!(
-        "Filled in {} s: {} hourly sums, {} of hours and users, {} lifetime sums. The gateway starts in {} ms, and has \
-         summed the days after {} s.\n",
+        "Filled in {} s: {} hourly sums, {} of hours and users, {} lifetime sums. The gateway \
+         starts in {} ms, and has summed the days after {} s.\n",
         took.as_secs(),
         filled.hourly_sums,
         filled.hourly_users,

@@ -17,27 +17,27 @@ use tollgate_bench::response::Follower;
 
 use super::fixture::{self, Fixture, MODELS};
 
-/// A whole exchange may take so long.
+/// Time-out of a request with its reply.
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 /// Requests on one connection, at most.
 const KEPT: u64 = 50;
 
-/// What was done, all clients together.
+/// Counts over all clients.
 #[derive(Default)]
 pub struct Counts {
     pub answers: AtomicU64,
     pub streams: AtomicU64,
-    /// Left by the client in mid-stream.
+    /// Streams that the client aborted.
     pub left: AtomicU64,
-    /// Refused as they should be.
+    /// Expected refusals.
     pub refused: AtomicU64,
     pub administration: AtomicU64,
-    /// What should not have been.
+    /// Unexpected results.
     pub wrong: AtomicU64,
     pub last_wrong: Mutex<Option<String>>,
 }
 
-/// What one request is.
+/// A kind of request.
 enum Task {
     Answer { size: usize },
     Stream { events: u64, between_ms: u64 },
@@ -58,10 +58,10 @@ pub struct Client {
     buffer: Vec<u8>,
 }
 
-/// One request, and what should come of it.
+/// One request and its expected result.
 struct Ask {
     bytes: Vec<u8>,
-    /// Status of the answer; `None` where several are right.
+    /// Status of the reply; `None` where several are correct.
     status: Option<u16>,
     leave: bool,
 }
@@ -72,12 +72,12 @@ impl Client {
         Self { number, fixture, counts, random, session: 0, kept: None, buffer: vec![0; 32 << 10] }
     }
 
-    /// One thing after the other, so that in all each `pause` sees one.
+    /// Runs one task after the other, one per `pause` on average.
     pub async fn run(mut self, pause: Duration, end: Instant) {
         let mut next = tokio::time::Instant::now() + pause.mul_f64(self.random.f64());
         while Instant::now() < end {
             tokio::time::sleep_until(next).await;
-            // What took longer than the pause is not made up for beyond a second.
+            // At most one second of delay is made up for.
             next = (next + pause).max(tokio::time::Instant::now() - Duration::from_secs(1));
             let task = self.choose();
             let done = self.perform(&task).await;
@@ -154,7 +154,7 @@ impl Client {
         let bytes = payload::request(&payload::path_of(format, &model, stream), key, &extra, &body);
         let status = match task {
             Task::Stranger => Some(401),
-            // It is let through until its first cost is known.
+            // It is admitted until its first cost is known.
             Task::Poor => None,
             _ => Some(200),
         };
@@ -190,7 +190,7 @@ impl Client {
         Ok(())
     }
 
-    /// Mostly reads; now and then a user comes, and goes again.
+    /// Mostly reads; sometimes a user is created and deleted.
     fn administer(&mut self) -> io::Result<()> {
         let call = |name: &str, body: serde_json::Value| {
             self.fixture.action(name, &body).map_err(io::Error::other)

@@ -1,5 +1,5 @@
-//! What the load meets: a gateway with everything on, providers of every type, failing ones before
-//! some of them, many users and keys, and a mock behind it all.
+//! The fixture of the load: a gateway with everything on, providers of every type with failing
+//! ones before some of them, many users and keys, and one mock upstream.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -17,10 +17,10 @@ use tollgate_bench::process::{Program, pause};
 const TOKEN: &str = "soak-admin-token";
 const START: Duration = Duration::from_secs(20);
 pub const USERS: usize = 20;
-/// Models that are asked for; each has a price.
+/// Requested models; each has a price.
 pub const MODELS: usize = 50;
 
-/// Everything that runs; it ends with this value.
+/// All running programs; dropping this value stops them.
 pub struct Fixture {
     pub gateway: Program,
     pub proxy: SocketAddr,
@@ -28,7 +28,7 @@ pub struct Fixture {
     metrics: SocketAddr,
     mock: SocketAddr,
     pub keys: Vec<String>,
-    /// A key that may spend next to nothing.
+    /// A key with a very small limit.
     pub poor_key: String,
     data: PathBuf,
     _mock: Program,
@@ -36,10 +36,10 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// Starts everything.
+    /// Starts all programs.
     ///
     /// # Errors
-    /// When something does not start or cannot be set up.
+    /// When a program does not start or cannot be configured.
     pub fn start(tollgate: &Path) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let [mock, proxy, control, metrics] = [free()?, free()?, free()?, free()?];
@@ -54,7 +54,7 @@ impl Fixture {
             .env("TOLLGATE_PROXY_ADDR", proxy.to_string())
             .env("TOLLGATE_ADMIN_ADDR", control.to_string());
         command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);
-        // Sessions go as fast as they come, so that what is kept of them must settle.
+        // Sessions expire as fast as they are created, so that their memory must settle.
         command.env("ADMIN_TOKEN", TOKEN).env("LOG_FORMAT", "json").env("SESSION_TTL", "60");
         command.env("TOLLGATE_BREAKER_COUNT_NETWORK_ERRORS", "true");
         let gateway = Program::start(&mut command, File::create("/dev/null")?)?;
@@ -101,7 +101,7 @@ impl Fixture {
         for kind in WireFormat::ALL {
             self.provider(kind.as_str(), kind, json!({"weight": 10}))?;
         }
-        // Asked first for its own models list, and failing in its own way.
+        // First in order for its listed models, each with a different failure.
         for (n, fault) in
             [json!({"status": 500}), json!({"hang_up": true}), json!({"error_in_200": true})]
                 .iter()
@@ -158,7 +158,7 @@ impl Fixture {
     /// The sum of a metric's samples.
     ///
     /// # Errors
-    /// When it cannot be had.
+    /// When it cannot be read.
     pub fn metric(&self, name: &str) -> Result<u64> {
         let (_, text) = admin::http(self.metrics, "GET", "/metrics", "", "")?;
         let of =

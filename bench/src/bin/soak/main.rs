@@ -1,9 +1,9 @@
-//! `make soak`: a gateway under a mixed load for as long as one likes, and whether anything of it
-//! grows.
+//! `make soak`: runs a gateway under a mixed load for a given time and reports which of its
+//! resources grow.
 //!
-//! The load is held at a rate, not at the machine's limit, because what is asked is not how fast
-//! the gateway is: it is what it keeps. Memory, open files, threads, journal and database are
-//! looked at all along; the verdict compares the first look after a warm-up with the last ones.
+//! The load has a fixed rate below the machine's limit, because the run measures growth and not
+//! speed. Memory, open files, threads, journal and database are sampled throughout; the verdict
+//! compares the first sample after a warm-up with the last ones.
 
 mod clients;
 mod fixture;
@@ -21,19 +21,19 @@ use clients::Counts;
 use fixture::Fixture;
 use watch::Watch;
 
-/// Clients at once. Each does one thing after the other.
+/// Concurrent clients. Each runs one task after the other.
 const CLIENTS: u64 = 16;
 
 #[derive(Parser)]
-#[command(about = "Runs a gateway under a mixed load, and tells whether anything of it grows")]
+#[command(about = "Runs a gateway under a mixed load and reports which of its resources grow")]
 struct Args {
-    /// How long.
+    /// Duration of the run.
     #[arg(long, default_value_t = 30)]
     minutes: u64,
-    /// Requests a second, all clients together.
+    /// Requests per second over all clients.
     #[arg(long, default_value_t = 150)]
     rate: u64,
-    /// Streams that are held open at the end, to see what one takes; 0 = none.
+    /// Streams that are held open at the end to measure the memory of one; 0 = none.
     #[arg(long, default_value_t = 1000)]
     streams: usize,
     /// The gateway's program; by default the one beside this.

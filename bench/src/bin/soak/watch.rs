@@ -1,4 +1,4 @@
-//! Looks at the gateway all along, and says in the end whether it grew.
+//! Samples the resources of the gateway and reports at the end whether they grew.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,18 +13,19 @@ use tollgate_bench::{load, payload};
 use super::clients::Counts;
 use super::fixture::{self, Fixture};
 
-/// Between two looks, and between two lines of the table.
+/// The time between two samples, and between two lines of the table.
 const LOOK: Duration = Duration::from_secs(5);
 const LINE: Duration = Duration::from_secs(60);
-/// Memory may differ by so much between two looks at a process that keeps nothing.
+/// How much the memory of a process without growth may differ between two samples.
 const SWING_KIB: u64 = 12 * 1024;
-/// Slope of a process that keeps nothing, per hour, at most.
+/// The largest slope per hour of a process without growth.
 const SLOPE_KIB: i64 = 16 * 1024;
 
-pub const HEADING: &str = "| minute | requests | wrong | resident MiB | files | threads | sessions | journal | database MiB |\n\
+pub const HEADING: &str = "| minute | requests | wrong | resident MiB | files | threads | sessions \
+                           | journal | database MiB |\n\
                            |---|---|---|---|---|---|---|---|---|";
 
-/// One look.
+/// One sample.
 #[derive(Clone, Copy)]
 struct Sample {
     at: Duration,
@@ -41,7 +42,7 @@ pub struct Watch {
     fixture: Arc<Fixture>,
     counts: Arc<Counts>,
     began: Instant,
-    /// What comes before is not compared.
+    /// Earlier samples are not compared.
     warm_up: Duration,
     line: Duration,
     samples: Vec<Sample>,
@@ -60,7 +61,7 @@ impl Watch {
         }
     }
 
-    /// Waits until the next look is due, and takes it.
+    /// Waits until the next sample is due, and takes it.
     ///
     /// # Errors
     /// When the gateway does not answer.
@@ -121,8 +122,8 @@ impl Watch {
         )
     }
 
-    /// What so many streams take that are held open, silent: KiB for each, and what is left when
-    /// they are gone.
+    /// The memory of this many open, silent streams: KiB for each, and KiB that remain after they
+    /// are closed.
     ///
     /// # Errors
     /// When they cannot be opened.
@@ -171,8 +172,9 @@ impl Watch {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "From minute {} to {}: resident memory {} to {} MiB, {:+} KiB an hour; files {} to {}; threads {} to {}; {} \
-             requests ({} answers, {} streams, {} left, {} refused), {} of administration.",
+            "From minute {} to {}: resident memory {} to {} MiB, {:+} KiB an hour; files {} to {}; \
+             threads {} to {}; {} requests ({} answers, {} streams, {} left, {} refused), {} of \
+             administration.",
             first.at.as_secs() / 60,
             last.at.as_secs() / 60,
             mib(first.resident_kib),
@@ -203,7 +205,7 @@ impl Watch {
     }
 }
 
-/// Least squares over the looks: KiB an hour.
+/// Least squares over the samples: KiB per hour.
 fn slope(samples: &[&Sample]) -> i64 {
     let count = samples.len() as i128;
     let x = |sample: &Sample| sample.at.as_secs() as i128;

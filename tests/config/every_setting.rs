@@ -1,0 +1,149 @@
+//! Every setting takes a value from the environment and from the file, and a change of it is seen.
+
+use serde_yaml_ng::Value as Yaml;
+use tollgate::config::{Kind, SETTINGS, Setting};
+
+use super::load;
+
+/// A value other than the setting's default, as text.
+fn sample(setting: &Setting, file: &str) -> String {
+    match setting.kind {
+        Kind::SecretFile => {
+            let of = setting.path.strip_suffix("_file").unwrap();
+            let of = SETTINGS.iter().find(|setting| setting.path == of).unwrap();
+            let path = format!("{file}-{}", of.path);
+            std::fs::write(&path, sample(of, file) + "\n").unwrap();
+            path
+        }
+        Kind::Address => format!("127.0.0.1:{}", 20_000 + setting.path.len()),
+        Kind::Flag if setting.default == Some("true") => "false".to_owned(),
+        Kind::Flag | Kind::FlagOrAuto => "true".to_owned(),
+        Kind::Count { min, .. } => (min + 11).to_string(),
+        Kind::Size { min, .. } => format!("{}B", min + 1),
+        Kind::Duration { min, .. } | Kind::Seconds { min, .. } => format!("{}ms", min + 1000),
+        Kind::Choice(names) | Kind::ChoiceOrFlag { names, .. } => {
+            (*names.last().unwrap()).to_owned()
+        }
+        Kind::Origin => "https://gate.example".to_owned(),
+        Kind::Headers => "x-one, x-two".to_owned(),
+        Kind::Networks => "10.0.0.0/8, fd00::/8".to_owned(),
+        Kind::Source => "file:///etc/prices.json".to_owned(),
+        Kind::Path => "elsewhere".to_owned(),
+        Kind::File => file.to_owned(),
+        Kind::Secret { .. } => "sample-secret-0123456789".to_owned(),
+        Kind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
+        Kind::RedisUrl => "rediss://me:secret-word@shared/1".to_owned(),
+        Kind::Name => "another".to_owned(),
+        Kind::Zone => "Asia/Tokyo".to_owned(),
+        Kind::Endpoint => "http://collector:4318".to_owned(),
+        Kind::Ratio => "0.5".to_owned(),
+        Kind::Pairs { .. } => "authorization=Basic%20c2VjcmV0,x-team=ai".to_owned(),
+        Kind::Text => "gateway of Berlin".to_owned(),
+    }
+}
+
+/// Settings that only work together with another.
+fn companions(path: &str) -> Vec<&'static str> {
+    match path {
+        "proxy.tls.cert" => vec!["proxy.tls.key"],
+        "proxy.tls.key" => vec!["proxy.tls.cert"],
+        "admin.tls.cert" => vec!["admin.tls.key"],
+        "admin.tls.key" => vec!["admin.tls.cert"],
+        "database.max_connections" => vec!["database.url"],
+        "auth.secret_key_previous" | "auth.secret_key_previous_file" => vec!["auth.secret_key"],
+        "redis.tls.ca" => vec!["redis.url"],
+        "redis.tls.cert" => vec!["redis.tls.key", "redis.url"],
+        "redis.tls.key" => vec!["redis.tls.cert", "redis.url"],
+        "redis.prefix" | "redis.timeout" | "redis.lease" | "limits.on_redis_loss" => {
+            vec!["redis.url"]
+        }
+        "timeouts.connect" => vec!["timeouts.tls"],
+        "ledger.max_bytes" => vec!["ledger.segment_bytes"],
+        "proxy.max_inflight_body_bytes" => vec!["proxy.max_body_bytes"],
+        "telemetry.otlp.traces" => vec!["telemetry.otlp.endpoint", "telemetry.otlp.metrics"],
+        "telemetry.otlp.metrics_interval" => {
+            vec!["telemetry.otlp.endpoint", "telemetry.otlp.metrics"]
+        }
+        path if path.starts_with("telemetry.otlp.") && path != "telemetry.otlp.endpoint" => {
+            vec!["telemetry.otlp.endpoint"]
+        }
+        path if path.starts_with("telemetry.otlp_relay.")
+            && path != "telemetry.otlp_relay.endpoint" =>
+        {
+            vec!["telemetry.otlp_relay.endpoint"]
+        }
+        _ => vec![],
+    }
+}
+
+#[test]
+fn every_setting_takes_a_value_from_environment_and_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let file = file.to_str().unwrap();
+    for setting in SETTINGS {
+        let wanted: Vec<&Setting> = std::iter::once(setting.path)
+            .chain(companions(setting.path))
+            .map(|path| SETTINGS.iter().find(|setting| setting.path == path).unwrap())
+            .collect();
+        let env: Vec<(String, String)> = wanted
+            .iter()
+            .map(|setting| (setting.variable().into_owned(), sample(setting, file)))
+            .collect();
+        let env: Vec<(&str, &str)> =
+            env.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+        let by_env = load("", &env).unwrap_or_else(|problems| panic!("{problems}"));
+        let yaml = wanted
+            .iter()
+            .fold(String::new(), |text, setting| text + &nested(setting, &sample(setting, file)));
+        let by_file =
+            load(&merged(&yaml), &[]).unwrap_or_else(|problems| panic!("{problems}\n{yaml}"));
+        let default = load("", &[]).unwrap();
+        for config in [&by_env, &by_file] {
+            let changes = default.changes(config);
+            let list = if setting.live { &changes.live } else { &changes.restart };
+            assert!(
+                list.iter().any(|change| change.path == setting.path),
+                "{} did not change",
+                setting.path
+            );
+        }
+        let between = by_env.changes(&by_file);
+        assert!(
+            between.live.is_empty() && between.restart.is_empty(),
+            "{}: {between:?}",
+            setting.path
+        );
+    }
+}
+
+/// One setting per line as `a.b.c: value`, for [`merged`].
+fn nested(setting: &Setting, text: &str) -> String {
+    let text = if matches!(setting.kind, Kind::Headers | Kind::Networks) {
+        format!("[{text}]")
+    } else {
+        text.to_owned()
+    };
+    format!("{}: {text}\n", setting.path)
+}
+
+/// Dotted lines as nested YAML.
+fn merged(dotted: &str) -> String {
+    let mut tree = serde_yaml_ng::Mapping::new();
+    for line in dotted.lines() {
+        let (path, text) = line.split_once(": ").unwrap();
+        let value: Yaml = serde_yaml_ng::from_str(text).unwrap();
+        let mut parts: Vec<&str> = path.split('.').collect();
+        let last = parts.pop().unwrap();
+        let mut level = &mut tree;
+        for part in parts {
+            let next = level
+                .entry(part.into())
+                .or_insert_with(|| Yaml::Mapping(serde_yaml_ng::Mapping::new()));
+            level = next.as_mapping_mut().unwrap();
+        }
+        level.insert(last.into(), value);
+    }
+    serde_yaml_ng::to_string(&tree).unwrap()
+}

@@ -1,0 +1,111 @@
+//! The tests that show the settings `telemetry.*`.
+
+use super::Shown;
+
+/// One line per setting.
+pub const SHOWN: &[Shown] = &[
+    (
+        "telemetry.otlp.endpoint",
+        "otlp/traces.rs",
+        "a_request_is_a_server_span_with_a_client_span_for_each_attempt",
+    ),
+    (
+        "telemetry.otlp.protocol",
+        "otlp/traces.rs",
+        "a_request_is_a_server_span_with_a_client_span_for_each_attempt",
+    ),
+    (
+        "telemetry.otlp.headers",
+        "otlp/traces.rs",
+        "a_request_is_a_server_span_with_a_client_span_for_each_attempt",
+    ),
+    (
+        "telemetry.otlp.headers_file",
+        "otlp/metrics.rs",
+        "metrics_alone_need_no_traces_and_the_headers_may_be_in_a_file",
+    ),
+    (
+        "telemetry.otlp.tls.ca",
+        "otlp/traces.rs",
+        "a_collector_behind_tls_is_verified_over_both_protocols",
+    ),
+    (
+        "telemetry.otlp.compression",
+        "otlp/traces.rs",
+        "a_request_is_a_server_span_with_a_client_span_for_each_attempt",
+    ),
+    (
+        "telemetry.otlp.timeout",
+        "otlp/loss.rs",
+        "a_collector_that_does_not_answer_in_time_is_given_up",
+    ),
+    (
+        "telemetry.otlp.traces",
+        "otlp/metrics.rs",
+        "metrics_alone_need_no_traces_and_the_headers_may_be_in_a_file",
+    ),
+    ("telemetry.otlp.sampler", "otlp/context.rs", "samplers_decide_as_their_names_say"),
+    ("telemetry.otlp.sample_ratio", "otlp/context.rs", "samplers_decide_as_their_names_say"),
+    (
+        "telemetry.otlp.queue",
+        "otlp/loss.rs",
+        "a_collector_that_hangs_delays_no_request_and_what_is_lost_is_counted",
+    ),
+    (
+        "telemetry.otlp.content",
+        "otlp/content.rs",
+        "prompts_and_replies_are_sent_only_if_that_is_set",
+    ),
+    (
+        "telemetry.otlp.to_providers",
+        "otlp/context.rs",
+        "providers_get_no_context_if_they_are_not_to",
+    ),
+    (
+        "telemetry.otlp.metrics",
+        "otlp/metrics.rs",
+        "the_registrys_metrics_and_the_gen_ai_ones_come_at_an_interval",
+    ),
+    (
+        "telemetry.otlp.metrics_interval",
+        "otlp/metrics.rs",
+        "the_registrys_metrics_and_the_gen_ai_ones_come_at_an_interval",
+    ),
+    ("telemetry.otlp.logs", "otlp/metrics.rs", "log_lines_come_with_the_ids_of_their_trace"),
+    (
+        "telemetry.otlp.service_name",
+        "otlp/traces.rs",
+        "a_request_is_a_server_span_with_a_client_span_for_each_attempt",
+    ),
+    (
+        "telemetry.otlp.resource_attributes",
+        "otlp/traces.rs",
+        "a_request_is_a_server_span_with_a_client_span_for_each_attempt",
+    ),
+    (
+        "telemetry.otlp_relay.endpoint",
+        "otlp/relay.rs",
+        "what_a_client_sends_arrives_with_the_users_name_and_without_its_key",
+    ),
+    (
+        "telemetry.otlp_relay.headers",
+        "otlp/relay.rs",
+        "what_a_client_sends_arrives_with_the_users_name_and_without_its_key",
+    ),
+    (
+        "telemetry.otlp_relay.headers_file",
+        "otlp/relay.rs",
+        "the_relays_collector_may_be_behind_tls",
+    ),
+    ("telemetry.otlp_relay.tls.ca", "otlp/relay.rs", "the_relays_collector_may_be_behind_tls"),
+    (
+        "telemetry.otlp_relay.max_body",
+        "otlp/relay.rs",
+        "only_callers_with_a_key_get_through_and_only_what_is_telemetry",
+    ),
+    (
+        "telemetry.otlp_relay.timeout",
+        "otlp/relay.rs",
+        "the_collectors_answer_is_the_clients_and_without_one_it_may_come_back",
+    ),
+];

@@ -1,0 +1,96 @@
+//! The process of a gateway: its end, signals, an upgrade, and how it is run.
+
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use super::{Gateway, TIME_LIMIT};
+
+impl Gateway {
+    /// From the next start on, files of the process cannot grow beyond this many KiB: writing
+    /// fails, as on a full disk. [`Gateway::unlimit_files`] lifts it.
+    pub fn limit_files(&mut self, kib: u64) {
+        let script = format!("trap '' XFSZ; ulimit -S -f {}; exec \"$@\"", kib * 2);
+        self.runner = ["sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
+    }
+
+    /// Lifts the limit of [`Gateway::limit_files`].
+    pub fn unlimit_files(&self) {
+        let pid = self.pid().to_string();
+        let done = Command::new("prlimit")
+            .args(["--pid", &pid, "--fsize=unlimited:unlimited"])
+            .status()
+            .unwrap();
+        assert!(done.success());
+    }
+
+    /// From the next start on, these words run the program, for example with a tracer.
+    pub fn run_by(&mut self, words: Vec<String>) {
+        self.runner = words;
+    }
+
+    /// `kill -9`.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Sends a signal by name (`TERM`, `HUP`).
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args([format!("-{name}"), self.pid().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    /// Starts a second process that takes the listeners over, and stops the first one, which is
+    /// returned.
+    pub async fn upgrade(&mut self) -> Child {
+        let socket = self.dir.path().join("data/upgrade.sock");
+        self.upgrade_over(&socket).await
+    }
+
+    /// The same, over a socket that the settings name.
+    pub async fn upgrade_over(&mut self, socket: &Path) -> Child {
+        let mut old = self.child.take().unwrap();
+        self.spawn_with(&["serve", "--upgrade"]);
+        // The new process waits at the socket; the old one hands its listeners over on the signal.
+        let began = Instant::now();
+        while !socket.exists() {
+            let ended = self.child.as_mut().unwrap().try_wait().unwrap();
+            assert!(
+                ended.is_none() && began.elapsed() < TIME_LIMIT,
+                "it does not wait at the socket:\n{}",
+                self.log()
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert!(old.try_wait().unwrap().is_none());
+        let sent = Command::new("kill").args(["-QUIT", &old.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        old
+    }
+
+    /// Waits until the process has ended; returns how long that took.
+    pub async fn ended(&mut self) -> Duration {
+        let began = Instant::now();
+        self.exit_code().await;
+        began.elapsed()
+    }
+
+    /// Waits until the process has ended; returns its exit code, unless a signal ended it.
+    pub async fn exit_code(&mut self) -> Option<i32> {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.as_mut().unwrap().try_wait().unwrap() {
+                self.child = None;
+                return status.code();
+            }
+            assert!(began.elapsed() < TIME_LIMIT, "the gateway did not stop:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
