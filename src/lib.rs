@@ -5,9 +5,9 @@
 //! ```text
 //! main ─► cli ─► app              assembly
 //! proxy   admin   notify          front ends and notifier; they never import each other
-//! state   ledger   upstream   jobs   http_client   mock   otlp   components that do I/O
+//! state   ledger   upstream   jobs   messages   mock   otlp   components that do I/O
 //! crypto                          texts and hashes of keys, encryption at rest
-//! store   limits   telemetry   config   adapters to the outside
+//! store   limits   telemetry   config   http_client   adapters to the outside
 //! redis                           the server's address, its TLS, the prefix of names
 //! files                           how files are made: private, and safe against a power failure
 //! formats policy                  pure: no I/O; they never import each other
@@ -28,6 +28,7 @@ pub mod http_client;
 pub mod jobs;
 pub mod ledger;
 pub mod limits;
+pub mod messages;
 #[cfg(feature = "mock")]
 pub mod mock;
 pub mod notify;

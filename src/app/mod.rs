@@ -16,7 +16,6 @@ mod in_use;
 mod listen;
 mod listen_socket;
 mod marker;
-mod messages;
 mod moving;
 mod not_embedded;
 mod opening;

@@ -23,6 +23,7 @@ use crate::http_client::Webhooks;
 use crate::jobs::{JobParts, Jobs};
 use crate::ledger::{Ledger, LedgerSettings};
 use crate::limits::Counters;
+use crate::messages::{MessageQueue, Messages};
 use crate::otlp::{self, Exporters, Relay};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
@@ -30,8 +31,7 @@ use crate::proxy::request::instructions::Instructions;
 use crate::state::builtin;
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, ClientVersions, Conditions, Events, MessageQueue, Messages, RejectedRequests,
-    State, SwitchOff, reseal,
+    AdminToken, ClientVersions, Conditions, Events, RejectedRequests, State, SwitchOff, reseal,
 };
 use crate::store::{Backend, Store};
 use crate::telemetry::Metrics;

@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 
 use super::counting;
 use super::drain::stopped;
-use super::messages;
 use super::opening;
 use super::parts::Parts;
 use crate::domain::clock::Clock;
 use crate::limits::{Counters, Holder};
+use crate::messages;
 use crate::policy::provider_state::ProviderState;
 use crate::state::Phase;
 use crate::state::roll::Roll;

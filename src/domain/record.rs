@@ -195,8 +195,9 @@ pub enum DecisionStep {
     /// Its circuit is open, or half-open with a probe in flight. After the selection: it admits no
     /// request now, because of its circuit or a new cooldown.
     CircuitOpen,
-    /// It has a cooldown, after a `Retry-After`.
-    Resting,
+    /// It is in a cooldown, after a `Retry-After`. `resting` in records of older versions.
+    #[serde(alias = "resting")]
+    Cooldown,
     /// One of its spending limits is reached.
     LimitReached,
     /// It serves as many sessions as it may.

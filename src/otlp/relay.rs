@@ -17,8 +17,9 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::proto::pair;
-use super::transport::{CollectorError, describe, headers, http_client};
+use super::transport::{CollectorError, headers, http_client};
 use crate::config::OtlpRelay;
+use crate::http_client::describe;
 use crate::telemetry::Metrics;
 
 /// Requests that are relayed at the same time; further ones get 503 with `retry-after`.

@@ -28,6 +28,7 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Response, Status};
 
 use crate::config::{Collector, Otlp};
+use crate::http_client::describe;
 
 /// For a connection to the collector.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -310,17 +311,4 @@ fn refused(status: Status) -> SendError {
         may_retry,
         after: None,
     }
-}
-
-/// An error with its causes, without the address: it may contain a secret.
-pub(super) fn describe(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }

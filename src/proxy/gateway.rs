@@ -11,10 +11,11 @@ use crate::config::Live;
 use crate::domain::clock::Clock;
 use crate::ledger::Ledger;
 use crate::limits::Counters;
+use crate::messages::Messages;
 use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
-use crate::state::{AdminToken, ClientVersions, Events, Listings, Messages, Rejections, State};
+use crate::state::{AdminToken, ClientVersions, Events, Listings, Rejections, State};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 

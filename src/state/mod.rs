@@ -13,7 +13,6 @@ pub mod conditions;
 pub mod connection_slots;
 pub mod events;
 pub mod health;
-pub mod messages;
 pub mod peers;
 pub mod phase;
 pub mod publish;
@@ -34,7 +33,6 @@ pub use connection_slots::{ConnectionSlot, ConnectionSlots, Entry, Full, Listene
 pub use events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
 pub use health::Health;
 pub use health::file::HealthFile;
-pub use messages::{MessageQueue, Messages};
 pub use peers::Peers;
 pub use phase::Phase;
 pub use publish::{State, StateError};

@@ -155,7 +155,7 @@ async fn an_open_circuit_a_cooldown_and_a_reset_outlive_a_kill_and_a_stop() {
     fixture.gateway.ended().await;
     fixture.gateway.spawn();
     fixture.gateway.ready().await;
-    assert_eq!(fixture.ask().send().await.unwrap().status(), 503, "it rests");
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 503, "it is in its cooldown");
     fixture.gateway.kill();
     std::fs::write(fixture.gateway.dir.path().join("data/circuits"), [0xff, 0, b'\n', b'1', b' '])
         .unwrap();

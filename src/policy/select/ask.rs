@@ -40,7 +40,7 @@ pub enum Availability {
         until: Timestamp,
     },
     /// It asked for a pause (`Retry-After`).
-    Resting {
+    Cooldown {
         /// The end of its cooldown.
         until: Timestamp,
     },

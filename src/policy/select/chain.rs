@@ -71,9 +71,9 @@ impl Chain {
                 DecisionStep::CircuitOpen,
                 Some(format!("circuit open, tried again in {} s", seconds(until)).into()),
             ),
-            Stage::Resting { until } => (
-                DecisionStep::Resting,
-                Some(format!("asked for a rest of another {} s", seconds(until)).into()),
+            Stage::Cooldown { until } => (
+                DecisionStep::Cooldown,
+                Some(format!("in its cooldown for another {} s", seconds(until)).into()),
             ),
         };
         if self.decisions.len() < MAX_PASSED_OVER {

@@ -16,7 +16,7 @@ pub(super) enum Stage {
     CircuitOpen {
         until: Timestamp,
     },
-    Resting {
+    Cooldown {
         until: Timestamp,
     },
     LimitReached,
@@ -37,7 +37,7 @@ impl Stage {
     /// When the provider is available again, if known.
     pub(super) const fn until(self) -> Option<Timestamp> {
         match self {
-            Self::CircuitOpen { until } | Self::Resting { until } => Some(until),
+            Self::CircuitOpen { until } | Self::Cooldown { until } => Some(until),
             _ => None,
         }
     }
@@ -70,7 +70,7 @@ pub(super) fn pass(ask: &SelectAsk<'_>, provider: &Provider, view: &dyn Provider
     match view.availability(provider) {
         Availability::Ready => Stage::Ready,
         Availability::CircuitOpen { until } => Stage::CircuitOpen { until },
-        Availability::Resting { until } => Stage::Resting { until },
+        Availability::Cooldown { until } => Stage::Cooldown { until },
         Availability::LimitReached => Stage::LimitReached,
         Availability::SessionCap => Stage::SessionCap,
     }

@@ -128,7 +128,7 @@ fn what_stands_in_the_way_decides_the_status() {
             vec![provider(1, |_| ()), provider(2, |_| ()), provider(3, |_| ())],
             vec![
                 (1, Availability::CircuitOpen { until: until(9_000) }),
-                (2, Availability::Resting { until: until(2_500) }),
+                (2, Availability::Cooldown { until: until(2_500) }),
                 (3, Availability::LimitReached),
             ],
             503,
@@ -240,13 +240,14 @@ fn every_provider_has_its_reason_and_long_lists_are_cut() {
     ];
     let view = View(HashMap::from([
         (5, Availability::CircuitOpen { until: NOW.plus_ms(1_500) }),
-        (6, Availability::Resting { until: NOW.plus_ms(60_000) }),
+        (6, Availability::Cooldown { until: NOW.plus_ms(60_000) }),
     ]));
     let groups = Groups::default();
     let plan = choose(&ask(&groups), &providers, &view).unwrap();
     let steps: Vec<_> = plan.decisions.iter().map(|d| d.step).collect();
     use DecisionStep::{
-        Chosen, CircuitOpen, Disabled, FormatNotConvertible, ModelNotSupported, OtherGroup, Resting,
+        Chosen, CircuitOpen, Cooldown, Disabled, FormatNotConvertible, ModelNotSupported,
+        OtherGroup,
     };
     assert_eq!(
         steps,
@@ -256,7 +257,7 @@ fn every_provider_has_its_reason_and_long_lists_are_cut() {
             ModelNotSupported,
             FormatNotConvertible,
             CircuitOpen,
-            Resting,
+            Cooldown,
             Chosen
         ]
     );

@@ -5,9 +5,9 @@
 
 use bytes::Bytes;
 
+use crate::messages::Messages;
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::request::intake::Inbound;
-use crate::state::Messages;
 use crate::store::{Clip, StoredMessage};
 
 /// Request and reply so far; stored on drop.

@@ -138,8 +138,8 @@ fn version(about: std::io::Result<std::fs::Metadata>) -> Option<Version> {
 /// All entries that still matter, one line each.
 fn lines(all: &[HealthUpdate], now: Timestamp) -> String {
     let matters = |update: &&HealthUpdate| {
-        let rests = update.cooldown_until.is_some_and(|until| until > now);
-        rests || !update.standing.is_closed() || now.since(update.at) < CLOSED_MS
+        let cools = update.cooldown_until.is_some_and(|until| until > now);
+        cools || !update.standing.is_closed() || now.since(update.at) < CLOSED_MS
     };
     all.iter().filter(matters).map(|update| update.to_text() + "\n").collect()
 }

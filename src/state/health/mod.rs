@@ -58,7 +58,7 @@ impl Entry {
         provider.health_since < self.since
     }
 
-    fn resting(&self, now: Timestamp) -> Option<Timestamp> {
+    fn cooldown_at(&self, now: Timestamp) -> Option<Timestamp> {
         self.cooldown_until.filter(|until| *until > now)
     }
 }
@@ -87,9 +87,9 @@ impl Health {
         };
         let mut entry = entry.lock();
         self.renew(provider, &mut entry);
-        match (entry.breaker.look(now), entry.resting(now)) {
+        match (entry.breaker.look(now), entry.cooldown_at(now)) {
             (Outlook::Refuse { until }, _) => Availability::CircuitOpen { until },
-            (_, Some(until)) => Availability::Resting { until },
+            (_, Some(until)) => Availability::Cooldown { until },
             _ => Availability::Ready,
         }
     }
@@ -101,7 +101,7 @@ impl Health {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         self.renew(provider, &mut entry);
-        if entry.resting(now).is_some() {
+        if entry.cooldown_at(now).is_some() {
             return None;
         }
         let before = entry.standing();
@@ -190,7 +190,7 @@ impl Health {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
         self.renew(provider, &mut entry);
-        entry.log.seen(entry.breaker.snapshot(now).open_until, entry.resting(now), now)
+        entry.log.seen(entry.breaker.snapshot(now).open_until, entry.cooldown_at(now), now)
     }
 
     /// An attempt failed, or a reply broke off.
@@ -283,7 +283,7 @@ impl Health {
     /// The end of the provider's cooldown, if it is in one.
     #[must_use]
     pub fn cooldown_until(&self, provider: ProviderId, now: Timestamp) -> Option<Timestamp> {
-        self.entries.read().get(&provider)?.lock().resting(now)
+        self.entries.read().get(&provider)?.lock().cooldown_at(now)
     }
 
     /// The circuit as shown to administrators; closed for a provider that was never used.

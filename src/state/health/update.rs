@@ -18,11 +18,12 @@ pub struct HealthUpdate {
 }
 
 impl HealthUpdate {
-    /// `PROVIDER AT REST STANDING…`, with times in ms and `-` for no cooldown.
+    /// `PROVIDER AT COOLDOWN STANDING…`, with times in ms and `-` for no cooldown.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let rest = self.cooldown_until.map_or_else(|| "-".to_owned(), |until| until.0.to_string());
-        format!("{} {} {rest} {}", self.provider, self.at.0, self.standing.to_text())
+        let cooldown =
+            self.cooldown_until.map_or_else(|| "-".to_owned(), |until| until.0.to_string());
+        format!("{} {} {cooldown} {}", self.provider, self.at.0, self.standing.to_text())
     }
 
     /// Reads [`Self::to_text`]; `None` for anything else, such as a later version's form.

@@ -83,7 +83,7 @@ function Text({ problem, words, t }: { problem: Problem; words: string; t: TFunc
       {rest !== "" && (
         <>
           {" "}
-          {t("overview.restingUntil")} <Time at={rest} />.
+          {t("overview.cooldownUntil")} <Time at={rest} />.
         </>
       )}
       {since && (

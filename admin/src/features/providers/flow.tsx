@@ -131,7 +131,7 @@ function TierBox({ tier }: { tier: Tier }) {
             {out ? (
               <span>
                 <Badge
-                  tone={out === "circuit" || out === "resting" || out === "limit" ? "warn" : "off"}
+                  tone={out === "circuit" || out === "cooldown" || out === "limit" ? "warn" : "off"}
                 >
                   {t(`providers.out.${out}`)}
                 </Badge>

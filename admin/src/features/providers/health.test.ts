@@ -33,7 +33,7 @@ test("an open circuit and a pause come before what failed; disabled comes first"
   expect(state({ state: "OPEN", halfOpen: true })).toBe("half");
   expect(
     state({ health: "cooldown", cooldownUntil: "2026-06-01T12:01:00Z", failedInARow: 1 }),
-  ).toBe("resting");
+  ).toBe("cooldown");
   expect(condition({ isEnabled: false } as Provider, { health: "failing" } as Health, NOW)).toBe(
     "off",
   );

@@ -11,7 +11,7 @@ export type Condition =
   | "gone"
   | "open"
   | "half"
-  | "resting"
+  | "cooldown"
   | "spent"
   | "failing"
   | "unused"
@@ -25,7 +25,7 @@ export function condition(
 ): Condition {
   if (!provider.isEnabled) return provider.switchedOff ? "gone" : "off";
   if (health?.state === "OPEN") return health.halfOpen ? "half" : "open";
-  if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "resting";
+  if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "cooldown";
   if (health?.health === "failing" || (health?.failureCount ?? 0) > 0) return "failing";
   if (spent) return "spent";
   return health === undefined || health.health === "never_used" ? "unused" : "good";
@@ -36,7 +36,7 @@ const TONES = {
   gone: "warn",
   open: "bad",
   half: "warn",
-  resting: "warn",
+  cooldown: "warn",
   spent: "warn",
   failing: "bad",
   unused: "plain",
@@ -59,10 +59,10 @@ export function HealthBadge({
   const spent = useSpent().has(provider.id);
   const state = condition(provider, health, now, spent);
   const until =
-    state === "open" ? health?.openUntil : state === "resting" ? health?.cooldownUntil : null;
+    state === "open" ? health?.openUntil : state === "cooldown" ? health?.cooldownUntil : null;
   const opened = state === "open" || state === "half" ? health?.openReason : undefined;
   const why = state === "gone" ? provider.switchedOff?.error : (opened ?? health?.lastError);
-  const troubled = ["gone", "open", "half", "resting", "failing"].includes(state) && why;
+  const troubled = ["gone", "open", "half", "cooldown", "failing"].includes(state) && why;
   return (
     <span className="inline-flex max-w-full min-w-0 items-center gap-2">
       <Badge tone={TONES[state]} title={troubled ? `${causeOf(why)} — ${why.message}` : undefined}>

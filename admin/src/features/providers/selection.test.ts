@@ -71,7 +71,7 @@ test("each is passed over for its own reason, in the gateway's order", () => {
     2: "model",
     3: "circuit",
     4: undefined,
-    5: "resting",
+    5: "cooldown",
     6: "limit",
   });
 });

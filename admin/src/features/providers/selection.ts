@@ -7,7 +7,7 @@ import type { Schemas } from "@/api/client";
 export type Provider = Schemas["ProviderRecord"];
 export type Health = Schemas["ProviderHealth"];
 
-export type Out = "disabled" | "group" | "model" | "circuit" | "resting" | "limit";
+export type Out = "disabled" | "group" | "model" | "circuit" | "cooldown" | "limit";
 /** The wire format of a request. */
 export type ClientFormat = "native" | "responses" | "chat-compatible" | "alt-cli";
 export interface Choice {
@@ -56,7 +56,7 @@ function reason(
   if (!provider.isEnabled) return "disabled";
   if (!supports(provider, model)) return "model";
   if (health?.state === "OPEN" && !health.halfOpen) return "circuit";
-  if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "resting";
+  if (health?.cooldownUntil && new Date(health.cooldownUntil).getTime() > now) return "cooldown";
   if (spent) return "limit";
   return undefined;
 }

@@ -40,7 +40,7 @@ export const NAMED = [
   "model_not_supported",
   "format_not_convertible",
   "circuit_open",
-  "resting",
+  "cooldown",
   "limit_reached",
   "session_cap_reached",
   "candidate",
@@ -58,7 +58,9 @@ export const NAMED = [
 export function story(entry: Pick<Entry, "decisionChain">): Story {
   const told: Story = { passedOver: [], candidates: [], attempts: [], notes: [] };
   const chain = Array.isArray(entry.decisionChain) ? entry.decisionChain : [];
-  for (const step of chain.filter(isStep)) {
+  for (const raw of chain.filter(isStep)) {
+    // Records of older versions have the former name.
+    const step = raw.step === "resting" ? { ...raw, step: "cooldown" } : raw;
     if (CANDIDATES.has(step.step)) told.candidates.push(step);
     else if (ATTEMPTS.has(step.step)) told.attempts.push(step);
     else if (NOTES.has(step.step)) told.notes.push(step);
@@ -88,7 +90,7 @@ const REASONS = {
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],
-  [/^asked for a rest of another (\d+) s$/, "resting"],
+  [/^(?:in its cooldown for|asked for a rest of) another (\d+) s$/, "cooldown"],
 ] as const;
 
 export interface Reason {

@@ -7,7 +7,7 @@ use crate::store::{Store, StoreError};
 ///
 /// # Errors
 /// When the store cannot be written to; the rest is removed the next time.
-pub(super) async fn prune(store: &Store, oldest: Timestamp, most: u64) -> Result<(), StoreError> {
+pub async fn prune(store: &Store, oldest: Timestamp, most: u64) -> Result<(), StoreError> {
     while store.prune_messages(oldest).await? > 0 {}
     while store.trim_messages(most).await? > 0 {}
     Ok(())
