@@ -5,8 +5,9 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use crate::domain::key::CacheTtl;
+use crate::formats::bad_request::BadRequest;
 use crate::formats::edit;
-use crate::formats::peek::{BadRequest, Peek, PeekLimits, peek};
+use crate::formats::peek::{Peek, PeekLimits, peek};
 use crate::input::Input;
 
 const LIMITS: PeekLimits = PeekLimits { max_depth: 100 };
