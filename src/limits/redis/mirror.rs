@@ -4,13 +4,14 @@ use super::super::held::Held;
 use super::super::memory::Memory;
 use super::super::provider::ProviderState;
 use super::Shared;
+use super::scripts::whole;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 
 impl Shared {
     /// Takes in news: the sender's name, then a line `user key provider start cost` for each
-    /// settlement.
+    /// settlement, the cost in two parts.
     pub(super) fn apply_news(&self, news: &str, now: Timestamp) {
         let mut lines = news.lines();
         let sender = lines.next().unwrap_or("");
@@ -36,7 +37,7 @@ impl Settled {
             holder: user.map(UserId).zip(key.map(KeyId)),
             provider: provider.map(ProviderId),
             started: Timestamp(words.next()??),
-            cost: NanoUsd(words.next()??),
+            cost: whole(words.next()??, words.next()??),
         })
     }
 }

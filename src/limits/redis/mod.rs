@@ -16,15 +16,19 @@
 //!
 //! Not here: circuits and configuration changes (`state::peers`). One Redis server, not a cluster.
 
+mod batch;
 mod books;
+mod earlier;
 mod examine;
 #[cfg(fuzzing)]
 mod fuzz;
 mod keeper;
 mod link;
 mod mirror;
+mod names;
 mod outbox;
 mod rebuild;
+mod reconcile;
 mod reply;
 mod running;
 mod scripts;
@@ -55,7 +59,7 @@ use crate::domain::clock::Timestamp;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
 use running::Running;
-use scripts::{ScriptCall, Spans};
+use scripts::{Present, Script, ScriptCall, Spans};
 use time::Agreement;
 
 /// What a node does while Redis is unreachable.
@@ -136,6 +140,8 @@ impl SharedState {
 pub(super) struct Shared {
     pub(super) memory: Memory,
     settings: SharedSettings,
+    /// What the names in Redis begin with ([`names::space`]).
+    space: String,
     link: Link,
     outbox: Outbox,
     running: Running,
@@ -158,6 +164,7 @@ impl Shared {
             agreement: Agreement::new(shared.time, settings.time_zone),
             link: Link::new(client),
             outbox: Outbox::holding(shared.most_waiting),
+            space: names::space(&prefix),
             settings: SharedSettings { prefix, ..shared },
             running: Running::new(),
             spans: Mutex::new(None),
@@ -227,10 +234,23 @@ impl Shared {
         }
     }
 
-    fn call<'a>(&'a self, script: &'a redis::Script, up: &Up, now: Timestamp) -> ScriptCall<'a> {
-        let scope = up.scope(&self.settings.prefix);
-        let ttl_ms = self.memory.settings.session_ttl_ms;
-        ScriptCall::new(script, scope, &self.agreement.argument(now), ttl_ms, &self.spans(now))
+    fn present(&self, now: Timestamp) -> Present {
+        Present {
+            now,
+            is_set: self.agreement.is_callers(),
+            ttl_ms: self.memory.settings.session_ttl_ms,
+            spans: self.spans(now),
+        }
+    }
+
+    fn call<'k>(
+        &self,
+        script: &'static Script,
+        up: &Up,
+        now: Timestamp,
+        keys: impl IntoIterator<Item = &'k str, IntoIter: ExactSizeIterator>,
+    ) -> ScriptCall {
+        ScriptCall::new(script, &up.names, &self.present(now), keys.into_iter())
     }
 
     fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {

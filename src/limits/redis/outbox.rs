@@ -8,6 +8,7 @@
 //! dropped, and the counters are rebuilt from the ledger when Redis is back.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -18,7 +19,12 @@ use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
 
 /// Operations in one batch.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
+/// So many are sent at once; fewer wait for others, so that Redis touches each holder once for many
+/// requests.
+const RIPE: usize = 128;
+/// How long they wait.
+const GATHER: Duration = Duration::from_millis(1);
 /// How long a settlement is kept after it was sent: longer than the ledger's writer can lag behind.
 pub(super) const KEEP_MS: i64 = 120_000;
 
@@ -95,8 +101,16 @@ impl Outbox {
         queue.pending.len() + queue.sent.len()
     }
 
+    /// Resolves when there is something to send, and others had the time to join it.
+    pub(super) async fn ripe(&self) {
+        self.filled().await;
+        if self.queue.lock().pending.len() < RIPE {
+            tokio::time::sleep(GATHER).await;
+        }
+    }
+
     /// Resolves when there is something to send.
-    pub(super) async fn filled(&self) {
+    async fn filled(&self) {
         loop {
             let notified = self.filled.notified();
             if !self.queue.lock().pending.is_empty() {
