@@ -159,27 +159,26 @@ impl Shared {
     ) -> ScriptCall {
         let settings = &self.counting();
         let no_limits = Limits::default();
-        let numbers = Numbers::of(34).int(ask.user.id.0).int(ask.started.0).amount(charge.reserved);
+        let of = |limits: &Limits| Numbers::of(9).limits(limits, ask.now, settings);
+        let key = of(&ask.key.limits);
+        let user = of(&ask.user.limits);
+        let provider = of(first.map_or(&no_limits, |first| &first.limits));
+        let numbers = Numbers::of(10).int(ask.user.id.0).int(ask.started.0).amount(charge.reserved);
         let numbers = numbers.int(i64::from(settings.reservation == Reservation::Strict));
         let numbers = numbers.int(i64::from(ask.user.rpm)).id(first.map(|first| first.id.0));
-        let numbers = numbers.limits(&ask.key.limits, ask.now, settings).limits(
-            &ask.user.limits,
-            ask.now,
-            settings,
-        );
-        let limits = first.map_or(&no_limits, |first| &first.limits);
-        let numbers = numbers.limits(limits, ask.now, settings);
-        let user = up.names.user(ask.user.id.0);
+        let numbers = numbers.int(key.mark()).int(user.mark()).int(provider.mark());
+        let limits = [key.bytes(), user.bytes(), provider.bytes()].concat();
+        let hash = up.names.user(ask.user.id.0);
         let call = match first {
             Some(first) => {
                 let provider = up.names.provider(first.id.0);
-                self.call(&ADMIT, up, ask.now, [user.as_str(), provider.as_str()])
+                self.call(&ADMIT, up, ask.now, [hash.as_str(), provider.as_str()])
             }
-            None => self.call(&ADMIT, up, ask.now, [user.as_str()]),
+            None => self.call(&ADMIT, up, ask.now, [hash.as_str()]),
         };
         let call = call.numbers(numbers).text(&charge.member());
         let call = call.bytes(charge.request.0.as_bytes()).text(&format!("k{}", ask.key.id));
-        call.bytes(&charge.note_end()).text(&charge.asked())
+        call.bytes(&charge.note_end()).text(&charge.asked()).bytes(&limits)
     }
 
     pub(in super::super) async fn blocked(

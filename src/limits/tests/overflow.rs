@@ -57,22 +57,22 @@ impl Ledger for Written {
 pub(super) struct Node(pub(super) Counters, pub(super) Arc<ManualClock>);
 
 impl Node {
-    pub(super) fn start(redis: &Redis, ledger: &Arc<Written>) -> Self {
-        Self::start_at(&redis.url(), ledger)
+    fn start(redis: &Redis, ledger: &Arc<Written>) -> Self {
+        Self::start_with(&redis.url(), ledger, (TIME_LIMIT, MOST))
     }
 
-    pub(super) fn start_at(url: &str, ledger: &Arc<Written>) -> Self {
-        Self::start_with(url, ledger, TIME_LIMIT)
-    }
-
-    pub(super) fn start_with(url: &str, ledger: &Arc<Written>, lease: Duration) -> Self {
+    pub(super) fn start_with(
+        url: &str,
+        ledger: &Arc<Written>,
+        (lease, most_waiting): (Duration, usize),
+    ) -> Self {
         let shared = SharedSettings {
             server: Server::new(Secret::new(url)),
             prefix: "overflow".to_owned(),
             timeout: TIME_LIMIT,
             lease,
             on_loss: OnLoss::Local,
-            most_waiting: MOST,
+            most_waiting,
             time: TimeSource::Caller,
             unclean: false,
         };

@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use super::overflow::{Node, Written};
 use super::server::Redis;
-use super::{NOON, TTL_MS, key, provider, runtime, sessions, user};
+use super::{NOON, TIME_LIMIT, TTL_MS, key, provider, runtime, sessions, user};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
-use crate::limits::{Admission, Permit};
+use crate::limits::{Admission, MOST_WAITING, Permit};
+
+fn node(server: &Redis, ledger: &Arc<Written>) -> Node {
+    Node::start_with(&server.url(), ledger, (TIME_LIMIT, MOST_WAITING))
+}
 
 /// Asks Redis directly.
 fn redis<T: redis::FromRedisValue>(server: &Redis, words: &[&str]) -> T {
@@ -69,7 +73,7 @@ fn limited(id: i64, cap: u32) -> Provider {
 #[test]
 fn a_request_at_a_provider_with_limits_waits_for_one_call_and_few_commands() {
     let server = Redis::start();
-    let node = Node::start(&server, &Arc::new(Written::default()));
+    let node = node(&server, &Arc::default());
     let at = limited(1, 1_000);
     runtime().block_on(async {
         let who = Who::new(1, "s");
@@ -106,7 +110,7 @@ fn a_request_at_a_provider_with_limits_waits_for_one_call_and_few_commands() {
 fn the_last_places_of_a_provider_are_given_out_once_with_the_admission_over_two_nodes() {
     let server = Redis::start();
     let ledger = Arc::new(Written::default());
-    let nodes = [Node::start(&server, &ledger), Node::start(&server, &ledger)];
+    let nodes = [node(&server, &ledger), node(&server, &ledger)];
     let at = limited(1, 3);
     runtime().block_on(async {
         let mut running = Vec::new();
@@ -129,7 +133,7 @@ fn the_last_places_of_a_provider_are_given_out_once_with_the_admission_over_two_
 #[test]
 fn a_place_is_not_taken_where_the_session_is_served_by_another_provider() {
     let server = Redis::start();
-    let node = Node::start(&server, &Arc::new(Written::default()));
+    let node = node(&server, &Arc::default());
     let (first, second) = (limited(1, 5), limited(2, 5));
     runtime().block_on(async {
         let who = Who::new(1, "s");
@@ -158,7 +162,7 @@ fn scripts_that_redis_forgets_or_may_not_load_ahead_cost_no_request() {
     let user = [&user[..], &["+@all", "-@admin", "-@dangerous", "-script"]].concat();
     let _: () = redis(&server, &user);
     let url = server.url().replace("redis://", "redis://gate:word@");
-    let node = Node::start_at(&url, &Arc::new(Written::default()));
+    let node = Node::start_with(&url, &Arc::default(), (TIME_LIMIT, MOST_WAITING));
     runtime().block_on(async {
         for n in 0..6 {
             let permit = admit(&node, &Who::new(1, "s"), NOON, None).await;
@@ -177,7 +181,7 @@ fn scripts_that_redis_forgets_or_may_not_load_ahead_cost_no_request() {
 #[test]
 fn all_names_have_one_hash_tag_and_what_ended_leaves_nothing_but_sums() {
     let server = Redis::start();
-    let node = Node::start(&server, &Arc::new(Written::default()));
+    let node = node(&server, &Arc::default());
     runtime().block_on(async {
         for n in 0..1_500 {
             let permit = admit(&node, &Who::new(n % 500 + 1, &format!("s{n}")), NOON, None).await;
@@ -223,7 +227,7 @@ fn beside_nodes_of_the_earlier_layout_counters_are_their_own_and_are_built_anew_
     let _: () = redis(&server, &["HSET", "overflow:e-old:h:k1", "st", "999"]);
     let _: () = redis(&server, &["ZADD", "overflow:nodes", "99999999999999", "old"]);
     let ledger = Arc::new(Written::default());
-    let node = Node::start_with(&server.url(), &ledger, Duration::from_millis(600));
+    let node = Node::start_with(&server.url(), &ledger, (Duration::from_millis(600), MOST_WAITING));
     runtime().block_on(async {
         node.serve(2, &ledger).await;
         node.knows(2).await;

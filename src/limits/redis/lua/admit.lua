@@ -1,38 +1,104 @@
 -- The thirteen checks, in order, and the request counted: all of it or none; and its place at the
 -- provider that is tried first, if that is asked for. KEYS: 2 the user's hash, 3 the provider's.
--- ARGV: 3 numbers (below), 4 member ("key:session"), 5 request, 6 the key's field, 7 the end of the
--- request's note, 8 what it asks for. A holder's nine limits: total, 5 h, daily, weekly, monthly
--- (inf: none), sessions, 1 if the day is fixed, the day's span.
+-- ARGV: 2 as ever, 3 numbers (below), 4 member ("key:session"), 5 request, 6 the key's field, 7 the
+-- end of the request's note, 8 what it asks for, 9 the limits of key, user and provider: total, 5 h,
+-- daily, weekly, monthly (inf: none), sessions, 1 if the day is fixed, the day's span.
 -- Gives {'ok', provider of the live session (0: none), check of the money limit with the least room
 -- (0: none), what counts against it, requests of the minute before this one, 1 if the place was
 -- taken}, {'denied', check, current, minute or time of reset, and what others reserve where strict
 -- reservation refuses} or {'gone'}.
+-- Most requests need only the heads of the records (see record.lua): where the last full check of
+-- this minute left more room than was used since, and the session is live, nothing can refuse. All
+-- others take the full way below, which leaves the room for the next ones.
 --include head
---include gone
+if call('HEXISTS', KEYS[1], '') == 0 then return { 'gone' } end
+-- 1 user, 2 start, 3-4 reserved, 5 whether reservation is strict, 6 requests per minute, 7 provider
+-- (0: no place is asked for), 8-10 the limits of key, user and provider, as a number each.
+local uid, started, low, high, strict, most, pid, key_limits, user_limits, provider_limits = struct.unpack('<dddddddddd', ARGV[3])
+if started > NOW then started = NOW end
+local member = ARGV[4]
+local found = call('HMGET', KEYS[2], 'u', ARGV[6], member, 'r')
+
+if found[1] and found[2] and found[3] and found[4] and high == 0 and started >= MINUTE * 60000 then
+  local minute, u_spent, u_reserved, u_next, u_room, u_tight, u_against, u_limits = struct.unpack('<dddddddd', found[1])
+  local k_minute, k_spent, k_reserved, k_next, k_room, k_tight, k_against, k_limits = struct.unpack('<dddddddd', found[2])
+  local u_held, k_held, extra = u_spent + u_reserved, k_spent + k_reserved, strict * low
+  local fits = minute == MINUTE and k_minute == MINUTE and u_limits == user_limits and k_limits == key_limits
+    and u_next > NOW and u_held < u_room and k_held < k_room and u_held + extra <= u_room
+    and k_held + extra <= k_room and u_reserved + low < 4503599627370496
+  local runs, requests, served = struct.unpack('<ddd', found[3])
+  local before, place, p, at_provider = served, 0, nil, nil
+  if fits and pid ~= 0 and (served == 0 or served == pid) then
+    p = call('HMGET', KEYS[3], 'p', member)
+    fits = false
+    if p[1] and p[2] then
+      local p_minute, p_spent, p_reserved, p_next, p_room, _, _, p_limits = struct.unpack('<dddddddd', p[1])
+      if p_minute == MINUTE and p_next > NOW and p_limits == provider_limits and p_spent + p_reserved < p_room
+        and p_reserved + low < 4503599627370496 then
+        local p_runs, p_requests = struct.unpack('<dd', p[2])
+        at_provider = struct.pack('<dd', p_runs + 1, p_requests + 1) .. string.sub(p[2], 17)
+        place, served, fits = pid, pid, true
+        p = struct.pack('<ddd', MINUTE, p_spent, p_reserved + low) .. string.sub(p[1], 25)
+      end
+    end
+  end
+  if fits then
+    local n, of_last, last, first, slots = struct.unpack('<ddddd', found[4])
+    local rate, slot, w = n, NOW, nil
+    if slots >= 1024 then slot = math.floor(NOW / 100) * 100 + 99 end
+    if first > NOW - 60000 and slot <= last then
+      slot, w = last, struct.pack('<dd', n + 1, of_last + 1) .. string.sub(found[4], 17)
+    elseif first > NOW - 60000 and #found[4] < 240 then
+      w = struct.pack('<ddddd', n + 1, 1, slot, first, slots + 1) .. string.sub(found[4], 41) .. struct.pack('<dI4', last, of_last)
+    else
+      --include rpm
+      w = rpm_read(found[4], P .. 'ur:' .. string.format('%.0f', uid))
+      rpm_expire(w)
+      rate = w.n
+      if most == 0 or rate < most then
+        slot = rpm_add(w, NOW)
+        w = rpm_written(w)
+      else
+        -- Refused, below. What aged out of the list is gone from there.
+        found[4] = rpm_written(w)
+      end
+    end
+    if most == 0 or rate < most then
+      if at_provider then call('HSET', KEYS[3], 'p', p, member, at_provider) end
+      call('HSET', KEYS[2], 'u', struct.pack('<ddd', MINUTE, u_spent, u_reserved + low) .. string.sub(found[1], 25),
+        ARGV[6], struct.pack('<ddd', MINUTE, k_spent, k_reserved + low) .. string.sub(found[2], 25),
+        'r', w, member, struct.pack('<ddd', runs + 1, requests + 1, served) .. string.sub(found[3], 25, 64) .. ARGV[8])
+      call('HSET', KEYS[1], ARGV[5], struct.pack('<ddd', slot, place, started) .. ARGV[7])
+      local u_left, k_left, is_placed = u_room - u_held, k_room - k_held, place == 0 and 0 or 1
+      if u_tight ~= 0 and (k_tight == 0 or u_left < k_left or (u_left == k_left and u_tight < k_tight)) then
+        return { 'ok', before, u_tight, u_against + u_held, rate, is_placed }
+      end
+      return { 'ok', before, k_tight, k_against + k_held, rate, is_placed }
+    end
+  end
+end
+
 --include record
 --include rpm
--- 1 user, 2 start, 3-4 reserved, 5 whether reservation is strict, 6 requests per minute, 7 provider
--- (0: no place is asked for), then the limits: 8-16 of the key, 17-25 of the user, 26-34 of the
--- provider.
-local N = { struct.unpack('<' .. string.rep('d', 34), ARGV[3]) }
-local member, started, low, high, pid = ARGV[4], math.min(N[2], NOW), N[3], N[4], N[7]
-local found = call('HMGET', KEYS[2], 'u', ARGV[6], member, 'r')
-local u, k, packed = read(found[1]), read(found[2]), found[3]
-local uid, kid = string.format('%.0f', N[1]), string.sub(ARGV[6], 2)
-local ub, kb = P .. 'ub:' .. uid, P .. 'kb:' .. kid
-local w = rpm_read(found[4], P .. 'ur:' .. uid)
+-- The limits: 1-9 of the key, 10-18 of the user, 19-27 of the provider.
+local N = { struct.unpack('<' .. string.rep('d', 27), ARGV[9]) }
+local kid = string.sub(ARGV[6], 2)
+local user = int(uid)
+local ub, kb, uz, kz = P .. 'ub:' .. user, P .. 'kb:' .. kid, P .. 'uz:' .. user, P .. 'kz:' .. kid
+local u, k, packed = read(found[1], ub), read(found[2], kb), found[3]
+local w = rpm_read(found[4], P .. 'ur:' .. user)
 rpm_expire(w)
 
 -- A new minute, a new day, sessions that may have ended: seldom.
-if u[1] < MINUTE or k[1] < MINUTE or (N[14] == 1 and k[8] ~= N[15]) or (N[23] == 1 and u[8] ~= N[24]) or u[22] <= NOW then
+if u[1] < MINUTE or k[1] < MINUTE or (N[7] == 1 and k[8] ~= N[8]) or (N[16] == 1 and u[8] ~= N[17]) or u[22] <= NOW then
   --include refresh
   refresh(u, ub)
   refresh(k, kb)
-  if N[14] == 1 then begin_day(k, kb, N[15], N[16]) end
-  if N[23] == 1 then begin_day(u, ub, N[24], N[25]) end
+  if N[7] == 1 then begin_day(k, kb, N[8], N[9]) end
+  if N[16] == 1 then begin_day(u, ub, N[17], N[18]) end
   if u[22] <= NOW then
     --include sessions
-    local sc = scope_of_user(N[1])
+    local sc = scope_of_user(uid)
     sc.recs.u, sc.f[member] = u, packed
     trim(sc)
     keep(sc)
@@ -41,19 +107,19 @@ if u[1] < MINUTE or k[1] < MINUTE or (N[14] == 1 and k[8] ~= N[15]) or (N[23] ==
 end
 
 -- The figures: total, 5 h, day, week, month.
-local kday, uday = N[14] == 1 and 16 or 14, N[23] == 1 and 16 or 14
+local kday, uday = N[7] == 1 and 16 or 14, N[16] == 1 and 16 or 14
 local of_key = { held(k, 10), held(k, 12), held(k, kday), held(k, 18), held(k, 20) }
 local of_user = { held(u, 10), held(u, 12), held(u, uday), held(u, 18), held(u, 20) }
-local full = N[5] == 1 or (N[6] > 0 and w.n >= N[6])
-for i = 1, 5 do full = full or of_key[i] >= N[7 + i] or of_user[i] >= N[16 + i] end
+local full = strict == 1 or (most > 0 and w.n >= most)
+for i = 1, 5 do full = full or of_key[i] >= N[i] or of_user[i] >= N[9 + i] end
 if not packed and not full then
-  full = (N[13] > 0 and call('ZCARD', P .. 'kz:' .. kid) >= N[13]) or (N[22] > 0 and call('ZCARD', P .. 'uz:' .. uid) >= N[22])
+  full = (N[6] > 0 and call('ZCARD', kz) >= N[6]) or (N[15] > 0 and call('ZCARD', uz) >= N[15])
 end
 if full then
   --include refresh
   --include rpm_rare
   --include sessions
-  local sc = scope_of_user(N[1])
+  local sc = scope_of_user(uid)
   sc.recs.u = u
   local PAIRS = { 10, 12, 0, 18, 20 }
   local function money(check, r, b, day, period, block, sums)
@@ -61,7 +127,7 @@ if full then
     if limit == FOREVER then return end
     local others = reserved(r, period == 3 and day or PAIRS[period])
     if sum < limit then
-      if N[5] == 0 or others <= 0 or sum + (low + high * BASE) <= limit then return end
+      if strict == 0 or others <= 0 or sum + (low + high * BASE) <= limit then return end
       return { 'denied', check, int(sum), '', int(others) }
     end
     local reset = ''
@@ -78,12 +144,12 @@ if full then
     return { 'denied', check, int(current), reset }
   end
   local function per_minute()
-    if N[6] > 0 and w.n >= N[6] then return { 'denied', 5, int(w.n), rpm_below(w, N[6]) } end
+    if most > 0 and w.n >= most then return { 'denied', 5, int(w.n), rpm_below(w, most) } end
   end
   local function both(check, period)
-    return money(check, k, kb, kday, period, 7, of_key) or money(check + 1, u, ub, uday, period, 16, of_user)
+    return money(check, k, kb, kday, period, 0, of_key) or money(check + 1, u, ub, uday, period, 9, of_user)
   end
-  local denied = both(1, 1) or sessions(3, P .. 'kz:' .. kid, N[13]) or sessions(4, P .. 'uz:' .. uid, N[22])
+  local denied = both(1, 1) or sessions(3, kz, N[6]) or sessions(4, uz, N[15])
     or per_minute() or both(6, 2) or both(8, 3) or both(10, 4) or both(12, 5)
   -- What was put right for the answer stays so; what aged out is found again.
   keep(sc)
@@ -96,19 +162,31 @@ end
 local tightest, room, current = 0, FOREVER, 0
 for i = 1, 5 do
   local check = i == 1 and 1 or 2 * i + 2
-  local left = N[7 + i] - of_key[i]
+  local left = N[i] - of_key[i]
   if left < room then tightest, room, current = check, left, of_key[i] end
-  left = N[16 + i] - of_user[i]
+  left = N[9 + i] - of_user[i]
   if left < room then tightest, room, current = check + 1, left, of_user[i] end
 end
 
+-- The least room below limits that begin after a place, its check (of a key) and what counts there.
+-- Where sums are beyond the doubles, no room is left for others to use.
+local function room_of(r, limits, at, day)
+  if r.high then return -FOREVER, 0, 0 end
+  local least, check, against = FOREVER, 0, 0
+  for i, pair in ipairs({ 10, 12, day, 18, 20 }) do
+    local sum = held(r, pair)
+    if limits[at + i] - sum < least then least, check, against = limits[at + i] - sum, i == 1 and 1 or 2 * i + 2, sum end
+  end
+  return least, check, against
+end
+
 -- The session: eight numbers, then what it asks for (see sessions.lua).
-local runs, begun, ended, requests, cost, costs, served, score = 0, started, 0, 0, 0, 0, 0, FOREVER
-if packed then runs, begun, ended, requests, cost, costs, served, score = struct.unpack('<dddddddd', packed)
+local runs, requests, served, begun, ended, cost, costs, score = 0, 0, 0, started, 0, 0, 0, FOREVER
+if packed then runs, requests, served, begun, ended, cost, costs, score = struct.unpack('<dddddddd', packed)
 else
-  call('ZADD', P .. 'uz:' .. uid, '+inf', member)
-  call('ZADD', P .. 'kz:' .. kid, '+inf', member)
-  call('ZADD', P .. 'z', '+inf', uid .. ':' .. member)
+  call('ZADD', uz, '+inf', member)
+  call('ZADD', kz, '+inf', member)
+  call('ZADD', P .. 'z', '+inf', user .. ':' .. member)
 end
 local before, place = served, 0
 if pid ~= 0 and (served == 0 or served == pid) then
@@ -117,18 +195,25 @@ if pid ~= 0 and (served == 0 or served == pid) then
   --include blocked
   local sc = scope_of_provider(pid)
   fetch(sc, { 'p', member })
-  if not blocked(sc, member, N, 26) then
+  if not blocked(sc, member, N, 19) then
     enter(sc, member, NOW)
-    count(sc, 'p', started, 0, 0, low, high)
+    local r = record(sc, 'p')
+    add(r, sc.buckets, started, 0, 0, low, high)
+    r.limits, r.room = provider_limits, room_of(r, N, 18, N[25] == 1 and 16 or 14)
+    sc.changed.p = true
     place, served = pid, pid
   end
   keep(sc)
 end
 add(u, ub, started, 0, 0, low, high)
 add(k, kb, started, 0, 0, low, high)
+k.limits, u.limits = key_limits, user_limits
+k.room, k.tight, k.against = room_of(k, N, 0, kday)
+u.room, u.tight, u.against = room_of(u, N, 9, uday)
+if u.tight > 0 then u.tight = u.tight + 1 end
 local rate = w.n
 local slot = rpm_add(w, NOW)
 call('HSET', KEYS[2], 'u', written(u), ARGV[6], written(k), 'r', rpm_written(w), member,
-  struct.pack('<dddddddd', runs + 1, begun, ended, requests + 1, cost, costs, served, score) .. ARGV[8])
+  struct.pack('<dddddddd', runs + 1, requests + 1, served, begun, ended, cost, costs, score) .. ARGV[8])
 call('HSET', KEYS[1], ARGV[5], struct.pack('<ddd', slot, place, started) .. ARGV[7])
 return { 'ok', before, tightest, current, rate, place == 0 and 0 or 1 }

@@ -90,7 +90,7 @@ local function settle(o)
     count_pair(o, o.cost, o.costs, -low, -high)
     leave(sc, o.member, o.cost, o.costs, o.time)
     local s = session(sc, o.member)
-    if s and o.provider ~= 0 and s[7] ~= o.provider then s[7], sc.changed[o.member] = o.provider, true end
+    if s and o.provider ~= 0 and s[3] ~= o.provider then s[3], sc.changed[o.member] = o.provider, true end
   end
   if was and was.at ~= 0 and was.at == o.provider then
     local sc = provider(o.provider)

@@ -8,7 +8,7 @@ for _, member in ipairs(call('ZREVRANGE', P .. 'z', 0, tonumber(ARGV[3]) - 1)) d
   local uid, rest = string.match(member, '^(%d*):(.*)$')
   local packed = call('HGET', P .. 'u:' .. uid, rest)
   if packed then
-    local runs, begun, ended, requests, cost, costs, served = struct.unpack('<ddddddd', packed)
+    local runs, requests, served, begun, ended, cost, costs = struct.unpack('<ddddddd', packed)
     if runs > 0 or ended + TTL > NOW then
       local model, format = string.match(string.sub(packed, 65), '^(.*)\n(%S*)$')
       found[#found + 1] = { rest, int(runs), int(begun), ended > 0 and int(ended) or '', int(requests),

@@ -64,7 +64,7 @@ local function enter_provider(o, pid)
   o.at = pid
   if o.uid == 0 then return end
   local s = session(user(o.uid), o.member)
-  if s and s[7] ~= pid then s[7], user(o.uid).changed[o.member] = pid, true end
+  if s and s[3] ~= pid then s[3], user(o.uid).changed[o.member] = pid, true end
 end
 
 -- As if the request had never been.

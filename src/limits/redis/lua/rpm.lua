@@ -9,12 +9,12 @@ local function rpm_read(packed, list)
     return { n = 0, slots = 0, first = 0, of_first = 0, last = 0, of_last = 0, chunks = 0, front = '', back = '', list = list }
   end
   local w, front, at = { list = list }, 0, 0
-  w.n, w.slots, w.first, w.of_first, w.last, w.of_last, w.chunks, front, at = struct.unpack('<dddddddd', packed)
+  w.n, w.of_last, w.last, w.first, w.slots, w.of_first, w.chunks, front, at = struct.unpack('<dddddddd', packed)
   w.front, w.back = string.sub(packed, at, at + front - 1), string.sub(packed, at + front)
   return w
 end
 local function rpm_written(w)
-  return struct.pack('<dddddddd', w.n, w.slots, w.first, w.of_first, w.last, w.of_last, w.chunks, #w.front) .. w.front .. w.back
+  return struct.pack('<dddddddd', w.n, w.of_last, w.last, w.first, w.slots, w.of_first, w.chunks, #w.front) .. w.front .. w.back
 end
 local function rpm_sum(slots)
   local sum = 0
