@@ -156,9 +156,9 @@ impl Keeper {
         loop {
             let done = tokio::select! {
                 fault = &mut lost => Err(fault),
-                heard = news.next() => match heard.and_then(|news| news.get_payload::<String>().ok()) {
-                    Some(heard) => match heard.strip_prefix("moved ") {
-                        Some(epoch) if epoch != up.epoch => Err(Fault::Gone),
+                heard = news.next() => match heard.and_then(|news| news.get_payload::<Vec<u8>>().ok()) {
+                    Some(heard) => match heard.strip_prefix(b"moved ") {
+                        Some(epoch) if epoch != up.epoch.as_bytes() => Err(Fault::Gone),
                         Some(_) => Ok(()),
                         None => {
                             shared.apply_news(&heard, now());

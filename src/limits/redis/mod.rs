@@ -1,8 +1,10 @@
 //! Counters that all nodes share, in Redis, with this node's own counters as the fallback.
 //!
 //! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
-//!   does neither (`lua/admit.lua`). A place at a provider with limits is another. Everything else
-//!   is queued ([`outbox`]) and sent in numbered batches that Redis applies once.
+//!   does neither (`lua/admit.lua`). It takes the place at the provider that is tried first too, if
+//!   that has limits; another place is another round trip (`lua/enter.lua`). Everything else is
+//!   queued ([`outbox`]) and sent in numbered batches that Redis applies once.
+//! - **A holder is one packed value** (`lua/record.lua`), read and written once by each script.
 //! - **A request in flight** is noted in Redis under its node's name. A node sends heartbeats; if
 //!   none arrives for the lease, another node takes back what the requests held (`lua/bury.lua`).
 //! - **The mirror**: each node counts in its own memory what it admits, and receives from Redis
@@ -14,8 +16,10 @@
 //!   notice by the name, and send again what the ledger may not have had. Nothing is counted twice:
 //!   a batch has a number, and a request that the ledger had is recognised by its id.
 //!
-//! Not here: circuits and configuration changes (`state::peers`). One Redis server, not a cluster.
+//! Not here: circuits and configuration changes (`state::peers`). One Redis server, not a cluster;
+//! all names are in one slot ([`names`]).
 
+mod admit;
 mod batch;
 mod books;
 mod earlier;

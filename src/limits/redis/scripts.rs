@@ -188,12 +188,13 @@ impl Numbers {
 
     /// A number that stands for these, and is another for others but by a chance of 2^-52. Never 0.
     pub(super) fn mark(&self) -> i64 {
-        let mixed = self.0.chunks(size_of::<u64>()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, chunk| {
-            let mut word = [0; size_of::<u64>()];
-            word[..chunk.len()].copy_from_slice(chunk);
-            let hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            hash ^ (hash >> 29)
-        });
+        let mixed =
+            self.0.chunks(size_of::<u64>()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, chunk| {
+                let mut word = [0; size_of::<u64>()];
+                word[..chunk.len()].copy_from_slice(chunk);
+                let hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                hash ^ (hash >> 29)
+            });
         i64::try_from(mixed >> 12).unwrap_or(0).max(1)
     }
 

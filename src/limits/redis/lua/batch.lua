@@ -36,48 +36,57 @@ local function want(sc, name)
   end
 end
 for i = 5, #ARGV do
-  local o, after = { slot = 0, at = 0 }, nil
-  o.kind, o.request, o.uid, o.kid, o.started, o.low, o.high, o.cost, o.costs, o.provider, o.time,
-    o.admitted, o.member, after = struct.unpack(OP, ARGV[i])
-  o.asks = string.sub(ARGV[i], after)
+  local kind, request, uid, kid, started, low, high, cost, costs, pid, time, admitted, member, after = struct.unpack(OP, ARGV[i])
   -- A start that a clock in the future stamped is not later than now.
-  o.started, o.admitted = math.min(o.started, NOW), math.min(o.admitted, NOW)
-  ops[#ops + 1], ids[#ids + 1] = o, o.request
-  if o.uid ~= 0 then
-    local sc = user(o.uid)
+  if started > NOW then started = NOW end
+  if admitted > NOW then admitted = NOW end
+  ops[i - 4] = { slot = 0, at = 0, kind = kind, request = request, uid = uid, kid = kid, started = started, low = low,
+    high = high, cost = cost, costs = costs, provider = pid, time = time, admitted = admitted, member = member,
+    asks = kind == 'R' and string.sub(ARGV[i], after) }
+  ids[i - 4] = request
+  if uid ~= 0 then
+    local sc = user(uid)
     want(sc, 'u')
-    if o.kid ~= 0 then want(sc, 'k' .. int(o.kid)) end
-    if o.kind ~= 'L' then want(sc, o.member) end
+    if kid ~= 0 then want(sc, key_field(kid)) end
+    if kind ~= 'L' then want(sc, member) end
   end
-  if o.provider ~= 0 then
-    want(provider(o.provider), 'p')
-    if o.kind ~= 'L' then want(provider(o.provider), o.member) end
+  if pid ~= 0 then
+    local sc = provider(pid)
+    want(sc, 'p')
+    if kind ~= 'L' then want(sc, member) end
   end
 end
 for sc, fields in pairs(wanted) do fetch(sc, fields) end
-local notes = {}
+-- What is noted of each request: an object, or false; as text until it is needed.
+local notes, touched = {}, {}
 for i, note in ipairs(call('HMGET', KEYS[1], unpack(ids))) do notes[ids[i]] = note end
 
 local news = {}
 local function tell(o)
   if o.cost == 0 and o.costs == 0 then return end
-  local function id(number) return number == 0 and '' or int(number) end
-  news[#news + 1] = string.format('%s %s %s %.0f %.0f %.0f', id(o.uid), id(o.kid), id(o.provider), o.started, o.cost, o.costs)
+  news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, o.provider, o.started, o.cost, o.costs)
 end
 
+local has_seen
 local function is_counted(o)
   if o.time < counted_before then return true end
-  return counted_before > 0 and o.time <= read_at + MADE_WITHIN and call('SISMEMBER', P .. 'seen', o.request) == 1
+  if o.time > read_at + MADE_WITHIN then return false end
+  if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
+  return has_seen and call('SISMEMBER', P .. 'seen', o.request) == 1
 end
 
 local function noted(o)
   local note = notes[o.request]
-  return note and held_of(note)
+  if type(note) == 'string' then
+    note = held_of(note)
+    notes[o.request] = note
+  end
+  return note
 end
 
 local function settle(o)
   local was = noted(o)
-  notes[o.request] = nil
+  notes[o.request], touched[o.request] = false, true
   if counted_before > 0 and is_counted(o) then o.cost, o.costs = 0, 0 end
   local low, high = 0, 0
   if was then low, high, o.started = was.low, was.high, was.started end
@@ -108,7 +117,7 @@ local function late(o)
   if o.time < read_at then return end
   if o.uid ~= 0 then
     count(user(o.uid), 'u', o.started, o.cost, o.costs, 0, 0)
-    if o.kid ~= 0 then count(user(o.uid), 'k' .. int(o.kid), o.started, o.cost, o.costs, 0, 0) end
+    if o.kid ~= 0 then count(user(o.uid), key_field(o.kid), o.started, o.cost, o.costs, 0, 0) end
   end
   if o.provider ~= 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
   tell(o)
@@ -124,7 +133,7 @@ local function register(o)
     if o.admitted > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.admitted) end
   end
   if o.provider ~= 0 then enter_provider(o, o.provider) end
-  notes[o.request] = note_of(o)
+  notes[o.request], touched[o.request] = o, true
 end
 
 for _, o in ipairs(ops) do
@@ -136,28 +145,27 @@ for _, o in ipairs(ops) do
     local was = noted(o) or o
     leave_provider(was)
     enter_provider(was, o.provider)
-    notes[o.request] = note_of(was)
+    notes[o.request], touched[o.request] = was, true
   elseif kind == 'G' or kind == 'W' then
     local was = noted(o)
     if was and kind == 'G' then
       give_back(was)
-      notes[o.request] = nil
+      notes[o.request], touched[o.request] = false, true
     elseif was and was.at == o.provider then
       leave_provider(was)
-      notes[o.request] = note_of(was)
+      touched[o.request] = true
     end
   end
 end
 keep_all()
 local set, del = {}, {}
-for _, request in ipairs(ids) do
+for request in pairs(touched) do
   local note = notes[request]
-  if note == nil then del[#del + 1] = request
-  elseif note then set[#set + 1], set[#set + 2] = request, note end
+  if note then set[#set + 1], set[#set + 2] = request, note_of(note) else del[#del + 1] = request end
 end
 if #set > 0 then call('HSET', KEYS[1], unpack(set)) end
 if #del > 0 then call('HDEL', KEYS[1], unpack(del)) end
 call('SET', KEYS[2], ARGV[3], 'PX', 604800000)
-if #news > 0 then call('PUBLISH', ARGV[4], string.match(KEYS[1], '[^:]*$') .. '\n' .. table.concat(news, '\n')) end
+if #news > 0 then call('PUBLISH', ARGV[4], string.match(KEYS[1], '[^:]*$') .. '\n' .. table.concat(news)) end
 --include sweep
 return { 'ok' }

@@ -2,7 +2,16 @@
 -- (`held`) is noted in the hash of its node by its id: slot among the requests of the minute (0:
 -- none), provider (0: none), start, user (0: the admin token), key, reserved (two numbers), member.
 local NOTE, NOTE_BYTES = '<ddddddd', 57
-local users, providers = {}, {}
+local users, providers, key_fields = {}, {}, {}
+
+local function key_field(kid)
+  local name = key_fields[kid]
+  if not name then
+    name = 'k' .. int(kid)
+    key_fields[kid] = name
+  end
+  return name
+end
 
 local function user(uid)
   local sc = users[uid]
@@ -33,10 +42,9 @@ local function keep_all()
 end
 
 local function held_of(note)
-  local o = {}
-  o.slot, o.at, o.started, o.uid, o.kid, o.low, o.high = struct.unpack(NOTE, note)
-  o.member = string.sub(note, NOTE_BYTES)
-  return o
+  local slot, at, started, uid, kid, low, high = struct.unpack(NOTE, note)
+  return { slot = slot, at = at, started = started, uid = uid, kid = kid, low = low, high = high,
+    member = string.sub(note, NOTE_BYTES) }
 end
 local function note_of(o)
   return struct.pack(NOTE, o.slot, o.at, o.started, o.uid, o.kid, o.low, o.high) .. o.member
@@ -46,7 +54,7 @@ end
 local function count_pair(o, s, sh, v, vh)
   local sc = user(o.uid)
   count(sc, 'u', o.started, s, sh, v, vh)
-  count(sc, 'k' .. int(o.kid), o.started, s, sh, v, vh)
+  count(sc, key_field(o.kid), o.started, s, sh, v, vh)
 end
 
 local function leave_provider(o)
