@@ -13,6 +13,7 @@ use super::listing::LiveSession;
 use super::memory::Memory;
 use super::permit::Permit;
 use super::provider::Blocked;
+use super::rebuild::Owned;
 use super::redis::{Asked, Shared};
 use super::sessions::Slot;
 use super::usage::HolderUsage;
@@ -55,14 +56,18 @@ impl CounterBackend {
         }
     }
 
-    pub(super) async fn admit(&self, ask: &Admission<'_>) -> Result<Permit, Refused> {
+    pub(super) async fn admit(
+        &self,
+        ask: &Admission<'_>,
+        first: Option<&Provider>,
+    ) -> Result<Permit, Refused> {
         match self {
             Self::Own(memory) => {
                 let counted = memory.admit(ask)?;
                 Ok(Permit::new(self.clone(), counted))
             }
             // Boxed, so that the futures of requests do not grow to the size that Redis needs.
-            Self::Shared(shared) => Box::pin(shared.admit(ask)).await,
+            Self::Shared(shared) => Box::pin(shared.admit(ask, first)).await,
         }
     }
 
@@ -109,7 +114,7 @@ impl CounterBackend {
 
     pub(super) async fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
         let limits = &key.limits;
-        let asked = Asked { holder: format!("k{}", key.id), user: None, rpm: 0, limits };
+        let asked = Asked { holder: Owned::Key(key.user_id, key.id), rpm: 0, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
             None => self.memory().key_usage(key, now),
@@ -118,8 +123,7 @@ impl CounterBackend {
 
     pub(super) async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
         let limits = &user.limits;
-        let asked =
-            Asked { holder: format!("u{}", user.id), user: Some(user.id.0), rpm: user.rpm, limits };
+        let asked = Asked { holder: Owned::User(user.id), rpm: user.rpm, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
             None => self.memory().user_usage(user, now),
@@ -128,7 +132,7 @@ impl CounterBackend {
 
     pub(super) async fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
         let limits = &provider.limits;
-        let asked = Asked { holder: format!("p{}", provider.id), user: None, rpm: 0, limits };
+        let asked = Asked { holder: Owned::Provider(provider.id), rpm: 0, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
             None => self.memory().provider_usage(provider, now),

@@ -42,12 +42,14 @@ pub(super) struct Counted {
     /// The provider that served the session before, if it was live.
     pub(super) served_before: Option<ProviderId>,
     pub(super) standing: Standing,
+    /// The provider that it has a place at already.
+    pub(super) at: Option<ProviderId>,
 }
 
 impl Counted {
     /// Without limits or a session.
     pub(super) fn alone(charge: Charge) -> Self {
-        Self { charge, served_before: None, standing: Standing::default() }
+        Self { charge, served_before: None, standing: Standing::default(), at: None }
     }
 }
 

@@ -74,7 +74,7 @@ impl Memory {
         let standing = checks::all(&mut pair, ask, &charge.slot, &self.settings)?;
         let served_before = pair.sessions.get(&charge.slot).and_then(|live| live.provider);
         pair.count(&mut charge);
-        Ok(Counted { charge, served_before, standing })
+        Ok(Counted { charge, served_before, standing, at: None })
     }
 
     /// Counts a request without checks. Returns the provider that served the session before, if it

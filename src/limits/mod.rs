@@ -140,7 +140,30 @@ impl Counters {
     /// The first limit that is reached, in the order of docs/reference/limits.md. Nothing is
     /// counted then.
     pub async fn admit(&self, admission: &Admission<'_>) -> Result<Permit, Refused> {
-        self.books.admit(admission).await
+        self.books.admit(admission, None).await
+    }
+
+    /// As [`Self::admit`], for a request that will probably try `first` before other providers.
+    /// Shared counters take its place there in the same step and round trip, if that provider has
+    /// limits of its own, none of them is reached, and the session is not served by another one.
+    /// Then [`Permit::enter`] need not ask; otherwise it asks as ever.
+    ///
+    /// # Errors
+    /// As [`Self::admit`]. A place that is not free is no error.
+    pub async fn admit_to(
+        &self,
+        admission: &Admission<'_>,
+        first: Option<&Provider>,
+    ) -> Result<Permit, Refused> {
+        self.books.admit(admission, first).await
+    }
+
+    /// Whether [`Self::admit_to`] makes use of a provider: counters are shared, and one of
+    /// `providers` has limits.
+    #[must_use]
+    pub fn takes_places(&self, providers: &[Arc<Provider>]) -> bool {
+        matches!(self.books, CounterBackend::Shared(_))
+            && providers.iter().any(|provider| provider::is_limited(&provider.limits))
     }
 
     /// For traffic of the admin token: no key, no user, no limits. It still counts towards provider
@@ -170,6 +193,19 @@ impl Counters {
     ) -> Vec<(ProviderId, Blocked)> {
         let slot = Slot { key, session: session.clone() };
         self.books.blocked(providers, &slot, self.books.time(now)).await
+    }
+
+    /// As [`Self::blocked`], by what this node knows alone: nothing is asked.
+    #[must_use]
+    pub fn blocked_here(
+        &self,
+        providers: &[Arc<Provider>],
+        key: Option<KeyId>,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> Vec<(ProviderId, Blocked)> {
+        let slot = Slot { key, session: session.clone() };
+        self.memory().blocked(providers, &slot, self.books.time(now))
     }
 
     /// The provider that last served a live session, as far as this node knows (see

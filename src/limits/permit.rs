@@ -22,8 +22,8 @@ pub struct Permit {
 
 impl Permit {
     pub(super) fn new(books: CounterBackend, counted: Counted) -> Self {
-        let Counted { charge, served_before, standing } = counted;
-        Self { books, charge: Some(charge), at: None, served_before, standing }
+        let Counted { charge, served_before, standing, at } = counted;
+        Self { books, charge: Some(charge), at, served_before, standing }
     }
 
     /// The remaining amounts of the caller's limits when the request was admitted.

@@ -42,6 +42,17 @@ pub struct SpendTotal {
     pub cost: NanoUsd,
 }
 
+/// A holder of shared counters, and the user that has them: a key's are with its user's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owned {
+    /// A user, over all keys.
+    User(UserId),
+    /// A key of a user.
+    Key(UserId, KeyId),
+    /// A provider.
+    Provider(ProviderId),
+}
+
 /// A request of the last minutes that was admitted and has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecentRequest {
@@ -118,14 +129,17 @@ impl Memory {
         calendar.min(now.plus_ms(-KEEP_MINUTES * 60_000))
     }
 
-    /// Every holder, by its name in shared counters, with what it spent.
-    pub(super) fn holders(&self) -> Vec<(String, Sums)> {
+    /// Every holder, with what it spent.
+    pub(super) fn holders(&self) -> Vec<(Owned, Sums)> {
         let mut found = Vec::new();
         for users in self.users.each() {
             for (user, state) in users.iter() {
-                found.push((format!("u{user}"), state.spend.sums()));
+                found.push((Owned::User(*user), state.spend.sums()));
                 found.extend(
-                    state.keys.iter().map(|(key, state)| (format!("k{key}"), state.spend.sums())),
+                    state
+                        .keys
+                        .iter()
+                        .map(|(key, state)| (Owned::Key(*user, *key), state.spend.sums())),
                 );
             }
         }
@@ -133,7 +147,7 @@ impl Memory {
             found.extend(
                 providers
                     .iter()
-                    .map(|(provider, state)| (format!("p{provider}"), state.spend.sums())),
+                    .map(|(provider, state)| (Owned::Provider(*provider), state.spend.sums())),
             );
         }
         found

@@ -8,6 +8,8 @@ use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, InfoDict, Script};
 
 use super::link::{Fault, Link, TIME_LIMIT, within};
+use super::names;
+use super::scripts::{FORGET, ScriptCall};
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use crate::redis::Server;
 
@@ -37,7 +39,7 @@ pub struct RedisFacts {
 pub async fn examine(server: &Server, prefix: &str) -> Result<RedisFacts, String> {
     let names = server.names(prefix)?;
     let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
-    let script = Script::new("return cmsgpack.unpack(cmsgpack.pack(7))");
+    let script = Script::new("return struct.unpack('<d', struct.pack('<d', 7))");
     within(TIME_LIMIT, script.prepare_invoke().invoke_async::<i64>(&mut connection))
         .await
         .map_err(|e| e.to_string())?;
@@ -83,12 +85,9 @@ async fn get<T: FromRedisValue>(
 /// # Errors
 /// Why Redis cannot be used; the text does not contain the address.
 pub async fn rebuild_shared(server: &Server, prefix: &str) -> Result<(), String> {
-    let name = format!("{}:epoch", server.names(prefix)?);
+    let space = names::space(&server.names(prefix)?);
+    let keys = [format!("{space}epoch"), format!("{space}nodes")];
     let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
-    let mut forget = redis::cmd("DEL");
-    forget.arg(name);
-    within(TIME_LIMIT, forget.query_async::<i64>(&mut connection))
-        .await
-        .map(|_| ())
-        .map_err(|e| e.to_string())
+    let forget = ScriptCall::bare(&FORGET, &keys.each_ref().map(String::as_str)).text(&space);
+    within(TIME_LIMIT, forget.run(&mut connection)).await.map(|_| ()).map_err(|e| e.to_string())
 }

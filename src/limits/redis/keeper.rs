@@ -18,11 +18,12 @@ use tokio::time::Instant;
 use super::super::memory::Memory;
 use super::super::settings::CounterSettings;
 use super::Shared;
+use super::earlier::Earlier;
 use super::link::{Fault, TIME_LIMIT, Up, ask, within};
 use super::outbox::{Kind, Op};
-use super::rebuild::{Ledger, Rebuild};
+use super::rebuild::Ledger;
 use super::reply;
-use super::scripts::{BATCH, BEAT, BURY, ScriptCall};
+use super::scripts::{BEAT, BURY};
 use crate::domain::clock::{Clock, Timestamp};
 
 /// Pause between two attempts to connect: doubled each time, up to the second figure.
@@ -33,23 +34,21 @@ const FOLLOWED: u32 = 4;
 const STEADY: Duration = Duration::from_secs(10);
 /// How often a batch is sent again because the clocks differ.
 const COMPARED: u32 = 20;
-/// Interval between two checks whether another node has built the counters.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// The task that keeps the shared counters; see the file.
 pub struct Keeper {
-    shared: Arc<Shared>,
-    ledger: Arc<dyn Ledger>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) ledger: Arc<dyn Ledger>,
     clock: Arc<dyn Clock>,
     /// The epoch of the counters that this process uses.
-    epoch: Option<String>,
+    pub(super) epoch: Option<String>,
     /// The name under which it last counted, and the batches that were confirmed under it.
-    name: Option<String>,
-    batches: u64,
+    pub(super) name: Option<String>,
+    pub(super) batches: u64,
     /// The counters in Redis are not reliable, whichever node built them.
-    must_rebuild: bool,
+    pub(super) must_rebuild: bool,
     /// Since when nothing could be sent.
-    lost_at: Timestamp,
+    pub(super) lost_at: Timestamp,
 }
 
 impl Keeper {
@@ -124,8 +123,8 @@ impl Keeper {
         let epoch = self.agree(&mut connection, &node).await?;
         self.shared.call_oneself(node.clone());
         (self.epoch, self.name, self.batches) = (Some(epoch.clone()), Some(node.clone()), 0);
-        let up = Arc::new(Up { connection, epoch, node });
-        self.beat(&up).await?;
+        let up = Arc::new(Up::new(connection, &self.shared.space, epoch, node));
+        self.beat(&up, true).await?;
         let now = self.now();
         // In this order: a request that begins now is either queued, or found here.
         self.shared.link.begin();
@@ -144,104 +143,6 @@ impl Keeper {
         Ok((up, listening))
     }
 
-    /// Finds the counters in effect, or builds them. Returns their name.
-    async fn agree(
-        &mut self,
-        connection: &mut MultiplexedConnection,
-        node: &str,
-    ) -> Result<String, Fault> {
-        let mut lost_data = false;
-        self.must_rebuild |= self.shared.outbox.has_overflowed();
-        loop {
-            let found = self.get(connection, "epoch").await?;
-            match &found {
-                Some(found)
-                    if !self.must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) =>
-                {
-                    if self.finish(connection, found).await? {
-                        return Ok(found.clone());
-                    }
-                    tracing::error!("Redis came back with less than it had confirmed");
-                    lost_data = true;
-                    continue;
-                }
-                // Another node has built them since.
-                Some(found) if !self.must_rebuild && self.epoch.as_ref() != Some(found) => {
-                    self.shared.outbox.replay();
-                    return Ok(found.clone());
-                }
-                _ => {}
-            }
-            if let Some(epoch) = self.rebuild(connection, node, found.as_deref()).await? {
-                return Ok(epoch);
-            }
-            tokio::time::sleep(LOOK).await;
-        }
-    }
-
-    /// Rebuilds the counters, unless another node does, or did since `found` was seen.
-    async fn rebuild(
-        &mut self,
-        connection: &mut MultiplexedConnection,
-        node: &str,
-        found: Option<&str>,
-    ) -> Result<Option<String>, Fault> {
-        let epoch = format!("e-{}", uuid::Uuid::new_v4().simple());
-        let now = self.now();
-        let mut rebuild = Rebuild {
-            shared: &self.shared,
-            connection: connection.clone(),
-            epoch: &epoch,
-            node,
-            now,
-        };
-        if !rebuild.lock().await? {
-            return Ok(None);
-        }
-        let still = self.get(connection, "epoch").await?;
-        let made = if still.as_deref() == found {
-            Some(rebuild.run(&*self.ledger, self.lost_at).await)
-        } else {
-            None
-        };
-        match made {
-            Some(Ok(())) => {
-                self.must_rebuild = false;
-                self.shared.outbox.replay();
-                Ok(Some(epoch))
-            }
-            other => {
-                let mut unlock = redis::cmd("DEL");
-                unlock.arg(self.key("lock"));
-                within(TIME_LIMIT, unlock.query_async::<i64>(connection)).await?;
-                other.map_or(Ok(None), |made| made.map(|()| None))
-            }
-        }
-    }
-
-    /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.
-    async fn finish(
-        &mut self,
-        connection: &mut MultiplexedConnection,
-        epoch: &str,
-    ) -> Result<bool, Fault> {
-        let Some(name) = self.name.clone() else { return Ok(true) };
-        let before = Up { connection: connection.clone(), epoch: epoch.to_owned(), node: name };
-        if self.shared.outbox.is_sending() {
-            match self.send(&before).await {
-                Ok(_) => {}
-                Err(Fault::Gone) => self.shared.outbox.not_sent(),
-                Err(fault) => return Err(fault),
-            }
-        }
-        let applied = self.get(connection, &format!("seq:{}", before.node)).await?;
-        if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.batches {
-            return Ok(false);
-        }
-        self.bury(&before, &before.node).await?;
-        Ok(true)
-    }
-
     /// Serves until the connection breaks.
     async fn serve(&mut self, up: &Arc<Up>, listening: PubSub) -> Fault {
         let (shared, clock, ledger) =
@@ -255,9 +156,9 @@ impl Keeper {
         loop {
             let done = tokio::select! {
                 fault = &mut lost => Err(fault),
-                heard = news.next() => match heard.and_then(|news| news.get_payload::<String>().ok()) {
-                    Some(heard) => match heard.strip_prefix("moved ") {
-                        Some(epoch) if epoch != up.epoch => Err(Fault::Gone),
+                heard = news.next() => match heard.and_then(|news| news.get_payload::<Vec<u8>>().ok()) {
+                    Some(heard) => match heard.strip_prefix(b"moved ") {
+                        Some(epoch) if epoch != up.epoch.as_bytes() => Err(Fault::Gone),
                         Some(_) => Ok(()),
                         None => {
                             shared.apply_news(&heard, now());
@@ -266,8 +167,8 @@ impl Keeper {
                     },
                     None => Err(Fault::Broken("the connection ended")),
                 },
-                () = shared.outbox.filled() => self.send(up).await.map(|_| ()),
-                _ = beat.tick() => self.beat(up).await,
+                () = shared.outbox.ripe() => self.send(up).await.map(|_| ()),
+                _ = beat.tick() => self.beat(up, false).await,
                 () = &mut caught_up => Ok(()),
             };
             match done {
@@ -282,7 +183,7 @@ impl Keeper {
     async fn leave(&mut self, up: &Arc<Up>) {
         let last = async {
             while self.send(up).await? {}
-            self.bury(up, &up.node).await
+            self.bury(up).await
         };
         if !matches!(tokio::time::timeout(TIME_LIMIT, last).await, Ok(Ok(()))) {
             tracing::error!(
@@ -292,25 +193,23 @@ impl Keeper {
     }
 
     /// Sends one batch. Returns whether there was one.
-    async fn send(&mut self, up: &Up) -> Result<bool, Fault> {
+    pub(super) async fn send(&mut self, up: &Up) -> Result<bool, Fault> {
         let ops = self.shared.outbox.batch();
         if ops.is_empty() {
             return Ok(false);
         }
         let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
-        let mut connection = up.connection.clone();
         for _ in 0..COMPARED {
-            let call =
-                ops.iter().fold(self.shared.call(&BATCH, up, self.now()).int(number), append);
-            match ask(&mut connection, call, TIME_LIMIT).await {
+            match self.shared.send_batch(up, &ops, number, self.now()).await {
                 // This node's clock was set; or it is ahead by less than the correction threshold
                 // and a week begins.
                 Err(Fault::Clock(_)) => {
                     tokio::time::sleep(PAUSES[0]).await;
+                    let mut connection = up.connection.clone();
                     self.shared.compare_clocks(&mut connection, &*self.clock).await?;
                 }
                 Err(fault) => return Err(fault),
-                Ok(_) => {
+                Ok(()) => {
                     self.batches += 1;
                     self.shared.outbox.confirmed(self.now());
                     return Ok(true);
@@ -320,16 +219,24 @@ impl Keeper {
         Err(Fault::Broken("the clocks of this node and of Redis do not stay together"))
     }
 
-    /// Sends a heartbeat, and checks the other nodes, the clock and the time zone.
-    async fn beat(&mut self, up: &Up) -> Result<(), Fault> {
+    /// Sends a heartbeat, and checks the other nodes, the clock and the time zone. The first one
+    /// under a name lets it count.
+    async fn beat(&mut self, up: &Up, is_first: bool) -> Result<(), Fault> {
         let mut connection = up.connection.clone();
         self.shared.compare_clocks(&mut connection, &*self.clock).await?;
         if self.shared.agree_on_zone(&mut connection).await? {
             self.must_rebuild = true;
             return Err(Fault::Gone);
         }
+        if !is_first && self.shared.earlier(&mut connection).await? == Earlier::Gone {
+            tracing::info!("the last node of the earlier layout of names in Redis is gone");
+            self.must_rebuild = true;
+            return Err(Fault::Gone);
+        }
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
-        let call = self.shared.call(&BEAT, up, self.now()).int(lease);
+        let keys = [self.key("epoch"), self.key("nodes")];
+        let call = self.shared.call(&BEAT, up, self.now(), keys.each_ref().map(String::as_str));
+        let call = call.int(lease).text(if is_first { "1" } else { "0" }).text(&up.epoch);
         let answer = ask(&mut connection, call, TIME_LIMIT).await?;
         for dead in answer
             .iter()
@@ -341,22 +248,26 @@ impl Keeper {
                 name = dead,
                 "a node gave no sign of life: what its requests held is given back"
             );
-            self.bury(up, dead).await?;
+            let space = &self.shared.space;
+            let dead = Up::new(connection.clone(), space, up.epoch.clone(), dead.to_owned());
+            self.bury(&dead).await?;
         }
         Ok(())
     }
 
-    async fn bury(&self, up: &Up, dead: &str) -> Result<(), Fault> {
+    /// Gives back what the requests of a name held, which counts no more.
+    pub(super) async fn bury(&self, dead: &Up) -> Result<(), Fault> {
+        let nodes = self.key("nodes");
         loop {
-            let call = self.shared.call(&BURY, up, self.now()).text(dead);
-            let answer = ask(&mut up.connection.clone(), call, TIME_LIMIT).await?;
+            let call = self.shared.call(&BURY, dead, self.now(), [nodes.as_str()]);
+            let answer = ask(&mut dead.connection.clone(), call, TIME_LIMIT).await?;
             if reply::int(answer.get(1)) == Some(0) {
                 return Ok(());
             }
         }
     }
 
-    async fn get(
+    pub(super) async fn get(
         &self,
         connection: &mut MultiplexedConnection,
         name: &str,
@@ -365,40 +276,13 @@ impl Keeper {
     }
 
     /// The time by Redis' clock.
-    fn now(&self) -> Timestamp {
+    pub(super) fn now(&self) -> Timestamp {
         self.shared.time(self.clock.now())
     }
 
-    fn key(&self, name: &str) -> String {
-        format!("{}:{name}", self.shared.settings.prefix)
+    pub(super) fn key(&self, name: &str) -> String {
+        format!("{}{name}", self.shared.space)
     }
-}
-
-/// The thirteen fields of one operation.
-fn append<'a>(call: ScriptCall<'a>, op: &Op) -> ScriptCall<'a> {
-    let (kind, cost, provider) = match op.kind {
-        Kind::Settled { cost, served } => ("S", cost.0, served),
-        Kind::Late { cost, served } => ("L", cost.0, served),
-        Kind::Withdrawn { from } => ("W", 0, Some(from)),
-        Kind::GivenBack => ("G", 0, None),
-        Kind::Entered { at } => ("E", 0, Some(at)),
-        Kind::Running { at } => ("R", 0, at),
-    };
-    let charge = &op.charge;
-    let call =
-        call.text(kind).bytes(charge.request.0.as_bytes()).maybe(charge.user.map(|user| user.0));
-    let call = call
-        .maybe(charge.slot.key.map(|key| key.0))
-        .text(charge.slot.session.as_str())
-        .int(charge.started.0);
-    let call = call
-        .int(charge.reserved.0)
-        .int(cost)
-        .maybe(provider.map(|provider| provider.0))
-        .int(op.now.0);
-    let (model, format) =
-        charge.asks.as_ref().map_or(("", ""), |asks| (&*asks.model, asks.format.as_str()));
-    call.int(charge.admitted.0).text(model).text(format)
 }
 
 impl Shared {

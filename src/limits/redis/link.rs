@@ -26,8 +26,9 @@ use redis::{AsyncConnectionConfig, Client, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::names::Names;
 use super::reply;
-use super::scripts::{Scope, ScriptCall};
+use super::scripts::ScriptCall;
 use crate::domain::clock::Timestamp;
 
 /// Time-out of connecting, and of calls that no request waits for.
@@ -59,11 +60,19 @@ pub(super) struct Up {
     pub(super) connection: MultiplexedConnection,
     pub(super) epoch: String,
     pub(super) node: String,
+    pub(super) names: Names,
 }
 
 impl Up {
-    pub(super) fn scope<'a>(&'a self, prefix: &'a str) -> Scope<'a> {
-        Scope { prefix, epoch: &self.epoch, node: &self.node }
+    /// `space`: what all names begin with.
+    pub(super) fn new(
+        connection: MultiplexedConnection,
+        space: &str,
+        epoch: String,
+        node: String,
+    ) -> Self {
+        let names = Names::new(space, &epoch, &node);
+        Self { connection, epoch, node, names }
     }
 }
 
@@ -181,7 +190,7 @@ impl Link {
     pub(super) async fn ask(
         &self,
         up: &Arc<Up>,
-        call: ScriptCall<'_>,
+        call: ScriptCall,
         (until, bound): (Instant, Duration),
     ) -> Result<Vec<Value>, Fault> {
         let answer =
@@ -255,10 +264,12 @@ pub(super) async fn within<T>(
 /// Runs a script. Returns what follows its `ok` (or `denied`, `blocked`, with that word first).
 pub(super) async fn ask(
     connection: &mut MultiplexedConnection,
-    call: ScriptCall<'_>,
+    call: ScriptCall,
     bound: Duration,
 ) -> Result<Vec<Value>, Fault> {
-    let answer: Vec<Value> = within(bound, call.0.invoke_async(connection)).await?;
+    let Value::Array(answer) = within(bound, call.run(connection)).await? else {
+        return Err(Fault::Odd);
+    };
     match answer.first() {
         Some(Value::BulkString(word)) if word == b"gone" => Err(Fault::Gone),
         Some(Value::BulkString(word)) if word == b"time" => {

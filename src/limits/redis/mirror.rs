@@ -4,20 +4,22 @@ use super::super::held::Held;
 use super::super::memory::Memory;
 use super::super::provider::ProviderState;
 use super::Shared;
+use super::scripts::whole;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 
 impl Shared {
-    /// Takes in news: the sender's name, then a line `user key provider start cost` for each
-    /// settlement.
-    pub(super) fn apply_news(&self, news: &str, now: Timestamp) {
-        let mut lines = news.lines();
-        let sender = lines.next().unwrap_or("");
-        if self.names.lock().iter().any(|name| name == sender) {
+    /// Takes in news: the sender's name and a line feed, then six packed numbers for each
+    /// settlement: user, key, provider (0: none), start, and the cost in two parts.
+    pub(super) fn apply_news(&self, news: &[u8], now: Timestamp) {
+        let end = news.iter().position(|byte| *byte == b'\n').unwrap_or(news.len());
+        let (sender, settled) = news.split_at(end);
+        if self.names.lock().iter().any(|name| name.as_bytes() == sender) {
             return;
         }
-        lines.filter_map(Settled::read).for_each(|settled| self.memory.apply_news(&settled, now));
+        let settled = settled.get(1..).unwrap_or_default().chunks_exact(Settled::BYTES);
+        settled.map(Settled::read).for_each(|settled| self.memory.apply_news(&settled, now));
     }
 }
 
@@ -29,15 +31,23 @@ struct Settled {
 }
 
 impl Settled {
-    fn read(line: &str) -> Option<Self> {
-        let mut words = line.split(' ').map(|word| word.parse::<i64>().ok());
-        let (user, key, provider) = (words.next()?, words.next()?, words.next()?);
-        Some(Self {
-            holder: user.map(UserId).zip(key.map(KeyId)),
-            provider: provider.map(ProviderId),
-            started: Timestamp(words.next()??),
-            cost: NanoUsd(words.next()??),
-        })
+    const BYTES: usize = 6 * size_of::<f64>();
+
+    fn read(packed: &[u8]) -> Self {
+        let mut numbers = packed.chunks_exact(size_of::<f64>()).map(|bytes| {
+            let mut word = [0; size_of::<f64>()];
+            word.copy_from_slice(bytes);
+            f64::from_le_bytes(word) as i64
+        });
+        let mut next = || numbers.next().unwrap_or(0);
+        let (user, key, provider, started) = (next(), next(), next(), next());
+        let id = |number: i64| Some(number).filter(|number| *number != 0);
+        Self {
+            holder: id(user).map(UserId).zip(id(key).map(KeyId)),
+            provider: id(provider).map(ProviderId),
+            started: Timestamp(started),
+            cost: whole(next(), next()),
+        }
     }
 }
 

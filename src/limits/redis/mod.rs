@@ -1,8 +1,10 @@
 //! Counters that all nodes share, in Redis, with this node's own counters as the fallback.
 //!
 //! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
-//!   does neither (`lua/admit.lua`). A place at a provider with limits is another. Everything else
-//!   is queued ([`outbox`]) and sent in numbered batches that Redis applies once.
+//!   does neither (`lua/admit.lua`). It takes the place at the provider that is tried first too, if
+//!   that has limits; another place is another round trip (`lua/enter.lua`). Everything else is
+//!   queued ([`outbox`]) and sent in numbered batches that Redis applies once.
+//! - **A holder is one packed value** (`lua/record.lua`), read and written once by each script.
 //! - **A request in flight** is noted in Redis under its node's name. A node sends heartbeats; if
 //!   none arrives for the lease, another node takes back what the requests held (`lua/bury.lua`).
 //! - **The mirror**: each node counts in its own memory what it admits, and receives from Redis
@@ -14,17 +16,23 @@
 //!   notice by the name, and send again what the ledger may not have had. Nothing is counted twice:
 //!   a batch has a number, and a request that the ledger had is recognised by its id.
 //!
-//! Not here: circuits and configuration changes (`state::peers`). One Redis server, not a cluster.
+//! Not here: circuits and configuration changes (`state::peers`). One Redis server, not a cluster;
+//! all names are in one slot ([`names`]).
 
+mod admit;
+mod batch;
 mod books;
+mod earlier;
 mod examine;
 #[cfg(fuzzing)]
 mod fuzz;
 mod keeper;
 mod link;
 mod mirror;
+mod names;
 mod outbox;
 mod rebuild;
+mod reconcile;
 mod reply;
 mod running;
 mod scripts;
@@ -55,7 +63,7 @@ use crate::domain::clock::Timestamp;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
 use running::Running;
-use scripts::{ScriptCall, Spans};
+use scripts::{Present, Script, ScriptCall, Spans};
 use time::Agreement;
 
 /// What a node does while Redis is unreachable.
@@ -136,6 +144,8 @@ impl SharedState {
 pub(super) struct Shared {
     pub(super) memory: Memory,
     settings: SharedSettings,
+    /// What the names in Redis begin with ([`names::space`]).
+    space: String,
     link: Link,
     outbox: Outbox,
     running: Running,
@@ -158,6 +168,7 @@ impl Shared {
             agreement: Agreement::new(shared.time, settings.time_zone),
             link: Link::new(client),
             outbox: Outbox::holding(shared.most_waiting),
+            space: names::space(&prefix),
             settings: SharedSettings { prefix, ..shared },
             running: Running::new(),
             spans: Mutex::new(None),
@@ -227,10 +238,23 @@ impl Shared {
         }
     }
 
-    fn call<'a>(&'a self, script: &'a redis::Script, up: &Up, now: Timestamp) -> ScriptCall<'a> {
-        let scope = up.scope(&self.settings.prefix);
-        let ttl_ms = self.memory.settings.session_ttl_ms;
-        ScriptCall::new(script, scope, &self.agreement.argument(now), ttl_ms, &self.spans(now))
+    fn present(&self, now: Timestamp) -> Present {
+        Present {
+            now,
+            is_set: self.agreement.is_callers(),
+            ttl_ms: self.memory.settings.session_ttl_ms,
+            spans: self.spans(now),
+        }
+    }
+
+    fn call<'k>(
+        &self,
+        script: &'static Script,
+        up: &Up,
+        now: Timestamp,
+        keys: impl IntoIterator<Item = &'k str, IntoIter: ExactSizeIterator>,
+    ) -> ScriptCall {
+        ScriptCall::new(script, &up.names, &self.present(now), keys.into_iter())
     }
 
     fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {

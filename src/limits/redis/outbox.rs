@@ -8,9 +8,11 @@
 //! dropped, and the counters are rebuilt from the ledger when Redis is back.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::super::charge::Charge;
 use crate::domain::clock::Timestamp;
@@ -18,7 +20,12 @@ use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
 
 /// Operations in one batch.
-const BATCH: usize = 64;
+const BATCH: usize = 256;
+/// So many are sent at once; fewer wait for others, so that Redis touches each holder once for many
+/// requests.
+const RIPE: usize = 128;
+/// How long they wait.
+const GATHER: Duration = Duration::from_millis(1);
 /// How long a settlement is kept after it was sent: longer than the ledger's writer can lag behind.
 pub(super) const KEEP_MS: i64 = 120_000;
 
@@ -63,6 +70,8 @@ struct Queue {
     /// Settlements that Redis has confirmed.
     kept: VecDeque<Op>,
     overflowed: bool,
+    /// When what is pending has waited long enough; `None` before anybody asked.
+    ripe_at: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -95,8 +104,22 @@ impl Outbox {
         queue.pending.len() + queue.sent.len()
     }
 
+    /// Resolves when there is something to send, and others had the time to join it.
+    pub(super) async fn ripe(&self) {
+        self.filled().await;
+        let at = {
+            let mut queue = self.queue.lock();
+            if queue.pending.len() >= RIPE {
+                return;
+            }
+            // Kept, since whoever waits for this may turn to other things in between.
+            *queue.ripe_at.get_or_insert_with(|| Instant::now() + GATHER)
+        };
+        tokio::time::sleep_until(at).await;
+    }
+
     /// Resolves when there is something to send.
-    pub(super) async fn filled(&self) {
+    async fn filled(&self) {
         loop {
             let notified = self.filled.notified();
             if !self.queue.lock().pending.is_empty() {
@@ -121,6 +144,7 @@ impl Outbox {
     /// result with [`Self::confirmed`] or [`Self::not_sent`].
     pub(super) fn batch(&self) -> Vec<Op> {
         let mut queue = self.queue.lock();
+        queue.ripe_at = None;
         if queue.sent.is_empty() {
             let count = queue.pending.len().min(BATCH);
             queue.sent = queue.pending.drain(..count).collect();
@@ -174,6 +198,8 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
     use crate::domain::ids::{RequestId, SessionId};
     use crate::limits::Slot;
@@ -218,6 +244,26 @@ mod tests {
         outbox.push(op(KEEP_MS + 2));
         outbox.replay();
         assert_eq!(times(&outbox.batch()), [KEEP_MS, KEEP_MS + 2]);
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_sent_in_time_though_whoever_sends_it_turns_to_other_things() {
+        let outbox = Outbox::holding(1_000);
+        outbox.push(op(0));
+        let due = || outbox.queue.lock().ripe_at;
+        let _ = outbox.ripe().now_or_never();
+        let first = due();
+        assert!(first.is_some());
+        outbox.push(op(1));
+        let _ = outbox.ripe().now_or_never();
+        assert_eq!(due(), first, "the wait does not begin anew");
+        outbox.ripe().await;
+        assert!(Some(Instant::now()) >= first);
+        outbox.batch();
+        outbox.confirmed(Timestamp(0));
+        assert_eq!(due(), None);
+        (0..i64::try_from(RIPE).unwrap()).for_each(|n| outbox.push(op(n)));
+        assert!(outbox.ripe().now_or_never().is_some(), "many do not wait");
     }
 
     #[test]

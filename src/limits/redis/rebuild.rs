@@ -12,12 +12,14 @@ use futures_util::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 
 use super::super::memory::Memory;
-use super::super::rebuild::{SpendRow, SpendTotal};
+use super::super::rebuild::{Owned, SpendRow, SpendTotal};
 use super::super::spend::Sums;
 use super::Shared;
+use super::earlier::unlink;
 use super::link::{Fault, TIME_LIMIT, ask, within};
+use super::names::Names;
 use super::outbox::KEEP_MS;
-use super::scripts::{FLIP, LOAD, Scope, ScriptCall};
+use super::scripts::{FLIP, LOAD, Numbers, Present, Script, ScriptCall};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
@@ -60,6 +62,8 @@ pub(super) struct Rebuild<'a> {
     pub(super) connection: MultiplexedConnection,
     /// The new epoch.
     pub(super) epoch: &'a str,
+    /// Its names, for this node.
+    pub(super) names: Names,
     /// The node that holds the lock.
     pub(super) node: &'a str,
     pub(super) now: Timestamp,
@@ -92,18 +96,34 @@ impl Rebuild<'_> {
             "the shared counters are made anew from the ledger"
         );
         for some in holders.chunks(AT_ONCE) {
-            try_join_all(some.iter().map(|(holder, sums)| self.load(holder, sums))).await?;
+            try_join_all(some.iter().map(|(holder, sums)| self.load(*holder, sums))).await?;
         }
         self.load_ids(&ids).await?;
         self.shared.memory.adopt(made, self.now);
-        let flip = self.call(&FLIP).int(ended_since.0).int(self.now.0);
+        let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];
+        let flip = self.call(&FLIP, keys.iter().map(String::as_str));
+        let flip = flip.int(ended_since.0).int(self.now.0).text(self.epoch);
+        let flip = flip.text(&self.name("news")).text(&self.shared.space);
         ask(&mut self.connection.clone(), flip, TIME_LIMIT).await?;
         self.forget_others().await
     }
 
-    async fn load(&self, holder: &str, sums: &Sums) -> Result<(), Fault> {
-        let mut call =
-            self.call(&LOAD).text(holder).int(sums.total.0).int(sums.weekly.0).int(sums.monthly.0);
+    async fn load(&self, holder: Owned, sums: &Sums) -> Result<(), Fault> {
+        let counters = &self.names.counters;
+        let (hash, buckets, field) = match holder {
+            Owned::User(user) => {
+                (self.names.user(user.0), format!("{counters}ub:{user}"), "u".to_owned())
+            }
+            Owned::Key(user, key) => {
+                (self.names.user(user.0), format!("{counters}kb:{key}"), format!("k{key}"))
+            }
+            Owned::Provider(id) => {
+                (self.names.provider(id.0), format!("{counters}pb:{id}"), "p".to_owned())
+            }
+        };
+        let numbers = Numbers::of(6).amount(sums.total).amount(sums.weekly).amount(sums.monthly);
+        let keys = [hash.as_str(), buckets.as_str()];
+        let mut call = self.call(&LOAD, keys.into_iter()).text(&field).numbers(numbers);
         for (minute, amount) in &sums.minutes {
             call = call.int(*minute).int(amount.0);
         }
@@ -111,7 +131,7 @@ impl Rebuild<'_> {
     }
 
     async fn load_ids(&mut self, ids: &[RequestId]) -> Result<(), Fault> {
-        let name = format!("{}:{}:seen", self.shared.settings.prefix, self.epoch);
+        let name = format!("{}seen", self.names.counters);
         for some in ids.chunks(1_000) {
             let mut add = redis::cmd("SADD");
             add.arg(&name);
@@ -126,45 +146,25 @@ impl Rebuild<'_> {
         Ok(())
     }
 
-    /// Drops the counters of earlier epochs.
+    /// Drops the counters of other epochs, and of the earlier layout once nobody uses them.
     async fn forget_others(&mut self) -> Result<(), Fault> {
-        let (all, ours) = (self.name("e-*:*"), self.name(self.epoch) + ":");
-        let mut cursor = 0_u64;
-        loop {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(cursor).arg("MATCH").arg(&all).arg("COUNT").arg(1_000);
-            let (next, mut names): (u64, Vec<Vec<u8>>) =
-                within(TIME_LIMIT, scan.query_async(&mut self.connection)).await?;
-            names.retain(|name| !name.starts_with(ours.as_bytes()));
-            if !names.is_empty() {
-                within(
-                    TIME_LIMIT,
-                    redis::cmd("UNLINK").arg(names).query_async::<i64>(&mut self.connection),
-                )
-                .await?;
-            }
-            cursor = next;
-            if cursor == 0 {
-                return Ok(());
-            }
-        }
+        let ours = self.names.counters.as_bytes();
+        let all = self.name("e-*");
+        unlink(&mut self.connection, &all, |name| !name.starts_with(ours)).await?;
+        self.shared.forget_earlier(&mut self.connection).await
     }
 
     fn name(&self, name: &str) -> String {
-        format!("{}:{name}", self.shared.settings.prefix)
+        format!("{}{name}", self.shared.space)
     }
 
-    fn call<'a>(&'a self, script: &'a redis::Script) -> ScriptCall<'a> {
-        let scope =
-            Scope { prefix: &self.shared.settings.prefix, epoch: self.epoch, node: self.node };
-        let ttl_ms = self.shared.memory.settings.session_ttl_ms;
+    fn call<'k>(
+        &self,
+        script: &'static Script,
+        keys: impl ExactSizeIterator<Item = &'k str>,
+    ) -> ScriptCall {
         // The present is the time when the ledger was read, however long that takes.
-        ScriptCall::new(
-            script,
-            scope,
-            &format!("={}", self.now.0),
-            ttl_ms,
-            &self.shared.spans(self.now),
-        )
+        let present = Present { is_set: true, ..self.shared.present(self.now) };
+        ScriptCall::new(script, &self.names, &present, keys)
     }
 }

@@ -9,7 +9,7 @@ use super::super::settings::CounterSettings;
 use super::super::spend::Period;
 use super::super::standing::{MoneyLeft, RequestsLeft, Standing};
 use super::super::usage::{CountUsage, HolderUsage, MoneyUsage};
-use super::scripts::Spans;
+use super::scripts::{Spans, whole};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
@@ -28,7 +28,23 @@ pub(super) fn text(value: Option<&Value>) -> &str {
 
 /// `None` for an empty text and for anything that is no whole number.
 pub(super) fn int(value: Option<&Value>) -> Option<i64> {
-    text(value).parse().ok()
+    match value {
+        Some(Value::Int(number)) => Some(*number),
+        value => text(value).parse().ok(),
+    }
+}
+
+/// An id; none for 0.
+pub(super) fn id(value: Option<&Value>) -> Option<i64> {
+    int(value).filter(|id| *id != 0)
+}
+
+/// An amount: a whole number, or two parts with a plus between ([`whole`]).
+fn amount(value: Option<&Value>) -> NanoUsd {
+    let Some((low, high)) = text(value).split_once('+') else {
+        return NanoUsd(int(value).unwrap_or(0));
+    };
+    whole(low.parse().unwrap_or(0), high.parse().unwrap_or(0))
 }
 
 /// `{'denied', check, current, reset, reserved}`; the last only if strict reservation refused.
@@ -73,8 +89,8 @@ pub(super) fn denied(
     Some(Denied { limit_type, current, limit, reset_at, exceeds })
 }
 
-/// `{'ok', provider, check, current, requests}`: of the tightest money limit (check 0 if there is
-/// none) and of the minute before the request.
+/// `{'ok', provider, check, current, requests, place}`: of the tightest money limit (check 0 if there
+/// is none) and of the minute before the request.
 pub(super) fn standing(
     answer: &[Value],
     ask: &Admission<'_>,
@@ -123,7 +139,7 @@ pub(super) fn usage(answer: &[Value], reader: &Reader<'_>) -> HolderUsage {
     let Reader { limits, now, spans, settings, .. } = reader;
     let last = int(answer.get(6));
     let money = |place: usize, period: Period| {
-        let amount = |place: usize| NanoUsd(int(answer.get(place)).unwrap_or(0));
+        let amount = |place: usize| amount(answer.get(place));
         let reset_at = match rolling_ms(period, limits) {
             // The window holds whole minutes.
             Some(length) => {
@@ -174,7 +190,7 @@ pub(super) fn session(row: &Value) -> Option<LiveSession> {
         started_at: Timestamp(int(row.get(2))?),
         last_end: int(row.get(3)).map(Timestamp),
         requests: int(row.get(4)).and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
-        cost: NanoUsd(int(row.get(5)).unwrap_or(0)),
+        cost: amount(row.get(5)),
     })
 }
 

@@ -1,37 +1,88 @@
-//! The scripts that Redis runs, and how they are called: a common set of arguments, then each
-//! script's own.
+//! The scripts that Redis runs, and how they are called.
 //!
-//! Every script is a file in `lua/`, appended to `common.lua`. A call is one round trip.
+//! A script is a file in `lua/`; a line `--include name` stands for another file. A call is one
+//! round trip: `EVALSHA` with the script's hash, and `EVAL` with its text if Redis does not know the
+//! hash (a new server, or one that dropped its scripts). So `SCRIPT LOAD` is never needed.
+//!
+//! Numbers are sent as packed doubles, many in one argument ([`Numbers`]). A double is exact up to
+//! 2^53; larger amounts of money are split ([`halves`]).
 
 use std::sync::LazyLock;
 
-use redis::{Script, ScriptInvocation};
+use redis::aio::MultiplexedConnection;
+use redis::{Cmd, ErrorKind, RedisResult, ServerErrorKind, Value};
 
 use super::super::settings::CounterSettings;
+use super::names::Names;
 use crate::domain::clock::Timestamp;
 use crate::domain::limits::{DailyReset, Limits, ResetMode};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::{Span, Window};
 
+/// The unit of the upper part of an amount: 2^52 nano-USD.
+const UNIT: i64 = 1 << 52;
+
+/// A script: its text, and the hash by which Redis knows it.
+pub(super) struct Script {
+    text: String,
+    hash: String,
+}
+
+impl Script {
+    fn of(name: &str) -> Self {
+        let text = expanded(name);
+        let hash = redis::Script::new(&text).get_hash().to_owned();
+        Self { text, hash }
+    }
+}
+
 macro_rules! scripts {
-    ($($name:ident: [$($file:literal),+];)+) => {
-        $(pub(super) static $name: LazyLock<Script> = LazyLock::new(|| {
-            Script::new(concat!(include_str!("lua/common.lua"), $(include_str!(concat!("lua/", $file, ".lua"))),+))
-        });)+
+    ($($name:ident: $file:literal;)+) => {
+        const FILES: &[(&str, &str)] = &[
+            $(($file, include_str!(concat!("lua/", $file, ".lua"))),)+
+            ("head", include_str!("lua/head.lua")),
+            ("gone", include_str!("lua/gone.lua")),
+            ("record", include_str!("lua/record.lua")),
+            ("refresh", include_str!("lua/refresh.lua")),
+            ("rpm", include_str!("lua/rpm.lua")),
+            ("rpm_rare", include_str!("lua/rpm_rare.lua")),
+            ("sessions", include_str!("lua/sessions.lua")),
+            ("moves", include_str!("lua/moves.lua")),
+            ("blocked", include_str!("lua/blocked.lua")),
+            ("sweep", include_str!("lua/sweep.lua")),
+        ];
+        $(pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of($file));)+
     };
 }
 
 scripts! {
-    ADMIT: ["admit"];
-    ENTER: ["blocked", "enter"];
-    PEEK: ["blocked", "peek"];
-    BATCH: ["batch"];
-    BEAT: ["beat"];
-    BURY: ["bury"];
-    USAGE: ["usage"];
-    LISTING: ["listing"];
-    LOAD: ["load"];
-    FLIP: ["flip"];
+    ADMIT: "admit";
+    ENTER: "enter";
+    PEEK: "peek";
+    BATCH: "batch";
+    BEAT: "beat";
+    BURY: "bury";
+    USAGE: "usage";
+    LISTING: "listing";
+    LOAD: "load";
+    FLIP: "flip";
+    FORGET: "forget";
+}
+
+/// The text of a file, with the files that it includes.
+fn expanded(name: &str) -> String {
+    let mut text = String::new();
+    let file = FILES.iter().find(|(file, _)| *file == name).map_or("", |(_, text)| text);
+    for line in file.lines() {
+        match line.trim_start().strip_prefix("--include ") {
+            Some(included) => text.push_str(&expanded(included)),
+            None => {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+    }
+    text
 }
 
 /// The week and the month that hold a time.
@@ -52,83 +103,205 @@ impl Spans {
     }
 }
 
-/// Which counters a call is about, and for which node.
+/// The time of a call, and what all scripts know of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Scope<'a> {
-    pub(super) prefix: &'a str,
-    pub(super) epoch: &'a str,
-    pub(super) node: &'a str,
+pub(super) struct Present {
+    pub(super) now: Timestamp,
+    /// `now` is the present, whatever Redis' clock says.
+    pub(super) is_set: bool,
+    pub(super) ttl_ms: i64,
+    pub(super) spans: Spans,
 }
 
-/// One call of a script, under construction.
-pub(super) struct ScriptCall<'a>(pub(super) ScriptInvocation<'a>);
+/// An amount as two numbers that are exact: below [`UNIT`], and in units of it.
+const fn halves(amount: NanoUsd) -> (i64, i64) {
+    (amount.0 % UNIT, amount.0 / UNIT)
+}
 
-impl<'a> ScriptCall<'a> {
-    /// With the arguments that all scripts have.
-    pub(super) fn new(
-        script: &'a Script,
-        scope: Scope<'_>,
-        now: &str,
-        ttl_ms: i64,
-        spans: &Spans,
-    ) -> Self {
-        let call = Self(script.prepare_invoke());
-        let call = call.text(scope.prefix).text(scope.epoch).text(scope.node).text(now).int(ttl_ms);
-        let Spans { week, month } = spans;
-        call.int(week.start.0).int(week.end.0).int(month.start.0).int(month.end.0)
+/// An amount from its two parts.
+pub(super) const fn whole(low: i64, high: i64) -> NanoUsd {
+    NanoUsd(low.saturating_add(high.saturating_mul(UNIT)))
+}
+
+/// Packed numbers: one argument of a script.
+#[derive(Default)]
+pub(super) struct Numbers(Vec<u8>);
+
+impl Numbers {
+    /// With room for so many.
+    pub(super) fn of(count: usize) -> Self {
+        Self(Vec::with_capacity(count * size_of::<f64>()))
     }
 
-    pub(super) fn text(mut self, text: &str) -> Self {
-        self.0.arg(text);
+    fn double(mut self, number: f64) -> Self {
+        self.0.extend_from_slice(&number.to_le_bytes());
         self
     }
 
-    pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
-        self.0.arg(bytes);
-        self
+    /// A number below 2^53.
+    pub(super) fn int(self, number: i64) -> Self {
+        self.double(number as f64)
     }
 
-    pub(super) fn int(mut self, number: i64) -> Self {
-        self.0.arg(number);
-        self
+    /// An id; 0 stands for none.
+    pub(super) fn id(self, id: Option<i64>) -> Self {
+        self.int(id.unwrap_or(0))
     }
 
-    /// A number, or empty for none.
-    pub(super) fn maybe(self, number: Option<i64>) -> Self {
-        match number {
-            Some(number) => self.int(number),
-            None => self.text(""),
-        }
+    /// An amount: two numbers.
+    pub(super) fn amount(self, amount: NanoUsd) -> Self {
+        let (low, high) = halves(amount);
+        self.int(low).int(high)
     }
 
-    /// The nine fields of a holder's limits.
+    /// The nine numbers of a holder's limits.
     pub(super) fn limits(
         self,
         limits: &Limits,
         now: Timestamp,
         settings: &CounterSettings,
     ) -> Self {
-        let nano = |limit: Option<NanoUsd>| limit.map(|limit| limit.0);
         let Limits { five_hours, daily, weekly, monthly, total, concurrent_sessions, daily_reset } =
             *limits;
-        let call =
-            self.maybe(nano(total)).maybe(nano(five_hours)).maybe(nano(daily)).maybe(nano(weekly));
-        let call = call.maybe(nano(monthly)).int(i64::from(concurrent_sessions));
+        let money = [total, five_hours, daily, weekly, monthly];
+        let numbers = money.iter().fold(self, |numbers, limit| {
+            numbers.double(limit.map_or(f64::INFINITY, |limit| limit.0 as f64))
+        });
+        let numbers = numbers.int(i64::from(concurrent_sessions));
         if daily.is_some() {
-            call.day(daily_reset, now, settings)
+            numbers.day(daily_reset, now, settings)
         } else {
-            call.text("r").int(0).int(0)
+            numbers.int(0).int(0).int(0)
         }
     }
 
-    /// The mode of a daily window, and the span of the one that holds `now`.
+    /// Whether the daily window is fixed, and the span of the one that holds `now`.
     pub(super) fn day(self, reset: DailyReset, now: Timestamp, settings: &CounterSettings) -> Self {
         match reset.mode {
-            ResetMode::Rolling => self.text("r").int(0).int(0),
+            ResetMode::Rolling => self.int(0).int(0).int(0),
             ResetMode::Fixed => {
                 let span = Window::Daily(reset).calendar(now, settings.time_zone);
-                self.text("f").int(span.start.0).int(span.end.0)
+                self.int(1).int(span.start.0).int(span.end.0)
             }
+        }
+    }
+
+    /// A number that stands for these, and is another for others but by a chance of 2^-52. Never 0.
+    pub(super) fn mark(&self) -> i64 {
+        let mixed =
+            self.0.chunks(size_of::<u64>()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, chunk| {
+                let mut word = [0; size_of::<u64>()];
+                word[..chunk.len()].copy_from_slice(chunk);
+                let hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                hash ^ (hash >> 29)
+            });
+        i64::try_from(mixed >> 12).unwrap_or(0).max(1)
+    }
+
+    /// The packed bytes, to which others may be added.
+    pub(super) fn bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// One call of a script, under construction.
+pub(super) struct ScriptCall {
+    script: &'static Script,
+    command: Cmd,
+}
+
+impl ScriptCall {
+    /// With the keys and arguments that all scripts have, then `keys`.
+    pub(super) fn new<'k>(
+        script: &'static Script,
+        names: &Names,
+        present: &Present,
+        keys: impl ExactSizeIterator<Item = &'k str>,
+    ) -> Self {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&script.hash).arg(keys.len() + 1).arg(&names.running);
+        keys.for_each(|key| {
+            command.arg(key);
+        });
+        let Present { now, is_set, ttl_ms, spans: Spans { week, month } } = *present;
+        let head = Numbers::of(7).int(now.0).int(i64::from(is_set)).int(ttl_ms);
+        let head = head.int(week.start.0).int(week.end.0).int(month.start.0).int(month.end.0);
+        Self { script, command }.text(&names.counters).numbers(head)
+    }
+
+    /// A call with its own keys and arguments only.
+    pub(super) fn bare(script: &'static Script, keys: &[&str]) -> Self {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&script.hash).arg(keys.len());
+        keys.iter().for_each(|key| {
+            command.arg(*key);
+        });
+        Self { script, command }
+    }
+
+    /// Adds a text.
+    pub(super) fn text(self, text: &str) -> Self {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Adds bytes.
+    pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.command.arg(bytes);
+        self
+    }
+
+    /// Adds a whole number, as text.
+    pub(super) fn int(mut self, number: i64) -> Self {
+        self.command.arg(number);
+        self
+    }
+
+    /// Adds packed numbers.
+    pub(super) fn numbers(self, numbers: Numbers) -> Self {
+        self.bytes(&numbers.0)
+    }
+
+    /// Runs the script.
+    pub(super) async fn run(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
+        match self.command.query_async(connection).await {
+            Err(e) if e.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                self.with_text().query_async(connection).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// The same call with the script's text in place of its hash.
+    fn with_text(&self) -> Cmd {
+        let mut command = redis::cmd("EVAL");
+        command.arg(&self.script.text);
+        for argument in self.command.args_iter().skip(2) {
+            if let redis::Arg::Simple(bytes) = argument {
+                command.arg(bytes);
+            }
+        }
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_that_is_included_exists_and_amounts_survive_their_halves() {
+        for (name, text) in FILES {
+            let included =
+                text.lines().filter_map(|line| line.trim_start().strip_prefix("--include "));
+            for other in included {
+                assert!(FILES.iter().any(|(file, _)| *file == other), "{name} includes {other}");
+            }
+            assert!(!expanded(name).contains("--include"));
+        }
+        for amount in [0, 1, UNIT - 1, UNIT, UNIT + 7, i64::MAX, -3, -UNIT - 5, i64::MIN] {
+            let (low, high) = halves(NanoUsd(amount));
+            assert_eq!(whole(low, high), NanoUsd(amount));
+            assert!(low.abs() < UNIT && high.abs() <= 2_048);
         }
     }
 }

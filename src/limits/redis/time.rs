@@ -57,12 +57,9 @@ impl Agreement {
         own.plus_ms(self.added_ms.load(Ordering::Relaxed))
     }
 
-    /// As an argument of a script: its prefix says which clock the script uses.
-    pub(super) fn argument(&self, shared: Timestamp) -> String {
-        match self.source {
-            TimeSource::Redis => shared.0.to_string(),
-            TimeSource::Caller => format!("={}", shared.0),
-        }
+    /// Whether scripts take the time of a call as the present.
+    pub(super) fn is_callers(&self) -> bool {
+        self.source == TimeSource::Caller
     }
 
     /// Redis reported its time when it was `own` here, give or take `unsure_ms`.
@@ -209,9 +206,9 @@ mod tests {
         assert_eq!((agreement.time(at(4_600_010)), agreement.off_ms()), (at(1_000_010), 3_600_400));
         agreement.compare(at(1_010_000), at(1_010_001), 1);
         assert_eq!((agreement.time(at(1_010_001)), agreement.off_ms()), (at(1_010_000), 1));
-        assert_eq!(agreement.argument(at(7)), "7");
+        assert!(!agreement.is_callers());
         let tested = Agreement::new(TimeSource::Caller, Tz::UTC);
         tested.compare(at(1_000_000), at(4_600_000), 1);
-        assert_eq!((tested.time(at(5)), tested.argument(at(7))), (at(5), "=7".to_owned()));
+        assert_eq!((tested.time(at(5)), tested.is_callers()), (at(5), true));
     }
 }

@@ -24,12 +24,14 @@ mod behaviour;
 mod model;
 mod order;
 mod overflow;
+mod packed;
 #[path = "../../../tests/support/ports.rs"]
 mod ports;
 mod races;
 #[path = "../../../tests/support/redis.rs"]
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
 mod server;
+mod wire;
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};

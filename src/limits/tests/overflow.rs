@@ -26,10 +26,17 @@ const COST: i64 = 1_000;
 
 /// A ledger that is written to.
 #[derive(Default)]
-struct Written {
+pub(super) struct Written {
     ids: Mutex<Vec<RequestId>>,
     /// Requests whose cost became known late; each costs as much as the others.
     late: Mutex<usize>,
+}
+
+impl Written {
+    /// Requests that another node served.
+    pub(super) fn adds(&self, requests: usize) {
+        self.ids.lock().extend((0..requests).map(|_| RequestId::new()));
+    }
 }
 
 impl Ledger for Written {
@@ -47,17 +54,25 @@ impl Ledger for Written {
     }
 }
 
-struct Node(Counters, Arc<ManualClock>);
+pub(super) struct Node(pub(super) Counters, pub(super) Arc<ManualClock>);
 
 impl Node {
     fn start(redis: &Redis, ledger: &Arc<Written>) -> Self {
+        Self::start_with(&redis.url(), ledger, (TIME_LIMIT, MOST))
+    }
+
+    pub(super) fn start_with(
+        url: &str,
+        ledger: &Arc<Written>,
+        (lease, most_waiting): (Duration, usize),
+    ) -> Self {
         let shared = SharedSettings {
-            server: Server::new(Secret::new(redis.url())),
+            server: Server::new(Secret::new(url)),
             prefix: "overflow".to_owned(),
             timeout: TIME_LIMIT,
-            lease: TIME_LIMIT,
+            lease,
             on_loss: OnLoss::Local,
-            most_waiting: MOST,
+            most_waiting,
             time: TimeSource::Caller,
             unclean: false,
         };
@@ -93,7 +108,7 @@ impl Node {
         permit.settle(NOON, NanoUsd(COST), Some(ProviderId(1)));
     }
 
-    async fn serve(&self, requests: usize, ledger: &Written) {
+    pub(super) async fn serve(&self, requests: usize, ledger: &Written) {
         for _ in 0..requests {
             let request = RequestId::new();
             Self::end(self.begin(request).await, request, ledger);
@@ -101,7 +116,7 @@ impl Node {
     }
 
     /// Waits until this node has counted so many settled requests.
-    async fn knows(&self, requests: i64) {
+    pub(super) async fn knows(&self, requests: i64) {
         let key = key(1, Limits::default());
         let seen = async {
             while self.0.key_usage(&key, NOON).await.total.current != NanoUsd(COST * requests) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::identify::Identified;
 use super::intake::Inbound;
+use super::plan;
 use super::screen::Screened;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
@@ -60,7 +61,8 @@ pub(in crate::proxy) async fn admit(
             let asks = &Asks { model: Arc::clone(&inbound.model), format: ctx.format };
             let admission =
                 Admission { request: ctx.id, now, started, key, user, session, estimate, asks };
-            gateway.counters.admit(&admission).await.map_err(|refused| match refused {
+            let first = plan::first(ctx, identified, &inbound, operation);
+            gateway.counters.admit_to(&admission, first).await.map_err(|refused| match refused {
                 Refused::Limit(denied) => Refusal::Limit(denied),
                 Refused::Unreachable => Refusal::CountersUnreachable,
             })?

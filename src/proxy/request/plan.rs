@@ -2,13 +2,14 @@
 
 use super::admit::Admitted;
 use super::identify::Identified;
+use super::intake::Inbound;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
 use crate::limits::Blocked;
-use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk};
+use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk, Selection};
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::upstream::render;
@@ -53,7 +54,68 @@ pub(in crate::proxy) async fn plan(
 ) -> Result<Plan, Unplanned> {
     let (snapshot, inbound) = (&identified.snapshot, &admitted.inbound);
     // Reading the body may have taken long.
-    let now = ctx.now();
+    let (now, key) = (ctx.now(), identified.caller.key_id());
+    let blocked =
+        ctx.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
+    let asked = Asked { identified, inbound, operation };
+    let (planned, decisions) = match ordered(ctx, &asked, admitted.preferred, (now, blocked)) {
+        Ok(selection) => (Ok(Plan(selection.ordered)), selection.decisions),
+        Err(none) => {
+            let unplanned = match &none {
+                NoProvider::NotInReach { .. } => Unplanned::NoGroup,
+                NoProvider::Unpriced { .. } => Unplanned::NotPriced,
+                NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
+                NoProvider::Unavailable { retry_after_ms, .. } => {
+                    Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
+                }
+            };
+            (Err(unplanned), none.into_decisions())
+        }
+    };
+    if let Some(record) = &mut ctx.record {
+        record.decisions = decisions;
+    }
+    planned
+}
+
+/// The provider that [`plan`] will probably put first, by what this node knows before the request
+/// is admitted. The same draw decides: it is another one only if something changed meanwhile, or
+/// other nodes know more of the session.
+pub(in crate::proxy) fn first<'a>(
+    ctx: &RequestContext,
+    identified: &'a Identified,
+    inbound: &Inbound,
+    operation: &Operation,
+) -> Option<&'a Provider> {
+    let Principal::Key { key, user } = &identified.caller else { return None };
+    let (counters, providers) = (&ctx.gateway.counters, &identified.snapshot.providers);
+    if !counters.takes_places(providers) {
+        return None;
+    }
+    let (now, session) = (ctx.now(), &inbound.session);
+    let preferred = counters.session_provider(user.id, key.id, session, now);
+    let blocked = counters.blocked_here(providers, Some(key.id), session, now);
+    let asked = Asked { identified, inbound, operation };
+    let selection = ordered(ctx, &asked, preferred, (now, blocked)).ok()?;
+    selection.ordered.first().and_then(|first| providers.get(*first)).map(|first| &**first)
+}
+
+/// What is planned for.
+struct Asked<'a> {
+    identified: &'a Identified,
+    inbound: &'a Inbound,
+    operation: &'a Operation,
+}
+
+/// Orders the providers. The request's id is the seed of the draw among equals, so that a repeated
+/// plan is the same.
+fn ordered(
+    ctx: &RequestContext,
+    asked: &Asked<'_>,
+    preferred: Option<ProviderId>,
+    (now, blocked): (Timestamp, Vec<(ProviderId, Blocked)>),
+) -> Result<Selection, NoProvider> {
+    let Asked { identified, inbound, operation } = *asked;
     let everything = Groups::parse(crate::domain::group::ALL);
     let groups = match &identified.caller {
         Principal::Key { key, .. } => &key.provider_group,
@@ -65,34 +127,14 @@ pub(in crate::proxy) async fn plan(
         model: &inbound.model,
         format: ctx.format,
         convertible: render::convertible(operation),
-        preferred: admitted.preferred,
+        preferred,
         now,
         at_ms: ctx.elapsed_ms(),
     };
-    let key = identified.caller.key_id();
-    let blocked =
-        ctx.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
     let needs_price = needs_price(ctx, identified, operation).then_some(&*inbound.model);
     let view = View { ctx, identified, blocked, now, needs_price };
-    let (planned, decisions) =
-        match select::plan(&ask, &snapshot.providers, &view, &mut fastrand::Rng::new()) {
-            Ok(selection) => (Ok(Plan(selection.ordered)), selection.decisions),
-            Err(none) => {
-                let unplanned = match &none {
-                    NoProvider::NotInReach { .. } => Unplanned::NoGroup,
-                    NoProvider::Unpriced { .. } => Unplanned::NotPriced,
-                    NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
-                    NoProvider::Unavailable { retry_after_ms, .. } => {
-                        Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
-                    }
-                };
-                (Err(unplanned), none.into_decisions())
-            }
-        };
-    if let Some(record) = &mut ctx.record {
-        record.decisions = decisions;
-    }
-    planned
+    let mut draw = fastrand::Rng::with_seed(ctx.id.0.as_u64_pair().1);
+    select::plan(&ask, &identified.snapshot.providers, &view, &mut draw)
 }
 
 /// Whether this request is served only by providers with a price for its model.

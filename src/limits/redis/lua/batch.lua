@@ -1,98 +1,171 @@
 -- What a node counted that nobody waits for, in its order, each batch once: a number that was seen
--- changes nothing. ARGV: 10 the batch's number, then thirteen fields for each: kind, request, user,
--- key, session, started, reserved, cost, provider, time, admitted, model, format. Kinds: S settled,
--- W withdrawn from a provider, G given back, E entered a provider, R running (registered again), L
--- a cost that became known late. Gives {'ok'} or {'gone'}. What was spent is told to all nodes.
-local number = tonumber(ARGV[10])
-if tonumber(call('GET', G .. 'seq:' .. NODE) or '0') >= number then return { 'ok' } end
-if not in_force() then return { 'gone' } end
-local news = { NODE }
+-- changes nothing. Every holder is read once and written once. KEYS: 2 the number of the node's last
+-- batch, then the hashes of users and providers. ARGV: 3 the batch's number, 4 the channel of the
+-- news, then an operation each: kind, request, user, key, start, reserved and cost (two numbers
+-- each), provider, time, admitted, the member with its length, and what it asks for. Kinds: S
+-- settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered
+-- again), L a cost that became known late. Gives {'ok'} or {'gone'}. What was spent is told to all
+-- nodes.
+--include head
+local last = call('GET', KEYS[2])
+if last and tonumber(last) >= tonumber(ARGV[3]) then return { 'ok' } end
+--include gone
+--include record
+--include refresh
+--include rpm
+--include sessions
+--include rpm_rare
+--include moves
+local OP = '<c1c16ddddddddddI2c0'
 -- Sums that came from the ledger may hold what a node settled shortly before they were read.
-local counted_before = tonumber(call('GET', P .. 'seen_from') or '0')
-local has_seen = counted_before > 0 and call('EXISTS', P .. 'seen') == 1
+local meta = call('HMGET', P .. 'meta', 'seen_from', 'read_at')
+local counted_before, read_at = tonumber(meta[1] or '0'), tonumber(meta[2] or '0')
+local MADE_WITHIN = 125000
 
-local function is_counted(request, ended)
-  return ended < counted_before or (has_seen and call('SISMEMBER', P .. 'seen', request) == 1)
+-- All operations; then every field that they need, in one call for each hash.
+local ops, ids, wanted = {}, {}, {}
+local function want(sc, name)
+  local fields = wanted[sc]
+  if not fields then
+    fields = {}
+    wanted[sc] = fields
+  end
+  if not fields[name] then
+    fields[name] = true
+    fields[#fields + 1] = name
+  end
+end
+for i = 5, #ARGV do
+  local kind, request, uid, kid, started, low, high, cost, costs, pid, time, admitted, member, after = struct.unpack(OP, ARGV[i])
+  -- A start that a clock in the future stamped is not later than now.
+  if started > NOW then started = NOW end
+  if admitted > NOW then admitted = NOW end
+  ops[i - 4] = { slot = 0, at = 0, kind = kind, request = request, uid = uid, kid = kid, started = started, low = low,
+    high = high, cost = cost, costs = costs, provider = pid, time = time, admitted = admitted, member = member,
+    asks = kind == 'R' and string.sub(ARGV[i], after) }
+  ids[i - 4] = request
+  if uid ~= 0 then
+    local sc = user(uid)
+    want(sc, 'u')
+    if kid ~= 0 then want(sc, key_field(kid)) end
+    if kind ~= 'L' then want(sc, member) end
+  end
+  if pid ~= 0 then
+    local sc = provider(pid)
+    want(sc, 'p')
+    if kind ~= 'L' then want(sc, member) end
+  end
+end
+for sc, fields in pairs(wanted) do fetch(sc, fields) end
+-- What is noted of each request: an object, or false; as text until it is needed.
+local notes, touched = {}, {}
+for i, note in ipairs(call('HMGET', KEYS[1], unpack(ids))) do notes[ids[i]] = note end
+
+local news = {}
+local function tell(o)
+  if o.cost == 0 and o.costs == 0 then return end
+  news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, o.provider, o.started, o.cost, o.costs)
 end
 
-local function settle(o, request, cost, served, times)
-  local held, ended = unnote(NODE, request), times.ended
-  if is_counted(request, ended) then cost = '0' end
-  local back = '0'
-  if held then
-    back = negated(held.reserved)
-    o.started = held.started
+local has_seen
+local function is_counted(o)
+  if o.time < counted_before then return true end
+  if o.time > read_at + MADE_WITHIN then return false end
+  if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
+  return has_seen and call('SISMEMBER', P .. 'seen', o.request) == 1
+end
+
+local function noted(o)
+  local note = notes[o.request]
+  if type(note) == 'string' then
+    note = held_of(note)
+    notes[o.request] = note
   end
-  if o.uid ~= '' then
-    local sets, detail = user_sets(o.uid, o.kid), detail_of(member_of(o))
-    if not held then
-      enter(sets, detail, member_of(o), o.started, o.uid)
-      if times.admitted > NOW - 60000 then rpm_add(o.uid, times.admitted) end
+  return note
+end
+
+local function settle(o)
+  local was = noted(o)
+  notes[o.request], touched[o.request] = false, true
+  if counted_before > 0 and is_counted(o) then o.cost, o.costs = 0, 0 end
+  local low, high = 0, 0
+  if was then low, high, o.started = was.low, was.high, was.started end
+  if o.uid ~= 0 then
+    local sc = user(o.uid)
+    if not was then
+      enter(sc, o.member, o.started)
+      if o.admitted > NOW - SLOT_TTL then rpm_insert(window(sc), o.admitted) end
     end
-    add('u' .. o.uid, o.started, cost, back)
-    add('k' .. o.kid, o.started, cost, back)
-    leave(sets, detail, member_of(o), cost, ended)
-    if served ~= '' then call('HSET', detail, 'provider', served) end
+    count_pair(o, o.cost, o.costs, -low, -high)
+    leave(sc, o.member, o.cost, o.costs, o.time)
+    local s = session(sc, o.member)
+    if s and o.provider ~= 0 and s[3] ~= o.provider then s[3], sc.changed[o.member] = o.provider, true end
   end
-  if held and held.at ~= '' and held.at == served then
-    add('p' .. served, o.started, cost, back)
-    leave({ P .. 'z:p' .. served }, detail_at(served, member_of(held)), member_of(held), cost, ended)
+  if was and was.at ~= 0 and was.at == o.provider then
+    local sc = provider(o.provider)
+    count(sc, 'p', o.started, o.cost, o.costs, -low, -high)
+    leave(sc, o.member, o.cost, o.costs, o.time)
   else
-    if held then leave_provider(held) end
-    if served ~= '' then add('p' .. served, o.started, cost, '0') end
+    if was then leave_provider(was) end
+    if o.provider ~= 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
   end
-  if cost ~= '0' then
-    news[#news + 1] = table.concat({ o.uid, o.kid, served, int(o.started), cost }, ' ')
-  end
+  tell(o)
 end
 
 -- Counters that were made from the ledger after the cost was written there have it.
-local read_at = tonumber(call('GET', P .. 'read_at') or '0')
-local function late(o, cost, served, priced)
-  if priced < read_at then return end
-  if o.uid ~= '' then
-    add('u' .. o.uid, o.started, cost, '0')
-    add('k' .. o.kid, o.started, cost, '0')
+local function late(o)
+  if o.time < read_at then return end
+  if o.uid ~= 0 then
+    count(user(o.uid), 'u', o.started, o.cost, o.costs, 0, 0)
+    if o.kid ~= 0 then count(user(o.uid), key_field(o.kid), o.started, o.cost, o.costs, 0, 0) end
   end
-  if served ~= '' then add('p' .. served, o.started, cost, '0') end
-  news[#news + 1] = table.concat({ o.uid, o.kid, served, int(o.started), cost }, ' ')
+  if o.provider ~= 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
+  tell(o)
 end
 
-for at = 11, #ARGV, 13 do
-  local kind, request, provider = ARGV[at], ARGV[at + 1], ARGV[at + 8]
-  local o = { uid = ARGV[at + 2], kid = ARGV[at + 3], sid = ARGV[at + 4], started = tonumber(ARGV[at + 5]),
-    reserved = ARGV[at + 6], slot = '', at = '' }
-  -- A start that a clock in the future stamped is not later than now.
-  o.started = math.min(o.started, NOW)
-  local admitted, model, format = math.min(tonumber(ARGV[at + 10]), NOW), ARGV[at + 11], ARGV[at + 12]
-  if kind == 'S' then settle(o, request, ARGV[at + 7], provider, { ended = tonumber(ARGV[at + 9]), admitted = admitted })
-  elseif kind == 'L' then late(o, ARGV[at + 7], provider, tonumber(ARGV[at + 9]))
-  elseif kind == 'G' then
-    local held = unnote(NODE, request)
-    if held then give_back(held) end
-  elseif kind == 'R' then
-    if not noted(NODE, request) then
-      if o.uid ~= '' then
-        take(o)
-        asks(member_of(o), model, format)
-        if admitted > NOW - 60000 then o.slot = rpm_add(o.uid, admitted) end
-      end
-      if provider ~= '' then enter_provider(o, provider) end
-      note(NODE, request, o)
-    end
+-- A request in flight that these counters may not have.
+local function register(o)
+  if notes[o.request] then return end
+  if o.uid ~= 0 then
+    local sc = user(o.uid)
+    enter(sc, o.member, o.started, o.asks)
+    count_pair(o, 0, 0, o.low, o.high)
+    if o.admitted > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.admitted) end
+  end
+  if o.provider ~= 0 then enter_provider(o, o.provider) end
+  notes[o.request], touched[o.request] = o, true
+end
+
+for _, o in ipairs(ops) do
+  local kind = o.kind
+  if kind == 'S' then settle(o)
+  elseif kind == 'L' then late(o)
+  elseif kind == 'R' then register(o)
   elseif kind == 'E' then
-    local held = noted(NODE, request) or o
-    leave_provider(held)
-    enter_provider(held, provider)
-    note(NODE, request, held)
-  elseif kind == 'W' then
-    local held = noted(NODE, request)
-    if held and held.at == provider then
-      leave_provider(held)
-      note(NODE, request, held)
+    local was = noted(o) or o
+    leave_provider(was)
+    enter_provider(was, o.provider)
+    notes[o.request], touched[o.request] = was, true
+  elseif kind == 'G' or kind == 'W' then
+    local was = noted(o)
+    if was and kind == 'G' then
+      give_back(was)
+      notes[o.request], touched[o.request] = false, true
+    elseif was and was.at == o.provider then
+      leave_provider(was)
+      touched[o.request] = true
     end
   end
 end
-call('SET', G .. 'seq:' .. NODE, ARGV[10], 'PX', RUNNING_TTL)
-if #news > 1 then call('PUBLISH', G .. 'news', table.concat(news, '\n')) end
+keep_all()
+local set, del = {}, {}
+for request in pairs(touched) do
+  local note = notes[request]
+  if note then set[#set + 1], set[#set + 2] = request, note_of(note) else del[#del + 1] = request end
+end
+if #set > 0 then call('HSET', KEYS[1], unpack(set)) end
+if #del > 0 then call('HDEL', KEYS[1], unpack(del)) end
+call('SET', KEYS[2], ARGV[3], 'PX', 604800000)
+if #news > 0 then call('PUBLISH', ARGV[4], string.match(KEYS[1], '[^:]*$') .. '\n' .. table.concat(news)) end
+--include sweep
 return { 'ok' }

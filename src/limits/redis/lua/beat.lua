@@ -1,8 +1,17 @@
--- A node's heartbeat. ARGV: 10 how long it holds (ms). Gives {'ok', nodes whose time is over…} or
--- {'gone'}. Redis's own clock counts, so that nodes need not agree on theirs.
-if not in_force() then return { 'gone' } end
+-- A node's heartbeat; the first one puts up the node's fence. KEYS: 2 the epoch, 3 the nodes. ARGV: 3
+-- how long it holds (ms), 4 '1' if it is the first, 5 the epoch of the node. Gives {'ok', nodes
+-- whose time is over…} or {'gone'}. Redis's own clock counts, so that nodes need not agree on theirs.
+--include head
+if call('GET', KEYS[2]) ~= ARGV[5] then return { 'gone' } end
+if ARGV[4] == '1' then call('HSET', KEYS[1], '', '1') end
+--include gone
+--include record
+--include refresh
+--include sessions
+call('PEXPIRE', KEYS[1], 604800000)
 local time = call('TIME')
-local ms = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-call('ZADD', G .. 'nodes', int(ms + tonumber(ARGV[10])), NODE)
-local over = call('ZRANGEBYSCORE', G .. 'nodes', '-inf', int(ms), 'LIMIT', 0, 16)
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+call('ZADD', KEYS[3], int(ms + ARGV[3]), string.match(KEYS[1], '[^:]*$'))
+local over = call('ZRANGEBYSCORE', KEYS[3], '-inf', int(ms), 'LIMIT', 0, 16)
+--include sweep
 return { 'ok', unpack(over) }

@@ -1,14 +1,17 @@
--- Which limit of a provider keeps a request away: 'limit', 'cap', or nil. Shared by enter.lua and
--- peek.lua.
-local function blocked(held, pid, block)
-  local sums = figures('p' .. pid, block)
-  for period = 1, 5 do
-    local limit = ARGV[block + period - 1]
-    if limit ~= '' and sums[period] >= tonumber(limit) then return 'limit' end
+-- Which limit of a provider keeps a request away: 'limit', 'cap', or nil. Its nine limits begin at
+-- a place of a list of numbers.
+local function blocked(sc, member, limits, at)
+  local r = record(sc, 'p')
+  local day = limits[at + 6] == 1 and 16 or 14
+  if day == 16 and r[8] ~= limits[at + 7] then
+    begin_day(r, sc.buckets, limits[at + 7], limits[at + 8])
+    sc.changed.p = true
   end
-  local cap = tonumber(ARGV[block + 5])
+  for i, pair in ipairs({ 10, 12, day, 18, 20 }) do
+    if held(r, pair) >= limits[at + i - 1] then return 'limit' end
+  end
+  local cap = limits[at + 5]
   if cap == 0 then return nil end
-  local set = P .. 'z:p' .. pid
-  trim(set)
-  if call('ZCARD', set) >= cap and not call('ZSCORE', set, member_of(held)) then return 'cap' end
+  trim(sc)
+  if call('ZCARD', sc.z) >= cap and not session(sc, member) then return 'cap' end
 end

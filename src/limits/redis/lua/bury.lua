@@ -1,11 +1,20 @@
--- Gives back what a dead node's running requests held, some at a time. ARGV: 10 the dead node.
--- Gives {'ok', how many are left}.
-call('SET', G .. 'dead:' .. ARGV[10], '1', 'PX', 86400000)
-local requests = call('HSCAN', P .. 'run:' .. ARGV[10], '0', 'COUNT', 200)[2]
+-- Gives back what a dead node's running requests held, some at a time. KEYS: 1 the hash of what that
+-- node ran, 2 the nodes. Gives {'ok', how many are left}.
+--include head
+--include record
+--include refresh
+--include rpm
+--include sessions
+--include rpm_rare
+--include moves
+call('HDEL', KEYS[1], '')
+local requests, ids = call('HSCAN', KEYS[1], '0', 'COUNT', 200)[2], {}
 for i = 1, math.min(#requests, 400), 2 do
-  local held = unnote(ARGV[10], requests[i])
-  if held then give_back(held) end
+  give_back(held_of(requests[i + 1]))
+  ids[#ids + 1] = requests[i]
 end
-local left = call('HLEN', P .. 'run:' .. ARGV[10])
-if left == 0 then call('ZREM', G .. 'nodes', ARGV[10]) end
+keep_all()
+if #ids > 0 then call('HDEL', KEYS[1], unpack(ids)) end
+local left = call('HLEN', KEYS[1])
+if left == 0 then call('ZREM', KEYS[2], string.match(KEYS[1], '[^:]*$')) end
 return { 'ok', int(left) }

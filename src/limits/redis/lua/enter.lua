@@ -1,11 +1,22 @@
--- A request's place at a provider with limits: checked and taken in one step. ARGV: 10 request, 11
--- user, 12 key, 13 session, 14 started, 15 reserved, 16 provider, 17-25 its limits. Gives {'ok'},
--- {'blocked'} or {'gone'}.
-if not in_force() then return { 'gone' } end
-local held = noted(NODE, ARGV[10])
-  or { uid = '', kid = ARGV[12], sid = ARGV[13], started = tonumber(ARGV[14]), reserved = ARGV[15], slot = '', at = '' }
-if blocked(held, ARGV[16], 17) then return { 'blocked' } end
-leave_provider(held)
-enter_provider(held, ARGV[16])
-note(NODE, ARGV[10], held)
-return { 'ok' }
+-- A request's place at a provider with limits: checked and taken in one step. KEYS: 2 the
+-- provider's hash, 3 the user's. ARGV: 3 numbers: provider, then its nine limits; 4 request, 5 the
+-- request's note if there is none yet. Gives {'ok'}, {'blocked'} or {'gone'}.
+--include head
+--include gone
+--include record
+--include refresh
+--include rpm
+--include sessions
+--include rpm_rare
+--include moves
+--include blocked
+local N = { struct.unpack('<' .. string.rep('d', 10), ARGV[3]) }
+local o = held_of(call('HGET', KEYS[1], ARGV[4]) or ARGV[5])
+local is_blocked = blocked(provider(N[1]), o.member, N, 2)
+if not is_blocked then
+  leave_provider(o)
+  enter_provider(o, N[1])
+  call('HSET', KEYS[1], ARGV[4], note_of(o))
+end
+keep_all()
+return { is_blocked and 'blocked' or 'ok' }

@@ -1,10 +1,16 @@
--- Puts loaded counters in effect, if the node that loaded them still holds the lock. ARGV: 10 since
--- when requests that ended are known by id, 11 when the ledger was read. Gives {'ok'} or {'gone'},
--- and tells all nodes.
-if call('GET', G .. 'lock') ~= NODE then return { 'gone' } end
-call('SET', P .. 'seen_from', ARGV[10])
-call('SET', P .. 'read_at', ARGV[11])
-call('SET', G .. 'epoch', ARGV[2])
-call('DEL', G .. 'lock')
-call('PUBLISH', G .. 'news', 'moved ' .. ARGV[2])
+-- Puts loaded counters in effect, if the node that loaded them still holds the lock, and takes away
+-- the fences of all nodes that count by the ones before. KEYS: 2 the epoch, 3 the lock, 4 the nodes.
+-- ARGV: 3 since when requests that ended are known by id, 4 when the ledger was read, 5 the new
+-- epoch, 6 the channel of the news, 7 what the names of every epoch begin with. Gives {'ok'} or
+-- {'gone'}, and tells all nodes.
+local call = redis.call
+if call('GET', KEYS[3]) ~= string.match(KEYS[1], '[^:]*$') then return { 'gone' } end
+local before = call('GET', KEYS[2])
+if before then
+  for _, node in ipairs(call('ZRANGE', KEYS[4], 0, -1)) do call('DEL', ARGV[7] .. before .. ':n:' .. node) end
+end
+call('HSET', ARGV[1] .. 'meta', 'seen_from', ARGV[3], 'read_at', ARGV[4])
+call('SET', KEYS[2], ARGV[5])
+call('DEL', KEYS[3])
+call('PUBLISH', ARGV[6], 'moved ' .. ARGV[5])
 return { 'ok' }

@@ -1,7 +1,15 @@
--- Sums of one holder, from the ledger, into counters that are not in effect yet.
--- ARGV: 10 holder, 11 total, 12 week, 13 month, then minute and amount, alternating.
-call('HSET', P .. 'h:' .. ARGV[10], 'st', ARGV[11], 'week', WEEK_START, 'week_end', WEEK_END, 'sw', ARGV[12],
-  'month', MONTH_START, 'month_end', MONTH_END, 'sm', ARGV[13])
-for at = 14, #ARGV, 2 do call('HINCRBY', P .. 'b:' .. ARGV[10], 's' .. ARGV[at], ARGV[at + 1]) end
-if #ARGV >= 14 then call('PEXPIRE', P .. 'b:' .. ARGV[10], BUCKETS_TTL) end
+-- Sums of one holder, from the ledger, into counters that are not in effect yet. KEYS: 2 the hash
+-- that has the holder's record, 3 the hash of its buckets. ARGV: 3 the record's field, 4 total, week
+-- and month (two numbers each), then minute and amount, alternating.
+--include head
+--include record
+--include refresh
+local N = { struct.unpack('<dddddd', ARGV[4]) }
+local r = fresh()
+for at, i in ipairs({ 10, 18, 20 }) do put(r, i, N[2 * at - 1], N[2 * at], 1) end
+for at = 5, #ARGV, 2 do call('HINCRBY', KEYS[3], 's' .. ARGV[at], ARGV[at + 1]) end
+if #ARGV > 5 then call('PEXPIRE', KEYS[3], BUCKETS_TTL) end
+sum_from(r, KEYS[3], 12, r[2])
+sum_from(r, KEYS[3], 14, r[3])
+call('HSET', KEYS[2], ARGV[3], written(r))
 return { 'ok' }

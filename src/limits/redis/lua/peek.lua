@@ -1,8 +1,17 @@
--- Which of several providers a session may not be given to now. ARGV: 10 key, 11 session, then for
--- each provider its id and its nine limits. Gives {'ok', '' or 'limit' or 'cap', …} or {'gone'}.
-if not in_force() then return { 'gone' } end
+-- Which of several providers a session may not be given to now. ARGV: 3 member, 4 numbers: for each
+-- provider its id and its nine limits. KEYS: from 2 the providers' hashes. Gives {'ok', '' or
+-- 'limit' or 'cap', …} or {'gone'}.
+--include head
+--include gone
+--include record
+--include refresh
+--include sessions
+--include blocked
 local found = { 'ok' }
-for at = 12, #ARGV, 10 do
-  found[#found + 1] = blocked({ kid = ARGV[10], sid = ARGV[11] }, ARGV[at], at + 1) or ''
+for at = 1, #ARGV[4], 80 do
+  local N = { struct.unpack('<' .. string.rep('d', 10), ARGV[4], at) }
+  local sc = scope_of_provider(N[1])
+  found[#found + 1] = blocked(sc, ARGV[3], N, 2) or ''
+  keep(sc)
 end
 return found

@@ -1,30 +1,45 @@
--- What a holder has used. ARGV: 10 holder, 11 daily mode, 12-13 the day's span, 14 the user whose
--- requests per minute are asked for, or empty. Gives {'ok', 5 h, day, week, month, total, last
--- minute in which something was spent, sessions, requests}, and what is reserved in the same five
--- windows.
-if not in_force() then return { 'gone' } end
-local holder = ARGV[10]
-local set = P .. 'z:' .. holder
-trim(set)
-local requests = 0
-if ARGV[14] ~= '' then requests = rpm(ARGV[14]) end
-local sums, reserved, last = {}, {}, ''
-if call('EXISTS', P .. 'h:' .. holder) == 1 then
-  local h = refresh(holder)
-  local day = 'd'
-  if ARGV[11] == 'r' then day = '24' else begin_day(holder, h, ARGV[12], ARGV[13]) end
-  sums = call('HMGET', h, 's5', 's' .. day, 'sw', 'sm', 'st')
-  reserved = call('HMGET', h, 'r5', 'r' .. day, 'rw', 'rm', 'rt')
-  local all, latest = call('HGETALL', P .. 'b:' .. holder), 0
-  for i = 1, #all, 2 do
-    if string.sub(all[i], 1, 1) == 's' and all[i + 1] ~= '0' then latest = math.max(latest, tonumber(string.sub(all[i], 2))) end
-  end
-  if latest > 0 then last = int(latest) end
+-- What a holder has used. KEYS: 2 the hash that has its record. ARGV: 3 the record's field, 4 numbers:
+-- user or provider, key (0: none), 1 if the day is fixed, the day's span. Gives {'ok', 5 h, day,
+-- week, month, total, last minute in which something was spent, sessions, requests of the minute},
+-- and what is reserved in the same five windows; amounts as text, those above BASE in two parts.
+--include head
+--include gone
+--include record
+--include refresh
+--include rpm
+--include sessions
+local N = { struct.unpack('<ddddd', ARGV[4]) }
+local sc = ARGV[3] == 'p' and scope_of_provider(N[1]) or scope_of_user(N[1])
+trim(sc)
+local known, r = field(sc, ARGV[3]), record(sc, ARGV[3])
+local b, latest = buckets(sc, ARGV[3]), 0
+if N[3] == 1 and r[8] ~= N[4] then
+  begin_day(r, b, N[4], N[5])
+  sc.changed[ARGV[3]] = true
 end
-local found = { 'ok' }
-for i = 1, 5 do found[#found + 1] = sums[i] or '0' end
-found[#found + 1] = last
-found[#found + 1] = int(call('ZCARD', set))
-found[#found + 1] = int(requests)
-for i = 1, 5 do found[#found + 1] = reserved[i] or '0' end
+local all = call('HGETALL', b)
+for i = 1, #all, 2 do
+  if string.sub(all[i], 1, 1) == 's' and all[i + 1] ~= '0' then latest = math.max(latest, tonumber(string.sub(all[i], 2))) end
+end
+for p = 23, 29, 3 do
+  if r[p + 1] ~= 0 then latest = math.max(latest, r[p]) end
+end
+local sessions = call('ZCARD', N[2] == 0 and sc.z or P .. 'kz:' .. int(N[2]))
+local requests = 0
+if ARGV[3] == 'u' then
+  local w = rpm_read(field(sc, 'r'), P .. 'ur:' .. sc.user)
+  rpm_expire(w)
+  requests, sc.window = w.n, known and w or nil
+end
+-- A holder that nothing was counted for gets no record.
+if not known then sc.changed[ARGV[3]] = nil end
+keep(sc)
+local found, pairs_of = { 'ok' }, { 12, N[3] == 1 and 16 or 14, 18, 20, 10 }
+local function text(i)
+  local high = r.high and r.high[i - 9] or 0
+  return high == 0 and int(r[i]) or int(r[i]) .. '+' .. int(high)
+end
+for i = 1, 5 do found[i + 1] = text(pairs_of[i]) end
+found[7], found[8], found[9] = latest > 0 and int(latest) or '', int(sessions), int(requests)
+for i = 1, 5 do found[i + 9] = text(pairs_of[i] + 1) end
 return found

@@ -3,8 +3,11 @@
 //!
 //! Every limit of key and user is set and none is reached, so each check is made. CPU time of one
 //! thread; each figure is the median over passes, with the best pass in brackets. The future of
-//! `admit` is ready at once on a node's own counters, so polling it is in the figures. Shared
-//! counters (Redis) are not measured here: they add one round trip.
+//! `admit` is ready at once on a node's own counters, so polling it is in the figures. `--seconds`
+//! above 0 then measures shared counters over the wire, against a Redis of its own ([`wire`]).
+
+mod holders;
+mod wire;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -15,14 +18,14 @@ use clap::Parser;
 use rustix::time::{ClockId, clock_gettime};
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::format::WireFormat;
-use tollgate::domain::group::Groups;
-use tollgate::domain::ids::{KeyId, RequestId, SessionId, UserId};
-use tollgate::domain::key::{CacheTtl, Key, KeyHash};
-use tollgate::domain::limits::Limits;
+use tollgate::domain::ids::{RequestId, SessionId};
+use tollgate::domain::key::Key;
 use tollgate::domain::money::NanoUsd;
-use tollgate::domain::user::{Role, User};
+use tollgate::domain::user::User;
 use tollgate::limits::{Admission, Asks, CounterSettings, Counters};
 use tollgate::policy::reservation::Reservation;
+
+use holders::{START, limited_key, limited_user};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -35,10 +38,14 @@ struct Args {
     /// Requests in each pass of each case.
     #[arg(long, default_value_t = 20_000)]
     requests: usize,
+    /// How long each case with Redis is measured; 0 = not at all.
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// Requests at a time in the cases with Redis.
+    #[arg(long, default_value_t = 64)]
+    clients: usize,
 }
 
-/// Noon in summer: no window begins at this time.
-const START: Timestamp = Timestamp(1_750_000_000_000);
 const MINUTE: i64 = 60_000;
 const DAY: i64 = 1440;
 const COST: NanoUsd = NanoUsd(1_500_000);
@@ -89,7 +96,7 @@ fn main() -> Result<()> {
         let (median, best) = (fixture.figures[fixture.figures.len() / 2], fixture.figures[0]);
         println!("| {} | {median} ({best}) |", case.name);
     }
-    Ok(())
+    if args.seconds > 0 { wire::measure(args.seconds, args.clients) } else { Ok(()) }
 }
 
 /// A case, set up.
@@ -162,58 +169,4 @@ impl Fixture {
 fn used() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
-}
-
-fn limits() -> Limits {
-    let much = Some(NanoUsd::usd(1_000_000));
-    Limits {
-        five_hours: much,
-        daily: much,
-        weekly: much,
-        monthly: much,
-        total: much,
-        concurrent_sessions: 1_000,
-        ..Limits::default()
-    }
-}
-
-fn limited_user(id: i64) -> User {
-    User {
-        id: UserId(id),
-        name: "bench".to_owned(),
-        note: String::new(),
-        role: Role::User,
-        is_enabled: true,
-        expires_at: None,
-        rpm: 1_000_000,
-        limits: limits(),
-        provider_group: Groups::default(),
-        tags: Vec::new(),
-        allowed_models: Vec::new(),
-        allowed_clients: Vec::new(),
-        lock_key_limits: false,
-        created_at: START,
-        updated_at: START,
-        deleted_at: None,
-    }
-}
-
-fn limited_key(id: i64, user: i64) -> Key {
-    Key {
-        id: KeyId(id),
-        user_id: UserId(user),
-        name: "bench".to_owned(),
-        hash: KeyHash([0; 32]),
-        prefix: String::new(),
-        last_four: String::new(),
-        is_enabled: true,
-        expires_at: None,
-        can_login_web_ui: false,
-        limits: limits(),
-        provider_group: Groups::default(),
-        cache_ttl: CacheTtl::Inherit,
-        created_at: START,
-        updated_at: START,
-        deleted_at: None,
-    }
 }

@@ -1,0 +1,17 @@
+-- What every script begins with: names, time, spans. ARGV: 1 the names' beginning, 2 seven numbers:
+-- the node's time (ms), 1 if that is the present (tests), session ttl (ms), the week's span and the
+-- month's (ms). KEYS[1] is the hash of what the calling node runs. Names are made of ARGV[1]; all
+-- have one hash tag, so that they are in one slot.
+local call, P = redis.call, ARGV[1]
+local NOW, is_test, TTL, WEEK_START, WEEK_END, MONTH_START, MONTH_END = struct.unpack('<ddddddd', ARGV[2])
+-- The present is Redis' own. A call whose time, or whose week or month, is not of this time changes
+-- nothing: the answer is {'time', now}. It may be a little late, since it may have waited.
+if is_test == 0 then
+  local time, sent = call('TIME'), NOW
+  NOW = time[1] * 1000 + math.floor(time[2] / 1000)
+  if sent - NOW > 1000 or sent - NOW < -5000 or WEEK_START > NOW or MONTH_START > NOW then
+    return { 'time', string.format('%.0f', NOW) }
+  end
+end
+local MINUTE = math.floor(NOW / 60000)
+local KEEP, BUCKETS_TTL = 1560, 97200000

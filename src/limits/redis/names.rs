@@ -1,0 +1,53 @@
+//! The names in Redis, by layout version 2.
+//!
+//! ```text
+//! tollgate:{2}:epoch, lock, nodes, news, seq:<node>       of all epochs
+//! tollgate:{2}:<epoch>:n:<node>                           what a node runs; the empty field: its fence
+//! tollgate:{2}:<epoch>:u:<user>  p:<provider>             packed values: see lua/record.lua, sessions.lua
+//! tollgate:{2}:<epoch>:ub: kb: pb:                        buckets of minutes, a day back
+//! tollgate:{2}:<epoch>:uz: kz: pz: z                      live sessions, by when they may end
+//! tollgate:{2}:<epoch>:ur:                                requests of the minute that do not fit in
+//! tollgate:{2}:<epoch>:meta  seen                         what the ledger had when it was read
+//! ```
+//!
+//! The braces are a hash tag: all names of one space of counters are in one slot of a cluster, so
+//! that no script touches two. A gateway of an earlier layout uses none of these names
+//! ([`super::earlier`]).
+
+/// The layout, in its hash tag.
+const LAYOUT: &str = "{2}";
+
+/// What the names of all epochs begin with, colon included.
+pub(super) fn space(prefix: &str) -> String {
+    format!("{prefix}:{LAYOUT}:")
+}
+
+/// The names that a node uses in one epoch.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// What the epoch's names begin with, colon included.
+    pub(super) counters: String,
+    /// The hash of what the node runs.
+    pub(super) running: String,
+    /// The number of the node's last batch.
+    pub(super) seq: String,
+}
+
+impl Names {
+    /// `space` as [`space`] returns it.
+    pub(super) fn new(space: &str, epoch: &str, node: &str) -> Self {
+        let counters = format!("{space}{epoch}:");
+        let running = format!("{counters}n:{node}");
+        Self { counters, running, seq: format!("{space}seq:{node}") }
+    }
+
+    /// The hash of a user.
+    pub(super) fn user(&self, id: i64) -> String {
+        format!("{}u:{id}", self.counters)
+    }
+
+    /// The hash of a provider.
+    pub(super) fn provider(&self, id: i64) -> String {
+        format!("{}p:{id}", self.counters)
+    }
+}

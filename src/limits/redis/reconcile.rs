@@ -1,0 +1,117 @@
+//! What the keeper does before it counts over a new connection: finds the counters in effect, or
+//! builds them, and settles the state of the previous connection.
+
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+
+use super::keeper::Keeper;
+use super::link::{Fault, TIME_LIMIT, Up, within};
+use super::names::Names;
+use super::rebuild::Rebuild;
+
+/// Interval between two checks whether another node has built the counters.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Keeper {
+    /// Finds the counters in effect, or builds them. Returns their name.
+    pub(super) async fn agree(
+        &mut self,
+        connection: &mut MultiplexedConnection,
+        node: &str,
+    ) -> Result<String, Fault> {
+        let mut lost_data = false;
+        self.must_rebuild |= self.shared.outbox.has_overflowed();
+        self.must_rebuild |= self.epoch.is_none() && self.shared.was_away(connection).await?;
+        loop {
+            let found = self.get(connection, "epoch").await?;
+            match &found {
+                Some(found)
+                    if !self.must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) =>
+                {
+                    if self.finish(connection, found).await? {
+                        return Ok(found.clone());
+                    }
+                    tracing::error!("Redis came back with less than it had confirmed");
+                    lost_data = true;
+                    continue;
+                }
+                // Another node has built them since.
+                Some(found) if !self.must_rebuild && self.epoch.as_ref() != Some(found) => {
+                    self.shared.outbox.replay();
+                    return Ok(found.clone());
+                }
+                _ => {}
+            }
+            if let Some(epoch) = self.rebuild(connection, node, found.as_deref()).await? {
+                return Ok(epoch);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Rebuilds the counters, unless another node does, or did since `found` was seen.
+    async fn rebuild(
+        &mut self,
+        connection: &mut MultiplexedConnection,
+        node: &str,
+        found: Option<&str>,
+    ) -> Result<Option<String>, Fault> {
+        let epoch = format!("e-{}", uuid::Uuid::new_v4().simple());
+        let now = self.now();
+        let mut rebuild = Rebuild {
+            shared: &self.shared,
+            connection: connection.clone(),
+            epoch: &epoch,
+            names: Names::new(&self.shared.space, &epoch, node),
+            node,
+            now,
+        };
+        if !rebuild.lock().await? {
+            return Ok(None);
+        }
+        let still = self.get(connection, "epoch").await?;
+        let made = if still.as_deref() == found {
+            Some(rebuild.run(&*self.ledger, self.lost_at).await)
+        } else {
+            None
+        };
+        match made {
+            Some(Ok(())) => {
+                self.must_rebuild = false;
+                self.shared.outbox.replay();
+                Ok(Some(epoch))
+            }
+            other => {
+                let mut unlock = redis::cmd("DEL");
+                unlock.arg(self.key("lock"));
+                within(TIME_LIMIT, unlock.query_async::<i64>(connection)).await?;
+                other.map_or(Ok(None), |made| made.map(|()| None))
+            }
+        }
+    }
+
+    /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.
+    async fn finish(
+        &mut self,
+        connection: &mut MultiplexedConnection,
+        epoch: &str,
+    ) -> Result<bool, Fault> {
+        let Some(name) = self.name.clone() else { return Ok(true) };
+        let space = &self.shared.space;
+        let before = Up::new(connection.clone(), space, epoch.to_owned(), name);
+        if self.shared.outbox.is_sending() {
+            match self.send(&before).await {
+                Ok(_) => {}
+                Err(Fault::Gone) => self.shared.outbox.not_sent(),
+                Err(fault) => return Err(fault),
+            }
+        }
+        let applied = self.get(connection, &format!("seq:{}", before.node)).await?;
+        if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.batches {
+            return Ok(false);
+        }
+        self.bury(&before).await?;
+        Ok(true)
+    }
+}
