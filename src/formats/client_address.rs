@@ -1,7 +1,7 @@
 //! The client's address behind reverse proxies: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 //!
 //! Any client can send these headers, so they count only if the peer is a trusted proxy. Each proxy
-//! appends the address of its own client. The walk therefore starts at the right end, skips trusted
+//! appends the address of its client. The walk therefore starts at the right end, skips trusted
 //! proxies, and stops at the first other address: everything to the left of it is the client's own
 //! claim. It also stops at an element that is not an address (`unknown`, `_hidden`, a damaged
 //! line); the last address found counts then. The code reads from the left, once, and keeps the

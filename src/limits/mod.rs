@@ -145,7 +145,7 @@ impl Counters {
 
     /// As [`Self::admit`], for a request that will probably try `first` before other providers.
     /// Shared counters take its place there in the same step and round trip, if that provider has
-    /// limits of its own, none of them is reached, and the session is not served by another one.
+    /// limits, none of them is reached, and the session is not served by another one.
     /// Then [`Permit::enter`] need not ask; otherwise it asks as ever.
     ///
     /// # Errors

@@ -91,7 +91,7 @@ impl Charge {
         asks.map_or_else(String::new, |asks| format!("{}\n{}", asks.model, asks.format.as_str()))
     }
 
-    /// What its note in Redis holds, but for slot, provider and start: user, key, reserved, session.
+    /// Its note in Redis without slot, provider and start: user, key, reserved, session.
     pub(super) fn note_end(&self) -> Vec<u8> {
         let numbers = Numbers::of(8).id(self.user.map(|user| user.0));
         let numbers = numbers.id(self.slot.key.map(|key| key.0)).amount(self.reserved);

@@ -3,7 +3,7 @@
 //!
 //! Nodes of both layouts count in one Redis side by side, each in its own names: no value of one is
 //! read by the other. What the nodes of the earlier layout settle is in the ledger. When the last
-//! of them is gone, a node of this layout builds the counters anew from there, once, and removes
+//! of them is gone, a node of this layout rebuilds the counters from there, once, and removes
 //! the earlier names. So does the first node of this layout after a return to the earlier one.
 
 use redis::aio::MultiplexedConnection;

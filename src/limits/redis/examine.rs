@@ -1,5 +1,5 @@
 //! What commands beside a gateway do with the Redis server: `tollgate check` and `tollgate doctor`
-//! examine it, `tollgate import` makes the counters be built anew.
+//! examine it, `tollgate import` has the counters rebuilt.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::scripts::{FORGET, ScriptCall};
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use crate::redis::Server;
 
-/// What the server says of itself. `None`: its user may not ask (`INFO` is not allowed to everyone).
+/// Facts from the server's `INFO`. `None`: the user may not run that command.
 #[derive(Debug)]
 pub struct RedisFacts {
     /// `Redis 7.0.15` or `Valkey 8.0.1`.
@@ -79,7 +79,7 @@ async fn get<T: FromRedisValue>(
         .await
 }
 
-/// Makes the nodes build the shared counters anew from the database, as they do when Redis has lost
+/// Makes the nodes rebuild the shared counters from the database, as they do when Redis has lost
 /// them: what was added there beside the gateways counts then.
 ///
 /// # Errors

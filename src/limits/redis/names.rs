@@ -1,13 +1,13 @@
 //! The names in Redis, by layout version 2.
 //!
 //! ```text
-//! tollgate:{2}:epoch, lock, nodes, news, seq:<node>       of all epochs
-//! tollgate:{2}:<epoch>:n:<node>                           what a node runs; the empty field: its fence
-//! tollgate:{2}:<epoch>:u:<user>  p:<provider>             packed values: see lua/record.lua, sessions.lua
-//! tollgate:{2}:<epoch>:ub: kb: pb:                        buckets of minutes, a day back
-//! tollgate:{2}:<epoch>:uz: kz: pz: z                      live sessions, by when they may end
-//! tollgate:{2}:<epoch>:ur:                                requests of the minute that do not fit in
-//! tollgate:{2}:<epoch>:meta  seen                         what the ledger had when it was read
+//! tollgate:{2}:epoch, lock, nodes, news, seq:<node>  of all epochs
+//! tollgate:{2}:<epoch>:n:<node>                a node's in-flight requests; empty field: its fence
+//! tollgate:{2}:<epoch>:u:<user>  p:<provider>  packed values: lua/record.lua, sessions.lua
+//! tollgate:{2}:<epoch>:ub: kb: pb:             buckets of minutes, a day back
+//! tollgate:{2}:<epoch>:uz: kz: pz: z           live sessions, by when they may end
+//! tollgate:{2}:<epoch>:ur:                     further requests of the minute
+//! tollgate:{2}:<epoch>:meta  seen              what the ledger had when it was read
 //! ```
 //!
 //! The braces are a hash tag: all names of one space of counters are in one slot of a cluster, so

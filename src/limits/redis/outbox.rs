@@ -70,7 +70,7 @@ struct Queue {
     /// Settlements that Redis has confirmed.
     kept: VecDeque<Op>,
     overflowed: bool,
-    /// When what is pending has waited long enough; `None` before anybody asked.
+    /// When what is pending has waited long enough; `None` before the first call.
     ripe_at: Option<Instant>,
 }
 

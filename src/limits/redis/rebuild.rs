@@ -146,7 +146,7 @@ impl Rebuild<'_> {
         Ok(())
     }
 
-    /// Drops the counters of other epochs, and of the earlier layout once nobody uses them.
+    /// Drops the counters of other epochs, and of the earlier layout once no node uses them.
     async fn forget_others(&mut self) -> Result<(), Fault> {
         let ours = self.names.counters.as_bytes();
         let all = self.name("e-*");

@@ -54,7 +54,7 @@ fn sums_beyond_the_doubles_are_exact_to_the_last_billionth_in_every_window(place
         let later = NOON.plus_ms(302 * MINUTE);
         let left = total - (DOUBLES + 1) - 1;
         assert_eq!(counters.key_usage(&key, later).five_hours.current, NanoUsd(left));
-        // A long pause: what is left is summed from the buckets.
+        // A long pause: the sums come from the buckets.
         let later = NOON.plus_ms(20 * 60 * MINUTE);
         let usage = counters.user_usage(&user, later);
         assert_eq!((usage.five_hours.current.0, usage.total.current.0), (0, total));

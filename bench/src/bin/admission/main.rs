@@ -4,7 +4,7 @@
 //! Every limit of key and user is set and none is reached, so each check is made. CPU time of one
 //! thread; each figure is the median over passes, with the best pass in brackets. The future of
 //! `admit` is ready at once on a node's own counters, so polling it is in the figures. `--seconds`
-//! above 0 then measures shared counters over the wire, against a Redis of its own ([`wire`]).
+//! above 0 then measures shared counters over the wire, against a separate Redis ([`wire`]).
 
 mod holders;
 mod wire;

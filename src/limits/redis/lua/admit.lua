@@ -1,15 +1,15 @@
 -- The thirteen checks, in order, and the request counted: all of it or none; and its place at the
 -- provider that is tried first, if that is asked for. KEYS: 2 the user's hash, 3 the provider's.
--- ARGV: 2 as ever, 3 numbers (below), 4 member ("key:session"), 5 request, 6 the key's field, 7 the
--- end of the request's note, 8 what it asks for, 9 the limits of key, user and provider: total, 5 h,
--- daily, weekly, monthly (inf: none), sessions, 1 if the day is fixed, the day's span.
--- Gives {'ok', provider of the live session (0: none), check of the money limit with the least room
--- (0: none), what counts against it, requests of the minute before this one, 1 if the place was
--- taken}, {'denied', check, current, minute or time of reset, and what others reserve where strict
--- reservation refuses} or {'gone'}.
--- Most requests need only the heads of the records (see record.lua): where the last full check of
--- this minute left more room than was used since, and the session is live, nothing can refuse. All
--- others take the full way below, which leaves the room for the next ones.
+-- ARGV: 1, 2 see head.lua, 3 numbers (below), 4 member ("key:session"), 5 request, 6 the key's
+-- field, 7 the end of the request's note, 8 what it asks for, 9 the limits of key, user and
+-- provider: total, 5 h, daily, weekly, monthly (inf: none), sessions, 1 if the day is fixed, the
+-- day's span. Gives {'ok', provider of the live session (0: none), check of the money limit with
+-- the least room (0: none), what counts against it, requests of the minute before this one, 1 if
+-- the place was taken}, {'denied', check, current, minute or time of reset, and what others reserve
+-- where strict reservation refuses} or {'gone'}. Most requests need only the heads of the records
+-- (see record.lua): where the last full check of this minute left more room than was used since,
+-- and the session is live, nothing can refuse. All others take the full way below, which leaves the
+-- room for the next ones.
 --include head
 if call('HEXISTS', KEYS[1], '') == 0 then return { 'gone' } end
 -- 1 user, 2 start, 3-4 reserved, 5 whether reservation is strict, 6 requests per minute, 7 provider
@@ -175,7 +175,8 @@ local function room_of(r, limits, at, day)
   local least, check, against = FOREVER, 0, 0
   for i, pair in ipairs({ 10, 12, day, 18, 20 }) do
     local sum = held(r, pair)
-    if limits[at + i] - sum < least then least, check, against = limits[at + i] - sum, i == 1 and 1 or 2 * i + 2, sum end
+    local room = limits[at + i] - sum
+    if room < least then least, check, against = room, i == 1 and 1 or 2 * i + 2, sum end
   end
   return least, check, against
 end

@@ -1,11 +1,11 @@
--- What a node counted that nobody waits for, in its order, each batch once: a number that was seen
--- changes nothing. Every holder is read once and written once. KEYS: 2 the number of the node's last
--- batch, then the hashes of users and providers. ARGV: 3 the batch's number, 4 the channel of the
--- news, then an operation each: kind, request, user, key, start, reserved and cost (two numbers
+-- Operations of a node whose results no request waits for, in their order. A batch has a number,
+-- and is applied once. Every holder is read once and written once. KEYS: 2 the number of the node's
+-- last batch, then the hashes of users and providers. ARGV: 3 the batch's number, 4 the channel of
+-- the news, then an operation each: kind, request, user, key, start, reserved and cost (two numbers
 -- each), provider, time, admitted, the member with its length, and what it asks for. Kinds: S
 -- settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered
--- again), L a cost that became known late. Gives {'ok'} or {'gone'}. What was spent is told to all
--- nodes.
+-- again), L a cost that became known late. Gives {'ok'} or {'gone'}, and publishes the amounts to
+-- all nodes.
 --include head
 local last = call('GET', KEYS[2])
 if last and tonumber(last) >= tonumber(ARGV[3]) then return { 'ok' } end

@@ -1,6 +1,7 @@
--- A node's heartbeat; the first one puts up the node's fence. KEYS: 2 the epoch, 3 the nodes. ARGV: 3
--- how long it holds (ms), 4 '1' if it is the first, 5 the epoch of the node. Gives {'ok', nodes
--- whose time is over…} or {'gone'}. Redis's own clock counts, so that nodes need not agree on theirs.
+-- A node's heartbeat; the first one puts up the node's fence. KEYS: 2 the epoch, 3 the nodes. ARGV:
+-- 3 how long it holds (ms), 4 '1' if it is the first, 5 the epoch of the node. Gives {'ok', nodes
+-- whose time is over…} or {'gone'}. Redis's own clock counts, so that nodes need not agree on
+-- theirs.
 --include head
 if call('GET', KEYS[2]) ~= ARGV[5] then return { 'gone' } end
 if ARGV[4] == '1' then call('HSET', KEYS[1], '', '1') end

@@ -1,5 +1,5 @@
--- Gives back what a dead node's running requests held, some at a time. KEYS: 1 the hash of what that
--- node ran, 2 the nodes. Gives {'ok', how many are left}.
+-- Gives back what a dead node's running requests held, some at a time. KEYS: 1 the hash of what
+-- that node ran, 2 the nodes. Gives {'ok', how many are left}.
 --include head
 --include record
 --include refresh

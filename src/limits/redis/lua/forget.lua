@@ -1,4 +1,4 @@
--- Takes the counters out of effect, so that the nodes build them anew from the ledger. KEYS: 1 the
+-- Takes the counters out of effect, so that the nodes rebuild them from the ledger. KEYS: 1 the
 -- epoch, 2 the nodes. ARGV: 1 what the names of every epoch begin with.
 local before = redis.call('GET', KEYS[1])
 if not before then return 0 end

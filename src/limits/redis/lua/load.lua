@@ -1,6 +1,6 @@
 -- Sums of one holder, from the ledger, into counters that are not in effect yet. KEYS: 2 the hash
--- that has the holder's record, 3 the hash of its buckets. ARGV: 3 the record's field, 4 total, week
--- and month (two numbers each), then minute and amount, alternating.
+-- that has the holder's record, 3 the hash of its buckets. ARGV: 3 the record's field, 4 total,
+-- week and month (two numbers each), then minute and amount, alternating.
 --include head
 --include record
 --include refresh

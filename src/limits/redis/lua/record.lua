@@ -1,15 +1,15 @@
--- What a holder (user, key, provider) spent and has reserved, as one packed value. Its head is eight
--- numbers: the minute of the last update; what was spent and what is reserved by requests of that
--- minute, which is in no sum below yet; when the first idle session may end (user, provider); then
--- what the last full check left for the next ones: the least room below a limit, which check that
--- is and what counted against it, and the limits that were checked, as a number.
--- The sums are 31 numbers: 1 the minute; 2, 3 the first minutes of the rolling 5 h and 24 h; 4-5 the
--- week's span, 6-7 the month's, 8-9 the day's (ms); then pairs of spent and reserved: 10 in total,
--- 12 in 5 h, 14 in 24 h, 16 in the day, 18 in the week, 20 in the month; 22 as in the head; 23, 26,
--- 29 the latest three minutes with what was spent and reserved in each, by the minute modulo three.
--- Earlier minutes are in the hash of buckets.
--- Amounts are nano-USD below BASE; what is above is counted in twelve more numbers, in units of
--- BASE, that follow only where one of them is not zero. So every sum is exact.
+-- What a holder (user, key, provider) spent and has reserved, as one packed value. Its head is
+-- eight numbers: the minute of the last update; what was spent and what is reserved by requests of
+-- that minute, which is in no sum below yet; when the first idle session may end (user, provider);
+-- then what the last full check left for the next ones: the least room below a limit, which check
+-- that is and what counted against it, and the limits that were checked, as a number. The sums are
+-- 31 numbers: 1 the minute; 2, 3 the first minutes of the rolling 5 h and 24 h; 4-5 the week's
+-- span, 6-7 the month's, 8-9 the day's (ms); then pairs of spent and reserved: 10 in total, 12 in 5
+-- h, 14 in 24 h, 16 in the day, 18 in the week, 20 in the month; 22 as in the head; 23, 26, 29 the
+-- latest three minutes with what was spent and reserved in each, by the minute modulo three.
+-- Earlier minutes are in the hash of buckets. Amounts are nano-USD below BASE; what is above is
+-- counted in twelve more numbers, in units of BASE, that follow only where one of them is not zero.
+-- So every sum is exact.
 local HEAD, REC, LIMBS = '<dddddddd', '<' .. string.rep('d', 31), '<' .. string.rep('d', 12)
 local BASE, FOREVER = 4503599627370496, math.huge
 local function int(number) return string.format('%.0f', number) end

@@ -1,9 +1,9 @@
--- Sessions of a scope: a user (hash `u:`, over all keys) or a provider (hash `p:`). A field "key:session"
--- of the hash is one, as eight numbers: 1 requests that run, 2 requests, 3 provider, 4 its start, 5 the
--- end of its last request (0: none), 6-7 cost, 8 its score; then model, a line feed, format.
--- Sorted sets hold the live ones by a time before which they do not end (+inf: unknown): a score is
--- put right only when its time comes, so that a request that ends need not touch them. The scope
--- reads each field once and writes once, at its end.
+-- Sessions of a scope: a user (hash `u:`, over all keys) or a provider (hash `p:`). A field
+-- "key:session" of the hash is one, as eight numbers: 1 requests that run, 2 requests, 3 provider,
+-- 4 its start, 5 the end of its last request (0: none), 6-7 cost, 8 its score; then model, a line
+-- feed, format. Sorted sets hold the live ones by a time before which they do not end (+inf:
+-- unknown): a score is put right only when its time comes, so that a request that ends need not
+-- touch them. The scope reads each field once and writes once, at its end.
 local SESSION, MAX_IDLE = '<dddddddd', 4096
 
 local function scope_of_user(uid)

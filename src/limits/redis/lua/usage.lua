@@ -1,7 +1,8 @@
--- What a holder has used. KEYS: 2 the hash that has its record. ARGV: 3 the record's field, 4 numbers:
--- user or provider, key (0: none), 1 if the day is fixed, the day's span. Gives {'ok', 5 h, day,
--- week, month, total, last minute in which something was spent, sessions, requests of the minute},
--- and what is reserved in the same five windows; amounts as text, those above BASE in two parts.
+-- What a holder has used. KEYS: 2 the hash that has its record. ARGV: 3 the record's field, 4
+-- numbers: user or provider, key (0: none), 1 if the day is fixed, the day's span. Gives {'ok', 5
+-- h, day, week, month, total, last minute in which something was spent, sessions, requests of the
+-- minute}, and what is reserved in the same five windows; amounts as text, those above BASE in two
+-- parts.
 --include head
 --include gone
 --include record
