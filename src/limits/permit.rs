@@ -38,6 +38,12 @@ impl Permit {
         self.served_before
     }
 
+    /// The provider where the request has its place now, if any.
+    #[must_use]
+    pub const fn provider(&self) -> Option<ProviderId> {
+        self.at
+    }
+
     /// Moves the request to a provider before an attempt there, and away from the one before.
     /// `false`: the provider's limits were reached in the meantime (checked and counted in one
     /// step); the request is then at no provider.

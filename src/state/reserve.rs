@@ -3,7 +3,7 @@
 use super::snapshot::Snapshot;
 use crate::domain::money::NanoUsd;
 use crate::policy::reservation::{self, Candidate, Forecast, Reservation};
-use crate::policy::select::{self, SelectAsk};
+use crate::policy::select::{self, SelectInput};
 
 impl Snapshot {
     /// The amount that a request reserves while it is in flight: by the price and multiplier of the
@@ -15,7 +15,7 @@ impl Snapshot {
     pub fn reservation(
         &self,
         mode: Reservation,
-        ask: &SelectAsk<'_>,
+        ask: &SelectInput<'_>,
         forecast: &Forecast,
     ) -> NanoUsd {
         if mode == Reservation::Off {

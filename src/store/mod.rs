@@ -38,7 +38,7 @@ pub use reports::log_filter::LogFilter;
 pub use reports::log_sums::LogSummary;
 pub use reports::logs::{LogPage, LogPageAsk};
 pub use reports::overview::{Figures, OverviewAsk, OverviewFound, TopEntry};
-pub use reports::session_figures::{SessionAsk, SessionFigures};
+pub use reports::session_figures::{SessionFigures, SessionQuery};
 pub use reports::statistics::{GroupBy, Series, SeriesAsk};
 pub use rows::audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
 pub use rows::client_versions::SeenClient;

@@ -13,7 +13,7 @@ use crate::admin::context::Context;
 use crate::admin::records::session::ActiveSession;
 use crate::domain::ids::{KeyId, SessionId};
 use crate::limits::LiveSession;
-use crate::store::{SessionAsk, SessionFigures, StoreError};
+use crate::store::{SessionFigures, SessionQuery, StoreError};
 
 /// After a request's end its record may take this long to reach the database: until then the
 /// figures are read again.
@@ -71,7 +71,7 @@ impl SessionFigureCache {
     }
 
     /// The sessions whose figures must be read; marks them as read.
-    fn due(&self, sessions: &[LiveSession]) -> Vec<SessionAsk> {
+    fn due(&self, sessions: &[LiveSession]) -> Vec<SessionQuery> {
         let now = Instant::now();
         let mut kept = self.kept.lock();
         if kept.len() > KEPT {
@@ -93,7 +93,7 @@ impl SessionFigureCache {
                 && now.duration_since(kept.read) >= AGAIN;
             if changed || unsettled {
                 kept.read = now;
-                asked.push(SessionAsk {
+                asked.push(SessionQuery {
                     key: live.key,
                     session: live.session.clone(),
                     since: live.started_at,

@@ -230,7 +230,6 @@ impl Keeper {
         }
         if !is_first && self.shared.earlier(&mut connection).await? == Earlier::Gone {
             tracing::info!("the last node of the earlier layout of names in Redis is gone");
-            self.must_rebuild = true;
             return Err(Fault::Gone);
         }
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);

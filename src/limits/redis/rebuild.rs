@@ -19,7 +19,7 @@ use super::earlier::unlink;
 use super::link::{Fault, TIME_LIMIT, ask, within};
 use super::names::Names;
 use super::outbox::KEEP_MS;
-use super::scripts::{FLIP, LOAD, Numbers, Present, Script, ScriptCall};
+use super::scripts::{FLIP, LOAD, Numbers, Present, Script, ScriptCall, UNLOCK};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 
@@ -70,6 +70,13 @@ pub(super) struct Rebuild<'a> {
 }
 
 impl Rebuild<'_> {
+    /// Gives the lock back, if this node still holds it.
+    pub(super) async fn unlock(&mut self) -> Result<(), Fault> {
+        let lock = self.name("lock");
+        let unlock = ScriptCall::bare(&UNLOCK, &[lock.as_str()]).text(self.node);
+        within(TIME_LIMIT, unlock.run(&mut self.connection)).await.map(|_| ())
+    }
+
     /// `false`: another node has the lock.
     pub(super) async fn lock(&mut self) -> Result<bool, Fault> {
         let mut set = redis::cmd("SET");
@@ -79,10 +86,11 @@ impl Rebuild<'_> {
         Ok(taken.is_some())
     }
 
-    /// Loads everything and puts it into effect. `lost_at`: since when this node could not send
+    /// Loads everything, puts it into effect, and removes all other counters. The lock is held until
+    /// then: counters that another node began to load would be removed. `lost_at`: since when this node could not send
     /// anything to Redis.
     pub(super) async fn run(
-        mut self,
+        &mut self,
         ledger: &dyn Ledger,
         lost_at: Timestamp,
     ) -> Result<(), Fault> {

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 
+use super::earlier::Earlier;
 use super::keeper::Keeper;
-use super::link::{Fault, TIME_LIMIT, Up, within};
+use super::link::{Fault, Up};
 use super::names::Names;
 use super::rebuild::Rebuild;
 
@@ -24,10 +25,14 @@ impl Keeper {
         self.must_rebuild |= self.shared.outbox.has_overflowed();
         self.must_rebuild |= self.epoch.is_none() && self.shared.was_away(connection).await?;
         loop {
+            // Asked each time: the node that takes them over removes their names.
+            let earlier_gone =
+                self.epoch.is_some() && self.shared.earlier(connection).await? == Earlier::Gone;
+            let must_rebuild = self.must_rebuild || earlier_gone;
             let found = self.get(connection, "epoch").await?;
             match &found {
                 Some(found)
-                    if !self.must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) =>
+                    if !must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) =>
                 {
                     if self.finish(connection, found).await? {
                         return Ok(found.clone());
@@ -37,7 +42,7 @@ impl Keeper {
                     continue;
                 }
                 // Another node has built them since.
-                Some(found) if !self.must_rebuild && self.epoch.as_ref() != Some(found) => {
+                Some(found) if !must_rebuild && self.epoch.as_ref() != Some(found) => {
                     self.shared.outbox.replay();
                     return Ok(found.clone());
                 }
@@ -70,25 +75,20 @@ impl Keeper {
         if !rebuild.lock().await? {
             return Ok(None);
         }
-        let still = self.get(connection, "epoch").await?;
-        let made = if still.as_deref() == found {
-            Some(rebuild.run(&*self.ledger, self.lost_at).await)
-        } else {
-            None
+        let still = self.get(connection, "epoch").await;
+        let made = match still {
+            Ok(still) if still.as_deref() == found => {
+                rebuild.run(&*self.ledger, self.lost_at).await.map(|()| true)
+            }
+            other => other.map(|_| false),
         };
-        match made {
-            Some(Ok(())) => {
-                self.must_rebuild = false;
-                self.shared.outbox.replay();
-                Ok(Some(epoch))
-            }
-            other => {
-                let mut unlock = redis::cmd("DEL");
-                unlock.arg(self.key("lock"));
-                within(TIME_LIMIT, unlock.query_async::<i64>(connection)).await?;
-                other.map_or(Ok(None), |made| made.map(|()| None))
-            }
+        rebuild.unlock().await?;
+        if !made? {
+            return Ok(None);
         }
+        self.must_rebuild = false;
+        self.shared.outbox.replay();
+        Ok(Some(epoch))
     }
 
     /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.

@@ -67,6 +67,7 @@ scripts! {
     LOAD: "load";
     FLIP: "flip";
     FORGET: "forget";
+    UNLOCK: "unlock";
 }
 
 /// The text of a file, with the files that it includes.

@@ -218,3 +218,35 @@ fn a_cost_that_came_late_while_redis_was_away_counts_once_whether_it_comes_back_
         });
     }
 }
+
+#[test]
+fn a_request_that_enters_a_provider_while_redis_is_away_is_reserved_once_and_released_once() {
+    let mut redis = Redis::durable();
+    let ledger = Arc::new(Written::default());
+    let node = Node::start(&redis, &ledger);
+    let at = super::provider(Limits::default());
+    let holder = user(0, Limits::default());
+    runtime().block_on(async {
+        let early = RequestId::new();
+        let mut admitted_before = node.begin(early).await;
+        redis.kill();
+        node.is_up(false).await;
+        let late = RequestId::new();
+        let mut admitted_alone = node.begin(late).await;
+        assert!(admitted_before.enter(&at, NOON).await);
+        assert!(admitted_alone.enter(&at, NOON).await);
+        redis.start_again();
+        node.is_up(true).await;
+        node.0.flushed().await;
+        let reserved = async || {
+            let user = node.0.user_usage(&holder, NOON).await.total.reserved;
+            (user, node.0.provider_usage(&at, NOON).await.total.reserved)
+        };
+        assert_eq!(reserved().await, (NanoUsd(2 * COST), NanoUsd(2 * COST)));
+        Node::end(admitted_before, early, &ledger);
+        Node::end(admitted_alone, late, &ledger);
+        node.0.flushed().await;
+        assert_eq!(reserved().await, (NanoUsd::ZERO, NanoUsd::ZERO));
+        node.knows(2).await;
+    });
+}

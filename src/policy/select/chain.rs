@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::ask::SelectAsk;
 use super::filters::Stage;
+use super::input::SelectInput;
 use super::order::Candidate;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
@@ -47,7 +47,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn new(ask: &SelectAsk<'_>, providers: usize) -> Self {
+    pub(super) fn new(ask: &SelectInput<'_>, providers: usize) -> Self {
         let decisions = Vec::with_capacity(providers.min(MAX_PASSED_OVER * 2));
         Self { now: ask.now, at_ms: ask.at_ms, decisions, unlisted: None }
     }

@@ -1,6 +1,6 @@
 //! The checks of one provider, and the first that it fails.
 
-use super::ask::{Availability, ProviderView, Rank, SelectAsk};
+use super::input::{Availability, ProviderView, Rank, SelectInput};
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 
@@ -44,7 +44,7 @@ impl Stage {
 }
 
 /// The check that skips a provider whatever its present state.
-pub(super) fn unable(ask: &SelectAsk<'_>, provider: &Provider) -> Option<Stage> {
+pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage> {
     if !ask.all_groups && !ask.groups.reach(&provider.group_tag) {
         return Some(Stage::OtherGroup);
     }
@@ -59,7 +59,7 @@ pub(super) fn unable(ask: &SelectAsk<'_>, provider: &Provider) -> Option<Stage> 
     (!speaks).then_some(Stage::FormatNotConvertible)
 }
 
-pub(super) fn pass(ask: &SelectAsk<'_>, provider: &Provider, view: &dyn ProviderView) -> Stage {
+pub(super) fn pass(ask: &SelectInput<'_>, provider: &Provider, view: &dyn ProviderView) -> Stage {
     match unable(ask, provider) {
         None | Some(Stage::FormatNotConvertible) if !view.is_priced(provider) => {
             return Stage::Unpriced;

@@ -10,9 +10,9 @@
 //! Every provider leaves a decision that an operator can read. This runs for each request: reasons
 //! are shared texts, and a string is built only for a provider that is unavailable.
 
-mod ask;
 mod chain;
 mod filters;
+mod input;
 mod order;
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(super) use tests::provider as test_provider;
 
-pub use ask::{Availability, NoProvider, ProviderView, SelectAsk, Selection};
+pub use input::{Availability, NoProvider, ProviderView, SelectInput, Selection};
 
 use crate::domain::provider::Provider;
 use chain::Chain;
@@ -31,7 +31,7 @@ use order::Candidate;
 
 /// Whether a provider can serve a request at all, ignoring its circuit and limits.
 #[must_use]
-pub fn could_serve(ask: &SelectAsk<'_>, provider: &Provider) -> bool {
+pub fn could_serve(ask: &SelectInput<'_>, provider: &Provider) -> bool {
     provider.deleted_at.is_none() && filters::unable(ask, provider).is_none()
 }
 
@@ -40,7 +40,7 @@ pub fn could_serve(ask: &SelectAsk<'_>, provider: &Provider) -> bool {
 /// # Errors
 /// [`NoProvider`] with the status it stands for, and the decisions.
 pub fn plan(
-    ask: &SelectAsk<'_>,
+    ask: &SelectInput<'_>,
     providers: &[Arc<Provider>],
     view: &dyn ProviderView,
     rng: &mut fastrand::Rng,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Availability, NoProvider, ProviderView, SelectAsk, Selection, plan};
+use super::{Availability, NoProvider, ProviderView, SelectInput, Selection, plan};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
@@ -69,8 +69,8 @@ impl ProviderView for View {
     }
 }
 
-fn ask(groups: &Groups) -> SelectAsk<'_> {
-    SelectAsk {
+fn ask(groups: &Groups) -> SelectInput<'_> {
+    SelectInput {
         groups,
         all_groups: false,
         model: "large",
@@ -83,7 +83,7 @@ fn ask(groups: &Groups) -> SelectAsk<'_> {
 }
 
 fn choose(
-    ask: &SelectAsk<'_>,
+    ask: &SelectInput<'_>,
     providers: &[Arc<Provider>],
     view: &View,
 ) -> Result<Selection, NoProvider> {
@@ -167,7 +167,8 @@ fn the_admin_token_and_the_star_reach_every_group() {
     let providers = [provider(1, |p| p.group_tag = Groups::parse("gold"))];
     let (none, star) = (Groups::default(), Groups::parse("*"));
     assert!(
-        choose(&SelectAsk { all_groups: true, ..ask(&none) }, &providers, &View::default()).is_ok()
+        choose(&SelectInput { all_groups: true, ..ask(&none) }, &providers, &View::default())
+            .is_ok()
     );
     assert!(choose(&ask(&star), &providers, &View::default()).is_ok());
 }
@@ -195,7 +196,7 @@ fn the_order_is_session_priority_format_draw() {
         ]
     );
     let kept = choose(
-        &SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) },
+        &SelectInput { preferred: Some(ProviderId(4)), ..ask(&groups) },
         &providers,
         &View::default(),
     );
@@ -204,7 +205,7 @@ fn the_order_is_session_priority_format_draw() {
     assert_eq!(kept.decisions[0].step, DecisionStep::ChosenForSession);
     let away = View(HashMap::from([(4, Availability::LimitReached)]));
     let moved =
-        choose(&SelectAsk { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &away)
+        choose(&SelectInput { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &away)
             .unwrap();
     assert_eq!(moved.ordered, [2, 1, 0]);
 }

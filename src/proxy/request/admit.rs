@@ -14,7 +14,7 @@ use crate::formats::count;
 use crate::formats::route::Operation;
 use crate::limits::{Admission, Asks, Refused};
 use crate::policy::reservation::{Forecast, Reservation};
-use crate::policy::select::SelectAsk;
+use crate::policy::select::SelectInput;
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::upstream::render;
@@ -92,7 +92,7 @@ fn reservation(
         Principal::Key { key, .. } => (&key.provider_group, Some(key.id)),
         Principal::Admin => (&no_groups, None),
     };
-    let ask = SelectAsk {
+    let ask = SelectInput {
         groups,
         all_groups: matches!(identified.caller, Principal::Admin),
         model: &inbound.model,

@@ -5,14 +5,15 @@ use super::identify::Identified;
 use super::intake::Inbound;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
-use crate::limits::Blocked;
-use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectAsk, Selection};
+use crate::limits::{Blocked, Permit};
+use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectInput, Selection};
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::upstream::render;
+use crate::state::Snapshot;
 
 /// Indices into the snapshot's providers, in the order in which they are tried.
 pub struct Plan(pub Vec<usize>);
@@ -55,8 +56,7 @@ pub(in crate::proxy) async fn plan(
     let (snapshot, inbound) = (&identified.snapshot, &admitted.inbound);
     // Reading the body may have taken long.
     let (now, key) = (ctx.now(), identified.caller.key_id());
-    let blocked =
-        ctx.gateway.counters.blocked(&snapshot.providers, key, &inbound.session, now).await;
+    let blocked = blocked(ctx, snapshot, (key, &inbound.session), now).await;
     let asked = Asked { identified, inbound, operation };
     let (planned, decisions) = match ordered(ctx, &asked, admitted.preferred, (now, blocked)) {
         Ok(selection) => (Ok(Plan(selection.ordered)), selection.decisions),
@@ -76,6 +76,23 @@ pub(in crate::proxy) async fn plan(
         record.decisions = decisions;
     }
     planned
+}
+
+/// The providers whose limits leave no room. One where the request has its place already has room:
+/// the request's own reservation counts there.
+async fn blocked(
+    ctx: &RequestContext,
+    snapshot: &Snapshot,
+    (key, session): (Option<KeyId>, &SessionId),
+    now: Timestamp,
+) -> Vec<(ProviderId, Blocked)> {
+    let counters = &ctx.gateway.counters;
+    let permit = ctx.record.as_ref().and_then(|record| record.permit.as_ref());
+    let Some(own) = permit.and_then(Permit::provider) else {
+        return counters.blocked(&snapshot.providers, key, session, now).await;
+    };
+    let others: Vec<_> = snapshot.providers.iter().filter(|p| p.id != own).cloned().collect();
+    counters.blocked(&others, key, session, now).await
 }
 
 /// The provider that [`plan`] will probably put first, by what this node knows before the request
@@ -121,7 +138,7 @@ fn ordered(
         Principal::Key { key, .. } => &key.provider_group,
         Principal::Admin => &everything,
     };
-    let ask = SelectAsk {
+    let ask = SelectInput {
         groups,
         all_groups: matches!(identified.caller, Principal::Admin),
         model: &inbound.model,

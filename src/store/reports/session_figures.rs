@@ -13,7 +13,7 @@ use crate::store::engine::error::StoreError;
 
 /// A session whose figures are requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionAsk {
+pub struct SessionQuery {
     /// The key that the session's requests use. Session ids are unique per key only.
     pub key: KeyId,
     /// The session's id.
@@ -76,7 +76,7 @@ impl Store {
     /// [`StoreError`] of the read.
     pub async fn session_figures(
         &self,
-        asked: &[SessionAsk],
+        asked: &[SessionQuery],
     ) -> Result<Vec<SessionFigures>, StoreError> {
         let mut found = Vec::with_capacity(asked.len());
         let mut connection = self.reader().await?;

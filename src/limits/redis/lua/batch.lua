@@ -42,7 +42,7 @@ for i = 5, #ARGV do
   if admitted > NOW then admitted = NOW end
   ops[i - 4] = { slot = 0, at = 0, kind = kind, request = request, uid = uid, kid = kid, started = started, low = low,
     high = high, cost = cost, costs = costs, provider = pid, time = time, admitted = admitted, member = member,
-    asks = kind == 'R' and string.sub(ARGV[i], after) }
+    asks = (kind == 'R' or kind == 'E') and string.sub(ARGV[i], after) }
   ids[i - 4] = request
   if uid ~= 0 then
     local sc = user(uid)
@@ -142,10 +142,15 @@ for _, o in ipairs(ops) do
   elseif kind == 'L' then late(o)
   elseif kind == 'R' then register(o)
   elseif kind == 'E' then
-    local was = noted(o) or o
-    leave_provider(was)
-    enter_provider(was, o.provider)
-    notes[o.request], touched[o.request] = was, true
+    local was = noted(o)
+    if was then
+      leave_provider(was)
+      enter_provider(was, o.provider)
+      touched[o.request] = true
+    else
+      -- It was admitted, or given back, while Redis was away.
+      register(o)
+    end
   elseif kind == 'G' or kind == 'W' then
     local was = noted(o)
     if was and kind == 'G' then

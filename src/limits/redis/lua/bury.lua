@@ -8,7 +8,12 @@
 --include rpm_rare
 --include moves
 call('HDEL', KEYS[1], '')
-local requests, ids = call('HSCAN', KEYS[1], '0', 'COUNT', 200)[2], {}
+-- One step of a scan looks at a bounded part of the hash, which may have become empty.
+local cursor, requests, ids = '0', {}, {}
+repeat
+  local page = call('HSCAN', KEYS[1], cursor, 'COUNT', 200)
+  cursor, requests = page[1], page[2]
+until #requests > 0 or cursor == '0'
 for i = 1, math.min(#requests, 400), 2 do
   give_back(held_of(requests[i + 1]))
   ids[#ids + 1] = requests[i]

@@ -1,5 +1,6 @@
 -- Puts loaded counters in effect, if the node that loaded them still holds the lock, and takes away
--- the fences of all nodes that count by the ones before. KEYS: 2 the epoch, 3 the lock, 4 the
+-- the fences of all nodes that count by the ones before. The lock stays: its node removes the names of
+-- other counters next. KEYS: 2 the epoch, 3 the lock, 4 the
 -- nodes. ARGV: 3 since when requests that ended are known by id, 4 when the ledger was read, 5 the
 -- new epoch, 6 the channel of the news, 7 what the names of every epoch begin with. Gives {'ok'} or
 -- {'gone'}, and notifies all nodes.
@@ -11,6 +12,5 @@ if before then
 end
 call('HSET', ARGV[1] .. 'meta', 'seen_from', ARGV[3], 'read_at', ARGV[4])
 call('SET', KEYS[2], ARGV[5])
-call('DEL', KEYS[3])
 call('PUBLISH', ARGV[6], 'moved ' .. ARGV[5])
 return { 'ok' }

@@ -13,5 +13,9 @@ if is_test == 0 then
     return { 'time', string.format('%.0f', NOW) }
   end
 end
+-- A call made just before a week or month ended, and run just after, counts in the one that has
+-- begun. The next call that knows its end brings it.
+if WEEK_END <= NOW then WEEK_START, WEEK_END = WEEK_END, math.huge end
+if MONTH_END <= NOW then MONTH_START, MONTH_END = MONTH_END, math.huge end
 local MINUTE = math.floor(NOW / 60000)
 local KEEP, BUCKETS_TTL = 1560, 97200000

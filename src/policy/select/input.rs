@@ -9,7 +9,7 @@ use crate::domain::record::Decision;
 
 /// What the selection needs to know of a request.
 #[derive(Debug, Clone, Copy)]
-pub struct SelectAsk<'a> {
+pub struct SelectInput<'a> {
     /// The key's groups.
     pub groups: &'a Groups,
     /// The admin token reaches every provider.
