@@ -123,14 +123,14 @@ async fn the_limits_of_a_provider_hold_over_both_nodes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provider_with_less_room_than_a_reservation_serves_a_request_when_none_else_runs() {
+async fn a_provider_with_room_for_one_reservation_serves_a_request_when_none_else_runs() {
     let pair = Pair::start().await;
     let all = pair.nodes[0].admin("providers/getProviders", json!({})).await;
     let id = all[0]["id"].as_i64().unwrap();
-    // Half a request's reservation. The place is taken with the admission, and the request's own
+    // One request's reservation. The place is taken with the admission, and the request's own
     // reservation does not count against it afterwards.
     pair.nodes[0]
-        .admin("providers/editProvider", json!({"providerId": id, "limit_total_usd": 0.005}))
+        .admin("providers/editProvider", json!({"providerId": id, "limit_total_usd": 0.01}))
         .await;
     let who = pair.person(json!({}), json!({})).await;
     let first = pair.ask(0, &who, "s").send().await.unwrap();
