@@ -2,7 +2,7 @@
 //!
 //! The circuit itself is a pure state machine (`policy::breaker`); this module holds one per
 //! provider, in process. It never waits for other nodes: changes are marked, `super::peers` or
-//! [`file`] send them, and a received change is applied if it is newer ([`exchange`]).
+//! [`mod@file`] send them, and a received change is applied if it is newer ([`exchange`]).
 
 pub mod attempts;
 mod exchange;
