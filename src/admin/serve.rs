@@ -101,7 +101,7 @@ pub async fn serve(
         };
         let router = router.clone();
         connections.spawn(async move {
-            let _place = slot;
+            let _slot = slot;
             if let Err(error) = connection(stream, peer, tls, router, watcher).await {
                 tracing::debug!(%peer, error, "an administration connection broke");
             }

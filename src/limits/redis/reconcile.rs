@@ -82,13 +82,14 @@ impl Keeper {
             }
             other => other.map(|_| false),
         };
-        rebuild.unlock().await?;
-        if !made? {
-            return Ok(None);
+        let unlocked = rebuild.unlock().await;
+        let is_made = made?;
+        if is_made {
+            self.must_rebuild = false;
+            self.shared.outbox.replay();
         }
-        self.must_rebuild = false;
-        self.shared.outbox.replay();
-        Ok(Some(epoch))
+        unlocked?;
+        Ok(is_made.then_some(epoch))
     }
 
     /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.

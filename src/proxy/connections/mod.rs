@@ -105,7 +105,7 @@ impl Connections {
         self: Arc<Self>,
         mut connection: Stream,
         shutdown: ShutdownWatch,
-        _place: ConnectionSlot,
+        _slot: ConnectionSlot,
     ) {
         match self.is_http2(&mut connection).await {
             Ok(false) => {}
