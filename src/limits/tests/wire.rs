@@ -246,36 +246,73 @@ fn beside_nodes_of_the_earlier_layout_counters_are_their_own_and_are_built_anew_
     });
 }
 
+/// Waits until the names of connections hold this many entries in Redis: a fence each, and the
+/// connection's requests in flight.
+async fn in_flight(server: &Redis, wanted: &[i64]) {
+    let held = || -> Vec<i64> {
+        let names: Vec<String> = redis(server, &["KEYS", "overflow:{2}:*:n:*"]);
+        names.iter().map(|name| redis(server, &["HLEN", name])).collect()
+    };
+    let seen = async {
+        while held() != wanted {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let came = tokio::time::timeout(TIME_LIMIT, seen).await;
+    assert!(came.is_ok(), "{:?}, not {wanted:?}", held());
+}
+
+fn cut_connections(server: &Redis) {
+    let killed: u32 = redis(server, &["CLIENT", "KILL", "TYPE", "normal"]);
+    assert!(killed > 0);
+}
+
 #[test]
 fn more_requests_than_one_scan_finds_are_given_back_when_their_connection_ends() {
     let server = Redis::start();
     let node = node(&server, &Arc::default());
-    // What each name of a connection holds in Redis: its fence, and its requests in flight.
-    let held = || -> Vec<i64> {
-        let names: Vec<String> = redis(&server, &["KEYS", "overflow:{2}:*:n:*"]);
-        names.iter().map(|name| redis(&server, &["HLEN", name])).collect()
-    };
-    let comes = async |wanted: &[i64]| {
-        let seen = async {
-            while held() != wanted {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        let came = tokio::time::timeout(TIME_LIMIT, seen).await;
-        assert!(came.is_ok(), "{:?}, not {wanted:?}", held());
-    };
     runtime().block_on(async {
         let mut running = Vec::new();
         for _ in 0..9_000 {
             running.push(admit(&node, &Who::new(1, "s"), NOON, None).await);
         }
-        comes(&[9_001]).await;
-        let killed: u32 = redis(&server, &["CLIENT", "KILL", "TYPE", "normal"]);
-        assert!(killed > 0);
+        in_flight(&server, &[9_001]).await;
+        cut_connections(&server);
         // The new connection settles the old one's requests, and registers those that still run.
         running.push(admit(&node, &Who::new(1, "s"), NOON, None).await);
-        comes(&[9_002]).await;
+        in_flight(&server, &[9_002]).await;
         drop(running);
-        comes(&[1]).await;
+        in_flight(&server, &[1]).await;
+    });
+}
+
+#[test]
+fn requests_of_the_past_minute_are_registered_again_in_few_commands_and_count_as_before() {
+    let server = Redis::start();
+    let node = node(&server, &Arc::default());
+    let mut user = super::user(0, Limits::default());
+    user.id = UserId(1);
+    runtime().block_on(async {
+        let mut running = Vec::new();
+        for n in 0..600 {
+            let now = NOON.plus_ms(20 * n);
+            node.1.set(now);
+            running.push(admit(&node, &Who::new(1, "s"), now, None).await);
+        }
+        in_flight(&server, &[601]).await;
+        let _: () = redis(&server, &["CONFIG", "RESETSTAT"]);
+        cut_connections(&server);
+        let last = NOON.plus_ms(20 * 600);
+        node.1.set(last);
+        running.push(admit(&node, &Who::new(1, "s"), last, None).await);
+        in_flight(&server, &[602]).await;
+        // 600 slots are 37 pieces of sixteen. One rewrite a request would be 20 000 commands.
+        let written = calls(&server, "rpush");
+        assert!(written < 400, "{written}");
+        for (after, counted) in [(12_000, 601), (66_000, 300), (71_999, 1), (72_000, 0)] {
+            let now = NOON.plus_ms(after);
+            node.1.set(now);
+            assert_eq!(node.0.user_usage(&user, now).await.rpm.current, counted, "{after}");
+        }
     });
 }

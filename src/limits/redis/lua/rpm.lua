@@ -13,7 +13,29 @@ local function rpm_read(packed, list)
   w.front, w.back = string.sub(packed, at, at + front - 1), string.sub(packed, at + front)
   return w
 end
+
+-- Puts slots in place of those that there are.
+local function rpm_replace(w, slots)
+  if w.chunks > 0 then call('DEL', w.list) end
+  w.n, w.slots, w.chunks, w.front, w.back, w.open = 0, #slots, 0, '', '', nil
+  w.first, w.of_first, w.last, w.of_last = 0, 0, 0, 0
+  for i, slot in ipairs(slots) do
+    w.n = w.n + slot[2]
+    if i == #slots then w.last, w.of_last = slot[1], slot[2]
+    elseif i == 1 then w.first, w.of_first = slot[1], slot[2]
+    else
+      w.back = w.back .. struct.pack('<dI4', slot[1], slot[2])
+      if #w.back >= CHUNK then
+        call('RPUSH', w.list, w.back)
+        w.back, w.chunks = '', w.chunks + 1
+      end
+    end
+  end
+  if w.chunks > 0 then call('PEXPIRE', w.list, 2 * SLOT_TTL) end
+end
+-- Also writes the slots that a script changed as a list (rpm_opened).
 local function rpm_written(w)
+  if w.open then rpm_replace(w, w.open) end
   return struct.pack('<dddddddd', w.n, w.of_last, w.last, w.first, w.slots, w.of_first, w.chunks, #w.front) .. w.front .. w.back
 end
 local function rpm_sum(slots)

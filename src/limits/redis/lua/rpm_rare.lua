@@ -18,58 +18,44 @@ local function rpm_slots(w)
   return slots
 end
 
--- Puts slots in place of those that there are.
-local function rpm_replace(w, slots)
-  if w.chunks > 0 then call('DEL', w.list) end
-  w.n, w.slots, w.chunks, w.front, w.back = 0, #slots, 0, '', ''
-  w.first, w.of_first, w.last, w.of_last = 0, 0, 0, 0
-  for i, slot in ipairs(slots) do
-    w.n = w.n + slot[2]
-    if i == #slots then w.last, w.of_last = slot[1], slot[2]
-    elseif i == 1 then w.first, w.of_first = slot[1], slot[2]
-    else
-      w.back = w.back .. struct.pack('<dI4', slot[1], slot[2])
-      if #w.back >= CHUNK then
-        call('RPUSH', w.list, w.back)
-        w.back, w.chunks = '', w.chunks + 1
-      end
-    end
-  end
-  if w.chunks > 0 then call('PEXPIRE', w.list, 2 * SLOT_TTL) end
+-- The slots as a list, which rpm_written writes back: once a script, however many changes it makes.
+local function rpm_opened(w)
+  w.open = w.open or rpm_slots(w)
+  return w.open
 end
 
 -- As rpm_add, for a request that was admitted at some time of the past minute.
 local function rpm_insert(w, at)
-  if at >= w.last or w.slots == 0 then return rpm_add(w, at) end
-  local slots = rpm_slots(w)
-  local place = 1
-  while slots[place] and slots[place][1] < at do place = place + 1 end
-  if slots[place] and (slots[place][1] == at or #slots >= EXACT_SLOTS) then
+  if not w.open and (at >= w.last or w.slots == 0) then return rpm_add(w, at) end
+  local slots = rpm_opened(w)
+  if #slots >= EXACT_SLOTS then at = math.floor(at / 100) * 100 + 99 end
+  -- From the end: most are recent.
+  local place = #slots + 1
+  while place > 1 and slots[place - 1][1] >= at do place = place - 1 end
+  if slots[place] and slots[place][1] == at then
     slots[place][2] = slots[place][2] + 1
-    at = slots[place][1]
   else
     table.insert(slots, place, { at, 1 })
   end
-  rpm_replace(w, slots)
   return at
 end
 
 local function rpm_take_back(w, slot)
   if slot == 0 or slot <= NOW - SLOT_TTL then return end
-  if slot == w.last then
+  if not w.open and slot == w.last then
     if w.of_last > 0 then w.of_last, w.n = w.of_last - 1, w.n - 1 end
     return
   end
-  if slot == w.first then
+  if not w.open and slot == w.first then
     if w.of_first > 0 then w.of_first, w.n = w.of_first - 1, w.n - 1 end
     return
   end
-  local slots = rpm_slots(w)
-  for i, found in ipairs(slots) do
-    if found[1] == slot then
-      found[2] = found[2] - 1
-      if found[2] <= 0 then table.remove(slots, i) end
-      return rpm_replace(w, slots)
+  local slots = rpm_opened(w)
+  for i = #slots, 1, -1 do
+    if slots[i][1] == slot then
+      slots[i][2] = slots[i][2] - 1
+      if slots[i][2] <= 0 then table.remove(slots, i) end
+      return
     end
   end
 end
