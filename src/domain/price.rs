@@ -82,6 +82,12 @@ impl From<&serde_json::Value> for PriceData {
 }
 
 impl PriceData {
+    /// The text of the JSON object.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     /// The entry as a JSON value. Each call parses the text: not for the request path.
     #[must_use]
     pub fn parse(&self) -> serde_json::Value {

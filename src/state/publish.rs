@@ -11,7 +11,6 @@ use crate::crypto::key_ring::KeyRing;
 use crate::crypto::vault::{self, Place, Vault};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::error_rule::ErrorRule;
-use crate::domain::price::Price;
 use crate::domain::word::SensitiveWord;
 use crate::policy::error_rules::ErrorRules;
 use crate::policy::words::Words;
@@ -136,7 +135,7 @@ async fn load(
     former: &Snapshot,
 ) -> Result<(Snapshot, usize), StoreError> {
     let Everything { version, users, keys, providers, prices, settings, words, error_rules } =
-        store.load_all().await?;
+        store.load_all_after(&former.prices).await?;
     let mut snapshot = Snapshot::new(version, users, keys);
     let mut lack_key = 0;
     for StoredProvider { mut provider, key_cipher } in providers {
@@ -155,20 +154,12 @@ async fn load(
         }
     }
     snapshot.providers.sort_by_key(|p| p.id);
-    snapshot.prices =
-        prices.into_iter().map(|price| (price.model.clone(), kept(price, former))).collect();
+    snapshot.prices = prices.into_iter().map(|price| (price.model.clone(), price)).collect();
     snapshot.settings = settings;
     snapshot.words = compiled(words, &former.words);
     snapshot.error_rules = compiled_rules(error_rules, &former.error_rules);
     snapshot.loaded_at = SystemClock.now();
     Ok((snapshot, lack_key))
-}
-
-/// The former snapshot's price if it is unchanged: two tables at once are memory that the allocator
-/// keeps.
-fn kept(price: Price, former: &Snapshot) -> Arc<Price> {
-    let same = former.prices.get(&price.model).filter(|before| ***before == price);
-    same.map_or_else(|| Arc::new(price), Arc::clone)
 }
 
 fn compiled(words: Vec<SensitiveWord>, former: &Arc<Words>) -> Arc<Words> {

@@ -5,6 +5,7 @@
 //! implausible ones, which `force` lets an administrator enter.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -34,7 +35,7 @@ pub(super) async fn apply(
 ) -> Result<(), ApiError> {
     let stored: BTreeMap<String, Price> = std::mem::take(&mut work.stored.prices)
         .into_iter()
-        .map(|price| (price.model.clone(), price))
+        .map(|price| (price.model.clone(), Arc::unwrap_or_clone(price)))
         .collect();
     let mut wanted = Vec::new();
     let mut named = HashSet::new();
@@ -101,9 +102,12 @@ fn note(work: &mut Work<'_>, before: Option<&Price>, after: Option<&Price>) {
 }
 
 /// The entries made by hand, and those of them that must be forced.
-pub(super) fn exported(prices: &[Price]) -> (Form, Form) {
-    let mut by_hand: Vec<&Price> =
-        prices.iter().filter(|price| price.source == PriceSource::Manual).collect();
+pub(super) fn exported(prices: &[Arc<Price>]) -> (Form, Form) {
+    let mut by_hand: Vec<&Price> = prices
+        .iter()
+        .map(Arc::as_ref)
+        .filter(|price| price.source == PriceSource::Manual)
+        .collect();
     by_hand.sort_by(|a, b| a.model.cmp(&b.model));
     let entry = |price: &&Price| (price.model.clone(), price.data.parse());
     let (usual, forced): (Vec<&Price>, Vec<&Price>) = by_hand

@@ -1,5 +1,8 @@
 //! The whole configuration in one consistent read: the source of the data plane's snapshot.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use sqlx::AnyConnection;
 
 use super::notifications::StoredNotifications;
@@ -28,7 +31,7 @@ pub struct Everything {
     /// Providers, the oldest first, disabled ones too, each with its sealed credential.
     pub providers: Vec<StoredProvider>,
     /// The price table: one entry for each model, sorted by name.
-    pub prices: Vec<Price>,
+    pub prices: Vec<Arc<Price>>,
     /// The system settings, with defaults for those that are not stored.
     pub settings: SystemSettings,
     /// Sensitive words, the oldest first, disabled ones too.
@@ -43,8 +46,19 @@ impl Store {
     /// # Errors
     /// [`StoreError::Corrupt`] names the table and column of a value that cannot be read.
     pub async fn load_all(&self) -> Result<Everything, StoreError> {
+        self.load_all_after(&HashMap::new()).await
+    }
+
+    /// The same; prices of the former load that are unchanged are taken from there.
+    ///
+    /// # Errors
+    /// As [`Store::load_all`].
+    pub async fn load_all_after(
+        &self,
+        prices: &HashMap<String, Arc<Price>>,
+    ) -> Result<Everything, StoreError> {
         let mut tx = self.read().await?;
-        let everything = read(&mut tx).await?;
+        let everything = read(&mut tx, prices).await?;
         tx.commit().await?;
         Ok(everything)
     }
@@ -96,20 +110,23 @@ impl Tx {
 
 async fn read_whole(connection: &mut AnyConnection) -> Result<Whole, StoreError> {
     Ok(Whole {
-        everything: read(connection).await?,
+        everything: read(connection, &HashMap::new()).await?,
         notifications: notifications::settings(connection).await?,
         error_rules: error_rules::with_removed(connection).await?,
         sealing_key: sealed::sealing_key(connection).await?,
     })
 }
 
-async fn read(connection: &mut AnyConnection) -> Result<Everything, StoreError> {
+async fn read(
+    connection: &mut AnyConnection,
+    known: &HashMap<String, Arc<Price>>,
+) -> Result<Everything, StoreError> {
     Ok(Everything {
         version: version(connection).await?,
         users: users::all(connection).await?,
         keys: keys::all(connection).await?,
         providers: providers::all(connection).await?,
-        prices: prices::all(connection).await?,
+        prices: prices::all(connection, known).await?,
         settings: settings::of(connection).await?,
         words: words::all(connection).await?,
         error_rules: error_rules::all(connection).await?,
