@@ -2,6 +2,9 @@
 # Everything that `make test` checks, after the set-up: format, lints, tests, the official clients
 # and a browser against the built gateway. The first failure ends it. Arguments go to `cargo test`;
 # with them, the official clients and the browser are left out.
+#
+# The checks of the web UI, the official clients and the browser are not repeated with files and a
+# program that have passed. EVERYTHING=1 repeats them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,6 +13,7 @@ cd "$(dirname "$0")/.."
 export PATH
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 export TOLLGATE_BIN=$target/debug/tollgate
+mkdir -p "$target/passed"
 logs=$(mktemp -d)
 # Process groups that still run, by name.
 declare -A running=()
@@ -38,31 +42,31 @@ finish() {
   $passed
 }
 
-# A checksum of the files that the checks of the web UI read; nothing without git.
-ui_sources() {
-  git ls-files -z --cached --others --exclude-standard -- admin tests/admin/openapi.json |
-    { node --version && xargs -0 sha256sum; } | sha256sum
-}
-
-# The types, lint, format and component tests of the web UI. They are not repeated for files that
-# have passed.
-check_ui() {
-  local sources passed=$target/web-ui-passed
-  sources=$(ui_sources 2>/dev/null) || sources=
-  if [ -n "$sources" ] && [ "$(cat "$passed" 2>/dev/null)" = "$sources" ]; then
-    echo "the same files have passed before (to repeat the checks, remove $passed)"
+# once <name> <program> <paths> <command…>: runs the command, unless it has passed with this program
+# (it may be empty) and git's files below these paths. Without git, it always runs.
+once() {
+  local mark=$target/passed/$1 program=$2 paths=$3 now
+  shift 3
+  # shellcheck disable=SC2086 # several paths
+  now=$({ git ls-files -z --cached --others --exclude-standard -- $paths && printf %s "$program"; } |
+    { node --version && xargs -0 sha256sum; } 2>/dev/null | sha256sum) || now=
+  if [ -z "${EVERYTHING:-}" ] && [ -n "$now" ] && [ "$(cat "$mark" 2>/dev/null)" = "$now" ]; then
+    echo "passed before, with the same files and program (EVERYTHING=1 repeats it)"
     return
   fi
-  (cd admin && npm run --silent check && npm run --silent test) && echo "$sources" >"$passed"
+  rm -f "$mark"
+  "$@"
+  echo "$now" >"$mark"
 }
+
+check_ui() { cd admin && npm run --silent check && npm run --silent test; }
 
 step format
 cargo fmt --all --check
 step documents
 python3 scripts/documents.py
-# At the same time as the compiler, which leaves a core idle for minutes.
-mkdir -p "$target"
-beside "web UI" check_ui
+# Beside the compiler, which leaves a core idle for minutes.
+beside "web UI" once web-ui "" "admin tests/admin/openapi.json" check_ui
 beside "supply chain" scripts/supply-chain.sh
 step lints
 cargo clippy --locked --workspace --all-targets -- -D warnings
@@ -73,12 +77,8 @@ cargo test --locked --workspace --no-run --quiet
 finish "supply chain"
 finish "web UI"
 
-# The tests wait for processes and timers more than they compute, so they run at the same time.
-if [ $# -eq 0 ]; then
-  beside "official clients" .tools/venv/bin/python -m pytest tests/sdk
-  beside "web UI in a browser" npm run --silent --prefix admin e2e
-fi
-RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((2 * $(nproc)))}
+# The tests also wait for processes and timers: with five on two cores, neither core is idle.
+RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((5 * $(nproc) / 2))}
 export RUST_TEST_THREADS
 step tests
 cargo test --locked --workspace "$@"
@@ -87,7 +87,10 @@ if [ "$(uname -m)" = x86_64 ]; then
   step "files of deploy/ and workflows"
   scripts/test-deploy.sh
 fi
+# Not beside the tests: on two cores that took as long, and everything waited for everything.
 if [ $# -eq 0 ]; then
-  finish "official clients"
-  finish "web UI in a browser"
+  step "official clients"
+  once clients "$TOLLGATE_BIN" tests/sdk .tools/venv/bin/python -m pytest tests/sdk
+  step "web UI in a browser"
+  once browser "$TOLLGATE_BIN" admin npm run --silent --prefix admin e2e
 fi

@@ -11,6 +11,18 @@ use crate::support::redis::Redis;
 
 /// The findings of one part, as `level text` lines; and whether the command succeeded.
 fn examine(gateway: &Gateway, part: &str) -> (bool, Vec<String>) {
+    // On a busy machine a database or Redis answers late now and then, which is a warning.
+    let is_late = |line: &String| line.starts_with("warning") && line.contains("answers within");
+    for _ in 0..20 {
+        let (well, lines) = examine_once(gateway, part);
+        if !lines.iter().any(is_late) {
+            return (well, lines);
+        }
+    }
+    panic!("{part} answers late, twenty times in a row");
+}
+
+fn examine_once(gateway: &Gateway, part: &str) -> (bool, Vec<String>) {
     let done = gateway.command(&["doctor", "--json"]).output().unwrap();
     let document: Value =
         serde_json::from_slice(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));

@@ -67,10 +67,13 @@ impl Gateway {
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() / 1024
     }
 
-    /// The log so far. A line appears some milliseconds after it is logged: [`Gateway::log_shows`]
-    /// waits for it.
+    /// The complete lines of the log so far. A line appears some milliseconds after it is logged:
+    /// [`Gateway::log_shows`] waits for it.
     pub fn log(&self) -> String {
-        std::fs::read_to_string(self.log_path()).unwrap_or_default()
+        let mut log = std::fs::read_to_string(self.log_path()).unwrap_or_default();
+        // What follows the last end of a line is still being written.
+        log.truncate(log.rfind('\n').map_or(0, |end| end + 1));
+        log
     }
 
     /// Waits until the log contains a text; returns the log.
