@@ -43,7 +43,8 @@ finish() {
 }
 
 # once <name> <program> <paths> <command…>: runs the command, unless it has passed with this program
-# (it may be empty) and git's files below these paths. Without git, it always runs.
+# (it may be empty) and git's files below these paths, which must be all that the command reads.
+# Without git, it always runs.
 once() {
   local mark=$target/passed/$1 program=$2 paths=$3 now
   shift 3
@@ -89,8 +90,8 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 # On two cores these two take 6:24 together and 7:45 in turn. Beside the tests they gain nothing.
 if [ $# -eq 0 ]; then
-  beside "official clients" once clients "$TOLLGATE_BIN" tests/sdk .tools/venv/bin/python -m pytest tests/sdk
+  beside "official clients" once clients "$TOLLGATE_BIN" "tests/sdk README.md docs" .tools/venv/bin/python -m pytest tests/sdk
   step "web UI in a browser"
-  once browser "$TOLLGATE_BIN" admin npm run --silent --prefix admin e2e
+  once browser "$TOLLGATE_BIN" "admin tests/nodes/tls" npm run --silent --prefix admin e2e
   finish "official clients"
 fi

@@ -251,7 +251,8 @@ fn server(
     let mut server = Server::new_with_opt_and_conf(opt, server_conf(config));
     server.bootstrap();
     // The connector of Pingora's driver makes no connection (see `proxy_upstream_filter`), so it
-    // gets no root certificates: reading the system's takes a sixth of the time to start.
+    // gets no root certificates: reading the system's is a sixth of a start's instructions (in the
+    // dev profile).
     let conf = ServerConf { ca_file: Some("/dev/null".to_owned()), ..server_conf(config) };
     let http_proxy =
         service::http_proxy(Arc::clone(&parts.gateway), &Arc::new(conf), config.proxy.h2c);

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text, Thinking,
-    ToolCall, ToolName, ToolResult, Turn, Unsupported, json,
+    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text,
+    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json,
 };
 
 /// One message of any role.
@@ -276,5 +276,6 @@ fn read_file<'a>(file: File<'a>, field: &str) -> Result<Part<'a>, Unsupported> {
     } else {
         Media::base64("application/pdf".into(), data.into_text())
     };
+    debug_assert!(matches!(media.source, Source::Base64 { .. }), "a data URL holds its bytes");
     Ok(Part::Media(Media { name: file.filename.map(Str::into_text), ..media }))
 }
