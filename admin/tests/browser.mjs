@@ -1,10 +1,14 @@
 /** Chromium for the end-to-end tests and the pictures: its start, and the checks of its pages. */
+import { existsSync } from "node:fs";
 import { chromium } from "@playwright/test";
 import { TOKEN } from "./gateway.mjs";
 
+const SHELL = "/usr/bin/chromium-headless-shell";
+const installed = existsSync(SHELL) ? SHELL : "/usr/bin/chromium";
+
 /** The installed Chromium, without its own connections to other hosts. */
 export const LAUNCH = {
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  executablePath: process.env.CHROMIUM ?? installed,
   args: [
     "--no-sandbox",
     "--disable-gpu",
