@@ -68,7 +68,12 @@ pub(super) fn server(redis: &Redis) -> anyhow::Result<Server> {
         Some(files) => Some((read(&files.cert)?.into_bytes(), Secret::new(read(&files.key)?))),
         None => None,
     };
-    Ok(Server { url: redis.url.clone(), authorities, identity })
+    Ok(Server {
+        url: redis.url.clone(),
+        sentinel_password: redis.sentinel_password.clone(),
+        authorities,
+        identity,
+    })
 }
 
 /// The task that maintains shared counters.

@@ -148,7 +148,16 @@ fn redis(take: &mut Take) -> Option<Redis> {
     let (prefix, timeout_ms) = (take.text("redis.prefix"), take.millis("redis.timeout"));
     let lease_ms = take.millis("redis.lease");
     let (ca, tls) = (take.path("redis.tls.ca"), take.tls("redis.tls.cert", "redis.tls.key"));
-    take.secret("redis.url").map(|url| Redis { url, ca, tls, prefix, timeout_ms, lease_ms })
+    let sentinel_password = take.secret("redis.sentinel_password");
+    take.secret("redis.url").map(|url| Redis {
+        url,
+        sentinel_password,
+        ca,
+        tls,
+        prefix,
+        timeout_ms,
+        lease_ms,
+    })
 }
 
 fn ledger(take: &mut Take) -> Ledger {

@@ -74,7 +74,7 @@ pub enum Kind {
     SecretFile,
     /// `postgres://…`; a secret, since it may contain a password.
     DatabaseUrl,
-    /// `redis://…` or `rediss://…`; a secret, since it may contain a password.
+    /// `redis://…`, `redis+cluster://…` or `redis+sentinel://…`, or with `rediss`; a secret, since it may contain a password.
     RedisUrl,
     /// A short word of letters, digits, `-`, `_` and `.`.
     Name,
@@ -168,7 +168,9 @@ impl Kind {
             }
             Self::DatabaseUrl => "write postgres://user:password@host:port/database".to_owned(),
             Self::RedisUrl => {
-                "write redis://user:password@host:port/number, or rediss:// for TLS".to_owned()
+                "write redis://user:password@host:port/number, redis+cluster://host,host or \
+                 redis+sentinel://host,host/name, each with rediss for TLS"
+                    .to_owned()
             }
             Self::Name => "write 1 to 64 letters, digits, -, _ or .".to_owned(),
             Self::Zone => "write an IANA name, such as UTC or Europe/Berlin".to_owned(),

@@ -15,6 +15,10 @@ use super::value::Value;
 use crate::domain::network::Network;
 use crate::domain::secret::Secret;
 
+/// `rediss` is TLS.
+const REDIS_SCHEMES: [&str; 6] =
+    ["redis", "rediss", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel"];
+
 fn fault<T>(wrong: impl Into<String>, remedy: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { wrong: wrong.into(), remedy: remedy.into() })
 }
@@ -97,7 +101,7 @@ impl Kind {
             Self::Secret { min_len } => read_secret(text, min_len),
             Self::DatabaseUrl => read_database_url(text),
             Self::RedisUrl => match text.split_once("://") {
-                Some(("redis" | "rediss", rest)) if !rest.is_empty() => {
+                Some((scheme, rest)) if REDIS_SCHEMES.contains(&scheme) && !rest.is_empty() => {
                     Ok(Value::Secret(Secret::new(text)))
                 }
                 _ => fault("is no Redis address", self.shape()),

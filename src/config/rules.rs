@@ -63,22 +63,7 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             "remove it, or set both",
         );
     }
-    for path in ["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"] {
-        if given(path) && config.redis.is_none() {
-            problems.add(path, "has no effect without redis.url", "remove it, or set redis.url");
-        }
-    }
-    let over_tls =
-        config.redis.as_ref().is_some_and(|redis| redis.url.expose().starts_with("rediss://"));
-    for path in ["redis.tls.ca", "redis.tls.cert", "redis.tls.key"] {
-        if given(path) && !over_tls {
-            problems.add(
-                path,
-                "has no effect without TLS to Redis",
-                "remove it, or write redis.url as rediss://…",
-            );
-        }
-    }
+    redis_without_effect(config, problems);
     let (proxy, admin) = (config.live.max_connections, config.live.admin_max_connections);
     for (listener, bounds) in [("proxy", proxy), ("admin", admin)] {
         let path = format!("{listener}.max_connections_per_address");
@@ -98,6 +83,35 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             format!("has no effect above retry.deadline ({})", show_duration(deadline)),
             "lower it, or raise retry.deadline",
         );
+    }
+}
+
+/// As [`without_effect`], of the settings of Redis.
+fn redis_without_effect(config: &Config, problems: &mut Problems) {
+    let given = |path: &str| config.values.is_given(path);
+    let url = config.redis.as_ref().map_or("", |redis| redis.url.expose());
+    for path in ["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"] {
+        if given(path) && config.redis.is_none() {
+            problems.add(path, "has no effect without redis.url", "remove it, or set redis.url");
+        }
+    }
+    for path in ["redis.tls.ca", "redis.tls.cert", "redis.tls.key"] {
+        if given(path) && !url.starts_with("rediss") {
+            problems.add(
+                path,
+                "has no effect without TLS to Redis",
+                "remove it, or write redis.url as rediss://…",
+            );
+        }
+    }
+    for path in ["redis.sentinel_password", "redis.sentinel_password_file"] {
+        if given(path) && !url.contains("+sentinel://") {
+            problems.add(
+                path,
+                "has no effect without Sentinels",
+                "remove it, or write redis.url as redis+sentinel://…",
+            );
+        }
     }
 }
 

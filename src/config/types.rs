@@ -213,6 +213,8 @@ impl OnRedisLoss {
 pub struct Redis {
     /// Including its password.
     pub url: Secret,
+    /// The password that the Sentinels ask for.
+    pub sentinel_password: Option<Secret>,
     /// CAs in place of the public ones.
     pub ca: Option<PathBuf>,
     /// The client certificate.

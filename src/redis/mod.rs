@@ -1,5 +1,9 @@
-//! Common parts of all users of Redis: the server's address, its TLS, and the prefix of names.
+//! Common parts of all users of Redis: the server's address, its TLS, the prefix of names, and how
+//! the server that accepts writes is found.
 
+mod address;
+mod primary;
 mod server;
 
+pub use primary::{Primary, names_moved};
 pub use server::Server;

@@ -1,16 +1,20 @@
 //! The Redis server, and how it is authenticated.
 
-use redis::{Client, ClientTlsConfig, IntoConnectionInfo as _, TlsCertificates};
+use redis::{Client, ClientTlsConfig, ConnectionInfo, RedisResult, TlsCertificates};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
+use super::address::Address;
 use crate::domain::secret::Secret;
 
 /// A Redis server as the configuration names it.
 #[derive(Debug, Clone, Default)]
 pub struct Server {
-    /// `redis://…` or `rediss://…`; may hold user and password, and the number of a database.
+    /// `redis://…`, `redis+cluster://…` or `redis+sentinel://…`, with TLS `rediss…`; may hold user
+    /// and password, and the number of a database.
     pub url: Secret,
+    /// The Sentinels' password, if they ask for one.
+    pub sentinel_password: Option<Secret>,
     /// CAs (PEM) for its certificate, in place of the public ones.
     pub authorities: Option<Vec<u8>>,
     /// The client certificate chain and private key (PEM).
@@ -24,46 +28,71 @@ impl Server {
         Self { url, ..Self::default() }
     }
 
-    /// Creates the client without connecting.
+    /// Checks the address and the certificates without connecting.
     ///
     /// # Errors
     /// When the address or a certificate is invalid; the error contains neither.
-    pub fn client(&self) -> Result<Client, String> {
-        // Another part may have installed it already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let address = self.url.expose().into_connection_info().map_err(|e| e.to_string())?;
+    pub fn check(&self) -> Result<(), String> {
         if self.url.expose().ends_with("#insecure") {
             return Err(
                 "certificates are always checked; name the authority of this one in redis.tls.ca"
                     .to_owned(),
             );
         }
-        if self.authorities.is_none() && self.identity.is_none() {
-            return Client::open(address).map_err(|e| e.to_string());
-        }
         if let Some(pem) = &self.authorities {
             let mut found = CertificateDer::pem_slice_iter(pem).peekable();
             found.peek().ok_or("redis.tls.ca holds no certificate (PEM)")?;
+        }
+        let clients = match self.address()? {
+            Address::One(server) => vec![self.client(server)],
+            Address::Cluster(nodes) => nodes.into_iter().map(|node| self.client(node)).collect(),
+            Address::Sentinel(sentinels) => {
+                return self.sentinels(sentinels).map(|_| ()).map_err(|e| e.to_string());
+            }
+        };
+        clients.into_iter().try_for_each(|client| client.map(|_| ()).map_err(|e| e.to_string()))
+    }
+
+    /// The prefix of every name in it. Redis separates the names of its databases, but not
+    /// published channels: so a number other than 0 is part of the names. In a cluster the prefix is
+    /// a hash tag: all names are in one slot.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn names(&self, prefix: &str) -> Result<String, String> {
+        Ok(match self.address()? {
+            Address::Cluster(_) => format!("{{{prefix}}}"),
+            other => match other.database() {
+                0 => prefix.to_owned(),
+                number => format!("{prefix}.{number}"),
+            },
+        })
+    }
+
+    pub(super) fn address(&self) -> Result<Address, String> {
+        Address::parse(self.url.expose())
+    }
+
+    /// Creates the client of one server without connecting.
+    pub(super) fn client(&self, server: ConnectionInfo) -> RedisResult<Client> {
+        // Another part may have installed it already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        match self.certificates() {
+            Some(certificates) => Client::build_with_tls(server, certificates),
+            None => Client::open(server),
+        }
+    }
+
+    /// The configured certificates.
+    pub(super) fn certificates(&self) -> Option<TlsCertificates> {
+        if self.authorities.is_none() && self.identity.is_none() {
+            return None;
         }
         let client_tls = self.identity.as_ref().map(|(cert, key)| ClientTlsConfig {
             client_cert: cert.clone(),
             client_key: key.expose().as_bytes().to_vec(),
         });
-        let certificates = TlsCertificates { client_tls, root_cert: self.authorities.clone() };
-        Client::build_with_tls(address, certificates).map_err(|e| e.to_string())
-    }
-
-    /// The prefix of every name in it. Redis separates the names of its databases, but not
-    /// published channels: so a number other than 0 is part of the names.
-    ///
-    /// # Errors
-    /// As [`Self::client`].
-    pub fn names(&self, prefix: &str) -> Result<String, String> {
-        let address = self.url.expose().into_connection_info().map_err(|e| e.to_string())?;
-        Ok(match address.redis_settings().db() {
-            0 => prefix.to_owned(),
-            number => format!("{prefix}.{number}"),
-        })
+        Some(TlsCertificates { client_tls, root_cert: self.authorities.clone() })
     }
 }
 
@@ -74,15 +103,32 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_refused_without_telling_it() {
         let server = |url: &str| Server::new(Secret::new(url));
-        assert_eq!(server("redis://me:word@host/0").names("p").as_deref(), Ok("p"));
-        assert_eq!(server("rediss://host/3").names("p").as_deref(), Ok("p.3"));
-        for wrong in ["redis://:word@host/many", "rediss://:word@host#insecure", "rediss://:word@"]
-        {
-            let error = server(wrong).client().err();
+        for (url, names) in [
+            ("redis://me:word@host/0", "p"),
+            ("rediss://host/3", "p.3"),
+            ("redis+cluster://:word@host:1,host:2", "{p}"),
+            ("redis+sentinel://:word@host,[::1]:7/main", "p"),
+            ("rediss+sentinel://me:word@host/main/3", "p.3"),
+        ] {
+            assert_eq!(server(url).names("p").as_deref(), Ok(names), "{url}");
+            assert_eq!(server(url).check(), Ok(()), "{url}");
+        }
+        for wrong in [
+            "redis://:word@host/many",
+            "rediss://:word@host#insecure",
+            "rediss://:word@",
+            "redis://:word@host,other",
+            "redis+cluster://:word@host,other/1",
+            "redis+cluster://:word@host,",
+            "redis+sentinel://:word@host,other",
+            "redis+sentinel://:word@host/main/many",
+            "redis+ring://:word@host",
+        ] {
+            let error = server(wrong).check().err();
             let error = error.unwrap_or_else(|| panic!("{wrong} was taken"));
             assert!(!error.contains("word"), "{error}");
         }
         let empty = Server { authorities: Some(b"no PEM".to_vec()), ..server("rediss://host") };
-        assert!(empty.client().unwrap_err().contains("holds no certificate"));
+        assert!(empty.check().unwrap_err().contains("holds no certificate"));
     }
 }

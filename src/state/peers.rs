@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use redis::RedisError;
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{AsyncConnectionConfig, Client, RedisError};
 
 use super::health::Health;
 use super::health::update::HealthUpdate;
 use super::publish::State;
-use crate::redis::Server;
+use crate::redis::{Primary, Server};
 
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(500);
@@ -35,7 +35,7 @@ enum Fault {
 
 /// The task that shares providers' health; see the header.
 pub struct Peers {
-    client: Client,
+    server: Server,
     prefix: String,
     state: Arc<State>,
     health: Arc<Health>,
@@ -50,7 +50,8 @@ impl Peers {
         state: Arc<State>,
         health: Arc<Health>,
     ) -> Result<Self, String> {
-        Ok(Self { client: server.client()?, prefix: server.names(prefix)?, state, health })
+        server.check()?;
+        Ok(Self { server: server.clone(), prefix: server.names(prefix)?, state, health })
     }
 
     /// Runs until `stop` resolves. Errors are logged once per change.
@@ -87,12 +88,9 @@ impl Peers {
 
     /// Subscribes first and reads then, so that no change is missed.
     async fn connect(&self) -> Result<(MultiplexedConnection, PubSub), Fault> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(TIME_LIMIT))
-            .set_response_timeout(None);
-        let mut connection =
-            within(self.client.get_multiplexed_async_connection_with_config(&config)).await?;
-        let mut listening = within(self.client.get_async_pubsub()).await?;
+        let Primary { client, mut connection } =
+            self.server.primary(&self.stored(), TIME_LIMIT).await?;
+        let mut listening = within(client.get_async_pubsub()).await?;
         within(listening.subscribe(self.channel())).await?;
         let known = redis::cmd("HVALS").arg(self.stored()).to_owned();
         let known: Vec<String> = within(known.query_async(&mut connection)).await?;

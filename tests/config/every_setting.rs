@@ -32,7 +32,7 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::File => file.to_owned(),
         Kind::Secret { .. } => "sample-secret-0123456789".to_owned(),
         Kind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
-        Kind::RedisUrl => "rediss://me:secret-word@shared/1".to_owned(),
+        Kind::RedisUrl => "rediss+sentinel://me:secret-word@shared/main/1".to_owned(),
         Kind::Name => "another".to_owned(),
         Kind::Zone => "Asia/Tokyo".to_owned(),
         Kind::Endpoint => "http://collector:4318".to_owned(),
@@ -54,7 +54,12 @@ fn companions(path: &str) -> Vec<&'static str> {
         "redis.tls.ca" => vec!["redis.url"],
         "redis.tls.cert" => vec!["redis.tls.key", "redis.url"],
         "redis.tls.key" => vec!["redis.tls.cert", "redis.url"],
-        "redis.prefix" | "redis.timeout" | "redis.lease" | "limits.on_redis_loss" => {
+        "redis.prefix"
+        | "redis.timeout"
+        | "redis.lease"
+        | "redis.sentinel_password"
+        | "redis.sentinel_password_file"
+        | "limits.on_redis_loss" => {
             vec!["redis.url"]
         }
         "timeouts.connect" => vec!["timeouts.tls"],

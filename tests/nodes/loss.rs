@@ -12,7 +12,7 @@ use super::pair::{Pair, Person, cost};
 use crate::support::redis::Redis;
 
 /// Clients at both nodes that send requests until they are stopped.
-struct Load {
+pub struct Load {
     stop: Arc<AtomicBool>,
     whole: Arc<AtomicUsize>,
     odd: Arc<Mutex<Vec<String>>>,
@@ -20,7 +20,7 @@ struct Load {
 }
 
 impl Load {
-    fn start(pair: &Pair, who: &Person, clients: usize) -> Self {
+    pub fn start(pair: &Pair, who: &Person, clients: usize) -> Self {
         let mut load = Self {
             stop: Arc::default(),
             whole: Arc::default(),
@@ -47,13 +47,14 @@ impl Load {
         load
     }
 
-    async fn more(&self, pair: &Pair, replies: usize) {
+    /// Waits for this many further complete replies.
+    pub async fn more(&self, pair: &Pair, replies: usize) {
         let goal = self.whole.load(Ordering::SeqCst) + replies;
         pair.until(async || self.whole.load(Ordering::SeqCst) >= goal).await;
     }
 
     /// The number of complete replies, and everything else.
-    async fn end(mut self) -> (usize, Vec<String>) {
+    pub async fn end(mut self) -> (usize, Vec<String>) {
         self.stop.store(true, Ordering::SeqCst);
         while let Some(ended) = self.clients.join_next().await {
             ended.unwrap();
@@ -62,7 +63,8 @@ impl Load {
     }
 }
 
-async fn lost(pair: &Pair) {
+/// Waits until both nodes know that Redis is lost.
+pub async fn lost(pair: &Pair) {
     for node in &pair.nodes {
         node.readiness_shows(|ready, parts| {
             ready && parts["redis"] == "is lost: this node counts for itself"
@@ -71,7 +73,8 @@ async fn lost(pair: &Pair) {
     }
 }
 
-async fn back(pair: &Pair) {
+/// Waits until both nodes count in Redis.
+pub async fn back(pair: &Pair) {
     for node in &pair.nodes {
         node.readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
     }

@@ -7,6 +7,7 @@
 )]
 
 mod begin;
+mod failover;
 mod jobs;
 mod limits;
 mod loss;

@@ -4,4 +4,5 @@ pub mod gateway;
 pub mod ports;
 pub mod postgres;
 pub mod redis;
+pub mod redis_failover;
 pub mod upstream;

@@ -73,10 +73,28 @@ impl Redis {
     /// Name and password in an address.
     pub const SECURE_USER: &str = "gate:pa%3Ass%2Fword";
 
-    fn with(arguments: &[&str]) -> Self {
+    /// None: the address is of no server.
+    pub fn none() -> Self {
+        Self::prepare(|_| Vec::new())
+    }
+
+    /// A server with these arguments beside its address and folder.
+    pub fn with(arguments: &[&str]) -> Self {
         let mut server = Self::prepare(|port| {
             ["--port", port].iter().chain(arguments).map(ToString::to_string).collect()
         });
+        server.start_again();
+        server
+    }
+
+    /// A Sentinel with this configuration.
+    pub fn sentinel(configuration: &str) -> Self {
+        let mut server = Self::prepare(|port| {
+            vec!["--sentinel".to_owned(), "--port".to_owned(), port.to_owned()]
+        });
+        let file = server.dir.path().join("sentinel.conf");
+        std::fs::write(&file, configuration).unwrap();
+        server.arguments.insert(0, file.display().to_string());
         server.start_again();
         server
     }

@@ -38,6 +38,12 @@ pub(super) const ROWS: &[Setting] = &[
     unset("redis.url_file", SecretFile, "A file that holds redis.url.")
         .variable_is("REDIS_URL_FILE"),
     unset(
+        "redis.sentinel_password",
+        Secret { min_len: 1 },
+        "Password of the Sentinels in redis.url, if they ask for one.",
+    ),
+    unset("redis.sentinel_password_file", SecretFile, "A file that holds redis.sentinel_password."),
+    unset(
         "redis.tls.ca",
         File,
         "Authorities (PEM) that may sign the certificate of Redis; unset = the public ones.",

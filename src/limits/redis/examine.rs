@@ -7,11 +7,11 @@ use chrono_tz::Tz;
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, InfoDict, Script};
 
-use super::link::{Fault, Link, TIME_LIMIT, within};
+use super::link::{Fault, TIME_LIMIT, within};
 use super::names;
 use super::scripts::{FORGET, ScriptCall};
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
-use crate::redis::Server;
+use crate::redis::{Server, names_moved};
 
 /// Facts from the server's `INFO`. `None`: the user may not run that command.
 #[derive(Debug)]
@@ -38,12 +38,25 @@ pub struct RedisFacts {
 /// Why it is not usable; the text does not contain the address.
 pub async fn examine(server: &Server, prefix: &str) -> Result<RedisFacts, String> {
     let names = server.names(prefix)?;
-    let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
+    let mut connection = connect(server, &format!("{names}:epoch")).await?;
     let script = Script::new("return struct.unpack('<d', struct.pack('<d', 7))");
     within(TIME_LIMIT, script.prepare_invoke().invoke_async::<i64>(&mut connection))
         .await
         .map_err(|e| e.to_string())?;
     facts(&mut connection, &names).await.map_err(|e| e.to_string())
+}
+
+/// Connects to the server that has this name.
+async fn connect(server: &Server, name: &str) -> Result<MultiplexedConnection, String> {
+    server.check()?;
+    let primary = server.primary(name, TIME_LIMIT).await.map_err(|error| {
+        if names_moved(&error) {
+            return "it is a node of a cluster: write redis+cluster:// in place of redis://"
+                .to_owned();
+        }
+        error.to_string()
+    })?;
+    Ok(primary.connection)
 }
 
 async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<RedisFacts, Fault> {
@@ -87,7 +100,7 @@ async fn get<T: FromRedisValue>(
 pub async fn rebuild_shared(server: &Server, prefix: &str) -> Result<(), String> {
     let space = names::space(&server.names(prefix)?);
     let keys = [format!("{space}epoch"), format!("{space}nodes")];
-    let mut connection = Link::new(server.client()?).connect().await.map_err(|e| e.to_string())?;
+    let mut connection = connect(server, &keys[0]).await?;
     let forget = ScriptCall::bare(&FORGET, &keys.each_ref().map(String::as_str)).text(&space);
     within(TIME_LIMIT, forget.run(&mut connection)).await.map(|_| ()).map_err(|e| e.to_string())
 }

@@ -25,6 +25,7 @@ use super::rebuild::Ledger;
 use super::reply;
 use super::scripts::{BEAT, BURY};
 use crate::domain::clock::{Clock, Timestamp};
+use crate::redis::Primary;
 
 /// Pause between two attempts to connect: doubled each time, up to the second figure.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
@@ -47,6 +48,11 @@ pub struct Keeper {
     pub(super) batches: u64,
     /// The counters in Redis are not reliable, whichever node built them.
     pub(super) must_rebuild: bool,
+    /// The address of the server that had the counters last.
+    server: Option<String>,
+    /// The counters of this epoch may lack something: another server has them now, or is about to.
+    /// A replica lacks the last writes of its primary; while a slot moves, a script can break off.
+    pub(super) is_doubtful: bool,
     /// Since when nothing could be sent.
     pub(super) lost_at: Timestamp,
 }
@@ -58,7 +64,18 @@ impl Keeper {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (must_rebuild, lost_at) = (shared.settings.unclean, shared.time(clock.now()));
-        Self { shared, ledger, clock, epoch: None, name: None, batches: 0, must_rebuild, lost_at }
+        Self {
+            shared,
+            ledger,
+            clock,
+            epoch: None,
+            name: None,
+            batches: 0,
+            must_rebuild,
+            server: None,
+            is_doubtful: false,
+            lost_at,
+        }
     }
 
     /// Runs until `stop` resolves; then sends the queue, for two seconds at most.
@@ -85,6 +102,7 @@ impl Keeper {
                         (pause, followed) = (PAUSES[0], 0);
                     }
                     self.lost_at = self.now();
+                    self.is_doubtful |= fault.is_elsewhere();
                     if matches!(fault, Fault::Gone) && followed < FOLLOWED {
                         tracing::info!(
                             "the shared counters were made anew, or this node was taken for dead"
@@ -99,6 +117,7 @@ impl Keeper {
                     tracing::error!(error = %fault, ?on_loss, "Redis is lost: this node counts for itself");
                 }
                 Err(fault) => {
+                    self.is_doubtful |= fault.is_elsewhere();
                     self.shared.link.close();
                     if !std::mem::replace(&mut complained, true) {
                         tracing::error!(error = %fault, "the shared counters cannot be reached; trying on");
@@ -115,12 +134,19 @@ impl Keeper {
 
     /// Connects, and sends everything that was counted so far.
     async fn stand(&mut self) -> Result<(Arc<Up>, PubSub), Fault> {
-        let mut connection = self.shared.link.connect().await?;
-        let listening = self.shared.link.subscribe(&self.key("news")).await?;
+        let Primary { client, mut connection } = self.shared.link.connect().await?;
+        let server = client.get_connection_info().addr().to_string();
+        if self.server.as_ref().is_some_and(|before| *before != server) {
+            tracing::warn!("another server has the shared counters now");
+            self.is_doubtful = true;
+        }
+        self.server = Some(server);
+        let listening = self.shared.link.subscribe(&client, &self.key("news")).await?;
         self.shared.compare_clocks(&mut connection, &*self.clock).await?;
         self.must_rebuild |= self.shared.agree_on_zone(&mut connection).await?;
         let node = uuid::Uuid::new_v4().simple().to_string();
         let epoch = self.agree(&mut connection, &node).await?;
+        self.is_doubtful = false;
         self.shared.call_oneself(node.clone());
         (self.epoch, self.name, self.batches) = (Some(epoch.clone()), Some(node.clone()), 0);
         let up = Arc::new(Up::new(connection, &self.shared.space, epoch, node));

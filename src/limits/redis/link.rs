@@ -22,7 +22,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Value};
+use redis::{Client, Value};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -30,6 +30,7 @@ use super::names::Names;
 use super::reply;
 use super::scripts::ScriptCall;
 use crate::domain::clock::Timestamp;
+use crate::redis::{Primary, Server, names_moved};
 
 /// Time-out of connecting, and of calls that no request waits for.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -55,6 +56,13 @@ pub(super) enum Fault {
     Broken(&'static str),
 }
 
+impl Fault {
+    /// Another server has the counters, or is about to have them.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Redis(error) if names_moved(error))
+    }
+}
+
 /// A connection over which this node counts. It has its own name for as long as it lasts.
 pub(super) struct Up {
     pub(super) connection: MultiplexedConnection,
@@ -77,7 +85,9 @@ impl Up {
 }
 
 pub(super) struct Link {
-    client: Client,
+    server: Server,
+    /// A name that all counters share a server with.
+    key: String,
     /// Set while Redis is quick.
     up: ArcSwapOption<Up>,
     /// The counters have moved; the time until which requests wait for the keeper to follow.
@@ -90,6 +100,8 @@ pub(super) struct Link {
     pub(super) late: Notify,
     /// A call found the connection unusable.
     pub(super) broken: Notify,
+    /// Another server has the counters, or is about to have them.
+    pub(super) elsewhere: AtomicBool,
     /// Ends the waits for the connection.
     pub(super) changed: Notify,
     /// Calls that timed out or failed.
@@ -101,15 +113,18 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(client: Client) -> Self {
+    /// `key`: a name that all counters share a server with.
+    pub(super) fn new(server: Server, key: String) -> Self {
         Self {
-            client,
+            server,
+            key,
             up: ArcSwapOption::empty(),
             moved: Mutex::new(None),
             hears: AtomicBool::new(false),
             names: AtomicU64::new(0),
             late: Notify::new(),
             broken: Notify::new(),
+            elsewhere: AtomicBool::new(false),
             changed: Notify::new(),
             errors: AtomicU64::new(0),
             losses: AtomicU64::new(0),
@@ -218,6 +233,7 @@ impl Link {
             }
             fault => {
                 self.errors.fetch_add(1, Ordering::Relaxed);
+                self.elsewhere.fetch_or(fault.is_elsewhere(), Ordering::Relaxed);
                 if first {
                     tracing::warn!(error = %fault, "a request found the shared counters out of reach");
                 }
@@ -233,19 +249,18 @@ impl Link {
         if moved { Fault::Gone } else { Fault::Broken("a request found it out of reach") }
     }
 
-    pub(super) async fn connect(&self) -> Result<MultiplexedConnection, Fault> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(TIME_LIMIT))
-            .set_response_timeout(None);
-        let connecting = self.client.get_multiplexed_async_connection_with_config(&config);
-        let mut connection = within(TIME_LIMIT, connecting).await?;
-        // The kernel of a server that hangs still accepts connections.
-        within(TIME_LIMIT, redis::cmd("PING").query_async::<Value>(&mut connection)).await?;
-        Ok(connection)
+    /// Connects to the server that has the counters.
+    pub(super) async fn connect(&self) -> Result<Primary, Fault> {
+        Ok(self.server.primary(&self.key, TIME_LIMIT).await?)
     }
 
-    pub(super) async fn subscribe(&self, channel: &str) -> Result<redis::aio::PubSub, Fault> {
-        let mut listening = within(TIME_LIMIT, self.client.get_async_pubsub()).await?;
+    /// Hears a channel of the server.
+    pub(super) async fn subscribe(
+        &self,
+        client: &Client,
+        channel: &str,
+    ) -> Result<redis::aio::PubSub, Fault> {
+        let mut listening = within(TIME_LIMIT, client.get_async_pubsub()).await?;
         within(TIME_LIMIT, listening.subscribe(channel)).await?;
         Ok(listening)
     }

@@ -16,8 +16,8 @@
 //!   notice by the name, and send again what the ledger may not have had. Nothing is counted twice:
 //!   a batch has a number, and a request that the ledger had is recognised by its id.
 //!
-//! Not here: circuits and configuration changes (`state::peers`). One Redis server, not a cluster;
-//! all names are in one slot ([`names`]).
+//! Not here: circuits and configuration changes (`state::peers`). Which server of a cluster or of
+//! Sentinels has the counters: [`crate::redis`]; all names are in one slot ([`names`]).
 
 mod admit;
 mod batch;
@@ -162,13 +162,15 @@ impl Shared {
         settings: CounterSettings,
         shared: SharedSettings,
     ) -> Result<Arc<Self>, String> {
-        let (client, prefix) = (shared.server.client()?, shared.server.names(&shared.prefix)?);
+        shared.server.check()?;
+        let prefix = shared.server.names(&shared.prefix)?;
+        let space = names::space(&prefix);
         Ok(Arc::new(Self {
             memory: Memory::new(settings),
             agreement: Agreement::new(shared.time, settings.time_zone),
-            link: Link::new(client),
+            link: Link::new(shared.server.clone(), format!("{space}epoch")),
             outbox: Outbox::holding(shared.most_waiting),
-            space: names::space(&prefix),
+            space,
             settings: SharedSettings { prefix, ..shared },
             running: Running::new(),
             spans: Mutex::new(None),

@@ -1,6 +1,7 @@
 //! What the keeper does before it counts over a new connection: finds the counters in effect, or
 //! builds them, and settles the state of the previous connection.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -21,7 +22,8 @@ impl Keeper {
         connection: &mut MultiplexedConnection,
         node: &str,
     ) -> Result<String, Fault> {
-        let mut lost_data = false;
+        self.is_doubtful |= self.shared.link.elsewhere.swap(false, Ordering::Relaxed);
+        let mut lost_data = self.is_doubtful;
         self.must_rebuild |= self.shared.outbox.has_overflowed();
         self.must_rebuild |= self.epoch.is_none() && self.shared.was_away(connection).await?;
         loop {
