@@ -7,10 +7,12 @@ pub mod connect_proxy;
 mod direct;
 pub mod endpoint;
 pub mod headers;
+mod one_write;
 pub mod pool;
 pub mod probe;
 mod probe_error;
 pub mod resolve;
 
 pub use endpoint::{Endpoint, EndpointError, ProviderCall};
+pub use one_write::OneWrite;
 pub use pool::{Link, LinkError, Upstreams};

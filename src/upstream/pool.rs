@@ -11,11 +11,13 @@ use parking_lot::{Mutex, RwLock};
 use pingora::connectors::ConnectorOptions;
 use pingora::connectors::http::Connector;
 use pingora::protocols::http::client::HttpSession;
+use pingora::protocols::http::v1::client::HttpSession as Http1Session;
 use pingora::upstreams::peer::HttpPeer;
 
 use super::connect_proxy::Tunnel;
 use super::direct::Direct;
 use super::endpoint::{Endpoint, EndpointError};
+use super::one_write::OneWrite;
 use super::resolve::{ResolveError, Resolver};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -171,7 +173,15 @@ impl Upstreams {
     pub async fn connect(&self, peer: &HttpPeer) -> pingora::Result<(HttpSession, bool)> {
         // Boxed: connecting and its handshake need about 18 KB, which a stream must not hold for
         // its whole life.
-        Box::pin(self.connector.get_http_session(peer)).await
+        let (session, reused) = Box::pin(self.connector.get_http_session(peer)).await?;
+        // A connection from the pool is wrapped already.
+        let session = match session {
+            HttpSession::H1(h1) if !OneWrite::wraps(h1.stream()) => HttpSession::H1(
+                Http1Session::new_with_options(OneWrite::around(h1.into_inner()), peer),
+            ),
+            session => session,
+        };
+        Ok((session, reused))
     }
 
     /// Returns a connection whose exchange is complete to the pool.

@@ -15,6 +15,7 @@ mod floods;
 mod frames;
 mod lingering_close;
 mod load;
+mod one_write;
 mod private;
 pub mod raw;
 mod restart;

@@ -75,7 +75,8 @@ pub async fn read_message(tcp: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     tokio::time::timeout(TIME_LIMIT, reading).await.expect("a message, or the connection's end")
 }
 
-fn whole(got: &[u8]) -> Option<(String, Vec<u8>)> {
+/// The message, if it has arrived whole: head and body.
+pub fn whole(got: &[u8]) -> Option<(String, Vec<u8>)> {
     let end = got.windows(4).position(|w| w == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&got[..end]).to_ascii_lowercase();
     let body = &got[end..];

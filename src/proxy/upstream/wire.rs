@@ -21,7 +21,7 @@ use pingora::{Error, ErrorType, Result, RetryType};
 use super::failure::Failure;
 use crate::policy::classify::NetworkFailure;
 use crate::proxy::connections::client_stream::ClientStream;
-use crate::upstream::{Link, Upstreams};
+use crate::upstream::{Link, OneWrite, Upstreams};
 
 /// After a failed send an early answer (a 413, for example) may still arrive: how long to wait for
 /// it.
@@ -216,6 +216,11 @@ impl Wire {
     ) -> Result<()> {
         self.up.set_write_timeout(Some(WRITE_TIMEOUT));
         let (up, mut begun) = (&mut self.up, false);
+        if let HttpSession::H1(h1) = &**up
+            && !body.is_empty()
+        {
+            OneWrite::defer(h1.stream());
+        }
         let sending = async {
             up.write_request_header(Box::new(head)).await?;
             begun = true;

@@ -1,0 +1,162 @@
+//! A provider's HTTP/1 connection that sends a request's head together with its body.
+//!
+//! Pingora flushes the head before the body is written: two packets, two calls of the kernel, and
+//! the provider may wake twice. Here the flush of the head is deferred to the body, if
+//! [`OneWrite::defer`] was called before. TLS then needs one record.
+
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use async_trait::async_trait;
+use bytes::{Buf as _, BytesMut};
+use pingora::protocols::raw_connect::ProxyDigest;
+use pingora::protocols::tls::SslDigest;
+use pingora::protocols::{
+    ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
+    Stream, TimingDigest, UniqueID, UniqueIDType,
+};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Bytes of head and body that are joined at most: as many as a TLS record holds. The rest of a
+/// longer body is written as it is.
+const JOINED_MAX: usize = 16 * 1024;
+
+/// A connection whose next flush can be deferred.
+pub struct OneWrite {
+    stream: Stream,
+    /// Head and beginning of the body, not yet written.
+    held: BytesMut,
+    /// The next flush is that of a head that a body follows.
+    deferred: AtomicBool,
+}
+
+impl OneWrite {
+    /// Whether the connection is one.
+    pub(super) fn wraps(stream: &Stream) -> bool {
+        stream.as_any().is::<Self>()
+    }
+
+    /// Wraps a connection.
+    pub(super) fn around(stream: Stream) -> Stream {
+        Box::new(Self { stream, held: BytesMut::new(), deferred: AtomicBool::new(false) })
+    }
+
+    /// A head is written next, and a body at once after it.
+    pub fn defer(stream: &Stream) {
+        if let Some(this) = stream.as_any().downcast_ref::<Self>() {
+            this.deferred.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes what is held.
+    fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.held.is_empty() {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.held))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.held.advance(written);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncRead for OneWrite {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for OneWrite {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let in_head = *this.deferred.get_mut();
+        if in_head || !this.held.is_empty() {
+            let room = JOINED_MAX.saturating_sub(this.held.len());
+            let taken = if in_head { bytes.len() } else { bytes.len().min(room) };
+            if taken > 0 {
+                this.held.extend_from_slice(&bytes[..taken]);
+                return Poll::Ready(Ok(taken));
+            }
+            ready!(this.poll_held(cx))?;
+        }
+        Pin::new(&mut this.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if std::mem::take(this.deferred.get_mut()) {
+            return Poll::Ready(Ok(()));
+        }
+        ready!(this.poll_held(cx))?;
+        Pin::new(&mut this.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_held(cx))?;
+        Pin::new(&mut this.stream).poll_shutdown(cx)
+    }
+}
+
+impl fmt::Debug for OneWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stream.fmt(f)
+    }
+}
+
+#[async_trait]
+impl Shutdown for OneWrite {
+    async fn shutdown(&mut self) {
+        self.stream.shutdown().await;
+    }
+}
+
+#[async_trait]
+impl Peek for OneWrite {}
+
+impl UniqueID for OneWrite {
+    fn id(&self) -> UniqueIDType {
+        self.stream.id()
+    }
+}
+
+impl Ssl for OneWrite {
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.stream.get_ssl_digest()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.stream.selected_alpn_proto()
+    }
+}
+
+impl GetTimingDigest for OneWrite {
+    fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
+        self.stream.get_timing_digest()
+    }
+}
+
+impl GetProxyDigest for OneWrite {
+    fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
+        self.stream.get_proxy_digest()
+    }
+}
+
+impl GetSocketDigest for OneWrite {
+    fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
+        self.stream.get_socket_digest()
+    }
+}
