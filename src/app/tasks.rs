@@ -13,6 +13,7 @@ use super::counting;
 use super::drain::stopped;
 use super::opening;
 use super::parts::Parts;
+use super::snapshot;
 use crate::domain::clock::Clock;
 use crate::limits::{Counters, Holder};
 use crate::messages;
@@ -52,6 +53,12 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(parts.switch_off().run(stopped(stop.clone())));
+    if let Some(recovery) = snapshot::recovery(parts) {
+        io.spawn(recovery.run(stop.clone()));
+    }
+    if let Some(saver) = snapshot::saver(parts) {
+        io.spawn(saver.run(stop.clone()));
+    }
     if let Some(watch) = opening::watch(parts) {
         io.spawn(watch.run(stop.clone()));
     }
@@ -268,6 +275,7 @@ pub(super) fn readiness(
         (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
     let (conditions, health) = (Arc::clone(&parts.conditions), Arc::clone(&parts.health));
     let clock = Arc::clone(&parts.clock);
+    let from_snapshot = snapshot::readiness(parts);
     Arc::new(move || {
         let journal = ledger.trouble().map_or(Ok(()), |trouble| Err(trouble.to_owned()));
         let store = conditions.database().map_or(Ok(()), |fault| Err(fault.text.clone()));
@@ -296,6 +304,6 @@ pub(super) fn readiness(
         let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
         let readiness = readiness.with_optional("providers", providers);
         let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));
-        counting::readiness(readiness, &counters)
+        counting::readiness(from_snapshot(readiness), &counters)
     })
 }

@@ -228,6 +228,10 @@ impl Keeper {
             self.must_rebuild = true;
             return Err(Fault::Gone);
         }
+        if !is_first && self.must_rebuild && self.ledger.is_complete() {
+            tracing::info!("the ledger can be read: the shared counters are made anew from it");
+            return Err(Fault::Gone);
+        }
         if !is_first && self.shared.earlier(&mut connection).await? == Earlier::Gone {
             tracing::info!("the last node of the earlier layout of names in Redis is gone");
             return Err(Fault::Gone);
