@@ -142,8 +142,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let admin_token = secrets::admin_token(&config)?;
     let events = Events::default();
-    let (store, state, mut started) =
-        snapshot::begin(&config, &*clock, upgrade, &events).await?;
+    let (store, state, mut started) = snapshot::begin(&config, &*clock, upgrade, &events).await?;
     let metrics = Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?);
     let (counters, marker) = super::counting::build(&config)?;
     let (ledger, opening) = counted(&config, &clock, &store, &counters, started.as_mut()).await?;

@@ -316,7 +316,7 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
                 "the ledger's writer failed: what it had not written stays in the journal"
             );
         }
-        snapshot::at_stop(parts).await;
+        snapshot::at_stop(parts, tasks.saver).await;
         parts.store.close().await;
     });
     let left = parts.ledger.stats().pending_records;

@@ -36,6 +36,8 @@ pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
     pub health_file: Option<JoinHandle<()>>,
+    /// Writes the snapshot of the database.
+    pub saver: Option<JoinHandle<()>>,
     /// Ends once queued telemetry is sent, or given up.
     pub exporters: Option<JoinHandle<()>>,
 }
@@ -56,9 +58,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     if let Some(recovery) = snapshot::recovery(parts) {
         io.spawn(recovery.run(stop.clone()));
     }
-    if let Some(saver) = snapshot::saver(parts) {
-        io.spawn(saver.run(stop.clone()));
-    }
+    let saver = snapshot::saver(parts).map(|saver| io.spawn(saver.run(stop.clone())));
     if let Some(watch) = opening::watch(parts) {
         io.spawn(watch.run(stop.clone()));
     }
@@ -80,7 +80,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
         };
         tokio::join!(ledger.run(store.clone(), stopped(stop.clone())), messages);
     });
-    Tasks { writer, keeper, health_file, exporters }
+    Tasks { writer, keeper, health_file, saver, exporters }
 }
 
 /// Sends telemetry to the collector, if that is configured.

@@ -38,16 +38,8 @@ fn pairs(values: &Values, problems: &mut Problems) {
     }
 }
 
-/// A configured setting without effect is an error.
-fn without_effect(config: &Config, problems: &mut Problems) {
+fn database_without_effect(config: &Config, problems: &mut Problems) {
     let given = |path| config.values.is_given(path);
-    if config.proxy.h2c && config.proxy.tls.is_some() {
-        problems.add(
-            "proxy.h2c",
-            "has no effect on a listener with TLS, which offers HTTP/2 anyway",
-            "remove it",
-        );
-    }
     for path in ["database.max_connections", "database.snapshot", "database.snapshot_max_age"] {
         if given(path) && matches!(config.database.target, Target::Sqlite { .. }) {
             problems.add(
@@ -64,6 +56,19 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             "remove it, or set database.snapshot to true",
         );
     }
+}
+
+/// A configured setting without effect is an error.
+fn without_effect(config: &Config, problems: &mut Problems) {
+    let given = |path| config.values.is_given(path);
+    if config.proxy.h2c && config.proxy.tls.is_some() {
+        problems.add(
+            "proxy.h2c",
+            "has no effect on a listener with TLS, which offers HTTP/2 anyway",
+            "remove it",
+        );
+    }
+    database_without_effect(config, problems);
     if config.auth.secret_key_previous.is_some() && config.auth.secret_key.is_none() {
         problems.add(
             "auth.secret_key_previous",

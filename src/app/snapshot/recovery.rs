@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::domain::clock::Clock;
 use crate::limits::Counters;
 use crate::state::{Conditions, State};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
 
 /// Pause between two attempts.
@@ -66,18 +66,9 @@ impl Recovery {
             };
             match attempt {
                 Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => {
-                    let why = format!("{error:#}");
-                    if reported.as_ref() != Some(&why) {
-                        tracing::error!(
-                            error = why,
-                            "the database answers and cannot be used: going on with the snapshot"
-                        );
-                        self.report(Some(&why));
-                        reported = Some(why);
-                    }
-                }
+                Ok(false) => self.report_change(&mut reported, None),
+                Err(error) if is_away(&error) => self.report_change(&mut reported, None),
+                Err(error) => self.report_change(&mut reported, Some(format!("{error:#}"))),
             }
         }
     }
@@ -89,6 +80,12 @@ impl Recovery {
             if store.ping().await.is_err() {
                 return Ok(false);
             }
+            // A start would set it up as a new one, and no key would be known any more.
+            anyhow::ensure!(
+                store.schema_version().await? > 0,
+                "it is empty, so it is not the database of the snapshot: restore its data. To \
+                 begin with an empty database, restart this process"
+            );
             parts::prepare(&self.config, &store, &*self.clock).await?;
             parts::report_unbound(&store).await?;
             self.correct(&store).await.context("reading the ledger")?;
@@ -112,6 +109,20 @@ impl Recovery {
         Ok(())
     }
 
+    fn report_change(&self, reported: &mut Option<String>, why: Option<String>) {
+        if *reported == why {
+            return;
+        }
+        if let Some(error) = &why {
+            tracing::error!(
+                error,
+                "the database answers and cannot be used: going on with the snapshot"
+            );
+        }
+        self.report(why.as_deref());
+        *reported = why;
+    }
+
     fn report(&self, why: Option<&str>) {
         let mut text = format!(
             "the database could not be reached at the start: this node serves with the snapshot \
@@ -124,4 +135,12 @@ impl Recovery {
         self.conditions.on_snapshot(text, self.clock.now());
         self.metrics.node.on_snapshot(true);
     }
+}
+
+/// Whether the database was lost again meanwhile.
+fn is_away(error: &anyhow::Error) -> bool {
+    let lost = |error: &StoreError| {
+        matches!(error, StoreError::Unreachable { .. } | StoreError::Busy { .. })
+    };
+    error.chain().any(|cause| cause.downcast_ref::<StoreError>().is_some_and(lost))
 }

@@ -7,17 +7,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::{is_on, switched_off};
 use crate::app::drain::stopped;
 use crate::app::parts::Parts;
 use crate::app::rebuild;
-use crate::domain::clock::Clock;
+use crate::domain::clock::{Clock, Timestamp};
 use crate::limits::Counters;
-use crate::state::{Conditions, State};
 use crate::state::saved::{self, Part, Saved};
-use crate::store::{Store, StoreError};
+use crate::state::{Conditions, State};
+use crate::store::{SpendLook, SpendSeen, Store, StoreError};
 use crate::telemetry::Metrics;
 
 /// How often the configuration's version is compared, in memory.
@@ -27,12 +28,18 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// An unchanged configuration is written again after this time: the file's age is the time since
 /// it was last equal to the database's.
 const AGAIN: Duration = Duration::from_secs(600);
-/// Time between two writes of what was spent, and the factor of how long one took: it must not be
-/// a load on the database.
+/// Time between two writes of what was spent, and between two that sum all of it; or this many times
+/// as long as one took, so that it is no load on the database.
 const SPENDING: Duration = Duration::from_secs(60);
+const ALL_SPENDING: Duration = Duration::from_secs(3600);
 const SHARE: u32 = 100;
+/// A write between these sums the requests that began since the one before, or shortly earlier.
+const LATE_MS: i64 = 15 * MINUTE_MS;
+const MINUTE_MS: i64 = 60_000;
 /// Pause after a failure.
 const RETRY: Duration = Duration::from_secs(30);
+/// Bound of a write: a connection may have failed silently.
+const BOUND: Duration = Duration::from_secs(300);
 /// Bound of the last write, at a stop.
 const LAST: Duration = Duration::from_secs(5);
 
@@ -45,6 +52,12 @@ pub(in crate::app) struct Saver {
     conditions: Arc<Conditions>,
     metrics: Arc<Metrics>,
     clock: Arc<dyn Clock>,
+}
+
+/// When what was spent is written next, and when all of it is summed again.
+struct Spending {
+    due: Instant,
+    all_due: Instant,
 }
 
 /// The task; `None` if no snapshot is kept.
@@ -68,15 +81,19 @@ fn of(parts: &Parts) -> Option<Saver> {
     })
 }
 
-/// The last write, once the journal is delivered: the next start then knows everything.
-pub(in crate::app) async fn at_stop(parts: &Parts) {
-    let Some(saver) = of(parts) else { return };
+/// The last write, once the journal is delivered: the next start then knows everything. `task`
+/// writes no more then.
+pub(in crate::app) async fn at_stop(parts: &Parts, task: Option<JoinHandle<()>>) {
+    let (Some(saver), Some(task)) = (of(parts), task) else { return };
+    if tokio::time::timeout(LAST, task).await.is_err() {
+        return saver.failed(&anyhow::anyhow!("the database does not answer"));
+    }
     if saver.is_database_away() {
         return;
     }
     let all = async {
         saver.configuration().await?;
-        saver.spending().await
+        saver.spending(false).await
     };
     match tokio::time::timeout(LAST, all).await {
         Ok(Ok(())) => {}
@@ -85,13 +102,19 @@ pub(in crate::app) async fn at_stop(parts: &Parts) {
     }
 }
 
+async fn bounded(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let late = |_| Err(anyhow::anyhow!("the database does not answer"));
+    tokio::time::timeout(BOUND, work).await.unwrap_or_else(late)
+}
+
 impl Saver {
     /// Runs until `stop` is set.
     pub(in crate::app) async fn run(self, stop: watch::Receiver<bool>) {
         let mut stop = std::pin::pin!(stopped(stop));
         // Of the last write: the configuration's version and the keys; and when the next is due.
         let mut written = None;
-        let (mut changed, mut again, mut spending) = (Instant::now(), Instant::now(), Instant::now());
+        let mut spending = Spending { due: Instant::now(), all_due: Instant::now() };
+        let (mut changed, mut again) = (Instant::now(), Instant::now());
         let mut failing = false;
         loop {
             tokio::select! {
@@ -105,16 +128,14 @@ impl Saver {
             let present = Some((self.state.peek().version, self.state.vault().ring().ids()));
             let mut done = Ok(());
             if now >= again || (present != written && now >= changed) {
-                done = self.configuration().await;
+                done = bounded(self.configuration()).await;
                 (changed, again) = (now + PAUSE, now + AGAIN);
                 if done.is_ok() {
                     written = present;
                 }
             }
-            if done.is_ok() && now >= spending {
-                let began = Instant::now();
-                done = self.spending().await;
-                spending = Instant::now() + SPENDING.max(began.elapsed() * SHARE);
+            if done.is_ok() && now >= spending.due {
+                done = bounded(self.spending_due(&mut spending)).await;
             }
             match done {
                 Ok(()) if failing => {
@@ -131,7 +152,7 @@ impl Saver {
                     if !is_lost && !std::mem::replace(&mut failing, true) {
                         self.failed(&error);
                     }
-                    (changed, spending) = (now + RETRY, now + RETRY);
+                    (changed, spending.due) = (now + RETRY, now + RETRY);
                     again = again.min(now + RETRY);
                 }
             }
@@ -151,11 +172,53 @@ impl Saver {
         Ok(())
     }
 
-    async fn spending(&self) -> anyhow::Result<()> {
+    async fn spending_due(&self, next: &mut Spending) -> anyhow::Result<()> {
+        let (began, all) = (Instant::now(), Instant::now() >= next.all_due);
+        self.spending(all).await?;
+        let pause = |least: Duration| Instant::now() + least.max(began.elapsed() * SHARE);
+        next.due = pause(SPENDING);
+        if all {
+            next.all_due = pause(ALL_SPENDING);
+        }
+        Ok(())
+    }
+
+    async fn spending(&self, all: bool) -> anyhow::Result<()> {
         let taken_at = self.clock.now();
-        let zone = self.counters.zone();
-        let content = rebuild::seen(&self.counters, &self.store, zone, (taken_at, None)).await?;
+        let last = if all { None } else { self.last_spending().await };
+        let content = match last {
+            Some(last) => self.added(last, taken_at).await?,
+            None => {
+                let zone = self.counters.zone();
+                rebuild::seen(&self.counters, &self.store, zone, (taken_at, None)).await?
+            }
+        };
         self.write(Part::Spending, Saved { taken_at, content }).await
+    }
+
+    /// The sums of the last write, with what the ledger has of the time since.
+    async fn added(
+        &self,
+        last: Saved<SpendSeen>,
+        taken_at: Timestamp,
+    ) -> anyhow::Result<SpendSeen> {
+        let since = (last.taken_at.0 - LATE_MS).div_euclid(MINUTE_MS) * MINUTE_MS;
+        let since = Timestamp(since);
+        let look = SpendLook { stretches: Vec::new(), recent: since, ended_since: None };
+        let SpendSeen { rows: fresh, totals, ended, opening } =
+            self.store.spend_seen(&look).await?;
+        let oldest = self.counters.rebuild_from(taken_at);
+        let mut rows = last.content.rows;
+        rows.retain(|row| row.minute >= oldest && row.minute < since);
+        rows.extend(fresh);
+        Ok(SpendSeen { rows, totals, ended, opening })
+    }
+
+    /// `None`: all is to be summed.
+    async fn last_spending(&self) -> Option<Saved<SpendSeen>> {
+        let (dir, state) = (self.dir.clone(), Arc::clone(&self.state));
+        let read = move || saved::read(&dir, Part::Spending, state.vault(), Timestamp(0));
+        tokio::task::spawn_blocking(read).await.ok()?.ok()?
     }
 
     async fn write<T>(&self, part: Part, saved: Saved<T>) -> anyhow::Result<()>

@@ -43,8 +43,7 @@ pub(in crate::app) async fn begin(
         let (everything, started) =
             from_disk(config, &vault, clock.now(), away).await.with_context(connecting)?;
         store.hold();
-        let state =
-            State::of(store.clone(), vault, events.clone(), everything, started.taken_at)?;
+        let state = State::of(store.clone(), vault, events.clone(), everything, started.taken_at)?;
         return Ok((store, state, Some(started)));
     }
     parts::prepare(config, &store, clock).await?;

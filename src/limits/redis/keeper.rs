@@ -152,7 +152,7 @@ impl Keeper {
         let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
         // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
-        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, now()).fuse());
+        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, &now).fuse());
         loop {
             let done = tokio::select! {
                 fault = &mut lost => Err(fault),
@@ -289,8 +289,13 @@ impl Keeper {
 }
 
 impl Shared {
-    /// Updates the mirror from the ledger. If the ledger cannot be read, the mirror stays as it is.
-    async fn catch_up(&self, ledger: &dyn Ledger, now: Timestamp) {
+    /// Updates the mirror from the ledger, once that is complete. If it cannot be read, the mirror
+    /// stays as it is.
+    async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
+        while !ledger.is_complete() {
+            tokio::time::sleep(PAUSES[1]).await;
+        }
+        let now = now();
         match ledger.read(now, now).await {
             Ok(sums) => self.memory.adopt(Memory::of_ledger(self.counting(), sums, now), now),
             Err(e) => tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read"),

@@ -145,7 +145,9 @@ pub(in crate::store) async fn postgres(
 /// A server that accepts connections and does not answer must not delay the start for long.
 async fn first_connection(options: &AnyConnectOptions) -> Result<AnyConnection, sqlx::Error> {
     let connecting = AnyConnection::connect_with(options);
-    tokio::time::timeout(ACQUIRE_TIMEOUT, connecting).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    tokio::time::timeout(ACQUIRE_TIMEOUT, connecting)
+        .await
+        .unwrap_or(Err(sqlx::Error::PoolTimedOut))
 }
 
 /// Whether no server answered, or one that is starting, stopping or full. Any other answer of a

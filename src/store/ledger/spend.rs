@@ -137,8 +137,10 @@ impl Store {
                 values.bytes(id.0.as_bytes());
             }
             let places: Vec<String> = (1..=some.len()).map(|n| format!("${n}")).collect();
-            let sql =
-                format!("SELECT request_id FROM ledger WHERE request_id IN ({})", places.join(", "));
+            let sql = format!(
+                "SELECT request_id FROM ledger WHERE request_id IN ({})",
+                places.join(", ")
+            );
             let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
             let rows = query.persistent(false).fetch_all(&mut *tx).await?;
             for row in &rows {

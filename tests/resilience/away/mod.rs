@@ -28,7 +28,7 @@ struct Bed {
 }
 
 impl Bed {
-    /// With a key that may spend ten cents in all.
+    /// With a key that may spend ten cents a day.
     async fn start(env: &[(&str, &str)]) -> Self {
         let (server, upstream) = (Server::own(), Upstream::start().await);
         let database = server.fresh_database();
@@ -41,7 +41,7 @@ impl Bed {
         node.provider("native", &upstream.url, fields).await;
         upstream.default(json!({"usage": {"output": 100}})).await;
         let (_, key_id, key) = node.user(json!({"name": "user-of-this-test"})).await;
-        let limit = json!({"keyId": key_id, "name": "default", "limitTotalUsd": 0.1});
+        let limit = json!({"keyId": key_id, "name": "default", "limitDailyUsd": 0.1});
         node.admin("keys/editKey", limit).await;
         Self { server, database, upstream, node, key_id, key }
     }

@@ -13,9 +13,7 @@ fn cents(count: u32) -> Vec<Decimal> {
 
 /// The service with the snapshot has ended.
 async fn is_back(bed: &Bed) {
-    bed.node
-        .readiness_shows(|ready, parts| ready && parts["database_snapshot"] == "ok")
-        .await;
+    bed.node.readiness_shows(|ready, parts| ready && parts["database_snapshot"] == "ok").await;
     assert_eq!(readyz(&bed.node).await["degraded"], json!([]));
     assert_eq!(bed.node.metric("tollgate_database_snapshot_in_use").await, 0.0);
 }
@@ -40,7 +38,10 @@ async fn a_node_starts_without_its_database_and_goes_on_with_it_when_it_is_back(
 
     bed.start_away().await;
     let shown = readyz(&bed.node).await;
-    assert_eq!((&shown["ready"], &shown["degraded"]), (&json!(false), &json!(["database_snapshot"])));
+    assert_eq!(
+        (&shown["ready"], &shown["degraded"]),
+        (&json!(false), &json!(["database_snapshot"]))
+    );
     let text = shown["parts"]["database_snapshot"].as_str().unwrap();
     assert!(text.contains("serves with the snapshot of 20"), "{text}");
     bed.node.readiness_shows(|_, parts| parts["database"] != "ok").await;
@@ -120,6 +121,23 @@ async fn a_server_that_hangs_at_the_start_is_away_too() {
     bed.server.thaw();
     is_back(&bed).await;
     bed.replies(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_database_in_its_place_does_not_take_the_keys_away() {
+    let mut bed = Bed::start(&[]).await;
+    bed.stop().await;
+    bed.meddle("DROP SCHEMA public CASCADE; CREATE SCHEMA public").await;
+    bed.server.kill();
+    bed.start_away().await;
+    bed.server.start_again();
+    bed.node
+        .readiness_shows(|_, parts| {
+            parts["database_snapshot"].as_str().unwrap().contains("it is empty")
+        })
+        .await;
+    assert_eq!(bed.ask().await, 200);
+    bed.meddle("CREATE TABLE schema_history (version BIGINT)").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,7 +35,10 @@ async fn a_snapshot_that_is_damaged_old_foreign_or_of_another_key_is_refused() {
         let refused = |why: &str| {
             let output = bed.start_fails();
             assert!(output.contains(away), "{output}");
-            assert!(output.contains(&format!("The snapshot cannot be used: {name} {why}")), "{output}");
+            assert!(
+                output.contains(&format!("The snapshot cannot be used: {name} {why}")),
+                "{output}"
+            );
             std::fs::write(bed.file(name), &whole).unwrap();
         };
         let mut damaged = whole.clone();
@@ -90,7 +93,10 @@ async fn without_the_setting_or_a_key_of_ones_own_there_is_no_snapshot() {
     bed.server.kill();
     bed.node.set("TOLLGATE_DATABASE_SNAPSHOT", "false");
     let output = bed.start_fails();
-    assert!(output.contains("connecting to PostgreSQL") && !output.contains("snapshot"), "{output}");
+    assert!(
+        output.contains("connecting to PostgreSQL") && !output.contains("snapshot"),
+        "{output}"
+    );
     bed.server.start_again();
     let there = |bed: &Bed| FILES.iter().any(|name| bed.file(name).exists());
     bed.node.spawn();
@@ -133,7 +139,8 @@ async fn nothing_can_be_read_in_the_files_and_a_change_is_in_them_soon() {
     }
     for name in FILES {
         let bytes = std::fs::read(bed.file(name)).unwrap();
-        for secret in [CREDENTIAL, &bed.key, super::SECRET, "user-of-this-test", "provider-of-this"] {
+        for secret in [CREDENTIAL, &bed.key, super::SECRET, "user-of-this-test", "provider-of-this"]
+        {
             let shows = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
             assert!(!shows, "{name} shows {secret}");
         }
@@ -141,8 +148,7 @@ async fn nothing_can_be_read_in_the_files_and_a_change_is_in_them_soon() {
         assert_eq!(mode & 0o777, 0o600);
     }
     let left = std::fs::read_dir(bed.file("")).unwrap();
-    let left = left.filter(|entry| {
-        entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".new")
-    });
+    let left = left
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(".new"));
     assert_eq!(left.count(), 0);
 }
