@@ -132,6 +132,10 @@ fn row(minute: Timestamp, (key_id, user_id, provider_id): Holder, cost: i64) -> 
     SpendRow { minute, key_id, user_id, provider_id, cost: NanoUsd(cost) }
 }
 
+fn add(to: &mut i64, cost: NanoUsd, sign: i64) {
+    *to = to.saturating_add(cost.0.saturating_mul(sign));
+}
+
 /// `seen` less `before` and `twice`. Rows from before `oldest` are in no window.
 fn difference(
     seen: &SpendSeen,
@@ -139,27 +143,28 @@ fn difference(
     twice: impl Iterator<Item = SpendRow>,
     oldest: Timestamp,
 ) -> Vec<limits::SpendRow> {
-    let mut rows: HashMap<(Timestamp, Holder), i64> = HashMap::new();
-    let mut totals: HashMap<Holder, i64> = HashMap::new();
     let twice: Vec<SpendRow> = twice.collect();
+    let mut rows: HashMap<(Timestamp, Holder), i64> = HashMap::new();
     for (some, sign) in [(&seen.rows, 1), (&before.rows, -1), (&twice, -1)] {
         for one in some.iter().filter(|one| one.minute >= oldest) {
             let holder = (one.key_id, one.user_id, one.provider_id);
-            *rows.entry((one.minute, holder)).or_default() += sign * one.cost.0;
+            add(rows.entry((one.minute, holder)).or_default(), one.cost, sign);
         }
     }
+    let mut totals: HashMap<Holder, i64> = HashMap::new();
     for (some, sign) in [(&seen.totals, 1), (&before.totals, -1)] {
         for one in some {
-            *totals.entry((one.key_id, one.user_id, one.provider_id)).or_default() +=
-                sign * one.cost.0;
+            let holder = (one.key_id, one.user_id, one.provider_id);
+            add(totals.entry(holder).or_default(), one.cost, sign);
         }
     }
     for one in &twice {
-        *totals.entry((one.key_id, one.user_id, one.provider_id)).or_default() -= one.cost.0;
+        let holder = (one.key_id, one.user_id, one.provider_id);
+        add(totals.entry(holder).or_default(), one.cost, -1);
     }
     // A row counts in its windows and in the lifetime's sum; one from 1970 counts in that alone.
     for ((_, holder), cost) in &rows {
-        *totals.entry(*holder).or_default() -= cost;
+        add(totals.entry(*holder).or_default(), NanoUsd(*cost), -1);
     }
     let lifetime = totals.into_iter().map(|(holder, cost)| ((Timestamp(0), holder), cost));
     let all = rows.into_iter().chain(lifetime).filter(|(_, cost)| *cost != 0);
@@ -191,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_difference_moves_windows_and_the_lifetime_to_what_the_ledger_has() {
-        // The row at 100 is in no window now. 60 of 1970 make up for it in the lifetime's sum.
+        // The row at 100 is in no window now; the lifetime lacks 2 beyond what the rows add.
         let before = seen(&[(100, 5), (600, 7), (700, 2)], 114);
         let now = seen(&[(600, 9), (800, 40)], 156);
         let differs = difference(&now, &before, std::iter::empty(), Timestamp(500));

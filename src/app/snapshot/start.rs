@@ -19,6 +19,7 @@ use crate::store::{Everything, SpendRow, SpendSeen, Store, StoreError};
 pub(in crate::app) struct Started {
     /// When the snapshot was read from the database.
     pub(super) taken_at: Timestamp,
+    /// Past spending, once [`Started::count`] has read it.
     pub(super) known: Known,
     /// What is still to be read: the journals, for which the counters must exist.
     unread: SpendSeen,

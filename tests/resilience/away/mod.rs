@@ -14,7 +14,7 @@ use crate::support::postgres::Server;
 use crate::support::upstream::Upstream;
 
 const SECRET: &str = "a-key-that-the-nodes-know";
-/// The provider's key, and a password in the address of its proxy: nothing on disk shows them.
+/// The provider's key: no file shows it.
 const CREDENTIAL: &str = "upstream-credential-0123456789";
 
 /// A gateway on a database server of its own. A request costs one cent.
