@@ -85,11 +85,11 @@ fn of(parts: &Parts) -> Option<Saver> {
 /// writes no more then.
 pub(in crate::app) async fn at_stop(parts: &Parts, task: Option<JoinHandle<()>>) {
     let (Some(saver), Some(task)) = (of(parts), task) else { return };
-    if tokio::time::timeout(LAST, task).await.is_err() {
-        return saver.failed(&anyhow::anyhow!("the database does not answer"));
-    }
     if saver.is_database_away() {
         return;
+    }
+    if tokio::time::timeout(LAST, task).await.is_err() {
+        return saver.failed(&anyhow::anyhow!("the database does not answer"));
     }
     let all = async {
         saver.configuration().await?;
