@@ -79,7 +79,9 @@ pub(super) fn server(redis: &Redis) -> anyhow::Result<Server> {
 /// The task that maintains shared counters.
 pub(super) fn keeper(parts: &Parts) -> Option<Keeper> {
     let (counters, store) = (parts.counters.clone(), parts.store.clone());
-    parts.counters.keeper(Arc::new(FromStore { counters, store }), Arc::clone(&parts.clock))
+    let journal = Arc::clone(&parts.ledger);
+    let ledger = FromStore { counters, store, journal };
+    parts.counters.keeper(Arc::new(ledger), Arc::clone(&parts.clock))
 }
 
 /// The task that shares providers' health. An invalid address was refused with the counters.

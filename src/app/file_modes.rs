@@ -11,18 +11,20 @@ use crate::config::Config;
 use crate::files;
 
 /// The files that the gateway itself creates in its data directory.
-const OWN: [&str; 8] = [
+const OWN: [&str; 10] = [
     "secret.key",
     "admin.token",
     "tollgate.db",
     "tollgate.db-wal",
     "tollgate.db-shm",
     "circuits",
+    "snapshot.configuration",
+    "snapshot.spending",
     "journal",
     "lock",
 ];
 /// Name prefixes of the `.new` files that a killed write leaves behind.
-const UNFINISHED: [&str; 3] = ["secret.", "admin.", "circuits."];
+const UNFINISHED: [&str; 4] = ["secret.", "admin.", "circuits.", "snapshot."];
 
 /// Removes the permissions of other users from the gateway's own files, and logs each change.
 pub(super) fn tighten(config: &Config) {

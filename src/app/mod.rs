@@ -30,6 +30,7 @@ mod secrets;
 mod seed;
 mod serve;
 mod signals;
+mod snapshot;
 mod source;
 mod successor;
 mod supervisor;

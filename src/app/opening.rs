@@ -21,6 +21,8 @@ use crate::store::{SpendRow, Store};
 /// How often the configuration's version is compared, in memory: an import raises it. Until then a
 /// key that was just imported can spend what it has spent at the peer already.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// Pause after a failure.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// What the counters contain of opening balances.
 #[derive(Debug, Default)]
@@ -78,23 +80,27 @@ impl Watch {
     /// Runs until `stop` is set.
     pub(super) async fn run(self, mut stop: watch::Receiver<bool>) {
         // The version that was read before the counters were built may be older: look once.
-        let mut seen = None;
+        let (mut seen, mut failing) = (None, false);
         loop {
+            let mut pause = INTERVAL;
             let version = self.state.peek().version;
             if seen != Some(version) {
                 match self.store.opening_balances().await {
                     Ok(stored) => {
                         self.counters.spent_late(&self.counted.take_over(stored), self.clock.now());
-                        seen = Some(version);
+                        (seen, failing) = (Some(version), false);
                     }
                     Err(error) => {
-                        tracing::warn!(error = %error, "opening balances cannot be read; \
-                            trying again")
+                        pause = RETRY;
+                        if !std::mem::replace(&mut failing, true) {
+                            tracing::warn!(error = %error, "opening balances cannot be read; \
+                                trying again");
+                        }
                     }
                 }
             }
             tokio::select! {
-                () = tokio::time::sleep(INTERVAL) => {}
+                () = tokio::time::sleep(pause) => {}
                 _ = stop.wait_for(|stopped| *stopped) => return,
             }
         }

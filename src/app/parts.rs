@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::in_process::InProcess;
 use super::in_use::InUse;
 use super::opening::Counted;
+use super::snapshot::{self, Started};
 use super::{secrets, seed};
 use crate::admin::playground::{InProcessProxy, Playground};
 use crate::config::{Config, Live, Target};
@@ -75,6 +76,8 @@ pub(super) struct Parts {
     pub exporters: Mutex<Option<Exporters>>,
     /// The path of the admin token, if the gateway generated it.
     pub token_file: Option<PathBuf>,
+    /// What a start without the database leaves for its end, until its task takes it.
+    pub started: Mutex<Option<Started>>,
     /// Held, so that no `tollgate move` starts meanwhile.
     _in_use: InUse,
 }
@@ -84,7 +87,7 @@ pub(super) struct Parts {
 /// # Errors
 /// When it cannot be reached.
 pub(super) async fn store(config: &Config) -> anyhow::Result<Store> {
-    super::backup::no_unfinished_restore(&config.data_dir)?;
+    no_unfinished_restore(config)?;
     match &config.database.target {
         Target::Sqlite { dir } => {
             Store::open_sqlite(dir).await.context("opening the embedded database")
@@ -95,25 +98,37 @@ pub(super) async fn store(config: &Config) -> anyhow::Result<Store> {
     }
 }
 
-/// The database, migrated, with prices and error rules.
-async fn ready_store(config: &Config, clock: &dyn Clock) -> anyhow::Result<Store> {
-    let store = store(config).await?;
+/// # Errors
+/// When a restore of this data directory has not finished.
+pub(super) fn no_unfinished_restore(config: &Config) -> anyhow::Result<()> {
+    super::backup::no_unfinished_restore(&config.data_dir)
+}
+
+/// Migrates the database, and adds prices and error rules that it lacks.
+///
+/// # Errors
+/// The step that fails. A database that is newer or half migrated is refused, unchanged.
+pub(super) async fn prepare(
+    config: &Config,
+    store: &Store,
+    clock: &dyn Clock,
+) -> anyhow::Result<()> {
     for name in store.migrate().await.context("migrating the database")? {
         tracing::info!(name, "migrated the database");
     }
     store.check_schema().await.context("the database")?;
     let seeded =
-        seed::prices(config, &store, clock.now()).await.context("loading the seed price table")?;
+        seed::prices(config, store, clock.now()).await.context("loading the seed price table")?;
     if seeded > 0 {
         tracing::info!(models = seeded, "loaded the seed price table");
     }
-    let rules = builtin::install(&store, BUILTIN_RULES, clock.now())
+    let rules = builtin::install(store, BUILTIN_RULES, clock.now())
         .await
         .context("loading the built-in error rules")?;
     if rules > 0 {
         tracing::info!(rules, "loaded built-in error rules");
     }
-    Ok(store)
+    Ok(())
 }
 
 /// Builds every part. The database is migrated first; one that is newer or half migrated is
@@ -126,16 +141,11 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
     let in_use = InUse::to_serve(&config.data_dir)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let admin_token = secrets::admin_token(&config)?;
-    let store = ready_store(&config, &*clock).await?;
     let events = Events::default();
-    let vault = ready_vault(&config, &store, upgrade).await?;
-    let state = State::open(store.clone(), vault, events.clone()).await?;
+    let (store, state, mut started) = snapshot::begin(&config, &*clock, upgrade, &events).await?;
     let metrics = Arc::new(Metrics::by_holder(config.metrics.per_user, config.metrics.per_key)?);
     let (counters, marker) = super::counting::build(&config)?;
-    // First what a process left behind that did not stop cleanly; then the counters include all
-    // past spending.
-    let ledger = delivered_ledger(&config, &clock, &store).await?;
-    let opening = rebuilt(&counters, &store, &config, &*clock).await?;
+    let (ledger, opening) = counted(&config, &clock, &store, &counters, started.as_mut()).await?;
     let health = Arc::new(Health::new(events.clone()));
     let live = Arc::new(ArcSwap::from_pointee(config.live.clone()));
     let (messages, message_queue) = messages(&config, &metrics);
@@ -180,8 +190,29 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         message_queue: Mutex::new(message_queue),
         exporters: Mutex::new(exporters),
         token_file: admin_token.file,
+        started: Mutex::new(started),
         _in_use: in_use,
     })
+}
+
+/// The journal, and the counters with past spending; returns the opening balances in it.
+async fn counted(
+    config: &Config,
+    clock: &Arc<dyn Clock>,
+    store: &Store,
+    counters: &Counters,
+    started: Option<&mut Started>,
+) -> anyhow::Result<(Arc<Ledger>, Vec<crate::store::SpendRow>)> {
+    if let Some(started) = started {
+        // What ended processes left waits for the database, and is counted here.
+        let opening = started.count(counters, config, clock.now()).await?;
+        return Ok((open_ledger(config, clock)?, opening));
+    }
+    // First what a process left behind that did not stop cleanly; then the counters include all
+    // past spending.
+    let ledger = delivered_ledger(config, clock, store).await?;
+    let opening = rebuilt(counters, store, config, &**clock).await?;
+    Ok((ledger, opening))
 }
 
 /// Counts past spending; returns the opening balances in it.
@@ -196,8 +227,14 @@ async fn rebuilt(
 }
 
 /// The vault, with stored credentials converted to this version's form.
-async fn ready_vault(config: &Config, store: &Store, upgrade: bool) -> anyhow::Result<Vault> {
-    let vault = secrets::vault(config)?;
+///
+/// # Errors
+/// When the store cannot be read or written.
+pub(super) async fn ready_vault(
+    vault: Vault,
+    store: &Store,
+    upgrade: bool,
+) -> anyhow::Result<Vault> {
     bind_credentials(store, &vault, upgrade)
         .await
         .context("sealing credentials in this version's form")?;
@@ -209,21 +246,29 @@ async fn ready_vault(config: &Config, store: &Store, upgrade: bool) -> anyhow::R
 /// to `tollgate secret rotate`.
 async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow::Result<()> {
     if upgrade || store.backend() == Backend::Postgres {
-        let (texts, _) = store.sealed_texts().await?;
-        let unbound = texts.iter().filter(|text| !reseal::is_bound(text)).count();
-        if unbound > 0 {
-            tracing::warn!(
-                unbound,
-                "credentials are sealed in the form of an earlier version, which is not bound to \
-                 their providers: run `tollgate secret rotate` once no gateway of that version \
-                 works on this database"
-            );
-        }
-        return Ok(());
+        return report_unbound(store).await;
     }
     let bound = reseal::bind_all(vault, store).await?;
     if bound > 0 {
         tracing::info!(bound, "bound stored credentials to their providers");
+    }
+    Ok(())
+}
+
+/// Reports credentials in the form of an earlier version.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn report_unbound(store: &Store) -> anyhow::Result<()> {
+    let (texts, _) = store.sealed_texts().await?;
+    let unbound = texts.iter().filter(|text| !reseal::is_bound(text)).count();
+    if unbound > 0 {
+        tracing::warn!(
+            unbound,
+            "credentials are sealed in the form of an earlier version, which is not bound to \
+             their providers: run `tollgate secret rotate` once no gateway of that version \
+             works on this database"
+        );
     }
     Ok(())
 }

@@ -6,10 +6,12 @@
 //! requests per minute.
 
 use std::pin::Pin;
+use std::sync::Arc;
 
 use chrono_tz::Tz;
 
 use crate::domain::clock::Timestamp;
+use crate::ledger::Ledger as Journal;
 use crate::limits::{self, Counters, Ledger, LedgerSums};
 use crate::policy::window::Window;
 use crate::store::{RecentRequest, SpendLook, SpendRow, SpendSeen, SpendTotal, Store, StoreError};
@@ -30,7 +32,7 @@ pub(super) async fn counters(
     now: Timestamp,
 ) -> anyhow::Result<Vec<SpendRow>> {
     let (LedgerSums { rows, totals, .. }, opening) =
-        read(counters, store, zone, (now, None)).await?;
+        sums(seen(counters, store, zone, (now, None)).await?);
     counters.rebuild(rows, totals, now);
     let recent = store.recent_requests(counters.replay_from(now)).await?;
     counters.replay(recent.into_iter().map(request), now);
@@ -41,6 +43,9 @@ pub(super) async fn counters(
 pub(super) struct FromStore {
     pub counters: Counters,
     pub store: Store,
+    /// The journal of this process. After a start without the database, the ledger lacks what
+    /// earlier processes left in theirs until this one has delivered it.
+    pub journal: Arc<Journal>,
 }
 
 impl Ledger for FromStore {
@@ -50,30 +55,36 @@ impl Ledger for FromStore {
         ended_since: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
         Box::pin(async move {
-            let sums =
-                read(&self.counters, &self.store, self.counters.zone(), (now, Some(ended_since)))
+            let seen =
+                seen(&self.counters, &self.store, self.counters.zone(), (now, Some(ended_since)))
                     .await;
-            sums.map(|(sums, _)| sums).map_err(|e| e.to_string())
+            seen.map(|seen| sums(seen).0).map_err(|e| e.to_string())
         })
+    }
+
+    fn is_complete(&self) -> bool {
+        !self.store.is_held() && self.journal.stats().left_bytes == 0
     }
 }
 
-async fn read(
+/// What the ledger has of the windows that `now` is in, and of all time.
+///
+/// # Errors
+/// [`StoreError`] of the read.
+pub(super) async fn seen(
     counters: &Counters,
     store: &Store,
     zone: Tz,
     (now, ended_since): (Timestamp, Option<Timestamp>),
-) -> Result<(LedgerSums, Vec<SpendRow>), StoreError> {
+) -> Result<SpendSeen, StoreError> {
     let recent = now.plus_ms(-BY_THE_MINUTE_MS);
     let stretches = stretches(counters.rebuild_from(now), recent, zone, now);
-    let SpendSeen { rows, totals, ended, opening } =
-        store.spend_seen(&SpendLook { stretches, recent, ended_since }).await?;
-    let total = |t: SpendTotal| limits::SpendTotal {
-        key: t.key_id,
-        user: t.user_id,
-        provider: t.provider_id,
-        cost: t.cost,
-    };
+    store.spend_seen(&SpendLook { stretches, recent, ended_since }).await
+}
+
+/// As the counters take it; beside it the opening balances, which it contains.
+pub(super) fn sums(seen: SpendSeen) -> (LedgerSums, Vec<SpendRow>) {
+    let SpendSeen { rows, totals, ended, opening } = seen;
     let ever = opening.iter().map(|o| SpendTotal {
         key_id: o.key_id,
         user_id: o.user_id,
@@ -82,10 +93,19 @@ async fn read(
     });
     let totals = totals.into_iter().chain(ever).map(total).collect();
     let rows = rows.into_iter().chain(opening.iter().copied()).map(row).collect();
-    Ok((LedgerSums { rows, totals, ids: ended }, opening))
+    (LedgerSums { rows, totals, ids: ended }, opening)
 }
 
-fn request(from: RecentRequest) -> limits::RecentRequest {
+pub(super) fn total(from: SpendTotal) -> limits::SpendTotal {
+    limits::SpendTotal {
+        key: from.key_id,
+        user: from.user_id,
+        provider: from.provider_id,
+        cost: from.cost,
+    }
+}
+
+pub(super) fn request(from: RecentRequest) -> limits::RecentRequest {
     limits::RecentRequest {
         key: from.key_id,
         user: from.user_id,

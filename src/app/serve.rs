@@ -28,7 +28,7 @@ use super::signals::{ForcedStop, Signals};
 use super::source::Source;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
-use super::{banner::Banner, connection_slots, counting, listen, reload};
+use super::{banner::Banner, connection_slots, counting, listen, reload, snapshot};
 use crate::config::Config;
 use crate::proxy::connections::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
@@ -316,6 +316,7 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
                 "the ledger's writer failed: what it had not written stays in the journal"
             );
         }
+        snapshot::at_stop(parts, tasks.saver).await;
         parts.store.close().await;
     });
     let left = parts.ledger.stats().pending_records;

@@ -13,6 +13,7 @@ use super::counting;
 use super::drain::stopped;
 use super::opening;
 use super::parts::Parts;
+use super::snapshot;
 use crate::domain::clock::Clock;
 use crate::limits::{Counters, Holder};
 use crate::messages;
@@ -35,6 +36,8 @@ pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
     pub health_file: Option<JoinHandle<()>>,
+    /// Writes the snapshot of the database.
+    pub saver: Option<JoinHandle<()>>,
     /// Ends once queued telemetry is sent, or given up.
     pub exporters: Option<JoinHandle<()>>,
 }
@@ -52,6 +55,10 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(parts.switch_off().run(stopped(stop.clone())));
+    if let Some(recovery) = snapshot::recovery(parts) {
+        io.spawn(recovery.run(stop.clone()));
+    }
+    let saver = snapshot::saver(parts).map(|saver| io.spawn(saver.run(stop.clone())));
     if let Some(watch) = opening::watch(parts) {
         io.spawn(watch.run(stop.clone()));
     }
@@ -73,7 +80,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
         };
         tokio::join!(ledger.run(store.clone(), stopped(stop.clone())), messages);
     });
-    Tasks { writer, keeper, health_file, exporters }
+    Tasks { writer, keeper, health_file, saver, exporters }
 }
 
 /// Sends telemetry to the collector, if that is configured.
@@ -268,6 +275,7 @@ pub(super) fn readiness(
         (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
     let (conditions, health) = (Arc::clone(&parts.conditions), Arc::clone(&parts.health));
     let clock = Arc::clone(&parts.clock);
+    let from_snapshot = snapshot::readiness(parts);
     Arc::new(move || {
         let journal = ledger.trouble().map_or(Ok(()), |trouble| Err(trouble.to_owned()));
         let store = conditions.database().map_or(Ok(()), |fault| Err(fault.text.clone()));
@@ -296,6 +304,6 @@ pub(super) fn readiness(
         let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
         let readiness = readiness.with_optional("providers", providers);
         let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));
-        counting::readiness(readiness, &counters)
+        counting::readiness(from_snapshot(readiness), &counters)
     })
 }

@@ -131,7 +131,12 @@ fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
     };
     let max_connections =
         u32::try_from(take.number("database.max_connections")).unwrap_or(u32::MAX);
-    Database { target, max_connections }
+    Database {
+        target,
+        max_connections,
+        snapshot: take.flag("database.snapshot"),
+        snapshot_max_age_ms: take.millis("database.snapshot_max_age"),
+    }
 }
 
 fn session(take: &mut Take) -> Session {

@@ -38,6 +38,26 @@ fn pairs(values: &Values, problems: &mut Problems) {
     }
 }
 
+fn database_without_effect(config: &Config, problems: &mut Problems) {
+    let given = |path| config.values.is_given(path);
+    for path in ["database.max_connections", "database.snapshot", "database.snapshot_max_age"] {
+        if given(path) && matches!(config.database.target, Target::Sqlite { .. }) {
+            problems.add(
+                path,
+                "has no effect on the embedded database",
+                "remove it, or set database.url to a PostgreSQL address",
+            );
+        }
+    }
+    if given("database.snapshot_max_age") && !config.database.snapshot {
+        problems.add(
+            "database.snapshot_max_age",
+            "has no effect without database.snapshot",
+            "remove it, or set database.snapshot to true",
+        );
+    }
+}
+
 /// A configured setting without effect is an error.
 fn without_effect(config: &Config, problems: &mut Problems) {
     let given = |path| config.values.is_given(path);
@@ -48,14 +68,7 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             "remove it",
         );
     }
-    if given("database.max_connections") && matches!(config.database.target, Target::Sqlite { .. })
-    {
-        problems.add(
-            "database.max_connections",
-            "has no effect on the embedded database",
-            "remove it, or set database.url to a PostgreSQL address",
-        );
-    }
+    database_without_effect(config, problems);
     if config.auth.secret_key_previous.is_some() && config.auth.secret_key.is_none() {
         problems.add(
             "auth.secret_key_previous",

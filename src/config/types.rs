@@ -118,6 +118,10 @@ pub struct Database {
     pub target: Target,
     /// Connections to PostgreSQL; ignored for the embedded database.
     pub max_connections: u32,
+    /// Keep a snapshot of PostgreSQL, and start with it while the server is away.
+    pub snapshot: bool,
+    /// Milliseconds; a start does not use a snapshot that is older.
+    pub snapshot_max_age_ms: u64,
 }
 
 /// The database of configuration, ledger and request log.

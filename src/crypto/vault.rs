@@ -167,15 +167,46 @@ impl Vault {
     /// # Errors
     /// When the machine's random source fails.
     pub fn seal(key: &SealKey, place: Place, secret: &Secret) -> Result<String, VaultError> {
+        let bytes = Self::seal_bytes(key, place, secret.expose().as_bytes().to_vec())?;
+        Ok(format!("{BOUND}{}:{}", key.id, STANDARD.encode(bytes)))
+    }
+
+    /// As [`Vault::seal`], for the content of a file: nonce ‖ ciphertext ‖ tag. The caller keeps
+    /// the key's id.
+    ///
+    /// # Errors
+    /// When the machine's random source fails.
+    pub fn seal_bytes(
+        key: &SealKey,
+        place: Place,
+        mut plain: Vec<u8>,
+    ) -> Result<Vec<u8>, VaultError> {
         let nonce = key_text::random::<NONCE_LEN>().map_err(|_| VaultError::NoRandomness)?;
-        let mut sealed = secret.expose().as_bytes().to_vec();
         let data = Aad::from(place.data(&key.id));
         key.aead
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), data, &mut sealed)
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), data, &mut plain)
             .map_err(|_| VaultError::NoRandomness)?;
         let mut bytes = nonce.to_vec();
-        bytes.append(&mut sealed);
-        Ok(format!("{BOUND}{}:{}", key.id, STANDARD.encode(bytes)))
+        bytes.append(&mut plain);
+        Ok(bytes)
+    }
+
+    /// Decrypts what [`Vault::seal_bytes`] made with the key of this id.
+    ///
+    /// # Errors
+    /// When there is no such key, or the bytes were altered or belong to another place.
+    pub fn open_bytes(
+        &self,
+        place: Place,
+        key_id: &str,
+        sealed: &[u8],
+    ) -> Result<Vec<u8>, VaultError> {
+        let ring = self.ring_with(key_id);
+        let Some(key) = ring.key(key_id) else { return Err(unknown(key_id, &ring)) };
+        decrypt_bytes(&key.aead, place.data(key_id), sealed).map_err(|error| match error {
+            VaultError::WrongKey => VaultError::Altered,
+            other => other,
+        })
     }
 
     /// Decrypts a sealed text of this place.
@@ -208,12 +239,7 @@ pub fn open(ring: &KeyRing, place: Place, sealed: &str) -> Result<Secret, VaultE
         .strip_prefix(BOUND)
         .and_then(|rest| rest.split_once(':'))
         .ok_or(VaultError::UnknownForm)?;
-    let Some(key) = ring.key(id) else {
-        return Err(VaultError::UnknownKey {
-            sealed: id.chars().take(16).collect(),
-            known: ring.ids(),
-        });
-    };
+    let Some(key) = ring.key(id) else { return Err(unknown(id, ring)) };
     decrypt(&key.aead, place.data(id), encoded).map_err(|error| match error {
         VaultError::WrongKey => VaultError::Altered,
         other => other,
@@ -222,12 +248,21 @@ pub fn open(ring: &KeyRing, place: Place, sealed: &str) -> Result<Secret, VaultE
 
 fn decrypt(key: &LessSafeKey, data: String, encoded: &str) -> Result<Secret, VaultError> {
     let bytes = STANDARD.decode(encoded).map_err(|_| VaultError::UnknownForm)?;
-    let (nonce, cipher) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(VaultError::UnknownForm)?;
+    let plain = decrypt_bytes(key, data, &bytes)?;
+    String::from_utf8(plain).map(Secret::new).map_err(|_| VaultError::WrongKey)
+}
+
+fn unknown(id: &str, ring: &KeyRing) -> VaultError {
+    VaultError::UnknownKey { sealed: id.chars().take(16).collect(), known: ring.ids() }
+}
+
+fn decrypt_bytes(key: &LessSafeKey, data: String, sealed: &[u8]) -> Result<Vec<u8>, VaultError> {
+    let (nonce, cipher) = sealed.split_first_chunk::<NONCE_LEN>().ok_or(VaultError::UnknownForm)?;
     let mut cipher = cipher.to_vec();
     let plain = key
         .open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(data), &mut cipher)
         .map_err(|_| VaultError::WrongKey)?;
-    String::from_utf8(plain.to_vec()).map(Secret::new).map_err(|_| VaultError::WrongKey)
+    Ok(plain.to_vec())
 }
 
 /// Whether the text is bound to its owner; those of earlier versions are not.

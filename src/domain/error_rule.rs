@@ -1,14 +1,14 @@
 //! Error rules: the meaning of an upstream's error, and the client's message in its place
 //! (docs/reference/records.md).
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
 use super::ids::RuleId;
 use super::matching::MatchType;
 
 /// What kind of client error a rule recognises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ErrorCategory {
     /// The prompt is longer than the model or the provider accepts, alone or with the requested
     /// output.
@@ -62,7 +62,7 @@ impl ErrorCategory {
 }
 
 /// The upstream errors that a rule applies to, by their status.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum AppliesTo {
     /// 4xx, and errors in place of a success reply, whose status has no meaning.
     ClientErrors,
@@ -143,7 +143,7 @@ impl OverrideResponse {
 }
 
 /// A rule as stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorRule {
     /// Serial number in the database.
     pub id: RuleId,

@@ -8,7 +8,8 @@ use super::ids::{KeyId, UserId};
 use super::limits::Limits;
 
 /// SHA-256 of the key text. The text itself is never stored: 128 random bits need no slow hash.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct KeyHash(pub [u8; 32]);
 
 impl KeyHash {
@@ -26,7 +27,7 @@ impl std::fmt::Debug for KeyHash {
 }
 
 /// One API key of one user.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Key {
     /// Serial number in the database.
     pub id: KeyId,

@@ -6,7 +6,7 @@ use super::money::NanoUsd;
 
 /// Spending and session limits of one holder. Money `None` = no limit, `Some(0)` = nothing may be
 /// spent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Limits {
     /// Spending in the past five hours, nano-USD.
     pub five_hours: Option<NanoUsd>,
@@ -35,7 +35,7 @@ impl Limits {
 }
 
 /// When the daily window starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DailyReset {
     /// Whether the day is a fixed or a rolling one.
     pub mode: ResetMode,

@@ -1,7 +1,9 @@
 //! How an operator's pattern is compared with a text (docs/reference/records.md).
 
+use serde::{Deserialize, Serialize};
+
 /// The three kinds of comparison. All ignore letter case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum MatchType {
     /// The pattern occurs somewhere in the text.
     Contains,

@@ -101,7 +101,7 @@ impl InstructionsStrategy {
 }
 
 /// One upstream. Times are milliseconds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Provider {
     /// Serial number in the database.
     pub id: ProviderId,
@@ -110,6 +110,7 @@ pub struct Provider {
     /// Base address, with or without `/v1`, optionally with a path prefix.
     pub url: String,
     /// The credential, decrypted. It is sent only to the origin of `url`.
+    #[serde(skip)]
     pub key: Secret,
     /// The protocol of its requests, and the header of its credential.
     pub kind: ProviderType,
@@ -187,7 +188,7 @@ pub struct LastError {
 }
 
 /// When a provider's circuit opens and closes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerSettings {
     /// Consecutive failures that open the circuit; 0 = it never opens.
     pub failure_threshold: u32,
@@ -204,7 +205,7 @@ impl Default for BreakerSettings {
 }
 
 /// Per-provider timeouts: `None` = the configured default, `Some(0)` = no timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProviderTimeouts {
     /// From the start of an attempt to the first meaningful event of a stream.
     pub first_byte_streaming_ms: Option<u64>,

@@ -35,7 +35,7 @@ impl Role {
 }
 
 /// One user. `limits.daily` is the wire's `dailyQuota`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct User {
     /// Serial number in the database.
     pub id: UserId,

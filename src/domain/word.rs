@@ -1,11 +1,13 @@
 //! Sensitive words: text that no client may send to a model (docs/reference/records.md).
 
+use serde::{Deserialize, Serialize};
+
 use super::clock::Timestamp;
 use super::ids::WordId;
 use super::matching::MatchType;
 
 /// A word as an administrator entered it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SensitiveWord {
     /// Serial number in the database. Records name a word by it, never by its text.
     pub id: WordId,

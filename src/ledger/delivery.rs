@@ -90,7 +90,7 @@ impl Ledger {
         }
         let (ledger, dir, at) = (Arc::clone(self), self.dir_of(source).to_owned(), source.at);
         let read = blocking(move || {
-            let set_aside = &ledger.set_aside;
+            let set_aside = Some(&ledger.set_aside);
             Reader { dir: &dir, end: end.map(|end| end.at), set_aside }
                 .read(at, ledger.settings.batch_rows)
         });

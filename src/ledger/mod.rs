@@ -36,6 +36,7 @@ mod encoding;
 mod error;
 mod frame;
 mod journal;
+mod left;
 mod reader;
 mod segment;
 mod set_aside;
@@ -62,6 +63,7 @@ use stats::Tally;
 
 pub use copy::{Copied, copy_journals};
 pub use error::{AppendRefused, LedgerError};
+pub use left::each_left;
 pub use settings::LedgerSettings;
 pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;

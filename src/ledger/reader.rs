@@ -40,7 +40,8 @@ pub(super) struct Reader<'a> {
     /// The end of the journal; `None` for one that no process writes any more: then the end of its
     /// last file.
     pub end: Option<Position>,
-    pub set_aside: &'a SetAside,
+    /// Where unreadable bytes are kept; `None` for a look at what another read will deliver.
+    pub set_aside: Option<&'a SetAside>,
 }
 
 impl Reader<'_> {
@@ -124,7 +125,7 @@ impl Reader<'_> {
                      set aside"
                 );
                 let all = segment.bytes(0, segment.limit)?;
-                self.set_aside.damage(self.dir, batch.next, &all, &what)?;
+                self.damage(batch.next, &all, &what)?;
                 advance(batch, segment.limit);
             }
         }
@@ -133,8 +134,7 @@ impl Reader<'_> {
 
     /// A frame with a correct checksum whose payload is no record of this program's version.
     fn unreadable_record(&self, batch: &mut Batch, payload: &[u8]) -> io::Result<()> {
-        self.set_aside.damage(
-            self.dir,
+        self.damage(
             batch.next,
             payload,
             "a journal record that this program cannot read: set aside",
@@ -158,9 +158,13 @@ impl Reader<'_> {
             None => "the end of a journal segment is damaged: set aside",
         };
         let lost = found.unwrap_or(rest.len());
-        self.set_aside.damage(self.dir, batch.next, &rest[..lost], what)?;
+        self.damage(batch.next, &rest[..lost], what)?;
         advance(batch, lost as u64);
         Ok(())
+    }
+
+    fn damage(&self, at: Position, bytes: &[u8], what: &str) -> io::Result<()> {
+        self.set_aside.map_or(Ok(()), |kept| kept.damage(self.dir, at, bytes, what))
     }
 }
 

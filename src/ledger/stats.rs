@@ -11,6 +11,8 @@ pub struct JournalStats {
     pub pending_records: u64,
     /// Journal bytes that are not in the database yet, including those of dead processes.
     pub pending_bytes: u64,
+    /// Those of dead processes alone.
+    pub left_bytes: u64,
     /// Bytes that the journal uses on disk, out of `max_bytes`.
     pub disk_bytes: u64,
     /// Bytes that the journal may use on disk (`ledger.max_bytes`).
@@ -100,6 +102,7 @@ impl Tally {
         JournalStats {
             pending_records,
             pending_bytes: own_bytes.saturating_add(get(&self.adopted_bytes)),
+            left_bytes: get(&self.adopted_bytes),
             disk_bytes: get(&self.disk_bytes).saturating_add(get(&self.adopted_bytes)),
             max_bytes,
             oldest_age_ms: u64::try_from(age).unwrap_or(0),

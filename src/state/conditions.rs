@@ -23,6 +23,7 @@ pub struct Fault {
 pub struct Conditions {
     database: ArcSwapOption<Fault>,
     reload: ArcSwapOption<Fault>,
+    snapshot: ArcSwapOption<Fault>,
 }
 
 impl Conditions {
@@ -45,6 +46,24 @@ impl Conditions {
     #[must_use]
     pub fn database(&self) -> Option<Arc<Fault>> {
         self.database.load_full()
+    }
+
+    /// The node serves with a snapshot from the disk, because its start did not reach the database.
+    /// `text` says from when it is, and what prevents its end.
+    pub fn on_snapshot(&self, text: String, now: Timestamp) {
+        let since = self.snapshot.load().as_ref().map_or(now, |fault| fault.since);
+        self.snapshot.store(Some(Arc::new(Fault { since, text })));
+    }
+
+    /// The node serves with the database's configuration.
+    pub fn off_snapshot(&self) {
+        self.snapshot.store(None);
+    }
+
+    /// The fault of [`Conditions::on_snapshot`], while it lasts.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<Arc<Fault>> {
+        self.snapshot.load_full()
     }
 
     /// A configuration file was refused: the old configuration stays in effect.

@@ -4,7 +4,7 @@
 //! A request takes the snapshot once and never reads the database. The administration commits a
 //! write, calls [`State::publish`], and only then answers: the change is in effect on this node
 //! before its author gets the answer. Other nodes notice by the configuration version (see
-//! [`refresh`]).
+//! [`refresh`]). A copy on disk ([`saved`]) is for a start without the database.
 
 pub mod admin_token;
 pub mod builtin;
@@ -22,6 +22,7 @@ pub mod rejected;
 pub mod reseal;
 mod reserve;
 pub mod roll;
+pub mod saved;
 pub mod snapshot;
 pub mod switch_off;
 pub mod throttle;

@@ -9,7 +9,7 @@ use super::reseal::{self, RotateError};
 use super::snapshot::Snapshot;
 use crate::crypto::key_ring::KeyRing;
 use crate::crypto::vault::{self, Place, Vault};
-use crate::domain::clock::{Clock, SystemClock};
+use crate::domain::clock::{Clock, SystemClock, Timestamp};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::word::SensitiveWord;
 use crate::policy::error_rules::ErrorRules;
@@ -45,7 +45,24 @@ impl State {
     /// When the store cannot be read; or when there are providers and this process can open none of
     /// their credentials: then the secret key is wrong, and every request would fail.
     pub async fn open(store: Store, vault: Vault, events: Events) -> Result<Arc<Self>, StateError> {
-        let (first, lack_key) = load(&store, &vault, &Snapshot::default()).await?;
+        let everything = store.load_all().await?;
+        Self::of(store, vault, events, everything, SystemClock.now())
+    }
+
+    /// With a configuration that was read from the database at `loaded_at`: for a start without the
+    /// database.
+    ///
+    /// # Errors
+    /// [`StateError::Sealed`], as [`State::open`].
+    pub fn of(
+        store: Store,
+        vault: Vault,
+        events: Events,
+        everything: Everything,
+        loaded_at: Timestamp,
+    ) -> Result<Arc<Self>, StateError> {
+        let (mut first, lack_key) = made(everything, &vault, &Snapshot::default());
+        first.loaded_at = loaded_at;
         if first.providers.is_empty() && lack_key > 0 && lack_key == first.faults.len() {
             return Err(StateError::Sealed(first.faults.join("; ")));
         }
@@ -112,7 +129,9 @@ impl State {
     /// When the store cannot be read; the former snapshot stays in effect.
     pub async fn publish(&self) -> Result<(), StateError> {
         let _one_at_a_time = self.publishing.lock().await;
-        let (next, _) = load(&self.store, &self.vault, &self.snapshot()).await?;
+        let former = self.snapshot();
+        let everything = self.store.load_all_after(&former.prices).await?;
+        let (next, _) = made(everything, &self.vault, &former);
         tell_faults(&next);
         let version = next.version;
         self.current.store(Arc::new(next));
@@ -129,13 +148,9 @@ fn tell_faults(snapshot: &Snapshot) {
 
 /// `former`: unchanged parts that are expensive to build are taken from it. Also returns the number
 /// of faults caused by a key that this process does not have.
-async fn load(
-    store: &Store,
-    vault: &Vault,
-    former: &Snapshot,
-) -> Result<(Snapshot, usize), StoreError> {
+fn made(everything: Everything, vault: &Vault, former: &Snapshot) -> (Snapshot, usize) {
     let Everything { version, users, keys, providers, prices, settings, words, error_rules } =
-        store.load_all_after(&former.prices).await?;
+        everything;
     let mut snapshot = Snapshot::new(version, users, keys);
     let mut lack_key = 0;
     for StoredProvider { mut provider, key_cipher } in providers {
@@ -159,7 +174,7 @@ async fn load(
     snapshot.words = compiled(words, &former.words);
     snapshot.error_rules = compiled_rules(error_rules, &former.error_rules);
     snapshot.loaded_at = SystemClock.now();
-    Ok((snapshot, lack_key))
+    (snapshot, lack_key)
 }
 
 fn compiled(words: Vec<SensitiveWord>, former: &Arc<Words>) -> Arc<Words> {

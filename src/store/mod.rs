@@ -7,6 +7,7 @@
 //! the ledger's journal.
 
 mod engine;
+mod hold;
 mod ledger;
 pub mod peer;
 mod reports;
@@ -20,6 +21,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Any, Transaction};
 
 use crate::domain::secret::Secret;
+
+use hold::Hold;
 
 pub use engine::error::{SchemaError, StoreError};
 pub use engine::facts::DatabaseFacts;
@@ -54,6 +57,7 @@ pub use rows::web_session::WebSession;
 #[derive(Clone)]
 pub struct Store {
     pools: engine::connect::Pools,
+    hold: Hold,
 }
 
 impl std::fmt::Debug for Store {
@@ -116,7 +120,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unreachable`] when the directory or file cannot be used.
     pub async fn open_sqlite(dir: &Path) -> Result<Self, StoreError> {
-        engine::connect::sqlite(dir).await.map(|pools| Self { pools })
+        engine::connect::sqlite(dir).await.map(|pools| Self { pools, hold: Hold::default() })
     }
 
     /// Whether there is an embedded database in `dir`.
@@ -131,7 +135,25 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unreachable`] when no connection is possible now.
     pub async fn open_postgres(url: &Secret, max_connections: u32) -> Result<Self, StoreError> {
-        engine::connect::postgres(url, max_connections).await.map(|pools| Self { pools })
+        match Self::find_postgres(url, max_connections).await? {
+            (store, None) => Ok(store),
+            (_, Some(away)) => Err(away),
+        }
+    }
+
+    /// The same, for a caller that can wait for the server: if no server answers now (refused, no
+    /// answer in time, no such name, or it is starting or stopping), returns the reason beside a
+    /// store that connects when it is used.
+    ///
+    /// # Errors
+    /// [`StoreError::Unreachable`] when the address is invalid, or the server answers and refuses
+    /// the connection: wrong credentials, no such database.
+    pub async fn find_postgres(
+        url: &Secret,
+        max_connections: u32,
+    ) -> Result<(Self, Option<StoreError>), StoreError> {
+        let (pools, away) = engine::connect::postgres(url, max_connections).await?;
+        Ok((Self { pools, hold: Hold::default() }, away))
     }
 
     /// Which database the store is connected to.
@@ -160,16 +182,19 @@ impl Store {
 
     /// A connection for one read.
     async fn reader(&self) -> Result<PoolConnection<Any>, StoreError> {
+        self.hold.check()?;
         self.pools.read.acquire().await.map_err(|error| self.pools.backend.acquire_error(error))
     }
 
     /// A connection for one statement that writes.
     async fn writer(&self) -> Result<PoolConnection<Any>, StoreError> {
+        self.hold.check()?;
         self.pools.write.acquire().await.map_err(|error| self.pools.backend.acquire_error(error))
     }
 
     /// A transaction for writing. Dropping it rolls it back.
     async fn write(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        self.hold.check()?;
         let backend = self.pools.backend;
         self.pools
             .write
@@ -180,6 +205,7 @@ impl Store {
 
     /// A transaction for several reads as of one moment.
     async fn read(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        self.hold.check()?;
         let backend = self.pools.backend;
         self.pools
             .read

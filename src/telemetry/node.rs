@@ -4,6 +4,7 @@ use prometheus::{Error, IntCounter, IntCounterVec, IntGauge};
 
 use super::line_buffer;
 use super::registration::Registration;
+use crate::domain::clock::Timestamp;
 
 /// The figures of the node.
 pub struct NodeMetrics {
@@ -14,6 +15,10 @@ pub struct NodeMetrics {
     log_dropped: IntCounter,
     /// 1 if the last reload was refused.
     reload_refused: IntGauge,
+    /// 1 while the node serves with the snapshot.
+    on_snapshot: IntGauge,
+    snapshot_saved: IntGauge,
+    snapshot_errors: IntCounter,
 }
 
 impl NodeMetrics {
@@ -40,6 +45,19 @@ impl NodeMetrics {
                 "1 while the last reload of the configuration file was refused and the old one is \
                  in effect.",
             )?,
+            on_snapshot: on.gauge(
+                "tollgate_database_snapshot_in_use",
+                "1 while the node serves with the snapshot on its disk, because its start did not \
+                 reach the database.",
+            )?,
+            snapshot_saved: on.gauge(
+                "tollgate_database_snapshot_timestamp_seconds",
+                "When this process last wrote the snapshot of the configuration; 0 if it has not.",
+            )?,
+            snapshot_errors: on.counter(
+                "tollgate_database_snapshot_errors_total",
+                "Snapshots of the database that could not be written.",
+            )?,
         })
     }
 
@@ -62,6 +80,21 @@ impl NodeMetrics {
     /// Reports how many providers are left out because this process cannot open their credential.
     pub fn providers_left_out(&self, count: usize) {
         self.providers_left_out.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Reports whether the node serves with the snapshot on its disk.
+    pub fn on_snapshot(&self, is_on: bool) {
+        self.on_snapshot.set(i64::from(is_on));
+    }
+
+    /// The snapshot of the configuration was written; it was read from the database at this time.
+    pub fn snapshot_saved(&self, taken_at: Timestamp) {
+        self.snapshot_saved.set(taken_at.0 / 1000);
+    }
+
+    /// A snapshot could not be written.
+    pub fn snapshot_failed(&self) {
+        self.snapshot_errors.inc();
     }
 
     /// A reload of the configuration file, accepted or not.

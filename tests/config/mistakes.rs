@@ -9,7 +9,7 @@ use super::{load, problems};
 /// A file, a variable and its value (none if empty), and a part of the only problem reported.
 type Mistake = (&'static str, &'static str, &'static str, &'static str);
 
-const MISTAKES: [Mistake; 41] = [
+const MISTAKES: [Mistake; 43] = [
     ("[1, 2]", "", "", "holds no settings"),
     ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is no valid YAML"),
     ("proxy: [", "", "", "is no valid YAML"),
@@ -27,6 +27,13 @@ const MISTAKES: [Mistake; 41] = [
     ("prices: {seed_file: conf}", "", "", "is no file"),
     ("proxy: {h2c: true, tls: {cert: Cargo.toml, key: Cargo.toml}}", "", "", "no effect"),
     ("database: {max_connections: 5}", "", "", "no effect"),
+    ("database: {snapshot: false}", "", "", "no effect on the embedded database"),
+    (
+        "database: {url: postgres://db/x, snapshot: false, snapshot_max_age: 1d}",
+        "",
+        "",
+        "no effect without database.snapshot",
+    ),
     ("timeouts: {first_byte_streaming: 2m}", "", "", "no effect above retry.deadline (1m)"),
     ("timeouts: {connect: 2s}", "", "", "timeouts.tls: is longer"),
     (

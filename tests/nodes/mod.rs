@@ -6,6 +6,7 @@
     reason = "the tests' own tasks live on the test's own runtime"
 )]
 
+mod away;
 mod begin;
 mod failover;
 mod jobs;

@@ -36,9 +36,14 @@ impl Pair {
     }
 
     pub async fn with(redis: Redis, env: &[(&str, &str)]) -> Self {
-        let (database, url) = (postgres::fresh_database(), redis.url());
+        Self::over(&postgres::fresh_database(), redis, env).await
+    }
+
+    /// On this database.
+    pub async fn over(database: &str, redis: Redis, env: &[(&str, &str)]) -> Self {
+        let url = redis.url();
         let shared = [
-            ("DATABASE_URL", database.as_str()),
+            ("DATABASE_URL", database),
             ("REDIS_URL", url.as_str()),
             ("TOLLGATE_SECRET_KEY", "a-key-that-both-nodes-know"),
         ];

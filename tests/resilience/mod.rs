@@ -8,6 +8,7 @@
     reason = "the tests' own tasks live on the test's own runtime"
 )]
 
+mod away;
 mod clients;
 mod database;
 mod disk;

@@ -28,6 +28,16 @@ const OTHERS: &[Shown] = &[
         "a_database_address_and_a_credential_of_systemd_come_from_files",
     ),
     ("database.max_connections", "settings/data.rs", "so_many_connections_to_postgres_and_no_more"),
+    (
+        "database.snapshot",
+        "resilience/away/refusals.rs",
+        "without_the_setting_or_a_key_of_ones_own_there_is_no_snapshot",
+    ),
+    (
+        "database.snapshot_max_age",
+        "resilience/away/refusals.rs",
+        "a_snapshot_older_than_is_set_is_refused",
+    ),
     ("redis.url", "nodes/limits.rs", "what_is_spent_on_one_node_is_spent_on_the_other"),
     ("redis.url_file", "config/secrets.rs", "a_secret_comes_from_a_file_as_from_its_setting"),
     (

@@ -29,6 +29,19 @@ pub(super) const ROWS: &[Setting] = &[
         "10",
         "Connections to PostgreSQL.",
     ),
+    setting(
+        "database.snapshot",
+        Flag,
+        "true",
+        "Keep an encrypted snapshot of PostgreSQL in data_dir and start with it while the server \
+         cannot be reached; needs auth.secret_key.",
+    ),
+    setting(
+        "database.snapshot_max_age",
+        Duration { min: MIN, max: 30 * DAY, zero: Refused },
+        "3d",
+        "Oldest snapshot that a start uses.",
+    ),
     unset(
         "redis.url",
         RedisUrl,

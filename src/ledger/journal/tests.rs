@@ -87,7 +87,7 @@ impl Bench {
     fn read(&self, end: Option<Position>) -> (Vec<i64>, u64) {
         let tally = Arc::new(Tally::default());
         let set_aside = SetAside::beside(self.root.path(), Arc::clone(&tally));
-        let reader = Reader { dir: self.root.path(), end, set_aside: &set_aside };
+        let reader = Reader { dir: self.root.path(), end, set_aside: Some(&set_aside) };
         let batch = reader.read(Position::default(), 1_000).unwrap();
         let numbers = batch.records.iter().map(|record| record.started_at.0).collect();
         (numbers, tally.damaged_ranges.load(Ordering::SeqCst))

@@ -178,7 +178,7 @@ impl Keeper {
         let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
         // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
-        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, now()).fuse());
+        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, &now).fuse());
         loop {
             let done = tokio::select! {
                 fault = &mut lost => Err(fault),
@@ -254,6 +254,10 @@ impl Keeper {
             self.must_rebuild = true;
             return Err(Fault::Gone);
         }
+        if !is_first && self.must_rebuild && self.ledger.is_complete() {
+            tracing::info!("the ledger can be read: the shared counters are made anew from it");
+            return Err(Fault::Gone);
+        }
         if !is_first && self.shared.earlier(&mut connection).await? == Earlier::Gone {
             tracing::info!("the last node of the earlier layout of names in Redis is gone");
             return Err(Fault::Gone);
@@ -311,8 +315,13 @@ impl Keeper {
 }
 
 impl Shared {
-    /// Updates the mirror from the ledger. If the ledger cannot be read, the mirror stays as it is.
-    async fn catch_up(&self, ledger: &dyn Ledger, now: Timestamp) {
+    /// Updates the mirror from the ledger, once that is complete. If it cannot be read, the mirror
+    /// stays as it is.
+    async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
+        while !ledger.is_complete() {
+            tokio::time::sleep(PAUSES[1]).await;
+        }
+        let now = now();
         match ledger.read(now, now).await {
             Ok(sums) => self.memory.adopt(Memory::of_ledger(self.counting(), sums, now), now),
             Err(e) => tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read"),

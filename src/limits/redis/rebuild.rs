@@ -54,6 +54,12 @@ pub trait Ledger: Send + Sync {
         now: Timestamp,
         ended_since: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>>;
+
+    /// Whether it can be read, and has what earlier processes of this node recorded. While it has
+    /// not, counters that are in Redis are used as they are, and built again later.
+    fn is_complete(&self) -> bool {
+        true
+    }
 }
 
 /// A rebuild in progress.

@@ -30,7 +30,7 @@ impl Keeper {
             // Asked each time: the node that takes them over removes their names.
             let earlier_gone =
                 self.epoch.is_some() && self.shared.earlier(connection).await? == Earlier::Gone;
-            let must_rebuild = self.must_rebuild || earlier_gone;
+            let must_rebuild = (self.must_rebuild || earlier_gone) && self.ledger.is_complete();
             let found = self.get(connection, "epoch").await?;
             match &found {
                 Some(found)

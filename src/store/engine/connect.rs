@@ -106,11 +106,12 @@ fn ledger_pool(options: SqliteConnectOptions) -> SqlitePool {
         .connect_lazy_with(options)
 }
 
-/// Connects to PostgreSQL; fails if no connection is possible now.
+/// Connects to PostgreSQL. If no server answers now, returns the reason beside pools that connect
+/// when they are used; fails if a server answers and refuses.
 pub(in crate::store) async fn postgres(
     url: &Secret,
     max_connections: u32,
-) -> Result<Pools, StoreError> {
+) -> Result<(Pools, Option<StoreError>), StoreError> {
     sqlx::any::install_default_drivers();
     let text = url.expose();
     if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
@@ -120,21 +121,46 @@ pub(in crate::store) async fn postgres(
     }
     let options = connect_options(text)?;
     // As above: the server's own answer, at once.
-    let first = AnyConnection::connect_with(&options).await;
-    first.map_err(|error| Backend::Postgres.acquire_error(error))?.close().await?;
+    let away = match first_connection(&options).await {
+        Ok(first) => first.close().await.err().map(StoreError::from),
+        Err(error) if is_away(&error) => Some(Backend::Postgres.acquire_error(error)),
+        Err(error) => return Err(Backend::Postgres.acquire_error(error)),
+    };
     // At least two: a long read must not block the ledger's writer.
     let pool = pool_options(max_connections.max(2))
         .after_connect(|connection, _| {
             Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) })
         })
         .connect_lazy_with(options);
-    Ok(Pools {
+    let pools = Pools {
         backend: Backend::Postgres,
         write: pool.clone(),
         read: pool,
         ledger: None,
         url: Some(url.clone()),
-    })
+    };
+    Ok((pools, away))
+}
+
+/// A server that accepts connections and does not answer must not delay the start for long.
+async fn first_connection(options: &AnyConnectOptions) -> Result<AnyConnection, sqlx::Error> {
+    let connecting = AnyConnection::connect_with(options);
+    tokio::time::timeout(ACQUIRE_TIMEOUT, connecting)
+        .await
+        .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+}
+
+/// Whether no server answered, or one that is starting, stopping or full. Any other answer of a
+/// server is a refusal.
+fn is_away(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut => true,
+        // admin_shutdown, crash_shutdown, cannot_connect_now, too_many_connections
+        sqlx::Error::Database(report) => report
+            .code()
+            .is_some_and(|code| ["57P01", "57P02", "57P03", "53300"].contains(&code.as_ref())),
+        _ => false,
+    }
 }
 
 fn pool_options(max_connections: u32) -> AnyPoolOptions {

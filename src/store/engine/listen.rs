@@ -23,6 +23,7 @@ impl Store {
     /// [`StoreError::Unreachable`] when no connection is possible.
     pub async fn changes(&self) -> Result<Option<Changes>, StoreError> {
         let Some(url) = &self.pools.url else { return Ok(None) };
+        self.hold.check()?;
         let mut listener = PgListener::connect(url.expose()).await?;
         listener.ignore_pool_close_event(true);
         listener.listen(CHANNEL).await?;

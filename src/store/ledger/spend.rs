@@ -1,6 +1,8 @@
 //! Past spending, from which the counters start: per minute, per hour, and in total.
 
-use sqlx::AnyConnection;
+use serde::{Deserialize, Serialize};
+use sqlx::any::AnyRow;
+use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::opening;
 use super::sums::{HOUR_MS, hour_of};
@@ -13,7 +15,7 @@ use crate::store::engine::error::StoreError;
 
 /// Spending of one minute (or hour) by one key at one provider. `None` ids: the admin token, or no
 /// provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpendRow {
     /// The start of the minute, or of the hour if that is the granularity.
     pub minute: Timestamp,
@@ -28,7 +30,7 @@ pub struct SpendRow {
 }
 
 /// Lifetime spending by one key at one provider. `None` ids as in [`SpendRow`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpendTotal {
     /// The key that was used; `None` for traffic of the admin token.
     pub key_id: Option<KeyId>,
@@ -52,7 +54,7 @@ pub struct SpendLook {
 }
 
 /// The answer to a [`SpendLook`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpendSeen {
     /// Spending since `recent`, then that of each stretch. Stretches may overlap: their rows are
     /// not merged.
@@ -65,6 +67,8 @@ pub struct SpendSeen {
     pub opening: Vec<SpendRow>,
 }
 
+/// Ids in one statement.
+const KNOWN_CHUNK: usize = 500;
 /// The longest request that [`SpendLook::ended_since`] finds.
 const LONGEST_MS: i64 = 26 * HOUR_MS;
 
@@ -117,6 +121,36 @@ impl Store {
         Ok(rows)
     }
 
+    /// Those of the requests that the ledger has.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn known_requests(
+        &self,
+        requests: &[RequestId],
+    ) -> Result<Vec<RequestId>, StoreError> {
+        let mut tx = self.read().await?;
+        let mut known = Vec::new();
+        for some in requests.chunks(KNOWN_CHUNK) {
+            let mut values = Values::default();
+            for id in some {
+                values.bytes(id.0.as_bytes());
+            }
+            let places: Vec<String> = (1..=some.len()).map(|n| format!("${n}")).collect();
+            let sql = format!(
+                "SELECT request_id FROM ledger WHERE request_id IN ({})",
+                places.join(", ")
+            );
+            let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
+            let rows = query.persistent(false).fetch_all(&mut *tx).await?;
+            for row in &rows {
+                known.push(request_id(row)?);
+            }
+        }
+        tx.commit().await?;
+        Ok(known)
+    }
+
     /// Spending over all time.
     ///
     /// # Errors
@@ -151,10 +185,11 @@ async fn ended_since(
     let sql = "SELECT request_id FROM ledger \
                WHERE started_at >= $1 AND started_at + duration_ms >= $2 AND cost <> 0";
     let rows = sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await?;
-    let read = |row| {
-        Ok(RequestId(uuid::Uuid::from_bytes(Fields { row, table: "ledger" }.bytes("request_id")?)))
-    };
-    rows.iter().map(read).collect()
+    rows.iter().map(request_id).collect()
+}
+
+fn request_id(row: &AnyRow) -> Result<RequestId, StoreError> {
+    Ok(RequestId(uuid::Uuid::from_bytes(Fields { row, table: "ledger" }.bytes("request_id")?)))
 }
 
 async fn totals(connection: &mut AnyConnection) -> Result<Vec<SpendTotal>, StoreError> {

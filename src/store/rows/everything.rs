@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
 use super::notifications::StoredNotifications;
@@ -20,7 +21,7 @@ use crate::store::engine::error::StoreError;
 use crate::store::engine::tx::Tx;
 
 /// Everything that is configured and not deleted, as of one moment.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Everything {
     /// Rises with every committed change.
     pub version: i64,
@@ -31,6 +32,7 @@ pub struct Everything {
     /// Providers, the oldest first, disabled ones too, each with its sealed credential.
     pub providers: Vec<StoredProvider>,
     /// The price table: one entry for each model, sorted by name.
+    #[serde(with = "prices::stored")]
     pub prices: Vec<Arc<Price>>,
     /// The system settings, with defaults for those that are not stored.
     pub settings: SystemSettings,

@@ -129,3 +129,45 @@ impl Store {
         row.as_ref().map(read).transpose()
     }
 }
+
+/// A price table as serde writes it: the columns of its rows. Rates are read from the entry again,
+/// as they are from a row.
+pub(super) mod stored {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::domain::clock::Timestamp;
+    use crate::domain::price::{Price, PriceSource};
+    use crate::policy::price::stored_rates;
+
+    #[derive(Serialize, Deserialize)]
+    struct Row {
+        model: String,
+        source: PriceSource,
+        data: serde_json::Value,
+        updated_at: Timestamp,
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        prices: &[Arc<Price>],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        to.collect_seq(prices.iter().map(|price| Row {
+            model: price.model.clone(),
+            source: price.source,
+            data: price.data.parse(),
+            updated_at: price.updated_at,
+        }))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Vec<Arc<Price>>, D::Error> {
+        let rows = Vec::<Row>::deserialize(from)?;
+        let read = |Row { model, source, data, updated_at }: Row| {
+            Arc::new(Price::new(model, source, &data, stored_rates(&data), updated_at))
+        };
+        Ok(rows.into_iter().map(read).collect())
+    }
+}

@@ -1,6 +1,7 @@
 //! Provider rows. The upstream credential is stored sealed; this module neither seals nor opens it.
 //! A removed provider's row stays, without its credential.
 
+use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
@@ -18,7 +19,7 @@ use crate::store::engine::sql;
 use crate::store::engine::tx::Tx;
 
 /// A provider as stored: its `key` is empty, the sealed one is a separate field.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StoredProvider {
     /// The provider; its `key` is empty.
     pub provider: Provider,
