@@ -199,13 +199,13 @@ impl ApiError {
     /// Several errors of one body: the first is the answer, and `faults` in its parameters lists
     /// all of them, each with its `errorCode`, its `error` and its own parameters.
     pub fn of_faults(faults: Vec<Self>) -> Option<Self> {
-        let all: Vec<Value> = faults.iter().flat_map(Self::told).collect();
+        let all: Vec<Value> = faults.iter().flat_map(Self::reported).collect();
         let first = faults.into_iter().next()?;
         Some(if all.len() > 1 { first.with("faults", all.into()) } else { first })
     }
 
     /// The errors that it consists of.
-    fn told(&self) -> Vec<Value> {
+    fn reported(&self) -> Vec<Value> {
         if let Some(Value::Array(faults)) = self.0.params.get("faults") {
             return faults.clone();
         }

@@ -196,7 +196,7 @@ async fn answer(
     let Ok(mut response) = router.oneshot(request).await;
     let has_begun = has_begun.is_none_or(|begun| begun.load(Ordering::Relaxed));
     if is_http1 && is_awaited && !has_begun {
-        // The client will not send its body now, so the next bytes cannot be told apart from it.
+        // The client will not send its body now, so the next bytes cannot be distinguished from it.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     response

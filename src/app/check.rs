@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_that_are_not_applied_are_told_in_groups() {
+    fn prices_that_are_not_applied_are_reported_in_groups() {
         let fields =
             |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let names: Vec<String> = (0..7).map(|n| format!("m{n}")).collect();

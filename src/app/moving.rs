@@ -289,7 +289,7 @@ async fn prepare(
 fn begun_by_other(path: &str) -> anyhow::Error {
     anyhow::anyhow!(
         "the target holds a part of another database ({path}), whose move was not finished: name \
-         an empty database, or drop this one and create it anew. Nothing was changed"
+         an empty database, or drop this one and create it again. Nothing was changed"
     )
 }
 
@@ -298,7 +298,7 @@ fn not_empty(filled: &[Filled]) -> anyhow::Error {
     anyhow::anyhow!(
         "the target holds data that is not from this move (rows of {}). A gateway that was once \
          started on it leaves prices and rules there, too. Name an empty database, or drop this \
-         one and create it anew. Nothing was changed",
+         one and create it again. Nothing was changed",
         tables.join(", ")
     )
 }

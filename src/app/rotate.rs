@@ -55,7 +55,7 @@ pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
                 }
                 let rotation = done(tx, &file.ring()).await?;
                 file.keep_newest().context(
-                    "the texts are sealed anew; the old key is in the file still: run this again",
+                    "the texts are sealed again; the old key is in the file still: run this again",
                 )?;
                 Ok(rotation)
             }

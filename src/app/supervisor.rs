@@ -21,7 +21,7 @@ pub(super) fn ready() {
 pub(super) fn reloading() {
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
-        Err(e) => tracing::warn!(error = %e, "systemd was not told of the reload"),
+        Err(e) => tracing::warn!(error = %e, "systemd could not be notified of the reload"),
     }
 }
 
@@ -46,6 +46,6 @@ pub(super) async fn stay_alive(others: Handle) {
 
 fn tell(what: &[NotifyState<'_>]) {
     if let Err(e) = sd_notify::notify(what) {
-        tracing::warn!(error = %e, "systemd could not be told how the process is");
+        tracing::warn!(error = %e, "systemd could not be notified of the process's state");
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn apply(config: &Config, args: &ApplyArgs) -> anyhow::Result<()> {
     let way = args.way.way();
     let applying =
         Applying { file: &args.file, way: &way, dry_run: args.dry_run, prune: args.prune };
-    say(&told(
+    say(&reported(
         &app::apply(config, &applying)?,
         "No changes: everything is as the file describes it.",
     ))
@@ -101,7 +101,7 @@ pub(super) fn schema() -> anyhow::Result<()> {
 }
 
 /// The plan, line by line; `nothing` if it has no changes.
-pub(super) fn told(plan: &Plan, nothing: &str) -> String {
+pub(super) fn reported(plan: &Plan, nothing: &str) -> String {
     let mut text = String::new();
     for change in &plan.changes {
         one(&mut text, change);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::declarative::told;
+use super::declarative::reported;
 use super::{complain, say};
 use crate::app::{self, Imported, Importing, Peer};
 use crate::config::Config;
@@ -59,7 +59,7 @@ pub(super) fn import(config: &Config, args: &ImportArgs) -> anyhow::Result<()> {
     };
     let importing = Importing { peer: args.peer.peer(), from: &from, dry_run: args.dry_run };
     let Imported { plan, notes, restart } = app::import(config, &importing)?;
-    say(&told(&plan, "No changes: everything is as the peer has it."))?;
+    say(&reported(&plan, "No changes: everything is as the peer has it."))?;
     say(&left_out(&notes))?;
     if let Some(why) = restart {
         complain(&format!("warning: {why}. Restart the gateways after you have emptied Redis"));

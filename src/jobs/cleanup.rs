@@ -75,7 +75,7 @@ impl Jobs {
     /// Runs if the settings enable it and today's time has passed.
     pub async fn clean_if_due(&self) {
         if let Err(error) = self.look().await {
-            tracing::warn!(%error, "whether the request log is to be cleaned up could not be told");
+            tracing::warn!(%error, "could not determine whether the request log is to be cleaned up");
         }
     }
 
@@ -130,9 +130,9 @@ impl Jobs {
                 "cleaning up the request log ended early"
             ),
         }
-        let told = parts.store.report_job(JOB, &report).await;
+        let reported = parts.store.report_job(JOB, &report).await;
         let served = due.filter(|_| done.is_ok());
-        if let Err(error) = told.and(parts.store.leave_job(JOB, &self.0.node, served).await) {
+        if let Err(error) = reported.and(parts.store.leave_job(JOB, &self.0.node, served).await) {
             tracing::warn!(%error, "the end of the request log's cleaning could not be noted");
         }
     }

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_told_apart() {
+    fn headers_are_distinguished() {
         assert_eq!(read_header(header()), Header::Good);
         for older in [1, 2] {
             assert_eq!(read_header(with_version(older)), Header::Good);

@@ -95,7 +95,7 @@ impl Body for Playback {
                 Some(Step::Cut) => {
                     self.exchange.finish();
                     return Poll::Ready(Some(Err(io::Error::other(
-                        "the mock was told to cut the connection",
+                        "the mock was asked to cut the connection",
                     ))));
                 }
                 Some(Step::Stall) => self.stalled = Some(Box::pin(self.exchange.closing())),

@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn client_errors_are_told_from_the_providers() {
+    fn client_errors_are_distinguished_from_the_providers() {
         use ClientError::{
             ContentFilter, InvalidApiKey, InvalidRequest, ModelNotFound, PromptTooLong,
         };

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_clients_are_told_from_the_rest() {
+    fn known_clients_are_distinguished_from_the_rest() {
         for (agent, expected) in [
             ("claude-cli/2.1.329 (external, sdk-cli)", Some("claude-code 2.1.329")),
             ("claude-cli/2.1.329 (external, cli)", Some("claude-code 2.1.329")),

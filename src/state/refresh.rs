@@ -26,8 +26,8 @@ pub async fn run(state: Arc<State>, shutdown: impl Future<Output = ()>) {
         tokio::select! {
             () = &mut shutdown => return,
             () = tokio::time::sleep(INTERVAL) => {}
-            told = next(&mut changes) => {
-                if told.is_err() {
+            reported = next(&mut changes) => {
+                if reported.is_err() {
                     changes = None;
                     continue;
                 }

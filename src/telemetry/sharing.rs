@@ -14,7 +14,7 @@ pub struct RedisMetrics {
     /// Times that Redis answered too late, and this node counted for itself until it was quick
     /// again.
     pub spells: IntCounter,
-    /// What was counted here and not yet told to Redis.
+    /// What was counted here and not yet sent to Redis.
     pub waiting: IntGauge,
     /// This node's clock less Redis', whole seconds.
     pub clock_off_seconds: IntGauge,
@@ -45,7 +45,7 @@ impl RedisMetrics {
             )?,
             waiting: on.gauge(
                 "tollgate_redis_waiting",
-                "Operations counted here and not yet told to Redis.",
+                "Operations counted here and not yet sent to Redis.",
             )?,
             clock_off_seconds: on.gauge(
                 "tollgate_redis_clock_off_seconds",

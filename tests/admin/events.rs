@@ -129,7 +129,7 @@ async fn administrators_see_every_request_and_users_their_own() {
 }
 
 #[tokio::test]
-async fn a_read_only_key_is_told_of_its_own_requests_and_sessions_and_of_nothing_else() {
+async fn a_read_only_key_hears_of_its_own_requests_and_sessions_only() {
     let gate = Gate::start().await;
     let provider = gate.provider("upstream").await;
     let ada = gate.person("ada", json!({})).await;

@@ -41,9 +41,9 @@ async fn a_fault_in_a_body_is_reported_by_reason_and_parameters() {
     });
     let reply = gate.admin("providers/addProvider", body).await;
     let faults = reply.body["errorParams"]["faults"].as_array().unwrap().clone();
-    let told = |fault: &Value| json!([fault["field"], fault["reason"]]);
+    let reported = |fault: &Value| json!([fault["field"], fault["reason"]]);
     assert_eq!(
-        faults.iter().map(told).collect::<Vec<_>>(),
+        faults.iter().map(reported).collect::<Vec<_>>(),
         [
             json!(["name", "must_not_be_empty"]),
             json!(["url", "must_be_web_address"]),

@@ -138,7 +138,7 @@ async fn send(gate: &Gate, operation: &Operation, credential: Option<&str>, body
 }
 
 #[tokio::test]
-async fn each_operation_lets_in_whom_it_should_and_nobody_else() {
+async fn each_operation_admits_exactly_the_intended_callers() {
     for operation in operations() {
         let gate = Gate::start().await;
         let people = people(&gate).await;

@@ -204,7 +204,7 @@ async fn users_see_their_own_unless_they_may_see_all() {
 }
 
 #[tokio::test]
-async fn nobody_is_shown_the_names_of_others_keys() {
+async fn no_user_sees_the_names_of_others_keys() {
     let gate = Gate::start().await;
     let (ada, bob) = (gate.person("ada", json!({})).await, gate.person("bob", json!({})).await);
     let secret = "the key of bobs secret project";

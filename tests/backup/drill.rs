@@ -126,6 +126,6 @@ async fn counters_in_redis_are_rebuilt_from_the_restored_ledger() {
     assert!(data(&other).join("counting-restored").exists());
     other.spawn();
     other.ready().await;
-    other.log_shows("the shared counters are made anew from the ledger").await;
+    other.log_shows("rebuilding the shared counters from the ledger").await;
     assert!(!data(&other).join("counting-restored").exists());
 }

@@ -45,7 +45,7 @@ async fn refused(answer: reqwest::Response) {
 
 /// Clients that never finish their handshake take places too.
 #[tokio::test(flavor = "multi_thread")]
-async fn with_tls_handshakes_are_counted_and_both_versions_of_http_are_told() {
+async fn with_tls_handshakes_are_counted_and_both_versions_of_http_are_reported() {
     let file = |name: &str| format!("{}/tests/admin/tls/{name}", env!("CARGO_MANIFEST_DIR"));
     let (cert, key) = (file("cert.pem"), file("key.pem"));
     let env = [

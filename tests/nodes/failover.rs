@@ -46,7 +46,7 @@ async fn under_load(pair: &Pair, who: &Person, fail_over: impl AsyncFnOnce()) {
 
 /// How often the nodes have built the shared counters from the ledger.
 fn rebuilds_of(pair: &Pair) -> usize {
-    let of = |log: String| log.matches("the shared counters are made anew from the ledger").count();
+    let of = |log: String| log.matches("rebuilding the shared counters from the ledger").count();
     pair.nodes.iter().map(|node| of(node.log())).sum()
 }
 

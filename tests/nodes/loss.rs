@@ -153,7 +153,7 @@ async fn without_redis_a_node_goes_on_from_the_last_known_values() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_may_rather_refuse_or_let_pass() {
+async fn the_operator_can_choose_to_refuse_or_to_let_pass() {
     for (choice, status) in [("closed", 503), ("open", 200)] {
         let mut pair =
             Pair::with(Redis::start(), &[WAIT[0], ("TOLLGATE_LIMITS_ON_REDIS_LOSS", choice)]).await;

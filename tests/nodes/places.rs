@@ -65,7 +65,7 @@ async fn a_node_that_stops_in_good_order_leaves_nothing_behind() {
     pair.nodes[0].spawn();
     pair.nodes[0].ready().await;
     pair.settled(&who, 4).await;
-    assert!(!pair.nodes[0].log().contains("Redis was not told all"));
+    assert!(!pair.nodes[0].log().contains("not everything was sent to Redis"));
     assert_eq!(
         pair.nodes[1].metric("tollgate_redis_losses_total").await,
         0.0,

@@ -70,7 +70,7 @@ const OTHERS: &[Shown] = &[
     (
         "auth.admin_token_file",
         "vault/files.rs",
-        "a_changed_admin_token_file_is_in_force_without_a_signal",
+        "a_changed_admin_token_file_takes_effect_without_a_signal",
     ),
     ("auth.secret_key", "nodes/limits.rs", "what_is_spent_on_one_node_is_spent_on_the_other"),
     (
@@ -136,7 +136,7 @@ const OTHERS: &[Shown] = &[
         "limits/last_dollar.rs",
         "of_a_thousand_at_once_strict_lets_no_more_pass_than_the_limit_can_pay",
     ),
-    ("limits.on_redis_loss", "nodes/loss.rs", "the_operator_may_rather_refuse_or_let_pass"),
+    ("limits.on_redis_loss", "nodes/loss.rs", "the_operator_can_choose_to_refuse_or_to_let_pass"),
     ("prices.seed_file", "settings/data.rs", "prices_come_from_the_file_and_the_list_that_are_set"),
     ("prices.sync_url", "settings/data.rs", "prices_come_from_the_file_and_the_list_that_are_set"),
     (

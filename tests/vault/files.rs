@@ -53,7 +53,7 @@ fn mount(at: &Path, version: &str, name: &str, content: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_changed_admin_token_file_is_in_force_without_a_signal() {
+async fn a_changed_admin_token_file_takes_effect_without_a_signal() {
     let mut gateway = Gateway::prepare(&[]);
     let secrets = gateway.dir.path().join("secrets");
     mount(&secrets, "..1", "admin-token", &format!("{ADMIN_TOKEN}\n"));

@@ -226,13 +226,14 @@ async fn test(call: Call, body: Trial) -> Result<RuleTrial, ApiError> {
         Next::ClientError { status } => Some(status),
         _ => None,
     };
-    let told = status_code.map(|status| told(status, matches.first().map(|rule| &***rule), &read));
+    let reported =
+        status_code.map(|status| reported(status, matches.first().map(|rule| &***rule), &read));
     Ok(RuleTrial {
         matches: matches.iter().map(|ready| RuleRecord::new(&ready.rule)).collect(),
         class: verdict.class.as_str(),
         reason: verdict.reason,
         status_code,
-        replies: told.unwrap_or_default(),
+        replies: reported.unwrap_or_default(),
         message: read.message,
         kind: read.kind,
         code: read.code,
@@ -240,7 +241,7 @@ async fn test(call: Call, body: Trial) -> Result<RuleTrial, ApiError> {
 }
 
 /// The body for a client of each format.
-fn told(
+fn reported(
     status: u16,
     rule: Option<&ReadyRule>,
     read: &error::UpstreamError,

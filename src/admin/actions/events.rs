@@ -20,7 +20,7 @@ pub fn operations() -> Vec<Operation> {
     vec![
         Operation::whole::<LiveEvent, _>("events", Permission::Any, "text/event-stream", events)
             .doc(
-                "What happens, as it happens: server-sent events. Users are told of their own \
+                "What happens, as it happens: server-sent events. Users hear of their own \
                  requests only, and a read-only key of its own, without the day's figures.",
             )
             .errors(&[Code::TOO_MANY_ATTEMPTS]),

@@ -24,7 +24,7 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/overview/getOverviewData", Permission::User, get_overview_data)
             .doc(
                 "Today's figures; users see their own, unless the system settings let them see \
-                  everybody's. Administrators are told what may need somebody.",
+                  everybody's. Administrators also see what may need attention.",
             ),
     ]
 }

@@ -74,7 +74,7 @@ pub fn operations() -> Vec<Operation> {
         .doc("Removes a word.")
         .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/sensitive-words/refreshCacheAction", Permission::Admin, refresh)
-            .doc("Reads the words from the database anew. Changes made here need no refresh."),
+            .doc("Reads the words from the database again. Changes made here need no refresh."),
         Operation::action("actions/sensitive-words/getCacheStats", Permission::Admin, stats)
             .doc("What the data plane of this node looks for, and since when."),
     ]
@@ -172,7 +172,7 @@ pub(in crate::admin) fn identity(match_type: MatchType, text: &str) -> (MatchTyp
     (match_type, text)
 }
 
-/// The rules that need the other words: no word twice, and regular expressions that can be told
+/// The rules that need the other words: no word twice, and regular expressions that can be searched
 /// together.
 async fn check(tx: &mut Tx, word: &SensitiveWord) -> Result<(), ApiError> {
     let others: Vec<SensitiveWord> =

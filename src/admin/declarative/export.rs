@@ -20,7 +20,7 @@ pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, 
     let mut document = Form::new();
     document.insert("version".to_owned(), VERSION.into());
     document.insert("settings".to_owned(), settings::form_of(&stored.settings)?.into());
-    document.insert("notifications".to_owned(), told(vault, &whole.notifications, how)?.into());
+    document.insert("notifications".to_owned(), reported(vault, &whole.notifications, how)?.into());
     let key = |provider: &_, key: &Secret| {
         secrets::shown(vault, how, &secrets::purpose_of(provider), key)
     };
@@ -38,7 +38,7 @@ pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, 
 }
 
 /// The settings of notifications, their addresses and their key as secrets are shown.
-fn told(
+fn reported(
     vault: &Vault,
     stored: &StoredNotifications,
     how: (Secrets, Option<&str>),

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_told_as_people_read_them() {
+    fn places_are_reported_as_line_and_column() {
         for (pointer, shown) in [
             ("/users/0/keys/1/name", "users[0].keys[1].name"),
             ("/prices/a~1b/input", "prices.a/b.input"),

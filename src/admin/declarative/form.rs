@@ -59,7 +59,7 @@ mod tests {
     use crate::admin::actions;
 
     #[test]
-    fn names_are_snake_case_and_told_apart() {
+    fn names_are_snake_case_and_distinct() {
         for (name, expected) in [
             ("limit5hUsd", "limit_5h_usd"),
             ("limit_5h_usd", "limit_5h_usd"),

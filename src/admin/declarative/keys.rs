@@ -1,7 +1,7 @@
 //! The keys of a user: by name, as hashes, as texts, or to be made.
 //!
 //! A key with `hash` or `key` (its whole text, of which the hash is kept) is that key. Without
-//! either, the stored one stays, and a new one is made and told once.
+//! either, the stored one stays, and a new one is made and shown once.
 
 use std::collections::{HashMap, HashSet};
 

@@ -33,7 +33,7 @@ struct Beside {
 pub fn schema() -> Value {
     let beside = Shape::of::<Beside>();
     let nth = beside.only("nth");
-    let told = notifications::shape().and(&beside.only(notifications::SIGNING));
+    let reported = notifications::shape().and(&beside.only(notifications::SIGNING));
     let provider = Shape::of::<ProviderFields>().and(&beside.only(providers::CREDENTIAL)).and(&nth);
     let user = users::shape().and(&nth);
     let key = Shape::of::<KeyFields>().and(Shape::of::<keys::MaterialFields>());
@@ -59,7 +59,7 @@ pub fn schema() -> Value {
         "properties": {
             "version": { "const": VERSION, "description": "The version of this form." },
             "settings": section(table(&Shape::of::<SettingsFields>().optional()), "The system settings."),
-            "notifications": section(table(&told), "Which messages are sent where."),
+            "notifications": section(table(&reported), "Which messages are sent where."),
             "providers": list(table(&provider), "The upstreams."),
             "users": list(user, "People and their keys."),
             "prices": prices("Prices made by hand, by model."),

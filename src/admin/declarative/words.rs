@@ -75,7 +75,7 @@ pub(super) async fn apply(
 
 type Identity = (MatchType, String);
 
-/// The rules over all words: not too many, and regular expressions that can be told together.
+/// The rules over all words: not too many, and regular expressions that can be searched together.
 fn check(
     work: &mut Work<'_>,
     wanted: &[SensitiveWord],

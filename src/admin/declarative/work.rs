@@ -42,7 +42,7 @@ pub struct Order {
     pub document: Map<String, Value>,
     /// Records that a section of the document does not name are removed.
     pub prune: bool,
-    /// The caller drops the transaction: keys that would be made are not told.
+    /// The caller drops the transaction: keys that would be made are not reported.
     pub dry_run: bool,
     /// A user may lose their last usable key: the document is not an operator's, but tells what
     /// another gateway has decided.

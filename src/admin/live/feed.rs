@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn log_entries_are_bounded_and_what_is_left_out_is_told() {
+    fn log_entries_are_bounded_and_report_what_is_left_out() {
         let mut feed = Feed::default();
         let mut client = feed.join();
         for _ in 0..LOGS_PER_LOOK + 7 {

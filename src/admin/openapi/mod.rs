@@ -186,11 +186,11 @@ fn refused(operations: impl Iterator<Item = &'static Operation>) -> Value {
     let all = operations
         .flat_map(refusals)
         .flat_map(|(status, codes)| codes.into_iter().map(move |code| (status, code)));
-    let told = all.filter_map(|(status, code)| {
+    let reported = all.filter_map(|(status, code)| {
         let component = failures::component(status, code)?;
         Some((failures::name(status, code), component))
     });
-    Value::Object(told.collect())
+    Value::Object(reported.collect())
 }
 
 const fn permission_text(permission: Permission) -> &'static str {

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_keeps_others_out_and_places_are_given_back() {
+    fn no_address_keeps_others_out_and_places_are_given_back() {
         let playground = Playground::new(Arc::new(Nowhere));
         let mut places = Vec::new();
         for person in 0..8 {

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn a_mistake_is_reported_with_its_place() {
         for (text, line, column, wanted) in [
             ("a: 1\na: 2\n", 2, 1, "a: is there already, in line 1"),
             ("a: [1, 2\nb: 3\n", 2, 0, "is no valid YAML"),

@@ -139,7 +139,7 @@ pub(super) const SCHEMA: PeerSchema = PeerSchema {
     ],
 };
 
-/// From when on minutes must be told apart: the oldest reset of a holder's costs.
+/// From when on minutes must be separate: the oldest reset of a holder's costs.
 pub(super) fn oldest_reset(tables: &BTreeMap<&'static str, Vec<PeerRow>>) -> Option<Timestamp> {
     let of = |table: &str, column: &'static str| {
         let rows = tables.get(table).map_or(&[][..], Vec::as_slice);
@@ -383,8 +383,8 @@ mod tests {
             spend("sk-other-0000000000", 15_000, 5),
         ];
         let spent = map(&data).spent;
-        let told: Vec<_> =
+        let reported: Vec<_> =
             spent.iter().map(|s| (s.user, s.key, s.cost.0 / 1_000_000_000)).collect();
-        assert_eq!(told, [(Some(0), Some(0), 3), (Some(0), None, 4), (Some(0), Some(1), 5)]);
+        assert_eq!(reported, [(Some(0), Some(0), 3), (Some(0), None, 4), (Some(0), Some(1), 5)]);
     }
 }

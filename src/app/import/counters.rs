@@ -69,27 +69,27 @@ mod tests {
         let found =
             [(None, Decimal::from(5)), (at(1), Decimal::from(2)), (at(9), Decimal::from(1))];
         let counter = |amount: i64, since| Counter { amount: Decimal::from(amount), since };
-        let told = |counter, given| {
+        let reported = |counter, given| {
             let rows = rows(counter, NanoUsd::usd(given), &found, OF);
             rows.iter().map(|row| (row.at, row.cost.0 / NanoUsd::PER_USD)).collect::<Vec<_>>()
         };
         assert_eq!(
-            told(counter(10, None), 0),
+            reported(counter(10, None), 0),
             [(at(1), 2), (at(9), 1), (None, 7)],
             "the rest is older than any row"
         );
         assert_eq!(
-            told(counter(4, at(5)), 0),
+            reported(counter(4, at(5)), 0),
             [(at(9), 1), (at(5), 3)],
             "the rest is within the period"
         );
         assert_eq!(
-            told(counter(4, at(5)), 3),
+            reported(counter(4, at(5)), 3),
             [(at(9), 1)],
             "what is counted already is not counted again"
         );
         assert_eq!(
-            told(counter(1, None), 0),
+            reported(counter(1, None), 0),
             [(at(1), 2), (at(9), 1)],
             "more was logged than counted"
         );

@@ -114,7 +114,7 @@ impl Budget {
         let length = seconds(duration);
         let (limit, exact) = limit_of(length);
         let mut limits = MappedLimits::default();
-        let (field, window, told) = match limit {
+        let (field, window, reported) = match limit {
             Limit::FiveHours => (&mut limits.five_hours, Some(Window::FiveHours), "5 hours"),
             Limit::Daily => (&mut limits.daily, Some(Window::Daily(DailyReset::default())), "day"),
             Limit::Weekly => (&mut limits.weekly, Some(Window::Weekly), "week"),
@@ -125,7 +125,7 @@ impl Budget {
         if !exact {
             let why = "tollgate has no limit for this period: the amount is the limit of the next \
                        longer one";
-            notes.add(why, format!("{label}: {amount} USD per {duration}, here per {told}"));
+            notes.add(why, format!("{label}: {amount} USD per {duration}, here per {reported}"));
         }
         (limits, self.counter(spend, length, window, place))
     }
@@ -192,16 +192,16 @@ mod tests {
             let budget = Budget { reset_at: Some(at(reset)), ..Budget::of(&row) };
             budget.map_to(&row, place, "key", &mut Notes::default()).1
         };
-        let told = |amount: i64, since: &str| Counter {
+        let reported = |amount: i64, since: &str| Counter {
             amount: Decimal::from(amount),
             since: Some(at(since)),
         };
-        assert_eq!(counter("30d", "2026-12-01T00:00:00Z"), told(4, "2026-11-01T00:00:00Z"));
-        assert_eq!(counter("30d", "2026-12-10T00:00:00Z"), told(4, "2026-11-10T00:00:00Z"));
-        assert_eq!(counter("7d", "2026-11-25T00:00:00Z"), told(4, "2026-11-18T00:00:00Z"));
+        assert_eq!(counter("30d", "2026-12-01T00:00:00Z"), reported(4, "2026-11-01T00:00:00Z"));
+        assert_eq!(counter("30d", "2026-12-10T00:00:00Z"), reported(4, "2026-11-10T00:00:00Z"));
+        assert_eq!(counter("7d", "2026-11-25T00:00:00Z"), reported(4, "2026-11-18T00:00:00Z"));
         assert_eq!(
             counter("1d", "2026-11-21T11:00:00Z"),
-            told(0, "2026-11-21T11:00:00Z"),
+            reported(0, "2026-11-21T11:00:00Z"),
             "its reset is due"
         );
         assert_eq!(

@@ -239,11 +239,11 @@ mod tests {
             {"model_name": "house", "litellm_params": {"model": "openai/house", "api_key": "sk-2", "api_base": "https://llm.example.com/v1/"},
              "model_info": {"input_cost_per_token": 0.000001, "output_cost_per_token": 0.000002}},
         ]));
-        let told: Vec<(&str, &Form)> =
+        let reported: Vec<(&str, &Form)> =
             mapped.providers.iter().map(|p| (p.name.as_str(), &p.form)).collect();
-        assert_eq!(told.len(), 3, "{told:?}");
+        assert_eq!(reported.len(), 3, "{reported:?}");
         let of = |name: &str| {
-            told.iter().find(|(n, _)| *n == name).map(|(_, form)| (*form).clone()).unwrap()
+            reported.iter().find(|(n, _)| *n == name).map(|(_, form)| (*form).clone()).unwrap()
         };
         let anthropic = of("api.anthropic.com");
         assert_eq!(
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_provider_is_told_and_why() {
+    fn what_cannot_be_a_provider_is_reported_with_the_reason() {
         let notes = mapped(json!([
             {"model_name": "a", "litellm_params": {"model": "bedrock/anthropic.claude", "api_key": "x"}},
             {"model_name": "b", "litellm_params": {"model": "openai/gpt-5", "api_key": "os.environ/ABSENT", "rpm": 5}},

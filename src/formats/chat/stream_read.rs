@@ -98,8 +98,8 @@ impl Reader {
         }
         let chunk: Chunk<'_> = json::read(data)
             .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
-        if let Some(told) = chunk.error {
-            let (kind, message) = reply_read::error(told);
+        if let Some(reported) = chunk.error {
+            let (kind, message) = reply_read::error(reported);
             return Err(StreamProblem::Upstream { kind, message });
         }
         let first =

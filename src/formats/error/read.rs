@@ -124,7 +124,7 @@ pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
             Some(UpstreamError { kind, code, message: clean(&message) })
         }
         Some(Value::String(error)) => {
-            let told = ["error_description", "message", "detail"]
+            let reported = ["error_description", "message", "detail"]
                 .iter()
                 .find_map(|k| object.get(*k))
                 .and_then(message_text);
@@ -134,7 +134,7 @@ pub(super) fn from_value(value: &Value) -> Option<UpstreamError> {
             Some(UpstreamError {
                 kind: None,
                 code,
-                message: clean(&told.unwrap_or_else(|| error.clone())),
+                message: clean(&reported.unwrap_or_else(|| error.clone())),
             })
         }
         _ => {
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_told_from_replies() {
+    fn pages_are_distinguished_from_replies() {
         for (body, html) in [
             ("  <!doctype HTML>", true),
             ("<HTML lang=x>", true),

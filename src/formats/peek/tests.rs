@@ -243,7 +243,7 @@ fn the_hash_stays_through_a_conversation_and_differs_between_conversations() {
 }
 
 #[test]
-fn inline_media_is_told_from_text() {
+fn inline_media_is_distinguished_from_text() {
     let data = "A".repeat(1000);
     for block in [
         format!(r#"{{"type":"image","source":{{"type":"base64","data":"{data}"}}}}"#),

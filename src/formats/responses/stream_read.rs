@@ -51,7 +51,7 @@ pub struct Reader {
     started: bool,
     open: Option<Open>,
     /// A part of the current item was emitted.
-    told: bool,
+    reported: bool,
     /// A part of any item was emitted.
     any: bool,
     calls: bool,
@@ -96,8 +96,8 @@ impl Reader {
             }
             "error" => {
                 let error = data.error.unwrap_or_default();
-                let (kind, told) = error.kind_and_message();
-                let message = data.message.map_or(told, |message| message.to_string());
+                let (kind, reported) = error.kind_and_message();
+                let message = data.message.map_or(reported, |message| message.to_string());
                 return Err(StreamProblem::Upstream { kind, message });
             }
             _ => {}
@@ -142,14 +142,14 @@ impl Reader {
                 sink,
             );
         }
-        self.told = true;
+        self.reported = true;
         sink(Event::Delta(text.into_text()));
     }
 
     fn item_added(&mut self, item: Option<OutputItem<'_>>, sink: &mut Sink<'_>) {
         self.start(sink);
         self.close(sink);
-        self.told = false;
+        self.reported = false;
         let Some(item) = item else { return };
         if item.kind.as_deref() == Some("function_call") {
             let id = item.call_id.unwrap_or_default().into_text();
@@ -160,13 +160,15 @@ impl Reader {
 
     /// The complete item: only parts that no delta contained are emitted.
     fn item_done(&mut self, item: Option<OutputItem<'_>>, sink: &mut Sink<'_>) {
-        let told = std::mem::take(&mut self.told);
+        let reported = std::mem::take(&mut self.reported);
         for part in item.into_iter().flat_map(OutputItem::into_parts) {
             match part {
-                ReplyPart::Thinking(thinking) => self.thinking(thinking, told, sink),
-                ReplyPart::ToolCall(call) => self.call(call, told, sink),
-                ReplyPart::Text(text) if !told => self.whole(Open::Text, Block::Text, text, sink),
-                ReplyPart::Refusal(text) if !told => {
+                ReplyPart::Thinking(thinking) => self.thinking(thinking, reported, sink),
+                ReplyPart::ToolCall(call) => self.call(call, reported, sink),
+                ReplyPart::Text(text) if !reported => {
+                    self.whole(Open::Text, Block::Text, text, sink)
+                }
+                ReplyPart::Refusal(text) if !reported => {
                     self.whole(Open::Refusal, Block::Refusal, text, sink)
                 }
                 ReplyPart::Text(_) | ReplyPart::Refusal(_) => {}
@@ -183,7 +185,7 @@ impl Reader {
         self.close(sink);
     }
 
-    fn thinking(&mut self, thinking: Thinking<'_>, told: bool, sink: &mut Sink<'_>) {
+    fn thinking(&mut self, thinking: Thinking<'_>, reported: bool, sink: &mut Sink<'_>) {
         let proven =
             thinking.signature.as_ref().is_some_and(|signature| !signature.value.is_empty());
         if self.open != Some(Open::Thinking) {
@@ -192,7 +194,7 @@ impl Reader {
             }
             self.open(Open::Thinking, Block::Thinking, sink);
         }
-        if !told && !thinking.text.is_empty() {
+        if !reported && !thinking.text.is_empty() {
             sink(Event::Delta(thinking.text));
         }
         if let Some(signature) = thinking.signature {
@@ -201,11 +203,11 @@ impl Reader {
         self.close(sink);
     }
 
-    fn call(&mut self, call: ToolCall<'_>, told: bool, sink: &mut Sink<'_>) {
+    fn call(&mut self, call: ToolCall<'_>, reported: bool, sink: &mut Sink<'_>) {
         if self.open != Some(Open::Call) {
             self.open(Open::Call, Block::Tool { id: call.id, name: call.name }, sink);
         }
-        if !told && !call.arguments.is_empty() {
+        if !reported && !call.arguments.is_empty() {
             sink(Event::Delta(call.arguments));
         }
         self.close(sink);

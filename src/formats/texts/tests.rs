@@ -111,10 +111,10 @@ fn only_texts_that_touch_the_ranges_are_taken_out() {
 }
 
 #[test]
-fn every_string_of_a_piece_is_told_as_a_text_would_be() {
+fn every_string_of_a_piece_is_reported_as_a_text() {
     let piece = r#","na\u006de":"one \"two\"","json":"{\"a\":\"b\\nc\"}",5,["","three"]}],"#;
     let from = 1000;
-    let told = |ranges: &[std::ops::Range<usize>]| {
+    let reported = |ranges: &[std::ops::Range<usize>]| {
         let mut found = Vec::new();
         texts::every_string(piece.as_bytes(), from, ranges, |span, text| {
             let raw = &piece[span.start - from..span.end - from];
@@ -124,8 +124,8 @@ fn every_string_of_a_piece_is_told_as_a_text_would_be() {
         found
     };
     let all = ["name", "one \"two\"", "json", r#"{"a":"b\nc"}"#, "{\"a\":\"b\nc\"}", "", "three"];
-    assert_eq!(told(std::slice::from_ref(&(0..2000))), all);
+    assert_eq!(reported(std::slice::from_ref(&(0..2000))), all);
     let three = from + piece.find("three").unwrap();
-    assert_eq!(told(&[0..from + 2, three..three + 1]), ["name", "three"]);
-    assert!(told(&[]).is_empty());
+    assert_eq!(reported(&[0..from + 2, three..three + 1]), ["name", "three"]);
+    assert!(reported(&[]).is_empty());
 }

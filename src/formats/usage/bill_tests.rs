@@ -177,7 +177,7 @@ fn usage_behind_the_finish_is_final_and_before_it_is_not() {
 }
 
 #[test]
-fn audio_searches_and_the_tier_are_told_in_every_format() {
+fn audio_searches_and_the_tier_are_read_in_every_format() {
     let usage = |reader: UsageReader| reader.usage().unwrap();
     let native = usage(whole(
         Native,

@@ -20,7 +20,7 @@ fn check_faults(table: &[Fault<'_>]) {
 }
 
 #[test]
-fn errors_within_a_stream_are_told() {
+fn errors_within_a_stream_are_recognised() {
     check_faults(&[
         (
             Native,
@@ -63,7 +63,7 @@ fn errors_within_a_stream_are_told() {
 }
 
 #[test]
-fn errors_in_place_of_a_body_are_told() {
+fn errors_in_place_of_a_body_are_recognised() {
     check_faults(&[
         (
             Native,

@@ -182,7 +182,7 @@ fn what_a_failed_sync_leaves_in_doubt_is_written_to_a_new_segment_and_synced_the
     assert_eq!(
         bench.read(None),
         (vec![1, 2, 3, 4, 5, 4, 5], 0),
-        "what was synced before is not written anew"
+        "what was synced before is not written again"
     );
     bench.journal.append(&sample(6)).unwrap();
     let synced = bench.faults.synced.load(Ordering::SeqCst);

@@ -105,7 +105,7 @@ impl Keeper {
                     self.is_doubtful |= fault.is_elsewhere();
                     if matches!(fault, Fault::Gone) && followed < FOLLOWED {
                         tracing::info!(
-                            "the shared counters were made anew, or this node was taken for dead"
+                            "another node rebuilt the shared counters, or declared this node dead"
                         );
                         self.shared.link.has_moved(self.shared.settings.timeout);
                         followed += 1;
@@ -213,7 +213,7 @@ impl Keeper {
         };
         if !matches!(tokio::time::timeout(TIME_LIMIT, last).await, Ok(Ok(()))) {
             tracing::error!(
-                "Redis was not told all: the next start makes the shared counters anew"
+                "not everything was sent to Redis: the next start rebuilds the shared counters"
             );
         }
     }
@@ -255,7 +255,7 @@ impl Keeper {
             return Err(Fault::Gone);
         }
         if !is_first && self.must_rebuild && self.ledger.is_complete() {
-            tracing::info!("the ledger can be read: the shared counters are made anew from it");
+            tracing::info!("the ledger can be read: rebuilding the shared counters from it");
             return Err(Fault::Gone);
         }
         if !is_first && self.shared.earlier(&mut connection).await? == Earlier::Gone {
@@ -275,7 +275,7 @@ impl Keeper {
         {
             tracing::warn!(
                 name = dead,
-                "a node gave no sign of life: what its requests held is given back"
+                "a node sent no heartbeat for the lease: what its requests held is released"
             );
             let space = &self.shared.space;
             let dead = Up::new(connection.clone(), space, up.epoch.clone(), dead.to_owned());

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_settled_lately_is_told_again_in_order_and_forgotten_in_time() {
+    fn recent_settlements_are_sent_again_in_order_and_dropped_in_time() {
         let outbox = Outbox::holding(1_000);
         outbox.push(op(0));
         outbox.batch();
@@ -256,7 +256,7 @@ mod tests {
         assert!(first.is_some());
         outbox.push(op(1));
         let _ = outbox.ripe().now_or_never();
-        assert_eq!(due(), first, "the wait does not begin anew");
+        assert_eq!(due(), first, "the wait does not start again");
         outbox.ripe().await;
         assert!(Some(Instant::now()) >= first);
         outbox.batch();

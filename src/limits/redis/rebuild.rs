@@ -105,10 +105,7 @@ impl Rebuild<'_> {
         let ids = sums.ids.clone();
         let made = Memory::of_ledger(self.shared.counting(), sums, self.now);
         let holders = made.holders();
-        tracing::info!(
-            holders = holders.len(),
-            "the shared counters are made anew from the ledger"
-        );
+        tracing::info!(holders = holders.len(), "rebuilding the shared counters from the ledger");
         for some in holders.chunks(AT_ONCE) {
             try_join_all(some.iter().map(|(holder, sums)| self.load(*holder, sums))).await?;
         }

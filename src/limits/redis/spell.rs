@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// A spell that begins this long after the last one is independent of it.
 const APART: Duration = Duration::from_secs(10);
 /// A spell of this length is logged.
-const WORTH_TELLING: Duration = Duration::from_secs(1);
+const WORTH_REPORTING: Duration = Duration::from_secs(1);
 
 /// The minimum time of spells.
 struct Spells {
@@ -70,20 +70,20 @@ impl Link {
 /// Resolves when the minimum time has passed and Redis answers in time. `Err`: it does not answer
 /// at all.
 async fn wait_out(up: &Up, bound: Duration, least: Duration) -> Result<(), Fault> {
-    let (began, mut told) = (Instant::now(), false);
+    let (began, mut reported) = (Instant::now(), false);
     loop {
         let asked = Instant::now();
         let mut connection = up.connection.clone();
         within(TIME_LIMIT.max(bound), redis::cmd("PING").query_async::<Value>(&mut connection))
             .await?;
         if asked.elapsed() <= bound && began.elapsed() >= least {
-            if told {
+            if reported {
                 tracing::info!("Redis answers in time again: counting together with all nodes");
             }
             return Ok(());
         }
-        if !told && began.elapsed() >= WORTH_TELLING {
-            told = true;
+        if !reported && began.elapsed() >= WORTH_REPORTING {
+            reported = true;
             tracing::warn!(
                 ?bound,
                 "Redis answers too late: this node counts for itself until it is quick again"

@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_as_redis_has_them_and_noise_is_not_corrected() {
+    fn times_are_those_of_redis_and_noise_is_not_corrected() {
         let agreement = Agreement::new(TimeSource::Redis, Tz::UTC);
         let at = Timestamp;
         agreement.compare(at(1_000_000), at(1_000_040), 1);

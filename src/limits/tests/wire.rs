@@ -220,8 +220,7 @@ fn all_names_have_one_hash_tag_and_what_ended_leaves_nothing_but_sums() {
 }
 
 #[test]
-fn beside_nodes_of_the_earlier_layout_counters_are_their_own_and_are_built_anew_when_those_are_gone()
- {
+fn beside_nodes_of_the_earlier_layout_counters_are_separate_and_rebuilt_when_those_are_gone() {
     let server = Redis::start();
     let _: () = redis(&server, &["SET", "overflow:epoch", "e-old"]);
     let _: () = redis(&server, &["HSET", "overflow:e-old:h:k1", "st", "999"]);

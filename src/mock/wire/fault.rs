@@ -44,7 +44,7 @@ impl Fault {
     pub(crate) fn from_spec(status: u16, spec: Option<&ErrorSpec>) -> Self {
         let spec = spec.cloned().unwrap_or_default();
         let message =
-            spec.message.unwrap_or_else(|| format!("The mock was told to answer {status}."));
+            spec.message.unwrap_or_else(|| format!("The mock was asked to answer {status}."));
         Self { status, kind: spec.kind, message, code: spec.code, param: spec.param }
     }
 

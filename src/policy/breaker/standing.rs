@@ -78,20 +78,22 @@ impl Breaker {
 
     /// Applies the state that another node sent. If the state changes, tickets issued before have
     /// no effect any more.
-    pub fn adopt(&mut self, told: Standing) -> Change {
-        if told.state == self.state {
+    pub fn adopt(&mut self, reported: Standing) -> Change {
+        if reported.state == self.state {
             return Change::None;
         }
         let was_closed = self.state == State::Closed;
-        let same_kind =
-            matches!((self.state, told.state), (State::HalfOpen { .. }, State::HalfOpen { .. }));
+        let same_kind = matches!(
+            (self.state, reported.state),
+            (State::HalfOpen { .. }, State::HalfOpen { .. })
+        );
         if same_kind {
-            self.state = told.state
+            self.state = reported.state
         } else {
-            self.enter(told.state)
+            self.enter(reported.state)
         }
-        (self.failures, self.failed_probes) = (told.failures, told.failed_probes);
-        match told.state {
+        (self.failures, self.failed_probes) = (reported.failures, reported.failed_probes);
+        match reported.state {
             State::Closed => Change::Closed,
             State::Open { until } if was_closed => Change::Opened { until },
             State::Open { .. } | State::HalfOpen { .. } => Change::None,

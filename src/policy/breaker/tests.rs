@@ -22,7 +22,7 @@ fn opened() -> Breaker {
 }
 
 #[test]
-fn failures_in_a_row_open_and_a_success_starts_the_count_anew() {
+fn failures_in_a_row_open_and_a_success_restarts_the_count() {
     let mut breaker = Breaker::default();
     let mut end = |ok: bool, now| {
         let ticket = breaker.admit(at(now)).unwrap();
@@ -122,9 +122,9 @@ fn the_snapshot_tells_the_state_and_a_reset_clears_it() {
 fn what_one_node_tells_another_takes_over() {
     let (mut here, mut there) = (opened(), Breaker::default());
     let tell = |from: &Breaker| {
-        let told = Standing::read(&from.standing().to_text());
-        assert_eq!(told, Some(from.standing()));
-        told.unwrap()
+        let reported = Standing::read(&from.standing().to_text());
+        assert_eq!(reported, Some(from.standing()));
+        reported.unwrap()
     };
     assert_eq!(there.adopt(tell(&here)), Change::Opened { until: at(1_000) });
     assert_eq!(there.admit(at(999)), Err(at(1_000)));

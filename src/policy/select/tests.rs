@@ -124,7 +124,7 @@ fn what_stands_in_the_way_decides_the_status() {
         ("limits", vec![provider(1, |_| ())], vec![(1, Availability::LimitReached)], 503, None),
         ("sessions", vec![provider(1, |_| ())], vec![(1, Availability::SessionCap)], 503, None),
         (
-            "the soonest is told",
+            "the soonest is reported",
             vec![provider(1, |_| ()), provider(2, |_| ()), provider(3, |_| ())],
             vec![
                 (1, Availability::CircuitOpen { until: until(9_000) }),

@@ -46,7 +46,7 @@ fn words_of_each_kind_are_found_whatever_their_case() {
 }
 
 #[test]
-fn a_bad_stored_pattern_is_named_and_the_others_stay_in_force() {
+fn a_bad_stored_pattern_is_named_and_the_others_stay_in_effect() {
     let words =
         Words::compile(vec![word(1, MatchType::Regex, "(a+)+"), word(2, MatchType::Regex, "ab")]);
     assert!(words.faults()[0].starts_with("sensitive word 1:"), "{:?}", words.faults());

@@ -147,7 +147,7 @@ async fn refuse_http2(connection: Stream, bounds: Bounds) -> Result<()> {
     let digest = Arc::new(Digest::default());
     let connection: Stream = Box::new(LingeringClose::new(connection, bounds));
     let mut connection = handshake(connection, None).await?;
-    let mut is_told = false;
+    let mut is_reported = false;
     while let Some(accepted) =
         HttpSession::from_h2_conn(&mut connection, Arc::clone(&digest)).await?
     {
@@ -164,9 +164,9 @@ async fn refuse_http2(connection: Stream, bounds: Bounds) -> Result<()> {
         {
             written?;
         }
-        if !is_told {
+        if !is_reported {
             connection.graceful_shutdown();
-            is_told = true;
+            is_reported = true;
         }
     }
     Ok(())

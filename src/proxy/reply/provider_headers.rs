@@ -65,7 +65,7 @@ mod tests {
     use super::is_of_account;
 
     #[test]
-    fn what_describes_an_account_is_told_from_what_describes_the_reply() {
+    fn headers_of_an_account_are_distinguished_from_those_of_the_reply() {
         for name in [
             "anthropic-ratelimit-requests-remaining",
             "anthropic-ratelimit-unified-5h-utilization",

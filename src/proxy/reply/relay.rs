@@ -218,14 +218,14 @@ impl Reply {
     /// event was forwarded.
     pub(in crate::proxy) fn fail(&mut self, format: WireFormat, message: &str) -> Vec<u8> {
         let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
-        let told = self.error().is_some();
+        let reported = self.error().is_some();
         match &mut self.shape {
             Shape::Events(converter) => {
                 let mut out = Vec::new();
                 converter.fail(&reply, &mut out);
                 out
             }
-            _ if told => Vec::new(),
+            _ if reported => Vec::new(),
             _ => error::stream_event(format, &reply),
         }
     }

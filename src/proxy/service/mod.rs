@@ -317,7 +317,7 @@ impl ProxyHttp for Service {
         let status = answer.ending.status;
         let unasked = awaits_continue(session);
         if unasked {
-            // The client will not send its body now, so the next bytes cannot be told apart from
+            // The client will not send its body now, so the next bytes cannot be distinguished from
             // it.
             session.set_keepalive(None);
         }

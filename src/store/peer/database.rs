@@ -64,11 +64,11 @@ async fn connect(url: &str) -> Result<AnyConnection, PeerError> {
 }
 
 fn unreachable(error: sqlx::Error) -> PeerError {
-    PeerError::Unreachable(told(&error))
+    PeerError::Unreachable(reported(&error))
 }
 
 /// The database's own words; an error about the address itself may quote it.
-fn told(error: &sqlx::Error) -> String {
+fn reported(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Configuration(_) => "its address is not valid".to_owned(),
         sqlx::Error::Database(report) => report.message().to_owned(),
@@ -136,7 +136,7 @@ async fn columns(
 }
 
 fn not_readable(table: &'static str, error: &sqlx::Error) -> PeerError {
-    PeerError::NotReadable { table, why: told(error) }
+    PeerError::NotReadable { table, why: reported(error) }
 }
 
 fn require(

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_are_told_by_their_table() {
+    fn statements_are_found_by_their_table() {
         for (statement, table) in [
             ("CREATE TABLE `users` (\n", Some("users")),
             ("create table if not exists users(", Some("users")),

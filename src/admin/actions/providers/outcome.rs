@@ -11,7 +11,7 @@ use crate::upstream::probe::{ProbeError, ProbeFault, Probed};
 const MODELS: usize = 500;
 
 /// The result of one exchange.
-pub(super) struct Told {
+pub(super) struct Report {
     pub ok: bool,
     pub code: &'static str,
     pub status: Option<u16>,
@@ -25,18 +25,18 @@ pub(super) fn of_answer(
     provider: &Provider,
     outcome: &Result<Probed, ProbeError>,
     said: impl FnOnce(&Value) -> Option<String>,
-) -> Told {
+) -> Report {
     let found = |body: &Value| said(body).map(|text| ("ok", text)).ok_or("not_a_reply");
-    told(provider, outcome, found)
+    reported(provider, outcome, found)
 }
 
 /// The list of models, and the result of the query.
 pub(super) fn of_listing(
     provider: &Provider,
     outcome: &Result<Probed, ProbeError>,
-) -> (Told, Vec<String>) {
+) -> (Report, Vec<String>) {
     let mut models = Vec::new();
-    let told = told(provider, outcome, |body| {
+    let reported = reported(provider, outcome, |body| {
         let entries =
             body["data"].as_array().or_else(|| body["models"].as_array()).ok_or("not_a_reply")?;
         models = entries.iter().filter_map(name).take(MODELS).collect();
@@ -45,7 +45,7 @@ pub(super) fn of_listing(
             false => Ok(("ok", String::new())),
         }
     });
-    (told, models)
+    (reported, models)
 }
 
 fn name(entry: &Value) -> Option<String> {
@@ -53,11 +53,11 @@ fn name(entry: &Value) -> Option<String> {
     Some(name.strip_prefix("models/").unwrap_or(name).chars().take(200).collect())
 }
 
-fn told(
+fn reported(
     provider: &Provider,
     outcome: &Result<Probed, ProbeError>,
     found: impl FnOnce(&Value) -> Result<(&'static str, String), &'static str>,
-) -> Told {
+) -> Report {
     let Probed { status, body, took } = match outcome {
         Ok(probed) => probed,
         Err(error) => return unanswered(provider, error),
@@ -72,7 +72,7 @@ fn told(
         let raw = || String::from_utf8_lossy(body).into_owned();
         (code, read.as_ref().and_then(error).unwrap_or_else(raw))
     });
-    Told {
+    Report {
         ok: code == "ok",
         code,
         status: Some(*status),
@@ -82,7 +82,7 @@ fn told(
     }
 }
 
-fn unanswered(provider: &Provider, error: &ProbeError) -> Told {
+fn unanswered(provider: &Provider, error: &ProbeError) -> Report {
     let code = match error.fault {
         ProbeFault::BadAddress => "bad_address",
         ProbeFault::UnknownHost => "unknown_host",
@@ -96,7 +96,7 @@ fn unanswered(provider: &Provider, error: &ProbeError) -> Told {
         params.insert("host".to_owned(), json!(endpoint.host));
         params.insert("port".to_owned(), json!(endpoint.port));
     }
-    Told { ok: false, code, status: None, latency_ms: 0, message: error.text.clone(), params }
+    Report { ok: false, code, status: None, latency_ms: 0, message: error.text.clone(), params }
 }
 
 const fn of_status(status: u16) -> &'static str {

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::outcome::{self, Told};
+use super::outcome::{self, Report};
 use super::{blank, destination};
 use crate::admin::bodies::{BaseUrl, Choice, Id, Patch, Plain, ProxyUrl, Sent, Text, Url};
 use crate::admin::call::{Call, Change};
@@ -97,18 +97,18 @@ async fn run(body: TestProvider, provider: &Provider) -> ProviderTest {
     let asked = Upstream::Generate { model: &model, stream: false };
     let outcome =
         probe(provider, asked, Some(request(format, &model).to_string()), TIME_LIMIT).await;
-    let told = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
-    record(provider, "request", Some(model), told, models)
+    let reported = outcome::of_answer(provider, &outcome, |reply| text(format, reply));
+    record(provider, "request", Some(model), reported, models)
 }
 
 fn record(
     provider: &Provider,
     stage: &'static str,
     model: Option<String>,
-    told: Told,
+    reported: Report,
     models: Vec<String>,
 ) -> ProviderTest {
-    let Told { ok, code, status, latency_ms, message, params } = told;
+    let Report { ok, code, status, latency_ms, message, params } = reported;
     let message = without_secret(&message, &provider.key).chars().take(SHOWN).collect();
     ProviderTest { ok, stage, code, params, status, latency_ms, model, message, models }
 }
@@ -202,12 +202,12 @@ fn usual(provider: &Provider) -> Option<String> {
 }
 
 /// The provider's own list, and the result of the query. No name contains the credential.
-async fn listed(provider: &Provider) -> (Told, Vec<String>) {
-    let (told, models) = outcome::of_listing(
+async fn listed(provider: &Provider) -> (Report, Vec<String>) {
+    let (reported, models) = outcome::of_listing(
         provider,
         &probe(provider, Upstream::ListModels, None, LIST_TIME_LIMIT).await,
     );
-    (told, models.into_iter().map(|name| without_secret(&name, &provider.key)).collect())
+    (reported, models.into_iter().map(|name| without_secret(&name, &provider.key)).collect())
 }
 
 /// The smallest sensible request.
