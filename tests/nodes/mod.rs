@@ -7,6 +7,7 @@
 )]
 
 mod begin;
+mod chaos;
 mod jobs;
 mod limits;
 mod loss;

@@ -104,6 +104,11 @@ impl Server {
         self.signal("-CONT");
     }
 
+    /// The socket that it listens on.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join(".s.PGSQL.5432")
+    }
+
     fn control(&self, arguments: &[&str]) {
         let program = [self.bin.join("pg_ctl").to_str().expect("a UTF-8 path").to_owned()];
         let words: Vec<&String> = self.user.iter().chain(&program).collect();

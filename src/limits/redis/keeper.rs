@@ -129,7 +129,7 @@ impl Keeper {
         // In this order: a request that begins now is either queued, or found here.
         self.shared.link.begin();
         self.shared.running.each(|charge, at| {
-            self.shared.outbox.push(Op { kind: Kind::Running { at }, charge: charge.clone(), now });
+            self.shared.outbox.push(Op::new(Kind::Running { at }, charge.clone(), now));
         });
         for _ in 0..=self.shared.outbox.len() {
             if !self.send(&up).await? {
@@ -194,13 +194,14 @@ impl Keeper {
 
     /// Sends one batch. Returns whether there was one.
     pub(super) async fn send(&mut self, up: &Up) -> Result<bool, Fault> {
-        let ops = self.shared.outbox.batch();
-        if ops.is_empty() {
-            return Ok(false);
-        }
         let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
         for _ in 0..COMPARED {
-            match self.shared.send_batch(up, &ops, number, self.now()).await {
+            let now = self.now();
+            let ops = self.shared.outbox.batch(self.shared.present_of(now));
+            if ops.is_empty() {
+                return Ok(false);
+            }
+            match self.shared.send_batch(up, &ops, number, now).await {
                 // This node's clock was set; or it is ahead by less than the correction threshold
                 // and a week begins.
                 Err(Fault::Clock(_)) => {
