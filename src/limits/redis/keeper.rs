@@ -32,6 +32,10 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)
 const FOLLOWED: u32 = 4;
 /// A connection that lasted this long counts as stable.
 const STEADY: Duration = Duration::from_secs(10);
+/// When after a connection this node reads the ledger: other nodes' writers deliver there, as a rule
+/// within a second, at the latest within two minutes, what they settled while it could not hear.
+const CAUGHT_UP: [Duration; 4] =
+    [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(125)];
 /// How often a batch is sent again because the clocks differ.
 const COMPARED: u32 = 20;
 
@@ -152,7 +156,7 @@ impl Keeper {
         let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
         // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
-        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, now()).fuse());
+        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, now).fuse());
         loop {
             let done = tokio::select! {
                 fault = &mut lost => Err(fault),
@@ -286,11 +290,22 @@ impl Keeper {
 }
 
 impl Shared {
-    /// Updates the mirror from the ledger. If the ledger cannot be read, the mirror stays as it is.
-    async fn catch_up(&self, ledger: &dyn Ledger, now: Timestamp) {
-        match ledger.read(now, now).await {
-            Ok(sums) => self.memory.adopt(Memory::of_ledger(self.counting(), sums, now), now),
-            Err(e) => tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read"),
+    /// Updates the mirror from the ledger, more than once: what the ledger has too late for one time
+    /// it has for the next. If the ledger cannot be read, the mirror stays as it is until then.
+    async fn catch_up(&self, ledger: &dyn Ledger, now: impl Fn() -> Timestamp) {
+        let connected = Instant::now();
+        for after in CAUGHT_UP {
+            tokio::time::sleep_until(connected + after).await;
+            let at = now();
+            match ledger.read(at, at).await {
+                Ok(sums) => {
+                    self.memory.catch_up(Memory::of_ledger(self.counting(), sums, at), at);
+                    tracing::debug!(?after, "what other nodes spent was read from the ledger");
+                }
+                Err(e) => {
+                    tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read");
+                }
+            }
         }
     }
 }

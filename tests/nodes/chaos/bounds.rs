@@ -17,6 +17,8 @@ use super::upstream::Visit;
 
 /// A node sends what it counted within a millisecond; on a busy machine within this.
 const UNSENT: Duration = Duration::from_secs(1);
+/// After it is connected to Redis again, a node has what others spent within this.
+const CAUGHT_UP: Duration = Duration::from_secs(6);
 /// `session.ttl` of the nodes, less what two clocks and a busy machine may differ.
 const LIVE: Duration = Duration::from_millis(1_700);
 
@@ -35,6 +37,7 @@ const CENT: i64 = 10_000_000;
 pub struct Cohort {
     /// Its number, from 1.
     pub step: usize,
+    pub began: Duration,
     pub faults: Vec<Fault>,
     pub callers: Vec<Caller>,
     pub before: Counted,
@@ -68,6 +71,16 @@ impl Cohort {
         };
         self.faults.iter().any(|fault| fault.is_of_redis())
             || self.after.lost.iter().zip(&self.before.lost).enumerate().any(differs)
+    }
+
+    /// What the first provider spent shortly before the step: a node that found Redis again then may
+    /// not have it yet.
+    fn unheard(&self, visits: &[Visit]) -> i64 {
+        let late = |visit: &&Visit| {
+            let ended = visit.ended.unwrap_or(visit.began);
+            visit.provider == "metered" && ended <= self.began && ended + CAUGHT_UP > self.began
+        };
+        visits.iter().filter(late).map(|visit| cost(visit.number, visit.provider)).sum()
     }
 
     /// The findings for each caller and for the first provider.
@@ -108,7 +121,8 @@ impl Cohort {
         let of_step: Vec<Outage> =
             seen.outages.iter().filter(|outage| outage.step == self.step).copied().collect();
         let (limit, observed) = self.provider;
-        let more = (nodes - 1) * (ROOM * CENT + most) + most * uncertain(&own, &of_step);
+        let unheard = if lossy { NODES as i64 * self.unheard(seen.visits) } else { 0 };
+        let more = (nodes - 1) * (ROOM * CENT + most) + most * uncertain(&own, &of_step) + unheard;
         let bound = limit + most + more + input * ROOM * NODES as i64;
         let (step, name) = (self.step, "provider_total");
         found.push(Found { step, name, observed, limit, bound, lossy, rebuilds });

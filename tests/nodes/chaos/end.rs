@@ -11,7 +11,7 @@ use super::ledger::Row;
 use super::load::{Board, Caller, End, Kind, Shape};
 
 /// How long journals and counters may take.
-const TIME_LIMIT: Duration = Duration::from_secs(30);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 /// How many callers are tried for a reservation that remained.
 const TRIED: usize = 8;
 

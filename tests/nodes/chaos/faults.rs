@@ -90,11 +90,13 @@ pub struct Step {
 pub struct Plan {
     random: fastrand::Rng,
     deck: Vec<Fault>,
+    /// Only faults whose name begins so.
+    only: String,
 }
 
 impl Plan {
-    pub fn new(seed: u64) -> Self {
-        Self { random: fastrand::Rng::with_seed(seed), deck: Vec::new() }
+    pub fn new(seed: u64, only: &str) -> Self {
+        Self { random: fastrand::Rng::with_seed(seed), deck: Vec::new(), only: only.to_owned() }
     }
 
     fn draw(&mut self) -> Fault {
@@ -123,6 +125,7 @@ impl Plan {
             deck.push(Fault::StepClock(three, random.i64(-25..900)));
             deck.push(Fault::FailProvider(random.usize(..2)));
             random.shuffle(&mut deck);
+            deck.retain(|fault| format!("{fault:?}").starts_with(&self.only));
             self.deck = deck;
         }
         self.deck.pop().unwrap()

@@ -3,7 +3,8 @@
 //! checked.
 //!
 //! Without settings it is a short test. `make chaos` sets `CHAOS_SECONDS`, how long things break,
-//! and `CHAOS_SEED`, which repeats the order, the places and the times of the faults.
+//! and `CHAOS_SEED`, which repeats the order, the places and the times of the faults. `CHAOS_FAULT`
+//! leaves only the faults whose name begins so.
 //! docs/several-nodes.md says what holds.
 
 mod bounds;
@@ -36,9 +37,12 @@ const FREE: usize = 2;
 const SHOWN: usize = 30;
 
 #[expect(clippy::disallowed_methods, reason = "the settings of this test")]
+fn text(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|text| !text.is_empty())
+}
+
 fn setting(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok().filter(|text| !text.is_empty())?;
-    Some(text.parse().unwrap_or_else(|e| panic!("{name}: {e}: {text}")))
+    Some(text(name)?.parse().unwrap_or_else(|e| panic!("{name}: {e}")))
 }
 
 /// The run so far.
@@ -82,7 +86,7 @@ impl Run {
                 if kind == Kind::Money { json!(limit as f64 / 100.0) } else { json!(limit) };
             callers.push(cluster.caller(kind, limit).await);
         }
-        let limit = cluster.refill(ROOM).await;
+        let (began, limit) = (now(), cluster.refill(ROOM).await);
         cluster.agreed().await;
         let before = cluster.counted().await;
         let load = Load::start(&self.board, &callers, 2, Duration::from_millis(80));
@@ -106,7 +110,7 @@ impl Run {
         let (faults, step) = (step.faults.clone(), number);
         self.callers.extend(callers.iter().cloned());
         self.outages.extend(outages);
-        self.cohorts.push(Cohort { step, faults, callers, before, after, provider });
+        self.cohorts.push(Cohort { step, began, faults, callers, before, after, provider });
     }
 
     /// Every check, once nothing is broken and the load has ended. Returns the summary.
@@ -114,9 +118,13 @@ impl Run {
         let wrong = &mut self.wrong;
         wrong.extend(end::delivered(&self.cluster).await);
         println!("{:7.2} s  journals and queues are empty", now().as_secs_f64());
-        let (rows, sums) = ledger::read(&self.cluster.database).await;
+        let (rows, _) = ledger::read(&self.cluster.database).await;
         wrong.extend(end::counters(&self.cluster, &self.callers, &rows).await);
         println!("{:7.2} s  counters are compared", now().as_secs_f64());
+        let held = end::nothing_held(&self.cluster, &self.board, &self.callers).await;
+        wrong.extend(held);
+        wrong.extend(end::delivered(&self.cluster).await);
+        let (rows, sums) = ledger::read(&self.cluster.database).await;
         let mut asked = self.board.asked.lock().clone();
         asked.sort_by_key(|asked| asked.number);
         let visits = self.cluster.visits.lock().clone();
@@ -147,8 +155,6 @@ impl Run {
                 wrong.push(format!("a limit was exceeded: {line}"));
             }
         }
-        let held = end::nothing_held(&self.cluster, &self.board, &self.callers).await;
-        self.wrong.extend(held);
         summary
     }
 }
@@ -158,7 +164,7 @@ async fn whatever_breaks_the_ledger_is_exact_and_limits_hold_and_no_request_fail
     let long = setting("CHAOS_SECONDS").map(Duration::from_secs);
     let seed = setting("CHAOS_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
     println!("CHAOS_SEED={seed}, {:?} of faults", long.unwrap_or(SHORT));
-    let mut plan = Plan::new(seed);
+    let mut plan = Plan::new(seed, &text("CHAOS_FAULT").unwrap_or_default());
     let (lasts, pause) =
         if long.is_some() { ([200, 6_000], [300, 3_000]) } else { ([200, 1_200], [200, 600]) };
     now();
