@@ -30,6 +30,9 @@ pub const CENTS: i64 = 30;
 pub const SESSIONS: i64 = 4;
 /// What the first provider may spend in each step, in cents.
 pub const ROOM: i64 = 50;
+/// Clients of a caller at each node, and of all callers that are used at one time.
+pub const CLIENTS: i64 = 2;
+const CLIENTS_OF_ALL: i64 = 5 * CLIENTS;
 /// A cent in nano-dollars.
 const CENT: i64 = 10_000_000;
 
@@ -70,7 +73,19 @@ impl Cohort {
             if killed { *after > 0.0 } else { after > before }
         };
         self.faults.iter().any(|fault| fault.is_of_redis())
+            || self.after.late > self.before.late
             || self.after.lost.iter().zip(&self.before.lost).enumerate().any(differs)
+    }
+
+    /// How many nodes were taken for dead though no fault of this step says so: a machine that is
+    /// busy for longer than the lease does it.
+    fn stalled(&self) -> i64 {
+        let faults = self
+            .faults
+            .iter()
+            .filter(|fault| matches!(fault, Fault::KillNode(_) | Fault::FreezeNode(_)))
+            .count();
+        i64::try_from((self.after.buried - self.before.buried).saturating_sub(faults)).unwrap()
     }
 
     /// What the first provider spent shortly before the step: a node that found Redis again then may
@@ -94,7 +109,7 @@ impl Cohort {
         let input = 2 * i64::try_from(last).unwrap();
         let of_caller = |caller: &Caller| {
             let own: Vec<&Asked> = seen.asked.iter().filter(|a| a.key == caller.key).collect();
-            let uncertain = uncertain(&own, seen.outages);
+            let uncertain = uncertain(&own, seen.outages) + self.stalled() * CLIENTS;
             let times = nodes + rebuilds;
             let (observed, limit, bound) = match caller.kind {
                 Kind::Rpm => (within_a_minute(&own, seen.visits), RPM, RPM * times + uncertain),
@@ -122,7 +137,9 @@ impl Cohort {
             seen.outages.iter().filter(|outage| outage.step == self.step).copied().collect();
         let (limit, observed) = self.provider;
         let unheard = if lossy { NODES as i64 * self.unheard(seen.visits) } else { 0 };
-        let more = (nodes - 1) * (ROOM * CENT + most) + most * uncertain(&own, &of_step) + unheard;
+        let more = (nodes - 1) * (ROOM * CENT + most)
+            + most * (uncertain(&own, &of_step) + self.stalled() * CLIENTS_OF_ALL)
+            + unheard;
         let bound = limit + most + more + input * ROOM * NODES as i64;
         let (step, name) = (self.step, "provider_total");
         found.push(Found { step, name, observed, limit, bound, lossy, rebuilds });

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use chrono::DateTime;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Value, json};
@@ -20,6 +21,8 @@ pub const NODES: usize = 3;
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// `redis.lease` of the nodes.
 pub const LEASE: Duration = Duration::from_secs(3);
+/// `redis.timeout` of the nodes: a busy machine answers late without a fault.
+const TIMEOUT: Duration = Duration::from_millis(250);
 /// How many sessions one of the providers serves at once.
 const PROVIDER_SESSIONS: u64 = 6;
 
@@ -50,6 +53,10 @@ pub struct Counted {
     pub lost: Vec<f64>,
     /// Rebuilds of the shared counters since the begin.
     pub rebuilds: usize,
+    /// How often a node needed longer than `redis.timeout` to follow rebuilt counters.
+    pub late: usize,
+    /// Nodes that were taken for dead since the begin.
+    pub buried: usize,
 }
 
 impl Cluster {
@@ -134,16 +141,19 @@ impl Cluster {
 
     /// What the nodes report now.
     pub async fn counted(&self) -> Counted {
-        let (mut lost, mut rebuilds) = (Vec::new(), 0);
+        let (mut lost, mut rebuilds, mut buried, mut late) = (Vec::new(), 0, 0, 0);
         for node in &self.nodes {
-            let mut of_node = 0.0;
+            let mut of_node = Vec::new();
             for name in ["losses_total", "slow_total", "errors_total"] {
-                of_node += node.gateway.metric(&format!("tollgate_redis_{name}")).await;
+                of_node.push(node.gateway.metric(&format!("tollgate_redis_{name}")).await);
             }
-            lost.push(of_node);
-            rebuilds += node.gateway.log().matches("made anew from the ledger").count();
+            lost.push(of_node.iter().sum());
+            let log = node.gateway.log();
+            rebuilds += log.matches("made anew from the ledger").count();
+            late += followed_late(&log);
+            buried += log.matches("a node gave no sign of life").count();
         }
-        Counted { lost, rebuilds }
+        Counted { lost, rebuilds, late, buried }
     }
 
     /// What a provider has spent in total, in nano-dollars, according to a node.
@@ -167,6 +177,25 @@ impl Cluster {
     }
 }
 
+/// How often, by a node's log, it counted under a new name only after [`TIMEOUT`]: requests wait no
+/// longer, and are counted by the node itself.
+fn followed_late(log: &str) -> usize {
+    let mut moved = None;
+    let mut late = 0;
+    for line in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        let at = line["timestamp"].as_str().and_then(|at| DateTime::parse_from_rfc3339(at).ok());
+        let said = line["message"].as_str().unwrap_or_default();
+        if said.starts_with("the shared counters were made anew, or") {
+            moved = moved.or(at);
+        } else if said.starts_with("counting in Redis")
+            && let (Some(from), Some(to)) = (moved.take(), at)
+        {
+            late += usize::from((to - from).abs().to_std().unwrap() > TIMEOUT * 4 / 5);
+        }
+    }
+    late
+}
+
 /// An amount of USD in nano-dollars.
 pub fn nanos(usd: &Value) -> i64 {
     let usd: Decimal = usd.to_string().parse().unwrap();
@@ -179,14 +208,14 @@ async fn node(postgres: &Server, redis: &Redis, database: &str) -> Node {
     let clock = SetClock::new();
     let [preload, ahead] = clock.env();
     let lease = format!("{}s", LEASE.as_secs());
+    let timeout = format!("{}ms", TIMEOUT.as_millis());
     let url = format!("postgres://postgres@127.0.0.1:{}/{database}", to_postgres.port);
     let redis_url = format!("redis://127.0.0.1:{}", to_redis.port);
     let env = [
         ("DATABASE_URL", url.as_str()),
         ("REDIS_URL", redis_url.as_str()),
         ("TOLLGATE_SECRET_KEY", "a-key-that-all-nodes-know"),
-        // A busy machine answers late without a fault; bounds are checked by what nodes report.
-        ("TOLLGATE_REDIS_TIMEOUT", "250ms"),
+        ("TOLLGATE_REDIS_TIMEOUT", timeout.as_str()),
         ("TOLLGATE_REDIS_LEASE", lease.as_str()),
         // Short, so that places of sessions become free within a step.
         ("SESSION_TTL", "2s"),

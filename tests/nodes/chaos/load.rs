@@ -193,7 +193,7 @@ pub struct Load {
 
 impl Load {
     /// `each` clients of a caller at each node.
-    pub fn start(board: &Arc<Board>, callers: &[Caller], each: usize, pause: Duration) -> Self {
+    pub fn start(board: &Arc<Board>, callers: &[Caller], each: i64, pause: Duration) -> Self {
         let mut load = Self { stop: Arc::default(), clients: JoinSet::new() };
         for (node, caller, n) in (0..board.proxies.len()).flat_map(|node| {
             callers.iter().flat_map(move |caller| (0..each).map(move |n| (node, caller, n)))
@@ -201,7 +201,7 @@ impl Load {
             let (board, caller) = (Arc::clone(board), caller.clone());
             let stop = Arc::clone(&load.stop);
             load.clients.spawn(async move {
-                let mut sent = n as u64;
+                let mut sent = n.unsigned_abs();
                 while !stop.load(Ordering::SeqCst) {
                     // A new conversation now and then, and for a limit of sessions each time.
                     let turns = if caller.kind == Kind::Sessions { 1 } else { 25 };
