@@ -141,8 +141,8 @@ pub struct Shape {
 impl Shape {
     /// One of the four, by a number.
     pub fn nth(n: u64, ms: u64) -> Self {
-        let format = if n % 2 == 0 { "native" } else { "chat-compatible" };
-        Self { format, streamed: n / 2 % 2 == 0, ms }
+        let format = if n.is_multiple_of(2) { "native" } else { "chat-compatible" };
+        Self { format, streamed: (n / 2).is_multiple_of(2), ms }
     }
 
     fn body(self, number: u64) -> Value {

@@ -89,7 +89,7 @@ async fn count(State(door): State<Door>, request: Request, next: Next) -> Respon
         visits.len() - 1
     };
     let mut guard = Guard { visits: Arc::clone(&door.visits), visit };
-    if door.fails.load(Ordering::SeqCst) || (door.delicate && number % FAILS_ONE_IN == 0) {
+    if door.fails.load(Ordering::SeqCst) || (door.delicate && number.is_multiple_of(FAILS_ONE_IN)) {
         return axum::http::StatusCode::INTERNAL_SERVER_ERROR.into_response();
     }
     let response = next.run(Request::from_parts(head, Body::from(bytes))).await;
