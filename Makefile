@@ -8,6 +8,8 @@
 # make bench-admission   only the thirteen limit checks: nanoseconds to admit and settle a request
 # make bench-admin   time of the administration's queries over a year of use
 # make soak   run a mixed load for MINUTES (30) and check that memory, files and threads do not grow
+# make chaos  three nodes under load while their parts break in a random order, for MINUTES (10);
+#             SEED=… repeats a run; a short form is part of `make test`
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
 # make schemathesis   test a running gateway against its own OpenAPI document
 # make dist   a release in dist/: archive, Debian package, SBOMs, checksums; MINIMAL=1 omits
@@ -25,9 +27,9 @@
 # Each target first installs what is missing, and prints that (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-check bench-admin bench-convert bench-admission soak fuzz \
-	schemathesis dist dist-twice test-dist image test-image test-deploy test-compose lint fmt pictures \
-	hooks
+.PHONY: run demo test bench bench-check bench-admin bench-convert bench-admission soak chaos \
+	fuzz schemathesis dist dist-twice test-dist image test-image test-deploy test-compose lint fmt \
+	pictures hooks
 
 run:
 	@scripts/setup.sh run
@@ -75,6 +77,13 @@ soak:
 	@scripts/setup.sh build
 	cargo build --release --locked --workspace
 	cargo run --release --locked -p tollgate-bench --bin soak -- --minutes $(MINUTES)
+
+chaos: MINUTES ?= 10
+chaos: export CHAOS_SECONDS = $(shell expr $(MINUTES) \* 60)
+chaos: export CHAOS_SEED = $(SEED)
+chaos:
+	@scripts/setup.sh test
+	cargo test --locked --test main nodes::chaos -- --nocapture
 
 fuzz:
 	@scripts/setup.sh fuzz

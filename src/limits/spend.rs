@@ -251,6 +251,11 @@ impl Spend {
         *self = from;
     }
 
+    /// What was ever spent.
+    pub(super) const fn total_spent(&self) -> NanoUsd {
+        self.total.spent
+    }
+
     /// The spend as figures from which another record can start.
     pub(super) fn sums(&self) -> Sums {
         let kept = self

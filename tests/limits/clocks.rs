@@ -1,87 +1,16 @@
 //! Windows use one clock and one time zone: those of Redis and of the cluster; and a clock that
 //! steps back erases nothing.
-//!
-//! A shim in front of the C library's clock, built with the system's compiler, moves a node's
-//! clock.
 
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::nodes::pair::{Pair, cost, limit_of};
 use crate::proxy::fixture::{Fixture, request};
+use crate::support::clock::SetClock;
 use crate::support::redis::Redis;
 
 const DAY: i64 = 86_400;
-
-const SHIM: &str = r#"
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
-static volatile long *ahead;
-
-__attribute__((constructor)) static void begin(void) {
-  const char *path = getenv("CLOCK_AHEAD");
-  int file = path ? open(path, O_RDONLY) : -1;
-  if (file < 0) return;
-  void *at = mmap(0, sizeof(long), PROT_READ, MAP_SHARED, file, 0);
-  if (at != MAP_FAILED) ahead = at;
-}
-
-int clock_gettime(clockid_t id, struct timespec *time) {
-  int failed = (int)syscall(SYS_clock_gettime, id, time);
-  int real = id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE;
-  if (!failed && ahead && real) time->tv_sec += *ahead;
-  return failed;
-}
-"#;
-
-/// A clock that can be set.
-struct SetClock {
-    dir: tempfile::TempDir,
-    ahead: std::fs::File,
-}
-
-impl SetClock {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let (source, ahead) = (dir.path().join("clock.c"), dir.path().join("ahead"));
-        std::fs::write(&source, SHIM).unwrap();
-        std::fs::write(&ahead, 0i64.to_ne_bytes()).unwrap();
-        let made = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-o"])
-            .args([&shim(dir.path()), &source])
-            .status();
-        assert!(made.unwrap().success(), "the system's C compiler, which linked this test");
-        let ahead = std::fs::OpenOptions::new().write(true).open(ahead).unwrap();
-        Self { dir, ahead }
-    }
-
-    /// Ahead of the true time by this many seconds.
-    fn set(&self, seconds: i64) {
-        self.ahead.write_all_at(&seconds.to_ne_bytes(), 0).unwrap();
-    }
-
-    fn env(&self) -> [(&'static str, String); 2] {
-        let ahead = self.dir.path().join("ahead");
-        [
-            ("LD_PRELOAD", shim(self.dir.path()).display().to_string()),
-            ("CLOCK_AHEAD", ahead.display().to_string()),
-        ]
-    }
-}
-
-fn shim(dir: &Path) -> PathBuf {
-    dir.join("clock.so")
-}
 
 async fn restart(pair: &mut Pair, node: usize) {
     pair.nodes[node].signal("TERM");
@@ -222,4 +151,42 @@ async fn a_clock_that_steps_ahead_and_back_forgets_nothing_that_one_process_coun
     // Later than that, it is still so.
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(ask().await, 429);
+}
+
+/// While Redis is away, nothing tells a node that its clock was set. What it counts then has the
+/// wrong time, by which Redis must not decide whether the ledger had it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_node_counts_with_a_wrong_clock_while_redis_is_away_counts_once_and_ends_in_time() {
+    let env = [("TOLLGATE_REDIS_TIMEOUT", "10s"), ("SESSION_TTL", "1s")];
+    for seconds in [600, -20] {
+        let mut pair = Pair::with(Redis::start(), &env).await;
+        let clock = SetClock::new();
+        clock.env().iter().for_each(|(name, value)| pair.nodes[1].set(name, value));
+        restart(&mut pair, 1).await;
+        let who = pair.person(json!({}), json!({})).await;
+        pair.redis.kill();
+        for node in &pair.nodes {
+            node.readiness_shows(|_, parts| parts["redis"] != "ok").await;
+        }
+        clock.set(seconds);
+        for _ in 0..3 {
+            assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 200);
+        }
+        // The ledger has them, so the counters that are made from it have them.
+        pair.nodes[1].metric_shows("tollgate_journal_pending_records", |n| n == 0.0).await;
+        pair.redis.start_again();
+        for node in &pair.nodes {
+            node.readiness_shows(|_, parts| parts["redis"] == "ok").await;
+            node.metric_shows("tollgate_redis_waiting", |waiting| waiting == 0.0).await;
+        }
+        for node in 0..2 {
+            assert_eq!(pair.spent(node, &who).await, cost(3), "{seconds} s, node {node}");
+        }
+        pair.until(async || {
+            let usage =
+                pair.nodes[0].admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
+            usage["concurrentSessions"]["current"] == 0
+        })
+        .await;
+    }
 }

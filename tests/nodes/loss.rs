@@ -9,6 +9,8 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::pair::{Pair, Person, cost};
+use crate::support::link::{Link, Mode, Server};
+use crate::support::postgres;
 use crate::support::redis::Redis;
 
 /// Clients at both nodes that send requests until they are stopped.
@@ -167,5 +169,45 @@ async fn the_operator_can_choose_to_refuse_or_to_let_pass() {
         pair.redis.start_again();
         pair.nodes[0].readiness_shows(|ready, parts| ready && parts["redis"] == "ok").await;
         assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 429, "{choice}, again");
+    }
+}
+
+/// What another node spends while this one is frozen is news that it never gets, and in the ledger
+/// only after it was read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_frozen_goes_on_from_what_others_spent_though_the_ledger_had_it_late() {
+    let env = [WAIT[0], ("TOLLGATE_REDIS_LEASE", "2s"), ("LOG_LEVEL", "debug")];
+    let mut pair = Pair::with(Redis::start(), &env).await;
+    let to_postgres = Link::to(Server::Unix(postgres::socket())).await;
+    let database = pair.nodes[0].variable("DATABASE_URL");
+    let name = database.split('?').next().unwrap().rsplit('/').next().unwrap();
+    let url = format!("postgres://postgres@127.0.0.1:{}/{name}", to_postgres.port);
+    pair.nodes[0].signal("TERM");
+    pair.nodes[0].ended().await;
+    pair.nodes[0].set("DATABASE_URL", &url);
+    pair.nodes[0].spawn();
+    pair.nodes[0].ready().await;
+    let who = pair.person(json!({}), json!({})).await;
+    pair.nodes[1].signal("STOP");
+    to_postgres.set(Mode::Hold);
+    for _ in 0..5 {
+        assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
+    }
+    pair.nodes[0].log_shows("a node gave no sign of life").await;
+    let read = async |pair: &Pair, times: usize| {
+        let text = "what other nodes spent was read";
+        pair.until(async || pair.nodes[1].log().matches(text).count() >= times).await;
+    };
+    let before = pair.nodes[1].log().matches("what other nodes spent was read").count();
+    pair.nodes[1].signal("CONT");
+    read(&pair, before + 1).await;
+    to_postgres.set(Mode::Pass);
+    pair.nodes[0].metric_shows("tollgate_journal_pending_records", |n| n == 0.0).await;
+    let late = pair.nodes[1].log().matches("what other nodes spent was read").count();
+    read(&pair, late + 1).await;
+    pair.redis.kill();
+    lost(&pair).await;
+    for node in 0..2 {
+        assert_eq!(pair.spent(node, &who).await, cost(5), "node {node}");
     }
 }

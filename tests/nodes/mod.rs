@@ -8,6 +8,7 @@
 
 mod away;
 mod begin;
+mod chaos;
 mod failover;
 mod jobs;
 mod limits;

@@ -183,6 +183,11 @@ impl Gateway {
         self.env.insert(name.to_owned(), value.to_owned());
     }
 
+    /// A variable of the next process.
+    pub fn variable(&self, name: &str) -> String {
+        self.env[name].clone()
+    }
+
     /// Removes a variable for the next process.
     pub fn unset(&mut self, name: &str) {
         self.env.remove(name);

@@ -1,6 +1,8 @@
 //! Helpers that several modules' tests share.
 
+pub mod clock;
 pub mod gateway;
+pub mod link;
 pub mod ports;
 pub mod postgres;
 pub mod redis;

@@ -48,6 +48,11 @@ pub fn fresh_database() -> String {
     server().fresh_database()
 }
 
+/// The socket of the private server.
+pub fn socket() -> PathBuf {
+    server().socket()
+}
+
 /// The URL of a database of that name on the private server, which may not exist.
 pub fn url_of(name: &str) -> String {
     server().url_of(name)
@@ -102,6 +107,11 @@ impl Server {
     /// Continues the frozen server.
     pub fn thaw(&self) {
         self.signal("-CONT");
+    }
+
+    /// The socket that it listens on.
+    pub fn socket(&self) -> PathBuf {
+        self.dir.join(".s.PGSQL.5432")
     }
 
     fn control(&self, arguments: &[&str]) {

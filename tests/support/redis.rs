@@ -153,6 +153,18 @@ impl Redis {
         }
     }
 
+    /// Removes the data of a killed server: the next start finds nothing.
+    pub fn forget(&self) {
+        assert!(self.running.is_none(), "it was killed");
+        for entry in std::fs::read_dir(self.dir.path()).unwrap().flatten() {
+            if entry.path().is_dir() {
+                std::fs::remove_dir_all(entry.path()).unwrap();
+            } else if entry.file_name() != "log" {
+                std::fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    }
+
     /// It accepts connections but does not answer, until [`Self::go_on`].
     pub fn hang(&self) {
         self.signal("STOP");

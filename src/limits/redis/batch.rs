@@ -61,7 +61,7 @@ impl Kind {
 
 /// One operation, as `lua/batch.lua` reads it.
 fn packed(op: &Op) -> Vec<u8> {
-    let Op { kind, charge, now } = op;
+    let Op { kind, charge, now, .. } = op;
     let (letter, cost, provider) = kind.parts();
     let numbers = Numbers::of(10).id(charge.user.map(|user| user.0));
     let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.started.0);

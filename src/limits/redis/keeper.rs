@@ -33,6 +33,10 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)
 const FOLLOWED: u32 = 4;
 /// A connection that lasted this long counts as stable.
 const STEADY: Duration = Duration::from_secs(10);
+/// When after a connection this node reads the ledger: other nodes' writers deliver there, as a rule
+/// within a second, at the latest within two minutes, what they settled while it could not hear.
+const CAUGHT_UP: [Duration; 4] =
+    [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(125)];
 /// How often a batch is sent again because the clocks differ.
 const COMPARED: u32 = 20;
 
@@ -155,7 +159,7 @@ impl Keeper {
         // In this order: a request that begins now is either queued, or found here.
         self.shared.link.begin();
         self.shared.running.each(|charge, at| {
-            self.shared.outbox.push(Op { kind: Kind::Running { at }, charge: charge.clone(), now });
+            self.shared.outbox.push(Op::new(Kind::Running { at }, charge.clone(), now));
         });
         for _ in 0..=self.shared.outbox.len() {
             if !self.send(&up).await? {
@@ -220,13 +224,14 @@ impl Keeper {
 
     /// Sends one batch. Returns whether there was one.
     pub(super) async fn send(&mut self, up: &Up) -> Result<bool, Fault> {
-        let ops = self.shared.outbox.batch();
-        if ops.is_empty() {
-            return Ok(false);
-        }
         let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
         for _ in 0..COMPARED {
-            match self.shared.send_batch(up, &ops, number, self.now()).await {
+            let now = self.now();
+            let ops = self.shared.outbox.batch(self.shared.present_of(now));
+            if ops.is_empty() {
+                return Ok(false);
+            }
+            match self.shared.send_batch(up, &ops, number, now).await {
                 // This node's clock was set; or it is ahead by less than the correction threshold
                 // and a week begins.
                 Err(Fault::Clock(_)) => {
@@ -315,16 +320,26 @@ impl Keeper {
 }
 
 impl Shared {
-    /// Updates the mirror from the ledger, once that is complete. If it cannot be read, the mirror
-    /// stays as it is.
+    /// Updates the mirror from the ledger once that is complete, and more than once: what the ledger
+    /// has too late for one time it has for the next. If it cannot be read, the mirror stays as it
+    /// is until then.
     async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
         while !ledger.is_complete() {
             tokio::time::sleep(PAUSES[1]).await;
         }
-        let now = now();
-        match ledger.read(now, now).await {
-            Ok(sums) => self.memory.adopt(Memory::of_ledger(self.counting(), sums, now), now),
-            Err(e) => tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read"),
+        let connected = Instant::now();
+        for after in CAUGHT_UP {
+            tokio::time::sleep_until(connected + after).await;
+            let at = now();
+            match ledger.read(at, at).await {
+                Ok(sums) => {
+                    self.memory.catch_up(Memory::of_ledger(self.counting(), sums, at), at);
+                    tracing::debug!(?after, "what other nodes spent was read from the ledger");
+                }
+                Err(e) => {
+                    tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read");
+                }
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::super::held::Held;
 use super::super::memory::Memory;
 use super::super::provider::ProviderState;
+use super::super::spend::Spend;
 use super::Shared;
 use super::scripts::whole;
 use crate::domain::clock::Timestamp;
@@ -71,19 +72,34 @@ impl Memory {
     /// Takes over the spend from counters that were just built from the ledger; reservations stay.
     pub(super) fn adopt(&self, made: Self, now: Timestamp) {
         let tz = self.settings.time_zone;
+        self.take_over(made, |own, from| own.adopt(from, now, tz));
+    }
+
+    /// The same for each holder of whom the ledger has at least as much: it may not have the latest
+    /// yet, which this node knows.
+    pub(super) fn catch_up(&self, made: Self, now: Timestamp) {
+        let tz = self.settings.time_zone;
+        self.take_over(made, |own, from| {
+            if from.total_spent() >= own.total_spent() {
+                own.adopt(from, now, tz);
+            }
+        });
+    }
+
+    fn take_over(&self, made: Self, take: impl Fn(&mut Spend, Spend)) {
         for mut users in made.users.each() {
             for (id, state) in users.drain() {
                 let mut own = self.users.lock(id.0);
                 let own = own.entry(id).or_default();
-                own.spend.adopt(state.spend, now, tz);
+                take(&mut own.spend, state.spend);
                 for (key, state) in state.keys {
-                    own.keys.entry(key).or_default().spend.adopt(state.spend, now, tz);
+                    take(&mut own.keys.entry(key).or_default().spend, state.spend);
                 }
             }
         }
         for mut providers in made.providers.each() {
             for (id, state) in providers.drain() {
-                self.providers.lock(id.0).entry(id).or_default().spend.adopt(state.spend, now, tz);
+                take(&mut self.providers.lock(id.0).entry(id).or_default().spend, state.spend);
             }
         }
     }

@@ -232,6 +232,11 @@ impl Shared {
         CounterSettings { time_zone: self.zone(), ..self.memory.settings }
     }
 
+    /// A time by Redis' clock, unless the clock moves only when a test sets it.
+    fn present_of(&self, now: Timestamp) -> Option<Timestamp> {
+        (!self.agreement.is_callers()).then_some(now)
+    }
+
     fn spans(&self, now: Timestamp) -> Spans {
         let mut spans = self.spans.lock();
         match *spans {
@@ -260,6 +265,6 @@ impl Shared {
     }
 
     fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {
-        self.outbox.push(Op { kind, charge: charge.clone(), now });
+        self.outbox.push(Op::new(kind, charge.clone(), now));
     }
 }

@@ -59,7 +59,24 @@ pub(super) enum Kind {
 pub(super) struct Op {
     pub(super) kind: Kind,
     pub(super) charge: Charge,
+    /// When it happened, by Redis' clock as this node knew it; corrected when it is sent.
     pub(super) now: Timestamp,
+    /// The same by a clock that nobody sets.
+    at: Instant,
+}
+
+impl Op {
+    /// What happens now.
+    pub(super) fn new(kind: Kind, charge: Charge, now: Timestamp) -> Self {
+        Self { kind, charge, now, at: Instant::now() }
+    }
+
+    /// While Redis was away this node's clock may have been set: only the time that has passed since
+    /// is certain.
+    fn correct(&mut self, present: Timestamp) {
+        let ago = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.now = present.plus_ms(ago.saturating_neg());
+    }
 }
 
 #[derive(Default)]
@@ -140,14 +157,18 @@ impl Outbox {
         }
     }
 
-    /// The next batch to send; the current one if there is one. Empty if the queue is. Report the
+    /// The next batch to send; the current one if there is one. Empty if the queue is. `present`,
+    /// if set, is the time by Redis' clock: the operations' times are corrected by it. Report the
     /// result with [`Self::confirmed`] or [`Self::not_sent`].
-    pub(super) fn batch(&self) -> Vec<Op> {
+    pub(super) fn batch(&self, present: Option<Timestamp>) -> Vec<Op> {
         let mut queue = self.queue.lock();
         queue.ripe_at = None;
         if queue.sent.is_empty() {
             let count = queue.pending.len().min(BATCH);
             queue.sent = queue.pending.drain(..count).collect();
+        }
+        if let Some(present) = present {
+            queue.sent.iter_mut().for_each(|op| op.correct(present));
         }
         queue.sent.clone()
     }
@@ -211,7 +232,7 @@ mod tests {
         let kind = Kind::Settled { cost: NanoUsd(1), served: None };
         let (admitted, minute, asks) = (started, None, None);
         let charge = Charge { request, user, slot, reserved, started, admitted, minute, asks };
-        Op { kind, charge, now: Timestamp(now) }
+        Op::new(kind, charge, Timestamp(now))
     }
 
     fn times(ops: &[Op]) -> Vec<i64> {
@@ -222,13 +243,13 @@ mod tests {
     fn a_batch_stays_the_same_until_its_fate_is_known() {
         let outbox = Outbox::holding(1_000);
         (0..3).for_each(|n| outbox.push(op(n)));
-        assert_eq!(times(&outbox.batch()), [0, 1, 2]);
+        assert_eq!(times(&outbox.batch(None)), [0, 1, 2]);
         outbox.push(op(3));
-        assert_eq!(times(&outbox.batch()), [0, 1, 2]);
+        assert_eq!(times(&outbox.batch(None)), [0, 1, 2]);
         outbox.not_sent();
-        assert_eq!(times(&outbox.batch()), [0, 1, 2, 3]);
+        assert_eq!(times(&outbox.batch(None)), [0, 1, 2, 3]);
         outbox.confirmed(Timestamp(4));
-        assert!(outbox.batch().is_empty());
+        assert!(outbox.batch(None).is_empty());
         assert_eq!(outbox.len(), 0);
     }
 
@@ -236,14 +257,25 @@ mod tests {
     fn recent_settlements_are_sent_again_in_order_and_dropped_in_time() {
         let outbox = Outbox::holding(1_000);
         outbox.push(op(0));
-        outbox.batch();
+        outbox.batch(None);
         outbox.confirmed(Timestamp(0));
         outbox.push(op(KEEP_MS));
-        outbox.batch();
+        outbox.batch(None);
         outbox.confirmed(Timestamp(KEEP_MS + 1));
         outbox.push(op(KEEP_MS + 2));
         outbox.replay();
-        assert_eq!(times(&outbox.batch()), [KEEP_MS, KEEP_MS + 2]);
+        assert_eq!(times(&outbox.batch(None)), [KEEP_MS, KEEP_MS + 2]);
+    }
+
+    #[test]
+    fn times_are_those_of_redis_though_the_clock_was_set_after_they_were_noted() {
+        let outbox = Outbox::holding(1_000);
+        outbox.push(op(900_000));
+        outbox.push(op(1));
+        let present = Timestamp(500_000);
+        let noted = outbox.batch(Some(present));
+        assert!(noted.iter().all(|op| (0..5_000).contains(&present.since(op.now))), "{noted:?}");
+        assert_eq!(times(&outbox.batch(None)), times(&noted), "and are kept so");
     }
 
     #[tokio::test]
@@ -259,7 +291,7 @@ mod tests {
         assert_eq!(due(), first, "the wait does not start again");
         outbox.ripe().await;
         assert!(Some(Instant::now()) >= first);
-        outbox.batch();
+        outbox.batch(None);
         outbox.confirmed(Timestamp(0));
         assert_eq!(due(), None);
         (0..i64::try_from(RIPE).unwrap()).for_each(|n| outbox.push(op(n)));
@@ -271,7 +303,7 @@ mod tests {
         let outbox = Outbox::holding(1_000);
         (0..=1_000).for_each(|n| outbox.push(op(n)));
         assert!(outbox.has_overflowed());
-        assert_eq!((outbox.len(), outbox.batch()[0].now), (1_000, Timestamp(1)));
+        assert_eq!((outbox.len(), outbox.batch(None)[0].now), (1_000, Timestamp(1)));
         outbox.replay();
         assert!(!outbox.has_overflowed());
     }

@@ -24,6 +24,21 @@ impl Gateway {
         assert!(done.success());
     }
 
+    /// From the next start on, [`Gateway::fill_disk`] works.
+    pub fn outlive_full_disks(&mut self) {
+        self.runner = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"].map(str::to_owned).to_vec();
+    }
+
+    /// At once, files of the process cannot grow beyond this many bytes: writing fails, as on a full
+    /// disk. [`Gateway::unlimit_files`] lifts it. Needs [`Gateway::outlive_full_disks`].
+    pub fn fill_disk(&self, bytes: u64) {
+        let done = Command::new("prlimit")
+            .args(["--pid", &self.pid().to_string(), &format!("--fsize={bytes}:unlimited")])
+            .status()
+            .unwrap();
+        assert!(done.success());
+    }
+
     /// From the next start on, these words run the program, for example with a tracer.
     pub fn run_by(&mut self, words: Vec<String>) {
         self.runner = words;
