@@ -10,6 +10,7 @@ mod away;
 mod begin;
 mod chaos;
 mod failover;
+mod frozen;
 mod jobs;
 mod limits;
 mod loss;
