@@ -3,7 +3,7 @@
 //! In a cluster, all names of a gateway are in one slot ([`Server::names`]). So they are on one
 //! server, which the other nodes name (`MOVED`). It is asked for with a read, which works with any
 //! rights. Requests are not sent on to other servers: after a failover or while the slot moves, the
-//! connection is made anew.
+//! connection is made again.
 
 use std::io;
 use std::time::Duration;

@@ -45,7 +45,9 @@ async fn what_the_ledger_has_is_counted_once_when_both_nodes_make_the_counters_a
         let rebuilds = || {
             pair.nodes
                 .iter()
-                .map(|node| node.log().matches("made anew from the ledger").count())
+                .map(|node| {
+                    node.log().matches("rebuilding the shared counters from the ledger").count()
+                })
                 .sum::<usize>()
         };
         pair.until(async || rebuilds() >= 2).await;

@@ -193,7 +193,7 @@ async fn a_node_that_was_frozen_goes_on_from_what_others_spent_though_the_ledger
     for _ in 0..5 {
         assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
     }
-    pair.nodes[0].log_shows("a node gave no sign of life").await;
+    pair.nodes[0].log_shows("a node sent no heartbeat for the lease").await;
     let read = async |pair: &Pair, times: usize| {
         let text = "what other nodes spent was read";
         pair.until(async || pair.nodes[1].log().matches(text).count() >= times).await;

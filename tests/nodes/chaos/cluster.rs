@@ -149,9 +149,9 @@ impl Cluster {
             }
             lost.push(of_node.iter().sum());
             let log = node.gateway.log();
-            rebuilds += log.matches("made anew from the ledger").count();
+            rebuilds += log.matches("rebuilding the shared counters from the ledger").count();
             late += followed_late(&log);
-            buried += log.matches("a node gave no sign of life").count();
+            buried += log.matches("a node sent no heartbeat for the lease").count();
         }
         Counted { lost, rebuilds, late, buried }
     }
@@ -185,7 +185,7 @@ fn followed_late(log: &str) -> usize {
     for line in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let at = line["timestamp"].as_str().and_then(|at| DateTime::parse_from_rfc3339(at).ok());
         let said = line["message"].as_str().unwrap_or_default();
-        if said.starts_with("the shared counters were made anew, or") {
+        if said.starts_with("another node rebuilt the shared counters, or") {
             moved = moved.or(at);
         } else if said.starts_with("counting in Redis")
             && let (Some(from), Some(to)) = (moved.take(), at)
