@@ -18,6 +18,9 @@ use crate::store::{RecentRequest, SpendLook, SpendRow, SpendSeen, SpendTotal, St
 
 /// What is read by the minute: the length of the longest possible day.
 const BY_THE_MINUTE_MS: i64 = 26 * 3600 * 1000;
+/// A record that waits for longer is missing after a rebuild from the ledger: nodes send again only
+/// what they settled in the last two minutes.
+const LATEST_MS: u64 = 60_000;
 
 /// Loads the ledger's sums into the counters.
 ///
@@ -63,7 +66,8 @@ impl Ledger for FromStore {
     }
 
     fn is_complete(&self) -> bool {
-        !self.store.is_held() && self.journal.stats().left_bytes == 0
+        let journal = self.journal.stats();
+        !self.store.is_held() && journal.left_bytes == 0 && journal.oldest_age_ms < LATEST_MS
     }
 }
 

@@ -24,7 +24,7 @@ use super::{Ledger, checkpoint};
 /// A database that does not answer for this long counts as unavailable.
 const SINK_TIMEOUT: Duration = Duration::from_secs(60);
 /// If nothing is accepted, refused records count as faulty only after this many attempts…
-const TIME_LIMIT: u32 = 3;
+const ATTEMPTS: u32 = 3;
 /// …and only if there are this few. If there are more, they count as faulty once another record of
 /// their batch was accepted.
 const FEW: usize = 16;
@@ -133,11 +133,11 @@ impl Ledger {
         let Some(first) = records.first() else { return Ok(()) };
         let ended = first.started_at.plus_ms(i64::try_from(first.duration_ms).unwrap_or(0));
         self.tally.oldest_at.store(ended.0, Ordering::Relaxed);
-        let verdict = judge(sink, records, source.refusals >= TIME_LIMIT)
+        let verdict = judge(sink, records, source.refusals >= ATTEMPTS)
             .await
             .map_err(|error| error.to_string())?;
         let few = records.len() <= FEW && !verdict.doubtful;
-        if verdict.taken == 0 && !(few && source.refusals + 1 >= TIME_LIMIT) {
+        if verdict.taken == 0 && !(few && source.refusals + 1 >= ATTEMPTS) {
             source.refusals = source.refusals.saturating_add(1);
             let reason = verdict.refused.first().map_or("", |(_, reason)| reason);
             return Err(format!("the database refuses all of {} records: {reason}", records.len()));

@@ -13,8 +13,8 @@ impl Counters {
     ///
     /// Call it once for each amount, on one node, after the ledger has it.
     pub fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
-        let now = self.books.time(now);
-        match &self.books {
+        let now = self.backend.time(now);
+        match &self.backend {
             CounterBackend::Own(memory) => memory.spent_late(rows, now),
             CounterBackend::Shared(shared) => shared.spent_late(rows, now),
         }

@@ -82,14 +82,14 @@ use redis::Shared;
 /// The counters. Cheap to clone.
 #[derive(Clone)]
 pub struct Counters {
-    books: CounterBackend,
+    backend: CounterBackend,
 }
 
 impl Counters {
     /// A node's own counters, empty. Spending is loaded with [`Self::rebuild`].
     #[must_use]
     pub fn new(settings: CounterSettings) -> Self {
-        Self { books: CounterBackend::Own(Arc::new(Memory::new(settings))) }
+        Self { backend: CounterBackend::Own(Arc::new(Memory::new(settings))) }
     }
 
     /// Counters that all nodes share. They count only for this node until the keeper runs
@@ -98,13 +98,13 @@ impl Counters {
     /// # Errors
     /// When the address is invalid; the error does not contain the address.
     pub fn shared(settings: CounterSettings, shared: SharedSettings) -> Result<Self, String> {
-        Ok(Self { books: CounterBackend::Shared(Shared::new(settings, shared)?) })
+        Ok(Self { backend: CounterBackend::Shared(Shared::new(settings, shared)?) })
     }
 
     /// The task that maintains shared counters; `None` for a node's own.
     #[must_use]
     pub fn keeper(&self, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Option<Keeper> {
-        match &self.books {
+        match &self.backend {
             CounterBackend::Own(_) => None,
             CounterBackend::Shared(shared) => Some(Keeper::new(Arc::clone(shared), ledger, clock)),
         }
@@ -113,7 +113,7 @@ impl Counters {
     /// The state of shared counters; `None` for a node's own.
     #[must_use]
     pub fn shared_state(&self) -> Option<SharedState> {
-        match &self.books {
+        match &self.backend {
             CounterBackend::Own(_) => None,
             CounterBackend::Shared(shared) => Some(shared.state()),
         }
@@ -121,7 +121,7 @@ impl Counters {
 
     /// Resolves when shared counters are reachable; at once for a node's own.
     pub async fn connected(&self) {
-        if let CounterBackend::Shared(shared) = &self.books {
+        if let CounterBackend::Shared(shared) = &self.backend {
             shared.connected().await;
         }
     }
@@ -129,7 +129,7 @@ impl Counters {
     /// Resolves when shared counters have everything that was counted here; at once for a node's
     /// own.
     pub async fn flushed(&self) {
-        if let CounterBackend::Shared(shared) = &self.books {
+        if let CounterBackend::Shared(shared) = &self.backend {
             shared.flushed().await;
         }
     }
@@ -140,7 +140,7 @@ impl Counters {
     /// The first limit that is reached, in the order of docs/reference/limits.md. Nothing is
     /// counted then.
     pub async fn admit(&self, admission: &Admission<'_>) -> Result<Permit, Refused> {
-        self.books.admit(admission, None).await
+        self.backend.admit(admission, None).await
     }
 
     /// As [`Self::admit`], for a request that will probably try `first` before other providers.
@@ -155,14 +155,14 @@ impl Counters {
         admission: &Admission<'_>,
         first: Option<&Provider>,
     ) -> Result<Permit, Refused> {
-        self.books.admit(admission, first).await
+        self.backend.admit(admission, first).await
     }
 
     /// Whether [`Self::admit_to`] makes use of a provider: counters are shared, and one of
     /// `providers` has limits.
     #[must_use]
     pub fn takes_places(&self, providers: &[Arc<Provider>]) -> bool {
-        matches!(self.books, CounterBackend::Shared(_))
+        matches!(self.backend, CounterBackend::Shared(_))
             && providers.iter().any(|provider| provider::is_limited(&provider.limits))
     }
 
@@ -175,9 +175,9 @@ impl Counters {
         estimate: NanoUsd,
         now: Timestamp,
     ) -> Permit {
-        let started = self.books.time(now);
+        let started = self.backend.time(now);
         Permit::new(
-            self.books.clone(),
+            self.backend.clone(),
             Counted::alone(self.memory().charge(request, session, estimate, started)),
         )
     }
@@ -192,7 +192,7 @@ impl Counters {
         now: Timestamp,
     ) -> Vec<(ProviderId, Blocked)> {
         let slot = Slot { key, session: session.clone() };
-        self.books.blocked(providers, &slot, self.books.time(now)).await
+        self.backend.blocked(providers, &slot, self.backend.time(now)).await
     }
 
     /// As [`Self::blocked`], by what this node knows alone: nothing is asked.
@@ -205,7 +205,7 @@ impl Counters {
         now: Timestamp,
     ) -> Vec<(ProviderId, Blocked)> {
         let slot = Slot { key, session: session.clone() };
-        self.memory().blocked(providers, &slot, self.books.time(now))
+        self.memory().blocked(providers, &slot, self.backend.time(now))
     }
 
     /// The provider that last served a live session, as far as this node knows (see
@@ -218,22 +218,22 @@ impl Counters {
         session: &SessionId,
         now: Timestamp,
     ) -> Option<ProviderId> {
-        self.memory().session_provider(user, key, session, self.books.time(now))
+        self.memory().session_provider(user, key, session, self.backend.time(now))
     }
 
     /// What a key has used of its limits, without reservations.
     pub async fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
-        self.books.key_usage(key, self.books.time(now)).await
+        self.backend.key_usage(key, self.backend.time(now)).await
     }
 
     /// What a user has used of their limits, without reservations.
     pub async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
-        self.books.user_usage(user, self.books.time(now)).await
+        self.backend.user_usage(user, self.backend.time(now)).await
     }
 
     /// What a provider has used of its limits, without reservations.
     pub async fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
-        self.books.provider_usage(provider, self.books.time(now)).await
+        self.backend.provider_usage(provider, self.backend.time(now)).await
     }
 
     /// The usual number of output tokens in a key's replies from a model: the 90th percentile of
@@ -250,13 +250,13 @@ impl Counters {
 
     /// Every live session, in no particular order; of all nodes, if counters are shared.
     pub async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        self.books.live_sessions(self.books.time(now)).await
+        self.backend.live_sessions(self.backend.time(now)).await
     }
 
     /// How many live sessions this node has.
     #[must_use]
     pub fn sessions_here(&self, now: Timestamp) -> usize {
-        self.memory().sessions_here(self.books.time(now))
+        self.memory().sessions_here(self.backend.time(now))
     }
 
     /// Replaces everything counted so far by the ledger's sums: for the start, before the first
@@ -269,7 +269,7 @@ impl Counters {
         totals: impl IntoIterator<Item = SpendTotal>,
         now: Timestamp,
     ) {
-        self.memory().rebuild(rows, totals, self.books.time(now));
+        self.memory().rebuild(rows, totals, self.backend.time(now));
     }
 
     /// Replays the requests of the last minutes, after [`Self::rebuild`]: live sessions and
@@ -277,7 +277,7 @@ impl Counters {
     /// [`Self::replay_from`]. Does nothing for shared counters, which keep these figures
     /// themselves.
     pub fn replay(&self, requests: impl IntoIterator<Item = RecentRequest>, now: Timestamp) {
-        if let CounterBackend::Own(memory) = &self.books {
+        if let CounterBackend::Own(memory) = &self.backend {
             memory.replay(requests, now);
         }
     }
@@ -297,16 +297,16 @@ impl Counters {
     /// Frees idle entries: aged buckets, ended sessions, holders without any figures, and holders
     /// that `keep` rejects (deleted ones). Call it about once a minute.
     pub fn sweep(&self, now: Timestamp, keep: &dyn Fn(Holder) -> bool) {
-        self.memory().sweep(self.books.time(now), keep);
+        self.memory().sweep(self.backend.time(now), keep);
     }
 
     /// The time zone of calendar windows: this node's, or the cluster's if it differs.
     #[must_use]
     pub fn zone(&self) -> Tz {
-        self.books.zone()
+        self.backend.zone()
     }
 
     fn memory(&self) -> &Memory {
-        self.books.memory()
+        self.backend.memory()
     }
 }

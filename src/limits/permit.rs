@@ -12,7 +12,7 @@ use crate::domain::provider::Provider;
 /// takes everything back: the reservation, the place of its session, the request of the minute.
 #[must_use = "dropping a permit gives it back"]
 pub struct Permit {
-    books: CounterBackend,
+    backend: CounterBackend,
     /// `None` once settled.
     charge: Option<Charge>,
     at: Option<ProviderId>,
@@ -21,9 +21,9 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn new(books: CounterBackend, counted: Counted) -> Self {
+    pub(super) fn new(backend: CounterBackend, counted: Counted) -> Self {
         let Counted { charge, served_before, standing, at } = counted;
-        Self { books, charge: Some(charge), at, served_before, standing }
+        Self { backend, charge: Some(charge), at, served_before, standing }
     }
 
     /// The remaining amounts of the caller's limits when the request was admitted.
@@ -54,14 +54,14 @@ impl Permit {
     #[must_use = "the provider may not be asked when this is false"]
     pub async fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
         let Some(charge) = &self.charge else { return false };
-        let now = self.books.time(now);
+        let now = self.backend.time(now);
         if self.at == Some(provider.id) {
             return true;
         }
         if let Some(before) = self.at.take() {
-            self.books.withdraw(charge, before, now);
+            self.backend.withdraw(charge, before, now);
         }
-        let entered = self.books.enter(charge, provider, now).await;
+        let entered = self.backend.enter(charge, provider, now).await;
         self.at = entered.then_some(provider.id);
         entered
     }
@@ -72,8 +72,8 @@ impl Permit {
     pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {
         if let Some(charge) = self.charge.take() {
             let cost = cost.max(NanoUsd::ZERO);
-            let now = self.books.time(now);
-            self.books.settle(&charge, &Settlement { now, cost, at: self.at, served: provider });
+            let now = self.backend.time(now);
+            self.backend.settle(&charge, &Settlement { now, cost, at: self.at, served: provider });
         }
     }
 }
@@ -81,7 +81,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(charge) = self.charge.take() {
-            self.books.give_back(&charge, self.at);
+            self.backend.give_back(&charge, self.at);
         }
     }
 }

@@ -16,7 +16,7 @@ use redis::{
 };
 
 use super::address::{Address, Sentinels};
-use super::server::Server;
+use super::server::{Server, install_tls};
 
 /// A cluster's node may name one that was replaced a moment ago, and that another one.
 const HOPS: usize = 4;
@@ -76,6 +76,7 @@ impl Server {
 
     /// The Sentinels, to be asked for the primary.
     pub(super) fn sentinels(&self, sentinels: Sentinels) -> RedisResult<SentinelClientBuilder> {
+        install_tls();
         let Sentinels { asked, service, login } = sentinels;
         let over_tls = matches!(asked.first(), Some(ConnectionAddr::TcpTls { .. }));
         let mut builder = SentinelClientBuilder::new(asked, service, SentinelServerType::Master)?

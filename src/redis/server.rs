@@ -75,8 +75,7 @@ impl Server {
 
     /// Creates the client of one server without connecting.
     pub(super) fn client(&self, server: ConnectionInfo) -> RedisResult<Client> {
-        // Another part may have installed it already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_tls();
         match self.certificates() {
             Some(certificates) => Client::build_with_tls(server, certificates),
             None => Client::open(server),
@@ -94,6 +93,11 @@ impl Server {
         });
         Some(TlsCertificates { client_tls, root_cert: self.authorities.clone() })
     }
+}
+
+/// Another part may have installed it already.
+pub(super) fn install_tls() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 #[cfg(test)]

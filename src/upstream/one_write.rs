@@ -61,6 +61,8 @@ impl OneWrite {
             }
             self.held.advance(written);
         }
+        // A stream, or an idle connection, keeps no part of a prompt in memory.
+        self.held = BytesMut::new();
         Poll::Ready(Ok(()))
     }
 }

@@ -45,6 +45,13 @@ fn a_secret_comes_from_a_file_as_from_its_setting() {
         let by_yaml = load(&format!("auth: {{ admin_token_file: {file} }}"), &[]).unwrap();
         assert_eq!(by_yaml.auth.admin_token.unwrap().expose(), WORD);
     }
+    let sentinel = write("sentinel", WORD.as_bytes());
+    let env = [
+        ("REDIS_URL", "redis+sentinel://host/main"),
+        ("TOLLGATE_REDIS_SENTINEL_PASSWORD_FILE", sentinel.as_str()),
+    ];
+    let redis = load("", &env).unwrap().redis.unwrap();
+    assert_eq!(redis.sentinel_password.unwrap().expose(), WORD);
     // systemd's folder of credentials.
     let env = [
         ("TOLLGATE_SECRET_KEY_FILE", "credential:token"),

@@ -13,8 +13,8 @@ const EPOCH: &str = "{tollgate}:{2}:epoch";
 /// Long enough for a busy machine.
 const WAIT: (&str, &str) = ("TOLLGATE_REDIS_TIMEOUT", "2s");
 
-async fn pair_on(url: &str) -> Pair {
-    Pair::with(Redis::none(), &[("REDIS_URL", url), WAIT]).await
+async fn pair_on(url: &str, further: &[(&str, &str)]) -> Pair {
+    Pair::with(Redis::none(), &[&[("REDIS_URL", url), WAIT], further].concat()).await
 }
 
 /// Five places for sessions hold over both nodes.
@@ -53,7 +53,7 @@ fn rebuilds_of(pair: &Pair) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_fails_over_and_a_slot_moves_without_a_failed_request_or_a_wrong_sum() {
     let mut cluster = Cluster::start().await;
-    let pair = pair_on(&cluster.url()).await;
+    let pair = pair_on(&cluster.url(), &[]).await;
     back(&pair).await;
     limits_hold(&pair).await;
     let (ok, text) = pair.nodes[0].check();
@@ -75,7 +75,8 @@ async fn a_cluster_fails_over_and_a_slot_moves_without_a_failed_request_or_a_wro
 #[tokio::test(flavor = "multi_thread")]
 async fn sentinels_name_the_next_primary_without_a_failed_request_or_a_wrong_sum() {
     let mut watched = Watched::start().await;
-    let pair = pair_on(&watched.url()).await;
+    let pair =
+        pair_on(&watched.url(), &[("TOLLGATE_REDIS_SENTINEL_PASSWORD", Watched::PASSWORD)]).await;
     back(&pair).await;
     let who = pair.person(json!({}), json!({})).await;
     under_load(&pair, &who, async || {

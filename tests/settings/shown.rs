@@ -41,6 +41,16 @@ const OTHERS: &[Shown] = &[
     ("redis.url", "nodes/limits.rs", "what_is_spent_on_one_node_is_spent_on_the_other"),
     ("redis.url_file", "config/secrets.rs", "a_secret_comes_from_a_file_as_from_its_setting"),
     (
+        "redis.sentinel_password",
+        "nodes/failover.rs",
+        "sentinels_name_the_next_primary_without_a_failed_request_or_a_wrong_sum",
+    ),
+    (
+        "redis.sentinel_password_file",
+        "config/secrets.rs",
+        "a_secret_comes_from_a_file_as_from_its_setting",
+    ),
+    (
         "redis.tls.ca",
         "nodes/secure.rs",
         "counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_else",

@@ -87,13 +87,14 @@ impl Redis {
         server
     }
 
-    /// A Sentinel with this configuration.
-    pub fn sentinel(configuration: &str) -> Self {
+    /// A Sentinel with this configuration, which requires this password.
+    pub fn sentinel(configuration: &str, password: &str) -> Self {
         let mut server = Self::prepare(|port| {
             vec!["--sentinel".to_owned(), "--port".to_owned(), port.to_owned()]
         });
         let file = server.dir.path().join("sentinel.conf");
-        std::fs::write(&file, configuration).unwrap();
+        std::fs::write(&file, format!("{configuration}requirepass {password}\n")).unwrap();
+        server.url = format!("redis://:{password}@127.0.0.1:{}", server.port);
         server.arguments.insert(0, file.display().to_string());
         server.start_again();
         server

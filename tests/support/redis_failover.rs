@@ -111,6 +111,9 @@ pub struct Watched {
 }
 
 impl Watched {
+    /// What the Sentinels require; the primary requires none.
+    pub const PASSWORD: &str = "the-word-of-the-sentinels";
+
     pub async fn start() -> Self {
         let primary = Redis::with(&NO_FILES);
         let of = format!("127.0.0.1 {}", primary.port());
@@ -119,7 +122,7 @@ impl Watched {
             "sentinel monitor main {of} 2\nsentinel down-after-milliseconds main 1500\n\
              sentinel failover-timeout main 6000\n"
         );
-        let sentinels = [(); 3].map(|()| Redis::sentinel(&configuration));
+        let sentinels = [(); 3].map(|()| Redis::sentinel(&configuration, Self::PASSWORD));
         let watched = Self { primary, replica, sentinels };
         // A failover needs a replica and two votes.
         wait(|| {

@@ -17,7 +17,7 @@ use crate::store::{Figures, OverviewFound};
 
 /// Maximum age of the store's figures.
 const FRESH: Duration = Duration::from_secs(10);
-/// After a failed reading, or the end of the day's first request.
+/// The same after a failed read, and while the store does not have the day's first requests.
 const RETRY: Duration = Duration::from_secs(2);
 /// Requests that are kept. Above this, the oldest are assumed to be counted in the store.
 const REMEMBERED: usize = 2_000;

@@ -1,4 +1,4 @@
-//! What the playground tells of a request, event by event.
+//! The playground's report of a request, event by event.
 
 use axum::http::{HeaderName, HeaderValue};
 use schemars::JsonSchema;

@@ -84,11 +84,13 @@ fn of(parts: &Parts) -> Option<Saver> {
 /// The last write, once the journal is delivered: the next start then knows everything. `task`
 /// writes no more then.
 pub(in crate::app) async fn at_stop(parts: &Parts, task: Option<JoinHandle<()>>) {
-    let (Some(saver), Some(task)) = (of(parts), task) else { return };
+    let (Some(saver), Some(mut task)) = (of(parts), task) else { return };
+    // An aborted task gives its connection back: closing the store waits for that.
     if saver.is_database_away() {
-        return;
+        return task.abort();
     }
-    if tokio::time::timeout(LAST, task).await.is_err() {
+    if tokio::time::timeout(LAST, &mut task).await.is_err() {
+        task.abort();
         return saver.failed(&anyhow::anyhow!("the database does not answer"));
     }
     let all = async {
@@ -149,7 +151,9 @@ impl Saver {
                         error.downcast_ref::<StoreError>(),
                         Some(StoreError::Unreachable { .. })
                     );
-                    if !is_lost && !std::mem::replace(&mut failing, true) {
+                    if !is_lost && std::mem::replace(&mut failing, true) {
+                        self.metrics.node.snapshot_failed();
+                    } else if !is_lost {
                         self.failed(&error);
                     }
                     (changed, spending.due) = (now + RETRY, now + RETRY);

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-/// More texts at a conversation's start than this do not make it more unique.
+/// Texts that are hashed: more would not distinguish conversations better.
 const MAX_TEXTS: usize = 24;
 /// Maximum bytes hashed; the length of every text counts as well.
 const MAX_BYTES: usize = 32 * 1024;

@@ -77,6 +77,7 @@ impl Keeper {
         if !rebuild.lock().await? {
             return Ok(None);
         }
+        let is_complete = self.ledger.is_complete();
         let still = self.get(connection, "epoch").await;
         let made = match still {
             Ok(still) if still.as_deref() == found => {
@@ -87,7 +88,8 @@ impl Keeper {
         let unlocked = rebuild.unlock().await;
         let is_made = made?;
         if is_made {
-            self.must_rebuild = false;
+            // Else a heartbeat has them built again, once it is.
+            self.must_rebuild = !is_complete;
             self.shared.outbox.replay();
         }
         unlocked?;

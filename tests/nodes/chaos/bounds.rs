@@ -77,7 +77,7 @@ impl Cohort {
             || self.after.lost.iter().zip(&self.before.lost).enumerate().any(differs)
     }
 
-    /// How many nodes were taken for dead though no fault of this step says so: a machine that is
+    /// How many nodes were declared dead though no fault of this step says so: a machine that is
     /// busy for longer than the lease does it.
     fn stalled(&self) -> i64 {
         let faults = self

@@ -55,7 +55,7 @@ pub struct Counted {
     pub rebuilds: usize,
     /// How often a node needed longer than `redis.timeout` to follow rebuilt counters.
     pub late: usize,
-    /// Nodes that were taken for dead since the begin.
+    /// Nodes that were declared dead since the beginning.
     pub buried: usize,
 }
 
