@@ -1,38 +1,54 @@
 //! A request reaches its provider as one piece: the head is not sent ahead of the body.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 
 use serde_json::json;
 
 use super::raw;
 use crate::proxy::fixture::{Fixture, request};
 
-/// Serves one connection: the length of the first read of each request, its head's, and its complete
-/// body. It reads all the time, so that a head that is sent ahead is read alone.
-fn first_reads(listener: &TcpListener, requests: usize) -> Vec<(usize, usize, Vec<u8>)> {
-    let (mut tcp, _) = listener.accept().unwrap();
-    tcp.set_nonblocking(true).unwrap();
-    let mut seen = Vec::new();
-    for _ in 0..requests {
-        let (mut got, mut piece) = (Vec::new(), vec![0; 256 * 1024]);
-        let mut first = None;
-        let message = loop {
-            match tcp.read(&mut piece) {
-                Err(e) if e.kind() == ErrorKind::WouldBlock => std::hint::spin_loop(),
-                read => {
-                    let n = read.unwrap();
-                    assert!(n > 0, "the connection ended");
-                    got.extend_from_slice(&piece[..n]);
-                    first.get_or_insert(n);
-                    if let Some(message) = raw::whole(&got) {
-                        break message;
-                    }
-                }
-            }
+/// One request as it arrived: the length of its first read, of its head, and its body.
+type Arrived = (usize, usize, Vec<u8>);
+
+/// A connection, and what has arrived of its present request.
+struct Open {
+    tcp: TcpStream,
+    first: Option<usize>,
+    got: Vec<u8>,
+}
+
+impl Open {
+    /// Reads what is there; answers a request that is complete. `false`: the connection has ended.
+    fn serve(&mut self, piece: &mut [u8], seen: &mut Vec<Arrived>) -> bool {
+        let n = match self.tcp.read(piece) {
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return true,
+            Err(_) | Ok(0) => return false,
+            Ok(n) => n,
         };
-        seen.push((first.unwrap(), message.0.len(), message.1));
-        tcp.write_all(raw::reply().as_bytes()).unwrap();
+        self.got.extend_from_slice(&piece[..n]);
+        let first = *self.first.get_or_insert(n);
+        if let Some((head, body)) = raw::whole(&self.got) {
+            seen.push((first, head.len(), body));
+            (self.first, self.got) = (None, Vec::new());
+            self.tcp.write_all(raw::reply().as_bytes()).unwrap();
+        }
+        true
+    }
+}
+
+/// Serves this many requests, over any number of connections. It reads all the time, so that a head
+/// that is sent ahead is read alone.
+fn serve(listener: &TcpListener, requests: usize) -> Vec<Arrived> {
+    listener.set_nonblocking(true).unwrap();
+    let (mut open, mut seen, mut piece) = (Vec::<Open>::new(), Vec::new(), vec![0; 256 * 1024]);
+    while seen.len() < requests {
+        if let Ok((tcp, _)) = listener.accept() {
+            tcp.set_nonblocking(true).unwrap();
+            open.push(Open { tcp, first: None, got: Vec::new() });
+        }
+        open.retain_mut(|one| one.serve(&mut piece, &mut seen));
+        std::hint::spin_loop();
     }
     seen
 }
@@ -45,9 +61,9 @@ async fn head_and_body_arrive_together_and_a_long_body_arrives_whole() {
     fixture.gateway.provider("native", &url, json!({})).await;
     let (short, mut long) = (request("native", false), request("native", false));
     long["messages"][0]["content"] = json!("x".repeat(300_000));
-    // Twice each: over a new connection, and over one from the pool.
+    // Over a new connection, and as a rule over one from the pool.
     let bodies = [&short, &long, &short, &long];
-    let reading = std::thread::spawn(move || first_reads(&listener, 4));
+    let reading = std::thread::spawn(move || serve(&listener, 4));
     for body in bodies {
         let answer = fixture.post("/v1/messages", body).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
