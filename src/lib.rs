@@ -6,8 +6,8 @@
 //! main ─► cli ─► app              assembly
 //! proxy   admin   notify          front ends and notifier; they never import each other
 //! state   ledger   upstream   jobs   messages   mock   otlp   components that do I/O
-//! crypto                          texts and hashes of keys, encryption at rest
-//! store   limits   telemetry   config   http_client   adapters to the outside
+//! crypto   limits                 keys and encryption; what counts against limits
+//! store   telemetry   config   http_client   adapters to the outside
 //! redis                           the server's address, its TLS, the prefix of names
 //! files                           how files are made: private, and safe against a power failure
 //! formats policy                  pure: no I/O; they never import each other

@@ -10,10 +10,10 @@ use super::records::Iso;
 use super::records::health::AttemptErrorRecord;
 use super::records::problem::Problem;
 use super::records::provider::SwitchedOffRecord;
+use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::ledger::JournalStats;
-use crate::limits::OnLoss;
 use crate::policy::provider_state::ProviderState;
 use crate::state::health::attempts::Seen;
 use crate::state::roll::{self, Roll};
@@ -26,7 +26,7 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
     let roll = Roll::call(&ctx.state.snapshot(), &ctx.health, now);
     let shared = ctx.counters.shared_state().filter(|shared| !shared.up);
     let counters = |closed: bool| {
-        let shared = shared.filter(|shared| (shared.on_loss == OnLoss::Closed) == closed)?;
+        let shared = shared.filter(|shared| (shared.on_loss == OnRedisLoss::Closed) == closed)?;
         Some(lost_counters(shared.on_loss, &shared.fault()?))
     };
     let mut problems: Vec<Problem> = Vec::new();
@@ -89,11 +89,11 @@ fn database(ctx: &Context, journal: &JournalStats) -> Option<Problem> {
     })
 }
 
-fn lost_counters(on_loss: OnLoss, fault: &str) -> Problem {
+fn lost_counters(on_loss: OnRedisLoss, fault: &str) -> Problem {
     let (mode, severity) = match on_loss {
-        OnLoss::Local => ("local", "error"),
-        OnLoss::Open => ("open", "error"),
-        OnLoss::Closed => ("closed", "critical"),
+        OnRedisLoss::Local => ("local", "error"),
+        OnRedisLoss::Open => ("open", "error"),
+        OnRedisLoss::Closed => ("closed", "critical"),
     };
     problem("counters_lost", severity, format!("Redis {fault}"), json!({ "mode": mode }))
 }

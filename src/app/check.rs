@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 
 use super::runtime::runtime;
-use super::{counting, file_modes, parts, secrets};
+use super::{database, file_modes, secrets};
 use crate::config::Config;
 use crate::limits;
 use crate::policy::price;
@@ -26,7 +26,7 @@ const MODELS_SHOWN: usize = 5;
 pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
-            limits::examine(&counting::server(redis)?, &redis.prefix)
+            limits::examine(&redis.server()?, &redis.prefix)
                 .await
                 .map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
         }
@@ -37,7 +37,7 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
             secrets::kept_admin_token(config)?;
         }
         let mut warnings = file_modes::warnings(config);
-        let store = parts::store(config).await?;
+        let store = database::store(config).await?;
         store
             .check_schema()
             .await
@@ -103,7 +103,7 @@ fn unapplied_prices<'a>(entries: impl Iterator<Item = (&'a str, Vec<String>)>) -
 pub fn migrate(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         secrets::data_dir(config)?;
-        let store = parts::store(config).await?;
+        let store = database::store(config).await?;
         store.migrate().await.context("migrating the database")
     })
 }

@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 
 use super::in_use::InUse;
 use super::not_embedded::NotEmbedded;
-use super::parts;
 use super::runtime::runtime;
+use super::{database, journal};
 use crate::config::{Config, Target as Configured};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::record::Record;
@@ -71,7 +71,7 @@ pub fn move_database(
     let database = embedded(config)?;
     runtime()?.block_on(async {
         let _alone = alone(config)?;
-        let store = parts::store(config).await?;
+        let store = database::store(config).await?;
         store.check_schema().await.context("the SQLite database")?;
         let mut target = Target::connect(to).await.context("the target")?;
         let looked_at = Source::looked_at(&store).await.context("the SQLite database")?;
@@ -126,7 +126,7 @@ pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
     embedded(config)?;
     runtime()?.block_on(async {
         let mut lines = Vec::new();
-        let store = parts::store(config).await?;
+        let store = database::store(config).await?;
         let source = Source::looked_at(&store).await.context("the SQLite database")?;
         let target = Target::connect(to).await.context("the target")?;
         match target.standing(&source, None).await.context("the target")? {
@@ -143,7 +143,7 @@ pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
         lines.extend(
             source.strangers.iter().map(|name| format!("{name}: not tollgate's, is not copied")),
         );
-        let journal = ledger::survey(&parts::journal_root(config)).context("the journal")?;
+        let journal = ledger::survey(&journal::root(config)).context("the journal")?;
         if journal.waiting_bytes > 0 {
             let bytes = journal.waiting_bytes;
             lines.push(format!(
@@ -175,7 +175,7 @@ fn embedded(config: &Config) -> anyhow::Result<PathBuf> {
 /// Locks gateways out. Those of earlier versions are found by their journals.
 fn alone(config: &Config) -> anyhow::Result<InUse> {
     let in_use = InUse::alone(&config.data_dir)?;
-    let held = ledger::survey(&parts::journal_root(config)).context("the journal")?.held;
+    let held = ledger::survey(&journal::root(config)).context("the journal")?.held;
     let dir = config.data_dir.display();
     in_use.filter(|_| held == 0).with_context(|| {
         format!(
@@ -208,12 +208,12 @@ async fn deliver(
     store: &Store,
     tell: &mut dyn FnMut(MoveNews<'_>),
 ) -> anyhow::Result<()> {
-    let root = parts::journal_root(config);
+    let root = journal::root(config);
     if ledger::survey(&root).context("the journal")?.abandoned == 0 {
         return Ok(());
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let ledger = parts::open_ledger(config, &clock)?;
+    let ledger = journal::open(config, &clock)?;
     let sink = Remembering { store: store.clone(), refusal: Arc::default() };
     let mut done = 0;
     let stats = loop {
@@ -318,8 +318,8 @@ fn compare(here: &Figures, there: &Figures) -> anyhow::Result<()> {
     }
     anyhow::bail!(
         "the databases differ after the copy:\n{}\nThe SQLite database is as it was, and no \
-         gateway starts on the target. Somebody else may have written there: drop it, create it \
-         anew, and start the move again",
+         gateway starts on the target. Somebody else may have written there: drop and create the \
+         target, then start the move again",
         lines.join("\n")
     )
 }

@@ -10,11 +10,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::parts::Parts;
-use super::rebuild::row;
 use crate::domain::clock::Clock;
 use crate::domain::money::NanoUsd;
-use crate::limits::{self, Counters};
+use crate::limits::Counters;
 use crate::state::State;
 use crate::store::{SpendRow, Store};
 
@@ -35,7 +33,7 @@ impl Counted {
     }
 
     /// Takes over what is stored now; returns what differs, as rows to add.
-    fn take_over(&self, stored: Vec<SpendRow>) -> Vec<limits::SpendRow> {
+    fn take_over(&self, stored: Vec<SpendRow>) -> Vec<SpendRow> {
         let mut sums: HashMap<_, i64> = HashMap::new();
         let mut before = self.0.lock();
         for (rows, sign) in [(&stored, 1), (&*before, -1)] {
@@ -48,8 +46,12 @@ impl Counted {
         }
         *before = stored;
         let differs = sums.into_iter().filter(|(_, cost)| *cost != 0);
-        let of = |((minute, user_id, key_id, provider_id), cost)| {
-            row(SpendRow { minute, key_id, user_id, provider_id, cost: NanoUsd(cost) })
+        let of = |((minute, user_id, key_id, provider_id), cost)| SpendRow {
+            minute,
+            key_id,
+            user_id,
+            provider_id,
+            cost: NanoUsd(cost),
         };
         differs.map(of).collect()
     }
@@ -57,23 +59,11 @@ impl Counted {
 
 /// Watches for imports.
 pub(super) struct Watch {
-    counted: Arc<Counted>,
-    counters: Counters,
-    store: Store,
-    state: Arc<State>,
-    clock: Arc<dyn Clock>,
-}
-
-/// The task; `None` with shared counters.
-pub(super) fn watch(parts: &Parts) -> Option<Watch> {
-    let watch = || Watch {
-        counted: Arc::clone(&parts.opening),
-        counters: parts.counters.clone(),
-        store: parts.store.clone(),
-        state: Arc::clone(&parts.state),
-        clock: Arc::clone(&parts.clock),
-    };
-    parts.config.redis.is_none().then(watch)
+    pub counted: Arc<Counted>,
+    pub counters: Counters,
+    pub store: Store,
+    pub state: Arc<State>,
+    pub clock: Arc<dyn Clock>,
 }
 
 impl Watch {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 
 use super::runtime::runtime;
-use super::{parts, secrets};
+use super::{database, secrets};
 use crate::config::Config;
 use crate::crypto::key_ring::{KeyFile, KeyRing};
 use crate::crypto::vault::{self, Vault};
@@ -41,7 +41,7 @@ pub enum Rotation {
 /// A text that none of the keys opens: then nothing was changed.
 pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
     runtime()?.block_on(async {
-        let store = parts::store(config).await?;
+        let store = database::store(config).await?;
         store.check_schema().await.context("the database")?;
         // Held to the end: only one rotation at a time on one database.
         let mut tx = store.begin().await?;
@@ -105,7 +105,7 @@ async fn done(mut tx: Tx, ring: &KeyRing) -> anyhow::Result<Rotation> {
 /// When the database or the keys cannot be read.
 pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
-        let store = parts::store(config).await?;
+        let store = database::store(config).await?;
         store
             .check_schema()
             .await

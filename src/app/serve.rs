@@ -28,7 +28,7 @@ use super::signals::{ForcedStop, Signals};
 use super::source::Source;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
-use super::{banner::Banner, connection_slots, counting, listen, reload, snapshot};
+use super::{banner::Banner, connection_slots, listen, reload, snapshot};
 use crate::config::Config;
 use crate::proxy::connections::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
@@ -66,7 +66,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let readiness = tasks::readiness(&parts, Arc::clone(&open), phase.clone());
     let listeners = io.block_on(open_listeners(&parts, io.handle(), &stop, readiness))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
-    io.block_on(counting::wait(&parts.counters));
+    io.block_on(parts.counters.wait());
     let reloaded = Reloaded::of(&parts, log.clone());
     // Signals are handled from here on; the proxy opens later, and only then reports that it is
     // ready.
@@ -303,7 +303,7 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
                 .await;
         if let Some(keeper) = tasks.keeper {
             let _ = keeper.await;
-            counting::end(parts);
+            parts.counters.end();
         }
         if let Some(file) = tasks.health_file {
             let _ = file.await;
@@ -316,7 +316,7 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
                 "the ledger's writer failed: what it had not written stays in the journal"
             );
         }
-        snapshot::at_stop(parts, tasks.saver).await;
+        snapshot::at_stop(parts.saver(), tasks.saver).await;
         parts.store.close().await;
     });
     let left = parts.ledger.stats().pending_records;

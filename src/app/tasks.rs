@@ -9,9 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::counting;
 use super::drain::stopped;
-use super::opening;
 use super::parts::Parts;
 use super::snapshot;
 use crate::domain::clock::Clock;
@@ -45,8 +43,7 @@ pub(super) struct Tasks {
 /// Starts the tasks; they end when `stop` is set.
 pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
     // Before the notifier: circuits that were already open are not reported again.
-    let health_file =
-        counting::health_file(parts).map(|file| io.spawn(file.run(stopped(stop.clone()))));
+    let health_file = parts.health_file().map(|file| io.spawn(file.run(stopped(stop.clone()))));
     let versions = parts.gateway.client_versions.clone();
     io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
@@ -55,11 +52,14 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(parts.switch_off().run(stopped(stop.clone())));
-    if let Some(recovery) = snapshot::recovery(parts) {
+    if let Some(recovery) = parts.recovery() {
         io.spawn(recovery.run(stop.clone()));
     }
-    let saver = snapshot::saver(parts).map(|saver| io.spawn(saver.run(stop.clone())));
-    if let Some(watch) = opening::watch(parts) {
+    let saver = parts.saver().map(|saver| io.spawn(saver.run(stop.clone())));
+    if saver.is_none() {
+        snapshot::switched_off(&parts.config);
+    }
+    if let Some(watch) = parts.opening_watch() {
         io.spawn(watch.run(stop.clone()));
     }
     scrape_hooks(parts);
@@ -67,10 +67,10 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     let store = parts.store.clone();
     let stop = stop.clone();
     let queue = parts.message_queue.lock().take();
-    if let Some(peers) = counting::peers(parts) {
+    if let Some(peers) = parts.peers() {
         io.spawn(peers.run(stopped(stop.clone())));
     }
-    let keeper = counting::keeper(parts).map(|keeper| io.spawn(keeper.run(stopped(stop.clone()))));
+    let keeper = parts.keeper().map(|keeper| io.spawn(keeper.run(stopped(stop.clone()))));
     let exporters = exporters(parts, io, &stop);
     let writer = io.spawn(async move {
         let messages = async {
@@ -239,7 +239,7 @@ fn scrape_hooks(parts: &Parts) {
         }
         let journal = ledger.stats();
         journal_metrics(metrics, &journal);
-        counting::measure(&counters, metrics);
+        counters.measure(metrics);
     }));
 }
 
@@ -275,7 +275,7 @@ pub(super) fn readiness(
         (Arc::clone(&parts.state), Arc::clone(&parts.ledger), parts.counters.clone());
     let (conditions, health) = (Arc::clone(&parts.conditions), Arc::clone(&parts.health));
     let clock = Arc::clone(&parts.clock);
-    let from_snapshot = snapshot::readiness(parts);
+    let from_snapshot = snapshot::readiness(Arc::clone(&parts.conditions));
     Arc::new(move || {
         let journal = ledger.trouble().map_or(Ok(()), |trouble| Err(trouble.to_owned()));
         let store = conditions.database().map_or(Ok(()), |fault| Err(fault.text.clone()));
@@ -304,6 +304,6 @@ pub(super) fn readiness(
         let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
         let readiness = readiness.with_optional("providers", providers);
         let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));
-        counting::readiness(from_snapshot(readiness), &counters)
+        counters.readiness(from_snapshot(readiness))
     })
 }

@@ -241,7 +241,7 @@ fn secret(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
             app::Rotation::Done { key, rotated } => {
                 let (resealed, texts) = (rotated.resealed, rotated.texts);
                 say(&format!(
-                    "sealed {resealed} of {texts} stored texts anew; all are sealed with key \
+                    "re-encrypted {resealed} of {texts} stored texts; all are sealed with key \
                      {key}\n"
                 ))?;
             }

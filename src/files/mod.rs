@@ -107,6 +107,11 @@ fn place_without_links(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     sync_dir(&parent(path)).map(|()| true)
 }
 
+/// For `map_err`: an error whose text begins with the path.
+pub fn naming(path: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
 fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),

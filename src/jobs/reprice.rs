@@ -8,9 +8,8 @@ use tokio::time::Instant;
 
 use super::{HOLD_MS, Jobs};
 use crate::domain::price::Price;
-use crate::limits;
 use crate::policy::{cost, price_name};
-use crate::store::{SpendRow, StoreError, UnpricedOf};
+use crate::store::{StoreError, UnpricedOf};
 
 pub(super) const JOB: &str = "reprice";
 /// Requests per transaction: a few hundredths of a second on the embedded database.
@@ -91,8 +90,7 @@ impl Jobs {
                 .store
                 .reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times))
                 .await?;
-            let spent: Vec<_> = rows.iter().map(row).collect();
-            parts.counters.spent_late(&spent, parts.clock.now());
+            parts.counters.spent_late(&rows, parts.clock.now());
             parts.metrics.jobs.repriced.inc_by(rows.len() as u64);
             priced += rows.len() as u64;
             if rows.len() < BATCH as usize {
@@ -100,15 +98,5 @@ impl Jobs {
             }
             tokio::time::sleep(began.elapsed()).await;
         }
-    }
-}
-
-const fn row(from: &SpendRow) -> limits::SpendRow {
-    limits::SpendRow {
-        minute: from.minute,
-        key: from.key_id,
-        user: from.user_id,
-        provider: from.provider_id,
-        cost: from.cost,
     }
 }

@@ -1,11 +1,12 @@
 //! Spending that becomes known after a request was settled: its model had no price then, and has
 //! one now.
 
+use super::Counters;
 use super::backend::CounterBackend;
 use super::held::Held;
 use super::memory::Memory;
-use super::{Counters, SpendRow};
 use crate::domain::clock::Timestamp;
+use crate::store::SpendRow;
 
 impl Counters {
     /// Counts the later cost of settled requests: in the windows that contain their start, and in
@@ -24,8 +25,7 @@ impl Counters {
 impl Memory {
     pub(super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
         for row in rows {
-            let holder = (row.user, row.key);
-            self.to_each(holder, row.provider, now, |spend| {
+            self.to_each((row.user_id, row.key_id), row.provider_id, now, |spend| {
                 spend.add(row.minute, Held::spent(row.cost))
             });
         }

@@ -24,15 +24,18 @@ mod backend;
 mod charge;
 mod checks;
 mod expectation;
+mod from_config;
 mod held;
 mod holder;
 mod late;
 mod listing;
 mod memory;
+mod past;
 mod permit;
 mod provider;
 mod rebuild;
 mod redis;
+mod report;
 mod rpm;
 mod sessions;
 mod settings;
@@ -51,14 +54,14 @@ use chrono_tz::Tz;
 pub use admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType, Refused};
 pub use charge::{Charge, Settlement};
 pub use listing::LiveSession;
+pub use past::FromStore;
 pub use permit::Permit;
 pub use provider::Blocked;
-pub use rebuild::{RecentRequest, SpendRow, SpendTotal};
 #[cfg(fuzzing)]
 pub use redis::fuzz_answer;
 pub use redis::{
-    Keeper, Ledger, LedgerSums, MOST_WAITING, OnLoss, RedisFacts, SharedSettings, SharedState,
-    TOLERATED_MS, TimeSource, examine, rebuild_shared,
+    Keeper, Ledger, MOST_WAITING, RedisFacts, SharedSettings, SharedState, TOLERATED_MS,
+    TimeSource, examine, rebuild_shared,
 };
 pub use rpm::MinuteEntry;
 pub use sessions::Slot;
@@ -76,20 +79,23 @@ use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
+use crate::store::{RecentRequest, SpendSeen};
 use memory::Memory;
-use redis::Shared;
+use redis::{Marker, Shared};
 
 /// The counters. Cheap to clone.
 #[derive(Clone)]
 pub struct Counters {
     backend: CounterBackend,
+    /// Shows the next start that this process counted in Redis.
+    marker: Option<Arc<Marker>>,
 }
 
 impl Counters {
     /// A node's own counters, empty. Spending is loaded with [`Self::rebuild`].
     #[must_use]
     pub fn new(settings: CounterSettings) -> Self {
-        Self { backend: CounterBackend::Own(Arc::new(Memory::new(settings))) }
+        Self { backend: CounterBackend::Own(Arc::new(Memory::new(settings))), marker: None }
     }
 
     /// Counters that all nodes share. They count only for this node until the keeper runs
@@ -98,7 +104,8 @@ impl Counters {
     /// # Errors
     /// When the address is invalid; the error does not contain the address.
     pub fn shared(settings: CounterSettings, shared: SharedSettings) -> Result<Self, String> {
-        Ok(Self { backend: CounterBackend::Shared(Shared::new(settings, shared)?) })
+        let backend = CounterBackend::Shared(Shared::new(settings, shared)?);
+        Ok(Self { backend, marker: None })
     }
 
     /// The task that maintains shared counters; `None` for a node's own.
@@ -262,14 +269,9 @@ impl Counters {
     /// Replaces everything counted so far by the ledger's sums: for the start, before the first
     /// request.
     ///
-    /// `rows` must reach back to the start of the month and of the week, and at least 26 hours.
-    pub fn rebuild(
-        &self,
-        rows: impl IntoIterator<Item = SpendRow>,
-        totals: impl IntoIterator<Item = SpendTotal>,
-        now: Timestamp,
-    ) {
-        self.memory().rebuild(rows, totals, self.backend.time(now));
+    /// Its rows must reach back to the start of the month and of the week, and at least 26 hours.
+    pub fn rebuild(&self, past: &SpendSeen, now: Timestamp) {
+        self.memory().rebuild(past, self.backend.time(now));
     }
 
     /// Replays the requests of the last minutes, after [`Self::rebuild`]: live sessions and

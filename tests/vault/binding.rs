@@ -98,7 +98,7 @@ async fn credentials_of_an_earlier_version_are_bound_at_the_next_opportunity(bac
             bed.ciphers().await.into_iter().map(|(_, text)| text[..3].to_owned()).collect();
         assert_eq!(forms, ["v2:", "v1:", "v1:"], "the write bound what it wrote");
         let said = bed.done(&["secret", "rotate"]);
-        assert!(said.contains("sealed 2 of 3 stored texts anew"), "{said}");
+        assert!(said.contains("re-encrypted 2 of 3 stored texts"), "{said}");
     } else {
         bed.gateway.log_shows("bound stored credentials to their providers").await;
     }

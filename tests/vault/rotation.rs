@@ -42,7 +42,7 @@ async fn configured_keys_are_rotated_while_the_gateway_serves(backend: Backend) 
     );
 
     let said = bed.done(&["secret", "rotate"]);
-    assert!(said.contains("sealed 4 of 4 stored texts anew"), "{said}");
+    assert!(said.contains("re-encrypted 4 of 4 stored texts"), "{said}");
     let after = bed.key_ids().await;
     assert!(after.len() == 1 && after != before, "{after:?}");
     assert!(
@@ -57,7 +57,7 @@ async fn configured_keys_are_rotated_while_the_gateway_serves(backend: Backend) 
     assert_eq!(bed.key_ids().await, after, "new texts are sealed with the new key");
     assert_eq!(bed.credential_used(&user).await, Ok("credential-four".to_owned()));
     let said = bed.done(&["secret", "rotate"]);
-    assert!(said.contains("sealed 0 of 5 stored texts anew"), "again: {said}");
+    assert!(said.contains("re-encrypted 0 of 5 stored texts"), "again: {said}");
 
     // The old key is removed permanently.
     bed.gateway.unset("TOLLGATE_SECRET_KEY_PREVIOUS");

@@ -173,8 +173,8 @@ export async function* callLines<T>(
     }),
   );
   if (!answer.ok || answer.body === null) {
-    const told = (await answer.json().catch(() => undefined)) as Envelope | undefined;
-    throw fault(answer.status, told);
+    const envelope = (await answer.json().catch(() => undefined)) as Envelope | undefined;
+    throw fault(answer.status, envelope);
   }
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let held = "";

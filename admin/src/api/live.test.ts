@@ -56,7 +56,7 @@ test("data from before the stream is read again when the stream begins or is bac
   expect(stale(["audit"])).toBe(true);
 });
 
-test("a list that begins now is told of the requests that have just ended", () => {
+test("a list that begins now receives the requests that have just ended", () => {
   const { live } = started();
   for (const requestId of ["first", "second"]) Stream.last.send("log", { requestId } as LogEntry);
   expect(live.recent().map(({ requestId }) => requestId)).toEqual(["second", "first"]);

@@ -31,7 +31,7 @@ const moment = (text: unknown): number | undefined =>
 export class Outages {
   private current: Outage | undefined;
   /** The open stream reports that the database is away, and will report when it is back. */
-  private told = false;
+  private reported = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private started = false;
   /** The start of the loss of the stream. */
@@ -62,7 +62,7 @@ export class Outages {
 
   /** The stream's report. */
   status({ databaseUp, databaseDownSince, figuresAt }: DatabaseStatus) {
-    this.told = !databaseUp;
+    this.reported = !databaseUp;
     if (databaseUp) return this.current?.what === "database" ? this.back() : undefined;
     const since = moment(databaseDownSince) ?? Date.now();
     this.become({ what: "database", since, asOf: moment(figuresAt) ?? since });
@@ -70,7 +70,7 @@ export class Outages {
 
   /** The stream was lost; a request finds out why. */
   lost() {
-    this.told = false;
+    this.reported = false;
     this.lostAt ??= Date.now();
     this.ask(SHORT);
   }
@@ -115,7 +115,7 @@ export class Outages {
     try {
       await call("auth/whoami", {});
       if (this.current === undefined) return;
-      if (this.told) this.ask(AGAIN);
+      if (this.reported) this.ask(AGAIN);
       else this.back();
     } catch (error) {
       const { status, params } = error as ApiError;

@@ -32,17 +32,17 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A page that notes what it is told. */
+/** A page that records what it receives. */
 function page() {
-  const told: FromHub[] = [];
-  return { told, postMessage: (message: FromHub) => told.push(message) };
+  const received: FromHub[] = [];
+  return { received, postMessage: (message: FromHub) => received.push(message) };
 }
 function see(state: "visible" | "hidden") {
   Object.defineProperty(document, "visibilityState", { value: state, configurable: true });
   document.dispatchEvent(new Event("visibilitychange"));
 }
 
-test("eight pages share one connection, and one that comes later is told how things are", () => {
+test("eight pages share one connection, and one that comes later receives the state", () => {
   const hub = new Hub();
   const pages = Array.from({ length: 7 }, page);
   for (const one of pages) hub.take(one, "join");
@@ -53,14 +53,14 @@ test("eight pages share one connection, and one that comes later is told how thi
   Source.open()[0]?.send("log", { requestId: "past" });
   const late = page();
   hub.take(late, "join");
-  expect(late.told).toEqual([
+  expect(late.received).toEqual([
     { kind: "state", state: { state: "live" } },
     { kind: "event", name: "hello", data: "{}" },
     { kind: "event", name: "overview", data: '{"todayRequests":2}' },
   ]);
   Source.open()[0]?.send("log", { requestId: "new" });
   for (const one of [...pages, late])
-    expect(one.told.at(-1)).toMatchObject({ name: "log", data: '{"requestId":"new"}' });
+    expect(one.received.at(-1)).toMatchObject({ name: "log", data: '{"requestId":"new"}' });
   expect(Source.all).toHaveLength(1);
 });
 
@@ -85,13 +85,13 @@ test("a connection that fails is opened again, and every page hears of both", ()
   hub.take(one, "join");
   Source.open()[0]?.send("hello", {});
   Source.open()[0]?.onerror?.();
-  expect(one.told.at(-1)).toMatchObject({ state: { state: "lost" } });
+  expect(one.received.at(-1)).toMatchObject({ state: { state: "lost" } });
   // A page that asks meanwhile does not make it try sooner.
   hub.take(page(), "join");
   expect(Source.open()).toHaveLength(0);
   vi.advanceTimersByTime(3_000);
   Source.open()[0]?.send("hello", {});
-  expect(one.told.slice(-2)).toMatchObject([{ state: { state: "live" } }, { name: "hello" }]);
+  expect(one.received.slice(-2)).toMatchObject([{ state: { state: "live" } }, { name: "hello" }]);
 });
 
 test("a page leaves on pagehide or after a minute in the background, and rejoins when visible", () => {

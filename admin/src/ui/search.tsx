@@ -17,12 +17,12 @@ export function SearchBox({
 }) {
   const { t } = useTranslation();
   const [typed, setTyped] = useState(value);
-  const told = useRef(value);
+  const reported = useRef(value);
   const later = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {
     // Changed from outside: by a link, or because the filter was cleared.
-    if (value !== told.current) {
-      told.current = value;
+    if (value !== reported.current) {
+      reported.current = value;
       setTyped(value);
     }
   }, [value]);
@@ -31,7 +31,7 @@ export function SearchBox({
     setTyped(text);
     clearTimeout(later.current);
     later.current = setTimeout(() => {
-      told.current = text.trim();
+      reported.current = text.trim();
       onChange(text.trim());
     }, pause);
   };

@@ -10,8 +10,8 @@ use anyhow::{Context as _, ensure};
 use super::archive::{self, Manifest};
 use super::{DATABASE, JOURNAL, SECRETS, Scratch, embedded, no_unfinished_restore};
 use crate::app::in_use::InUse;
-use crate::app::parts;
 use crate::app::runtime::runtime;
+use crate::app::{database, journal};
 use crate::config::Config;
 use crate::crypto::vault;
 use crate::files;
@@ -59,7 +59,7 @@ pub fn backup(config: &Config, file: &Path, with_secrets: bool) -> anyhow::Resul
     files::make_dir(&contents)?;
 
     let kept = if with_secrets { secret_files(dir)? } else { Vec::new() };
-    let copied = ledger::copy_journals(&parts::journal_root(config), &contents.join(JOURNAL));
+    let copied = ledger::copy_journals(&journal::root(config), &contents.join(JOURNAL));
     let waiting_bytes = copied.context("copying the journal")?.waiting_bytes;
     let (schema, secret_keys) = runtime()?.block_on(copy_database(config, &contents))?;
     if with_secrets {
@@ -119,7 +119,7 @@ fn place(file: &Path) -> anyhow::Result<(PathBuf, String)> {
 
 /// The database as of one moment; its newest migration, and the keys that are needed for it.
 async fn copy_database(config: &Config, to: &Path) -> anyhow::Result<(i64, Vec<String>)> {
-    let store = parts::store(config).await?;
+    let store = database::store(config).await?;
     store.copy_to(&to.join(DATABASE)).await.context("copying the database")?;
     store.close().await;
     let copy = Store::open_sqlite(to).await.context("opening the copy of the database")?;

@@ -9,7 +9,7 @@ use super::archive::{self, Manifest};
 use super::switch::{self, Unfinished};
 use super::{DATABASE, JOURNAL, SECRETS, Scratch, embedded};
 use crate::app::in_use::InUse;
-use crate::app::{parts, secrets};
+use crate::app::{journal, secrets};
 use crate::config::Config;
 use crate::crypto::key_ring::{self, KeyFile};
 use crate::files;
@@ -102,7 +102,7 @@ pub fn restore(config: &Config, restoring: &Restoring<'_>) -> anyhow::Result<Res
 /// Keeps gateways out. Those of earlier versions are found by their journals.
 fn alone(config: &Config) -> anyhow::Result<InUse> {
     let in_use = InUse::alone(&config.data_dir)?;
-    let running = ledger::survey(&parts::journal_root(config)).context("the journal")?.held;
+    let running = ledger::survey(&journal::root(config)).context("the journal")?.held;
     in_use.filter(|_| running == 0).with_context(|| {
         format!(
             "a gateway, or another command, is working on the data directory {}. Stop the gateway \

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use self::yaml::{Fault, Mark, Yaml};
 use super::in_use::InUse;
 use super::runtime::runtime;
-use super::{parts, secrets, seed};
+use super::{database, secrets, seed};
 use crate::admin::declarative::{self, By, Desk, Order, Plan, Secrets};
 use crate::admin::envelope::ApiError;
 use crate::config::{self, Config, Target};
@@ -232,7 +232,7 @@ pub(super) async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> 
     }
     secrets::data_dir(config)?;
     let in_use = InUse::to_serve(&config.data_dir)?;
-    let store = parts::store(config).await?;
+    let store = database::store(config).await?;
     store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
     Ok((in_use, store))
 }

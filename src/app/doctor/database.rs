@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::finding::{Finding, bytes, time};
-use crate::app::{parts, rotate, secrets};
+use crate::app::{database, rotate, secrets};
 use crate::config::{Config, Target};
 use crate::crypto::key_ring;
 use crate::crypto::vault::Vault;
@@ -57,7 +57,7 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
 }
 
 async fn opened(config: &Config) -> anyhow::Result<(Store, DatabaseFacts)> {
-    let store = parts::store(config).await?;
+    let store = database::store(config).await?;
     let facts = store.facts().await?;
     Ok((store, facts))
 }

@@ -1,7 +1,7 @@
 //! The journal: what waits for the database, how long, and what was set aside.
 
 use super::finding::{Finding, bytes, time};
-use crate::app::parts;
+use crate::app::journal;
 use crate::config::Config;
 use crate::domain::clock::{Clock as _, SystemClock};
 use crate::ledger;
@@ -12,7 +12,7 @@ const LATE_MS: i64 = 60_000;
 
 /// Looks at the journals of all processes on the data directory.
 pub(super) fn look(config: &Config) -> Vec<Finding> {
-    let root = parts::journal_root(config);
+    let root = journal::root(config);
     let waiting = match ledger::waiting(&root) {
         Ok(waiting) => waiting,
         Err(error) => {

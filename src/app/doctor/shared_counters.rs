@@ -2,7 +2,6 @@
 
 use super::database::clock;
 use super::finding::{Finding, bytes};
-use crate::app::counting;
 use crate::config::Config;
 use crate::limits::{self, RedisFacts};
 
@@ -15,9 +14,9 @@ pub(super) async fn look(config: &Config) -> Vec<Finding> {
     let Some(redis) = &config.redis else {
         return vec![Finding::note(PART, "none is configured: this gateway counts alone")];
     };
-    let facts = match counting::server(redis) {
+    let facts = match redis.server() {
         Ok(server) => limits::examine(&server, &redis.prefix).await,
-        Err(error) => Err(format!("{error:#}")),
+        Err(error) => Err(error.to_string()),
     };
     match facts {
         Ok(facts) => about(config, &facts),

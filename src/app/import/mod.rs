@@ -30,7 +30,7 @@ pub use self::source::BadSource;
 use self::source::From;
 use super::declarative::{Failure, database};
 use super::runtime::runtime;
-use super::{counting, secrets, seed};
+use super::{secrets, seed};
 use crate::admin::declarative::{self, Applied, By, Desk, FieldChange, Order, Plan, PlannedChange};
 use crate::config::{self, Config};
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
@@ -147,7 +147,7 @@ async fn end_logins(store: &Store, ended: &[KeyId]) -> anyhow::Result<()> {
 /// itself.
 async fn recount(config: &Config) -> Option<String> {
     let redis = config.redis.as_ref()?;
-    let done = match counting::server(redis) {
+    let done = match redis.server() {
         Ok(server) => limits::rebuild_shared(&server, &redis.prefix).await,
         Err(error) => Err(error.to_string()),
     };

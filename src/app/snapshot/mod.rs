@@ -15,29 +15,27 @@ mod saver;
 mod spending;
 mod start;
 
-use std::path::Path;
 use std::sync::Arc;
 
-pub(super) use recovery::recovery;
-pub(super) use saver::{at_stop, saver};
+pub(super) use recovery::Recovery;
+pub(super) use saver::{Saver, at_stop};
 pub(super) use start::{Started, begin};
 
-use super::parts::Parts;
 use crate::config::{Config, Target};
 use crate::crypto::vault::Vault;
-use crate::state::saved;
+use crate::state::{Conditions, saved};
 use crate::telemetry::{PartState, Readiness};
 
 /// Whether snapshots are written and used. The file with the secret key is in the data directory,
 /// where the snapshot is: encrypting with it would protect nothing.
-fn is_on(config: &Config, vault: &Vault) -> bool {
+pub(super) fn is_on(config: &Config, vault: &Vault) -> bool {
     matches!(config.database.target, Target::Postgres(_))
         && config.database.snapshot
         && !vault.has_file()
 }
 
 /// Reports why there is no snapshot, and removes files of an earlier start.
-fn switched_off(config: &Config, dir: &Path) {
+pub(super) fn switched_off(config: &Config) {
     if matches!(config.database.target, Target::Sqlite { .. }) {
         return;
     }
@@ -48,14 +46,13 @@ fn switched_off(config: &Config, dir: &Path) {
              beside what it encrypts"
         );
     }
-    if let Err(error) = saved::remove(dir) {
+    if let Err(error) = saved::remove(&config.data_dir) {
         tracing::warn!(%error, "an old snapshot of the database cannot be removed");
     }
 }
 
 /// The snapshot in `/readyz`: named for as long as the node serves with it.
-pub(super) fn readiness(parts: &Parts) -> impl Fn(Readiness) -> Readiness + Send + Sync + use<> {
-    let conditions = Arc::clone(&parts.conditions);
+pub(super) fn readiness(conditions: Arc<Conditions>) -> impl Fn(Readiness) -> Readiness {
     move |readiness| {
         let state: PartState =
             conditions.snapshot().map_or(Ok(()), |fault| Err(fault.text.clone()));

@@ -8,8 +8,8 @@ use anyhow::Context as _;
 use tokio::sync::watch;
 
 use super::start::Started;
+use crate::app::database;
 use crate::app::drain::stopped;
-use crate::app::parts::{self, Parts};
 use crate::config::Config;
 use crate::domain::clock::Clock;
 use crate::limits::Counters;
@@ -22,32 +22,15 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// The task that ends the service with a snapshot.
 pub(in crate::app) struct Recovery {
-    config: Config,
+    pub config: Config,
     /// Held until the database is prepared.
-    store: Store,
-    state: Arc<State>,
-    counters: Counters,
-    conditions: Arc<Conditions>,
-    metrics: Arc<Metrics>,
-    clock: Arc<dyn Clock>,
-    started: Started,
-}
-
-/// The task; `None` after a start with the database.
-pub(in crate::app) fn recovery(parts: &Parts) -> Option<Recovery> {
-    let started = parts.started.lock().take()?;
-    let recovery = Recovery {
-        config: parts.config.clone(),
-        store: parts.store.clone(),
-        state: Arc::clone(&parts.state),
-        counters: parts.counters.clone(),
-        conditions: Arc::clone(&parts.conditions),
-        metrics: Arc::clone(&parts.metrics),
-        clock: Arc::clone(&parts.clock),
-        started,
-    };
-    recovery.report(None);
-    Some(recovery)
+    pub store: Store,
+    pub state: Arc<State>,
+    pub counters: Counters,
+    pub conditions: Arc<Conditions>,
+    pub metrics: Arc<Metrics>,
+    pub clock: Arc<dyn Clock>,
+    pub started: Started,
 }
 
 impl Recovery {
@@ -86,8 +69,8 @@ impl Recovery {
                 "it is empty, so it is not the database of the snapshot: restore its data. To \
                  begin with an empty database, restart this process"
             );
-            parts::prepare(&self.config, &store, &*self.clock).await?;
-            parts::report_unbound(&store).await?;
+            database::prepare(&self.config, &store, &*self.clock).await?;
+            database::report_unbound(&store).await?;
             self.correct(&store).await.context("reading the ledger")?;
             // From here on the journal is delivered.
             self.store.release();
@@ -123,7 +106,8 @@ impl Recovery {
         *reported = why;
     }
 
-    fn report(&self, why: Option<&str>) {
+    /// Reports the service with the snapshot, and why the database cannot be used.
+    pub(in crate::app) fn report(&self, why: Option<&str>) {
         let mut text = format!(
             "the database could not be reached at the start: this node serves with the snapshot \
              of {}",

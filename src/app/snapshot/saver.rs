@@ -10,10 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::{is_on, switched_off};
 use crate::app::drain::stopped;
-use crate::app::parts::Parts;
-use crate::app::rebuild;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::limits::Counters;
 use crate::state::saved::{self, Part, Saved};
@@ -45,13 +42,13 @@ const LAST: Duration = Duration::from_secs(5);
 
 /// The task that writes the snapshot.
 pub(in crate::app) struct Saver {
-    dir: PathBuf,
-    store: Store,
-    state: Arc<State>,
-    counters: Counters,
-    conditions: Arc<Conditions>,
-    metrics: Arc<Metrics>,
-    clock: Arc<dyn Clock>,
+    pub dir: PathBuf,
+    pub store: Store,
+    pub state: Arc<State>,
+    pub counters: Counters,
+    pub conditions: Arc<Conditions>,
+    pub metrics: Arc<Metrics>,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// When what was spent is written next, and when all of it is summed again.
@@ -60,31 +57,10 @@ struct Spending {
     all_due: Instant,
 }
 
-/// The task; `None` if no snapshot is kept.
-pub(in crate::app) fn saver(parts: &Parts) -> Option<Saver> {
-    let saver = of(parts);
-    if saver.is_none() {
-        switched_off(&parts.config, &parts.config.data_dir);
-    }
-    saver
-}
-
-fn of(parts: &Parts) -> Option<Saver> {
-    is_on(&parts.config, parts.state.vault()).then(|| Saver {
-        dir: parts.config.data_dir.clone(),
-        store: parts.store.clone(),
-        state: Arc::clone(&parts.state),
-        counters: parts.counters.clone(),
-        conditions: Arc::clone(&parts.conditions),
-        metrics: Arc::clone(&parts.metrics),
-        clock: Arc::clone(&parts.clock),
-    })
-}
-
 /// The last write, once the journal is delivered: the next start then knows everything. `task`
 /// writes no more then.
-pub(in crate::app) async fn at_stop(parts: &Parts, task: Option<JoinHandle<()>>) {
-    let (Some(saver), Some(mut task)) = (of(parts), task) else { return };
+pub(in crate::app) async fn at_stop(saver: Option<Saver>, task: Option<JoinHandle<()>>) {
+    let (Some(saver), Some(mut task)) = (saver, task) else { return };
     // An aborted task gives its connection back: closing the store waits for that.
     if saver.is_database_away() {
         return task.abort();
@@ -192,10 +168,7 @@ impl Saver {
         let last = if all { None } else { self.last_spending().await };
         let content = match last {
             Some(last) => self.added(last, taken_at).await?,
-            None => {
-                let zone = self.counters.zone();
-                rebuild::seen(&self.counters, &self.store, zone, (taken_at, None)).await?
-            }
+            None => self.counters.past(&self.store, taken_at).await?,
         };
         self.write(Part::Spending, Saved { taken_at, content }).await
     }

@@ -9,14 +9,13 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use crate::app::rebuild;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::record::{Record, RequestOutcome};
 use crate::ledger::each_left;
-use crate::limits::{self, Counters, RecentRequest};
-use crate::store::{SpendRow, SpendSeen, Store, StoreError};
+use crate::limits::Counters;
+use crate::store::{RecentRequest, SpendRow, SpendSeen, SpendTotal, Store, StoreError};
 
 /// Requests of the last minutes that are replayed at most, the newest.
 const MOST_RECENT: usize = 200_000;
@@ -48,7 +47,7 @@ impl Known {
     ) -> std::io::Result<Self> {
         let mut known = Self { seen, ..Self::default() };
         each_left(journals, &mut |record, doubtful| known.add(record, doubtful, recent_from))?;
-        known.recent.sort_by_key(|request| request.started);
+        known.recent.sort_by_key(|request| request.started_at);
         let extra = known.recent.len().saturating_sub(MOST_RECENT);
         known.recent.drain(..extra);
         Ok(known)
@@ -64,20 +63,20 @@ impl Known {
                 self.doubtful.insert(record.request_id, row(minute, holder, cost.0));
             }
         }
-        let ended = record.started_at.plus_ms(i64::try_from(record.duration_ms).unwrap_or(0));
+        let ended_at = record.started_at.plus_ms(i64::try_from(record.duration_ms).unwrap_or(0));
         let counted = record.outcome != RequestOutcome::Refused
             && !record.endpoint.ends_with("/count_tokens")
             && !record.endpoint.ends_with(":countTokens");
-        if let (true, Some(key), Some(user), Some(session)) =
-            (counted && ended >= recent_from, record.key_id, record.user_id, &record.session_id)
+        if let (true, Some(key_id), Some(user_id), Some(session)) =
+            (counted && ended_at >= recent_from, record.key_id, record.user_id, &record.session_id)
         {
             self.recent.push(RecentRequest {
-                key,
-                user,
-                provider: record.provider_id,
+                key_id,
+                user_id,
+                provider_id: record.provider_id,
                 session: session.clone(),
-                started: record.started_at,
-                ended,
+                started_at: record.started_at,
+                ended_at,
                 cost: record.cost.unwrap_or_default(),
             });
         }
@@ -90,22 +89,14 @@ impl Known {
 
     /// Puts all of it into empty counters.
     pub(super) fn load(&mut self, counters: &Counters, now: Timestamp) {
-        let (sums, _) = rebuild::sums(self.seen.clone());
-        let left: Vec<SpendRow> =
-            self.left.iter().map(|((minute, holder), cost)| row(*minute, *holder, *cost)).collect();
-        let totals = left.iter().map(|left| limits::SpendTotal {
-            key: left.key_id,
-            user: left.user_id,
-            provider: left.provider_id,
-            cost: left.cost,
-        });
-        counters.rebuild(
-            sums.rows.into_iter().chain(left.iter().copied().map(rebuild::row)),
-            sums.totals.into_iter().chain(totals),
-            now,
-        );
+        let mut past = self.seen.clone();
+        for ((minute, (key_id, user_id, provider_id)), cost) in std::mem::take(&mut self.left) {
+            let cost = NanoUsd(cost);
+            past.rows.push(SpendRow { minute, key_id, user_id, provider_id, cost });
+            past.totals.push(SpendTotal { key_id, user_id, provider_id, cost });
+        }
+        counters.rebuild(&past, now);
         counters.replay(std::mem::take(&mut self.recent), now);
-        self.left = HashMap::new();
     }
 
     /// What the counters lack of the ledger, and what they have too much (negative). Opening
@@ -118,11 +109,11 @@ impl Known {
         store: &Store,
         counters: &Counters,
         now: Timestamp,
-    ) -> Result<Vec<limits::SpendRow>, StoreError> {
+    ) -> Result<Vec<SpendRow>, StoreError> {
         let ids: Vec<RequestId> = self.doubtful.keys().copied().collect();
         // Before the sums: a record that comes between the two would be another node's, not ours.
         let known: HashSet<RequestId> = store.known_requests(&ids).await?.into_iter().collect();
-        let seen = rebuild::seen(counters, store, counters.zone(), (now, None)).await?;
+        let seen = counters.past(store, now).await?;
         let twice = self.doubtful.iter().filter(|(id, _)| known.contains(id)).map(|(_, row)| *row);
         Ok(difference(&seen, &self.seen, twice, counters.rebuild_from(now)))
     }
@@ -142,7 +133,7 @@ fn difference(
     before: &SpendSeen,
     twice: impl Iterator<Item = SpendRow>,
     oldest: Timestamp,
-) -> Vec<limits::SpendRow> {
+) -> Vec<SpendRow> {
     let twice: Vec<SpendRow> = twice.collect();
     let mut rows: HashMap<(Timestamp, Holder), i64> = HashMap::new();
     for (some, sign) in [(&seen.rows, 1), (&before.rows, -1), (&twice, -1)] {
@@ -168,7 +159,7 @@ fn difference(
     }
     let lifetime = totals.into_iter().map(|(holder, cost)| ((Timestamp(0), holder), cost));
     let all = rows.into_iter().chain(lifetime).filter(|(_, cost)| *cost != 0);
-    all.map(|((minute, holder), cost)| rebuild::row(row(minute, holder, cost))).collect()
+    all.map(|((minute, holder), cost)| row(minute, holder, cost)).collect()
 }
 
 #[cfg(test)]
@@ -187,7 +178,7 @@ mod tests {
         }
     }
 
-    fn found(rows: Vec<limits::SpendRow>) -> Vec<(i64, i64)> {
+    fn found(rows: Vec<SpendRow>) -> Vec<(i64, i64)> {
         let mut found: Vec<(i64, i64)> =
             rows.into_iter().map(|row| (row.minute.0, row.cost.0)).collect();
         found.sort_unstable();

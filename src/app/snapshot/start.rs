@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::is_on;
 use super::spending::Known;
-use crate::app::{parts, secrets};
+use crate::app::{database, journal, secrets};
 use crate::config::{Config, Target};
 use crate::crypto::vault::Vault;
 use crate::domain::clock::{Clock, Timestamp};
@@ -47,8 +47,8 @@ pub(in crate::app) async fn begin(
         let state = State::of(store.clone(), vault, events.clone(), everything, started.taken_at)?;
         return Ok((store, state, Some(started)));
     }
-    parts::prepare(config, &store, clock).await?;
-    let vault = parts::ready_vault(vault, &store, upgrade).await?;
+    database::prepare(config, &store, clock).await?;
+    let vault = database::ready_vault(vault, &store, upgrade).await?;
     if !upgrade && let Err(error) = saved::remove_unfinished(&config.data_dir) {
         tracing::warn!(%error, "what an interrupted write left cannot be removed");
     }
@@ -59,9 +59,9 @@ pub(in crate::app) async fn begin(
 /// The database; with the reason if it is a server that is away.
 async fn find(config: &Config) -> anyhow::Result<(Store, Option<StoreError>)> {
     match &config.database.target {
-        Target::Sqlite { .. } => Ok((parts::store(config).await?, None)),
+        Target::Sqlite { .. } => Ok((database::store(config).await?, None)),
         Target::Postgres(url) => {
-            parts::no_unfinished_restore(config)?;
+            database::no_unfinished_restore(config)?;
             let found = Store::find_postgres(url, config.database.max_connections);
             found.await.context("connecting to PostgreSQL")
         }
@@ -113,7 +113,7 @@ impl Started {
         config: &Config,
         now: Timestamp,
     ) -> anyhow::Result<Vec<SpendRow>> {
-        let (seen, journals) = (std::mem::take(&mut self.unread), parts::journal_root(config));
+        let (seen, journals) = (std::mem::take(&mut self.unread), journal::root(config));
         let recent_from = counters.replay_from(now);
         let read =
             tokio::task::spawn_blocking(move || Known::read(seen, &journals, recent_from)).await;

@@ -91,13 +91,13 @@ impl Journal {
             outcome = outcome.and(synced);
         }
         if outcome.is_err() {
-            self.write_anew(doubtful);
+            self.write_again(doubtful);
         }
         outcome
     }
 
     /// Writes the frames of these stretches, and those that arrived meanwhile, to a new segment.
-    fn write_anew(&self, mut doubtful: Vec<Stretch>) {
+    fn write_again(&self, mut doubtful: Vec<Stretch>) {
         {
             let mut active = self.active.lock();
             active.spoiled = true;

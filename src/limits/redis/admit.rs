@@ -7,12 +7,13 @@ use super::super::charge::{Charge, Counted};
 use super::super::permit::Permit;
 use super::super::provider::is_limited;
 use super::super::standing::Standing;
+use super::Shared;
 use super::books::RedisReply;
 use super::link::Up;
 use super::outbox::Kind;
 use super::reply;
 use super::scripts::{ADMIT, Numbers, ScriptCall};
-use super::{OnLoss, Shared};
+use crate::config::OnRedisLoss;
 use crate::domain::ids::ProviderId;
 use crate::domain::limits::Limits;
 use crate::domain::provider::Provider;
@@ -84,17 +85,17 @@ impl Shared {
     /// Follows the configured mode for the loss of Redis.
     fn admit_alone(&self, ask: &Admission<'_>, charge: &mut Charge) -> Result<Found, Refused> {
         match self.settings.on_loss {
-            OnLoss::Local => {
+            OnRedisLoss::Local => {
                 let counted = self.memory.admit(ask)?;
                 *charge = counted.charge.clone();
                 let Counted { served_before, standing, .. } = counted;
                 Ok(Found { served_before, standing, at: None })
             }
-            OnLoss::Open => {
+            OnRedisLoss::Open => {
                 let served_before = self.memory.count(charge);
                 Ok(Found { served_before, standing: Standing::default(), at: None })
             }
-            OnLoss::Closed => Err(Refused::Unreachable),
+            OnRedisLoss::Closed => Err(Refused::Unreachable),
         }
     }
 

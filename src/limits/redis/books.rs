@@ -8,19 +8,21 @@ use tokio::time::Instant;
 use super::super::charge::{Charge, Settlement};
 use super::super::listing::LiveSession;
 use super::super::provider::{Blocked, is_limited};
-use super::super::rebuild::{Owned, SpendRow};
+use super::super::rebuild::Owned;
 use super::super::sessions::Slot;
 use super::super::usage::HolderUsage;
+use super::Shared;
 use super::link::{Fault, TIME_LIMIT, Up};
 use super::outbox::Kind;
 use super::reply::{self, Reader};
 use super::scripts::{ENTER, LISTING, Numbers, PEEK, ScriptCall, USAGE};
-use super::{OnLoss, Shared};
+use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{ProviderId, RequestId, SessionId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
+use crate::store::SpendRow;
 
 /// The most live sessions that are listed.
 const LISTED: i64 = 10_000;
@@ -53,8 +55,10 @@ impl Shared {
         }
         let Some(answer) = self.peek(&limited, slot, now).await else {
             return match self.settings.on_loss {
-                OnLoss::Open => Vec::new(),
-                OnLoss::Local | OnLoss::Closed => self.memory.blocked(providers, slot, now),
+                OnRedisLoss::Open => Vec::new(),
+                OnRedisLoss::Local | OnRedisLoss::Closed => {
+                    self.memory.blocked(providers, slot, now)
+                }
             };
         };
         let each = limited.iter().zip(answer.iter().skip(1));
@@ -126,7 +130,7 @@ impl Shared {
                 }
                 entered
             }
-            _ if limited && self.settings.on_loss == OnLoss::Local => {
+            _ if limited && self.settings.on_loss == OnRedisLoss::Local => {
                 self.memory.enter(charge, provider, now)
             }
             _ => {
@@ -193,15 +197,15 @@ impl Shared {
         for row in rows {
             let charge = Charge {
                 request: RequestId::new(),
-                user: row.user,
-                slot: Slot { key: row.key, session: SessionId::from("") },
+                user: row.user_id,
+                slot: Slot { key: row.key_id, session: SessionId::from("") },
                 reserved: NanoUsd::ZERO,
                 started: row.minute,
                 admitted: row.minute,
                 minute: None,
                 asks: None,
             };
-            self.push(Kind::Late { cost: row.cost, served: row.provider }, &charge, now);
+            self.push(Kind::Late { cost: row.cost, served: row.provider_id }, &charge, now);
         }
     }
 

@@ -26,6 +26,7 @@ use super::reply;
 use super::scripts::{BEAT, BURY};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::redis::Primary;
+use crate::store::SpendSeen;
 
 /// Pause between two attempts to connect: doubled each time, up to the second figure.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
@@ -332,8 +333,8 @@ impl Shared {
             tokio::time::sleep_until(connected + after).await;
             let at = now();
             match ledger.read(at, at).await {
-                Ok(sums) => {
-                    self.memory.catch_up(Memory::of_ledger(self.counting(), sums, at), at);
+                Ok(past) => {
+                    self.memory.catch_up(Memory::of_ledger(self.counting(), &past, at), at);
                     tracing::debug!(?after, "what other nodes spent was read from the ledger");
                 }
                 Err(e) => {
@@ -347,13 +348,9 @@ impl Shared {
 impl Memory {
     /// The state that this node's own counters would have after a start.
     #[must_use]
-    pub(super) fn of_ledger(
-        settings: CounterSettings,
-        sums: super::LedgerSums,
-        now: Timestamp,
-    ) -> Self {
+    pub(super) fn of_ledger(settings: CounterSettings, past: &SpendSeen, now: Timestamp) -> Self {
         let made = Self::new(settings);
-        made.rebuild(sums.rows, sums.totals, now);
+        made.rebuild(past, now);
         made
     }
 }

@@ -9,7 +9,7 @@
 //!   none arrives for the lease, another node takes back what the requests held (`lua/bury.lua`).
 //! - **The mirror**: each node counts in its own memory what it admits, and receives from Redis
 //!   what others settled. If Redis does not answer in time, the node continues with that, in the
-//!   configured mode ([`OnLoss`]). No request waits again until Redis answers in time ([`link`],
+//!   configured mode ([`OnRedisLoss`]). No request waits again until Redis answers in time ([`link`],
 //!   [`spell`]), or is lost and back ([`keeper`]).
 //! - **The epoch**: the counters in Redis have a name. If Redis comes back empty, or with less than
 //!   it confirmed, one node builds new counters from the ledger ([`rebuild`]). The other nodes
@@ -28,6 +28,7 @@ mod examine;
 mod fuzz;
 mod keeper;
 mod link;
+mod marker;
 mod mirror;
 mod names;
 mod outbox;
@@ -53,29 +54,20 @@ pub use examine::{RedisFacts, examine, rebuild_shared};
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
 pub use keeper::Keeper;
-pub use rebuild::{Ledger, LedgerSums};
+pub(super) use marker::Marker;
+pub use rebuild::Ledger;
 pub use time::{TOLERATED_MS, TimeSource};
 
 use super::charge::Charge;
 use super::memory::Memory;
 use super::settings::CounterSettings;
+use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
 use running::Running;
 use scripts::{Present, Script, ScriptCall, Spans};
 use time::Agreement;
-
-/// What a node does while Redis is unreachable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnLoss {
-    /// Continues with its own counters, from the last known values.
-    Local,
-    /// Admits everything, and counts it.
-    Open,
-    /// Refuses everything that would be counted.
-    Closed,
-}
 
 /// Operations that may wait to be sent to Redis: some tens of megabytes.
 pub const MOST_WAITING: usize = 200_000;
@@ -94,7 +86,7 @@ pub struct SharedSettings {
     /// If a node sends no heartbeat for this long, its requests in flight are taken back.
     pub lease: Duration,
     /// What this node does while Redis is unreachable.
-    pub on_loss: OnLoss,
+    pub on_loss: OnRedisLoss,
     /// How many operations may wait to be sent to Redis ([`MOST_WAITING`]); beyond it the counters
     /// are rebuilt from the ledger.
     pub most_waiting: usize,
@@ -112,7 +104,7 @@ pub struct SharedState {
     /// There is a connection, but its answers are too late.
     pub slow: bool,
     /// What this node does while `up` is false.
-    pub on_loss: OnLoss,
+    pub on_loss: OnRedisLoss,
     /// Requests whose wait for Redis timed out.
     pub errors: u64,
     /// How often the connection was lost.
@@ -133,9 +125,9 @@ impl SharedState {
     pub fn fault(&self) -> Option<String> {
         let how = if self.slow { "answers too late" } else { "is lost" };
         let what = match self.on_loss {
-            OnLoss::Local => "this node counts for itself",
-            OnLoss::Open => "limits are not held",
-            OnLoss::Closed => "requests are refused",
+            OnRedisLoss::Local => "this node counts for itself",
+            OnRedisLoss::Open => "limits are not held",
+            OnRedisLoss::Closed => "requests are refused",
         };
         (!self.up).then(|| format!("{how}: {what}"))
     }

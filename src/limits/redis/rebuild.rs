@@ -12,7 +12,7 @@ use futures_util::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 
 use super::super::memory::Memory;
-use super::super::rebuild::{Owned, SpendRow, SpendTotal};
+use super::super::rebuild::Owned;
 use super::super::spend::Sums;
 use super::Shared;
 use super::earlier::unlink;
@@ -22,6 +22,7 @@ use super::outbox::KEEP_MS;
 use super::scripts::{FLIP, LOAD, Numbers, Present, Script, ScriptCall, UNLOCK};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
+use crate::store::SpendSeen;
 
 /// How long the lock holds without renewal by its node; longer than a rebuild takes.
 const LOCK: Duration = Duration::from_secs(120);
@@ -31,21 +32,10 @@ const SEEN_TTL: Duration = Duration::from_secs(24 * 3600);
 /// Concurrent calls.
 const AT_ONCE: usize = 64;
 
-/// The ledger's figures, from one read.
-#[derive(Debug, Default)]
-pub struct LedgerSums {
-    /// Spending by minute, for the windows.
-    pub rows: Vec<SpendRow>,
-    /// Spending in total.
-    pub totals: Vec<SpendTotal>,
-    /// Ids of the requests that ended since the given time.
-    pub ids: Vec<RequestId>,
-}
-
 /// The source of the counters. `Err` says why it cannot be read.
 pub trait Ledger: Send + Sync {
     /// Reads the sums of all records that the ledger has. `now` decides which windows are read;
-    /// `ids` are those of the requests that ended at `ended_since` or later.
+    /// `ended` are the requests that ended at `ended_since` or later.
     ///
     /// # Errors
     /// Why the ledger cannot be read, for the log. The rebuild is tried again later.
@@ -53,7 +43,7 @@ pub trait Ledger: Send + Sync {
         &self,
         now: Timestamp,
         ended_since: Timestamp,
-    ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>>;
+    ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>>;
 
     /// Whether it can be read, and has what earlier processes of this node recorded. While it has
     /// not, counters that are in Redis are used as they are, and built again later.
@@ -101,15 +91,14 @@ impl Rebuild<'_> {
         lost_at: Timestamp,
     ) -> Result<(), Fault> {
         let ended_since = lost_at.plus_ms(-MARGIN_MS);
-        let sums = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;
-        let ids = sums.ids.clone();
-        let made = Memory::of_ledger(self.shared.counting(), sums, self.now);
+        let past = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;
+        let made = Memory::of_ledger(self.shared.counting(), &past, self.now);
         let holders = made.holders();
         tracing::info!(holders = holders.len(), "rebuilding the shared counters from the ledger");
         for some in holders.chunks(AT_ONCE) {
             try_join_all(some.iter().map(|(holder, sums)| self.load(*holder, sums))).await?;
         }
-        self.load_ids(&ids).await?;
+        self.load_ids(&past.ended).await?;
         self.shared.memory.adopt(made, self.now);
         let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];
         let flip = self.call(&FLIP, keys.iter().map(String::as_str));

@@ -44,9 +44,10 @@ use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
 use super::{
-    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LedgerSums,
-    LiveSession, MOST_WAITING, OnLoss, Permit, Refused, SharedSettings, TimeSource,
+    Admission, Asks, Blocked, CounterSettings, Counters, Denied, HolderUsage, Ledger, LiveSession,
+    MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
 };
+use crate::config::OnRedisLoss;
 use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
@@ -61,6 +62,7 @@ use crate::domain::secret::Secret;
 use crate::domain::user::{Role, User};
 use crate::policy::reservation::Reservation;
 use crate::redis::Server;
+use crate::store::SpendSeen;
 
 /// 2026-11-18T12:00:30Z, a Wednesday.
 const NOON: Timestamp = Timestamp(1_795_003_230_000);
@@ -108,7 +110,7 @@ fn counters(place: Place, tz: Tz) -> Tested {
 fn counters_with(place: Place, settings: CounterSettings) -> Tested {
     match place {
         Place::Own => Tested { counters: Counters::new(settings), clock: None },
-        Place::Redis => shared_from(settings, LedgerSums::default(), NOON),
+        Place::Redis => shared_from(settings, SpendSeen::default(), NOON),
     }
 }
 
@@ -117,12 +119,12 @@ fn counters_at(place: Place, now: Timestamp, strict: bool) -> Tested {
     let settings = CounterSettings { reservation, ..settings(model::ZONE) };
     match place {
         Place::Own => counters_with(place, settings),
-        Place::Redis => shared_from(settings, LedgerSums::default(), now),
+        Place::Redis => shared_from(settings, SpendSeen::default(), now),
     }
 }
 
 /// Shared counters with their own names, built from a ledger.
-fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) -> Tested {
+fn shared_from(settings: CounterSettings, ledger: SpendSeen, now: Timestamp) -> Tested {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let shared = SharedSettings {
@@ -130,7 +132,7 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
         prefix,
         timeout: TIME_LIMIT,
         lease: TIME_LIMIT,
-        on_loss: OnLoss::Closed,
+        on_loss: OnRedisLoss::Closed,
         most_waiting: MOST_WAITING,
         time: TimeSource::Caller,
         unclean: false,
@@ -146,14 +148,14 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
 }
 
 /// A ledger that can be read once and is empty afterwards.
-struct Kept(Mutex<LedgerSums>);
+struct Kept(Mutex<SpendSeen>);
 
 impl Ledger for Kept {
     fn read(
         &self,
         _: Timestamp,
         _: Timestamp,
-    ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
+    ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
         Box::pin(std::future::ready(Ok(std::mem::take(&mut *self.0.lock()))))
     }
 }

@@ -14,8 +14,9 @@ use crate::domain::key::Key;
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
 use crate::domain::user::User;
-use crate::limits::{LedgerSums, Permit, SpendRow, SpendTotal};
+use crate::limits::Permit;
 use crate::policy::window::Window;
+use crate::store::{SpendRow, SpendSeen, SpendTotal};
 
 pub(super) const ZONE: Tz = Tz::Europe__Berlin;
 const MINUTE: i64 = 60_000;
@@ -205,9 +206,9 @@ impl Model {
         let ended = self.events.iter().filter(|event| event.ended.is_some());
         let row = |event: &Event| SpendRow {
             minute: Timestamp(event.started.0 - event.started.0.rem_euclid(MINUTE)),
-            key: Some(self.keys[event.key].id),
-            user: Some(UserId(1)),
-            provider: Some(ProviderId(1)),
+            key_id: Some(self.keys[event.key].id),
+            user_id: Some(UserId(1)),
+            provider_id: Some(ProviderId(1)),
             cost: NanoUsd(event.amount),
         };
         ended.map(row).collect()
@@ -313,25 +314,22 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
     // Restarted from the ledger, the counters have the same figures.
     let rows = model.rows();
     let as_total = |row: &SpendRow| SpendTotal {
-        key: row.key,
-        user: row.user,
-        provider: row.provider,
+        key_id: row.key_id,
+        user_id: row.user_id,
+        provider_id: row.provider_id,
         cost: row.cost,
     };
     let totals: Vec<SpendTotal> = rows.iter().map(as_total).collect();
     let from = counters.counters.rebuild_from(model.now);
     let rows = rows.into_iter().filter(|row| row.minute.plus_ms(MINUTE) > from).collect();
+    let past = SpendSeen { rows, totals, ..SpendSeen::default() };
     let rebuilt = match place {
         Place::Own => {
             let rebuilt = counters_at(place, model.now, history.strict);
-            rebuilt.counters.rebuild(rows, totals, model.now);
+            rebuilt.counters.rebuild(&past, model.now);
             rebuilt
         }
-        Place::Redis => super::shared_from(
-            settings(ZONE),
-            LedgerSums { rows, totals, ids: Vec::new() },
-            model.now,
-        ),
+        Place::Redis => super::shared_from(settings(ZONE), past, model.now),
     };
     model.compare(&rebuilt, false)?;
     prop_assert_eq!(

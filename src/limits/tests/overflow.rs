@@ -9,16 +9,15 @@ use parking_lot::Mutex;
 
 use super::server::Redis;
 use super::{NOON, TIME_LIMIT, key, runtime, settings, user};
+use crate::config::OnRedisLoss;
 use crate::domain::clock::{ManualClock, Timestamp};
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::secret::Secret;
-use crate::limits::{
-    Admission, Counters, Ledger, LedgerSums, OnLoss, Permit, SharedSettings, SpendRow, SpendTotal,
-    TimeSource,
-};
+use crate::limits::{Admission, Counters, Ledger, Permit, SharedSettings, TimeSource};
 use crate::redis::Server;
+use crate::store::{SpendRow, SpendSeen, SpendTotal};
 
 /// How many operations may wait. Far fewer than a test sends.
 const MOST: usize = 20;
@@ -44,13 +43,13 @@ impl Ledger for Written {
         &self,
         _: Timestamp,
         _: Timestamp,
-    ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
-        let ids = self.ids.lock().clone();
-        let cost = NanoUsd(COST * i64::try_from(ids.len() + *self.late.lock()).unwrap());
-        let (key, user, provider) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
-        let rows = vec![SpendRow { minute: NOON, key, user, provider, cost }];
-        let totals = vec![SpendTotal { key, user, provider, cost }];
-        Box::pin(std::future::ready(Ok(LedgerSums { rows, totals, ids })))
+    ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
+        let ended = self.ids.lock().clone();
+        let cost = NanoUsd(COST * i64::try_from(ended.len() + *self.late.lock()).unwrap());
+        let (key_id, user_id, provider_id) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
+        let rows = vec![SpendRow { minute: NOON, key_id, user_id, provider_id, cost }];
+        let totals = vec![SpendTotal { key_id, user_id, provider_id, cost }];
+        Box::pin(std::future::ready(Ok(SpendSeen { rows, totals, ended, ..SpendSeen::default() })))
     }
 }
 
@@ -71,7 +70,7 @@ impl Node {
             prefix: "overflow".to_owned(),
             timeout: TIME_LIMIT,
             lease,
-            on_loss: OnLoss::Local,
+            on_loss: OnRedisLoss::Local,
             most_waiting,
             time: TimeSource::Caller,
             unclean: false,
@@ -130,9 +129,9 @@ impl Node {
     /// A cost that arrived late, in the ledger and then here.
     fn priced_late(&self, ledger: &Written, now: Timestamp) {
         *ledger.late.lock() += 1;
-        let (key, user, provider) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
+        let (key_id, user_id, provider_id) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
         self.0.spent_late(
-            &[SpendRow { minute: NOON, key, user, provider, cost: NanoUsd(COST) }],
+            &[SpendRow { minute: NOON, key_id, user_id, provider_id, cost: NanoUsd(COST) }],
             now,
         );
     }

@@ -7,7 +7,8 @@ use super::{NOON, Place, TTL_MS, ask, counters, key, provider, sessions, user};
 use crate::domain::ids::ProviderId;
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
-use crate::limits::{Blocked, LedgerSums, LimitType, SpendRow, SpendTotal};
+use crate::limits::{Blocked, LimitType};
+use crate::store::{SpendRow, SpendSeen, SpendTotal};
 
 super::on_each_place! {
     sums_beyond_the_doubles_are_exact_to_the_last_billionth_in_every_window,
@@ -165,10 +166,10 @@ fn sums_from_the_ledger_beyond_the_doubles_are_exact_in_redis() {
     let cost = NanoUsd((DOUBLES << 4) + 5);
     let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
     let (key_id, user_id) = (Some(key.id), Some(user.id));
-    let row = |minute| SpendRow { minute, key: key_id, user: user_id, provider: None, cost };
+    let row = |minute| SpendRow { minute, key_id, user_id, provider_id: None, cost };
     let rows = vec![row(NOON), row(NOON.plus_ms(-MINUTE))];
-    let total = SpendTotal { key: key_id, user: user_id, provider: None, cost: cost + cost };
-    let ledger = LedgerSums { rows, totals: vec![total], ids: Vec::new() };
+    let total = SpendTotal { key_id, user_id, provider_id: None, cost: cost + cost };
+    let ledger = SpendSeen { rows, totals: vec![total], ..SpendSeen::default() };
     let counters = super::shared_from(super::settings(Tz::UTC), ledger, NOON);
     for usage in [counters.key_usage(&key, NOON), counters.user_usage(&user, NOON)] {
         for window in [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total] {

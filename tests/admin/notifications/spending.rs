@@ -5,8 +5,7 @@ use tokio::task::JoinSet;
 use tollgate::domain::clock::{Clock as _, Timestamp};
 use tollgate::domain::ids::{KeyId, UserId};
 use tollgate::domain::money::NanoUsd;
-use tollgate::limits::SpendRow;
-use tollgate::store::Backend;
+use tollgate::store::{Backend, SpendRow};
 
 use super::{configure, metric, start_notifier};
 use crate::admin::gate::{self, Gate};
@@ -96,9 +95,9 @@ async fn a_limit_that_is_nearly_used_up_is_announced_once_for_its_window() {
     .data();
     let spend = |usd: i64| SpendRow {
         minute: gate.clock.now(),
-        key: Some(KeyId(ann.key_id)),
-        user: Some(UserId(ann.id)),
-        provider: None,
+        key_id: Some(KeyId(ann.key_id)),
+        user_id: Some(UserId(ann.id)),
+        provider_id: None,
         cost: NanoUsd::usd(usd),
     };
     configure(

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { diff, kindOf } from "./diff";
 
-test("fields are told apart: changed, the same, added, removed", () => {
+test("each field is changed, the same, added or removed", () => {
   const before = { name: "a", limit: 5, gone: true, groups: ["x"], updatedAt: "then" };
   const after = { name: "a", limit: 7.5, groups: ["x", "y"], fresh: null, updatedAt: "now" };
   expect(diff(before, after)).toEqual([
@@ -37,7 +37,7 @@ test("a text and a number with the same digits differ, and a text is shown witho
   ]);
 });
 
-test("an entry is told as created, deleted or changed", () => {
+test("an entry is created, deleted or changed", () => {
   const kind = (action: string, before: unknown, after: unknown) =>
     kindOf({ action, before, after });
   expect(kind("keys.addKey", null, { id: 1 })).toBe("created");

@@ -46,7 +46,7 @@ describe("filters", () => {
 });
 
 describe("the story", () => {
-  test("each step is told where it belongs, unknown ones too", () => {
+  test("each step is shown where it belongs, unknown ones too", () => {
     const step = (name: string) => ({ providerId: 1, providerName: "p", step: name, atMs: 0 });
     const names = [
       "disabled",
@@ -57,12 +57,12 @@ describe("the story", () => {
       "exhausted",
       "from_the_future",
     ];
-    const told = story({ decisionChain: names.map(step) });
+    const groups = story({ decisionChain: names.map(step) });
     const steps = (part: { step: string }[]) => part.map((one) => one.step);
-    expect(steps(told.passedOver)).toEqual(["disabled", "from_the_future"]);
-    expect(steps(told.candidates)).toEqual(["chosen", "candidate"]);
-    expect(steps(told.attempts)).toEqual(["attempt_failed", "succeeded"]);
-    expect(steps(told.notes)).toEqual(["exhausted"]);
+    expect(steps(groups.passedOver)).toEqual(["disabled", "from_the_future"]);
+    expect(steps(groups.candidates)).toEqual(["chosen", "candidate"]);
+    expect(steps(groups.attempts)).toEqual(["attempt_failed", "succeeded"]);
+    expect(steps(groups.notes)).toEqual(["exhausted"]);
   });
 
   test("a chain that is none is empty", () => {

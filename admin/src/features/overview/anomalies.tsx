@@ -63,9 +63,9 @@ export function Anomalies({ attention }: { attention: Attention }) {
   );
   const anomalies: Anomaly[] = [
     ...attention.problems.map((problem) => {
-      const { providerId, ...told } = tell(problem, t, format);
+      const { providerId, ...texts } = tell(problem, t, format);
       return {
-        ...told,
+        ...texts,
         action: providerId && go("/providers", { id: providerId }, t("overview.look")),
       };
     }),

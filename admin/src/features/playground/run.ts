@@ -4,7 +4,7 @@ import { callLines, type Schemas } from "@/api/client";
 import { Reply } from "./reply";
 import type { toSend } from "./request";
 
-type Told = Schemas["PlaygroundEvent"];
+type PlaygroundEvent = Schemas["PlaygroundEvent"];
 export interface Header {
   name: string;
   value: string;
@@ -28,23 +28,23 @@ const fresh = (): Run => ({ state: "sending", reply: new Reply(false), headers: 
 export const isRunning = (run: Run | undefined) =>
   run?.state === "sending" || run?.state === "waiting" || run?.state === "coming";
 
-function next(run: Run, told: Told): Run {
-  switch (told.type) {
+function next(run: Run, event: PlaygroundEvent): Run {
+  switch (event.type) {
     case "begin":
-      return { ...run, state: "waiting", requestId: told.requestId };
+      return { ...run, state: "waiting", requestId: event.requestId };
     case "head": {
-      const kind = told.headers.find(({ name }) => name === "content-type")?.value ?? "";
+      const kind = event.headers.find(({ name }) => name === "content-type")?.value ?? "";
       const reply = new Reply(kind.startsWith("text/event-stream"));
-      return { ...run, state: "coming", status: told.status, headers: told.headers, reply };
+      return { ...run, state: "coming", status: event.status, headers: event.headers, reply };
     }
     case "data":
-      run.reply.take(told.text, told.atMs);
-      return { ...run, firstByteMs: run.firstByteMs ?? told.atMs };
+      run.reply.take(event.text, event.atMs);
+      return { ...run, firstByteMs: run.firstByteMs ?? event.atMs };
     case "wait":
       return run;
     case "end":
-      run.reply.end(told.atMs);
-      return { ...run, state: "done", totalMs: told.atMs, broken: told.error ?? undefined };
+      run.reply.end(event.atMs);
+      return { ...run, state: "done", totalMs: event.atMs, broken: event.error ?? undefined };
   }
 }
 
@@ -63,12 +63,12 @@ export function useRun() {
     };
     show(now);
     try {
-      for await (const told of callLines<Told>(
+      for await (const event of callLines<PlaygroundEvent>(
         "actions/playground/sendRequest",
         asked,
         stop.signal,
       ))
-        show(next(now, told));
+        show(next(now, event));
       if (isRunning(now)) show({ ...now, state: "failed" });
     } catch (error) {
       if (stop.signal.aborted) show({ ...now, state: "stopped" });

@@ -40,7 +40,7 @@ test("every model is named under what became of it, failures with their reason",
   expect(screen.queryByText(/Unchanged, or/)).toBeNull();
 });
 
-test("why an entry failed is told in the person's language", async () => {
+test("why an entry failed is shown in the person's language", async () => {
   translateFaults((code, params, said) => inWords(zh, code, params, said));
   const outcome = {
     added: [],

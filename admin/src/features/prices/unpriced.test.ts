@@ -7,7 +7,7 @@ import {
   usedWithoutEntry,
 } from "./unpriced";
 
-test("a model that is offered by name and has no price is told, once and in order", () => {
+test("a model that is offered by name and has no price is listed, once and in order", () => {
   const priced = new Set(["priced", "upstream-priced"]);
   const provider = {
     isEnabled: true,
@@ -57,7 +57,7 @@ test("a limit of money is found at a user and at a key", () => {
   expect(hasMoneyLimit({ dailyQuota: null, keys: [{}, { limitWeeklyUsd: 5 }] })).toBe(true);
 });
 
-test("fields that are not applied are told by how many models have them", () => {
+test("fields that are not applied are ordered by how many models have them", () => {
   const prices = [{ unapplied: ["b", "a"] }, { unapplied: [] }, { unapplied: ["a", "c"] }];
   expect(modelsByField(prices)).toEqual([
     { field: "a", models: 2 },

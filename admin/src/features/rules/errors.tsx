@@ -84,7 +84,7 @@ function useColumns(): Column<Rule>[] {
         cell: (rule) => <span className="whitespace-nowrap">{category(rule.category)}</span>,
       },
       {
-        id: "told",
+        id: "answer",
         header: t("rules.errors.told"),
         className: "max-w-72",
         cell: (rule) => <Told rule={rule} />,

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use chrono_tz::Tz;
 use tokio::task::JoinSet;
+use tollgate::config::OnRedisLoss;
 use tollgate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::ids::{RequestId, SessionId};
@@ -26,11 +27,11 @@ use tollgate::domain::provider::Provider;
 use tollgate::domain::secret::Secret;
 use tollgate::domain::user::User;
 use tollgate::limits::{
-    Admission, Asks, CounterSettings, Counters, Ledger, LedgerSums, MOST_WAITING, OnLoss,
-    SharedSettings, TimeSource,
+    Admission, Asks, CounterSettings, Counters, Ledger, MOST_WAITING, SharedSettings, TimeSource,
 };
 use tollgate::policy::reservation::Reservation;
 use tollgate::redis::Server;
+use tollgate::store::SpendSeen;
 use tollgate_bench::process::Program;
 
 use super::holders::{limited_key, limited_user, limits, provider};
@@ -170,7 +171,7 @@ fn shared(redis: &Redis) -> Result<Counters> {
         prefix: "bench".to_owned(),
         timeout: WAIT,
         lease: WAIT,
-        on_loss: OnLoss::Closed,
+        on_loss: OnRedisLoss::Closed,
         most_waiting: MOST_WAITING,
         time: TimeSource::Redis,
         unclean: false,
@@ -197,8 +198,8 @@ impl Ledger for Nothing {
         &self,
         _: Timestamp,
         _: Timestamp,
-    ) -> Pin<Box<dyn Future<Output = Result<LedgerSums, String>> + Send + '_>> {
-        Box::pin(std::future::ready(Ok(LedgerSums::default())))
+    ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
+        Box::pin(std::future::ready(Ok(SpendSeen::default())))
     }
 }
 

@@ -6,9 +6,8 @@
 //! since two run at once in an upgrade.
 
 use std::fs::{File, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
-
-use anyhow::Context as _;
 
 use crate::files;
 
@@ -16,7 +15,7 @@ const NAME: &str = "counting-";
 
 /// The file of this process; it remains if the process dies.
 #[derive(Debug)]
-pub(super) struct Marker {
+pub(in crate::limits) struct Marker {
     path: PathBuf,
     _locked: File,
 }
@@ -25,44 +24,46 @@ impl Marker {
     /// Writes the file, and removes those of dead processes. Returns whether there were any.
     ///
     /// # Errors
-    /// When the data directory cannot be read or written.
-    pub(super) fn lay(data_dir: &Path) -> anyhow::Result<(Self, bool)> {
-        let about = || format!("in {}", data_dir.display());
-        let mut unclean = false;
-        for entry in std::fs::read_dir(data_dir).with_context(about)? {
-            let path = entry.with_context(about)?.path();
-            let named = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .is_some_and(|name| name.starts_with(NAME));
-            if named && is_left(&path).with_context(|| path.display().to_string())? {
-                std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
-                unclean = true;
-            }
-        }
+    /// When the data directory cannot be read or written; the error names the path.
+    pub(in crate::limits) fn lay(data_dir: &Path) -> io::Result<(Self, bool)> {
+        let unclean = remove_left(data_dir).map_err(files::naming(data_dir))?;
         let path = data_dir.join(format!("{NAME}{}", uuid::Uuid::new_v4().simple()));
-        let file = files::private()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .with_context(|| path.display().to_string())?;
-        file.try_lock()
-            .map_err(std::io::Error::from)
-            .with_context(|| path.display().to_string())?;
+        let file = create(&path).map_err(files::naming(&path))?;
         // A missing file means that everything was sent: it must survive a power failure.
-        files::sync_dir(data_dir).with_context(about)?;
+        files::sync_dir(data_dir).map_err(files::naming(data_dir))?;
         Ok((Self { path, _locked: file }, unclean))
     }
 
     /// Removes the file: everything was sent.
-    pub(super) fn lift(&self) {
+    pub(in crate::limits) fn lift(&self) {
         if let Err(e) = std::fs::remove_file(&self.path) {
             tracing::warn!(error = %e, path = %self.path.display(), "could not be removed");
         }
     }
 }
 
-fn is_left(path: &Path) -> std::io::Result<bool> {
+/// Removes the files of dead processes; returns whether there were any.
+fn remove_left(data_dir: &Path) -> io::Result<bool> {
+    let mut found = false;
+    for entry in std::fs::read_dir(data_dir)? {
+        let entry = entry?;
+        let named = entry.file_name().to_str().is_some_and(|name| name.starts_with(NAME));
+        let path = entry.path();
+        if named && is_left(&path).map_err(files::naming(&path))? {
+            std::fs::remove_file(&path).map_err(files::naming(&path))?;
+            found = true;
+        }
+    }
+    Ok(found)
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    let file = files::private().write(true).create_new(true).open(path)?;
+    file.try_lock()?;
+    Ok(file)
+}
+
+fn is_left(path: &Path) -> io::Result<bool> {
     match File::open(path)?.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -89,5 +90,11 @@ mod tests {
         last.lift();
         drop(last);
         assert!(!lay().1);
+    }
+
+    #[test]
+    fn an_error_names_the_directory() {
+        let error = Marker::lay(Path::new("/nowhere/at/all")).unwrap_err();
+        assert!(error.to_string().starts_with("/nowhere/at/all: "), "{error}");
     }
 }

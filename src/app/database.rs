@@ -1,0 +1,108 @@
+//! Opens the database and prepares it: migrations, prices, error rules, the form of stored
+//! credentials.
+
+use anyhow::Context as _;
+
+use super::seed;
+use crate::config::{Config, Target};
+use crate::crypto::vault::Vault;
+use crate::domain::clock::Clock;
+use crate::policy::builtin_rules::BUILTIN_RULES;
+use crate::state::{builtin, reseal};
+use crate::store::{Backend, Store};
+
+/// Opens the database that the configuration names.
+///
+/// # Errors
+/// When it cannot be reached.
+pub(super) async fn store(config: &Config) -> anyhow::Result<Store> {
+    no_unfinished_restore(config)?;
+    match &config.database.target {
+        Target::Sqlite { dir } => {
+            Store::open_sqlite(dir).await.context("opening the embedded database")
+        }
+        Target::Postgres(url) => Store::open_postgres(url, config.database.max_connections)
+            .await
+            .context("connecting to PostgreSQL"),
+    }
+}
+
+/// # Errors
+/// When a restore of this data directory has not finished.
+pub(super) fn no_unfinished_restore(config: &Config) -> anyhow::Result<()> {
+    super::backup::no_unfinished_restore(&config.data_dir)
+}
+
+/// Migrates the database, and adds prices and error rules that it lacks.
+///
+/// # Errors
+/// The step that fails. A database that is newer or half migrated is refused, unchanged.
+pub(super) async fn prepare(
+    config: &Config,
+    store: &Store,
+    clock: &dyn Clock,
+) -> anyhow::Result<()> {
+    for name in store.migrate().await.context("migrating the database")? {
+        tracing::info!(name, "migrated the database");
+    }
+    store.check_schema().await.context("the database")?;
+    let seeded =
+        seed::prices(config, store, clock.now()).await.context("loading the seed price table")?;
+    if seeded > 0 {
+        tracing::info!(models = seeded, "loaded the seed price table");
+    }
+    let rules = builtin::install(store, BUILTIN_RULES, clock.now())
+        .await
+        .context("loading the built-in error rules")?;
+    if rules > 0 {
+        tracing::info!(rules, "loaded built-in error rules");
+    }
+    Ok(())
+}
+
+/// The vault, with stored credentials converted to this version's form.
+///
+/// # Errors
+/// When the store cannot be read or written.
+pub(super) async fn ready_vault(
+    vault: Vault,
+    store: &Store,
+    upgrade: bool,
+) -> anyhow::Result<Vault> {
+    bind_credentials(store, &vault, upgrade)
+        .await
+        .context("sealing credentials in this version's form")?;
+    Ok(vault)
+}
+
+/// Binds credentials that an earlier version sealed to their providers. Processes of that version
+/// cannot open them afterwards: if one may run beside this one, this is left to the next write and
+/// to `tollgate secret rotate`.
+async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow::Result<()> {
+    if upgrade || store.backend() == Backend::Postgres {
+        return report_unbound(store).await;
+    }
+    let bound = reseal::bind_all(vault, store).await?;
+    if bound > 0 {
+        tracing::info!(bound, "bound stored credentials to their providers");
+    }
+    Ok(())
+}
+
+/// Reports credentials in the form of an earlier version.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) async fn report_unbound(store: &Store) -> anyhow::Result<()> {
+    let (texts, _) = store.sealed_texts().await?;
+    let unbound = texts.iter().filter(|text| !reseal::is_bound(text)).count();
+    if unbound > 0 {
+        tracing::warn!(
+            unbound,
+            "credentials are sealed in the form of an earlier version, which is not bound to \
+             their providers: run `tollgate secret rotate` once no gateway of that version \
+             works on this database"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! The reports about shared counters: in `/readyz` and in the metrics.
+
+use super::{Counters, SharedState, TOLERATED_MS};
+use crate::config::OnRedisLoss;
+use crate::telemetry::{IntCounter, Metrics, PartState, Readiness};
+
+impl Counters {
+    /// Adds shared counters to `/readyz`: optional if the node can continue without them.
+    #[must_use]
+    pub fn readiness(&self, readiness: Readiness) -> Readiness {
+        let Some(shared) = self.shared_state() else { return readiness };
+        let SharedState { up, on_loss, clock_off_ms, other_zone, .. } = shared;
+        let state: PartState = shared.fault().map_or(Ok(()), Err);
+        let ready = readiness.ready && (up || on_loss != OnRedisLoss::Closed);
+        // Neither makes the node unready: limits hold by the cluster's time and zone.
+        let readiness =
+            readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
+        Readiness { ready, ..readiness.with_optional("time_zone", time_zone(other_zone)) }
+    }
+
+    /// Sets the metrics of shared counters, for a scrape.
+    pub fn measure(&self, metrics: &Metrics) {
+        let Some(state) = self.shared_state() else { return };
+        let SharedState { up, errors, losses, spells, waiting, clock_off_ms, other_zone, .. } =
+            state;
+        metrics.redis.clock_off_seconds.set(clock_off_ms / 1_000);
+        metrics.redis.zone_differs.set(i64::from(other_zone.is_some()));
+        let grow = |counter: &IntCounter, total: u64| {
+            counter.inc_by(total.saturating_sub(counter.get()));
+        };
+        metrics.redis_up("counters", up);
+        grow(&metrics.redis.errors, errors);
+        grow(&metrics.redis.losses, losses);
+        grow(&metrics.redis.spells, spells);
+        metrics.redis.waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
+    }
+}
+
+fn clock(off_ms: i64) -> PartState {
+    if off_ms.abs() <= TOLERATED_MS {
+        return Ok(());
+    }
+    let (seconds, way) = (off_ms.abs() / 1_000, if off_ms > 0 { "ahead of" } else { "behind" });
+    Err(format!("is {seconds} s {way} Redis': shared windows go by Redis'"))
+}
+
+fn time_zone(other: Option<chrono_tz::Tz>) -> PartState {
+    other.map_or(Ok(()), |zone| {
+        Err(format!("differs from the cluster's: shared windows are in {}", zone.name()))
+    })
+}
