@@ -176,7 +176,7 @@ async fn the_data_directorys_key_is_replaced_while_the_gateway_serves() {
     // Interrupted after everything was sealed: the next run only removes the old key.
     let sealed = bed.ciphers().await;
     std::fs::write(&file, several(&third, &new)).unwrap();
-    assert!(bed.done(&["secret", "rotate"]).contains("sealed 0 of 5"));
+    assert!(bed.done(&["secret", "rotate"]).contains("re-encrypted 0 of 5"));
     assert_eq!(
         (std::fs::read_to_string(&file).unwrap(), bed.ciphers().await),
         (third.clone(), sealed)
