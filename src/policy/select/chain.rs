@@ -1,10 +1,14 @@
 //! The decision chain: one entry for each provider, as text for an operator.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::filters::Stage;
 use super::input::SelectInput;
 use super::order::Candidate;
+use super::reasons::{
+    DISABLED, DRAW, LIMIT, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_FORMAT, NO_MODEL, NO_PRICE,
+    ONLY, OTHER_GROUP, PRIORITY, SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
+};
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep};
@@ -13,30 +17,7 @@ use crate::domain::record::{Decision, DecisionStep};
 /// providers.
 pub(super) const MAX_PASSED_OVER: usize = 64;
 
-/// A text that is made once and shared by every decision.
-type Shared = LazyLock<Arc<str>>;
-
-static OTHER_GROUP: Shared = LazyLock::new(|| "none of its groups is among the key's".into());
-static DISABLED: Shared = LazyLock::new(|| "disabled by an administrator".into());
-static SWITCHED_OFF: Shared = LazyLock::new(|| "disabled by the gateway: its probes failed".into());
-static NO_MODEL: Shared =
-    LazyLock::new(|| "the model is neither in its list nor redirected".into());
-static NO_PRICE: Shared =
-    LazyLock::new(|| "the model has no price at it, and unpriced models are refused".into());
-static NO_FORMAT: Shared =
-    LazyLock::new(|| "requests of this format cannot be converted to its own".into());
-static LIMIT: Shared = LazyLock::new(|| "one of its spending limits is reached".into());
-static SESSION_CAP: Shared = LazyLock::new(|| "it serves as many sessions as it may".into());
-static SESSION: Shared = LazyLock::new(|| "this session is already served by it".into());
-static ONLY: Shared = LazyLock::new(|| "the only one that can serve this request".into());
-static PRIORITY: Shared = LazyLock::new(|| "lowest priority number".into());
-static DRAW: Shared = LazyLock::new(|| "drawn by weight among its equals".into());
-static NEXT_PRIORITY: Shared = LazyLock::new(|| "its priority number is higher".into());
-static NEXT_FORMAT: Shared =
-    LazyLock::new(|| "needs conversion, others of its priority do not".into());
-static NEXT_DRAW: Shared = LazyLock::new(|| "not drawn, stands in".into());
-static STANDS_IN: Shared = LazyLock::new(|| "stands in for the session's provider".into());
-static SEVERAL: Shared = LazyLock::new(|| "(others)".into());
+static SEVERAL: Shared = Shared::new(|| "(others)".into());
 
 pub(super) struct Chain {
     now: Timestamp,

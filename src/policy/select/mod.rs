@@ -14,6 +14,7 @@ mod chain;
 mod filters;
 mod input;
 mod order;
+mod reasons;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use std::sync::Arc;
 pub(super) use tests::provider as test_provider;
 
 pub use input::{Availability, NoProvider, ProviderView, SelectInput, Selection};
+pub use reasons::REASONS;
 
 use crate::domain::provider::Provider;
 use chain::Chain;

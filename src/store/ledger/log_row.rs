@@ -10,6 +10,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 
+use super::decisions;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
@@ -232,8 +233,8 @@ pub(in crate::store) fn bind_log<A: Collect>(values: &mut Values<A>, record: &Re
         .opt_count_of(record.first_byte_ms)
         .count_of(record.overhead_us)
         .int(i64::from(record.attempts));
-    values.json(&record.decisions);
     values
+        .text(&decisions::text(record))
         .opt_shared(record.user_agent.as_ref(), PLAIN_TEXT)
         .opt_shared(record.client_addr.as_ref(), PLAIN_TEXT);
 }
@@ -246,6 +247,11 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         None => None,
         Some(_) => Some(fields.named("provider_format", WireFormat::parse)?),
     };
+    let provider_id = fields.opt_int("provider_id")?.map(ProviderId);
+    let provider_name = shared("provider_name")?;
+    let decisions =
+        decisions::parse(&fields.text("decisions")?, provider_id, provider_name.as_ref())
+            .map_err(|error| fields.corrupt("decisions", &error.to_string()))?;
     let record = Record {
         request_id: RequestId(uuid::Uuid::from_bytes(fields.bytes("request_id")?)),
         started_at: fields.time("started_at")?,
@@ -254,8 +260,8 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         user_id: fields.opt_int("user_id")?.map(UserId),
         user_name: shared("user_name")?,
         session_id: fields.opt_text("session_id")?.map(|text| SessionId(text.into())),
-        provider_id: fields.opt_int("provider_id")?.map(ProviderId),
-        provider_name: shared("provider_name")?,
+        provider_id,
+        provider_name,
         client_format: fields.named("client_format", WireFormat::parse)?,
         provider_format,
         endpoint: fields.text("endpoint")?.into(),
@@ -274,7 +280,7 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         first_byte_ms: fields.opt_number("first_byte_ms")?,
         overhead_us: fields.number("overhead_us")?,
         attempts: fields.number("attempts")?,
-        decisions: fields.json("decisions")?,
+        decisions,
         user_agent: shared("user_agent")?,
         client_addr: shared("client_addr")?,
     };

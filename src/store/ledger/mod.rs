@@ -2,6 +2,7 @@
 
 mod append;
 pub(super) mod days;
+mod decisions;
 pub(super) mod log_row;
 pub(super) mod opening;
 mod prune;

@@ -1,0 +1,36 @@
+//! The fixed texts of the decision chain.
+
+use std::sync::{Arc, LazyLock};
+
+/// A text that is made once and shared by every decision.
+pub(super) type Shared = LazyLock<Arc<str>>;
+
+/// Declares each text, and the list of all.
+macro_rules! reasons {
+    ($($name:ident = $text:literal;)*) => {
+        $(pub(super) static $name: Shared = LazyLock::new(|| $text.into());)*
+
+        /// All fixed texts. The request log stores their positions: add new ones at the end, and
+        /// never remove or move one.
+        pub const REASONS: &[&str] = &[$($text),*];
+    };
+}
+
+reasons! {
+    OTHER_GROUP = "none of its groups is among the key's";
+    DISABLED = "disabled by an administrator";
+    SWITCHED_OFF = "disabled by the gateway: its probes failed";
+    NO_MODEL = "the model is neither in its list nor redirected";
+    NO_PRICE = "the model has no price at it, and unpriced models are refused";
+    NO_FORMAT = "requests of this format cannot be converted to its own";
+    LIMIT = "one of its spending limits is reached";
+    SESSION_CAP = "it serves as many sessions as it may";
+    SESSION = "this session is already served by it";
+    ONLY = "the only one that can serve this request";
+    PRIORITY = "lowest priority number";
+    DRAW = "drawn by weight among its equals";
+    NEXT_PRIORITY = "its priority number is higher";
+    NEXT_FORMAT = "needs conversion, others of its priority do not";
+    NEXT_DRAW = "not drawn, stands in";
+    STANDS_IN = "stands in for the session's provider";
+}
