@@ -9,6 +9,7 @@
 mod engine;
 mod hold;
 mod ledger;
+mod partitions;
 pub mod peer;
 mod reports;
 mod rows;
@@ -35,6 +36,7 @@ pub use ledger::recent::RecentRequest;
 pub use ledger::reprice::UnpricedOf;
 pub use ledger::spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};
 pub use ledger::totals::UsageTotal;
+pub use partitions::PartitionsKept;
 pub use reports::key_statistics::{KeyStatistics, ModelStatistics};
 pub use reports::last_use::LastUse;
 pub use reports::log_filter::LogFilter;

@@ -9,6 +9,7 @@ mod key_statistics;
 mod logs;
 pub mod make;
 mod messages;
+mod partitions;
 mod schema;
 mod sessions;
 mod speed;
