@@ -21,7 +21,7 @@ use crate::policy::provider_state::ProviderState;
 use crate::state::Phase;
 use crate::state::roll::Roll;
 use crate::state::{Conditions, State, refresh};
-use crate::store::Store;
+use crate::store::{ReplicaState, Store};
 use crate::telemetry::{Metrics, Readiness};
 
 /// How often idle entries are dropped and the database is checked.
@@ -183,6 +183,7 @@ async fn watch_store(watch: StoreWatch, stop: watch::Receiver<bool>) {
     let mut stop = std::pin::pin!(stopped(stop));
     // An administration request may notice first, but the log line comes from here.
     let mut failing = false;
+    let mut replica = ReplicaWatch::default();
     loop {
         let asked = watch.clock.now();
         let reached = watch.store.ping().await;
@@ -203,10 +204,40 @@ async fn watch_store(watch: StoreWatch, stop: watch::Receiver<bool>) {
             _ => {}
         }
         watch.metrics.node.store_up(reached.is_ok());
+        replica.look(&watch).await;
         tokio::select! {
             () = &mut stop => return,
             () = tokio::time::sleep(HEALTH) => {}
         }
+    }
+}
+
+/// Why reports do not read from the replica, as logged; `None`: they do, or there is none.
+#[derive(Default)]
+struct ReplicaWatch(Option<String>);
+
+impl ReplicaWatch {
+    async fn look(&mut self, watch: &StoreWatch) {
+        let state = match watch.store.check_replica().await {
+            Ok(None) => return,
+            Ok(Some(state)) => state,
+            Err(error) => ReplicaState::Unused(error.to_string()),
+        };
+        let (lag, unused) = match state {
+            ReplicaState::Used(lag) => (Some(lag.as_secs()), None),
+            ReplicaState::Unused(why) => (None, Some(why)),
+        };
+        watch.metrics.node.replica(lag);
+        match (&unused, &self.0) {
+            (Some(why), None) => tracing::warn!(
+                why,
+                "reports read from the primary, because the database of database.read_url cannot \
+                 be used"
+            ),
+            (None, Some(_)) => tracing::info!("reports read from database.read_url again"),
+            _ => {}
+        }
+        self.0 = unused;
     }
 }
 

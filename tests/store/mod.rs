@@ -10,6 +10,7 @@ mod logs;
 pub mod make;
 mod messages;
 mod partitions;
+mod replica;
 mod schema;
 mod sessions;
 mod speed;
