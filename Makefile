@@ -6,6 +6,7 @@
 #                    UPDATE=1 records new figures, PROFILE=… selects the build profile
 # make bench-convert   only conversion: MB/s and ns per stream event for every pair of formats
 # make bench-admission   only the thirteen limit checks: nanoseconds to admit and settle a request
+# make bench-writer   records a second that the ledger's writer brings into a new PostgreSQL
 # make bench-admin   time of the administration's queries over a year of use
 # make soak   run a mixed load for MINUTES (30) and check that memory, files and threads do not grow
 # make chaos  three nodes under load while their parts break in a random order, for MINUTES (10);
@@ -27,9 +28,9 @@
 # Each target first installs what is missing, and prints that (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-check bench-admin bench-convert bench-admission soak chaos \
-	fuzz schemathesis dist dist-twice test-dist image test-image test-deploy test-compose lint fmt \
-	pictures hooks
+.PHONY: run demo test bench bench-check bench-admin bench-writer bench-convert bench-admission \
+	soak chaos fuzz schemathesis dist dist-twice test-dist image test-image test-deploy \
+	test-compose lint fmt pictures hooks
 
 run:
 	@scripts/setup.sh run
@@ -67,6 +68,11 @@ bench-admin:
 	@scripts/setup.sh test
 	cargo build --profile dist --locked --workspace --bin tollgate --bin adload
 	cargo run --profile dist --locked --workspace --bin adload -- $(ARGS)
+
+bench-writer:
+	@scripts/setup.sh test
+	cargo run --profile dist --locked --workspace --bin commits -- \
+		--private-postgres --records 400000 --keys 200 $(ARGS)
 
 bench-admission:
 	@scripts/setup.sh build

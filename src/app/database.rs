@@ -1,6 +1,8 @@
 //! Opens the database and prepares it: migrations, prices, error rules, the form of stored
 //! credentials.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 
 use super::seed;
@@ -21,9 +23,26 @@ pub(super) async fn store(config: &Config) -> anyhow::Result<Store> {
         Target::Sqlite { dir } => {
             Store::open_sqlite(dir).await.context("opening the embedded database")
         }
-        Target::Postgres(url) => Store::open_postgres(url, config.database.max_connections)
-            .await
-            .context("connecting to PostgreSQL"),
+        Target::Postgres(url) => {
+            let opened = Store::open_postgres(url, config.database.max_connections).await;
+            with_replica(config, opened.context("connecting to PostgreSQL")?)
+        }
+    }
+}
+
+/// Reports do not read from a replica that is further behind.
+const LARGEST_LAG: Duration = Duration::from_secs(30);
+
+/// The store with the configured replica, if there is one. It is used once it was checked.
+///
+/// # Errors
+/// When its address is invalid.
+pub(super) fn with_replica(config: &Config, store: Store) -> anyhow::Result<Store> {
+    match &config.database.read_url {
+        Some(url) => store
+            .with_replica(url, config.database.max_connections, LARGEST_LAG)
+            .context("database.read_url"),
+        None => Ok(store),
     }
 }
 

@@ -31,6 +31,7 @@ mod serve;
 mod signals;
 mod snapshot;
 mod source;
+mod store_watch;
 mod successor;
 mod supervisor;
 mod task_parts;

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 use super::opening;
 use super::parts::Parts;
 use super::snapshot::{self, Recovery, Saver};
+use super::store_watch::StoreWatch;
 use crate::admin::playground::{InProcessProxy, Playground};
 use crate::domain::version;
 use crate::formats::client_address::client_address;
@@ -59,6 +60,16 @@ impl Parts {
         };
         recovery.report(None);
         Some(recovery)
+    }
+
+    /// The task that checks the database.
+    pub(super) fn store_watch(&self) -> StoreWatch {
+        StoreWatch {
+            store: self.store.clone(),
+            metrics: Arc::clone(&self.metrics),
+            conditions: Arc::clone(&self.conditions),
+            clock: Arc::clone(&self.clock),
+        }
     }
 
     /// The sender of notifications.

@@ -18,13 +18,12 @@ use crate::messages;
 use crate::policy::provider_state::ProviderState;
 use crate::state::Phase;
 use crate::state::roll::Roll;
-use crate::state::{Conditions, State, refresh};
+use crate::state::{State, refresh};
 use crate::store::Store;
 use crate::telemetry::{Metrics, Readiness};
 
-/// How often idle entries are dropped and the database is checked.
+/// How often idle entries are dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(30);
-const HEALTH: Duration = Duration::from_secs(2);
 /// How long housekeeping waits for the database.
 const PRUNING: Duration = Duration::from_secs(10);
 
@@ -48,7 +47,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(versions.run(parts.store.clone(), Arc::clone(&parts.clock), stopped(stop.clone())));
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
     io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
-    io.spawn(watch_store(parts.store_watch(), stop.clone()));
+    io.spawn(parts.store_watch().run(stop.clone()));
     io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(parts.switch_off().run(stopped(stop.clone())));
@@ -108,15 +107,6 @@ struct Housekeeper {
 }
 
 impl Parts {
-    fn store_watch(&self) -> StoreWatch {
-        StoreWatch {
-            store: self.store.clone(),
-            metrics: Arc::clone(&self.metrics),
-            conditions: Arc::clone(&self.conditions),
-            clock: Arc::clone(&self.clock),
-        }
-    }
-
     fn housekeeper(&self) -> Housekeeper {
         Housekeeper {
             clock: Arc::clone(&self.clock),
@@ -167,45 +157,6 @@ async fn housekeeping(keeper: Housekeeper, stop: watch::Receiver<bool>) {
             Ok(Err(e)) => {
                 tracing::warn!(error = %e, "old messages of sessions could not be removed")
             }
-        }
-    }
-}
-
-/// Checks the database, and keeps the result for `/readyz` and the administration.
-struct StoreWatch {
-    store: Store,
-    metrics: Arc<Metrics>,
-    conditions: Arc<Conditions>,
-    clock: Arc<dyn Clock>,
-}
-
-async fn watch_store(watch: StoreWatch, stop: watch::Receiver<bool>) {
-    let mut stop = std::pin::pin!(stopped(stop));
-    // An administration request may notice first, but the log line comes from here.
-    let mut failing = false;
-    loop {
-        let asked = watch.clock.now();
-        let reached = watch.store.ping().await;
-        match &reached {
-            Ok(()) => {
-                watch.conditions.database_reached();
-            }
-            Err(_) => {
-                watch.conditions.database_lost(asked);
-            }
-        }
-        match (&reached, std::mem::replace(&mut failing, reached.is_err())) {
-            (Ok(()), true) => tracing::info!("the database can be reached"),
-            (Err(e), false) => {
-                tracing::error!(error = %e, "the database cannot be reached: requests go on, the \
-                    journal keeps their records")
-            }
-            _ => {}
-        }
-        watch.metrics.node.store_up(reached.is_ok());
-        tokio::select! {
-            () = &mut stop => return,
-            () = tokio::time::sleep(HEALTH) => {}
         }
     }
 }

@@ -129,10 +129,12 @@ fn database(take: &mut Take, data_dir: &std::path::Path) -> Database {
         Some(url) => Target::Postgres(url),
         None => Target::Sqlite { dir: data_dir.to_owned() },
     };
+    let read_url = take.secret("database.read_url");
     let max_connections =
         u32::try_from(take.number("database.max_connections")).unwrap_or(u32::MAX);
     Database {
         target,
+        read_url,
         max_connections,
         snapshot: take.flag("database.snapshot"),
         snapshot_max_age_ms: take.millis("database.snapshot_max_age"),

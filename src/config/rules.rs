@@ -40,7 +40,13 @@ fn pairs(values: &Values, problems: &mut Problems) {
 
 fn database_without_effect(config: &Config, problems: &mut Problems) {
     let given = |path| config.values.is_given(path);
-    for path in ["database.max_connections", "database.snapshot", "database.snapshot_max_age"] {
+    for path in [
+        "database.read_url",
+        "database.read_url_file",
+        "database.max_connections",
+        "database.snapshot",
+        "database.snapshot_max_age",
+    ] {
         if given(path) && matches!(config.database.target, Target::Sqlite { .. }) {
             problems.add(
                 path,

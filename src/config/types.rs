@@ -116,7 +116,9 @@ pub struct Metrics {
 pub struct Database {
     /// Which database it is.
     pub target: Target,
-    /// Connections to PostgreSQL; ignored for the embedded database.
+    /// A standby of it that reports read from, with its password.
+    pub read_url: Option<Secret>,
+    /// Connections to PostgreSQL (as many again to the standby); ignored for the embedded database.
     pub max_connections: u32,
     /// Keep a snapshot of PostgreSQL, and start with it while the server is away.
     pub snapshot: bool,

@@ -1,12 +1,13 @@
 //! Jobs on the stored data that no request waits for: removing old log entries, pricing requests
-//! whose price arrived late, and summing days that are over.
+//! whose price arrived late, summing days that are over, and keeping PostgreSQL's partitions.
 //!
-//! One node at a time does each, by a job in the database ([`crate::store::Job`]). All work in
-//! small batches and pause for as long as each took, so that the ledger's writer gets its turn. The
+//! One node at a time does each, by a job in the database ([`crate::store::Job`]; the partitions by
+//! a lock). All work in small batches and pause for as long as each took, so that the ledger's writer gets its turn. The
 //! stored data is the only state: if a node stops or dies, the next check finds the remaining work.
 
 mod cleanup;
 mod days;
+mod partitions;
 mod reprice;
 
 use std::future::Future;
@@ -69,6 +70,7 @@ impl Jobs {
             () = self.cleaning() => {}
             () = self.pricing() => {}
             () = self.summing() => {}
+            () = self.partitioning() => {}
         }
         // Work in progress was either committed or rolled back; other nodes need not wait for this
         // one.

@@ -45,6 +45,6 @@ impl Store {
     /// The same database, for the caller that prepares it: not held.
     #[must_use]
     pub fn beneath_hold(&self) -> Self {
-        Self { pools: self.pools.clone(), hold: Hold::default() }
+        Self { hold: Hold::default(), ..self.clone() }
     }
 }

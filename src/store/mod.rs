@@ -1,7 +1,7 @@
 //! The database: schema, migrations and every SQL statement. One code for PostgreSQL and SQLite.
 //!
-//! All statements are written once, for `sqlx::Any` (on SQLite the ledger's writer uses SQLite's
-//! own driver), in the SQL that both back ends share (`$n` values, `ON CONFLICT`, `RETURNING`, row
+//! All statements are written once, for `sqlx::Any` (the ledger's writer uses each database's own
+//! driver, and copies rows to PostgreSQL), in the SQL that both back ends share (`$n` values, `ON CONFLICT`, `RETURNING`, row
 //! values). They differ ([`Backend`]) only in locks and catalogue look-ups. Nothing here is on the
 //! request path: the data plane reads a snapshot made from [`Store::load_all`] and writes through
 //! the ledger's journal.
@@ -9,7 +9,9 @@
 mod engine;
 mod hold;
 mod ledger;
+mod partitions;
 pub mod peer;
+mod replica;
 mod reports;
 mod rows;
 mod snapshot;
@@ -35,6 +37,8 @@ pub use ledger::recent::RecentRequest;
 pub use ledger::reprice::UnpricedOf;
 pub use ledger::spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};
 pub use ledger::totals::UsageTotal;
+pub use partitions::PartitionsKept;
+pub use replica::ReplicaState;
 pub use reports::key_statistics::{KeyStatistics, ModelStatistics};
 pub use reports::last_use::LastUse;
 pub use reports::log_filter::LogFilter;
@@ -58,6 +62,7 @@ pub use rows::web_session::WebSession;
 pub struct Store {
     pools: engine::connect::Pools,
     hold: Hold,
+    replica: Option<replica::Replica>,
 }
 
 impl std::fmt::Debug for Store {
@@ -115,12 +120,16 @@ impl Backend {
 }
 
 impl Store {
+    fn of(pools: engine::connect::Pools) -> Self {
+        Self { pools, hold: Hold::default(), replica: None }
+    }
+
     /// Opens the embedded database in `dir`, creating both if needed. Does not migrate.
     ///
     /// # Errors
     /// [`StoreError::Unreachable`] when the directory or file cannot be used.
     pub async fn open_sqlite(dir: &Path) -> Result<Self, StoreError> {
-        engine::connect::sqlite(dir).await.map(|pools| Self { pools, hold: Hold::default() })
+        engine::connect::sqlite(dir).await.map(Self::of)
     }
 
     /// Whether there is an embedded database in `dir`.
@@ -153,7 +162,7 @@ impl Store {
         max_connections: u32,
     ) -> Result<(Self, Option<StoreError>), StoreError> {
         let (pools, away) = engine::connect::postgres(url, max_connections).await?;
-        Ok((Self { pools, hold: Hold::default() }, away))
+        Ok((Self::of(pools), away))
     }
 
     /// Which database the store is connected to.
@@ -175,6 +184,12 @@ impl Store {
     pub async fn close(&self) {
         if let Some(ledger) = &self.pools.ledger {
             ledger.close().await;
+        }
+        if let Some(copy) = &self.pools.copy {
+            copy.close().await;
+        }
+        if let Some(replica) = &self.replica {
+            replica.close().await;
         }
         self.pools.read.close().await;
         self.pools.write.close().await;

@@ -9,6 +9,8 @@ use crate::domain::clock::Timestamp;
 /// The figures of the node.
 pub struct NodeMetrics {
     store_up: IntGauge,
+    replica_used: IntGauge,
+    replica_lag_seconds: IntGauge,
     snapshot_version: IntGauge,
     providers_left_out: IntGauge,
     reloads: IntCounterVec,
@@ -25,6 +27,14 @@ impl NodeMetrics {
     pub(super) fn register(on: &Registration<'_>) -> Result<Self, Error> {
         Ok(Self {
             store_up: on.gauge("tollgate_store_up", "Whether the database answers.")?,
+            replica_used: on.gauge(
+                "tollgate_database_replica_used",
+                "1 while reports read from database.read_url; 0 if that is not set.",
+            )?,
+            replica_lag_seconds: on.gauge(
+                "tollgate_database_replica_lag_seconds",
+                "How far the database of database.read_url is behind; as long as it is used.",
+            )?,
             snapshot_version: on.gauge(
                 "tollgate_snapshot_version",
                 "Version of the configuration data that is in effect.",
@@ -70,6 +80,13 @@ impl NodeMetrics {
     /// Reports whether the database answered the last check.
     pub fn store_up(&self, up: bool) {
         self.store_up.set(i64::from(up));
+    }
+
+    /// Reports whether reports read from the replica, and its lag in seconds; `None`: they do not.
+    pub fn replica(&self, lag_seconds: Option<u64>) {
+        self.replica_used.set(i64::from(lag_seconds.is_some()));
+        let lag = lag_seconds.map_or(0, |lag| i64::try_from(lag).unwrap_or(i64::MAX));
+        self.replica_lag_seconds.set(lag);
     }
 
     /// Reports the version of the configuration snapshot in effect.

@@ -49,7 +49,11 @@ fn companions(path: &str) -> Vec<&'static str> {
         "proxy.tls.key" => vec!["proxy.tls.cert"],
         "admin.tls.cert" => vec!["admin.tls.key"],
         "admin.tls.key" => vec!["admin.tls.cert"],
-        "database.max_connections" | "database.snapshot" | "database.snapshot_max_age" => {
+        "database.read_url"
+        | "database.read_url_file"
+        | "database.max_connections"
+        | "database.snapshot"
+        | "database.snapshot_max_age" => {
             vec!["database.url"]
         }
         "auth.secret_key_previous" | "auth.secret_key_previous_file" => vec!["auth.secret_key"],

@@ -27,6 +27,16 @@ const OTHERS: &[Shown] = &[
         "vault/files.rs",
         "a_database_address_and_a_credential_of_systemd_come_from_files",
     ),
+    (
+        "database.read_url",
+        "store/replica.rs",
+        "reports_of_the_gateway_come_from_the_replica_while_it_is_near_and_else_from_the_primary",
+    ),
+    (
+        "database.read_url_file",
+        "config/secrets.rs",
+        "a_secret_comes_from_a_file_as_from_its_setting",
+    ),
     ("database.max_connections", "settings/data.rs", "so_many_connections_to_postgres_and_no_more"),
     (
         "database.snapshot",

@@ -9,6 +9,8 @@ mod key_statistics;
 mod logs;
 pub mod make;
 mod messages;
+mod partitions;
+mod replica;
 mod schema;
 mod sessions;
 mod speed;

@@ -28,7 +28,7 @@ fn folder(backend: Backend) -> PathBuf {
 }
 
 /// The names of all migrations, in order.
-fn names() -> Vec<String> {
+pub(super) fn names() -> Vec<String> {
     let files = std::fs::read_dir(folder(Backend::Sqlite)).unwrap();
     let mut names: Vec<String> = files
         .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
@@ -75,19 +75,18 @@ async fn an_empty_database_is_behind(place: Place) {
 /// The migrations of the first release.
 const FIRST: [&str; 2] = ["0001_configuration", "0002_accounting"];
 
-async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds(
-    place: Place,
-) {
-    let store = place.open().await;
+/// Brings an empty database to the schema of an earlier version, by its migrations.
+pub(super) async fn earlier(place: &Place, names: &[impl AsRef<str>]) {
     place
         .meddle(
             "CREATE TABLE schema_history (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, \
              checksum TEXT NOT NULL, finished BIGINT NOT NULL, applied_at BIGINT NOT NULL)",
         )
         .await;
-    for name in FIRST {
+    for name in names {
+        let name = name.as_ref();
         let file =
-            std::fs::read_to_string(folder(store.backend()).join(format!("{name}.sql"))).unwrap();
+            std::fs::read_to_string(folder(place.backend).join(format!("{name}.sql"))).unwrap();
         let checksum: String =
             Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
         place.meddle(&file).await;
@@ -98,6 +97,13 @@ async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_i
             ))
             .await;
     }
+}
+
+async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds(
+    place: Place,
+) {
+    let store = place.open().await;
+    earlier(&place, &FIRST).await;
     place
         .meddle(
             "INSERT INTO hourly_sums VALUES (0, 1, 2, 3, 'm', '/e', 200, 4, 1, 1, 10, 20, 30, \

@@ -26,15 +26,22 @@ pub struct Server {
 static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-/// `$1` the programs, `$2` the folder, the rest the words that run a program as the right user. The
-/// guard ignores interrupts, which are for the tests.
+/// Nothing that a test writes is worth waiting for a disk.
+const FAST: &str = "-c fsync=off -c full_page_writes=off";
+
+/// `$1` the programs, `$2` the folder, `$3` options of the server, `$4` the folder of the server that
+/// it is to be a standby of, or nothing; the rest the words that run a program as the right user.
+/// The guard ignores interrupts, which are for the tests.
 const GUARD: &str = r#"
 trap '' INT TERM HUP
-bin=$1; dir=$2; shift 2
-"$@" "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync \
-    >"$dir/log" 2>&1 &&
+bin=$1; dir=$2; options=$3; primary=$4; shift 4
+if [ -n "$primary" ]; then
+    "$@" "$bin/pg_basebackup" -h "$primary" -U postgres -D "$dir/data" -R -c fast --no-sync
+else
+    "$@" "$bin/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C --no-sync
+fi >"$dir/log" 2>&1 &&
 "$@" "$bin/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -t 60 \
-    -o "-k $dir -h '' -c fsync=off -c full_page_writes=off -c max_connections=300" start \
+    -o "-k $dir -h '' -c max_connections=300 $options" start \
     >>"$dir/log" 2>&1 &&
 echo ready || { cat "$dir/log" "$dir/server.log"; echo failed; }
 cat >/dev/null
@@ -61,7 +68,17 @@ pub fn url_of(name: &str) -> String {
 impl Server {
     /// A server for one test, which may kill it. It ends when dropped.
     pub fn own() -> Self {
-        start().unwrap_or_else(|why| panic!("{why}"))
+        Self::with(FAST)
+    }
+
+    /// The same, with these options of the program.
+    pub fn with(options: &str) -> Self {
+        start(options, "").unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// A hot standby of this server, with streaming replication. It ends when dropped.
+    pub fn standby(&self) -> Self {
+        start(FAST, self.socket_dir()).unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// The URL of an empty database for one test.
@@ -75,7 +92,8 @@ impl Server {
         self.url_of(&name)
     }
 
-    fn url_of(&self, name: &str) -> String {
+    /// The URL of a database of that name, which may not exist.
+    pub fn url_of(&self, name: &str) -> String {
         format!("postgres://postgres@localhost/{name}?host={}", self.socket_dir())
     }
 
@@ -151,10 +169,10 @@ impl Server {
 }
 
 fn server() -> &'static Server {
-    SERVER.get_or_init(start).as_ref().unwrap_or_else(|why| panic!("{why}"))
+    SERVER.get_or_init(|| start(FAST, "")).as_ref().unwrap_or_else(|why| panic!("{why}"))
 }
 
-fn start() -> Result<Server, String> {
+fn start(options: &str, primary: &str) -> Result<Server, String> {
     let bin = find_programs().ok_or(
         "these tests need PostgreSQL, but its server programs (initdb, pg_ctl) are neither in \
          PATH nor in /usr/lib/postgresql/*/bin: install the package `postgresql`, or run \
@@ -174,6 +192,7 @@ fn start() -> Result<Server, String> {
     let mut guard = Command::new("sh")
         .args(["-c", GUARD, "guard"])
         .args([&bin, &dir])
+        .args([options, primary])
         .args(user)
         .current_dir("/")
         .stdin(Stdio::piped())

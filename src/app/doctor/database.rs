@@ -12,7 +12,7 @@ use crate::crypto::vault::Vault;
 use crate::domain::clock::{Clock as _, SystemClock};
 use crate::limits::TOLERATED_MS;
 use crate::state::{Events, State};
-use crate::store::{DatabaseFacts, Store};
+use crate::store::{DatabaseFacts, ReplicaState, Store};
 
 const PART: &str = "database";
 const SECRETS: &str = "stored credentials";
@@ -51,9 +51,23 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
         findings.push(Finding::fault(PART, error.to_string(), advice));
         return (findings, None);
     }
+    findings.extend(replica(&store).await);
     let (about_secrets, state) = opened_state(config, store).await;
     findings.extend(about_secrets);
     (findings, state)
+}
+
+/// The standby that reports read from, if there is one.
+async fn replica(store: &Store) -> Option<Finding> {
+    const REPLICA: &str = "read replica";
+    Some(match store.check_replica().await.ok()?? {
+        ReplicaState::Used(_) => Finding::ok(REPLICA, "reports can read from it"),
+        ReplicaState::Unused(why) => Finding::warning(
+            REPLICA,
+            format!("{why}: reports read from database.url"),
+            "Start the standby, or correct or remove database.read_url.",
+        ),
+    })
 }
 
 async fn opened(config: &Config) -> anyhow::Result<(Store, DatabaseFacts)> {

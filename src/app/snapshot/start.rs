@@ -63,7 +63,8 @@ async fn find(config: &Config) -> anyhow::Result<(Store, Option<StoreError>)> {
         Target::Postgres(url) => {
             database::no_unfinished_restore(config)?;
             let found = Store::find_postgres(url, config.database.max_connections);
-            found.await.context("connecting to PostgreSQL")
+            let (store, away) = found.await.context("connecting to PostgreSQL")?;
+            Ok((database::with_replica(config, store)?, away))
         }
     }
 }

@@ -23,11 +23,17 @@ pub(super) const ROWS: &[Setting] = &[
         .variable_is("DATABASE_URL"),
     unset("database.url_file", SecretFile, "A file that holds database.url.")
         .variable_is("DATABASE_URL_FILE"),
+    unset(
+        "database.read_url",
+        DatabaseUrl,
+        "A standby of database.url that reports read from; unset = reports read from database.url.",
+    ),
+    unset("database.read_url_file", SecretFile, "A file that holds database.read_url."),
     setting(
         "database.max_connections",
         Count { min: 1, max: 1000 },
         "10",
-        "Connections to PostgreSQL.",
+        "Connections to PostgreSQL, and as many again to the standby.",
     ),
     setting(
         "database.snapshot",

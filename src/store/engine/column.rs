@@ -12,6 +12,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::postgres::PgArguments;
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Any, Arguments, Decode, Row, Type};
 
@@ -19,13 +20,17 @@ use super::error::StoreError;
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
 
-/// Collects a statement's values: `sqlx::Any`'s, or SQLite's own for the ledger's writer, whose
-/// many values would cost too much through `Any`.
+/// Collects a statement's values: `sqlx::Any`'s, or those of the ledger's writer, whose many values
+/// would cost too much through `Any`: SQLite's own, and for PostgreSQL rows of a copy and arrays.
 ///
 /// Integers, text and bytes always encode; if a value were missing, the database would refuse the
 /// statement.
-pub(in crate::store) trait Collect: Arguments {
+pub(in crate::store) trait Collect {
     fn int(&mut self, value: Option<i64>);
+    /// 0 or 1, for a column of two bytes.
+    fn flag(&mut self, value: bool) {
+        self.int(Some(i64::from(value)));
+    }
     fn text(&mut self, value: Option<Cow<'_, str>>);
     /// A text in shared memory.
     fn shared(&mut self, value: Option<&Arc<str>>);
@@ -73,12 +78,37 @@ impl Collect for SqliteArguments {
     }
 }
 
+impl Collect for PgArguments {
+    fn int(&mut self, value: Option<i64>) {
+        let _ = self.add(value);
+    }
+
+    fn text(&mut self, value: Option<Cow<'_, str>>) {
+        let _ = self.add(value.as_deref());
+    }
+
+    fn shared(&mut self, value: Option<&Arc<str>>) {
+        let _ = self.add(value.map(AsRef::<str>::as_ref));
+    }
+
+    fn bytes(&mut self, value: Vec<u8>) {
+        let _ = self.add(value);
+    }
+}
+
 /// The values of one statement, in the order of its `$n`.
 pub(in crate::store) struct Values<A = AnyArguments>(A);
 
 impl Default for Values {
     fn default() -> Self {
         Self(AnyArguments::default())
+    }
+}
+
+impl Values {
+    /// The number of values, which is the last one's `$n`.
+    pub(in crate::store) fn count(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -89,11 +119,6 @@ impl<A: Collect> Values<A> {
 
     pub(in crate::store) fn into_arguments(self) -> A {
         self.0
-    }
-
-    /// The number of values, which is the last one's `$n`.
-    pub(in crate::store) fn count(&self) -> usize {
-        self.0.len()
     }
 
     pub(in crate::store) fn int(&mut self, value: i64) -> &mut Self {
@@ -115,7 +140,8 @@ impl<A: Collect> Values<A> {
     }
 
     pub(in crate::store) fn flag(&mut self, value: bool) -> &mut Self {
-        self.int(i64::from(value))
+        self.0.flag(value);
+        self
     }
 
     pub(in crate::store) fn time(&mut self, value: Timestamp) -> &mut Self {

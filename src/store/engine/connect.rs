@@ -8,8 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
-use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor, SqlitePool};
+use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor, PgPool, SqlitePool};
 
 use super::error::StoreError;
 use crate::domain::secret::Secret;
@@ -58,6 +59,8 @@ pub(in crate::store) struct Pools {
     /// SQLite only: the ledger's connection, in SQLite's own driver. To write with it, hold the one
     /// of `write`.
     pub(in crate::store) ledger: Option<SqlitePool>,
+    /// PostgreSQL only: the ledger's connection, in PostgreSQL's own driver.
+    pub(in crate::store) copy: Option<PgPool>,
     /// PostgreSQL only: its address, for other kinds of connections.
     pub(in crate::store) url: Option<Secret>,
 }
@@ -91,7 +94,7 @@ pub(in crate::store) async fn sqlite(dir: &Path) -> Result<Pools, StoreError> {
         })
         .connect_lazy_with(options);
     let ledger = ledger_pool(native);
-    Ok(Pools { backend: Backend::Sqlite, write, read, ledger: Some(ledger), url: None })
+    Ok(Pools { backend: Backend::Sqlite, write, read, ledger: Some(ledger), copy: None, url: None })
 }
 
 fn ledger_pool(options: SqliteConnectOptions) -> SqlitePool {
@@ -123,14 +126,15 @@ pub(in crate::store) async fn postgres(
         });
     }
     let options = connect_options(text)?;
+    let native: PgConnectOptions = text.parse()?;
     // As above: the server's own answer, at once.
     let away = match first_connection(&options).await {
         Ok(first) => first.close().await.err().map(StoreError::from),
         Err(error) if is_away(&error) => Some(Backend::Postgres.acquire_error(error)),
         Err(error) => return Err(Backend::Postgres.acquire_error(error)),
     };
-    // At least two: a long read must not block the ledger's writer.
-    let pool = pool_options(max_connections.max(2))
+    // One of them is the ledger's: no read delays its writer. Others need two at times.
+    let pool = pool_options(max_connections.saturating_sub(1).max(2))
         .after_connect(|connection, _| {
             Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) })
         })
@@ -140,9 +144,38 @@ pub(in crate::store) async fn postgres(
         write: pool.clone(),
         read: pool,
         ledger: None,
+        copy: Some(copy_pool(native)),
         url: Some(url.clone()),
     };
     Ok((pools, away))
+}
+
+/// The pool for a standby of the server, which is connected when it is used.
+pub(in crate::store) fn replica(
+    url: &Secret,
+    max_connections: u32,
+    patience: Duration,
+) -> Result<AnyPool, StoreError> {
+    sqlx::any::install_default_drivers();
+    let options = connect_options(url.expose())?;
+    let pool = AnyPoolOptions::new().max_connections(max_connections.max(2));
+    let pool = pool.acquire_timeout(patience).after_connect(|connection, _| {
+        Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) })
+    });
+    Ok(pool.connect_lazy_with(options))
+}
+
+fn copy_pool(options: PgConnectOptions) -> PgPool {
+    let options = options
+        .log_statements(log::LevelFilter::Trace)
+        .log_slow_statements(log::LevelFilter::Warn, SLOW);
+    PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(|connection, _| {
+            Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) })
+        })
+        .connect_lazy_with(options)
 }
 
 /// A server that accepts connections and does not answer must not delay the start for long.

@@ -59,6 +59,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(15, "0015_provider_off"),
     migration!(16, "0016_log_request"),
     migration!(19, "0019_opening_balances"),
+    migration!(20, "0020_partitions"),
 ];
 
 /// One migration in `schema_history`.
@@ -95,10 +96,17 @@ const MOVE: i64 = 0;
 
 impl Store {
     /// Applies the missing migrations and returns their names; none if the database is up to date.
+    /// On PostgreSQL, also makes the partitions of this month and the next.
     ///
     /// # Errors
     /// [`StoreError::Schema`] when the database is newer or half migrated: then nothing is changed.
     pub async fn migrate(&self) -> Result<Vec<String>, StoreError> {
+        let applied = self.apply_missing().await?;
+        self.begin_partitions(SystemClock.now()).await;
+        Ok(applied)
+    }
+
+    async fn apply_missing(&self) -> Result<Vec<String>, StoreError> {
         let backend = self.backend();
         let mut tx = self.write().await?;
         if backend == Backend::Postgres {

@@ -2,14 +2,15 @@
 //!
 //! The ledger's primary key decides what is new. A batch that is written again, because the writer
 //! died before it could note the first success, changes nothing. That is rare. So a batch is first
-//! written as if all of it were new; if it was not, it is written again row by row.
+//! written as if all of it were new (to PostgreSQL by `copy`); if it was not, it is written again
+//! row by row.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use sqlx::any::AnyQueryResult;
 use sqlx::sqlite::SqliteQueryResult;
-use sqlx::{Any, AssertSqlSafe, Database, Executor, IntoArguments, Sqlite};
+use sqlx::{Any, AssertSqlSafe, Database, Executor, IntoArguments, Sqlite, SqlitePool};
 
 use super::{days, log_row, sums, totals};
 use crate::domain::ids::RequestId;
@@ -50,14 +51,24 @@ impl Store {
     }
 
     async fn append(&self, records: &[&Record], expect: Expect) -> Result<Option<u64>, StoreError> {
-        let Some(ledger) = &self.pools.ledger else {
-            let mut tx = self.write().await?;
-            let written = write::<Any>(&mut tx, self.backend(), records, expect).await?;
-            return match written {
-                Some(new) => tx.commit().await.map(|()| Some(new)).map_err(StoreError::from),
-                None => tx.rollback().await.map(|()| None).map_err(StoreError::from),
-            };
-        };
+        match (&self.pools.ledger, &self.pools.copy) {
+            (Some(ledger), _) => self.append_to_sqlite(ledger, records, expect).await,
+            (None, Some(pool)) if expect == Expect::New => self.copy_new(pool, records).await,
+            (None, _) => {
+                let mut tx = self.write().await?;
+                let written = write::<Any>(&mut tx, self.backend(), records, expect).await?;
+                tx.commit().await?;
+                Ok(written)
+            }
+        }
+    }
+
+    async fn append_to_sqlite(
+        &self,
+        ledger: &SqlitePool,
+        records: &[&Record],
+        expect: Expect,
+    ) -> Result<Option<u64>, StoreError> {
         // Holding the only write connection excludes every other writer of this process.
         let _sole = self.writer().await?;
         let begin = self.backend().begin_write();
@@ -109,20 +120,14 @@ where
             &not_stored
         }
     };
-    let hours =
-        Target { backend, head: "", table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+    let hours = Target { backend, table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
     let sums = sums::of(new);
     insert_all::<DB, _>(connection, &hours, &sums, sums::bind).await?;
-    let totals = Target {
-        backend,
-        head: "",
-        table: "usage_totals",
-        columns: totals::COLUMNS,
-        tail: totals::ADD,
-    };
+    let totals =
+        Target { backend, table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
     insert_all::<DB, _>(connection, &totals, &totals::of(&sums), totals::bind).await?;
     let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
-    let users = Target { backend, head: "", table: "hourly_users", columns, tail };
+    let users = Target { backend, table: "hourly_users", columns, tail };
     insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
     for (sql, values) in days::take_out::<DB::Arguments>(new.iter().map(|record| record.started_at))
     {
@@ -134,7 +139,7 @@ where
 /// An existing row of the ledger stays as it is, and does not count as written.
 const ONCE: &str = "ON CONFLICT (request_id) DO NOTHING";
 
-/// Writes records that should all be new, and returns how many the ledger accepted.
+/// Writes records that should all be new to SQLite, and returns how many the ledger accepted.
 ///
 /// Each value is sent once: the database derives the ledger's rows from the log's. A record that
 /// was stored before then has two rows in the log, and the caller rolls back.
@@ -151,15 +156,7 @@ where
         |values: &mut Values<DB::Arguments>, record: &&Record| log_row::bind_log(values, record);
     let columns = LEDGER_LIST.as_str();
     let (table, log_columns) = ("request_log", log_row::LOG_COLUMNS);
-    if backend == Backend::Postgres {
-        let head = "WITH written AS (";
-        let tail = format!(
-            "RETURNING *) INSERT INTO ledger ({columns}) SELECT {columns} FROM written {ONCE}"
-        );
-        let both = Target { backend, head, table, columns: log_columns, tail: &tail };
-        return insert_all::<DB, _>(connection, &both, records, bind).await;
-    }
-    let log = Target { backend, head: "", table, columns: log_columns, tail: "" };
+    let log = Target { backend, table, columns: log_columns, tail: "" };
     insert_all::<DB, _>(connection, &log, records, bind).await?;
     // The only writer: the rows of this transaction are the last ones.
     let sql = format!(
@@ -185,8 +182,7 @@ where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     DB::Arguments: Collect + IntoArguments<DB>,
 {
-    let ledger =
-        Target { backend, head: "", table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
+    let ledger = Target { backend, table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
     let mut new = Vec::with_capacity(records.len());
     for record in records.chunks(1) {
         let taken = insert_all::<DB, _>(connection, &ledger, record, |v, record| {
@@ -196,15 +192,14 @@ where
             new.extend_from_slice(record);
         }
     }
-    let log =
-        Target { backend, head: "", table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
+    let log = Target { backend, table: "request_log", columns: log_row::LOG_COLUMNS, tail: "" };
     insert_all::<DB, _>(connection, &log, &new, |values, record| log_row::bind_log(values, record))
         .await?;
     Ok(new)
 }
 
 /// A database driver that records are written through: `Any`, or SQLite's own, which saves the
-/// writer a third of its work.
+/// writer a third of its work. (Any other driver is `copy`'s.)
 trait Writes: Database {
     fn affected(result: &Self::QueryResult) -> u64;
 }
@@ -221,10 +216,9 @@ impl Writes for Sqlite {
     }
 }
 
-/// Where rows go, and the text before and after the insert in the statement.
+/// Where rows go, and the text after the insert in the statement.
 struct Target<'t> {
     backend: Backend,
-    head: &'static str,
     table: &'static str,
     columns: &'static [&'static str],
     tail: &'t str,
@@ -251,7 +245,7 @@ where
             Backend::Sqlite => insert.replacen("INSERT", OR_FAIL, 1),
             Backend::Postgres => insert,
         };
-        let sql: Arc<str> = [target.head, &insert, target.tail].concat().into();
+        let sql: Arc<str> = [&insert, target.tail].concat().into();
         while let Some((chunk, rest)) = items.split_at_checked(size) {
             let mut arguments = DB::Arguments::default();
             sqlx::Arguments::reserve(&mut arguments, size * target.columns.len(), 0);

@@ -1,6 +1,7 @@
 //! The ledger, the request log and their sums: written, repriced and pruned.
 
 mod append;
+mod copy;
 pub(super) mod days;
 mod decisions;
 pub(super) mod log_row;

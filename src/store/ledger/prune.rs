@@ -8,33 +8,25 @@ use crate::store::Store;
 use crate::store::engine::column::Values;
 use crate::store::engine::error::StoreError;
 
-/// The pruned tables, with their time column and the name of a row. A table whose rows may be
-/// removed with their requests gets its line here.
-const PRUNED: &[Pruned] = &[
-    Pruned { table: "request_log", time: "started_at", row: "id" },
-    Pruned { table: "session_messages", time: "started_at", row: "request_id" },
-];
-
-struct Pruned {
-    table: &'static str,
-    time: &'static str,
-    row: &'static str,
-}
+/// The pruned tables. A table whose rows may be removed with their requests gets its line here.
+const PRUNED: &[&str] = &["request_log", "session_messages"];
 
 impl Store {
-    /// Removes at most `max` rows of each such table that are older than `cutoff`, oldest first;
-    /// returns their number. 0: none is left.
+    /// Removes rows that are older than `cutoff` from each such table, oldest first, and returns
+    /// their number; 0: none is left. Some `max` of each table at most (rows of one millisecond go
+    /// together), and on PostgreSQL all partitions of the log that hold nothing else.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
     pub async fn prune_requests(&self, cutoff: Timestamp, max: u32) -> Result<u64, StoreError> {
-        let mut removed = 0;
-        for Pruned { table, time, row } in PRUNED {
+        let mut removed = self.drop_expired(cutoff).await?;
+        for table in PRUNED {
             let mut values = Values::default();
-            values.time(cutoff).int(i64::from(max));
+            values.time(cutoff).int(i64::from(max.max(1)) - 1);
             let sql = format!(
-                "DELETE FROM {table} WHERE {row} IN \
-                 (SELECT {row} FROM {table} WHERE {time} < $1 ORDER BY {time} LIMIT $2)"
+                "DELETE FROM {table} WHERE started_at < $1 AND started_at <= COALESCE(\
+                 (SELECT started_at FROM {table} WHERE started_at < $1 ORDER BY started_at \
+                 LIMIT 1 OFFSET $2), $1)"
             );
             let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
             removed += query.execute(&mut *self.writer().await?).await?.rows_affected();

@@ -4,7 +4,7 @@
 //! Pages are read through an index in row order, and deep ones from a cursor. [`super::log_sums`]
 //! computes the total without counting.
 
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::{Any, AnyConnection, AssertSqlSafe, Transaction};
 
 use super::log_filter::LogFilter;
 use super::log_query::{Conditions, Span};
@@ -15,6 +15,7 @@ use crate::store::engine::column::Values;
 use crate::store::engine::error::StoreError;
 use crate::store::engine::sql;
 use crate::store::ledger::log_row::{self, LogRow};
+use crate::store::replica::report;
 
 /// The requested page: by number, or (better for deep ones) the one after a cursor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,21 +60,29 @@ impl Store {
         ask: &LogPageAsk,
     ) -> Result<LogPage, StoreError> {
         let cursor = ask.cursor.as_deref().map(parse_cursor).transpose()?;
-        let size = usize::try_from(ask.page_size).unwrap_or(usize::MAX);
-        let mut tx = self.read().await?;
-        let (summary, total_is_exact) = log_sums::summary(&mut tx, filter).await?;
-        let rows = match summary.requests {
-            // A search for rows that do not exist would read the whole log.
-            0 => Vec::new(),
-            _ => page(&mut tx, filter, ask, cursor).await?,
-        };
-        tx.commit().await?;
-        // One row more than the page is read, to find out whether there is a next one.
-        let more = rows.len() > size;
-        let rows: Vec<LogRow> = rows.into_iter().take(size).collect();
-        let next_cursor = rows.last().filter(|_| more).map(cursor_after);
-        Ok(LogPage { rows, total: summary.requests, total_is_exact, summary, next_cursor })
+        report!(self, |tx| logs(tx, filter, ask, cursor))
     }
+}
+
+async fn logs(
+    mut tx: Transaction<'static, Any>,
+    filter: &LogFilter,
+    ask: &LogPageAsk,
+    cursor: Option<(Timestamp, i64)>,
+) -> Result<LogPage, StoreError> {
+    let size = usize::try_from(ask.page_size).unwrap_or(usize::MAX);
+    let (summary, total_is_exact) = log_sums::summary(&mut tx, filter).await?;
+    let rows = match summary.requests {
+        // A search for rows that do not exist would read the whole log.
+        0 => Vec::new(),
+        _ => page(&mut tx, filter, ask, cursor).await?,
+    };
+    tx.commit().await?;
+    // One row more than the page is read, to find out whether there is a next one.
+    let more = rows.len() > size;
+    let rows: Vec<LogRow> = rows.into_iter().take(size).collect();
+    let next_cursor = rows.last().filter(|_| more).map(cursor_after);
+    Ok(LogPage { rows, total: summary.requests, total_is_exact, summary, next_cursor })
 }
 
 async fn page(

@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::{Any, AnyConnection, AssertSqlSafe, Transaction};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{RequestId, UserId};
@@ -16,6 +16,7 @@ use crate::store::Store;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 use crate::store::ledger::sums::{HOUR_MS, hour_of};
+use crate::store::replica::report;
 
 /// The query.
 #[derive(Debug, Clone, Copy)]
@@ -178,21 +179,27 @@ impl Store {
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn overview(&self, ask: &OverviewAsk<'_>) -> Result<OverviewFound, StoreError> {
-        let mut tx = self.read().await?;
-        let end = Timestamp(hour_of(ask.now.0).saturating_add(HOUR_MS));
-        let today = Stretch { scope: ask.scope, from: ask.today, until: end };
-        let found = OverviewFound {
-            today: figures(&mut tx, today).await?,
-            yesterday: yesterday(&mut tx, ask).await?,
-            last_minute: last_minute(&mut tx, ask).await?,
-            users: top(&mut tx, today, ask.top, BY_USER).await?,
-            models: top(&mut tx, today, ask.top, BY_MODEL).await?,
-            providers: top(&mut tx, today, ask.top, BY_PROVIDER).await?,
-            counted: counted(&mut tx, ask.pending).await?,
-        };
-        tx.commit().await?;
-        Ok(found)
+        report!(self, |tx| overview(tx, ask))
     }
+}
+
+async fn overview(
+    mut tx: Transaction<'static, Any>,
+    ask: &OverviewAsk<'_>,
+) -> Result<OverviewFound, StoreError> {
+    let end = Timestamp(hour_of(ask.now.0).saturating_add(HOUR_MS));
+    let today = Stretch { scope: ask.scope, from: ask.today, until: end };
+    let found = OverviewFound {
+        today: figures(&mut tx, today).await?,
+        yesterday: yesterday(&mut tx, ask).await?,
+        last_minute: last_minute(&mut tx, ask).await?,
+        users: top(&mut tx, today, ask.top, BY_USER).await?,
+        models: top(&mut tx, today, ask.top, BY_MODEL).await?,
+        providers: top(&mut tx, today, ask.top, BY_PROVIDER).await?,
+        counted: counted(&mut tx, ask.pending).await?,
+    };
+    tx.commit().await?;
+    Ok(found)
 }
 
 async fn figures(connection: &mut AnyConnection, stretch: Stretch) -> Result<Figures, StoreError> {

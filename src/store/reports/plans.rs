@@ -91,8 +91,12 @@ async fn plan(store: &Store, sql: &str, values: Values) -> Vec<String> {
     rows.iter().map(|row| row.get::<String, _>(column)).collect()
 }
 
-/// Whether a line of the plan reads a whole table.
+/// Whether a line of the plan reads a whole table. PostgreSQL knows of the partitions without rows
+/// that they cost nothing.
 fn reads_all(line: &str) -> bool {
+    if line.contains("(cost=0.00..0.00 ") {
+        return false;
+    }
     let tables = ["request_log", "ledger", "hourly_sums", "hourly_users", "daily_sums"];
     tables.iter().any(|table| {
         line.contains(&format!("Seq Scan on {table}"))

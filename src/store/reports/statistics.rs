@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{AnyConnection, AssertSqlSafe};
+use sqlx::{Any, AnyConnection, AssertSqlSafe, Transaction};
 
 use super::pieces::{Piece, Source, pieces};
 use crate::domain::clock::Timestamp;
@@ -18,6 +18,7 @@ use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
 use crate::store::ledger::days;
 use crate::store::ledger::days::{Asked, Cut, SummedDay};
+use crate::store::replica::report;
 
 /// What each line represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,25 +94,31 @@ impl Store {
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn series(&self, ask: &SeriesAsk) -> Result<Vec<Series>, StoreError> {
-        let mut lines = Lines::new();
-        let mut tx = self.read().await?;
-        let days = match (ask.cut(), ask.boundaries.first(), ask.boundaries.last()) {
-            (Some(_), Some(first), Some(last)) => days::summed(&mut tx, *first, *last).await?,
-            _ => Vec::new(),
-        };
-        for some in arms(&ask.boundaries, &days).chunks(ARMS) {
-            add(&mut tx, ask, some, &mut lines).await?;
-        }
-        let names = names(&mut tx, ask.by, &lines).await?;
-        tx.commit().await?;
-        let named = lines.into_iter().map(|((id, line), points)| {
-            let name = if ask.by == GroupBy::Model { Some(line) } else { names.get(&id).cloned() };
-            Series { id, name, points }
-        });
-        let mut series: Vec<Series> = named.collect();
-        series.sort_by_key(|line| (std::cmp::Reverse(line.cost()), line.id));
-        Ok(series)
+        report!(self, |tx| series(tx, ask))
     }
+}
+
+async fn series(
+    mut tx: Transaction<'static, Any>,
+    ask: &SeriesAsk,
+) -> Result<Vec<Series>, StoreError> {
+    let mut lines = Lines::new();
+    let days = match (ask.cut(), ask.boundaries.first(), ask.boundaries.last()) {
+        (Some(_), Some(first), Some(last)) => days::summed(&mut tx, *first, *last).await?,
+        _ => Vec::new(),
+    };
+    for some in arms(&ask.boundaries, &days).chunks(ARMS) {
+        add(&mut tx, ask, some, &mut lines).await?;
+    }
+    let names = names(&mut tx, ask.by, &lines).await?;
+    tx.commit().await?;
+    let named = lines.into_iter().map(|((id, line), points)| {
+        let name = if ask.by == GroupBy::Model { Some(line) } else { names.get(&id).cloned() };
+        Series { id, name, points }
+    });
+    let mut series: Vec<Series> = named.collect();
+    series.sort_by_key(|line| (std::cmp::Reverse(line.cost()), line.id));
+    Ok(series)
 }
 
 /// A part of one interval, and its source.

@@ -5,6 +5,8 @@ use sqlx::{Any, Row, Transaction};
 use super::error::TransferError;
 use super::figures::Figures;
 use super::tables::{self, TABLES, Table};
+use crate::domain::clock::Timestamp;
+use crate::store::engine::column::Fields;
 use crate::store::engine::error::StoreError;
 use crate::store::{Backend, Store};
 
@@ -72,6 +74,18 @@ impl Source {
             rows.push((table.name, tables::rows_of(&mut connection, table.name).await?));
         }
         Ok(rows)
+    }
+
+    /// When the first and the last recorded request began; `None`: there is none.
+    pub(super) async fn span(&self) -> Result<Option<(Timestamp, Timestamp)>, StoreError> {
+        let sql = "SELECT MIN(at) AS first, MAX(at) AS last FROM (\
+            SELECT MIN(started_at) AS at FROM ledger UNION ALL \
+            SELECT MAX(started_at) FROM ledger UNION ALL \
+            SELECT MIN(started_at) FROM request_log UNION ALL \
+            SELECT MAX(started_at) FROM request_log)";
+        let row = sqlx::query(sql).fetch_one(&mut *self.store.reader().await?).await?;
+        let fields = Fields { row: &row, table: "ledger" };
+        Ok(fields.opt_time("first")?.zip(fields.opt_time("last")?))
     }
 
     /// The highest number that a table has assigned to a row, including removed ones; `None`: none.

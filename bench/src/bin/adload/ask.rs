@@ -48,10 +48,10 @@ struct Question {
     body: Value,
 }
 
-/// Removes rows that are older than a year less half a month, by the settings of the clean-up, and
-/// reads pages at the same time. Prints the times.
-pub fn clean(addr: SocketAddr) -> Result<()> {
-    let settings = json!({ "cleanupRetentionDays": 350 });
+/// Removes rows that are older than so many days, by the settings of the clean-up, and reads pages
+/// at the same time. Prints the times.
+pub fn clean(addr: SocketAddr, days: u32) -> Result<()> {
+    let settings = json!({ "cleanupRetentionDays": days });
     action(addr, TOKEN, "system-config/saveSystemSettings", &settings)?;
     action(addr, TOKEN, "system-config/runCleanup", &json!({}))?;
     let (began, mut times) = (Instant::now(), Vec::new());
@@ -68,10 +68,10 @@ pub fn clean(addr: SocketAddr) -> Result<()> {
     times.sort_unstable();
     println!(
         "\n\
-         Cleaning up half a month: {} rows in {} s; a user's page meanwhile, {} times: {:.1} ms at \
+         Cleaning up what is older than {days} days: {} rows in {:.1} s; a user's page meanwhile, {} times: {:.1} ms at \
          the 95th percentile, worst {:.1}.\n",
         end["removed"],
-        began.elapsed().as_secs(),
+        began.elapsed().as_secs_f32(),
         times.len(),
         at(&times, 95).as_secs_f32() * 1000.0,
         at(&times, 100).as_secs_f32() * 1000.0

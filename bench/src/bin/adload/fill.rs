@@ -7,9 +7,13 @@
 
 use anyhow::Result;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection, Executor, Row};
+use tollgate::domain::clock::Timestamp;
+use tollgate::domain::secret::Secret;
+use tollgate::store::Store;
 
 /// The year ends now.
-const SPAN_MS: i64 = 365 * 24 * 3_600_000;
+const SPAN_MS: i64 = 365 * DAY_MS;
+const DAY_MS: i64 = 24 * 3_600_000;
 pub const USERS: i64 = 200;
 pub const KEYS: i64 = 400;
 pub const PROVIDERS: i64 = 6;
@@ -26,6 +30,10 @@ pub struct Filled {
     pub cursor: String,
     pub now: i64,
 }
+
+/// Begins with the request's time, as ids do: the ledger is partitioned by it.
+const POSTGRES_ID: &str = "decode(lpad(to_hex($START + n * $STEP / 1000), 12, '0') || \
+    substr(md5(CAST(n AS TEXT)), 1, 20), 'hex')";
 
 /// `$N` rows; `n` counts them, `s` is the conversation's number, `h` its hash and `r` the
 /// request's.
@@ -98,13 +106,12 @@ pub async fn fill(url: &str, rows: i64) -> Result<Filled> {
     };
     let made = ROWS.replace("$SERIES", &series);
     let columns = COLUMNS
-        .replace(
-            "$REQUEST_ID",
-            if postgres { "decode(md5(CAST(n AS TEXT)), 'hex')" } else { "randomblob(16)" },
-        )
+        .replace("$REQUEST_ID", if postgres { POSTGRES_ID } else { "randomblob(16)" })
         .replace("$START", &(now - SPAN_MS).to_string())
         .replace("$STEP", &(SPAN_MS * 1000 / rows).to_string());
-    if !postgres {
+    if postgres {
+        months(url, now).await?;
+    } else {
         connection
             .execute(
                 "PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -400000",
@@ -134,6 +141,16 @@ pub async fn fill(url: &str, rows: i64) -> Result<Filled> {
     Ok(filled)
 }
 
+/// Makes the partitions of the year, as the gateway does when their months begin.
+async fn months(url: &str, now: i64) -> Result<()> {
+    let store = Store::open_postgres(&Secret::new(url), 2).await?;
+    for days in (0..=SPAN_MS / DAY_MS).step_by(20) {
+        store.keep_partitions(Timestamp(now - SPAN_MS + days * DAY_MS)).await?;
+    }
+    store.close().await;
+    Ok(())
+}
+
 async fn run(connection: &mut AnyConnection, sql: &str) -> Result<()> {
     let began = std::time::Instant::now();
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await?;
@@ -158,7 +175,8 @@ async fn take_off_indexes(connection: &mut AnyConnection, postgres: bool) -> Res
     let sql = match postgres {
         true => {
             "SELECT CAST(indexname AS TEXT) AS name, indexdef AS made FROM pg_indexes \
-             WHERE tablename IN ('request_log', 'ledger') AND indexname NOT LIKE '%_pkey'"
+             WHERE tablename IN ('request_log', 'ledger') AND indexname NOT LIKE '%_pkey' \
+             AND schemaname = current_schema()"
         }
         false => {
             "SELECT name, sql AS made FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL \
@@ -169,7 +187,8 @@ async fn take_off_indexes(connection: &mut AnyConnection, postgres: bool) -> Res
     let mut made = Vec::new();
     for row in rows {
         let name: String = row.try_get("name")?;
-        made.push(row.try_get("made")?);
+        // The index of a partitioned table is made for all its partitions.
+        made.push(row.try_get::<String, _>("made")?.replace(" ON ONLY ", " ON "));
         run(connection, &format!("DROP INDEX {name}")).await?;
     }
     Ok(made)

@@ -132,6 +132,7 @@ fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, repeats: us
         began.elapsed().as_secs()
     );
     ask::all(gateway.addr, &filled, repeats, "")?;
-    ask::clean(gateway.addr)?;
-    ask::all(gateway.addr, &filled, repeats, "logs")
+    ask::clean(gateway.addr, 350)?;
+    ask::all(gateway.addr, &filled, repeats, "logs")?;
+    ask::clean(gateway.addr, 31)
 }

@@ -1,0 +1,1 @@
+-- PostgreSQL alone has partitions: see the migration of the same name there.

@@ -1,0 +1,41 @@
+//! Keeps the partitions of PostgreSQL's tables: converts tables of earlier versions, and makes each
+//! month's partition a month ahead.
+
+use super::{Jobs, TICK};
+use crate::store::{Backend, StoreError};
+
+impl Jobs {
+    /// Looks at every tick; never ends.
+    pub(super) async fn partitioning(&self) {
+        if self.0.parts.store.backend() != Backend::Postgres {
+            return std::future::pending().await;
+        }
+        loop {
+            self.keep_partitions().await;
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    /// One look: makes what is missing now. Failures are logged, and the next look tries again.
+    pub async fn keep_partitions(&self) {
+        let parts = &self.0.parts;
+        match parts.store.keep_partitions(parts.clock.now()).await {
+            Ok(kept) => {
+                for table in kept.converted {
+                    tracing::info!(table, "the table has partitions by month now");
+                }
+                for name in kept.created {
+                    tracing::info!(name, "made a partition");
+                }
+            }
+            Err(StoreError::Busy { what }) => {
+                tracing::info!(what, "the partitions wait for a lock; the next look tries again");
+            }
+            Err(error) => tracing::warn!(
+                %error,
+                "the partitions could not be kept: rows of months without one go to the default \
+                 partition; the next look tries again"
+            ),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Makes the partition of a month.
+
+use sqlx::{AnyConnection, AssertSqlSafe};
+
+use super::month::{Month, Part};
+use super::{SPLIT, Split, run};
+use crate::domain::clock::{Clock, SystemClock, Timestamp};
+use crate::store::engine::column::Fields;
+use crate::store::engine::error::StoreError;
+use crate::store::{Backend, Store};
+
+/// Earlier rows, from wrong clocks, go to the default partition.
+const LONGEST_MS: i64 = 10 * 365 * 86_400_000;
+
+impl Store {
+    /// Makes the partitions of all months between two times, for rows that are about to be copied:
+    /// those of the last ten years, up to now.
+    pub(in crate::store) async fn make_months(
+        &self,
+        from: Timestamp,
+        until: Timestamp,
+    ) -> Result<(), StoreError> {
+        if self.backend() != Backend::Postgres {
+            return Ok(());
+        }
+        let now = SystemClock.now();
+        let (from, until) = (from.max(now.plus_ms(-LONGEST_MS)), until.min(now));
+        let all = std::iter::successors(Some(Month::of(from)), |month| Some(month.next()));
+        for month in all.take_while(|month| month.start() <= until) {
+            for split in SPLIT {
+                self.make_month(split, month).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a month's partition, if the table is partitioned and has none for it. Rows that wait
+    /// in the default partition move there. Returns its name if it was made.
+    pub(super) async fn make_month(
+        &self,
+        split: &Split,
+        month: Month,
+    ) -> Result<Option<String>, StoreError> {
+        if !split.lacks(&mut *self.reader().await?, month).await? {
+            return Ok(None);
+        }
+        let mut tx = self.alter().await?;
+        if !split.lacks(&mut tx, month).await? {
+            return Ok(None);
+        }
+        split.make(&mut tx, month).await?;
+        tx.commit().await?;
+        Ok(Some(Part::Of(month).name(split.table)))
+    }
+}
+
+impl Split {
+    async fn lacks(
+        &self,
+        connection: &mut AnyConnection,
+        month: Month,
+    ) -> Result<bool, StoreError> {
+        let is_split = self.is_split(&mut *connection).await?;
+        Ok(is_split && !self.parts(connection).await?.iter().any(|part| part.holds(month)))
+    }
+
+    /// Within a transaction. A partition that is attached, in place of one that is created as such,
+    /// does not lock the whole table.
+    pub(super) async fn make(
+        &self,
+        connection: &mut AnyConnection,
+        month: Month,
+    ) -> Result<(), StoreError> {
+        let Self { table, key, .. } = self;
+        let (name, other) = (Part::Of(month).name(table), Part::Other.name(table));
+        let (from, until) = (self.bound(month), self.bound(month.next()));
+        run(connection, format!("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS)")).await?;
+        let range = format!("{key} >= {from} AND {key} < {until}");
+        let sql = format!(
+            "SELECT COUNT(*) AS found FROM (SELECT 1 FROM {other} WHERE {range} LIMIT 1) AS one"
+        );
+        let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(&mut *connection).await?;
+        if (Fields { row: &row, table: "pg_class" }).int("found")? > 0 {
+            run(
+                connection,
+                format!(
+                    "LOCK TABLE {other} IN ACCESS EXCLUSIVE MODE; \
+                     WITH moved AS (DELETE FROM {other} WHERE {range} RETURNING *) \
+                     INSERT INTO {name} SELECT * FROM moved"
+                ),
+            )
+            .await?;
+        }
+        run(
+            connection,
+            format!(
+                "ALTER TABLE {table} ATTACH PARTITION {name} FOR VALUES FROM ({from}) TO ({until})"
+            ),
+        )
+        .await
+    }
+}

@@ -1,0 +1,147 @@
+//! `database.read_url`: which reads come from a standby of PostgreSQL, and when none do. With real
+//! streaming replication.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sqlx::{Connection, Executor, PgConnection, Row};
+use tollgate::domain::secret::Secret;
+use tollgate::store::{LogFilter, LogPageAsk, ReplicaState, Store};
+
+use super::make::varied_record;
+use crate::support::gateway::Gateway;
+use crate::support::postgres::Server;
+
+/// Two servers, the second a standby of the first, and a database.
+struct Pair {
+    primary: Server,
+    standby: Server,
+    url: String,
+    replica_url: String,
+}
+
+impl Pair {
+    async fn start() -> Self {
+        let primary = Server::own();
+        let url = primary.fresh_database();
+        let store = Store::open_postgres(&Secret::new(url.as_str()), 4).await.unwrap();
+        store.migrate().await.unwrap();
+        store.close().await;
+        let standby = primary.standby();
+        let name = url.split('/').nth(3).unwrap().split('?').next().unwrap();
+        let replica_url = standby.url_of(name);
+        Self { primary, standby, url, replica_url }
+    }
+
+    /// Runs a function on the standby.
+    async fn on_standby(&self, function: &str) {
+        let mut connection = PgConnection::connect(&self.replica_url).await.unwrap();
+        connection.execute(sqlx::AssertSqlSafe(format!("SELECT {function}"))).await.unwrap();
+        connection.close().await.unwrap();
+    }
+
+    /// Waits until the standby has replayed all that the primary has written.
+    async fn is_replayed(&self) {
+        let mut primary = PgConnection::connect(&self.url).await.unwrap();
+        let mut standby = PgConnection::connect(&self.replica_url).await.unwrap();
+        let row = primary.fetch_one("SELECT CAST(pg_current_wal_lsn() AS TEXT)").await.unwrap();
+        let sql = "SELECT pg_last_wal_replay_lsn() >= CAST($1 AS PG_LSN)";
+        let written: String = row.get(0);
+        let waiting = async {
+            loop {
+                let query = sqlx::query(sql).bind(&written).fetch_one(&mut standby);
+                if query.await.unwrap().get(0) {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), waiting).await.expect("it is replayed");
+    }
+}
+
+async fn logged(store: &Store) -> u64 {
+    let ask = LogPageAsk { page: 1, page_size: 1, cursor: None };
+    store.usage_logs(&LogFilter::default(), &ask).await.unwrap().total
+}
+
+async fn spent(store: &Store) -> i64 {
+    store.spend_totals().await.unwrap().iter().map(|total| total.cost.0).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reports_of_the_gateway_come_from_the_replica_while_it_is_near_and_else_from_the_primary() {
+    let pair = Pair::start().await;
+    let lag = Duration::from_millis(300);
+    let open = async |replica: &str| {
+        let store = Store::open_postgres(&Secret::new(pair.url.as_str()), 4).await.unwrap();
+        store.with_replica(&Secret::new(replica), 4, lag).unwrap()
+    };
+    let store = open(&pair.replica_url).await;
+    store.append_records(&[varied_record(1)]).await.unwrap();
+    assert_eq!(logged(&store).await, 1, "not checked yet: the primary");
+    pair.is_replayed().await;
+    let state = store.check_replica().await.unwrap().unwrap();
+    assert!(matches!(state, ReplicaState::Used(_)), "{state:?}");
+
+    // What the standby does not have yet is not in reports, and is in what must be current.
+    pair.on_standby("pg_wal_replay_pause()").await;
+    let before = spent(&store).await;
+    store.append_records(&[varied_record(2), varied_record(3)]).await.unwrap();
+    assert_eq!(logged(&store).await, 1, "the standby");
+    assert!(spent(&store).await > before, "the primary");
+    // Until it is too far behind.
+    let unused = async {
+        loop {
+            match store.check_replica().await.unwrap().unwrap() {
+                ReplicaState::Unused(why) => return why,
+                ReplicaState::Used(_) => assert_eq!(logged(&store).await, 1),
+            }
+        }
+    };
+    let why = tokio::time::timeout(Duration::from_secs(10), unused).await.unwrap();
+    assert!(why.contains("behind"), "{why}");
+    assert_eq!(logged(&store).await, 3, "the primary");
+    pair.on_standby("pg_wal_replay_resume()").await;
+    pair.is_replayed().await;
+    let state = store.check_replica().await.unwrap().unwrap();
+    assert!(matches!(state, ReplicaState::Used(_)), "{state:?}");
+
+    // No standby, and no standby of this database.
+    let name = pair.url.split('/').nth(3).unwrap().split('?').next().unwrap();
+    let other = pair.primary.fresh_database();
+    let other = other.split('/').nth(3).unwrap().split('?').next().unwrap();
+    pair.is_replayed().await;
+    for (replica, why) in [
+        (pair.url.clone(), "no standby"),
+        (pair.replica_url.replace(name, other), "schema_history"),
+        (pair.replica_url.replace(name, "absent"), "does not exist"),
+    ] {
+        let store = open(&replica).await;
+        let state = store.check_replica().await.unwrap().unwrap();
+        let ReplicaState::Unused(found) = &state else { panic!("{why}: {state:?}") };
+        assert!(found.contains(why), "{found}");
+        assert_eq!(logged(&store).await, 3);
+    }
+
+    // The gateway: it says what it does, and serves when the standby is gone.
+    let env = [("DATABASE_URL", &*pair.url), ("TOLLGATE_DATABASE_READ_URL", &*pair.replica_url)];
+    let gateway = Gateway::with(&env).await;
+    gateway.metric_shows("tollgate_database_replica_used", |used| used == 1.0).await;
+    let total = async || {
+        let page = gateway.admin("usage-logs/getUsageLogs", json!({})).await;
+        page["total"].clone()
+    };
+    assert_eq!(total().await, Value::from(3));
+    let (good, said) = gateway.run(&["doctor"]);
+    assert!(said.contains("reports can read from it"), "{good} {said}");
+    pair.on_standby("pg_wal_replay_pause()").await;
+    store.append_records(&[varied_record(4)]).await.unwrap();
+    assert_eq!(total().await, Value::from(3), "the standby");
+    pair.standby.kill();
+    assert_eq!(total().await, Value::from(4), "at once, from the primary");
+    gateway.metric_shows("tollgate_database_replica_used", |used| used == 0.0).await;
+    gateway.log_shows("reports read from the primary").await;
+    pair.standby.start_again();
+    gateway.metric_shows("tollgate_database_replica_used", |used| used == 1.0).await;
+    gateway.log_shows("reports read from database.read_url again").await;
+}
