@@ -59,8 +59,7 @@ fn main() -> Result<()> {
     {
         if rows > 0 {
             let url = url.then(|| args.postgres.clone().unwrap_or_else(postgres::fresh_database));
-            let plans = args.plans.as_ref().filter(|_| args.postgres.is_none() && url.is_some());
-            measure(name, rows, &program, url.as_deref(), args.repeats, plans)?;
+            measure(name, rows, &program, url.as_deref(), &args)?;
         }
     }
     Ok(())
@@ -103,14 +102,9 @@ fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
     Ok(Gateway { _program: program, addr, started_in: began.elapsed() })
 }
 
-fn measure(
-    name: &str,
-    rows: i64,
-    program: &Path,
-    url: Option<&str>,
-    repeats: usize,
-    plans: Option<&PathBuf>,
-) -> Result<()> {
+fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, args: &Args) -> Result<()> {
+    let repeats = args.repeats;
+    let plans = args.plans.as_ref().filter(|_| args.postgres.is_none());
     let dir = tempfile::tempdir()?;
     let gateway = start(program, dir.path(), url)?;
     if !ask::is_peopled(gateway.addr)? {
@@ -152,7 +146,7 @@ fn measure(
             let (questions, key) = (ask::questions(&filled), ask::user_key(gateway.addr)?);
             let log = postgres::socket().with_file_name("server.log");
             let about = format!("{} rows of log, a year of use.", filled.rows);
-            plans::write(gateway.addr, &questions, &key, &log, page, &about)?;
+            std::fs::write(page, plans::page(gateway.addr, &questions, &key, &log, &about)?)?;
             drop(gateway);
             runtime.block_on(plans::switch_off(url))?;
             start(program, dir.path(), Some(url))?

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -48,15 +48,14 @@ pub async fn switch_off(url: &str) -> Result<()> {
 /// A statement and the lines of its plan.
 type Planned = (String, Vec<String>);
 
-/// Sends every question, and writes the page.
-pub fn write(
+/// Sends every question, and returns the page.
+pub fn page(
     addr: SocketAddr,
     questions: &[Question],
     key: &str,
     log: &Path,
-    to: &PathBuf,
     about: &str,
-) -> Result<()> {
+) -> Result<String> {
     let mut page = format!(
         "# Plans of the reports\n\nMade by `make bench-admin ARGS='--plans docs/plans.md'`; do not \
          edit. {about} PostgreSQL's plans of every statement that a report sends, with the rows \
@@ -80,7 +79,7 @@ pub fn write(
             page.push_str("Its statements, with plans of the same shape, are above.\n");
         }
     }
-    Ok(std::fs::write(to, page.replace("\n\n\n", "\n\n"))?)
+    Ok(page.replace("\n\n\n", "\n\n"))
 }
 
 /// Sends a question, and returns what the server logged meanwhile.
