@@ -31,6 +31,8 @@ impl Jobs {
             Err(StoreError::Busy { what }) => {
                 tracing::info!(what, "the partitions wait for a lock; the next look tries again");
             }
+            // Its loss is logged already.
+            Err(StoreError::Unreachable { .. }) => {}
             Err(error) => tracing::warn!(
                 %error,
                 "the partitions could not be kept: rows of months without one go to the default \

@@ -171,7 +171,8 @@ pub async fn tables(url: &str) -> Vec<String> {
         "SELECT name FROM sqlite_master WHERE type = 'table' \
          AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
     } else {
-        "SELECT CAST(tablename AS TEXT) FROM pg_tables WHERE schemaname = 'public'"
+        "SELECT CAST(relname AS TEXT) FROM pg_class WHERE relnamespace = CAST('public' AS \
+         REGNAMESPACE) AND relkind IN ('r', 'p') AND NOT relispartition"
     };
     let mut found = texts(url, sql).await;
     found.retain(|name| name != "schema_history");

@@ -12,6 +12,8 @@ use tollgate::store::{
     StoreError,
 };
 
+use tollgate::store::transfer::{Source, Target};
+
 use super::Place;
 use super::make::{full_record, varied_record};
 use super::schema::{earlier, names};
@@ -307,4 +309,27 @@ async fn the_table_of_an_earlier_version_is_dropped_when_its_last_row_has_expire
     assert_eq!(all(&store).await.total, 1);
     let found = parts(&place, "request_log").await;
     assert!(found.iter().all(|(name, _)| !name.starts_with("until_")), "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_from_sqlite_makes_the_months_of_its_rows() {
+    let place = Place::new(Backend::Sqlite);
+    let store = place.ready().await;
+    let now = SystemClock.now();
+    let times = [now.plus_ms(-400 * DAY), now.plus_ms(-100 * DAY), now, noon(1970, 1, 1)];
+    let records: Vec<Record> = times.iter().zip(0..).map(|(&time, n)| at(time, n)).collect();
+    assert_eq!(store.append_records(&records).await.unwrap(), 4);
+    let source = Source::held(&store).await.unwrap();
+    let figures = source.figures().await.unwrap();
+    let to = Place::new(Backend::Postgres);
+    let mut target = Target::connect(&to.url).await.unwrap();
+    target.begin(&source, &figures, "the source").await.unwrap();
+    let mut names = vec![month(times[0], 0), month(times[1], 0), month(now, 0), month(now, 1)];
+    names.push("other".to_owned());
+    for table in ["request_log", "ledger"] {
+        let found: Vec<String> =
+            parts(&to, table).await.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(found, names, "{table}");
+    }
+    target.close().await;
 }

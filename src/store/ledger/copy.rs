@@ -40,12 +40,13 @@ impl Store {
         let log = rows(log_row::LOG_COLUMNS, records, log_row::bind_log);
         copy(&mut tx, "request_log", log_row::LOG_COLUMNS, log).await?;
         let sums = sums::of(records);
-        add(&mut tx, "hourly_sums", sums::COLUMNS, &sums, sums::bind, sums::ADD).await?;
-        let all = totals::of(&sums);
-        add(&mut tx, "usage_totals", totals::COLUMNS, &all, totals::bind, totals::ADD).await?;
-        let users = totals::of_users(&sums);
+        let hours = Sums { table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+        hours.add(&mut tx, &sums, sums::bind).await?;
+        let all = Sums { table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
+        all.add(&mut tx, &totals::of(&sums), totals::bind).await?;
         let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
-        add(&mut tx, "hourly_users", columns, &users, totals::bind_user, tail).await?;
+        let users = Sums { table: "hourly_users", columns, tail };
+        users.add(&mut tx, &totals::of_users(&sums), totals::bind_user).await?;
         for (sql, values) in
             days::take_out::<PgArguments>(records.iter().map(|record| record.started_at))
         {
@@ -181,40 +182,50 @@ impl Collect for Arrays {
 /// The columns of the sums that are text.
 const TEXTS: [&str; 2] = ["model", "endpoint"];
 
-/// Adds rows to a table of sums, in their order.
-async fn add<T>(
-    connection: &mut PgConnection,
-    table: &str,
-    columns: &[&str],
-    rows: &[T],
-    bind: impl Fn(&mut Values<Arrays>, &T),
-    tail: &str,
-) -> Result<(), StoreError> {
-    let of = |column: &&str| match TEXTS.contains(column) {
-        true => Array::Texts(Vec::with_capacity(rows.len())),
-        false => Array::Ints(Vec::with_capacity(rows.len())),
-    };
-    let mut values = Values::of(Arrays { columns: columns.iter().map(of).collect(), at: 0 });
-    for row in rows {
-        bind(&mut values, row);
-    }
-    let arrays = values.into_arguments().columns;
-    let types = arrays.iter().zip(1..).map(|(array, at)| match array {
-        Array::Ints(_) => format!("CAST(${at} AS BIGINT[])"),
-        Array::Texts(_) => format!("CAST(${at} AS TEXT[])"),
-    });
-    let sql = format!(
-        "INSERT INTO {table} ({}) SELECT * FROM UNNEST({}) {tail}",
-        columns.join(", "),
-        types.collect::<Vec<_>>().join(", ")
-    );
-    let mut query = sqlx::query(AssertSqlSafe(sql));
-    for array in arrays {
-        query = match array {
-            Array::Ints(array) => query.bind(array),
-            Array::Texts(array) => query.bind(array),
+/// A table of sums, and what its statement does with rows that exist.
+struct Sums {
+    table: &'static str,
+    columns: &'static [&'static str],
+    tail: &'static str,
+}
+
+impl Sums {
+    /// Adds rows, in their order.
+    async fn add<T>(
+        &self,
+        connection: &mut PgConnection,
+        rows: &[T],
+        bind: impl Fn(&mut Values<Arrays>, &T),
+    ) -> Result<(), StoreError> {
+        let of = |column: &&str| match TEXTS.contains(column) {
+            true => Array::Texts(Vec::with_capacity(rows.len())),
+            false => Array::Ints(Vec::with_capacity(rows.len())),
         };
+        let columns = self.columns.iter().map(of).collect();
+        let mut values = Values::of(Arrays { columns, at: 0 });
+        for row in rows {
+            bind(&mut values, row);
+        }
+        let arrays = values.into_arguments().columns;
+        let types = arrays.iter().zip(1..).map(|(array, at)| match array {
+            Array::Ints(_) => format!("CAST(${at} AS BIGINT[])"),
+            Array::Texts(_) => format!("CAST(${at} AS TEXT[])"),
+        });
+        let sql = format!(
+            "INSERT INTO {} ({}) SELECT * FROM UNNEST({}) {}",
+            self.table,
+            self.columns.join(", "),
+            types.collect::<Vec<_>>().join(", "),
+            self.tail
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for array in arrays {
+            query = match array {
+                Array::Ints(array) => query.bind(array),
+                Array::Texts(array) => query.bind(array),
+            };
+        }
+        query.execute(connection).await?;
+        Ok(())
     }
-    query.execute(connection).await?;
-    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Makes the partition of a month.
 
+use std::collections::BTreeSet;
+
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::month::{Month, Part};
@@ -13,20 +15,18 @@ use crate::store::{Backend, Store};
 const LONGEST_MS: i64 = 10 * 365 * 86_400_000;
 
 impl Store {
-    /// Makes the partitions of all months between two times, for rows that are about to be copied:
-    /// those of the last ten years, up to now.
+    /// Makes the partitions of the months of these times, for rows that are about to be copied: of
+    /// those in the last ten years, up to now.
     pub(in crate::store) async fn make_months(
         &self,
-        from: Timestamp,
-        until: Timestamp,
+        times: &[Timestamp],
     ) -> Result<(), StoreError> {
         if self.backend() != Backend::Postgres {
             return Ok(());
         }
         let now = SystemClock.now();
-        let (from, until) = (from.max(now.plus_ms(-LONGEST_MS)), until.min(now));
-        let all = std::iter::successors(Some(Month::of(from)), |month| Some(month.next()));
-        for month in all.take_while(|month| month.start() <= until) {
+        let known = times.iter().filter(|&&time| time >= now.plus_ms(-LONGEST_MS) && time <= now);
+        for month in known.map(|&time| Month::of(time)).collect::<BTreeSet<_>>() {
             for split in SPLIT {
                 self.make_month(split, month).await?;
             }

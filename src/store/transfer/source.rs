@@ -76,16 +76,12 @@ impl Source {
         Ok(rows)
     }
 
-    /// When the first and the last recorded request began; `None`: there is none.
-    pub(super) async fn span(&self) -> Result<Option<(Timestamp, Timestamp)>, StoreError> {
-        let sql = "SELECT MIN(at) AS first, MAX(at) AS last FROM (\
-            SELECT MIN(started_at) AS at FROM ledger UNION ALL \
-            SELECT MAX(started_at) FROM ledger UNION ALL \
-            SELECT MIN(started_at) FROM request_log UNION ALL \
-            SELECT MAX(started_at) FROM request_log)";
-        let row = sqlx::query(sql).fetch_one(&mut *self.store.reader().await?).await?;
-        let fields = Fields { row: &row, table: "ledger" };
-        Ok(fields.opt_time("first")?.zip(fields.opt_time("last")?))
+    /// The days (UTC) on which recorded requests began, in no order.
+    pub(super) async fn days(&self) -> Result<Vec<Timestamp>, StoreError> {
+        let sql = "SELECT started_at / 86400000 * 86400000 AS day FROM ledger GROUP BY 1 \
+            UNION SELECT started_at / 86400000 * 86400000 FROM request_log GROUP BY 1";
+        let rows = sqlx::query(sql).fetch_all(&mut *self.store.reader().await?).await?;
+        rows.iter().map(|row| Fields { row, table: "ledger" }.time("day")).collect()
     }
 
     /// The highest number that a table has assigned to a row, including removed ones; `None`: none.

@@ -97,9 +97,7 @@ impl Target {
         path: &str,
     ) -> Result<(), TransferError> {
         self.store.migrate().await?;
-        if let Some((first, last)) = source.span().await? {
-            self.store.make_months(first, last).await?;
-        }
+        self.store.make_months(&source.days().await?).await?;
         let mut tx = self.store.write().await?;
         tx.execute(LOCK).await?;
         if !matches!(standing(&mut tx, source, Some(figures)).await?, Standing::Empty) {

@@ -40,8 +40,10 @@ pub fn people(addr: SocketAddr) -> Result<()> {
     Ok(())
 }
 
-struct Question {
-    name: String,
+/// A query of the administration.
+pub struct Question {
+    /// What it is called in the tables.
+    pub name: String,
     /// The user's key; else the administrator's token.
     as_user: bool,
     operation: &'static str,
@@ -83,28 +85,34 @@ fn at(sorted: &[Duration], percent: usize) -> Duration {
     sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1]
 }
 
+/// A new key of user 1, who is the busiest: choices are uneven towards low numbers.
+pub fn user_key(addr: SocketAddr) -> Result<String> {
+    let name = format!("bench {}", fastrand::u32(..));
+    let body = json!({ "userId": 1, "name": name, "canLoginWebUi": true });
+    let key = action(addr, TOKEN, "keys/addKey", &body)?;
+    Ok(key["generatedKey"].as_str().context("no key")?.to_owned())
+}
+
+/// Sends a query, and waits for its reply.
+pub fn send(addr: SocketAddr, question: &Question, key: &str) -> Result<()> {
+    let credential = if question.as_user { key } else { TOKEN };
+    let path = format!("/api/actions/{}", question.operation);
+    let (status, reply) = http(addr, "POST", &path, credential, &question.body.to_string())?;
+    anyhow::ensure!(status == 200, "{}: {status} {reply}", question.name);
+    Ok(())
+}
+
 /// Sends all queries whose name has this prefix, and prints a table.
 pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize, only: &str) -> Result<()> {
-    // User 1 is the busiest: choices are uneven towards low numbers.
-    let key = action(
-        addr,
-        TOKEN,
-        "keys/addKey",
-        &json!({ "userId": 1, "name": format!("bench {}", fastrand::u32(..)), "canLoginWebUi": true }),
-    )?;
-    let key = key["generatedKey"].as_str().context("no key")?.to_owned();
+    let key = user_key(addr)?;
     println!("| question | p50 ms | p95 ms | worst ms | first ms |\n|---|---|---|---|---|");
     let mut slow = Vec::new();
     for question in questions(filled).into_iter().filter(|question| question.name.starts_with(only))
     {
-        let credential = if question.as_user { &key } else { TOKEN };
-        let path = format!("/api/actions/{}", question.operation);
         let mut times = Vec::with_capacity(repeats);
         for _ in 0..=repeats {
             let began = Instant::now();
-            let (status, reply) =
-                http(addr, "POST", &path, credential, &question.body.to_string())?;
-            anyhow::ensure!(status == 200, "{}: {status} {reply}", question.name);
+            send(addr, &question, &key)?;
             times.push(began.elapsed());
         }
         let first = times.remove(0);
@@ -130,7 +138,8 @@ pub fn all(addr: SocketAddr, filled: &Filled, repeats: usize, only: &str) -> Res
     Ok(())
 }
 
-fn questions(filled: &Filled) -> Vec<Question> {
+/// All queries.
+pub fn questions(filled: &Filled) -> Vec<Question> {
     let mut questions = Vec::new();
     let mut ask = |name: &str, as_user: bool, operation: &'static str, body: Value| {
         let who = if as_user { " (a user)" } else { "" };

@@ -7,6 +7,7 @@
 
 mod ask;
 mod fill;
+mod plans;
 #[path = "../../../../tests/support/postgres.rs"]
 #[expect(dead_code, reason = "the tests kill and freeze their servers; here one only runs")]
 mod postgres;
@@ -36,6 +37,9 @@ struct Args {
     /// A PostgreSQL database to use instead of a private one. Rows of an earlier run are reused.
     #[arg(long)]
     postgres: Option<String>,
+    /// Write the plans of the reports' statements on the private PostgreSQL to this page.
+    #[arg(long)]
+    plans: Option<PathBuf>,
     /// The gateway's program; else the one beside this.
     #[arg(long)]
     tollgate: Option<PathBuf>,
@@ -55,7 +59,7 @@ fn main() -> Result<()> {
     {
         if rows > 0 {
             let url = url.then(|| args.postgres.clone().unwrap_or_else(postgres::fresh_database));
-            measure(name, rows, &program, url.as_deref(), args.repeats)?;
+            measure(name, rows, &program, url.as_deref(), &args)?;
         }
     }
     Ok(())
@@ -98,7 +102,9 @@ fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
     Ok(Gateway { _program: program, addr, started_in: began.elapsed() })
 }
 
-fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, repeats: usize) -> Result<()> {
+fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, args: &Args) -> Result<()> {
+    let repeats = args.repeats;
+    let plans = args.plans.as_ref().filter(|_| args.postgres.is_none());
     let dir = tempfile::tempdir()?;
     let gateway = start(program, dir.path(), url)?;
     if !ask::is_peopled(gateway.addr)? {
@@ -132,6 +138,21 @@ fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, repeats: us
         began.elapsed().as_secs()
     );
     ask::all(gateway.addr, &filled, repeats, "")?;
+    let gateway = match (plans, url) {
+        (Some(page), Some(url)) => {
+            drop(gateway);
+            runtime.block_on(plans::switch_on(url))?;
+            let gateway = start(program, dir.path(), Some(url))?;
+            let (questions, key) = (ask::questions(&filled), ask::user_key(gateway.addr)?);
+            let log = postgres::socket().with_file_name("server.log");
+            let about = format!("{} rows of log, a year of use.", filled.rows);
+            std::fs::write(page, plans::page(gateway.addr, &questions, &key, &log, &about)?)?;
+            drop(gateway);
+            runtime.block_on(plans::switch_off(url))?;
+            start(program, dir.path(), Some(url))?
+        }
+        _ => gateway,
+    };
     ask::clean(gateway.addr, 350)?;
     ask::all(gateway.addr, &filled, repeats, "logs")?;
     ask::clean(gateway.addr, 31)
