@@ -38,7 +38,7 @@ pub(super) fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>
     let Some(redis) = &config.redis else { return Ok((Counters::new(settings), None)) };
     let (marker, unclean) = Marker::lay(&config.data_dir)?;
     let shared = SharedSettings {
-        server: server(redis)?,
+        servers: servers(redis)?,
         prefix: redis.prefix.clone(),
         timeout: Duration::from_millis(redis.timeout_ms),
         lease: Duration::from_millis(redis.lease_ms),
@@ -52,15 +52,15 @@ pub(super) fn build(config: &Config) -> anyhow::Result<(Counters, Option<Marker>
         unclean,
     };
     let counters = Counters::shared(settings, shared)
-        .map_err(|e| anyhow::anyhow!("redis.url cannot be used: {e}"))?;
+        .map_err(|e| anyhow::anyhow!("{} cannot be used: {e}", redis.setting()))?;
     Ok((counters, Some(marker)))
 }
 
-/// The configured Redis, with its certificates.
+/// The configured Redis servers, with their certificates. At least one.
 ///
 /// # Errors
 /// Names the file that cannot be read.
-pub(super) fn server(redis: &Redis) -> anyhow::Result<Server> {
+pub(super) fn servers(redis: &Redis) -> anyhow::Result<Vec<Server>> {
     let read =
         |path: &Path| std::fs::read_to_string(path).with_context(|| path.display().to_string());
     let authorities = redis.ca.as_deref().map(read).transpose()?.map(String::into_bytes);
@@ -68,12 +68,13 @@ pub(super) fn server(redis: &Redis) -> anyhow::Result<Server> {
         Some(files) => Some((read(&files.cert)?.into_bytes(), Secret::new(read(&files.key)?))),
         None => None,
     };
-    Ok(Server {
-        url: redis.url.clone(),
+    let server = |url: &Secret| Server {
+        url: url.clone(),
         sentinel_password: redis.sentinel_password.clone(),
-        authorities,
-        identity,
-    })
+        authorities: authorities.clone(),
+        identity: identity.clone(),
+    };
+    Ok(redis.urls.iter().map(server).collect())
 }
 
 /// The task that maintains shared counters.
@@ -84,11 +85,12 @@ pub(super) fn keeper(parts: &Parts) -> Option<Keeper> {
     parts.counters.keeper(Arc::new(ledger), Arc::clone(&parts.clock))
 }
 
-/// The task that shares providers' health. An invalid address was refused with the counters.
+/// The task that shares providers' health, over the first server. An invalid address was refused with
+/// the counters.
 pub(super) fn peers(parts: &Parts) -> Option<Peers> {
     let redis = parts.config.redis.as_ref()?;
     Peers::new(
-        &server(redis).ok()?,
+        servers(redis).ok()?.first()?,
         &redis.prefix,
         Arc::clone(&parts.state),
         Arc::clone(&parts.health),
@@ -126,9 +128,11 @@ pub(super) fn end(parts: &Parts) {
 /// Shared counters in `/readyz`: optional if the node can continue without them.
 pub(super) fn readiness(readiness: Readiness, counters: &Counters) -> Readiness {
     let Some(shared) = counters.shared_state() else { return readiness };
-    let SharedState { up, on_loss, clock_off_ms, other_zone, .. } = shared;
-    let state: PartState = shared.fault().map_or(Ok(()), Err);
-    let ready = readiness.ready && (up || on_loss != OnLoss::Closed);
+    let SharedState { on_loss, clock_off_ms, other_zone, .. } = shared;
+    let state: PartState = counters.shared_fault().map_or(Ok(()), Err);
+    // With several servers, the users of the others are served.
+    let serves = || counters.server_states().iter().any(|server| server.up);
+    let ready = readiness.ready && (on_loss != OnLoss::Closed || serves());
     // Neither makes the node unready: limits hold by the cluster's time and zone.
     let readiness =
         readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
@@ -158,6 +162,12 @@ pub(super) fn measure(counters: &Counters, metrics: &Metrics) {
     let grow =
         |counter: &IntCounter, total: u64| counter.inc_by(total.saturating_sub(counter.get()));
     metrics.redis_up("counters", up);
+    let servers = counters.server_states();
+    if servers.len() > 1 {
+        servers.iter().enumerate().for_each(|(at, server)| {
+            metrics.redis.server_up(at + 1, server.up);
+        });
+    }
     grow(&metrics.redis.errors, errors);
     grow(&metrics.redis.losses, losses);
     grow(&metrics.redis.spells, spells);

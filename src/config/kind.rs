@@ -76,6 +76,8 @@ pub enum Kind {
     DatabaseUrl,
     /// `redis://…`, `redis+cluster://…` or `redis+sentinel://…`, or with `rediss`; a secret, since it may contain a password.
     RedisUrl,
+    /// Several of these, with commas between them; a secret.
+    RedisUrls,
     /// A short word of letters, digits, `-`, `_` and `.`.
     Name,
     /// The IANA name of a time zone, such as `Europe/Berlin`.
@@ -117,7 +119,11 @@ impl Kind {
     pub const fn is_secret(self) -> bool {
         matches!(
             self,
-            Self::Secret { .. } | Self::DatabaseUrl | Self::RedisUrl | Self::Pairs { secret: true }
+            Self::Secret { .. }
+                | Self::DatabaseUrl
+                | Self::RedisUrl
+                | Self::RedisUrls
+                | Self::Pairs { secret: true }
         )
     }
 
@@ -170,6 +176,11 @@ impl Kind {
             Self::RedisUrl => {
                 "write redis://user:password@host:port/number, redis+cluster://host,host or \
                  redis+sentinel://host,host/name, each with rediss for TLS"
+                    .to_owned()
+            }
+            Self::RedisUrls => {
+                "write a list of up to 32 addresses such as [redis://host:port, redis://host:port]; \
+                 in a variable or a file, with commas between them"
                     .to_owned()
             }
             Self::Name => "write 1 to 64 letters, digits, -, _ or .".to_owned(),

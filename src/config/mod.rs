@@ -11,6 +11,7 @@ mod pairs;
 mod parse;
 mod problem;
 mod read;
+mod redis_urls;
 mod rules;
 mod secret_file;
 mod setting;

@@ -69,6 +69,28 @@ impl Server {
         })
     }
 
+    /// Where it is, without user and password: hosts, ports and the number of the database, in lower
+    /// case.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn place(&self) -> Result<String, String> {
+        let address = self.address()?;
+        let (kind, hosts) = match &address {
+            Address::One(server) => ("", vec![server.addr().to_string()]),
+            Address::Cluster(nodes) => {
+                ("cluster:", nodes.iter().map(|node| node.addr().to_string()).collect())
+            }
+            Address::Sentinel(sentinels) => {
+                let mut hosts: Vec<_> = sentinels.asked.iter().map(ToString::to_string).collect();
+                hosts.push(sentinels.service.clone());
+                ("sentinel:", hosts)
+            }
+        };
+        let place = format!("{kind}{}/{}", hosts.join(","), address.database());
+        Ok(place.to_lowercase())
+    }
+
     pub(super) fn address(&self) -> Result<Address, String> {
         Address::parse(self.url.expose())
     }

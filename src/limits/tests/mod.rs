@@ -126,7 +126,7 @@ fn shared_from(settings: CounterSettings, ledger: LedgerSums, now: Timestamp) ->
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let shared = SharedSettings {
-        server: Server::new(Secret::new(redis_url())),
+        servers: vec![Server::new(Secret::new(redis_url()))],
         prefix,
         timeout: TIME_LIMIT,
         lease: TIME_LIMIT,

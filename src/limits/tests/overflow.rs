@@ -67,7 +67,7 @@ impl Node {
         (lease, most_waiting): (Duration, usize),
     ) -> Self {
         let shared = SharedSettings {
-            server: Server::new(Secret::new(url)),
+            servers: vec![Server::new(Secret::new(url))],
             prefix: "overflow".to_owned(),
             timeout: TIME_LIMIT,
             lease,

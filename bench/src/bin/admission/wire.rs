@@ -166,7 +166,7 @@ fn shared(redis: &Redis) -> Result<Counters> {
         time_zone: Tz::Europe__Zurich,
     };
     let shared = SharedSettings {
-        server: Server::new(Secret::new(format!("redis://127.0.0.1:{}", redis.port))),
+        servers: vec![Server::new(Secret::new(format!("redis://127.0.0.1:{}", redis.port)))],
         prefix: "bench".to_owned(),
         timeout: WAIT,
         lease: WAIT,
