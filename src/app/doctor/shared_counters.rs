@@ -41,6 +41,10 @@ pub(super) async fn look(config: &Config) -> Vec<Finding> {
 fn about(config: &Config, facts: &RedisFacts, which: &str) -> Vec<Finding> {
     let took = facts.took.as_millis();
     let version = facts.version.as_deref().unwrap_or("a server that hides its version");
+    let whose = match which.trim_end_matches(": ") {
+        "" => "Redis'".to_owned(),
+        which => format!("Redis' ({which})"),
+    };
     let text = format!("{which}{version}, answers within {took} ms and runs scripts");
     let mut findings = vec![match took {
         0..=SLOW_MS => Finding::ok(PART, text),
@@ -73,7 +77,7 @@ fn about(config: &Config, facts: &RedisFacts, which: &str) -> Vec<Finding> {
             itself until the others are gone (docs/several-nodes.md).";
         findings.push(Finding::fault(PART, text, advice));
     }
-    findings.push(clock("Redis'", facts.off_ms));
+    findings.push(clock(&whose, facts.off_ms));
     findings.push(match facts.zone {
         Some(zone) if zone != config.time_zone => Finding::warning(
             "time zone",

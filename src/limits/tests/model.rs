@@ -327,7 +327,8 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
             rebuilt.counters.rebuild(rows, totals, model.now);
             rebuilt
         }
-        Place::Redis => super::shared_from(
+        Place::Redis | Place::Servers => super::shared_from(
+            place,
             settings(ZONE),
             LedgerSums { rows, totals, ids: Vec::new() },
             model.now,
@@ -353,5 +354,13 @@ proptest! {
     #[test]
     fn shared_counters_equal_it_too(history in histories()) {
         equals_a_model(Place::Redis, history)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn and_so_do_those_on_two_servers(history in histories()) {
+        equals_a_model(Place::Servers, history)?;
     }
 }
