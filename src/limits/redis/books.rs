@@ -129,6 +129,8 @@ impl Shared {
             _ if limited && self.settings.on_loss == OnLoss::Local => {
                 self.memory.enter(charge, provider, now)
             }
+            // With one server, a request is refused when it is admitted.
+            _ if limited && self.part.of > 1 && self.settings.on_loss == OnLoss::Closed => false,
             _ => {
                 self.memory.enter_unchecked(charge, provider.id, now);
                 true

@@ -13,7 +13,7 @@ use super::overflow::Node;
 use super::server::Redis;
 use super::wire::{Who, admit, calls, limited, redis};
 use super::{NOON, TIME_LIMIT, asks, key, runtime, sessions, user};
-use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
+use crate::domain::clock::{ManualClock, Timestamp};
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
@@ -249,20 +249,23 @@ struct Stoppable {
 
 impl Stoppable {
     fn start(urls: &[String], ledger: &Arc<Rows>) -> Self {
+        Self::start_with(urls, ledger, OnLoss::Local)
+    }
+
+    fn start_with(urls: &[String], ledger: &Arc<Rows>, on_loss: OnLoss) -> Self {
         let servers = urls.iter().map(|url| Server::new(Secret::new(url.as_str()))).collect();
         let shared = SharedSettings {
             servers,
             prefix: "several".to_owned(),
             timeout: Duration::from_secs(5),
             lease: Duration::from_secs(1),
-            on_loss: OnLoss::Local,
+            on_loss,
             most_waiting: MOST_WAITING,
             time: TimeSource::Caller,
             unclean: false,
         };
         let counters = Counters::shared(super::settings(chrono_tz::Tz::UTC), shared).unwrap();
         let clock = Arc::new(ManualClock::at(NOON));
-        assert_eq!(clock.now(), NOON);
         let ledger: Arc<dyn Ledger> = Arc::<Rows>::clone(ledger);
         let keeper: Keeper = counters.keeper(ledger, clock).unwrap();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -370,6 +373,23 @@ fn a_server_that_is_lost_and_comes_back_empty_concerns_its_users_and_providers_a
             nodes[n % 2].counters.flushed().await;
         }
         assert_eq!(passed, 5);
+    });
+}
+
+#[test]
+fn where_nothing_may_pass_uncounted_only_what_the_lost_server_counts_is_refused() {
+    let (mut servers, urls) = start();
+    let node = Stoppable::start_with(&urls, &Arc::default(), OnLoss::Closed);
+    let (at_first, at_second) = (limited(1, 100), limited(2, 100));
+    runtime().block_on(async {
+        node.counters.connected().await;
+        servers[PROVIDER_1].kill();
+        soon(async || !node.counters.server_states()[PROVIDER_1].up).await;
+        assert!(matches!(node.begin(2).await, Err(Refused::Unreachable)));
+        let (_, mut permit) = node.begin(1).await.unwrap();
+        assert!(!permit.enter(&at_first, NOON).await, "its places are not known");
+        assert!(permit.enter(&at_second, NOON).await);
+        assert!(node.counters.server_states()[USER_1].up);
     });
 }
 
