@@ -159,8 +159,10 @@ impl Shared {
         let question = |up: &Up| {
             let user = up.names.user(charge.user.map_or(0, |user| user.0));
             let hash = up.names.provider(provider.id.0);
-            let numbers = Numbers::of(10).int(provider.id.0);
-            let numbers = numbers.limits(&provider.limits, now, &self.counting());
+            let settings = self.counting();
+            let mark = Numbers::of(9).limits(&provider.limits, now, &settings).mark();
+            let numbers = Numbers::of(11).int(provider.id.0);
+            let numbers = numbers.limits(&provider.limits, now, &settings).int(mark);
             let call = self.call(&ENTER, up, now, [hash.as_str(), user.as_str()]);
             call.numbers(numbers).bytes(charge.request.0.as_bytes()).bytes(&charge.note())
         };

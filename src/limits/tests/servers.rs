@@ -69,6 +69,10 @@ fn a_provider_on_another_server_is_asked_at_the_same_time_as_the_user() {
             permits.push(permit);
         }
         let called = |of: usize| calls(&servers[of], "evalsha");
+        let inside = ["hexists", "hget", "hmget", "hset", "zadd", "zcard", "hincrby", "get"];
+        let commands: u64 = inside.iter().map(|command| calls(&servers[PROVIDER_1], command)).sum();
+        // The fence and the note; the provider with the session; each written back.
+        assert!(commands <= 20 * 5 + 30, "{commands}");
         // A heartbeat may be among them; and the session's provider, once, is news for the user's
         // server.
         assert!((20..=21).contains(&called(PROVIDER_1)), "{}", called(PROVIDER_1));
