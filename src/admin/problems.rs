@@ -27,7 +27,7 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
     let shared = ctx.counters.shared_state().filter(|shared| !shared.up);
     let counters = |closed: bool| {
         let shared = shared.filter(|shared| (shared.on_loss == OnRedisLoss::Closed) == closed)?;
-        Some(lost_counters(shared.on_loss, &shared.fault()?))
+        Some(lost_counters(shared.on_loss, &ctx.counters.shared_fault()?))
     };
     let mut problems: Vec<Problem> = Vec::new();
     problems.extend(journal.full.then(|| full(journal)));

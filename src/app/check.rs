@@ -26,9 +26,13 @@ const MODELS_SHOWN: usize = 5;
 pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
-            limits::examine(&redis.server()?, &redis.prefix)
-                .await
-                .map_err(|e| anyhow::anyhow!("Redis (redis.url): {e}"))?;
+            let servers = redis.servers()?;
+            for (at, facts) in limits::examine(&servers, &redis.prefix).await.iter().enumerate() {
+                if let Err(error) = facts {
+                    let which = redis.which(at);
+                    anyhow::bail!("Redis ({}{which}): {error}", redis.setting());
+                }
+            }
         }
         if !config.data_dir.exists() {
             return Ok(Vec::new());

@@ -76,6 +76,8 @@ pub enum Kind {
     DatabaseUrl,
     /// `redis://…`, `redis+cluster://…` or `redis+sentinel://…`, or with `rediss`; a secret, since it may contain a password.
     RedisUrl,
+    /// Several of these, with commas between them; a secret.
+    RedisUrls,
     /// A short word of letters, digits, `-`, `_` and `.`.
     Name,
     /// The IANA name of a time zone, such as `Europe/Berlin`.
@@ -117,7 +119,11 @@ impl Kind {
     pub const fn is_secret(self) -> bool {
         matches!(
             self,
-            Self::Secret { .. } | Self::DatabaseUrl | Self::RedisUrl | Self::Pairs { secret: true }
+            Self::Secret { .. }
+                | Self::DatabaseUrl
+                | Self::RedisUrl
+                | Self::RedisUrls
+                | Self::Pairs { secret: true }
         )
     }
 
@@ -167,11 +173,8 @@ impl Kind {
                 format!("write at least {min_len} visible ASCII characters")
             }
             Self::DatabaseUrl => "write postgres://user:password@host:port/database".to_owned(),
-            Self::RedisUrl => {
-                "write redis://user:password@host:port/number, redis+cluster://host,host or \
-                 redis+sentinel://host,host/name, each with rediss for TLS"
-                    .to_owned()
-            }
+            Self::RedisUrl => REDIS_REMEDY.to_owned(),
+            Self::RedisUrls => REDIS_LIST_REMEDY.to_owned(),
             Self::Name => "write 1 to 64 letters, digits, -, _ or .".to_owned(),
             Self::Zone => "write an IANA name, such as UTC or Europe/Berlin".to_owned(),
             Self::Endpoint => {
@@ -185,6 +188,12 @@ impl Kind {
         }
     }
 }
+
+const REDIS_REMEDY: &str = "write redis://user:password@host:port/number, redis+cluster://host,host or \
+     redis+sentinel://host,host/name, each with rediss for TLS";
+
+const REDIS_LIST_REMEDY: &str = "write a list of up to 32 addresses such as [redis://host:port, redis://host:port]; in a \
+     variable or a file, with commas between them";
 
 pub(super) const HEADERS_REMEDY: &str =
     "write a list of header names, such as [x-session-id, session-id]";

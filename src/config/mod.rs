@@ -12,6 +12,7 @@ mod parse;
 mod problem;
 mod read;
 mod redis;
+mod redis_urls;
 mod rules;
 mod secret_file;
 mod setting;

@@ -10,14 +10,11 @@ use serde_yaml_ng::Value as Yaml;
 
 use super::kind::{Fault, HEADERS_REMEDY, Kind, Zero, count_remedy};
 use super::pairs::{are_headers, read_pairs};
+use super::redis_urls::{addresses, is_address};
 use super::units::{read_duration, read_size};
 use super::value::Value;
 use crate::domain::network::Network;
 use crate::domain::secret::Secret;
-
-/// `rediss` is TLS.
-const REDIS_SCHEMES: [&str; 6] =
-    ["redis", "rediss", "redis+cluster", "rediss+cluster", "redis+sentinel", "rediss+sentinel"];
 
 fn fault<T>(wrong: impl Into<String>, remedy: impl Into<String>) -> Result<T, Fault> {
     Err(Fault { wrong: wrong.into(), remedy: remedy.into() })
@@ -48,6 +45,13 @@ impl Kind {
                 }
             }
             (Self::Headers | Self::Networks, _) => fault("is no list", self.shape()),
+            (Self::RedisUrls, Yaml::Sequence(items)) => {
+                let items: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
+                match items {
+                    Some(items) => self.read_text(&items.join(",")),
+                    None => fault("holds something that is no text", self.shape()),
+                }
+            }
             (_, Yaml::String(text)) if text.trim().is_empty() => {
                 fault("is empty", "give a value, or remove the line to have the default")
             }
@@ -100,11 +104,11 @@ impl Kind {
             Self::Path | Self::File | Self::SecretFile => Ok(Value::Path(PathBuf::from(text))),
             Self::Secret { min_len } => read_secret(text, min_len),
             Self::DatabaseUrl => read_database_url(text),
-            Self::RedisUrl => match text.split_once("://") {
-                Some((scheme, rest)) if REDIS_SCHEMES.contains(&scheme) && !rest.is_empty() => {
-                    Ok(Value::Secret(Secret::new(text)))
-                }
-                _ => fault("is no Redis address", self.shape()),
+            Self::RedisUrl if is_address(text) => Ok(Value::Secret(Secret::new(text))),
+            Self::RedisUrl => fault("is no Redis address", self.shape()),
+            Self::RedisUrls => match addresses(text) {
+                Some(list) => Ok(Value::Secret(Secret::new(list.join(",")))),
+                None => fault("is no list of Redis addresses", self.shape()),
             },
             Self::Name => {
                 let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);

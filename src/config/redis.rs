@@ -9,22 +9,23 @@ use crate::files;
 use crate::redis::Server;
 
 impl Redis {
-    /// The configured server, with its certificates.
+    /// The configured servers, with their certificates. At least one.
     ///
     /// # Errors
     /// When a file of `redis.tls` cannot be read; the error names it.
-    pub fn server(&self) -> io::Result<Server> {
+    pub fn servers(&self) -> io::Result<Vec<Server>> {
         let read = |path: &Path| std::fs::read_to_string(path).map_err(files::naming(path));
         let authorities = self.ca.as_deref().map(read).transpose()?.map(String::into_bytes);
         let identity = match &self.tls {
             Some(files) => Some((read(&files.cert)?.into_bytes(), Secret::new(read(&files.key)?))),
             None => None,
         };
-        Ok(Server {
-            url: self.url.clone(),
+        let server = |url: &Secret| Server {
+            url: url.clone(),
             sentinel_password: self.sentinel_password.clone(),
-            authorities,
-            identity,
-        })
+            authorities: authorities.clone(),
+            identity: identity.clone(),
+        };
+        Ok(self.urls.iter().map(server).collect())
     }
 }

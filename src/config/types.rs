@@ -214,11 +214,11 @@ impl OnRedisLoss {
     }
 }
 
-/// The server of the shared counters.
+/// The servers of the shared counters.
 #[derive(Debug, Clone)]
 pub struct Redis {
-    /// Including its password.
-    pub url: Secret,
+    /// The address of each server, including its password. At least one.
+    pub urls: Vec<Secret>,
     /// The password that the Sentinels ask for.
     pub sentinel_password: Option<Secret>,
     /// CAs in place of the public ones.
@@ -232,6 +232,24 @@ pub struct Redis {
     /// Milliseconds after a node's last heartbeat until the reservations of its requests are
     /// released.
     pub lease_ms: u64,
+}
+
+impl Redis {
+    /// The setting that names the servers.
+    #[must_use]
+    pub fn setting(&self) -> &'static str {
+        if self.urls.len() > 1 { "redis.urls" } else { "redis.url" }
+    }
+
+    /// For messages: which of several servers is meant, by its place in the list from 0; empty for the
+    /// only one.
+    #[must_use]
+    pub fn which(&self, place: usize) -> String {
+        match self.urls.len() {
+            0 | 1 => String::new(),
+            of => format!(", server {} of {of}", place + 1),
+        }
+    }
 }
 
 /// Where prices come from.

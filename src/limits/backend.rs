@@ -14,7 +14,7 @@ use super::memory::Memory;
 use super::permit::Permit;
 use super::provider::Blocked;
 use super::rebuild::Owned;
-use super::redis::{Asked, Shared};
+use super::redis::{Asked, Servers, Shared};
 use super::sessions::Slot;
 use super::usage::HolderUsage;
 use crate::domain::clock::Timestamp;
@@ -30,6 +30,8 @@ pub(super) enum CounterBackend {
     Own(Arc<Memory>),
     /// Of all nodes, in Redis.
     Shared(Arc<Shared>),
+    /// Of all nodes, on several Redis servers.
+    Servers(Arc<Servers>),
 }
 
 impl CounterBackend {
@@ -37,6 +39,7 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory,
             Self::Shared(shared) => &shared.memory,
+            Self::Servers(servers) => &servers.memory,
         }
     }
 
@@ -45,6 +48,7 @@ impl CounterBackend {
         match self {
             Self::Own(_) => own,
             Self::Shared(shared) => shared.time(own),
+            Self::Servers(servers) => servers.time(own),
         }
     }
 
@@ -53,6 +57,7 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.settings.time_zone,
             Self::Shared(shared) => shared.zone(),
+            Self::Servers(servers) => servers.zone(),
         }
     }
 
@@ -61,14 +66,13 @@ impl CounterBackend {
         ask: &Admission<'_>,
         first: Option<&Provider>,
     ) -> Result<Permit, Refused> {
-        match self {
-            Self::Own(memory) => {
-                let counted = memory.admit(ask)?;
-                Ok(Permit::new(self.clone(), counted))
-            }
+        let counted = match self {
+            Self::Own(memory) => memory.admit(ask)?,
             // Boxed, so that the futures of requests do not grow to the size that Redis needs.
-            Self::Shared(shared) => Box::pin(shared.admit(ask, first)).await,
-        }
+            Self::Shared(shared) => Box::pin(shared.admit(ask, first)).await?,
+            Self::Servers(servers) => Box::pin(servers.admit(ask, first)).await?,
+        };
+        Ok(Permit::new(self.clone(), counted))
     }
 
     pub(super) async fn blocked(
@@ -80,6 +84,7 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.blocked(providers, slot, now),
             Self::Shared(shared) => Box::pin(shared.blocked(providers, slot, now)).await,
+            Self::Servers(servers) => Box::pin(servers.blocked(providers, slot, now)).await,
         }
     }
 
@@ -87,6 +92,7 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.enter(charge, provider, now),
             Self::Shared(shared) => Box::pin(shared.enter(charge, provider, now)).await,
+            Self::Servers(servers) => Box::pin(servers.enter(charge, provider, now)).await,
         }
     }
 
@@ -95,6 +101,7 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.withdraw(charge, provider, now),
             Self::Shared(shared) => shared.withdraw(charge, provider, now),
+            Self::Servers(servers) => servers.withdraw(charge, provider, now),
         }
     }
 
@@ -102,6 +109,7 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.settle(charge, end),
             Self::Shared(shared) => shared.settle(charge, end),
+            Self::Servers(servers) => servers.settle(charge, end),
         }
     }
 
@@ -109,6 +117,7 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.give_back(charge, at),
             Self::Shared(shared) => shared.give_back(charge, at),
+            Self::Servers(servers) => servers.give_back(charge, at),
         }
     }
 
@@ -144,6 +153,7 @@ impl CounterBackend {
         match self {
             Self::Own(_) => None,
             Self::Shared(shared) => Box::pin(shared.usage(asked, now)).await,
+            Self::Servers(servers) => Box::pin(servers.usage(asked, now)).await,
         }
     }
 
@@ -151,6 +161,7 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.live_sessions(now),
             Self::Shared(shared) => Box::pin(shared.live_sessions(now)).await,
+            Self::Servers(servers) => Box::pin(servers.live_sessions(now)).await,
         }
     }
 }

@@ -18,9 +18,14 @@ pub enum CountersError {
     /// A file of `redis.tls`, or the data directory. The error names the path.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// The address or a certificate is invalid; the text contains neither.
-    #[error("redis.url cannot be used: {0}")]
-    Address(String),
+    /// An address or a certificate is invalid; the text contains neither.
+    #[error("{setting} cannot be used: {why}")]
+    Address {
+        /// The setting's name.
+        setting: &'static str,
+        /// What is wrong.
+        why: String,
+    },
 }
 
 impl Counters {
@@ -39,7 +44,7 @@ impl Counters {
         let Some(redis) = &config.redis else { return Ok(Self::new(settings)) };
         let (marker, unclean) = Marker::lay(&config.data_dir)?;
         let shared = SharedSettings {
-            server: redis.server()?,
+            servers: redis.servers()?,
             prefix: redis.prefix.clone(),
             timeout: Duration::from_millis(redis.timeout_ms),
             lease: Duration::from_millis(redis.lease_ms),
@@ -48,7 +53,8 @@ impl Counters {
             time: TimeSource::Redis,
             unclean,
         };
-        let counters = Self::shared(settings, shared).map_err(CountersError::Address)?;
+        let counters = Self::shared(settings, shared)
+            .map_err(|why| CountersError::Address { setting: redis.setting(), why })?;
         Ok(Self { marker: Some(Arc::new(marker)), ..counters })
     }
 

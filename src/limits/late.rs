@@ -18,6 +18,7 @@ impl Counters {
         match &self.backend {
             CounterBackend::Own(memory) => memory.spent_late(rows, now),
             CounterBackend::Shared(shared) => shared.spent_late(rows, now),
+            CounterBackend::Servers(servers) => servers.spent_late(rows, now),
         }
     }
 }

@@ -81,7 +81,7 @@ use crate::domain::provider::Provider;
 use crate::domain::user::User;
 use crate::store::{RecentRequest, SpendSeen};
 use memory::Memory;
-use redis::{Marker, Shared};
+use redis::{Marker, Servers, Shared};
 
 /// The counters. Cheap to clone.
 #[derive(Clone)]
@@ -98,13 +98,17 @@ impl Counters {
         Self { backend: CounterBackend::Own(Arc::new(Memory::new(settings))), marker: None }
     }
 
-    /// Counters that all nodes share. They count only for this node until the keeper runs
-    /// ([`Self::keeper`]).
+    /// Counters that all nodes share, on one Redis server or on several. They count only for this
+    /// node until the keeper runs ([`Self::keeper`]).
     ///
     /// # Errors
-    /// When the address is invalid; the error does not contain the address.
+    /// When there is no address, or one is invalid, or two name the same server; the error contains
+    /// no address.
     pub fn shared(settings: CounterSettings, shared: SharedSettings) -> Result<Self, String> {
-        let backend = CounterBackend::Shared(Shared::new(settings, shared)?);
+        let backend = match shared.servers.len() {
+            0 | 1 => CounterBackend::Shared(Shared::new(settings, shared)?),
+            _ => CounterBackend::Servers(Servers::new(settings, shared)?),
+        };
         Ok(Self { backend, marker: None })
     }
 
@@ -113,31 +117,49 @@ impl Counters {
     pub fn keeper(&self, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Option<Keeper> {
         match &self.backend {
             CounterBackend::Own(_) => None,
-            CounterBackend::Shared(shared) => Some(Keeper::new(Arc::clone(shared), ledger, clock)),
+            CounterBackend::Shared(shared) => Some(Keeper::of_one(shared, ledger, clock)),
+            CounterBackend::Servers(servers) => Some(Keeper::of_all(servers, &ledger, &clock)),
         }
     }
 
-    /// The state of shared counters; `None` for a node's own.
+    /// The state of shared counters, of all servers together; `None` for a node's own.
     #[must_use]
     pub fn shared_state(&self) -> Option<SharedState> {
+        SharedState::of_all(&self.server_states())
+    }
+
+    /// The state of each Redis server, in the order of the settings; empty for a node's own counters.
+    #[must_use]
+    pub fn server_states(&self) -> Vec<SharedState> {
         match &self.backend {
-            CounterBackend::Own(_) => None,
-            CounterBackend::Shared(shared) => Some(shared.state()),
+            CounterBackend::Own(_) => Vec::new(),
+            CounterBackend::Shared(shared) => vec![shared.state()],
+            CounterBackend::Servers(servers) => servers.states(),
         }
     }
 
-    /// Resolves when shared counters are reachable; at once for a node's own.
+    /// What is wrong while requests are not counted in Redis, or not on all servers, for operators.
+    #[must_use]
+    pub fn shared_fault(&self) -> Option<String> {
+        SharedState::fault_of(&self.server_states())
+    }
+
+    /// Resolves when shared counters are reachable, on all servers; at once for a node's own.
     pub async fn connected(&self) {
-        if let CounterBackend::Shared(shared) = &self.backend {
-            shared.connected().await;
+        match &self.backend {
+            CounterBackend::Own(_) => {}
+            CounterBackend::Shared(shared) => shared.connected().await,
+            CounterBackend::Servers(servers) => servers.connected().await,
         }
     }
 
     /// Resolves when shared counters have everything that was counted here; at once for a node's
     /// own.
     pub async fn flushed(&self) {
-        if let CounterBackend::Shared(shared) = &self.backend {
-            shared.flushed().await;
+        match &self.backend {
+            CounterBackend::Own(_) => {}
+            CounterBackend::Shared(shared) => shared.flushed().await,
+            CounterBackend::Servers(servers) => servers.flushed().await,
         }
     }
 
@@ -169,7 +191,7 @@ impl Counters {
     /// `providers` has limits.
     #[must_use]
     pub fn takes_places(&self, providers: &[Arc<Provider>]) -> bool {
-        matches!(self.backend, CounterBackend::Shared(_))
+        !matches!(self.backend, CounterBackend::Own(_))
             && providers.iter().any(|provider| provider::is_limited(&provider.limits))
     }
 

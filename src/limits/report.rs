@@ -9,9 +9,11 @@ impl Counters {
     #[must_use]
     pub fn readiness(&self, readiness: Readiness) -> Readiness {
         let Some(shared) = self.shared_state() else { return readiness };
-        let SharedState { up, on_loss, clock_off_ms, other_zone, .. } = shared;
-        let state: PartState = shared.fault().map_or(Ok(()), Err);
-        let ready = readiness.ready && (up || on_loss != OnRedisLoss::Closed);
+        let SharedState { on_loss, clock_off_ms, other_zone, .. } = shared;
+        let state: PartState = self.shared_fault().map_or(Ok(()), Err);
+        // With several servers, the users of the others are served.
+        let serves = || self.server_states().iter().any(|server| server.up);
+        let ready = readiness.ready && (on_loss != OnRedisLoss::Closed || serves());
         // Neither makes the node unready: limits hold by the cluster's time and zone.
         let readiness =
             readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
@@ -29,6 +31,12 @@ impl Counters {
             counter.inc_by(total.saturating_sub(counter.get()));
         };
         metrics.redis_up("counters", up);
+        let servers = self.server_states();
+        if servers.len() > 1 {
+            servers.iter().enumerate().for_each(|(at, server)| {
+                metrics.redis.server_up(at + 1, server.up);
+            });
+        }
         grow(&metrics.redis.errors, errors);
         grow(&metrics.redis.losses, losses);
         grow(&metrics.redis.spells, spells);

@@ -69,6 +69,33 @@ impl Server {
         })
     }
 
+    /// What it is, without user and password: its name, if the address ends with one (`#one`); else
+    /// hosts, ports and the number of the database, in lower case.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn place(&self) -> Result<String, String> {
+        let address = self.address()?;
+        if let Some((_, name)) =
+            self.url.expose().split_once('#').filter(|(_, name)| !name.is_empty())
+        {
+            return Ok(format!("#{name}"));
+        }
+        let (kind, hosts) = match &address {
+            Address::One(server) => ("", vec![server.addr().to_string()]),
+            Address::Cluster(nodes) => {
+                ("cluster:", nodes.iter().map(|node| node.addr().to_string()).collect())
+            }
+            Address::Sentinel(sentinels) => {
+                let mut hosts: Vec<_> = sentinels.asked.iter().map(ToString::to_string).collect();
+                hosts.push(sentinels.service.clone());
+                ("sentinel:", hosts)
+            }
+        };
+        let place = format!("{kind}{}/{}", hosts.join(","), address.database());
+        Ok(place.to_lowercase())
+    }
+
     pub(super) fn address(&self) -> Result<Address, String> {
         Address::parse(self.url.expose())
     }
@@ -110,6 +137,7 @@ mod tests {
         for (url, names) in [
             ("redis://me:word@host/0", "p"),
             ("rediss://host/3", "p.3"),
+            ("rediss://host/3#one", "p.3"),
             ("redis+cluster://:word@host:1,host:2", "{p}"),
             ("redis+sentinel://:word@host,[::1]:7/main", "p"),
             ("rediss+sentinel://me:word@host/main/3", "p.3"),

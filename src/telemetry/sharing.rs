@@ -7,6 +7,7 @@ use super::registration::Registration;
 /// The shared counters' figures; zero if there are none.
 pub struct RedisMetrics {
     up: IntGaugeVec,
+    servers: IntGaugeVec,
     /// Requests whose wait for Redis timed out.
     pub errors: IntCounter,
     /// Times that the connection to Redis was lost.
@@ -29,6 +30,12 @@ impl RedisMetrics {
                 "tollgate_redis_up",
                 "Whether Redis answers in time; absent where none is set.",
                 &["use"],
+            )?,
+            servers: on.gauges(
+                "tollgate_redis_server_up",
+                "Whether a server of redis.urls answers in time, by its place in the list, from 1; \
+                 absent without redis.urls.",
+                &["server"],
             )?,
             errors: on.counter(
                 "tollgate_redis_errors_total",
@@ -56,6 +63,11 @@ impl RedisMetrics {
                 "1 if TZ is not the cluster's time zone, in which shared windows are.",
             )?,
         })
+    }
+
+    /// Whether one of several servers answers in time. `place`: in the list, from 1.
+    pub fn server_up(&self, place: usize, up: bool) {
+        self.servers.with_label_values(&[place.to_string()]).set(i64::from(up));
     }
 
     /// Whether it answers in time, for one of its uses.

@@ -33,6 +33,7 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::Secret { .. } => "sample-secret-0123456789".to_owned(),
         Kind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
         Kind::RedisUrl => "rediss+sentinel://me:secret-word@shared/main/1".to_owned(),
+        Kind::RedisUrls => "redis://me:secret-word@one/1,rediss+cluster://two,three".to_owned(),
         Kind::Name => "another".to_owned(),
         Kind::Zone => "Asia/Tokyo".to_owned(),
         Kind::Endpoint => "http://collector:4318".to_owned(),

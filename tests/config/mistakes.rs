@@ -9,7 +9,7 @@ use super::{load, problems};
 /// A file, a variable and its value (none if empty), and a part of the only problem reported.
 type Mistake = (&'static str, &'static str, &'static str, &'static str);
 
-const MISTAKES: [Mistake; 43] = [
+const MISTAKES: [Mistake; 48] = [
     ("[1, 2]", "", "", "holds no settings"),
     ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is no valid YAML"),
     ("proxy: [", "", "", "is no valid YAML"),
@@ -56,6 +56,11 @@ const MISTAKES: [Mistake; 43] = [
     ("", "DATABASE_URL", "sqlite://file", "set data_dir"),
     ("", "APP_URL", "gate.example/path", "is no web address"),
     ("", "REDIS_URL", "redis://", "is no Redis address"),
+    ("redis: {urls: redis://a}", "REDIS_URL", "redis://b", "is given beside redis.url"),
+    ("redis: {urls: [redis://a, b]}", "REDIS_URL", "redis://b", "is given beside redis.url"),
+    ("redis: {urls: [a, redis://b]}", "", "", "is no list of Redis addresses"),
+    ("redis: {urls: [redis://a, 7]}", "", "", "holds something that is no text"),
+    ("redis: {urls: [redis://a], tls: {ca: Cargo.toml}}", "", "", "no effect without TLS to Redis"),
     ("redis: {lease: 20s}", "", "", "no effect without redis.url"),
     ("limits: {on_redis_loss: open}", "", "", "no effect without redis.url"),
     (

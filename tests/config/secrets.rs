@@ -64,7 +64,7 @@ fn a_secret_comes_from_a_file_as_from_its_setting() {
 /// folder of the files of the test below.
 type Fault = (&'static [(&'static str, &'static str)], &'static str, &'static str);
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 13] = [
     (
         &[("ADMIN_TOKEN_FILE", "{}/good"), ("ADMIN_TOKEN", WORD)],
         "auth.admin_token_file",
@@ -90,6 +90,7 @@ const FAULTS: [Fault; 12] = [
     ),
     (&[("DATABASE_URL_FILE", "{}/database")], "database.url_file", "is no PostgreSQL address"),
     (&[("REDIS_URL_FILE", "{}/good")], "redis.url_file", "is no Redis address"),
+    (&[("REDIS_URLS_FILE", "{}/good")], "redis.urls_file", "is no list of Redis addresses"),
     (
         &[("REDIS_URL_FILE", "credential:redis")],
         "redis.url_file",

@@ -18,5 +18,6 @@ mod news;
 pub mod pair;
 mod places;
 mod secure;
+mod servers;
 mod slow;
 mod switch_off;

@@ -51,6 +51,16 @@ const OTHERS: &[Shown] = &[
     ("redis.url", "nodes/limits.rs", "what_is_spent_on_one_node_is_spent_on_the_other"),
     ("redis.url_file", "config/secrets.rs", "a_secret_comes_from_a_file_as_from_its_setting"),
     (
+        "redis.urls",
+        "nodes/servers.rs",
+        "limits_hold_for_each_user_over_three_servers_and_a_lost_one_concerns_its_own_users",
+    ),
+    (
+        "redis.urls_file",
+        "nodes/servers.rs",
+        "nodes_that_get_a_third_server_one_by_one_keep_all_sums",
+    ),
+    (
         "redis.sentinel_password",
         "nodes/failover.rs",
         "sentinels_name_the_next_primary_without_a_failed_request_or_a_wrong_sum",

@@ -14,24 +14,37 @@ pub(super) async fn look(config: &Config) -> Vec<Finding> {
     let Some(redis) = &config.redis else {
         return vec![Finding::note(PART, "none is configured: this gateway counts alone")];
     };
-    let facts = match redis.server() {
-        Ok(server) => limits::examine(&server, &redis.prefix).await,
-        Err(error) => Err(error.to_string()),
+    let facts = match redis.servers() {
+        Ok(servers) => limits::examine(&servers, &redis.prefix).await,
+        Err(error) => vec![Err(error.to_string())],
     };
-    match facts {
-        Ok(facts) => about(config, &facts),
+    let which = |at: usize| match redis.which(at) {
+        which if which.is_empty() => String::new(),
+        which => format!("{}: ", which.trim_start_matches(", ")),
+    };
+    let each = facts.iter().enumerate().map(|(at, facts)| match facts {
+        Ok(facts) => about(config, facts, &which(at)),
         Err(error) => {
-            let advice = "Start Redis, or correct redis.url. limits.on_redis_loss says what \
-                gateways do meanwhile (docs/several-nodes.md).";
-            vec![Finding::fault(PART, format!("cannot be used: {error}"), advice)]
+            let setting = redis.setting();
+            let advice = format!(
+                "Start Redis, or correct {setting}. limits.on_redis_loss says what gateways do \
+                 meanwhile (docs/several-nodes.md)."
+            );
+            vec![Finding::fault(PART, format!("{}cannot be used: {error}", which(at)), advice)]
         }
-    }
+    });
+    each.flatten().collect()
 }
 
-fn about(config: &Config, facts: &RedisFacts) -> Vec<Finding> {
+/// `which`: the beginning of each text, if there are several servers.
+fn about(config: &Config, facts: &RedisFacts, which: &str) -> Vec<Finding> {
     let took = facts.took.as_millis();
     let version = facts.version.as_deref().unwrap_or("a server that hides its version");
-    let text = format!("{version}, answers within {took} ms and runs scripts");
+    let whose = match which.trim_end_matches(": ") {
+        "" => "Redis'".to_owned(),
+        which => format!("Redis' ({which})"),
+    };
+    let text = format!("{which}{version}, answers within {took} ms and runs scripts");
     let mut findings = vec![match took {
         0..=SLOW_MS => Finding::ok(PART, text),
         _ => Finding::warning(
@@ -42,7 +55,7 @@ fn about(config: &Config, facts: &RedisFacts) -> Vec<Finding> {
     }];
     if let Some(policy) = facts.eviction.as_deref().filter(|policy| *policy != "noeviction") {
         let text = format!(
-            "maxmemory-policy is {policy}: counters may be dropped when its memory is full"
+            "{which}maxmemory-policy is {policy}: counters may be dropped when its memory is full"
         );
         findings.push(Finding::fault(PART, text, "Set maxmemory-policy to noeviction."));
     }
@@ -50,14 +63,20 @@ fn about(config: &Config, facts: &RedisFacts) -> Vec<Finding> {
         && most > 0
         && used > most / 5 * 4
     {
-        let text = format!("{} of {} are in use", bytes(used), bytes(most));
+        let text = format!("{which}{} of {} are in use", bytes(used), bytes(most));
         findings.push(Finding::warning(
             PART,
             text,
             "Raise maxmemory: a full Redis takes no counts.",
         ));
     }
-    findings.push(clock("Redis'", facts.off_ms));
+    if facts.is_of_others {
+        let text = format!("{which}gateways count there that have another list of servers");
+        let advice = "Give all gateways the same redis.urls, in the same order. This one counts for \
+            itself until the others are gone (docs/several-nodes.md).";
+        findings.push(Finding::fault(PART, text, advice));
+    }
+    findings.push(clock(&whose, facts.off_ms));
     findings.push(match facts.zone {
         Some(zone) if zone != config.time_zone => Finding::warning(
             "time zone",

@@ -3,7 +3,7 @@
 use super::{ADMIN_TOKEN_MIN, DAY, GIB, KIB, MIB, MIN, MS, S};
 use crate::config::kind::Kind::{
     Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, Headers, Name, Networks, Path,
-    RedisUrl, Seconds, Secret, SecretFile, Size, Source, Zone,
+    RedisUrl, RedisUrls, Seconds, Secret, SecretFile, Size, Source, Zone,
 };
 use crate::config::kind::Zero::Refused;
 use crate::config::setting::{Setting, setting, unset};
@@ -57,9 +57,18 @@ pub(super) const ROWS: &[Setting] = &[
     unset("redis.url_file", SecretFile, "A file that holds redis.url.")
         .variable_is("REDIS_URL_FILE"),
     unset(
+        "redis.urls",
+        RedisUrls,
+        "Several Redis servers in place of redis.url: each counts a part of the users and providers. \
+         The same list on all nodes.",
+    )
+    .variable_is("REDIS_URLS"),
+    unset("redis.urls_file", SecretFile, "A file that holds redis.urls.")
+        .variable_is("REDIS_URLS_FILE"),
+    unset(
         "redis.sentinel_password",
         Secret { min_len: 1 },
-        "Password of the Sentinels in redis.url, if they ask for one.",
+        "Password of the Sentinels in redis.url or redis.urls, if they ask for one.",
     ),
     unset("redis.sentinel_password_file", SecretFile, "A file that holds redis.sentinel_password."),
     unset(

@@ -1,10 +1,7 @@
 //! Admission by the shared counters, and without them while Redis is away.
 
-use std::sync::Arc;
-
 use super::super::admission::{Admission, Refused};
 use super::super::charge::{Charge, Counted};
-use super::super::permit::Permit;
 use super::super::provider::is_limited;
 use super::super::standing::Standing;
 use super::Shared;
@@ -17,7 +14,6 @@ use crate::config::OnRedisLoss;
 use crate::domain::ids::ProviderId;
 use crate::domain::limits::Limits;
 use crate::domain::provider::Provider;
-use crate::limits::backend::CounterBackend;
 use crate::policy::reservation::Reservation;
 
 /// What an admission found and did.
@@ -33,10 +29,10 @@ struct Found {
 impl Shared {
     /// `own`: with this node's clock. `first`: see [`crate::limits::Counters::admit_to`].
     pub(in super::super) async fn admit(
-        self: &Arc<Self>,
+        &self,
         own: &Admission<'_>,
         first: Option<&Provider>,
-    ) -> Result<Permit, Refused> {
+    ) -> Result<Counted, Refused> {
         let first = first.filter(|provider| is_limited(&provider.limits));
         let name = self.link.name();
         let mut ask = self.as_shared(own);
@@ -74,8 +70,7 @@ impl Shared {
         if self.link.hears() && !(is_known && self.link.name() == name) {
             self.push(Kind::Running { at }, &charge, ask.now);
         }
-        let counted = Counted { charge, served_before, standing, at };
-        Ok(Permit::new(CounterBackend::Shared(Arc::clone(self)), counted))
+        Ok(Counted { charge, served_before, standing, at })
     }
 
     fn as_shared<'a>(&self, own: &Admission<'a>) -> Admission<'a> {

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use super::Shared;
 use super::link::{Fault, TIME_LIMIT, Up, ask};
 use super::outbox::{Kind, Op};
+use super::part::Part;
 use super::scripts::{BATCH, Numbers, ScriptCall};
 use crate::domain::clock::Timestamp;
+use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
 use crate::limits::charge::Charge;
 
@@ -29,7 +31,9 @@ impl Shared {
 
     fn batch_call(&self, up: &Up, ops: &[Op], number: i64, now: Timestamp) -> ScriptCall {
         let users: BTreeSet<i64> = ops.iter().filter_map(|op| Some(op.charge.user?.0)).collect();
-        let providers: BTreeSet<i64> = ops.iter().filter_map(|op| op.kind.provider()).collect();
+        let providers = ops.iter().filter_map(|op| op.kind.provider());
+        let own = providers.filter(|id| self.part.has_provider(ProviderId(*id)));
+        let providers: BTreeSet<i64> = own.collect();
         let users = users.into_iter().map(|id| up.names.user(id));
         let holders: Vec<String> =
             users.chain(providers.into_iter().map(|id| up.names.provider(id))).collect();
@@ -37,7 +41,7 @@ impl Shared {
         keys.extend(holders.iter().map(String::as_str));
         let call = self.call(&BATCH, up, now, keys).int(number);
         let call = call.text(&format!("{}news", self.space));
-        ops.iter().fold(call, |call, op| call.bytes(&packed(op)))
+        ops.iter().fold(call, |call, op| call.bytes(&packed(op, self.part)))
     }
 }
 
@@ -59,10 +63,12 @@ impl Kind {
     }
 }
 
-/// One operation, as `lua/batch.lua` reads it.
-fn packed(op: &Op) -> Vec<u8> {
+/// One operation, as `lua/batch.lua` reads it. A provider of another server has its number below
+/// zero.
+fn packed(op: &Op, part: Part) -> Vec<u8> {
     let Op { kind, charge, now, .. } = op;
     let (letter, cost, provider) = kind.parts();
+    let provider = provider.map(|id| if part.has_provider(ProviderId(id)) { id } else { -id });
     let numbers = Numbers::of(10).id(charge.user.map(|user| user.0));
     let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.started.0);
     let numbers = numbers.amount(charge.reserved).amount(cost).id(provider);

@@ -133,25 +133,30 @@ impl Shared {
             _ if limited && self.settings.on_loss == OnRedisLoss::Local => {
                 self.memory.enter(charge, provider, now)
             }
+            // With one server, a request is refused when it is admitted.
+            _ if limited && self.part.of > 1 && self.settings.on_loss == OnRedisLoss::Closed => {
+                false
+            }
             _ => {
                 self.memory.enter_unchecked(charge, provider.id, now);
                 true
             }
         };
         if entered {
-            self.running.move_to(charge.request, Some(provider.id));
+            self.running.put(charge, provider.id);
         }
         // If the answer to a call was lost, its effect in Redis is reconciled.
         match answer {
             RedisReply::Said(_) if self.link.name() == name => {}
             _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
-            RedisReply::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
+            RedisReply::InVain => self.push(left(charge, provider.id), charge, now),
             RedisReply::Said(_) | RedisReply::NotAsked | RedisReply::ClockSet => {}
         }
         entered
     }
 
-    async fn entered(
+    /// A place at a provider, checked and taken in Redis.
+    pub(super) async fn entered(
         &self,
         charge: &Charge,
         provider: &Provider,
@@ -160,8 +165,10 @@ impl Shared {
         let question = |up: &Up| {
             let user = up.names.user(charge.user.map_or(0, |user| user.0));
             let hash = up.names.provider(provider.id.0);
-            let numbers = Numbers::of(10).int(provider.id.0);
-            let numbers = numbers.limits(&provider.limits, now, &self.counting());
+            let settings = self.counting();
+            let mark = Numbers::of(9).limits(&provider.limits, now, &settings).mark();
+            let numbers = Numbers::of(11).int(provider.id.0);
+            let numbers = numbers.limits(&provider.limits, now, &settings).int(mark);
             let call = self.call(&ENTER, up, now, [hash.as_str(), user.as_str()]);
             call.numbers(numbers).bytes(charge.request.0.as_bytes()).bytes(&charge.note())
         };
@@ -175,18 +182,26 @@ impl Shared {
 
     pub(in super::super) fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
         self.memory.withdraw(charge, provider, now);
-        self.running.move_to(charge.request, None);
-        self.push(Kind::Withdrawn { from: provider }, charge, now);
+        match charge.user {
+            Some(_) => self.running.move_to(charge.request, None),
+            None => drop(self.running.end(charge.request)),
+        }
+        self.push(left(charge, provider), charge, now);
     }
 
     pub(in super::super) fn settle(&self, charge: &Charge, end: &Settlement) {
-        self.memory.settle(charge, end);
+        let own = |id: &ProviderId| self.part.has_provider(*id);
+        let (at, served) = (end.at.filter(own), end.served.filter(own));
+        self.memory.settle(charge, &Settlement { at, served, ..*end });
+        if let (None, Some(elsewhere)) = (served, end.served) {
+            self.memory.serve_by(charge, elsewhere);
+        }
         self.running.end(charge.request);
         self.push(Kind::Settled { cost: end.cost, served: end.served }, charge, end.now);
     }
 
     pub(in super::super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
-        self.memory.give_back(charge, at);
+        self.memory.give_back(charge, at.filter(|id| self.part.has_provider(*id)));
         self.running.end(charge.request);
         self.push(Kind::GivenBack, charge, charge.started);
     }
@@ -194,19 +209,22 @@ impl Shared {
     /// Counts the later cost of settled requests, in this node's counters and, queued, in Redis.
     pub(in super::super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
         self.memory.spent_late(rows, now);
-        for row in rows {
-            let charge = Charge {
-                request: RequestId::new(),
-                user: row.user_id,
-                slot: Slot { key: row.key_id, session: SessionId::from("") },
-                reserved: NanoUsd::ZERO,
-                started: row.minute,
-                admitted: row.minute,
-                minute: None,
-                asks: None,
-            };
-            self.push(Kind::Late { cost: row.cost, served: row.provider_id }, &charge, now);
-        }
+        rows.iter().for_each(|row| self.push_late(row, now));
+    }
+
+    /// Queues the later cost of settled requests.
+    pub(super) fn push_late(&self, row: &SpendRow, now: Timestamp) {
+        let charge = Charge {
+            request: RequestId::new(),
+            user: row.user_id,
+            slot: Slot { key: row.key_id, session: SessionId::from("") },
+            reserved: NanoUsd::ZERO,
+            started: row.minute,
+            admitted: row.minute,
+            minute: None,
+            asks: None,
+        };
+        self.push(Kind::Late { cost: row.cost, served: row.provider_id }, &charge, now);
     }
 
     /// `None` if Redis is unreachable: then this node's own figures are the best available.
@@ -233,17 +251,32 @@ impl Shared {
     }
 
     pub(in super::super) async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        let Some(up) = self.link.get() else { return self.memory.live_sessions(now) };
+        let Some(up) = self.link.get() else { return self.own_sessions(now) };
         match self.read(&up, self.call(&LISTING, &up, now, []).int(LISTED)).await {
             Some(rows) => rows.iter().skip(1).filter_map(reply::session).collect(),
-            None => self.memory.live_sessions(now),
+            None => self.own_sessions(now),
         }
+    }
+
+    /// The sessions of this server's users that this node knows.
+    fn own_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
+        let mut live = self.memory.live_sessions(now);
+        live.retain(|live| self.part.has_user(live.user));
+        live
     }
 
     /// Readers are administrators: they can wait a little longer than requests.
     async fn read(&self, up: &Arc<Up>, call: ScriptCall) -> Option<Vec<Value>> {
         let bound = self.settings.timeout;
         self.link.ask(up, call, (Instant::now() + bound.max(TIME_LIMIT), bound)).await.ok()
+    }
+}
+
+/// How a request leaves a provider: without a user, nothing else is counted for it there.
+fn left(charge: &Charge, provider: ProviderId) -> Kind {
+    match charge.user {
+        Some(_) => Kind::Withdrawn { from: provider },
+        None => Kind::GivenBack,
     }
 }
 

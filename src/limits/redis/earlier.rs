@@ -74,7 +74,10 @@ impl Shared {
 }
 
 /// How many nodes of a set have not missed their heartbeat, by the clock of Redis.
-async fn live_nodes(connection: &mut MultiplexedConnection, nodes: &str) -> Result<i64, Fault> {
+pub(super) async fn live_nodes(
+    connection: &mut MultiplexedConnection,
+    nodes: &str,
+) -> Result<i64, Fault> {
     let (seconds, _): (i64, i64) =
         within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
     let mut count = redis::cmd("ZCOUNT");

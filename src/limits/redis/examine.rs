@@ -4,10 +4,13 @@
 use std::time::{Duration, Instant};
 
 use chrono_tz::Tz;
+use futures_util::future::join_all;
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, InfoDict, Script};
 
+use super::earlier::live_nodes;
 use super::link::{Fault, TIME_LIMIT, within};
+use super::list;
 use super::names;
 use super::scripts::{FORGET, ScriptCall};
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
@@ -30,13 +33,37 @@ pub struct RedisFacts {
     pub took: Duration,
     /// The time zone of the gateways that count there now.
     pub zone: Option<Tz>,
+    /// Gateways count there that have another list of servers, or another place of this one in it.
+    pub is_of_others: bool,
 }
 
-/// Examines the server: it must answer, accept the credentials, and run scripts. Changes nothing.
-///
-/// # Errors
-/// Why it is not usable; the text does not contain the address.
-pub async fn examine(server: &Server, prefix: &str) -> Result<RedisFacts, String> {
+/// Examines each server: it must answer, accept the credentials, and run scripts. Changes nothing.
+/// `Err` says why a server is not usable; the text does not contain the address.
+pub async fn examine(servers: &[Server], prefix: &str) -> Vec<Result<RedisFacts, String>> {
+    let notes = match list::notes(servers) {
+        Ok(notes) => notes,
+        Err(error) => return vec![Err(error)],
+    };
+    let each = servers.iter().zip(notes).map(async |(server, note)| {
+        let mut facts = examine_one(server, prefix).await?;
+        facts.is_of_others = is_of_others(server, prefix, note).await.unwrap_or(false);
+        Ok(facts)
+    });
+    join_all(each).await
+}
+
+/// Whether gateways count there now that note something else there.
+async fn is_of_others(server: &Server, prefix: &str, note: Option<String>) -> Result<bool, Fault> {
+    let odd = |_| Fault::Odd;
+    let space = names::space(&server.names(prefix).map_err(odd)?);
+    let (epoch, name) = (format!("{space}epoch"), format!("{space}{}", list::NAME));
+    let mut connection = connect(server, &epoch).await.map_err(odd)?;
+    let found: Option<String> =
+        within(TIME_LIMIT, redis::cmd("GET").arg(name).query_async(&mut connection)).await?;
+    Ok(found != note && live_nodes(&mut connection, &format!("{space}nodes")).await? > 0)
+}
+
+async fn examine_one(server: &Server, prefix: &str) -> Result<RedisFacts, String> {
     let names = server.names(prefix)?;
     let mut connection = connect(server, &format!("{names}:epoch")).await?;
     let script = Script::new("return struct.unpack('<d', struct.pack('<d', 7))");
@@ -80,6 +107,7 @@ async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<Re
         off_ms: own.plus_ms(half).since(server),
         took,
         zone: zone.filter(|_| is_held).and_then(|name| name.parse().ok()),
+        is_of_others: false,
     })
 }
 
@@ -93,11 +121,16 @@ async fn get<T: FromRedisValue>(
 }
 
 /// Makes the nodes rebuild the shared counters from the database, as they do when Redis has lost
-/// them: what was added there beside the gateways counts then.
+/// them: what was added there beside the gateways counts then. Every server is tried.
 ///
 /// # Errors
-/// Why Redis cannot be used; the text does not contain the address.
-pub async fn rebuild_shared(server: &Server, prefix: &str) -> Result<(), String> {
+/// Why the first server that failed cannot be used; the text does not contain the address.
+pub async fn rebuild_shared(servers: &[Server], prefix: &str) -> Result<(), String> {
+    let each = servers.iter().map(|server| rebuild_one(server, prefix));
+    join_all(each).await.into_iter().collect()
+}
+
+async fn rebuild_one(server: &Server, prefix: &str) -> Result<(), String> {
     let space = names::space(&server.names(prefix)?);
     let keys = [format!("{space}epoch"), format!("{space}nodes")];
     let mut connection = connect(server, &keys[0]).await?;

@@ -41,8 +41,8 @@ const CAUGHT_UP: [Duration; 4] =
 /// How often a batch is sent again because the clocks differ.
 const COMPARED: u32 = 20;
 
-/// The task that keeps the shared counters; see the file.
-pub struct Keeper {
+/// What keeps the shared counters on one server; see the file.
+pub(super) struct ServerKeeper {
     pub(super) shared: Arc<Shared>,
     pub(super) ledger: Arc<dyn Ledger>,
     clock: Arc<dyn Clock>,
@@ -60,14 +60,12 @@ pub struct Keeper {
     pub(super) is_doubtful: bool,
     /// Since when nothing could be sent.
     pub(super) lost_at: Timestamp,
+    /// How often this node had taken servers over when these counters were last rebuilt.
+    moves: u64,
 }
 
-impl Keeper {
-    pub(in super::super) fn new(
-        shared: Arc<Shared>,
-        ledger: Arc<dyn Ledger>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
+impl ServerKeeper {
+    pub(super) fn new(shared: Arc<Shared>, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
         let (must_rebuild, lost_at) = (shared.settings.unclean, shared.time(clock.now()));
         Self {
             shared,
@@ -80,11 +78,12 @@ impl Keeper {
             server: None,
             is_doubtful: false,
             lost_at,
+            moves: 0,
         }
     }
 
     /// Runs until `stop` resolves; then sends the queue, for two seconds at most.
-    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+    pub(super) async fn run(mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         let (mut pause, mut complained, mut followed) = (PAUSES[0], false, 0);
         loop {
@@ -94,7 +93,12 @@ impl Keeper {
             };
             match stood {
                 Ok((up, listening)) => {
-                    tracing::info!(name = up.node, "counting in Redis, together with all nodes");
+                    tracing::info!(
+                        name = up.node,
+                        server = self.shared.part.place + 1,
+                        of = self.shared.part.of,
+                        "counting in Redis, together with all nodes"
+                    );
                     complained = false;
                     let since = Instant::now();
                     let fault = tokio::select! {
@@ -119,13 +123,15 @@ impl Keeper {
                     self.shared.link.close();
                     self.shared.link.losses.fetch_add(1, Ordering::Relaxed);
                     let on_loss = self.shared.settings.on_loss;
-                    tracing::error!(error = %fault, ?on_loss, "Redis is lost: this node counts for itself");
+                    let server = self.shared.part.place + 1;
+                    tracing::error!(error = %fault, server, ?on_loss, "Redis is lost: this node counts for itself");
                 }
                 Err(fault) => {
                     self.is_doubtful |= fault.is_elsewhere();
                     self.shared.link.close();
                     if !std::mem::replace(&mut complained, true) {
-                        tracing::error!(error = %fault, "the shared counters cannot be reached; trying on");
+                        let server = self.shared.part.place + 1;
+                        tracing::error!(error = %fault, server, "the shared counters cannot be reached; trying on");
                     }
                 }
             }
@@ -150,6 +156,7 @@ impl Keeper {
         self.shared.compare_clocks(&mut connection, &*self.clock).await?;
         self.must_rebuild |= self.shared.agree_on_zone(&mut connection).await?;
         let node = uuid::Uuid::new_v4().simple().to_string();
+        self.must_rebuild |= self.shared.agree_on_list(&mut connection).await?;
         let epoch = self.agree(&mut connection, &node).await?;
         self.is_doubtful = false;
         self.shared.call_oneself(node.clone());
@@ -260,6 +267,10 @@ impl Keeper {
             self.must_rebuild = true;
             return Err(Fault::Gone);
         }
+        if !is_first {
+            self.must_rebuild |= self.shared.agree_on_list(&mut connection).await?;
+            self.must_rebuild |= self.has_moved();
+        }
         if !is_first && self.must_rebuild && self.ledger.is_complete() {
             tracing::info!("the ledger can be read: rebuilding the shared counters from it");
             return Err(Fault::Gone);
@@ -288,6 +299,12 @@ impl Keeper {
             self.bury(&dead).await?;
         }
         Ok(())
+    }
+
+    /// Whether this node took over a server since the last call: users have moved to these counters.
+    pub(super) fn has_moved(&mut self) -> bool {
+        let moves = self.shared.moves.load(Ordering::SeqCst);
+        std::mem::replace(&mut self.moves, moves) != moves
     }
 
     /// Gives back what the requests of a name held, which counts no more.
@@ -334,6 +351,7 @@ impl Shared {
             let at = now();
             match ledger.read(at, at).await {
                 Ok(past) => {
+                    let past = self.part.of_past(past);
                     self.memory.catch_up(Memory::of_ledger(self.counting(), &past, at), at);
                     tracing::debug!(?after, "what other nodes spent was read from the ledger");
                 }

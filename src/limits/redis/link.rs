@@ -50,6 +50,9 @@ pub(super) enum Fault {
     Clock(Timestamp),
     #[error("an answer that makes no sense")]
     Odd,
+    /// Nodes with another list of servers count there.
+    #[error("the nodes that count there have another list of Redis servers (redis.urls)")]
+    OtherList,
     #[error("the ledger cannot be read: {0}")]
     Ledger(String),
     #[error("{0}")]

@@ -16,6 +16,9 @@
 //!   notice by the name, and send again what the ledger may not have had. Nothing is counted twice:
 //!   a batch has a number, and a request that the ledger had is recognised by its id.
 //!
+//! - **Several servers** ([`servers`]): each has the counters of its users and providers, with its
+//!   own connection, queue, epoch and rebuild. Everything else in this module is about one of them.
+//!
 //! Not here: circuits and configuration changes (`state::peers`). Which server of a cluster or of
 //! Sentinels has the counters: [`crate::redis`]; all names are in one slot ([`names`]).
 
@@ -28,21 +31,25 @@ mod examine;
 mod fuzz;
 mod keeper;
 mod link;
+mod list;
 mod marker;
 mod mirror;
 mod names;
 mod outbox;
+mod part;
 mod rebuild;
 mod reconcile;
 mod reply;
 mod running;
 mod scripts;
+mod servers;
 mod spell;
+mod state;
 mod time;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use chrono_tz::Tz;
@@ -53,9 +60,11 @@ pub(super) use books::Asked;
 pub use examine::{RedisFacts, examine, rebuild_shared};
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
-pub use keeper::Keeper;
 pub(super) use marker::Marker;
 pub use rebuild::Ledger;
+pub use servers::Keeper;
+pub(super) use servers::Servers;
+pub use state::SharedState;
 pub use time::{TOLERATED_MS, TimeSource};
 
 use super::charge::Charge;
@@ -65,6 +74,7 @@ use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
+use part::Part;
 use running::Running;
 use scripts::{Present, Script, ScriptCall, Spans};
 use time::Agreement;
@@ -77,8 +87,9 @@ const NAMES: usize = 16;
 /// How the shared counters are reached.
 #[derive(Debug, Clone)]
 pub struct SharedSettings {
-    /// The Redis server. All nodes of a cluster use the same one.
-    pub server: Server,
+    /// The Redis servers: at least one. All nodes of a cluster have the same list, in the same
+    /// order.
+    pub servers: Vec<Server>,
     /// Prefix of every name in Redis, so that several gateways can share one server.
     pub prefix: String,
     /// How long a request waits for Redis.
@@ -96,45 +107,18 @@ pub struct SharedSettings {
     pub unclean: bool,
 }
 
-/// The shared counters as operators see them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SharedState {
-    /// Requests are counted in Redis.
-    pub up: bool,
-    /// There is a connection, but its answers are too late.
-    pub slow: bool,
-    /// What this node does while `up` is false.
-    pub on_loss: OnRedisLoss,
-    /// Requests whose wait for Redis timed out.
-    pub errors: u64,
-    /// How often the connection was lost.
-    pub losses: u64,
-    /// How often answers were late for a while.
-    pub spells: u64,
-    /// What was counted and is not yet sent to Redis.
-    pub waiting: usize,
-    /// This node's clock minus Redis', in milliseconds.
-    pub clock_off_ms: i64,
-    /// The time zone of shared windows, if `TZ` is another.
-    pub other_zone: Option<Tz>,
-}
-
-impl SharedState {
-    /// What is wrong while requests are not counted in Redis, for operators.
-    #[must_use]
-    pub fn fault(&self) -> Option<String> {
-        let how = if self.slow { "answers too late" } else { "is lost" };
-        let what = match self.on_loss {
-            OnRedisLoss::Local => "this node counts for itself",
-            OnRedisLoss::Open => "limits are not held",
-            OnRedisLoss::Closed => "requests are refused",
-        };
-        (!self.up).then(|| format!("{how}: {what}"))
-    }
-}
-
+/// The counters of one server.
 pub(super) struct Shared {
-    pub(super) memory: Memory,
+    /// This node's own counters, of all servers.
+    pub(super) memory: Arc<Memory>,
+    /// What is counted on this server.
+    part: Part,
+    /// What the server notes about the list that it is in ([`list`]).
+    note: Option<String>,
+    /// How often this node took a server over from nodes with another list.
+    moves: Arc<AtomicU64>,
+    /// Nodes with another list count on this server.
+    is_of_others: AtomicBool,
     settings: SharedSettings,
     /// What the names in Redis begin with ([`names::space`]).
     space: String,
@@ -147,41 +131,63 @@ pub(super) struct Shared {
     names: Mutex<VecDeque<String>>,
 }
 
+/// What the counters of all servers have in common.
+#[derive(Clone)]
+struct Common {
+    memory: Arc<Memory>,
+    settings: SharedSettings,
+    /// How often this node took a server over from nodes with another list.
+    moves: Arc<AtomicU64>,
+}
+
+impl Common {
+    fn new(settings: CounterSettings, shared: SharedSettings) -> Self {
+        Self { memory: Arc::new(Memory::new(settings)), settings: shared, moves: Arc::default() }
+    }
+}
+
 impl Shared {
+    /// The counters on the only server.
+    ///
     /// # Errors
     /// When the address is invalid.
     pub(super) fn new(
         settings: CounterSettings,
         shared: SharedSettings,
     ) -> Result<Arc<Self>, String> {
-        shared.server.check()?;
-        let prefix = shared.server.names(&shared.prefix)?;
+        let server = shared.servers.first().cloned().ok_or("no server is named")?;
+        Ok(Arc::new(Self::on(&server, Common::new(settings, shared), Part::WHOLE, None)?))
+    }
+
+    /// The counters on one server. `note`: see [`list`].
+    ///
+    /// # Errors
+    /// When the address is invalid.
+    fn on(
+        server: &Server,
+        common: Common,
+        part: Part,
+        note: Option<String>,
+    ) -> Result<Self, String> {
+        let Common { memory, settings, moves } = common;
+        server.check()?;
+        let prefix = server.names(&settings.prefix)?;
         let space = names::space(&prefix);
-        Ok(Arc::new(Self {
-            memory: Memory::new(settings),
-            agreement: Agreement::new(shared.time, settings.time_zone),
-            link: Link::new(shared.server.clone(), format!("{space}epoch")),
-            outbox: Outbox::holding(shared.most_waiting),
+        Ok(Self {
+            agreement: Agreement::new(settings.time, memory.settings.time_zone),
+            link: Link::new(server.clone(), format!("{space}epoch")),
+            outbox: Outbox::holding(settings.most_waiting),
+            memory,
+            part,
+            note,
+            moves,
+            is_of_others: AtomicBool::new(false),
             space,
-            settings: SharedSettings { prefix, ..shared },
+            settings: SharedSettings { prefix, ..settings },
             running: Running::new(),
             spans: Mutex::new(None),
             names: Mutex::default(),
-        }))
-    }
-
-    pub(super) fn state(&self) -> SharedState {
-        SharedState {
-            up: self.link.is_up(),
-            slow: !self.link.is_up() && self.link.hears(),
-            on_loss: self.settings.on_loss,
-            errors: self.link.errors.load(Ordering::Relaxed),
-            losses: self.link.losses.load(Ordering::Relaxed),
-            spells: self.link.spells.load(Ordering::Relaxed),
-            waiting: self.outbox.len(),
-            clock_off_ms: self.agreement.off_ms(),
-            other_zone: self.agreement.other_zone(),
-        }
+        })
     }
 
     /// From now on this node counts under another name.

@@ -92,9 +92,17 @@ impl Rebuild<'_> {
     ) -> Result<(), Fault> {
         let ended_since = lost_at.plus_ms(-MARGIN_MS);
         let past = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;
+        let part = self.shared.part;
+        let past = part.of_past(past);
         let made = Memory::of_ledger(self.shared.counting(), &past, self.now);
         let holders = made.holders();
-        tracing::info!(holders = holders.len(), "rebuilding the shared counters from the ledger");
+        let (count, server) = (holders.len(), part.place + 1);
+        tracing::info!(
+            holders = count,
+            server,
+            of = part.of,
+            "rebuilding the shared counters from the ledger"
+        );
         for some in holders.chunks(AT_ONCE) {
             try_join_all(some.iter().map(|(holder, sums)| self.load(*holder, sums))).await?;
         }

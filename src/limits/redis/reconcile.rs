@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 
 use super::earlier::Earlier;
-use super::keeper::Keeper;
+use super::keeper::ServerKeeper;
 use super::link::{Fault, Up};
 use super::names::Names;
 use super::rebuild::Rebuild;
@@ -15,7 +15,7 @@ use super::rebuild::Rebuild;
 /// Interval between two checks whether another node has built the counters.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl Keeper {
+impl ServerKeeper {
     /// Finds the counters in effect, or builds them. Returns their name.
     pub(super) async fn agree(
         &mut self,
@@ -24,6 +24,7 @@ impl Keeper {
     ) -> Result<String, Fault> {
         self.is_doubtful |= self.shared.link.elsewhere.swap(false, Ordering::Relaxed);
         let mut lost_data = self.is_doubtful;
+        self.must_rebuild |= self.has_moved();
         self.must_rebuild |= self.shared.outbox.has_overflowed();
         self.must_rebuild |= self.epoch.is_none() && self.shared.was_away(connection).await?;
         loop {

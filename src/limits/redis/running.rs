@@ -30,8 +30,15 @@ impl Running {
         }
     }
 
-    pub(super) fn end(&self, request: RequestId) {
-        self.part(request).remove(&request);
+    /// Notes where a request is, whether or not it was noted before.
+    pub(super) fn put(&self, charge: &Charge, provider: ProviderId) {
+        let mut part = self.part(charge.request);
+        part.entry(charge.request).or_insert_with(|| (charge.clone(), None)).1 = Some(provider);
+    }
+
+    /// Returns what was noted.
+    pub(super) fn end(&self, request: RequestId) -> Option<Charge> {
+        self.part(request).remove(&request).map(|(charge, _)| charge)
     }
 
     /// Calls `tell` for each. A request that ends meanwhile is reported as ended only afterwards.

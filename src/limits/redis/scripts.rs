@@ -49,6 +49,7 @@ macro_rules! scripts {
             ("sessions", include_str!("lua/sessions.lua")),
             ("moves", include_str!("lua/moves.lua")),
             ("blocked", include_str!("lua/blocked.lua")),
+            ("room", include_str!("lua/room.lua")),
             ("sweep", include_str!("lua/sweep.lua")),
         ];
         $(pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of($file));)+

@@ -93,6 +93,11 @@ impl Agreement {
         self.compare(redis, own, 0);
     }
 
+    /// What is added to this node's time.
+    pub(super) fn added_ms(&self) -> i64 {
+        self.added_ms.load(Ordering::Relaxed)
+    }
+
     pub(super) fn off_ms(&self) -> i64 {
         self.off_ms.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
 //! Tests of the counters: order, races, and a model that keeps every event. Each runs on a node's
-//! own counters and on shared ones in a private Redis.
+//! own counters, on shared ones in a private Redis, and on two such servers.
 
 /// Runs tests that take a [`Place`] in each.
 macro_rules! on_each_place {
@@ -14,6 +14,12 @@ macro_rules! on_each_place {
             $(#[test]
             fn $name() {
                 super::$name(crate::limits::tests::Place::Redis);
+            })+
+        }
+        mod servers {
+            $(#[test]
+            fn $name() {
+                super::$name(crate::limits::tests::Place::Servers);
             })+
         }
     };
@@ -31,6 +37,7 @@ mod races;
 #[path = "../../../tests/support/redis.rs"]
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
 mod server;
+mod servers;
 mod wire;
 
 use std::pin::Pin;
@@ -40,7 +47,6 @@ use std::time::Duration;
 
 use chrono_tz::Tz;
 use futures_util::FutureExt as _;
-use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
 use super::{
@@ -81,6 +87,21 @@ enum Place {
     Own,
     /// In a private Redis.
     Redis,
+    /// In two: user 1 and provider 2 are on one, provider 1 on the other.
+    Servers,
+}
+
+impl Place {
+    /// The addresses of its servers. Databases of one server do, since their names differ.
+    fn servers(self) -> Vec<Server> {
+        let numbers = match self {
+            Self::Own => 0..0,
+            Self::Redis => 0..1,
+            Self::Servers => 0..2,
+        };
+        let url = |number: i32| format!("{}/{number}", redis_url());
+        numbers.map(|number| Server::new(Secret::new(url(number)))).collect()
+    }
 }
 
 /// Counters under test.
@@ -110,7 +131,7 @@ fn counters(place: Place, tz: Tz) -> Tested {
 fn counters_with(place: Place, settings: CounterSettings) -> Tested {
     match place {
         Place::Own => Tested { counters: Counters::new(settings), clock: None },
-        Place::Redis => shared_from(settings, SpendSeen::default(), NOON),
+        _ => shared_from(place, settings, SpendSeen::default(), NOON),
     }
 }
 
@@ -119,16 +140,21 @@ fn counters_at(place: Place, now: Timestamp, strict: bool) -> Tested {
     let settings = CounterSettings { reservation, ..settings(model::ZONE) };
     match place {
         Place::Own => counters_with(place, settings),
-        Place::Redis => shared_from(settings, SpendSeen::default(), now),
+        _ => shared_from(place, settings, SpendSeen::default(), now),
     }
 }
 
 /// Shared counters with their own names, built from a ledger.
-fn shared_from(settings: CounterSettings, ledger: SpendSeen, now: Timestamp) -> Tested {
+fn shared_from(
+    place: Place,
+    settings: CounterSettings,
+    ledger: SpendSeen,
+    now: Timestamp,
+) -> Tested {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let shared = SharedSettings {
-        server: Server::new(Secret::new(redis_url())),
+        servers: place.servers(),
         prefix,
         timeout: TIME_LIMIT,
         lease: TIME_LIMIT,
@@ -139,16 +165,15 @@ fn shared_from(settings: CounterSettings, ledger: SpendSeen, now: Timestamp) -> 
     };
     let counters = Counters::shared(settings, shared).unwrap();
     let clock = Arc::new(ManualClock::at(now));
-    let keeper = counters
-        .keeper(Arc::new(Kept(Mutex::new(ledger))), Arc::<ManualClock>::clone(&clock))
-        .unwrap();
+    let keeper =
+        counters.keeper(Arc::new(Kept(ledger)), Arc::<ManualClock>::clone(&clock)).unwrap();
     runtime().spawn(keeper.run(std::future::pending()));
     runtime().block_on(counters.connected());
     Tested { counters, clock: Some(clock) }
 }
 
-/// A ledger that can be read once and is empty afterwards.
-struct Kept(Mutex<SpendSeen>);
+/// A ledger that nothing is written to.
+struct Kept(SpendSeen);
 
 impl Ledger for Kept {
     fn read(
@@ -156,7 +181,7 @@ impl Ledger for Kept {
         _: Timestamp,
         _: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
-        Box::pin(std::future::ready(Ok(std::mem::take(&mut *self.0.lock()))))
+        Box::pin(std::future::ready(Ok(self.0.clone())))
     }
 }
 

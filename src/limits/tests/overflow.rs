@@ -57,16 +57,16 @@ pub(super) struct Node(pub(super) Counters, pub(super) Arc<ManualClock>);
 
 impl Node {
     fn start(redis: &Redis, ledger: &Arc<Written>) -> Self {
-        Self::start_with(&redis.url(), ledger, (TIME_LIMIT, MOST))
+        Self::start_with(&[redis.url()], ledger, (TIME_LIMIT, MOST))
     }
 
     pub(super) fn start_with(
-        url: &str,
+        urls: &[String],
         ledger: &Arc<Written>,
         (lease, most_waiting): (Duration, usize),
     ) -> Self {
         let shared = SharedSettings {
-            server: Server::new(Secret::new(url)),
+            servers: urls.iter().map(|url| Server::new(Secret::new(url.as_str()))).collect(),
             prefix: "overflow".to_owned(),
             timeout: TIME_LIMIT,
             lease,

@@ -15,11 +15,11 @@ use crate::domain::provider::Provider;
 use crate::limits::{Admission, MOST_WAITING, Permit};
 
 fn node(server: &Redis, ledger: &Arc<Written>) -> Node {
-    Node::start_with(&server.url(), ledger, (TIME_LIMIT, MOST_WAITING))
+    Node::start_with(&[server.url()], ledger, (TIME_LIMIT, MOST_WAITING))
 }
 
 /// Asks Redis directly.
-fn redis<T: redis::FromRedisValue>(server: &Redis, words: &[&str]) -> T {
+pub(super) fn redis<T: redis::FromRedisValue>(server: &Redis, words: &[&str]) -> T {
     let client = redis::Client::open(server.url()).unwrap();
     let mut command = redis::cmd(words[0]);
     words[1..].iter().for_each(|word| {
@@ -29,26 +29,31 @@ fn redis<T: redis::FromRedisValue>(server: &Redis, words: &[&str]) -> T {
 }
 
 /// How often a command was called since the figures were reset.
-fn calls(server: &Redis, command: &str) -> u64 {
+pub(super) fn calls(server: &Redis, command: &str) -> u64 {
     let info: String = redis(server, &["INFO", "commandstats"]);
     let start = format!("cmdstat_{command}:calls=");
     let line = info.lines().find_map(|line| line.strip_prefix(&start));
     line.map_or(0, |line| line.split(',').next().unwrap().parse().unwrap())
 }
 
-struct Who {
-    user: i64,
+pub(super) struct Who {
+    pub(super) user: i64,
     key: i64,
     session: String,
 }
 
 impl Who {
-    fn new(user: i64, session: &str) -> Self {
+    pub(super) fn new(user: i64, session: &str) -> Self {
         Self { user, key: user, session: session.to_owned() }
     }
 }
 
-async fn admit(node: &Node, who: &Who, now: Timestamp, first: Option<&Provider>) -> Permit {
+pub(super) async fn admit(
+    node: &Node,
+    who: &Who,
+    now: Timestamp,
+    first: Option<&Provider>,
+) -> Permit {
     let (mut key, mut user) = (key(who.key, Limits::default()), user(0, Limits::default()));
     (key.user_id, user.id) = (UserId(who.user), UserId(who.user));
     let (session, asks) = (SessionId::from(who.session.as_str()), super::asks("m"));
@@ -65,7 +70,7 @@ async fn admit(node: &Node, who: &Who, now: Timestamp, first: Option<&Provider>)
     node.0.admit_to(&ask, first).await.unwrap_or_else(|refused| panic!("{refused}"))
 }
 
-fn limited(id: i64, cap: u32) -> Provider {
+pub(super) fn limited(id: i64, cap: u32) -> Provider {
     let limits = Limits { total: Some(NanoUsd(1_000_000)), ..sessions(cap) };
     Provider { id: ProviderId(id), ..provider(limits) }
 }
@@ -162,7 +167,7 @@ fn scripts_that_redis_forgets_or_may_not_load_ahead_cost_no_request() {
     let user = [&user[..], &["+@all", "-@admin", "-@dangerous", "-script"]].concat();
     let _: () = redis(&server, &user);
     let url = server.url().replace("redis://", "redis://gate:word@");
-    let node = Node::start_with(&url, &Arc::default(), (TIME_LIMIT, MOST_WAITING));
+    let node = Node::start_with(&[url], &Arc::default(), (TIME_LIMIT, MOST_WAITING));
     runtime().block_on(async {
         for n in 0..6 {
             let permit = admit(&node, &Who::new(1, "s"), NOON, None).await;
@@ -226,7 +231,8 @@ fn beside_nodes_of_the_earlier_layout_counters_are_separate_and_rebuilt_when_tho
     let _: () = redis(&server, &["HSET", "overflow:e-old:h:k1", "st", "999"]);
     let _: () = redis(&server, &["ZADD", "overflow:nodes", "99999999999999", "old"]);
     let ledger = Arc::new(Written::default());
-    let node = Node::start_with(&server.url(), &ledger, (Duration::from_millis(600), MOST_WAITING));
+    let node =
+        Node::start_with(&[server.url()], &ledger, (Duration::from_millis(600), MOST_WAITING));
     runtime().block_on(async {
         node.serve(2, &ledger).await;
         node.knows(2).await;

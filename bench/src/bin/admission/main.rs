@@ -44,6 +44,9 @@ struct Args {
     /// Requests at a time in the cases with Redis.
     #[arg(long, default_value_t = 64)]
     clients: usize,
+    /// Redis servers in the cases with Redis.
+    #[arg(long, default_value_t = 1)]
+    servers: usize,
 }
 
 const MINUTE: i64 = 60_000;
@@ -96,7 +99,10 @@ fn main() -> Result<()> {
         let (median, best) = (fixture.figures[fixture.figures.len() / 2], fixture.figures[0]);
         println!("| {} | {median} ({best}) |", case.name);
     }
-    if args.seconds > 0 { wire::measure(args.seconds, args.clients) } else { Ok(()) }
+    match args.seconds {
+        0 => Ok(()),
+        seconds => wire::measure(seconds, args.clients, args.servers.max(1)),
+    }
 }
 
 /// A case, set up.

@@ -4,8 +4,9 @@
 -- the news, then an operation each: kind, request, user, key, start, reserved and cost (two numbers
 -- each), provider, time, admitted, the member with its length, and what it asks for. Kinds: S
 -- settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered
--- again), L a cost that became known late. Gives {'ok'} or {'gone'}, and publishes the amounts to
--- all nodes.
+-- again), L a cost that became known late. A provider below zero is counted on another server; here
+-- it only is the session's provider. Gives {'ok'} or {'gone'}, and publishes the amounts to all
+-- nodes.
 --include head
 local last = call('GET', KEYS[2])
 if last and tonumber(last) >= tonumber(ARGV[3]) then return { 'ok' } end
@@ -50,7 +51,7 @@ for i = 5, #ARGV do
     if kid ~= 0 then want(sc, key_field(kid)) end
     if kind ~= 'L' then want(sc, member) end
   end
-  if pid ~= 0 then
+  if pid > 0 then
     local sc = provider(pid)
     want(sc, 'p')
     if kind ~= 'L' then want(sc, member) end
@@ -64,7 +65,12 @@ for i, note in ipairs(call('HMGET', KEYS[1], unpack(ids))) do notes[ids[i]] = no
 local news = {}
 local function tell(o)
   if o.cost == 0 and o.costs == 0 then return end
-  news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, o.provider, o.started, o.cost, o.costs)
+  news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, math.max(o.provider, 0), o.started, o.cost, o.costs)
+end
+-- The session of a request is served by this provider.
+local function served_by(o, pid)
+  local s = session(user(o.uid), o.member)
+  if s and s[3] ~= pid then s[3], user(o.uid).changed[o.member] = pid, true end
 end
 
 local has_seen
@@ -98,8 +104,7 @@ local function settle(o)
     end
     count_pair(o, o.cost, o.costs, -low, -high)
     leave(sc, o.member, o.cost, o.costs, o.time)
-    local s = session(sc, o.member)
-    if s and o.provider ~= 0 and s[3] ~= o.provider then s[3], sc.changed[o.member] = o.provider, true end
+    if o.provider ~= 0 then served_by(o, math.abs(o.provider)) end
   end
   if was and was.at ~= 0 and was.at == o.provider then
     local sc = provider(o.provider)
@@ -107,7 +112,7 @@ local function settle(o)
     leave(sc, o.member, o.cost, o.costs, o.time)
   else
     if was then leave_provider(was) end
-    if o.provider ~= 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
+    if o.provider > 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
   end
   tell(o)
 end
@@ -119,8 +124,14 @@ local function late(o)
     count(user(o.uid), 'u', o.started, o.cost, o.costs, 0, 0)
     if o.kid ~= 0 then count(user(o.uid), key_field(o.kid), o.started, o.cost, o.costs, 0, 0) end
   end
-  if o.provider ~= 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
+  if o.provider > 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
   tell(o)
+end
+
+-- Where a request is now.
+local function move(o, pid)
+  if pid > 0 then enter_provider(o, pid)
+  elseif pid < 0 and o.uid ~= 0 then served_by(o, -pid) end
 end
 
 -- A request in flight that these counters may not have.
@@ -132,7 +143,7 @@ local function register(o)
     count_pair(o, 0, 0, o.low, o.high)
     if o.admitted > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.admitted) end
   end
-  if o.provider ~= 0 then enter_provider(o, o.provider) end
+  move(o, o.provider)
   notes[o.request], touched[o.request] = o, true
 end
 
@@ -145,7 +156,7 @@ for _, o in ipairs(ops) do
     local was = noted(o)
     if was then
       leave_provider(was)
-      enter_provider(was, o.provider)
+      move(was, o.provider)
       touched[o.request] = true
     else
       -- It was admitted, or given back, while Redis was away.

@@ -1,0 +1,44 @@
+//! The task that maintains the shared counters, on one server or on several.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+
+use super::super::keeper::ServerKeeper;
+use super::super::{Ledger, Shared};
+use super::Servers;
+use crate::domain::clock::Clock;
+
+/// The task that maintains the shared counters: connects to every server, sends what was counted,
+/// listens for news, and rebuilds the counters that a server has lost.
+pub struct Keeper(Vec<ServerKeeper>);
+
+impl Keeper {
+    /// Of the counters on one server.
+    pub(in super::super::super) fn of_one(
+        shared: &Arc<Shared>,
+        ledger: Arc<dyn Ledger>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self(vec![ServerKeeper::new(Arc::clone(shared), ledger, clock)])
+    }
+
+    /// Of the counters on several servers.
+    pub(in super::super::super) fn of_all(
+        servers: &Servers,
+        ledger: &Arc<dyn Ledger>,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
+        let keeper = |shared: &Arc<Shared>| {
+            ServerKeeper::new(Arc::clone(shared), Arc::clone(ledger), Arc::clone(clock))
+        };
+        Self(servers.each().map(keeper).collect())
+    }
+
+    /// Runs until `stop` resolves; then sends what is queued, for two seconds at most.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let stop = stop.shared();
+        join_all(self.0.into_iter().map(|keeper| keeper.run(stop.clone()))).await;
+    }
+}
