@@ -103,7 +103,7 @@ impl Shared {
                 Ok(answer) => return RedisReply::Said(answer),
                 // The call changed nothing. This node's clock was set since the last heartbeat.
                 Err(Fault::Clock(redis)) => {
-                    self.agreement.correct(redis, now, asked.elapsed());
+                    self.agreement.correct(redis, now, asked);
                     return RedisReply::ClockSet;
                 }
                 // The call was not executed.

@@ -13,9 +13,9 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono_tz::Tz;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use redis::aio::MultiplexedConnection;
-use tokio::time::Duration;
+use tokio::time::{Duration, Instant};
 
 use super::Shared;
 use super::link::{Fault, TIME_LIMIT, within};
@@ -25,6 +25,8 @@ use crate::domain::clock::{Clock, Timestamp};
 pub const TOLERATED_MS: i64 = 5_000;
 /// Smaller differences may come from the network: they are not corrected.
 const NOISE_MS: i64 = 50;
+/// The time of a call is read at most this long before the call is made.
+const READ_BEFORE: Duration = Duration::from_millis(100);
 
 /// Which clock the scripts use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub(super) struct Agreement {
     off_ms: AtomicI64,
     /// The milliseconds that are added to this node's time.
     added_ms: AtomicI64,
+    /// When `added_ms` last changed.
+    changed: Mutex<Option<Instant>>,
     own_zone: Tz,
     zone: RwLock<Tz>,
 }
@@ -49,7 +53,8 @@ pub(super) struct Agreement {
 impl Agreement {
     pub(super) const fn new(source: TimeSource, own_zone: Tz) -> Self {
         let (off_ms, added_ms) = (AtomicI64::new(0), AtomicI64::new(0));
-        Self { source, off_ms, added_ms, own_zone, zone: RwLock::new(own_zone) }
+        let (changed, zone) = (Mutex::new(None), RwLock::new(own_zone));
+        Self { source, off_ms, added_ms, changed, own_zone, zone }
     }
 
     /// A time of this node by Redis' clock.
@@ -64,6 +69,16 @@ impl Agreement {
 
     /// Redis reported its time when it was `own` here, give or take `unsure_ms`.
     fn compare(&self, redis: Timestamp, own: Timestamp, unsure_ms: i64) {
+        self.apply(redis, own, unsure_ms, &mut self.changed.lock());
+    }
+
+    fn apply(
+        &self,
+        redis: Timestamp,
+        own: Timestamp,
+        unsure_ms: i64,
+        changed: &mut Option<Instant>,
+    ) {
         if self.source == TimeSource::Caller {
             return;
         }
@@ -71,6 +86,7 @@ impl Agreement {
         let before = self.off_ms.swap(off, Ordering::Relaxed);
         if (off + self.added_ms.load(Ordering::Relaxed)).abs() > unsure_ms.max(NOISE_MS) {
             self.added_ms.store(off.saturating_neg(), Ordering::Relaxed);
+            *changed = Some(Instant::now());
         }
         match (before.abs() > TOLERATED_MS, off.abs() > TOLERATED_MS) {
             (false, true) => tracing::error!(
@@ -85,12 +101,18 @@ impl Agreement {
     }
 
     /// Redis refused a call because of its time. `shared` was the assumed present when the call was
-    /// made, `ago` before now.
-    pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, ago: Duration) {
-        let ago = i64::try_from(ago.as_millis()).unwrap_or(i64::MAX);
+    /// made.
+    pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, asked: Instant) {
+        let mut changed = self.changed.lock();
+        // Several calls are refused at once when a clock is set. The first one corrects the
+        // difference; the times of the others are still by the one before.
+        if changed.is_some_and(|changed| changed + READ_BEFORE > asked) {
+            return;
+        }
+        let ago = i64::try_from(asked.elapsed().as_millis()).unwrap_or(i64::MAX);
         let own =
             shared.plus_ms(ago).plus_ms(self.added_ms.load(Ordering::Relaxed).saturating_neg());
-        self.compare(redis, own, 0);
+        self.apply(redis, own, 0, &mut changed);
     }
 
     /// What is added to this node's time.
@@ -215,5 +237,24 @@ mod tests {
         let tested = Agreement::new(TimeSource::Caller, Tz::UTC);
         tested.compare(at(1_000_000), at(4_600_000), 1);
         assert_eq!((tested.time(at(5)), tested.is_callers()), (at(5), true));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_corrected_once_however_many_calls_are_refused() {
+        let agreement = Agreement::new(TimeSource::Redis, Tz::UTC);
+        let (redis, now) = (Timestamp(1_000_000), Instant::now());
+        // The clock was set ahead; four calls were made before the first was refused.
+        for _ in 0..4 {
+            agreement.correct(redis, Timestamp(1_141_000), now);
+            let off = agreement.off_ms();
+            assert!((141_000..142_000).contains(&off), "{off}");
+        }
+        // It is set back: the first call after that is refused.
+        let later = now + Duration::from_secs(1);
+        for _ in 0..4 {
+            agreement.correct(redis, agreement.time(Timestamp(1_000_000)), later);
+            let off = agreement.off_ms();
+            assert!(off.abs() < 1_000, "{off}");
+        }
     }
 }
