@@ -60,12 +60,13 @@ pub fn page(
     log: &Path,
     about: &str,
 ) -> Result<String> {
-    let mut page = format!(
-        "# Plans of the reports\n\nMade by `make bench-admin ARGS='--plans docs/plans.md'`; do not \
-         edit. {about} PostgreSQL's plans of every statement that a report sends, with the rows \
-         that each step found. Of partitions that are read in the same way, the plan shows one; \
-         long statements and plans are cut.\n"
+    let about = format!(
+        "Made by `make bench-admin ARGS='--plans docs/plans.md'`; do not edit. {about} \
+         PostgreSQL's plans of every statement that a report sends, with the rows that each step \
+         found. Of partitions that are read in the same way, the plan shows one; long statements \
+         and plans are cut."
     );
+    let mut page = format!("# Plans of the reports\n\n{}\n", wrapped(&about));
     let mut shown = BTreeSet::new();
     for question in questions {
         let (first, second) = (sent(addr, question, key, log)?, sent(addr, question, key, log)?);
