@@ -7,12 +7,11 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
 use tollgate::domain::clock::{Clock, SystemClock, Timestamp};
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use tollgate::domain::record::Record;
+use tollgate::store::transfer::{Source, Target};
 use tollgate::store::{
     Backend, GroupBy, LogFilter, LogPage, LogPageAsk, Series, SeriesAsk, SpendTotal, Store,
     StoreError,
 };
-
-use tollgate::store::transfer::{Source, Target};
 
 use super::Place;
 use super::make::{full_record, varied_record};

@@ -33,6 +33,12 @@ impl Pair {
         Self { primary, standby, url, replica_url }
     }
 
+    /// A store that reads reports from a server, unless that is 0.3 s behind.
+    async fn open(&self, replica: &str) -> Store {
+        let store = Store::open_postgres(&Secret::new(self.url.as_str()), 4).await.unwrap();
+        store.with_replica(&Secret::new(replica), 4, Duration::from_millis(300)).unwrap()
+    }
+
     /// Runs a function on the standby.
     async fn on_standby(&self, function: &str) {
         let mut connection = PgConnection::connect(&self.replica_url).await.unwrap();
@@ -71,12 +77,7 @@ async fn spent(store: &Store) -> i64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reports_of_the_gateway_come_from_the_replica_while_it_is_near_and_else_from_the_primary() {
     let pair = Pair::start().await;
-    let lag = Duration::from_millis(300);
-    let open = async |replica: &str| {
-        let store = Store::open_postgres(&Secret::new(pair.url.as_str()), 4).await.unwrap();
-        store.with_replica(&Secret::new(replica), 4, lag).unwrap()
-    };
-    let store = open(&pair.replica_url).await;
+    let store = pair.open(&pair.replica_url).await;
     store.append_records(&[varied_record(1)]).await.unwrap();
     assert_eq!(logged(&store).await, 1, "not checked yet: the primary");
     pair.is_replayed().await;
@@ -106,7 +107,12 @@ async fn reports_of_the_gateway_come_from_the_replica_while_it_is_near_and_else_
     let state = store.check_replica().await.unwrap().unwrap();
     assert!(matches!(state, ReplicaState::Used(_)), "{state:?}");
 
-    // No standby, and no standby of this database.
+    only_a_standby_of_the_database_is_used(&pair).await;
+    the_gateway_says_what_it_reads_from(&pair, &store).await;
+}
+
+/// No server that is no standby, and no other database.
+async fn only_a_standby_of_the_database_is_used(pair: &Pair) {
     let name = pair.url.split('/').nth(3).unwrap().split('?').next().unwrap();
     let other = pair.primary.fresh_database();
     let other = other.split('/').nth(3).unwrap().split('?').next().unwrap();
@@ -116,14 +122,16 @@ async fn reports_of_the_gateway_come_from_the_replica_while_it_is_near_and_else_
         (pair.replica_url.replace(name, other), "schema_history"),
         (pair.replica_url.replace(name, "absent"), "does not exist"),
     ] {
-        let store = open(&replica).await;
+        let store = pair.open(&replica).await;
         let state = store.check_replica().await.unwrap().unwrap();
         let ReplicaState::Unused(found) = &state else { panic!("{why}: {state:?}") };
         assert!(found.contains(why), "{found}");
         assert_eq!(logged(&store).await, 3);
     }
+}
 
-    // The gateway: it says what it does, and serves when the standby is gone.
+/// And serves when the standby is gone.
+async fn the_gateway_says_what_it_reads_from(pair: &Pair, store: &Store) {
     let env = [("DATABASE_URL", &*pair.url), ("TOLLGATE_DATABASE_READ_URL", &*pair.replica_url)];
     let gateway = Gateway::with(&env).await;
     gateway.metric_shows("tollgate_database_replica_used", |used| used == 1.0).await;

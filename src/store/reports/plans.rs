@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::log_filter::LogFilter;
 use super::logs::{LogPageAsk, page_sql};
-use super::statistics::{GroupBy, SeriesAsk, arms};
+use super::statistics::{GroupBy, SeriesAsk, arms, runs};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::secret::Secret;
@@ -163,10 +163,10 @@ async fn large_tables_are_read_through_their_indexes() {
             let boundaries = vec![Timestamp(end - 72 * HOUR), Timestamp(end)];
             let ask = SeriesAsk { scope, by, boundaries };
             let days: Vec<SummedDay> = (0..HOURS / 24).map(summed).collect();
-            for arm in arms(&ask.boundaries, &days) {
+            for run in runs(&arms(&ask.boundaries, &days)) {
                 let mut values = Values::default();
-                let sql = ask.select(arm, &mut values);
-                asked.push((format!("{ask:?} {arm:?}"), sql, values));
+                let sql = ask.select(run, &mut values);
+                asked.push((format!("{ask:?} {run:?}"), sql, values));
             }
         }
         for (name, sql, values) in asked {

@@ -152,10 +152,11 @@ impl SeriesAsk {
         })
     }
 
-    /// The query of one arm, its values added.
-    pub(in crate::store) fn select(&self, arm: Arm, values: &mut Values) -> String {
-        let Arm { place, piece } = arm;
-        values.int(piece.from).int(piece.until);
+    /// The query of one arm, its values added; or of several consecutive ones of the ledger's rows.
+    pub(in crate::store) fn select(&self, run: &[Arm], values: &mut Values) -> String {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else { return String::new() };
+        let Arm { place, piece } = *first;
+        values.int(piece.from).int(last.piece.until);
         let (from, until) = (values.count() - 1, values.count());
         let user = self.scope.map(|user| {
             values.int(user.0);
@@ -177,11 +178,12 @@ impl SeriesAsk {
                 let of_user = user.map_or(String::new(), |n| {
                     format!(" AND key_id IN (SELECT id FROM api_keys WHERE user_id = ${n})")
                 });
+                let place = place_of(run, values);
                 format!(
                     "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(COUNT(*) AS BIGINT) \
                      AS requests, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
                      WHERE started_at >= ${from} AND started_at < ${until}{of_user} \
-                     GROUP BY {column}"
+                     GROUP BY 1, {column}"
                 )
             }
             (Source::Hours | Source::Days, _) => {
@@ -199,7 +201,30 @@ impl SeriesAsk {
     }
 }
 
-/// Adds the result of one statement: a separate query for each arm, so that each uses an index.
+/// The interval of a row of consecutive arms.
+fn place_of(run: &[Arm], values: &mut Values) -> String {
+    let Some((last, others)) = run.split_last() else { return "0".to_owned() };
+    if others.is_empty() {
+        return last.place.to_string();
+    }
+    let mut text = "CASE".to_owned();
+    for arm in others {
+        values.int(arm.piece.until);
+        text.push_str(&format!(" WHEN started_at < ${} THEN {}", values.count(), arm.place));
+    }
+    text + &format!(" ELSE {} END", last.place)
+}
+
+/// Arms of the ledger's rows that follow each other, together; each other arm alone. The ledger has
+/// many partitions: to read it once is cheaper than to plan a query for each minute of an hour.
+pub(in crate::store) fn runs(arms: &[Arm]) -> impl Iterator<Item = &[Arm]> {
+    arms.chunk_by(|left, right| {
+        let rows = left.piece.source == Source::Rows && right.piece.source == Source::Rows;
+        rows && left.piece.until == right.piece.from
+    })
+}
+
+/// Adds the result of one statement: a separate query for each run, so that each uses an index.
 async fn add(
     connection: &mut AnyConnection,
     ask: &SeriesAsk,
@@ -207,7 +232,7 @@ async fn add(
     lines: &mut Lines,
 ) -> Result<(), StoreError> {
     let mut values = Values::default();
-    let selects: Vec<String> = arms.iter().map(|arm| ask.select(*arm, &mut values)).collect();
+    let selects: Vec<String> = runs(arms).map(|run| ask.select(run, &mut values)).collect();
     let sql = AssertSqlSafe(selects.join(" UNION ALL "));
     for row in &sqlx::query_with(sql, values.into_arguments()).fetch_all(connection).await? {
         let fields = Fields { row, table: "hourly_sums" };

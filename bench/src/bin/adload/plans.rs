@@ -18,6 +18,10 @@ use super::ask::{self, Question};
 const TABLES: [&str; 6] =
     ["request_log", "ledger", "hourly_sums", "hourly_users", "daily_sums", "usage_totals"];
 
+/// Of a statement, and lines of a plan, that are shown.
+const BYTES: usize = 600;
+const LINES: usize = 30;
+
 /// From now on, new connections write the plan of each statement.
 pub async fn switch_on(url: &str) -> Result<()> {
     let mut connection = AnyConnection::connect(url).await?;
@@ -56,11 +60,13 @@ pub fn page(
     log: &Path,
     about: &str,
 ) -> Result<String> {
-    let mut page = format!(
-        "# Plans of the reports\n\nMade by `make bench-admin ARGS='--plans docs/plans.md'`; do not \
-         edit. {about} PostgreSQL's plans of every statement that a report sends, with the rows \
-         that each step found. Of partitions that are read in the same way, the plan shows two.\n"
+    let about = format!(
+        "Made by `make bench-admin ARGS='--plans docs/plans.md'`; do not edit. {about} \
+         PostgreSQL's plans of every statement that a report sends, with the rows that each step \
+         found. Of partitions that are read in the same way, the plan shows one; long statements \
+         and plans are cut."
     );
+    let mut page = format!("# Plans of the reports\n\n{}\n", wrapped(&about));
     let mut shown = BTreeSet::new();
     for question in questions {
         let (first, second) = (sent(addr, question, key, log)?, sent(addr, question, key, log)?);
@@ -70,8 +76,12 @@ pub fn page(
                 continue;
             }
             writeln!(page, "```sql\n{}\n```\n\n```text", wrapped(sql))?;
-            for line in folded(plan) {
-                writeln!(page, "{line}")?;
+            let lines = folded(plan);
+            for line in lines.iter().take(LINES) {
+                writeln!(page, "{}", without_costs(line))?;
+            }
+            if lines.len() > LINES {
+                writeln!(page, "… {} more lines", lines.len() - LINES)?;
             }
             page.push_str("```\n\n");
         }
@@ -123,10 +133,21 @@ fn shape(plan: &[String]) -> String {
     plan.iter().map(|line| line.split("  (cost=").next().unwrap_or_default()).collect()
 }
 
+/// A line with only the rows that were found: costs differ from machine to machine.
+fn without_costs(line: &str) -> String {
+    match (line.find("  (cost="), line.find("(actual")) {
+        (Some(from), Some(to)) => format!("{}  {}", &line[..from], &line[to..]),
+        _ => line.to_owned(),
+    }
+}
+
 fn wrapped(sql: &str) -> String {
     let mut text = String::new();
     let mut width = 0;
     for word in sql.split_whitespace() {
+        if text.len() > BYTES {
+            return text + " …";
+        }
         if width + word.len() > 98 {
             text.push('\n');
             width = 0;
@@ -160,13 +181,13 @@ fn folded(plan: &[String]) -> Vec<String> {
             match seen.iter_mut().find(|(place, known, _)| *place == at && *known == kind) {
                 Some((_, _, count)) => {
                     *count += 1;
-                    if *count == 3 {
+                    if *count == 2 {
                         lines.push(format!(
                             "{}->  … as many more as there are partitions",
                             " ".repeat(at)
                         ));
                     }
-                    if *count > 2 {
+                    if *count > 1 {
                         skip = Some(at);
                         continue;
                     }
