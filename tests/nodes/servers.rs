@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::loss::{Load, back};
 use super::pair::{Pair, Person};
 use crate::support::redis::Redis;
+use crate::support::redis_failover::Watched;
 
 fn start(count: usize) -> Vec<Redis> {
     (0..count).map(|_| Redis::start()).collect()
@@ -185,4 +186,43 @@ async fn nodes_that_get_a_third_server_one_by_one_keep_all_sums() {
     }
     let (ok, said) = pair.nodes[0].check();
     assert!(ok, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_the_list_fails_over_by_its_sentinels_and_the_other_one_goes_on() {
+    let (mut watched, plain) = (Watched::start().await, Redis::start());
+    let urls = format!("{},{}", plain.url(), watched.url());
+    let env = [
+        ("REDIS_URL", ""),
+        ("REDIS_URLS", urls.as_str()),
+        ("TOLLGATE_REDIS_TIMEOUT", "2s"),
+        ("TOLLGATE_REDIS_SENTINEL_PASSWORD", Watched::PASSWORD),
+    ];
+    let pair = Pair::with(Redis::none(), &env).await;
+    back(&pair).await;
+    let callers = one_for_each(&pair, 2, &json!({})).await;
+    let loads: Vec<(&Person, Load)> =
+        callers.values().map(|who| (who, Load::start(&pair, who, 3))).collect();
+    for (_, load) in &loads {
+        load.more(&pair, 30).await;
+    }
+    let built = rebuilds(&pair);
+    watched.primary.kill();
+    watched.failed_over().await;
+    pair.until(async || pair.metric("tollgate_redis_losses_total").await > 0.0).await;
+    back(&pair).await;
+    for (_, load) in &loads {
+        load.more(&pair, 20).await;
+    }
+    for (who, load) in loads {
+        let (served, odd) = load.end().await;
+        assert_eq!(odd, Vec::<String>::new(), "no request fails");
+        pair.settled(who, served).await;
+    }
+    assert!(rebuilds(&pair) > built);
+    for node in &pair.nodes {
+        let log = node.log_shows("Redis is lost").await;
+        let lost: Vec<_> = log.lines().filter(|line| line.contains("Redis is lost")).collect();
+        assert!(lost.iter().all(|line| line.contains("\"server\":2")), "{lost:?}");
+    }
 }
