@@ -144,7 +144,8 @@ impl Counters {
         SharedState::fault_of(&self.server_states())
     }
 
-    /// Resolves when shared counters are reachable, on all servers; at once for a node's own.
+    /// Resolves when shared counters are reachable, on all servers that nodes with another list do
+    /// not use; at once for a node's own.
     pub async fn connected(&self) {
         match &self.backend {
             CounterBackend::Own(_) => {}

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use super::loss::{Load, back};
 use super::pair::{Pair, Person};
 use crate::support::redis::Redis;
+use crate::support::redis_failover::Watched;
 
 fn start(count: usize) -> Vec<Redis> {
     (0..count).map(|_| Redis::start()).collect()
@@ -45,7 +46,7 @@ fn rebuilds(pair: &Pair) -> usize {
 
 /// How many of 16 sessions at once pass, at the same time for each caller.
 async fn sessions_of_each(pair: &Pair, callers: &[&Person]) -> Vec<usize> {
-    pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 1000})).await;
+    pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 200})).await;
     let of_each = callers.iter().map(|who| pair.at_once(who, 16, |n| format!("s{n}")));
     let passed = futures_util::future::join_all(of_each).await;
     pair.upstream.default(json!({"usage": {"output": 100}})).await;
@@ -67,9 +68,9 @@ async fn limits_hold_for_each_user_over_three_servers_and_a_lost_one_concerns_it
     for (_, load) in &loads {
         load.more(&pair, 30).await;
     }
-    for who in money.values() {
-        let (passed, refused) = pair.at_once(who, 60, |n| format!("s{}", n % 9)).await;
-        assert_eq!((passed, refused.len()), (25, 35), "under load");
+    let spend = money.values().map(|who| pair.at_once(who, 40, |n| format!("s{}", n % 9)));
+    for (passed, refused) in futures_util::future::join_all(spend).await {
+        assert_eq!((passed, refused.len()), (25, 15), "under load");
     }
     // The second server is killed, and comes back empty.
     let built = rebuilds(&pair);
@@ -114,7 +115,7 @@ async fn the_last_places_of_a_provider_are_given_out_once_to_users_of_all_server
     let edit = json!({"providerId": id, "limit_concurrent_sessions": 4});
     pair.nodes[0].admin("providers/editProvider", edit).await;
     let callers = one_for_each(&pair, 3, &json!({})).await;
-    pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 1000})).await;
+    pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 200})).await;
     let mut asking = JoinSet::new();
     for n in 0..24 {
         let who = &callers[&(n % 3)];
@@ -185,4 +186,43 @@ async fn nodes_that_get_a_third_server_one_by_one_keep_all_sums() {
     }
     let (ok, said) = pair.nodes[0].check();
     assert!(ok, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_the_list_fails_over_by_its_sentinels_and_the_other_one_goes_on() {
+    let (mut watched, plain) = (Watched::start().await, Redis::start());
+    let urls = format!("{},{}", plain.url(), watched.url());
+    let env = [
+        ("REDIS_URL", ""),
+        ("REDIS_URLS", urls.as_str()),
+        ("TOLLGATE_REDIS_TIMEOUT", "2s"),
+        ("TOLLGATE_REDIS_SENTINEL_PASSWORD", Watched::PASSWORD),
+    ];
+    let pair = Pair::with(Redis::none(), &env).await;
+    back(&pair).await;
+    let callers = one_for_each(&pair, 2, &json!({})).await;
+    let loads: Vec<(&Person, Load)> =
+        callers.values().map(|who| (who, Load::start(&pair, who, 3))).collect();
+    for (_, load) in &loads {
+        load.more(&pair, 30).await;
+    }
+    let built = rebuilds(&pair);
+    watched.primary.kill();
+    watched.failed_over().await;
+    pair.until(async || pair.metric("tollgate_redis_losses_total").await > 0.0).await;
+    back(&pair).await;
+    for (_, load) in &loads {
+        load.more(&pair, 20).await;
+    }
+    for (who, load) in loads {
+        let (served, odd) = load.end().await;
+        assert_eq!(odd, Vec::<String>::new(), "no request fails");
+        pair.settled(who, served).await;
+    }
+    assert!(rebuilds(&pair) > built);
+    for node in &pair.nodes {
+        let log = node.log_shows("Redis is lost").await;
+        let lost: Vec<_> = log.lines().filter(|line| line.contains("Redis is lost")).collect();
+        assert!(lost.iter().all(|line| line.contains("\"server\":2")), "{lost:?}");
+    }
 }

@@ -49,7 +49,7 @@ mod time;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono_tz::Tz;
@@ -204,11 +204,12 @@ impl Shared {
         self.outbox.emptied().await;
     }
 
-    /// Resolves when the connection is there.
+    /// Resolves when the connection is there, or cannot be used while nodes with another list of
+    /// servers count there.
     pub(super) async fn connected(&self) {
         loop {
             let changed = self.link.changed.notified();
-            if self.link.is_up() {
+            if self.link.is_up() || self.is_of_others.load(Ordering::Relaxed) {
                 return;
             }
             changed.await;
