@@ -112,8 +112,8 @@ impl Parts {
         self.counters.keeper(Arc::new(ledger), Arc::clone(&self.clock))
     }
 
-    /// The task that shares providers' health, over the first server. An invalid address was refused
-    /// with the counters.
+    /// The task that shares providers' health, over the first server. An invalid address was
+    /// refused with the counters.
     pub(super) fn peers(&self) -> Option<Peers> {
         let redis = self.config.redis.as_ref()?;
         let (state, health) = (Arc::clone(&self.state), Arc::clone(&self.health));

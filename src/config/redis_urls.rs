@@ -1,5 +1,5 @@
-//! A list of Redis addresses as one text, with commas between them. An address may have commas of its
-//! own, between hosts: what begins with no scheme belongs to the address before.
+//! A list of Redis addresses as one text, with commas between them. An address may have commas of
+//! its own, between hosts: what begins with no scheme belongs to the address before.
 
 /// `rediss` is TLS.
 const SCHEMES: [&str; 6] =

@@ -241,8 +241,8 @@ impl Redis {
         if self.urls.len() > 1 { "redis.urls" } else { "redis.url" }
     }
 
-    /// For messages: which of several servers is meant, by its place in the list from 0; empty for the
-    /// only one.
+    /// For messages: which of several servers is meant, by its place in the list from 0; empty for
+    /// the only one.
     #[must_use]
     pub fn which(&self, place: usize) -> String {
         match self.urls.len() {

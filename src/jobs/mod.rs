@@ -2,8 +2,9 @@
 //! whose price arrived late, summing days that are over, and keeping PostgreSQL's partitions.
 //!
 //! One node at a time does each, by a job in the database ([`crate::store::Job`]; the partitions by
-//! a lock). All work in small batches and pause for as long as each took, so that the ledger's writer gets its turn. The
-//! stored data is the only state: if a node stops or dies, the next check finds the remaining work.
+//! a lock). All work in small batches and pause for as long as each took, so that the ledger's
+//! writer gets its turn. The stored data is the only state: if a node stops or dies, the next check
+//! finds the remaining work.
 
 mod cleanup;
 mod days;

@@ -128,7 +128,8 @@ impl Counters {
         SharedState::of_all(&self.server_states())
     }
 
-    /// The state of each Redis server, in the order of the settings; empty for a node's own counters.
+    /// The state of each Redis server, in the order of the settings; empty for a node's own
+    /// counters.
     #[must_use]
     pub fn server_states(&self) -> Vec<SharedState> {
         match &self.backend {

@@ -54,8 +54,8 @@ impl Server {
     }
 
     /// The prefix of every name in it. Redis separates the names of its databases, but not
-    /// published channels: so a number other than 0 is part of the names. In a cluster the prefix is
-    /// a hash tag: all names are in one slot.
+    /// published channels: so a number other than 0 is part of the names. In a cluster the prefix
+    /// is a hash tag: all names are in one slot.
     ///
     /// # Errors
     /// As [`Self::check`].

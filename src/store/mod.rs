@@ -1,10 +1,10 @@
 //! The database: schema, migrations and every SQL statement. One code for PostgreSQL and SQLite.
 //!
 //! All statements are written once, for `sqlx::Any` (the ledger's writer uses each database's own
-//! driver, and copies rows to PostgreSQL), in the SQL that both back ends share (`$n` values, `ON CONFLICT`, `RETURNING`, row
-//! values). They differ ([`Backend`]) only in locks and catalogue look-ups. Nothing here is on the
-//! request path: the data plane reads a snapshot made from [`Store::load_all`] and writes through
-//! the ledger's journal.
+//! driver, and copies rows to PostgreSQL), in the SQL that both back ends share (`$n` values, `ON
+//! CONFLICT`, `RETURNING`, row values). They differ ([`Backend`]) only in locks and catalogue
+//! look-ups. Nothing here is on the request path: the data plane reads a snapshot made from
+//! [`Store::load_all`] and writes through the ledger's journal.
 
 mod engine;
 mod hold;

@@ -25,8 +25,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// An unchanged configuration is written again after this time: the file's age is the time since
 /// it was last equal to the database's.
 const AGAIN: Duration = Duration::from_secs(600);
-/// Time between two writes of what was spent, and between two that sum all of it; or this many times
-/// as long as one took, so that it is no load on the database.
+/// Time between two writes of what was spent, and between two that sum all of it; or this many
+/// times as long as one took, so that it is no load on the database.
 const SPENDING: Duration = Duration::from_secs(60);
 const ALL_SPENDING: Duration = Duration::from_secs(3600);
 const SHARE: u32 = 100;

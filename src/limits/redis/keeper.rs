@@ -34,8 +34,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)
 const FOLLOWED: u32 = 4;
 /// A connection that lasted this long counts as stable.
 const STEADY: Duration = Duration::from_secs(10);
-/// When after a connection this node reads the ledger: other nodes' writers deliver there, as a rule
-/// within a second, at the latest within two minutes, what they settled while it could not hear.
+/// When after a connection this node reads the ledger: other nodes' writers deliver there, as a
+/// rule within a second, at the latest within two minutes, what they settled while it could not
+/// hear.
 const CAUGHT_UP: [Duration; 4] =
     [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(125)];
 /// How often a batch is sent again because the clocks differ.
@@ -301,7 +302,8 @@ impl ServerKeeper {
         Ok(())
     }
 
-    /// Whether this node took over a server since the last call: users have moved to these counters.
+    /// Whether this node took over a server since the last call: users have moved to these
+    /// counters.
     pub(super) fn has_moved(&mut self) -> bool {
         let moves = self.shared.moves.load(Ordering::SeqCst);
         std::mem::replace(&mut self.moves, moves) != moves
@@ -338,9 +340,9 @@ impl ServerKeeper {
 }
 
 impl Shared {
-    /// Updates the mirror from the ledger once that is complete, and more than once: what the ledger
-    /// has too late for one time it has for the next. If it cannot be read, the mirror stays as it
-    /// is until then.
+    /// Updates the mirror from the ledger once that is complete, and more than once: what the
+    /// ledger has too late for one time it has for the next. If it cannot be read, the mirror stays
+    /// as it is until then.
     async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
         while !ledger.is_complete() {
             tokio::time::sleep(PAUSES[1]).await;

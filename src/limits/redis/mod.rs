@@ -24,7 +24,6 @@
 
 mod admit;
 mod batch;
-mod books;
 mod earlier;
 mod examine;
 #[cfg(fuzzing)]
@@ -35,6 +34,7 @@ mod list;
 mod marker;
 mod mirror;
 mod names;
+mod operations;
 mod outbox;
 mod part;
 mod rebuild;
@@ -56,11 +56,11 @@ use chrono_tz::Tz;
 use parking_lot::Mutex;
 
 use crate::redis::Server;
-pub(super) use books::Asked;
 pub use examine::{RedisFacts, examine, rebuild_shared};
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
 pub(super) use marker::Marker;
+pub(super) use operations::Asked;
 pub use rebuild::Ledger;
 pub use servers::Keeper;
 pub(super) use servers::Servers;

@@ -82,9 +82,9 @@ impl Rebuild<'_> {
         Ok(taken.is_some())
     }
 
-    /// Loads everything, puts it into effect, and removes all other counters. The lock is held until
-    /// then: counters that another node began to load would be removed. `lost_at`: since when this node could not send
-    /// anything to Redis.
+    /// Loads everything, puts it into effect, and removes all other counters. The lock is held
+    /// until then: counters that another node began to load would be removed. `lost_at`: since when
+    /// this node could not send anything to Redis.
     pub(super) async fn run(
         &mut self,
         ledger: &dyn Ledger,

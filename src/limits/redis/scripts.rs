@@ -1,8 +1,8 @@
 //! The scripts that Redis runs, and how they are called.
 //!
 //! A script is a file in `lua/`; a line `--include name` stands for another file. A call is one
-//! round trip: `EVALSHA` with the script's hash, and `EVAL` with its text if Redis does not know the
-//! hash (a new server, or one that dropped its scripts). So `SCRIPT LOAD` is never needed.
+//! round trip: `EVALSHA` with the script's hash, and `EVAL` with its text if Redis does not know
+//! the hash (a new server, or one that dropped its scripts). So `SCRIPT LOAD` is never needed.
 //!
 //! Numbers are sent as packed doubles, many in one argument ([`Numbers`]). A double is exact up to
 //! 2^53; larger amounts of money are split ([`halves`]).

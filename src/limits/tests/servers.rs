@@ -1,6 +1,6 @@
 //! Counters on two Redis servers: user 1 and provider 2 are on the second, user 2 and provider 1 on
-//! the first. A provider elsewhere costs no further wait, its last place is given out once, and what
-//! one server loses concerns its users and providers alone.
+//! the first. A provider elsewhere costs no further wait, its last place is given out once, and
+//! what one server loses concerns its users and providers alone.
 
 use std::pin::Pin;
 use std::sync::Arc;

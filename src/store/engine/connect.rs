@@ -43,8 +43,8 @@ const READER_SETTINGS: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -4000
 /// milliseconds. The form of this statement also works on a server without JIT. A server that
 /// acknowledges commits before they are on its disk (`synchronous_commit = off`) must not do so
 /// here: the journal deletes what is acknowledged. Without `idle_in_transaction_session_timeout`
-/// (`setting` is in milliseconds) a node that is frozen within a transaction keeps its locks, and all
-/// other nodes' writers wait. Other values are kept.
+/// (`setting` is in milliseconds) a node that is frozen within a transaction keeps its locks, and
+/// all other nodes' writers wait. Other values are kept.
 pub(in crate::store) const POSTGRES_SETTINGS: &str = "SELECT set_config(name, CASE name \
     WHEN 'jit' THEN 'off' WHEN 'synchronous_commit' THEN 'on' ELSE '10s' END, false) \
     FROM pg_settings WHERE name = 'jit' OR (name = 'synchronous_commit' AND setting = 'off') \

@@ -1,12 +1,12 @@
 //! Admission where the first provider is on another server than the user: both are asked at once.
 //!
-//! If only the provider's server says yes, its place is given back with the next batch. Until then it
-//! is taken, for a millisecond or two. So that callers who are refused again and again hold no
+//! If only the provider's server says yes, its place is given back with the next batch. Until then
+//! it is taken, for a millisecond or two. So that callers who are refused again and again hold no
 //! places, the user's server is asked alone after a refusal, until it admits that user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::super::books::RedisReply;
+use super::super::operations::RedisReply;
 use super::super::{Shared, outbox::Kind};
 use super::{Place, Servers};
 use crate::domain::ids::{ProviderId, UserId};

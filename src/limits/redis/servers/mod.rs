@@ -1,8 +1,8 @@
 //! Counters on several Redis servers, none of which knows of the others.
 //!
 //! A user with all keys is on one server, and a provider on one ([`Part`]); each server is a whole
-//! [`Shared`], with its own connection, queue, epoch, clock and rebuild. So the loss of one concerns
-//! its users and providers only. This node's own counters are one for all.
+//! [`Shared`], with its own connection, queue, epoch, clock and rebuild. So the loss of one
+//! concerns its users and providers only. This node's own counters are one for all.
 //!
 //! A request whose provider is on another server than its user is counted in two halves, each of
 //! which is settled, repeated, given back and recognised by the request's id for itself: the user's
@@ -94,8 +94,8 @@ impl Servers {
         now.plus_ms(server.agreement.added_ms() - self.first().agreement.added_ms())
     }
 
-    /// The provider's half of a request, by the clock of the provider's server. Once there, it stays
-    /// as it is.
+    /// The provider's half of a request, by the clock of the provider's server. Once there, it
+    /// stays as it is.
     fn half(&self, server: &Shared, charge: &Charge) -> Charge {
         if let Some(known) = server.running.end(charge.request) {
             return known;
@@ -190,8 +190,8 @@ impl Servers {
     }
 }
 
-/// If a client closes its connection while the provider's server is called, the place there must not
-/// stay taken.
+/// If a client closes its connection while the provider's server is called, the place there must
+/// not stay taken.
 struct Place<'a> {
     server: &'a Shared,
     half: Option<&'a Charge>,

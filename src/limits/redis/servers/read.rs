@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 use futures_util::future::join_all;
 
-use super::super::books::Asked;
+use super::super::operations::Asked;
 use super::super::{Shared, SharedState};
 use super::Servers;
 use crate::domain::clock::Timestamp;
@@ -18,8 +18,8 @@ use crate::limits::sessions::Slot;
 use crate::limits::usage::HolderUsage;
 
 impl Servers {
-    /// The servers that have one of these providers with limits are asked at once, unless this node's
-    /// own figures leave room at all of them.
+    /// The servers that have one of these providers with limits are asked at once, unless this
+    /// node's own figures leave room at all of them.
     pub(in super::super::super) async fn blocked(
         &self,
         providers: &[Arc<Provider>],
