@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use chrono_tz::Tz;
 use parking_lot::{Mutex, RwLock};
 use redis::aio::MultiplexedConnection;
-use tokio::time::{Duration, Instant};
+use tokio::time::Instant;
 
 use super::Shared;
 use super::link::{Fault, TIME_LIMIT, within};
@@ -25,8 +25,8 @@ use crate::domain::clock::{Clock, Timestamp};
 pub const TOLERATED_MS: i64 = 5_000;
 /// Smaller differences may come from the network: they are not corrected.
 const NOISE_MS: i64 = 50;
-/// The time of a call is read at most this long before the call is made.
-const READ_BEFORE: Duration = Duration::from_millis(100);
+/// A call waits no longer between reading its time and being refused.
+const IN_FLIGHT_MS: i64 = 1_000;
 
 /// Which clock the scripts use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub(super) struct Agreement {
     off_ms: AtomicI64,
     /// The milliseconds that are added to this node's time.
     added_ms: AtomicI64,
-    /// When `added_ms` last changed.
-    changed: Mutex<Option<Instant>>,
+    /// What was added before the last change. Calls in flight may still have a time by it.
+    added_before_ms: Mutex<i64>,
     own_zone: Tz,
     zone: RwLock<Tz>,
 }
@@ -53,8 +53,8 @@ pub(super) struct Agreement {
 impl Agreement {
     pub(super) const fn new(source: TimeSource, own_zone: Tz) -> Self {
         let (off_ms, added_ms) = (AtomicI64::new(0), AtomicI64::new(0));
-        let (changed, zone) = (Mutex::new(None), RwLock::new(own_zone));
-        Self { source, off_ms, added_ms, changed, own_zone, zone }
+        let (added_before_ms, zone) = (Mutex::new(0), RwLock::new(own_zone));
+        Self { source, off_ms, added_ms, added_before_ms, own_zone, zone }
     }
 
     /// A time of this node by Redis' clock.
@@ -69,24 +69,17 @@ impl Agreement {
 
     /// Redis reported its time when it was `own` here, give or take `unsure_ms`.
     fn compare(&self, redis: Timestamp, own: Timestamp, unsure_ms: i64) {
-        self.apply(redis, own, unsure_ms, &mut self.changed.lock());
+        self.apply(redis, own, unsure_ms, &mut self.added_before_ms.lock());
     }
 
-    fn apply(
-        &self,
-        redis: Timestamp,
-        own: Timestamp,
-        unsure_ms: i64,
-        changed: &mut Option<Instant>,
-    ) {
+    fn apply(&self, redis: Timestamp, own: Timestamp, unsure_ms: i64, added_before_ms: &mut i64) {
         if self.source == TimeSource::Caller {
             return;
         }
         let off = own.since(redis);
         let before = self.off_ms.swap(off, Ordering::Relaxed);
         if (off + self.added_ms.load(Ordering::Relaxed)).abs() > unsure_ms.max(NOISE_MS) {
-            self.added_ms.store(off.saturating_neg(), Ordering::Relaxed);
-            *changed = Some(Instant::now());
+            *added_before_ms = self.added_ms.swap(off.saturating_neg(), Ordering::Relaxed);
         }
         match (before.abs() > TOLERATED_MS, off.abs() > TOLERATED_MS) {
             (false, true) => tracing::error!(
@@ -103,16 +96,17 @@ impl Agreement {
     /// Redis refused a call because of its time. `shared` was the assumed present when the call was
     /// made.
     pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, asked: Instant) {
-        let mut changed = self.changed.lock();
+        let ago = i64::try_from(asked.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let present = shared.plus_ms(ago);
+        let mut before = self.added_before_ms.lock();
+        let added = self.added_ms.load(Ordering::Relaxed);
         // Several calls are refused at once when a clock is set. The first one corrects the
-        // difference; the times of the others are still by the one before.
-        if changed.is_some_and(|changed| changed + READ_BEFORE > asked) {
+        // difference; the times of the others are by the one before.
+        let off_by_before = present.plus_ms(before.saturating_neg()).since(redis);
+        if *before != added && (off_by_before + added).abs() <= IN_FLIGHT_MS {
             return;
         }
-        let ago = i64::try_from(asked.elapsed().as_millis()).unwrap_or(i64::MAX);
-        let own =
-            shared.plus_ms(ago).plus_ms(self.added_ms.load(Ordering::Relaxed).saturating_neg());
-        self.apply(redis, own, 0, &mut changed);
+        self.apply(redis, present.plus_ms(added.saturating_neg()), 0, &mut before);
     }
 
     /// What is added to this node's time.
@@ -243,18 +237,23 @@ mod tests {
     fn a_clock_that_is_set_is_corrected_once_however_many_calls_are_refused() {
         let agreement = Agreement::new(TimeSource::Redis, Tz::UTC);
         let (redis, now) = (Timestamp(1_000_000), Instant::now());
-        // The clock was set ahead; four calls were made before the first was refused.
+        let near = |off: i64| {
+            assert!((off..off + 1_000).contains(&agreement.off_ms()), "{}", agreement.off_ms());
+        };
+        // The clock was set ahead. Four calls were made before the first was refused.
+        let own = Timestamp(1_141_000);
+        let refused = agreement.time(own);
         for _ in 0..4 {
-            agreement.correct(redis, Timestamp(1_141_000), now);
-            let off = agreement.off_ms();
-            assert!((141_000..142_000).contains(&off), "{off}");
+            agreement.correct(redis, refused, now);
+            near(141_000);
         }
-        // It is set back: the first call after that is refused.
-        let later = now + Duration::from_secs(1);
-        for _ in 0..4 {
-            agreement.correct(redis, agreement.time(Timestamp(1_000_000)), later);
-            let off = agreement.off_ms();
-            assert!(off.abs() < 1_000, "{off}");
+        // It is set back, and ahead at once.
+        for (own, off) in [(redis, 0), (own, 141_000), (Timestamp(9_000_000), 8_000_000)] {
+            let refused = agreement.time(own);
+            for _ in 0..4 {
+                agreement.correct(redis, refused, now);
+                near(off);
+            }
         }
     }
 }
