@@ -166,6 +166,16 @@ impl Cluster {
         nanos(&usage["costTotal"]["current"])
     }
 
+    /// Forgets on every node what attempts at the providers ended with.
+    pub async fn reset_providers(&self) {
+        for node in &self.nodes {
+            for (id, _) in &self.providers {
+                let body = json!({"providerId": id});
+                node.gateway.admin("providers/resetProviderCircuit", body).await;
+            }
+        }
+    }
+
     /// Lets the first provider spend this much more than it has spent; returns its new limit in
     /// nano-dollars.
     pub async fn refill(&self, cents: i64) -> i64 {
