@@ -122,7 +122,13 @@ impl Plan {
             deck.push(Fault::SlowRedis(one, random.u64(20..500)));
             deck.push(Fault::SlowPostgres(two, random.u64(20..500)));
             // Further behind is not tolerated: docs/several-nodes.md, "A clock that differs".
-            deck.push(Fault::StepClock(three, random.i64(-25..900)));
+            // Back by less than 5 s shortens sessions by as much, until the next heartbeat: theirs
+            // last 2 s here.
+            let seconds = match random.i64(-20..900) {
+                back @ ..0 => back - 5,
+                ahead => ahead,
+            };
+            deck.push(Fault::StepClock(three, seconds));
             deck.push(Fault::FailProvider(random.usize(..2)));
             random.shuffle(&mut deck);
             deck.retain(|fault| format!("{fault:?}").starts_with(&self.only));
