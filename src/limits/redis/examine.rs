@@ -132,8 +132,19 @@ pub async fn rebuild_shared(servers: &[Server], prefix: &str) -> Result<(), Stri
 
 async fn rebuild_one(server: &Server, prefix: &str) -> Result<(), String> {
     let space = names::space(&server.names(prefix)?);
+    let mut connection = connect(server, &format!("{space}epoch")).await?;
+    forget(&mut connection, &space).await.map_err(|e| e.to_string())
+}
+
+/// Takes the counters out of effect, so that the nodes rebuild them from the ledger.
+///
+/// # Errors
+/// When Redis does not answer.
+pub(super) async fn forget(
+    connection: &mut MultiplexedConnection,
+    space: &str,
+) -> Result<(), Fault> {
     let keys = [format!("{space}epoch"), format!("{space}nodes")];
-    let mut connection = connect(server, &keys[0]).await?;
-    let forget = ScriptCall::bare(&FORGET, &keys.each_ref().map(String::as_str)).text(&space);
-    within(TIME_LIMIT, forget.run(&mut connection)).await.map(|_| ()).map_err(|e| e.to_string())
+    let forget = ScriptCall::bare(&FORGET, &keys.each_ref().map(String::as_str)).text(space);
+    within(TIME_LIMIT, forget.run(connection)).await.map(|_| ())
 }

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::Shared;
 use super::earlier::live_nodes;
+use super::examine::forget;
 use super::link::{Fault, TIME_LIMIT, within};
 use super::part::Part;
 use crate::redis::Server;
@@ -60,6 +61,10 @@ impl Shared {
         if counts && live_nodes(connection, &format!("{}nodes", self.space)).await? > 0 {
             self.is_of_others.store(true, Ordering::Relaxed);
             return Err(Fault::OtherList);
+        }
+        if counts {
+            // First: if this node dies before it has rebuilt the counters, another one must.
+            forget(connection, &self.space).await?;
         }
         match &self.note {
             Some(note) => {

@@ -149,7 +149,7 @@ impl Shared {
         match answer {
             RedisReply::Said(_) if self.link.name() == name => {}
             _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
-            RedisReply::InVain => self.push(left(charge, provider.id), charge, now),
+            RedisReply::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
             RedisReply::Said(_) | RedisReply::NotAsked | RedisReply::ClockSet => {}
         }
         entered
@@ -186,7 +186,7 @@ impl Shared {
             Some(_) => self.running.move_to(charge.request, None),
             None => drop(self.running.end(charge.request)),
         }
-        self.push(left(charge, provider), charge, now);
+        self.push(Kind::Withdrawn { from: provider }, charge, now);
     }
 
     pub(in super::super) fn settle(&self, charge: &Charge, end: &Settlement) {
@@ -269,14 +269,6 @@ impl Shared {
     async fn read(&self, up: &Arc<Up>, call: ScriptCall) -> Option<Vec<Value>> {
         let bound = self.settings.timeout;
         self.link.ask(up, call, (Instant::now() + bound.max(TIME_LIMIT), bound)).await.ok()
-    }
-}
-
-/// How a request leaves a provider: without a user, nothing else is counted for it there.
-fn left(charge: &Charge, provider: ProviderId) -> Kind {
-    match charge.user {
-        Some(_) => Kind::Withdrawn { from: provider },
-        None => Kind::GivenBack,
     }
 }
 

@@ -44,8 +44,9 @@ pub(super) struct Agreement {
     off_ms: AtomicI64,
     /// The milliseconds that are added to this node's time.
     added_ms: AtomicI64,
-    /// What was added before the last change. Calls in flight may still have a time by it.
-    added_before_ms: Mutex<i64>,
+    /// What was added before the last change, and when that was. Calls that were made before it have
+    /// a time by it.
+    added_before: Mutex<(i64, Option<Instant>)>,
     own_zone: Tz,
     zone: RwLock<Tz>,
 }
@@ -53,8 +54,8 @@ pub(super) struct Agreement {
 impl Agreement {
     pub(super) const fn new(source: TimeSource, own_zone: Tz) -> Self {
         let (off_ms, added_ms) = (AtomicI64::new(0), AtomicI64::new(0));
-        let (added_before_ms, zone) = (Mutex::new(0), RwLock::new(own_zone));
-        Self { source, off_ms, added_ms, added_before_ms, own_zone, zone }
+        let (added_before, zone) = (Mutex::new((0, None)), RwLock::new(own_zone));
+        Self { source, off_ms, added_ms, added_before, own_zone, zone }
     }
 
     /// A time of this node by Redis' clock.
@@ -69,19 +70,26 @@ impl Agreement {
 
     /// Redis reported its time when it was `own` here, give or take `unsure_ms`.
     fn compare(&self, redis: Timestamp, own: Timestamp, unsure_ms: i64) {
-        self.apply(redis, own, unsure_ms, &mut self.added_before_ms.lock());
+        self.apply(redis, own, unsure_ms, &mut self.added_before.lock());
     }
 
-    fn apply(&self, redis: Timestamp, own: Timestamp, unsure_ms: i64, added_before_ms: &mut i64) {
+    fn apply(
+        &self,
+        redis: Timestamp,
+        own: Timestamp,
+        unsure_ms: i64,
+        before: &mut (i64, Option<Instant>),
+    ) {
         if self.source == TimeSource::Caller {
             return;
         }
         let off = own.since(redis);
-        let before = self.off_ms.swap(off, Ordering::Relaxed);
+        let off_before = self.off_ms.swap(off, Ordering::Relaxed);
         if (off + self.added_ms.load(Ordering::Relaxed)).abs() > unsure_ms.max(NOISE_MS) {
-            *added_before_ms = self.added_ms.swap(off.saturating_neg(), Ordering::Relaxed);
+            let added = self.added_ms.swap(off.saturating_neg(), Ordering::Relaxed);
+            *before = (added, Some(Instant::now()));
         }
-        match (before.abs() > TOLERATED_MS, off.abs() > TOLERATED_MS) {
+        match (off_before.abs() > TOLERATED_MS, off.abs() > TOLERATED_MS) {
             (false, true) => tracing::error!(
                 off_ms = off,
                 "this node's clock is not Redis': shared windows go by Redis'; set this one (NTP)"
@@ -98,12 +106,13 @@ impl Agreement {
     pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, asked: Instant) {
         let ago = i64::try_from(asked.elapsed().as_millis()).unwrap_or(i64::MAX);
         let present = shared.plus_ms(ago);
-        let mut before = self.added_before_ms.lock();
+        let mut before = self.added_before.lock();
         let added = self.added_ms.load(Ordering::Relaxed);
         // Several calls are refused at once when a clock is set. The first one corrects the
         // difference; the times of the others are by the one before.
-        let off_by_before = present.plus_ms(before.saturating_neg()).since(redis);
-        if *before != added && (off_by_before + added).abs() <= IN_FLIGHT_MS {
+        let off_by_before = present.plus_ms(before.0.saturating_neg()).since(redis);
+        let is_earlier = before.1.is_some_and(|changed| asked <= changed);
+        if is_earlier && (off_by_before + added).abs() <= IN_FLIGHT_MS {
             return;
         }
         self.apply(redis, present.plus_ms(added.saturating_neg()), 0, &mut before);
@@ -248,10 +257,12 @@ mod tests {
             near(141_000);
         }
         // It is set back, and ahead at once.
-        for (own, off) in [(redis, 0), (own, 141_000), (Timestamp(9_000_000), 8_000_000)] {
-            let refused = agreement.time(own);
+        // Two steps of the same size are two steps.
+        let twice = [(Timestamp(1_282_000), 282_000), (Timestamp(9_000_000), 8_000_000)];
+        for (own, off) in [(redis, 0), (own, 141_000)].into_iter().chain(twice) {
+            let (refused, asked) = (agreement.time(own), Instant::now());
             for _ in 0..4 {
-                agreement.correct(redis, refused, now);
+                agreement.correct(redis, refused, asked);
                 near(off);
             }
         }

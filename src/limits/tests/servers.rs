@@ -190,6 +190,33 @@ fn a_refused_user_takes_no_place_and_a_session_elsewhere_gives_it_back() {
 }
 
 #[test]
+fn a_request_without_a_user_keeps_its_place_at_the_provider_that_it_moved_to() {
+    for of in 1..=2 {
+        let (_servers, urls) = start();
+        let node = node(&urls[..of]);
+        // Both on one server, of two too.
+        let (first, second) = (limited(1, 1), limited(3, 1));
+        let bypass = |session: &str| {
+            node.0.bypass(RequestId::new(), &SessionId::from(session), NanoUsd(5), NOON)
+        };
+        runtime().block_on(async {
+            let mut one = bypass("one");
+            assert!(one.enter(&first, NOON).await && one.enter(&second, NOON).await);
+            node.0.flushed().await;
+            let held = node.0.provider_usage(&second, NOON).await;
+            assert_eq!((held.sessions.current, held.total.reserved), (1, NanoUsd(5)), "{of}");
+            let mut other = bypass("other");
+            assert!(!other.enter(&second, NOON).await, "its only place is taken, {of}");
+            assert!(other.enter(&first, NOON).await, "this one is free again, {of}");
+            drop((one, other));
+            node.0.flushed().await;
+            let held = node.0.provider_usage(&second, NOON).await;
+            assert_eq!(held.total.reserved, NanoUsd::ZERO, "{of}");
+        });
+    }
+}
+
+#[test]
 fn a_client_that_closes_while_servers_are_asked_leaves_nothing_counted() {
     let (servers, urls) = start();
     let node = node(&urls);

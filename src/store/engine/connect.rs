@@ -5,12 +5,16 @@
 //! for the writer nor delay it.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
-use sqlx::{AnyConnection, AnyPool, ConnectOptions, Connection, Executor, PgPool, SqlitePool};
+use sqlx::{
+    AnyConnection, AnyPool, ConnectOptions, Connection, Executor, PgConnection, SqlitePool,
+};
 
 use super::error::StoreError;
 use crate::domain::secret::Secret;
@@ -23,6 +27,8 @@ pub(in crate::store) const FILE_NAME: &str = "tollgate.db";
 const SQLITE_READERS: u32 = 4;
 /// How long a caller waits for a free connection, or for PostgreSQL to accept one.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a kept connection may take to answer before it is replaced.
+const ANSWER: Duration = Duration::from_secs(2);
 /// Statements that take longer are logged as warnings (their text, never their values).
 pub(in crate::store) const SLOW: Duration = Duration::from_secs(2);
 
@@ -60,7 +66,7 @@ pub(in crate::store) struct Pools {
     /// of `write`.
     pub(in crate::store) ledger: Option<SqlitePool>,
     /// PostgreSQL only: the ledger's connection, in PostgreSQL's own driver.
-    pub(in crate::store) copy: Option<PgPool>,
+    pub(in crate::store) copy: Option<CopyConnection>,
     /// PostgreSQL only: its address, for other kinds of connections.
     pub(in crate::store) url: Option<Secret>,
 }
@@ -144,7 +150,7 @@ pub(in crate::store) async fn postgres(
         write: pool.clone(),
         read: pool,
         ledger: None,
-        copy: Some(copy_pool(native)),
+        copy: Some(CopyConnection::new(native)),
         url: Some(url.clone()),
     };
     Ok((pools, away))
@@ -165,17 +171,55 @@ pub(in crate::store) fn replica(
     Ok(pool.connect_lazy_with(options))
 }
 
-fn copy_pool(options: PgConnectOptions) -> PgPool {
-    let options = options
-        .log_statements(log::LevelFilter::Trace)
-        .log_slow_statements(log::LevelFilter::Warn, SLOW);
-    PgPoolOptions::new()
-        .max_connections(1)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .after_connect(|connection, _| {
-            Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) })
-        })
-        .connect_lazy_with(options)
+/// The connection that the ledger is copied over. It is kept only after a success: a copy that was
+/// cancelled or refused leaves a connection in an unknown state.
+#[derive(Clone)]
+pub(in crate::store) struct CopyConnection {
+    options: PgConnectOptions,
+    kept: Arc<Mutex<Option<PgConnection>>>,
+}
+
+impl CopyConnection {
+    fn new(options: PgConnectOptions) -> Self {
+        let options = options
+            .log_statements(log::LevelFilter::Trace)
+            .log_slow_statements(log::LevelFilter::Warn, SLOW);
+        Self { options, kept: Arc::default() }
+    }
+
+    /// The kept connection if it answers, else a new one.
+    ///
+    /// # Errors
+    /// Those of connecting.
+    pub(in crate::store) async fn take(&self) -> Result<PgConnection, sqlx::Error> {
+        let kept = self.kept.lock().take();
+        if let Some(mut kept) = kept
+            && let Ok(Ok(())) = tokio::time::timeout(ANSWER, kept.ping()).await
+        {
+            return Ok(kept);
+        }
+        let connect = async {
+            let mut made = PgConnection::connect_with(&self.options).await?;
+            made.execute(POSTGRES_SETTINGS).await?;
+            Ok(made)
+        };
+        tokio::time::timeout(ACQUIRE_TIMEOUT, connect)
+            .await
+            .unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    }
+
+    /// Keeps a connection after a success.
+    pub(in crate::store) fn keep(&self, connection: PgConnection) {
+        *self.kept.lock() = Some(connection);
+    }
+
+    /// Closes the kept connection.
+    pub(in crate::store) async fn close(&self) {
+        let kept = self.kept.lock().take();
+        if let Some(kept) = kept {
+            let _ = tokio::time::timeout(ANSWER, kept.close()).await;
+        }
+    }
 }
 
 /// A server that accepts connections and does not answer must not delay the start for long.

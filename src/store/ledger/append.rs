@@ -53,7 +53,7 @@ impl Store {
     async fn append(&self, records: &[&Record], expect: Expect) -> Result<Option<u64>, StoreError> {
         match (&self.pools.ledger, &self.pools.copy) {
             (Some(ledger), _) => self.append_to_sqlite(ledger, records, expect).await,
-            (None, Some(pool)) if expect == Expect::New => self.copy_new(pool, records).await,
+            (None, Some(copier)) if expect == Expect::New => self.copy_new(copier, records).await,
             (None, _) => {
                 let mut tx = self.write().await?;
                 let written = write::<Any>(&mut tx, self.backend(), records, expect).await?;

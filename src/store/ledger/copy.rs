@@ -8,11 +8,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use sqlx::postgres::PgArguments;
-use sqlx::{AssertSqlSafe, Executor, PgConnection, PgPool};
+use sqlx::{AssertSqlSafe, Connection as _, Executor, PgConnection};
 
 use super::{days, log_row, sums, totals};
 use crate::domain::record::Record;
 use crate::store::engine::column::{Collect, Values};
+use crate::store::engine::connect::CopyConnection;
 use crate::store::engine::error::StoreError;
 use crate::store::{Backend, Store};
 
@@ -20,41 +21,62 @@ impl Store {
     /// Writes records in one transaction; `None`: one was stored already, and nothing was written.
     pub(super) async fn copy_new(
         &self,
-        pool: &PgPool,
+        copier: &CopyConnection,
         records: &[&Record],
     ) -> Result<Option<u64>, StoreError> {
         self.hold.check()?;
         let refused = |error| Backend::Postgres.acquire_error(error);
-        let mut tx = pool.begin().await.map_err(refused)?;
-        if let Some(lock) = days::lock(Backend::Postgres) {
-            tx.execute(lock).await?;
+        let mut connection = copier.take().await.map_err(refused)?;
+        let written = copy_all(&mut connection, records).await;
+        match &written {
+            Ok(_) => copier.keep(connection),
+            Err(error) if is_out_of_range(error) => self.drop_checks().await?,
+            Err(_) => {}
         }
-        let ledger = rows(log_row::LEDGER_COLUMNS, records, log_row::bind_ledger);
-        match copy(&mut tx, "ledger", log_row::LEDGER_COLUMNS, ledger).await {
-            Err(sqlx::Error::Database(report)) if report.is_unique_violation() => {
-                tx.rollback().await?;
-                return Ok(None);
-            }
-            other => other?,
-        }
-        let log = rows(log_row::LOG_COLUMNS, records, log_row::bind_log);
-        copy(&mut tx, "request_log", log_row::LOG_COLUMNS, log).await?;
-        let sums = sums::of(records);
-        let hours = Sums { table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
-        hours.add(&mut tx, &sums, sums::bind).await?;
-        let all = Sums { table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
-        all.add(&mut tx, &totals::of(&sums), totals::bind).await?;
-        let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
-        let users = Sums { table: "hourly_users", columns, tail };
-        users.add(&mut tx, &totals::of_users(&sums), totals::bind_user).await?;
-        for (sql, values) in
-            days::take_out::<PgArguments>(records.iter().map(|record| record.started_at))
-        {
-            sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
-        }
-        tx.commit().await?;
-        Ok(Some(u64::try_from(records.len()).unwrap_or(u64::MAX)))
+        Ok(written?)
     }
+}
+
+/// A table that is being converted refuses a row from far ahead, by its check.
+fn is_out_of_range(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|report| report.code());
+    code.is_some_and(|code| code == "23514")
+}
+
+/// Writes records in one transaction; `None`: one was stored already, and nothing was written.
+async fn copy_all(
+    connection: &mut PgConnection,
+    records: &[&Record],
+) -> Result<Option<u64>, sqlx::Error> {
+    let mut tx = connection.begin().await?;
+    if let Some(lock) = days::lock(Backend::Postgres) {
+        tx.execute(lock).await?;
+    }
+    let ledger = rows(log_row::LEDGER_COLUMNS, records, log_row::bind_ledger);
+    match copy(&mut tx, "ledger", log_row::LEDGER_COLUMNS, ledger).await {
+        Err(sqlx::Error::Database(report)) if report.is_unique_violation() => {
+            tx.rollback().await?;
+            return Ok(None);
+        }
+        other => other?,
+    }
+    let log = rows(log_row::LOG_COLUMNS, records, log_row::bind_log);
+    copy(&mut tx, "request_log", log_row::LOG_COLUMNS, log).await?;
+    let sums = sums::of(records);
+    let hours = Sums { table: "hourly_sums", columns: sums::COLUMNS, tail: sums::ADD };
+    hours.add(&mut tx, &sums, sums::bind).await?;
+    let all = Sums { table: "usage_totals", columns: totals::COLUMNS, tail: totals::ADD };
+    all.add(&mut tx, &totals::of(&sums), totals::bind).await?;
+    let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
+    let users = Sums { table: "hourly_users", columns, tail };
+    users.add(&mut tx, &totals::of_users(&sums), totals::bind_user).await?;
+    for (sql, values) in
+        days::take_out::<PgArguments>(records.iter().map(|record| record.started_at))
+    {
+        sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
+    }
+    tx.commit().await?;
+    Ok(Some(u64::try_from(records.len()).unwrap_or(u64::MAX)))
 }
 
 /// The start of a binary copy: signature, flags, length of the extension.
@@ -196,7 +218,7 @@ impl Sums {
         connection: &mut PgConnection,
         rows: &[T],
         bind: impl Fn(&mut Values<Arrays>, &T),
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), sqlx::Error> {
         let of = |column: &&str| match TEXTS.contains(column) {
             true => Array::Texts(Vec::with_capacity(rows.len())),
             false => Array::Ints(Vec::with_capacity(rows.len())),

@@ -191,15 +191,25 @@ mod tests {
 
     #[test]
     fn the_numbers_of_stored_reasons_stay() {
-        let numbered = [
-            (0, "none of its groups is among the key's"),
-            (7, "it serves as many sessions as it may"),
-            (8, "this session is already served by it"),
-            (15, "stands in for the session's provider"),
+        let stored = [
+            "none of its groups is among the key's",
+            "disabled by an administrator",
+            "disabled by the gateway: its probes failed",
+            "the model is neither in its list nor redirected",
+            "the model has no price at it, and unpriced models are refused",
+            "requests of this format cannot be converted to its own",
+            "one of its spending limits is reached",
+            "it serves as many sessions as it may",
+            "this session is already served by it",
+            "the only one that can serve this request",
+            "lowest priority number",
+            "drawn by weight among its equals",
+            "its priority number is higher",
+            "needs conversion, others of its priority do not",
+            "not drawn, stands in",
+            "stands in for the session's provider",
         ];
-        for (number, text) in numbered {
-            assert_eq!(REASONS[number], text);
-        }
+        assert_eq!(REASONS[..stored.len()], stored);
         let later = parse(r#"[["chosen",0,4711]]"#, None, None).unwrap();
         assert_eq!(later[0].detail.as_deref(), Some("reason 4711"));
     }

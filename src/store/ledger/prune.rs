@@ -19,7 +19,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`] of the write.
     pub async fn prune_requests(&self, cutoff: Timestamp, max: u32) -> Result<u64, StoreError> {
-        let mut removed = self.drop_expired(cutoff).await?;
+        // A reader that keeps a partition does not keep other rows from being removed.
+        let dropped = self.drop_expired(cutoff).await;
+        let mut removed = *dropped.as_ref().unwrap_or(&0);
         for table in PRUNED {
             let mut values = Values::default();
             values.time(cutoff).int(i64::from(max.max(1)) - 1);
@@ -30,6 +32,9 @@ impl Store {
             );
             let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
             removed += query.execute(&mut *self.writer().await?).await?.rows_affected();
+        }
+        if removed == 0 {
+            dropped?;
         }
         Ok(removed)
     }

@@ -13,7 +13,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Executor};
 
 use super::month::{Month, Part};
-use super::{LOG, Split, run};
+use super::{LOG, SPLIT, Split, run};
 use crate::domain::clock::Timestamp;
 use crate::store::Store;
 use crate::store::engine::column::Fields;
@@ -26,6 +26,9 @@ const SMALL_BYTES: i64 = 64 << 20;
 const AHEAD_MS: i64 = 7 * 86_400_000;
 /// A check whose end has come this near is replaced by one with a later end.
 const LATE_MS: i64 = 86_400_000;
+/// A grantee of `aclexplode`, as statements name it.
+const ROLE: &str =
+    "CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END";
 /// Held while a node reads a table to validate its check; any otherwise unused number.
 const VALIDATING: &str = "SELECT CAST(pg_try_advisory_xact_lock(7215836404) AS INT) AS held";
 
@@ -40,6 +43,7 @@ impl Store {
     /// partitions already.
     pub(super) async fn convert(&self, split: &Split, now: Timestamp) -> Result<bool, StoreError> {
         if split.is_split(&mut *self.reader().await?).await? {
+            self.drop_late_check(split).await?;
             return Ok(false);
         }
         let mut check = split.check(&mut *self.reader().await?).await?;
@@ -51,7 +55,10 @@ impl Store {
         }
         let end = match &check {
             Some(check) => check.end,
-            None => self.add_check(split, now).await?,
+            None => match self.add_check(split, now).await? {
+                Some(end) => end,
+                None => return Ok(false),
+            },
         };
         if !check.is_some_and(|check| check.validated) {
             self.validate(split, end).await?;
@@ -91,8 +98,15 @@ impl Store {
         Ok(true)
     }
 
-    async fn add_check(&self, split: &Split, now: Timestamp) -> Result<Month, StoreError> {
+    /// `None`: another node has converted the table.
+    async fn add_check(&self, split: &Split, now: Timestamp) -> Result<Option<Month>, StoreError> {
         let mut tx = self.alter().await?;
+        if split.is_split(&mut tx).await? {
+            return Ok(None);
+        }
+        if let Some(check) = split.check(&mut tx).await? {
+            return Ok(Some(check.end));
+        }
         let end = split.end(&mut tx, now).await?;
         let (table, name) = (split.table, Part::Until(end).name(split.table));
         let condition = format!("{} < {}", split.key, split.bound(end));
@@ -100,7 +114,26 @@ impl Store {
             format!("ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition}) NOT VALID");
         run(&mut tx, sql).await?;
         tx.commit().await?;
-        Ok(end)
+        Ok(Some(end))
+    }
+
+    /// A check on a table with partitions would refuse rows from after its month.
+    async fn drop_late_check(&self, split: &Split) -> Result<(), StoreError> {
+        if split.check(&mut *self.reader().await?).await?.is_none() {
+            return Ok(());
+        }
+        let mut tx = self.alter().await?;
+        split.drop_check(&mut tx).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// After a row that a check refused, because a clock is far ahead: the conversion begins again,
+    /// with a check that accepts it.
+    pub(in crate::store) async fn drop_checks(&self) -> Result<(), StoreError> {
+        for split in SPLIT {
+            self.drop_late_check(split).await?;
+        }
+        Ok(())
     }
 
     /// Reads the table once. Excludes neither readers nor writers.
@@ -181,6 +214,7 @@ impl Split {
         let is_empty = self.newest(&mut *connection).await?.is_none();
         let indexes = self.indexes(&mut *connection).await?;
         let grants = self.grants(&mut *connection).await?;
+        let owner = self.owner(&mut *connection).await?;
         let mut sql = format!("ALTER TABLE {table} RENAME TO {old};");
         for (name, _) in &indexes {
             let rest = name.strip_prefix(table).unwrap_or(name);
@@ -216,8 +250,9 @@ impl Split {
             )
         });
         sql.push_str(&format!(
-            "CREATE TABLE {} PARTITION OF {table} DEFAULT",
-            Part::Other.name(table)
+            "CREATE TABLE {other} PARTITION OF {table} DEFAULT; \
+             ALTER TABLE {table} OWNER TO {owner}; ALTER TABLE {other} OWNER TO {owner}",
+            other = Part::Other.name(table)
         ));
         run(connection, sql).await?;
         if !is_empty {
@@ -252,12 +287,30 @@ impl Split {
         rows.iter().map(read).collect()
     }
 
-    /// The statements that give other roles the rights on the new table that they have on the old.
+    async fn owner(&self, connection: &mut AnyConnection) -> Result<String, StoreError> {
+        let sql = format!(
+            "SELECT quote_ident(pg_get_userbyid(relowner)) AS owner FROM pg_class \
+             WHERE oid = CAST('{}' AS REGCLASS)",
+            self.table
+        );
+        let row = sqlx::query(AssertSqlSafe(sql)).fetch_one(connection).await?;
+        Fields { row: &row, table: "pg_class" }.text("owner")
+    }
+
+    /// The statements that give other roles the rights on the new table that they have on the old,
+    /// and those who insert the use of the row numbers' sequence.
     async fn grants(&self, connection: &mut AnyConnection) -> Result<Vec<String>, StoreError> {
         let table = self.table;
+        let numbers = if table == LOG.table {
+            format!(
+                " || CASE privilege_type WHEN 'INSERT' THEN format('; GRANT USAGE ON SEQUENCE \
+                 {table}_id_seq TO %s', {ROLE}) ELSE '' END"
+            )
+        } else {
+            String::new()
+        };
         let sql = format!(
-            "SELECT format('GRANT %s ON {table} TO %s', privilege_type, CASE grantee WHEN 0 \
-             THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END) AS made \
+            "SELECT format('GRANT %s ON {table} TO %s', privilege_type, {ROLE}){numbers} AS made \
              FROM pg_class CROSS JOIN LATERAL aclexplode(relacl) \
              WHERE oid = CAST('{table}' AS REGCLASS) AND grantee <> relowner"
         );

@@ -11,8 +11,8 @@
 //!   writers (`convert`). Only the last step excludes them, for some milliseconds.
 //! - The clean-up drops partitions of the log whose months are over (`drop`). The ledger keeps all.
 //!
-//! No step waits longer than two seconds for a lock: a long report delays the step, which is tried
-//! again, and never the writers behind it.
+//! No step waits longer than 0.3 s for a lock, since writers wait behind it: a long report delays the
+//! step, which is tried again.
 
 mod convert;
 mod create;
@@ -59,7 +59,7 @@ const LEDGER: Split = Split { table: "ledger", key: "request_id", kind: Key::Id 
 const SPLIT: [&Split; 2] = [&LOG, &LEDGER];
 
 /// A statement that waits longer is given up and tried again later.
-const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '2s'";
+const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '300ms'";
 
 impl Split {
     /// The key of the first row of a month, as a constant in SQL.
@@ -134,16 +134,27 @@ impl Store {
         if self.backend() != Backend::Postgres {
             return Ok(kept);
         }
+        // A lock on one table does not keep the other one from its partitions.
+        let mut result = Ok(());
         for split in SPLIT {
-            if self.convert(split, now).await? {
-                kept.converted.push(split.table);
-            }
-            let this = Month::of(now);
-            for month in [this, this.next()] {
-                kept.created.extend(self.make_month(split, month).await?);
-            }
+            result = result.and(self.keep_of(split, now, &mut kept).await);
         }
-        Ok(kept)
+        result.map(|()| kept)
+    }
+
+    async fn keep_of(
+        &self,
+        split: &Split,
+        now: Timestamp,
+        kept: &mut PartitionsKept,
+    ) -> Result<(), StoreError> {
+        if self.convert(split, now).await? {
+            kept.converted.push(split.table);
+        }
+        for month in [Month::of(now), Month::of(now).next()] {
+            kept.created.extend(self.make_month(split, month).await?);
+        }
+        Ok(())
     }
 
     /// As [`Store::keep_partitions`], at the start: large tables are left to the jobs, and so is

@@ -170,6 +170,8 @@ for _, o in ipairs(ops) do
     elseif was and was.at == o.provider then
       leave_provider(was)
       touched[o.request] = true
+      -- Without a user, nothing else is counted for it here.
+      if was.uid == 0 then notes[o.request] = false end
     end
   end
 end

@@ -16,7 +16,7 @@ use crate::limits::charge::{Charge, Counted};
 use crate::limits::provider::is_limited;
 use crate::limits::sessions::Slot;
 
-/// How many users are told apart; the others share a place, which costs a round trip at most.
+/// How many users are distinguished; the others share an entry, which costs a round trip at most.
 const USERS: usize = 4_096;
 
 /// Whether a user's last request was refused.
@@ -67,7 +67,7 @@ impl Servers {
         let slot = Slot { key: Some(own.key.id), session: own.session.clone() };
         let charge = self.memory.charge(own.request, own.session, own.estimate, started);
         let half = Charge { slot, admitted: now, ..charge };
-        let mut place = Place { server, half: Some(&half) };
+        let mut place = Place { server, provider: provider.id, half: Some(&half) };
         let admitted = async {
             let counted = home.admit(own, None).await?;
             Ok::<_, Refused>(Admitted { home, counted: Some(counted) })

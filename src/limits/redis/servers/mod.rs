@@ -125,7 +125,7 @@ impl Servers {
             return home.enter(charge, provider, self.at(home, now)).await;
         };
         let half = self.half(server, charge);
-        let mut place = Place { server, half: Some(&half) };
+        let mut place = Place { server, provider: provider.id, half: Some(&half) };
         let entered = server.enter(&half, provider, self.at(server, now)).await;
         place.half = None;
         if entered && let Some(home) = self.home(charge) {
@@ -194,13 +194,14 @@ impl Servers {
 /// not stay taken.
 struct Place<'a> {
     server: &'a Shared,
+    provider: ProviderId,
     half: Option<&'a Charge>,
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(half) = self.half {
-            self.server.push(Kind::GivenBack, half, half.started);
+            self.server.push(Kind::Withdrawn { from: self.provider }, half, half.started);
         }
     }
 }
