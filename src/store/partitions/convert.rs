@@ -117,7 +117,7 @@ impl Store {
         Ok(Some(end))
     }
 
-    /// A check on a table with partitions would refuse rows from after its month.
+    /// Drops the check, if there is one: on a table with partitions it would refuse later rows.
     async fn drop_late_check(&self, split: &Split) -> Result<(), StoreError> {
         if split.check(&mut *self.reader().await?).await?.is_none() {
             return Ok(());

@@ -30,21 +30,26 @@ impl Store {
         let expired = |part: &Part| part.end().is_some_and(|end| end <= cutoff);
         let mut removed = 0;
         for part in parts.into_iter().filter(expired) {
-            let name = part.name(LOG.table);
-            let mut tx = self.alter().await?;
-            // Another node may have dropped it.
-            if LOG.parts(&mut tx).await?.contains(&part) {
-                let rows = rows_in(&mut tx, &name).await?;
-                match run(&mut tx, format!("DROP TABLE {name}")).await {
-                    // The caller's next call finds the same, and has nothing else to report.
-                    Err(_) if removed > 0 => return Ok(removed),
-                    dropped => dropped?,
-                }
-                tx.commit().await?;
-                removed += rows;
-            }
+            removed += match self.drop_part(part).await {
+                // The next call finds the same, and has nothing else to report.
+                Err(_) if removed > 0 => break,
+                dropped => dropped?,
+            };
         }
         Ok(removed)
+    }
+
+    async fn drop_part(&self, part: Part) -> Result<u64, StoreError> {
+        let mut tx = self.alter().await?;
+        // Another node may have dropped it.
+        if !LOG.parts(&mut tx).await?.contains(&part) {
+            return Ok(0);
+        }
+        let name = part.name(LOG.table);
+        let rows = rows_in(&mut tx, &name).await?;
+        run(&mut tx, format!("DROP TABLE {name}")).await?;
+        tx.commit().await?;
+        Ok(rows)
     }
 }
 

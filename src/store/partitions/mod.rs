@@ -6,13 +6,14 @@
 //!   writing.
 //! - The partition of the next month is made a month ahead. Rows of months without a partition
 //!   (clock steps, old journals) go to a default partition, from which they move when their month
-//!   gets one. So no row is ever refused.
+//!   gets one. While a table is converted, its check may refuse a row from far ahead: the writer
+//!   then drops the check.
 //! - Tables from before become the first partition, by a check that is validated beside the
 //!   writers (`convert`). Only the last step excludes them, for some milliseconds.
 //! - The clean-up drops partitions of the log whose months are over (`drop`). The ledger keeps all.
 //!
-//! No step waits longer than 0.3 s for a lock, since writers wait behind it: a long report delays the
-//! step, which is tried again.
+//! No step waits longer than 0.3 s for a lock, since writers wait behind it: a long report delays
+//! the step, which is tried again.
 
 mod convert;
 mod create;
