@@ -301,10 +301,6 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
         let _ =
             tokio::time::timeout(grace, async { tokio::join!(listeners.admin, listeners.metrics) })
                 .await;
-        if let Some(keeper) = tasks.keeper {
-            let _ = keeper.await;
-            parts.counters.end();
-        }
         if let Some(file) = tasks.health_file {
             let _ = file.await;
         }
@@ -315,6 +311,11 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
             tracing::error!(
                 "the ledger's writer failed: what it had not written stays in the journal"
             );
+        }
+        // It ends after the writer, in two seconds at most.
+        if let Some(keeper) = tasks.keeper {
+            let _ = keeper.await;
+            parts.counters.end();
         }
         snapshot::at_stop(parts.saver(), tasks.saver).await;
         parts.store.close().await;

@@ -27,8 +27,8 @@ const HOUSEKEEPING: Duration = Duration::from_secs(30);
 /// How long housekeeping waits for the database.
 const PRUNING: Duration = Duration::from_secs(10);
 
-/// The tasks that a stop waits for. One ends once the journal is drained, one once Redis has all
-/// counts, one once the open circuits are stored.
+/// The tasks that a stop waits for. One ends once the journal is drained; then one ends once Redis
+/// has all counts. One ends once the open circuits are stored.
 pub(super) struct Tasks {
     pub writer: JoinHandle<()>,
     pub keeper: Option<JoinHandle<()>>,
@@ -69,7 +69,10 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     if let Some(peers) = parts.peers() {
         io.spawn(peers.run(stopped(stop.clone())));
     }
-    let keeper = parts.keeper().map(|keeper| io.spawn(keeper.run(stopped(stop.clone()))));
+    // This node counts with the others until its records are in the ledger: counters that are
+    // rebuilt from there meanwhile lack them, and get them from its keeper.
+    let (delivered, is_delivered) = watch::channel(false);
+    let keeper = parts.keeper().map(|keeper| io.spawn(keeper.run(stopped(is_delivered))));
     let exporters = exporters(parts, io, &stop);
     let writer = io.spawn(async move {
         let messages = async {
@@ -77,7 +80,11 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
                 queue.run(store.clone(), stopped(stop.clone())).await;
             }
         };
-        tokio::join!(ledger.run(store.clone(), stopped(stop.clone())), messages);
+        let records = async {
+            ledger.run(store.clone(), stopped(stop.clone())).await;
+            delivered.send_replace(true);
+        };
+        tokio::join!(records, messages);
     });
     Tasks { writer, keeper, health_file, saver, exporters }
 }

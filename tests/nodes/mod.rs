@@ -9,6 +9,7 @@
 mod away;
 mod begin;
 mod chaos;
+mod end;
 mod failover;
 mod frozen;
 mod jobs;
