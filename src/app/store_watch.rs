@@ -67,7 +67,7 @@ impl ReplicaWatch {
         let state = match watch.store.check_replica().await {
             Ok(None) => return,
             Ok(Some(state)) => state,
-            Err(error) => ReplicaState::Unused(error.to_string()),
+            Err(error) => ReplicaState::Unused(format!("database.url: {error}")),
         };
         let (lag, unused) = match state {
             ReplicaState::Used(lag) => (Some(lag.as_secs()), None),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::engine::column::Fields;
 use super::engine::connect;
@@ -20,7 +20,7 @@ use super::engine::error::StoreError;
 use super::{Backend, Store};
 use crate::domain::secret::Secret;
 
-/// Bound of one check, and of the wait for a connection.
+/// Bound of the wait for a connection to the replica; twice that, of each server's part of a check.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The primary's positions that are kept: one of each check, for longer than the largest lag.
 const POSITIONS: usize = 64;
@@ -89,30 +89,19 @@ impl Store {
     /// [`StoreError`] of the primary; the replica is not used then.
     pub async fn check_replica(&self) -> Result<Option<ReplicaState>, StoreError> {
         let Some(replica) = &self.replica else { return Ok(None) };
-        let checked = tokio::time::timeout(PATIENCE * 2, self.compare(replica)).await;
-        let state = match checked {
-            Ok(Ok(state)) => state,
-            Ok(Err(error)) => {
-                replica.shared.usable.store(false, Ordering::Release);
-                return Err(error);
-            }
-            Err(_) => ReplicaState::Unused("it does not answer in time".to_owned()),
-        };
-        let is_used = matches!(state, ReplicaState::Used(_));
+        let state = self.compare(replica).await;
+        let is_used = matches!(state, Ok(ReplicaState::Used(_)));
         replica.shared.usable.store(is_used, Ordering::Release);
-        Ok(Some(state))
+        state.map(Some)
     }
 
     async fn compare(&self, replica: &Replica) -> Result<ReplicaState, StoreError> {
-        let mut primary = self.reader().await?;
-        let asked = Instant::now();
-        let written = position(&mut primary, WRITTEN).await?;
-        let ours = identity(&mut primary).await?;
-        drop(primary);
-        replica.note(asked, written.unwrap_or(0));
-        let (theirs, replayed) = match replica.look().await {
-            Ok(found) => found,
-            Err(error) => return Ok(ReplicaState::Unused(error.to_string())),
+        let ours = self.look_at_primary(replica).await?;
+        let late = "it does not answer in time";
+        let (theirs, replayed) = match timeout(PATIENCE * 2, replica.look()).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => return Ok(ReplicaState::Unused(error.to_string())),
+            Err(_) => return Ok(ReplicaState::Unused(late.to_owned())),
         };
         let Some(replayed) = replayed else {
             return Ok(ReplicaState::Unused("it is no standby".to_owned()));
@@ -126,6 +115,21 @@ impl Store {
             Some(lag) => Ok(ReplicaState::Unused(format!("it is {} s behind", lag.as_secs()))),
             None => Ok(ReplicaState::Unused("it is behind the first check".to_owned())),
         }
+    }
+
+    /// Notes the primary's position. The wait for a connection to it has the pool's own bound.
+    async fn look_at_primary(&self, replica: &Replica) -> Result<Identity, StoreError> {
+        let mut primary = self.reader().await?;
+        let asked = Instant::now();
+        let look = async {
+            let written = position(&mut primary, WRITTEN).await?;
+            Ok((written, identity(&mut primary).await?))
+        };
+        let late =
+            |_| Err(StoreError::Unreachable { what: "it does not answer in time".to_owned() });
+        let (written, ours) = timeout(PATIENCE * 2, look).await.unwrap_or_else(late)?;
+        replica.note(asked, written.unwrap_or(0));
+        Ok(ours)
     }
 
     /// A transaction for a report on the replica; `None`: read from the primary.

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor, PgConnection, Row};
 use tollgate::domain::secret::Secret;
-use tollgate::store::{LogFilter, LogPageAsk, ReplicaState, Store};
+use tollgate::store::{LogFilter, LogPageAsk, ReplicaState, Store, StoreError};
 
 use super::make::varied_record;
 use crate::support::gateway::Gateway;
-use crate::support::postgres::Server;
+use crate::support::postgres::{self, Server};
 
 /// Two servers, the second a standby of the first, and a database.
 struct Pair {
@@ -152,4 +152,29 @@ async fn the_gateway_says_what_it_reads_from(pair: &Pair, store: &Store) {
     pair.standby.start_again();
     gateway.metric_shows("tollgate_database_replica_used", |used| used == 1.0).await;
     gateway.log_shows("reports read from database.read_url again").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_primary_whose_connections_are_all_in_use_is_not_taken_for_a_silent_replica() {
+    let url = postgres::fresh_database();
+    let store = Store::open_postgres(&Secret::new(url.as_str()), 4).await.unwrap();
+    store.migrate().await.unwrap();
+    let store = store.with_replica(&Secret::new(url.as_str()), 4, Duration::from_secs(30)).unwrap();
+    // All three connections of the pool wait for a lock.
+    let mut lock = PgConnection::connect(&url).await.unwrap();
+    lock.execute("BEGIN; LOCK TABLE usage_totals IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let mut reads = tokio::task::JoinSet::new();
+    for _ in 0..3 {
+        let store = store.clone();
+        reads.spawn(async move { store.spend_totals().await.unwrap() });
+    }
+    let waiting = "SELECT COUNT(*) FROM pg_stat_activity \
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let mut eye = PgConnection::connect(&url).await.unwrap();
+    while eye.fetch_one(waiting).await.unwrap().get::<i64, _>(0) < 3 {}
+    let error = store.check_replica().await.unwrap_err();
+    let StoreError::Unreachable { what } = &error else { panic!("{error}") };
+    assert_eq!(what, "no connection could be had in time");
+    lock.execute("COMMIT").await.unwrap();
+    reads.join_all().await;
 }
