@@ -21,7 +21,7 @@ async fn data_lies_where_that_is_set() {
 #[tokio::test(flavor = "multi_thread")]
 async fn so_many_connections_to_postgres_and_no_more() {
     let mut seen = Vec::new();
-    for most in ["2", "12"] {
+    for most in ["3", "12"] {
         let url = postgres::fresh_database();
         let fixture =
             Fixture::bare(&[("DATABASE_URL", &url), ("TOLLGATE_DATABASE_MAX_CONNECTIONS", most)])

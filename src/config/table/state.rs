@@ -31,9 +31,9 @@ pub(super) const ROWS: &[Setting] = &[
     unset("database.read_url_file", SecretFile, "A file that holds database.read_url."),
     setting(
         "database.max_connections",
-        Count { min: 1, max: 1000 },
+        Count { min: 3, max: 1000 },
         "10",
-        "Connections to PostgreSQL, and as many again to the standby.",
+        "Connections to PostgreSQL, one more for notifications, and as many again to the standby.",
     ),
     setting(
         "database.snapshot",

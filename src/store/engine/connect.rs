@@ -139,7 +139,8 @@ pub(in crate::store) async fn postgres(
         Err(error) if is_away(&error) => Some(Backend::Postgres.acquire_error(error)),
         Err(error) => return Err(Backend::Postgres.acquire_error(error)),
     };
-    // One of them is the ledger's: no read delays its writer. Others need two at times.
+    // One of them is the ledger's: no read delays its writer. Others need two at times, so that
+    // `database.max_connections` is 3 at least.
     let pool = pool_options(max_connections.saturating_sub(1).max(2))
         .after_connect(|connection, _| {
             Box::pin(async move { connection.execute(POSTGRES_SETTINGS).await.map(|_| ()) })
