@@ -117,7 +117,7 @@ impl ServerKeeper {
                         tracing::info!(
                             "another node rebuilt the shared counters, or declared this node dead"
                         );
-                        self.shared.link.has_moved(self.shared.settings.timeout);
+                        self.shared.link.set_moved(self.shared.settings.timeout);
                         followed += 1;
                         continue;
                     }
@@ -270,7 +270,7 @@ impl ServerKeeper {
         }
         if !is_first {
             self.must_rebuild |= self.shared.agree_on_list(&mut connection).await?;
-            self.must_rebuild |= self.has_moved();
+            self.must_rebuild |= self.took_over();
         }
         if !is_first && self.must_rebuild && self.ledger.is_complete() {
             tracing::info!("the ledger can be read: rebuilding the shared counters from it");
@@ -304,7 +304,7 @@ impl ServerKeeper {
 
     /// Whether this node took over a server since the last call: users have moved to these
     /// counters.
-    pub(super) fn has_moved(&mut self) -> bool {
+    pub(super) fn took_over(&mut self) -> bool {
         let moves = self.shared.moves.load(Ordering::SeqCst);
         std::mem::replace(&mut self.moves, moves) != moves
     }

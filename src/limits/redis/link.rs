@@ -165,7 +165,7 @@ impl Link {
 
     /// The counters were rebuilt, or this node was treated as dead: no request calls Redis until
     /// the keeper has followed.
-    pub(super) fn has_moved(&self, bound: Duration) {
+    pub(super) fn set_moved(&self, bound: Duration) {
         let _ = self.moved.lock().get_or_insert(Instant::now() + bound);
         self.up.store(None);
     }
@@ -224,7 +224,7 @@ impl Link {
         let first = before.as_ref().is_some_and(|before| Arc::ptr_eq(before, up));
         match fault {
             Fault::Gone if first => {
-                self.has_moved(bound);
+                self.set_moved(bound);
                 self.broken.notify_one();
             }
             Fault::Gone => {}

@@ -184,7 +184,7 @@ impl Shared {
         self.memory.withdraw(charge, provider, now);
         match charge.user {
             Some(_) => self.running.move_to(charge.request, None),
-            None => drop(self.running.end(charge.request)),
+            None => drop(self.running.take(charge.request)),
         }
         self.push(Kind::Withdrawn { from: provider }, charge, now);
     }
@@ -196,13 +196,13 @@ impl Shared {
         if let (None, Some(elsewhere)) = (served, end.served) {
             self.memory.serve_by(charge, elsewhere);
         }
-        self.running.end(charge.request);
+        self.running.take(charge.request);
         self.push(Kind::Settled { cost: end.cost, served: end.served }, charge, end.now);
     }
 
     pub(in super::super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
         self.memory.give_back(charge, at.filter(|id| self.part.has_provider(*id)));
-        self.running.end(charge.request);
+        self.running.take(charge.request);
         self.push(Kind::GivenBack, charge, charge.started);
     }
 

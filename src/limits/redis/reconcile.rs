@@ -24,7 +24,7 @@ impl ServerKeeper {
     ) -> Result<String, Fault> {
         self.is_doubtful |= self.shared.link.elsewhere.swap(false, Ordering::Relaxed);
         let mut lost_data = self.is_doubtful;
-        self.must_rebuild |= self.has_moved();
+        self.must_rebuild |= self.took_over();
         self.must_rebuild |= self.shared.outbox.has_overflowed();
         self.must_rebuild |= self.epoch.is_none() && self.shared.was_away(connection).await?;
         loop {

@@ -11,9 +11,9 @@ use crate::domain::ids::{ProviderId, RequestId};
 /// A power of two.
 const SHARDS: usize = 16;
 
-type Part = HashMap<RequestId, (Charge, Option<ProviderId>)>;
+type Shard = HashMap<RequestId, (Charge, Option<ProviderId>)>;
 
-pub(super) struct Running([Mutex<Part>; SHARDS]);
+pub(super) struct Running([Mutex<Shard>; SHARDS]);
 
 impl Running {
     pub(super) fn new() -> Self {
@@ -21,34 +21,34 @@ impl Running {
     }
 
     pub(super) fn begin(&self, charge: &Charge) {
-        self.part(charge.request).insert(charge.request, (charge.clone(), None));
+        self.shard(charge.request).insert(charge.request, (charge.clone(), None));
     }
 
     pub(super) fn move_to(&self, request: RequestId, provider: Option<ProviderId>) {
-        if let Some((_, at)) = self.part(request).get_mut(&request) {
+        if let Some((_, at)) = self.shard(request).get_mut(&request) {
             *at = provider;
         }
     }
 
     /// Notes where a request is, whether or not it was noted before.
     pub(super) fn put(&self, charge: &Charge, provider: ProviderId) {
-        let mut part = self.part(charge.request);
-        part.entry(charge.request).or_insert_with(|| (charge.clone(), None)).1 = Some(provider);
+        let mut shard = self.shard(charge.request);
+        shard.entry(charge.request).or_insert_with(|| (charge.clone(), None)).1 = Some(provider);
     }
 
-    /// Returns what was noted.
-    pub(super) fn end(&self, request: RequestId) -> Option<Charge> {
-        self.part(request).remove(&request).map(|(charge, _)| charge)
+    /// Removes a request, and returns what was noted of it.
+    pub(super) fn take(&self, request: RequestId) -> Option<Charge> {
+        self.shard(request).remove(&request).map(|(charge, _)| charge)
     }
 
     /// Calls `tell` for each. A request that ends meanwhile is reported as ended only afterwards.
     pub(super) fn each(&self, mut tell: impl FnMut(&Charge, Option<ProviderId>)) {
-        for part in &self.0 {
-            part.lock().values().for_each(|(charge, at)| tell(charge, *at));
+        for shard in &self.0 {
+            shard.lock().values().for_each(|(charge, at)| tell(charge, *at));
         }
     }
 
-    fn part(&self, request: RequestId) -> MutexGuard<'_, Part> {
+    fn shard(&self, request: RequestId) -> MutexGuard<'_, Shard> {
         self.0[usize::from(request.0.as_bytes()[15]) % SHARDS].lock()
     }
 }

@@ -13,7 +13,7 @@ use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Executor};
 
 use super::month::{Month, Part};
-use super::{LOG, SPLIT, Split, run};
+use super::{LOG, PARTITIONED, Partitioned, run};
 use crate::domain::clock::Timestamp;
 use crate::store::Store;
 use crate::store::engine::column::Fields;
@@ -41,35 +41,39 @@ struct Check {
 impl Store {
     /// Converts a table of any size beside its writers. Returns whether it did; `false`: it has
     /// partitions already.
-    pub(super) async fn convert(&self, split: &Split, now: Timestamp) -> Result<bool, StoreError> {
-        if split.is_split(&mut *self.reader().await?).await? {
-            self.drop_late_check(split).await?;
+    pub(super) async fn convert(
+        &self,
+        table: &Partitioned,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        if table.is_partitioned(&mut *self.reader().await?).await? {
+            self.drop_late_check(table).await?;
             return Ok(false);
         }
-        let mut check = split.check(&mut *self.reader().await?).await?;
+        let mut check = table.check(&mut *self.reader().await?).await?;
         if check.as_ref().is_some_and(|check| check.end.start() <= now.plus_ms(LATE_MS)) {
             let mut tx = self.alter().await?;
-            split.drop_check(&mut tx).await?;
+            table.drop_check(&mut tx).await?;
             tx.commit().await?;
             check = None;
         }
         let end = match &check {
             Some(check) => check.end,
-            None => match self.add_check(split, now).await? {
+            None => match self.add_check(table, now).await? {
                 Some(end) => end,
                 None => return Ok(false),
             },
         };
         if !check.is_some_and(|check| check.validated) {
-            self.validate(split, end).await?;
+            self.validate(table, end).await?;
         }
         let mut tx = self.alter().await?;
-        if !split.lock_whole(&mut tx).await? {
+        if !table.lock_whole(&mut tx).await? {
             return Ok(false);
         }
         // Another node may have given up this check meanwhile.
-        match split.check(&mut tx).await? {
-            Some(check) if check.validated => split.swap(&mut tx, check.end, now).await?,
+        match table.check(&mut tx).await? {
+            Some(check) if check.validated => table.swap(&mut tx, check.end, now).await?,
             _ => return Err(StoreError::Busy { what: "another node prepares the table".into() }),
         }
         tx.commit().await?;
@@ -79,37 +83,41 @@ impl Store {
     /// Converts a small table, in one transaction that reads it once.
     pub(super) async fn convert_small(
         &self,
-        split: &Split,
+        table: &Partitioned,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut connection = self.reader().await?;
-        if split.is_split(&mut connection).await? || !split.is_small(&mut connection).await? {
+        if table.is_partitioned(&mut connection).await? || !table.is_small(&mut connection).await? {
             return Ok(false);
         }
         drop(connection);
         let mut tx = self.alter().await?;
-        if !split.lock_whole(&mut tx).await? {
+        if !table.lock_whole(&mut tx).await? {
             return Ok(false);
         }
-        split.drop_check(&mut tx).await?;
-        let end = split.end(&mut tx, now).await?;
-        split.swap(&mut tx, end, now).await?;
+        table.drop_check(&mut tx).await?;
+        let end = table.end(&mut tx, now).await?;
+        table.swap(&mut tx, end, now).await?;
         tx.commit().await?;
         Ok(true)
     }
 
     /// `None`: another node has converted the table.
-    async fn add_check(&self, split: &Split, now: Timestamp) -> Result<Option<Month>, StoreError> {
+    async fn add_check(
+        &self,
+        table: &Partitioned,
+        now: Timestamp,
+    ) -> Result<Option<Month>, StoreError> {
         let mut tx = self.alter().await?;
-        if split.is_split(&mut tx).await? {
+        if table.is_partitioned(&mut tx).await? {
             return Ok(None);
         }
-        if let Some(check) = split.check(&mut tx).await? {
+        if let Some(check) = table.check(&mut tx).await? {
             return Ok(Some(check.end));
         }
-        let end = split.end(&mut tx, now).await?;
-        let (table, name) = (split.table, Part::Until(end).name(split.table));
-        let condition = format!("{} < {}", split.key, split.bound(end));
+        let end = table.end(&mut tx, now).await?;
+        let condition = format!("{} < {}", table.key, table.bound(end));
+        let (table, name) = (table.table, Part::Until(end).name(table.table));
         let sql =
             format!("ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition}) NOT VALID");
         run(&mut tx, sql).await?;
@@ -118,39 +126,39 @@ impl Store {
     }
 
     /// Drops the check, if there is one: on a table with partitions it would refuse later rows.
-    async fn drop_late_check(&self, split: &Split) -> Result<(), StoreError> {
-        if split.check(&mut *self.reader().await?).await?.is_none() {
+    async fn drop_late_check(&self, table: &Partitioned) -> Result<(), StoreError> {
+        if table.check(&mut *self.reader().await?).await?.is_none() {
             return Ok(());
         }
         let mut tx = self.alter().await?;
-        split.drop_check(&mut tx).await?;
+        table.drop_check(&mut tx).await?;
         Ok(tx.commit().await?)
     }
 
     /// After a row that a check refused, because a clock is far ahead: the conversion begins again,
     /// with a check that accepts it.
     pub(in crate::store) async fn drop_checks(&self) -> Result<(), StoreError> {
-        for split in SPLIT {
-            self.drop_late_check(split).await?;
+        for table in PARTITIONED {
+            self.drop_late_check(table).await?;
         }
         Ok(())
     }
 
     /// Reads the table once. Excludes neither readers nor writers.
-    async fn validate(&self, split: &Split, end: Month) -> Result<(), StoreError> {
+    async fn validate(&self, table: &Partitioned, end: Month) -> Result<(), StoreError> {
         let mut tx = self.write().await?;
         let row = tx.fetch_one(VALIDATING).await?;
         if (Fields { row: &row, table: "pg_locks" }).int("held")? == 0 {
             return Err(StoreError::Busy { what: "another node prepares the table".to_owned() });
         }
         tx.execute(super::LOCK_TIMEOUT).await?;
-        let (table, name) = (split.table, Part::Until(end).name(split.table));
+        let (table, name) = (table.table, Part::Until(end).name(table.table));
         run(&mut tx, format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}")).await?;
         Ok(tx.commit().await?)
     }
 }
 
-impl Split {
+impl Partitioned {
     async fn is_small(&self, connection: &mut AnyConnection) -> Result<bool, StoreError> {
         let table = self.table;
         let sql = format!("SELECT pg_total_relation_size(CAST('{table}' AS REGCLASS)) AS bytes");
@@ -198,7 +206,7 @@ impl Split {
     /// converted the table.
     async fn lock_whole(&self, connection: &mut AnyConnection) -> Result<bool, StoreError> {
         run(connection, format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", self.table)).await?;
-        Ok(!self.is_split(connection).await?)
+        Ok(!self.is_partitioned(connection).await?)
     }
 
     /// Puts a partitioned table in the place of the locked one, which becomes its first partition,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
 use super::month::{Month, Part};
-use super::{SPLIT, Split, run};
+use super::{PARTITIONED, Partitioned, run};
 use crate::domain::clock::{Clock, SystemClock, Timestamp};
 use crate::store::engine::column::Fields;
 use crate::store::engine::error::StoreError;
@@ -27,8 +27,8 @@ impl Store {
         let now = SystemClock.now();
         let known = times.iter().filter(|&&time| time >= now.plus_ms(-LONGEST_MS) && time <= now);
         for month in known.map(|&time| Month::of(time)).collect::<BTreeSet<_>>() {
-            for split in SPLIT {
-                self.make_month(split, month).await?;
+            for table in PARTITIONED {
+                self.make_month(table, month).await?;
             }
         }
         Ok(())
@@ -38,30 +38,30 @@ impl Store {
     /// in the default partition move there. Returns its name if it was made.
     pub(super) async fn make_month(
         &self,
-        split: &Split,
+        table: &Partitioned,
         month: Month,
     ) -> Result<Option<String>, StoreError> {
-        if !split.lacks(&mut *self.reader().await?, month).await? {
+        if !table.lacks(&mut *self.reader().await?, month).await? {
             return Ok(None);
         }
         let mut tx = self.alter().await?;
-        if !split.lacks(&mut tx, month).await? {
+        if !table.lacks(&mut tx, month).await? {
             return Ok(None);
         }
-        split.make(&mut tx, month).await?;
+        table.make(&mut tx, month).await?;
         tx.commit().await?;
-        Ok(Some(Part::Of(month).name(split.table)))
+        Ok(Some(Part::Of(month).name(table.table)))
     }
 }
 
-impl Split {
+impl Partitioned {
     async fn lacks(
         &self,
         connection: &mut AnyConnection,
         month: Month,
     ) -> Result<bool, StoreError> {
-        let is_split = self.is_split(&mut *connection).await?;
-        Ok(is_split && !self.parts(connection).await?.iter().any(|part| part.holds(month)))
+        let is_partitioned = self.is_partitioned(&mut *connection).await?;
+        Ok(is_partitioned && !self.parts(connection).await?.iter().any(|part| part.holds(month)))
     }
 
     /// Within a transaction. A partition that is attached, in place of one that is created as such,

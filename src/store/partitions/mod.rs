@@ -40,7 +40,7 @@ pub struct PartitionsKept {
 }
 
 /// A partitioned table.
-struct Split {
+struct Partitioned {
     table: &'static str,
     /// The column that decides on the partition.
     key: &'static str,
@@ -55,14 +55,14 @@ enum Key {
     Id,
 }
 
-const LOG: Split = Split { table: "request_log", key: "started_at", kind: Key::Time };
-const LEDGER: Split = Split { table: "ledger", key: "request_id", kind: Key::Id };
-const SPLIT: [&Split; 2] = [&LOG, &LEDGER];
+const LOG: Partitioned = Partitioned { table: "request_log", key: "started_at", kind: Key::Time };
+const LEDGER: Partitioned = Partitioned { table: "ledger", key: "request_id", kind: Key::Id };
+const PARTITIONED: [&Partitioned; 2] = [&LOG, &LEDGER];
 
 /// A statement that waits longer is given up and tried again later.
 const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '300ms'";
 
-impl Split {
+impl Partitioned {
     /// The key of the first row of a month, as a constant in SQL.
     fn bound(&self, month: Month) -> String {
         let start = month.start().0;
@@ -72,7 +72,7 @@ impl Split {
         }
     }
 
-    /// The month of a row by its key, in the form of [`Split::newest`].
+    /// The month of a row by its key, in the form of [`Partitioned::newest`].
     fn month_of(&self, row: &AnyRow) -> Result<Month, StoreError> {
         let fields = Fields { row, table: self.table };
         let time = match self.kind {
@@ -95,7 +95,7 @@ impl Split {
     }
 
     /// Whether the table has partitions by now.
-    async fn is_split(&self, connection: &mut AnyConnection) -> Result<bool, StoreError> {
+    async fn is_partitioned(&self, connection: &mut AnyConnection) -> Result<bool, StoreError> {
         let sql = format!(
             "SELECT COUNT(*) AS found FROM pg_class \
              WHERE oid = CAST('{}' AS REGCLASS) AND relkind = 'p'",
@@ -137,23 +137,23 @@ impl Store {
         }
         // A lock on one table does not keep the other one from its partitions.
         let mut result = Ok(());
-        for split in SPLIT {
-            result = result.and(self.keep_of(split, now, &mut kept).await);
+        for table in PARTITIONED {
+            result = result.and(self.keep_of(table, now, &mut kept).await);
         }
         result.map(|()| kept)
     }
 
     async fn keep_of(
         &self,
-        split: &Split,
+        table: &Partitioned,
         now: Timestamp,
         kept: &mut PartitionsKept,
     ) -> Result<(), StoreError> {
-        if self.convert(split, now).await? {
-            kept.converted.push(split.table);
+        if self.convert(table, now).await? {
+            kept.converted.push(table.table);
         }
         for month in [Month::of(now), Month::of(now).next()] {
-            kept.created.extend(self.make_month(split, month).await?);
+            kept.created.extend(self.make_month(table, month).await?);
         }
         Ok(())
     }
@@ -164,10 +164,10 @@ impl Store {
         if self.backend() != Backend::Postgres {
             return;
         }
-        for split in SPLIT {
-            let _ = self.convert_small(split, now).await;
+        for table in PARTITIONED {
+            let _ = self.convert_small(table, now).await;
             for month in [Month::of(now), Month::of(now).next()] {
-                let _ = self.make_month(split, month).await;
+                let _ = self.make_month(table, month).await;
             }
         }
     }

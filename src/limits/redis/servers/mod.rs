@@ -97,7 +97,7 @@ impl Servers {
     /// The provider's half of a request, by the clock of the provider's server. Once there, it
     /// stays as it is.
     fn half(&self, server: &Shared, charge: &Charge) -> Charge {
-        if let Some(known) = server.running.end(charge.request) {
+        if let Some(known) = server.running.take(charge.request) {
             return known;
         }
         let by = self.home(charge).unwrap_or(self.first()).agreement.added_ms();
