@@ -48,6 +48,11 @@ impl Shared {
             RedisReply::Said(admitted) => {
                 let found = admitted?;
                 self.memory.count(&mut charge);
+                // Another node may have moved the session. By this it is seen whether a provider
+                // of another server is news for this one.
+                if let Some(before) = found.served_before.filter(|_| self.part.of > 1) {
+                    self.memory.serve_by(&charge, before);
+                }
                 (found, true)
             }
             silence => match self.admit_alone(ask, &mut charge) {

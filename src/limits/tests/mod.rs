@@ -27,6 +27,7 @@ macro_rules! on_each_place {
 use on_each_place;
 
 mod behaviour;
+mod elsewhere;
 mod model;
 mod order;
 mod overflow;

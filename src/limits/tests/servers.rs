@@ -29,17 +29,17 @@ use crate::store::{SpendRow, SpendSeen, SpendTotal};
 const USER_1: usize = 1;
 const PROVIDER_1: usize = 0;
 
-fn start() -> (Vec<Redis>, Vec<String>) {
+pub(super) fn start() -> (Vec<Redis>, Vec<String>) {
     let servers = vec![Redis::start(), Redis::start()];
     let urls = servers.iter().map(Redis::url).collect();
     (servers, urls)
 }
 
-fn node(urls: &[String]) -> Node {
+pub(super) fn node(urls: &[String]) -> Node {
     Node::start_with(urls, &Arc::default(), (TIME_LIMIT, MOST_WAITING))
 }
 
-async fn soon(reached: impl AsyncFn() -> bool) {
+pub(super) async fn soon(reached: impl AsyncFn() -> bool) {
     let waiting = async {
         while !reached().await {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -252,7 +252,7 @@ fn a_client_that_closes_while_servers_are_asked_leaves_nothing_counted() {
 
 /// A ledger of several users, which requests are written to.
 #[derive(Default)]
-struct Rows(Mutex<Vec<(RequestId, i64, i64)>>);
+pub(super) struct Rows(Mutex<Vec<(RequestId, i64, i64)>>);
 
 impl Ledger for Rows {
     fn read(
@@ -273,14 +273,14 @@ impl Ledger for Rows {
 }
 
 /// A node whose keeper can be stopped, as that of a process that stops.
-struct Stoppable {
-    counters: Counters,
+pub(super) struct Stoppable {
+    pub(super) counters: Counters,
     stop: tokio::sync::oneshot::Sender<()>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Stoppable {
-    fn start(urls: &[String], ledger: &Arc<Rows>) -> Self {
+    pub(super) fn start(urls: &[String], ledger: &Arc<Rows>) -> Self {
         Self::start_with(urls, ledger, OnRedisLoss::Local)
     }
 

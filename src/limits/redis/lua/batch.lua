@@ -154,7 +154,11 @@ for _, o in ipairs(ops) do
   elseif kind == 'R' then register(o)
   elseif kind == 'E' then
     local was = noted(o)
-    if was then
+    if was and o.provider < 0 then
+      -- It has given back its place here before. One that it has now was taken later, by a call
+      -- that came before this.
+      if was.at == 0 then move(was, o.provider) end
+    elseif was then
       leave_provider(was)
       move(was, o.provider)
       touched[o.request] = true

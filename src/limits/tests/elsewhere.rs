@@ -1,0 +1,54 @@
+//! Counters on two Redis servers, as in [`super::servers`]: a request that does not stay with the
+//! provider that it had its place at, a clock that is set, a server of other nodes that is lost.
+
+use super::servers::{node, start};
+use super::wire::{Who, admit, limited};
+use super::{NOON, runtime};
+use crate::domain::money::NanoUsd;
+
+#[test]
+fn a_place_taken_after_another_was_reserved_elsewhere_is_kept_and_the_session_stays_there() {
+    let (_servers, urls) = start();
+    let node = node(&urls);
+    // Of user 1, the first is on the other server.
+    let (first, second) = (limited(1, 100), limited(2, 100));
+    runtime().block_on(async {
+        let mut permits = Vec::new();
+        for n in 0..30 {
+            let who = Who::new(1, &format!("s{n}"));
+            let mut permit = admit(&node, &who, NOON, Some(&first)).await;
+            assert_eq!(permit.provider(), Some(first.id));
+            // The user's server gets this call before it gets the queued note of the first place.
+            assert!(permit.enter(&second, NOON).await);
+            permits.push(permit);
+        }
+        node.0.flushed().await;
+        assert_eq!(node.0.provider_usage(&first, NOON).await.sessions.current, 0);
+        let usage = node.0.provider_usage(&second, NOON).await;
+        assert_eq!((usage.sessions.current, usage.total.reserved), (30, NanoUsd(150)));
+        let live = node.0.live_sessions(NOON).await;
+        assert!(live.len() == 30 && live.iter().all(|one| one.provider == Some(second.id)));
+    });
+}
+
+#[test]
+fn a_session_that_another_node_moved_and_that_moves_back_is_known_to_be_back() {
+    let (_servers, urls) = start();
+    let nodes = [node(&urls), node(&urls)];
+    let (first, second) = (limited(1, 100), limited(2, 100));
+    let who = Who::new(1, "s");
+    runtime().block_on(async {
+        for (node, at) in [(&nodes[0], &first), (&nodes[1], &second)] {
+            let mut permit = admit(node, &who, NOON, None).await;
+            assert!(permit.enter(at, NOON).await);
+            permit.settle(NOON, NanoUsd(1), Some(at.id));
+            node.0.flushed().await;
+        }
+        let mut permit = admit(&nodes[0], &who, NOON, None).await;
+        assert_eq!(permit.session_provider(), Some(second.id));
+        assert!(permit.enter(&first, NOON).await);
+        nodes[0].0.flushed().await;
+        let other = admit(&nodes[1], &who, NOON, None).await;
+        assert_eq!(other.session_provider(), Some(first.id));
+    });
+}
