@@ -112,7 +112,7 @@ impl ServerKeeper {
                         (pause, followed) = (PAUSES[0], 0);
                     }
                     self.lost_at = self.now();
-                    self.is_doubtful |= fault.is_elsewhere();
+                    self.note(&fault);
                     if matches!(fault, Fault::Gone) && followed < FOLLOWED {
                         tracing::info!(
                             "another node rebuilt the shared counters, or declared this node dead"
@@ -128,7 +128,7 @@ impl ServerKeeper {
                     tracing::error!(error = %fault, server, ?on_loss, "Redis is lost: this node counts for itself");
                 }
                 Err(fault) => {
-                    self.is_doubtful |= fault.is_elsewhere();
+                    self.note(&fault);
                     self.shared.link.close();
                     if !std::mem::replace(&mut complained, true) {
                         let server = self.shared.part.place + 1;
@@ -142,6 +142,14 @@ impl ServerKeeper {
             }
             pause = (pause * 2).min(PAUSES[1]);
         }
+    }
+
+    /// Notes what a fault says about the counters and about the server.
+    fn note(&mut self, fault: &Fault) {
+        self.is_doubtful |= fault.is_elsewhere();
+        // Whether other nodes count on a server that is lost is not known any more.
+        let is_of_others = matches!(fault, Fault::OtherList);
+        self.shared.is_of_others.store(is_of_others, Ordering::Relaxed);
     }
 
     /// Connects, and sends everything that was counted so far.

@@ -1,7 +1,9 @@
 //! Counters on two Redis servers, as in [`super::servers`]: a request that does not stay with the
 //! provider that it had its place at, a clock that is set, a server of other nodes that is lost.
 
-use super::servers::{node, start};
+use std::sync::Arc;
+
+use super::servers::{Rows, Stoppable, node, soon, start};
 use super::wire::{Who, admit, limited};
 use super::{NOON, runtime};
 use crate::domain::money::NanoUsd;
@@ -50,5 +52,21 @@ fn a_session_that_another_node_moved_and_that_moves_back_is_known_to_be_back() {
         nodes[0].0.flushed().await;
         let other = admit(&nodes[1], &who, NOON, None).await;
         assert_eq!(other.session_provider(), Some(first.id));
+    });
+}
+
+#[test]
+fn a_server_of_nodes_with_another_list_that_is_lost_is_reported_as_lost() {
+    let (mut servers, urls) = start();
+    let ledger = Arc::new(Rows::default());
+    let before = Stoppable::start(&urls, &ledger);
+    runtime().block_on(async {
+        before.counters.connected().await;
+        let other = Stoppable::start(&urls[..1], &ledger);
+        soon(async || other.counters.server_states()[0].is_of_others).await;
+        servers[0].kill();
+        soon(async || !other.counters.server_states()[0].is_of_others).await;
+        let fault = other.counters.shared_fault().unwrap();
+        assert_eq!(fault, "is lost: this node counts for itself");
     });
 }
