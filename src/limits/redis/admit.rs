@@ -38,7 +38,7 @@ impl Shared {
         let mut ask = self.as_shared(own);
         let mut charge = self.memory.charge_of(&ask);
         let mut answer = self.admitted(&ask, &charge, first).await;
-        if matches!(answer, RedisReply::ClockSet) {
+        if matches!(answer, RedisReply::ClockSet(_)) {
             ask = self.as_shared(own);
             charge = self.memory.charge_of(&ask);
             answer = self.admitted(&ask, &charge, first).await;
@@ -115,7 +115,7 @@ impl Shared {
             RedisReply::Said(answer) => answer,
             RedisReply::InVain => return RedisReply::InVain,
             RedisReply::NotAsked => return RedisReply::NotAsked,
-            RedisReply::ClockSet => return RedisReply::ClockSet,
+            RedisReply::ClockSet(redis) => return RedisReply::ClockSet(redis),
         };
         match reply::text(answer.first()) {
             "ok" => {

@@ -85,7 +85,7 @@ impl Shared {
         };
         match self.ask(now, question).await {
             RedisReply::Said(answer) => Some(answer),
-            RedisReply::InVain | RedisReply::NotAsked | RedisReply::ClockSet => None,
+            RedisReply::InVain | RedisReply::NotAsked | RedisReply::ClockSet(_) => None,
         }
     }
 
@@ -104,7 +104,7 @@ impl Shared {
                 // The call changed nothing. This node's clock was set since the last heartbeat.
                 Err(Fault::Clock(redis)) => {
                     self.agreement.correct(redis, now, asked);
-                    return RedisReply::ClockSet;
+                    return RedisReply::ClockSet(redis);
                 }
                 // The call was not executed.
                 Err(Fault::Gone) => {}
@@ -121,8 +121,14 @@ impl Shared {
         now: Timestamp,
     ) -> bool {
         let (limited, name) = (is_limited(&provider.limits), self.link.name());
-        let answer =
-            if limited { self.entered(charge, provider, now).await } else { RedisReply::NotAsked };
+        let (mut answer, mut now) = (RedisReply::NotAsked, now);
+        if limited {
+            answer = self.entered(charge, provider, now).await;
+        }
+        if let RedisReply::ClockSet(redis) = answer {
+            now = redis;
+            answer = self.entered(charge, provider, now).await;
+        }
         let entered = match answer {
             RedisReply::Said(entered) => {
                 if entered {
@@ -150,7 +156,7 @@ impl Shared {
             RedisReply::Said(_) if self.link.name() == name => {}
             _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
             RedisReply::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
-            RedisReply::Said(_) | RedisReply::NotAsked | RedisReply::ClockSet => {}
+            RedisReply::Said(_) | RedisReply::NotAsked | RedisReply::ClockSet(_) => {}
         }
         entered
     }
@@ -176,7 +182,7 @@ impl Shared {
             RedisReply::Said(answer) => RedisReply::Said(reply::text(answer.first()) == "ok"),
             RedisReply::InVain => RedisReply::InVain,
             RedisReply::NotAsked => RedisReply::NotAsked,
-            RedisReply::ClockSet => RedisReply::ClockSet,
+            RedisReply::ClockSet(redis) => RedisReply::ClockSet(redis),
         }
     }
 
@@ -281,6 +287,6 @@ pub(super) enum RedisReply<T> {
     /// Redis is slow or lost; no call was made.
     NotAsked,
     /// It refused the call because of its time, and changed nothing; the offset of this node's
-    /// clock is corrected.
-    ClockSet,
+    /// clock is corrected. The time by Redis' clock.
+    ClockSet(Timestamp),
 }

@@ -5,8 +5,15 @@ use std::sync::Arc;
 
 use super::servers::{Rows, Stoppable, node, soon, start};
 use super::wire::{Who, admit, limited};
-use super::{NOON, runtime};
+use super::{NOON, TIME_LIMIT, asks, key, runtime, settings, user};
+use crate::config::OnRedisLoss;
+use crate::domain::clock::{Clock as _, SystemClock};
+use crate::domain::ids::{RequestId, SessionId};
+use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
+use crate::domain::secret::Secret;
+use crate::limits::{Admission, Counters, Ledger, MOST_WAITING, SharedSettings, TimeSource};
+use crate::redis::Server;
 
 #[test]
 fn a_place_taken_after_another_was_reserved_elsewhere_is_kept_and_the_session_stays_there() {
@@ -52,6 +59,52 @@ fn a_session_that_another_node_moved_and_that_moves_back_is_known_to_be_back() {
         nodes[0].0.flushed().await;
         let other = admit(&nodes[1], &who, NOON, None).await;
         assert_eq!(other.session_provider(), Some(first.id));
+    });
+}
+
+#[test]
+fn a_provider_is_asked_again_after_the_clock_was_set_where_nothing_may_pass_uncounted() {
+    let (_servers, urls) = start();
+    let shared = SharedSettings {
+        servers: urls.iter().map(|url| Server::new(Secret::new(url.as_str()))).collect(),
+        prefix: "clock".to_owned(),
+        timeout: TIME_LIMIT,
+        lease: TIME_LIMIT,
+        on_loss: OnRedisLoss::Closed,
+        most_waiting: MOST_WAITING,
+        time: TimeSource::Redis,
+        unclean: false,
+    };
+    let counters = Counters::shared(settings(chrono_tz::Tz::UTC), shared).unwrap();
+    let ledger: Arc<dyn Ledger> = Arc::new(Rows::default());
+    let keeper = counters.keeper(ledger, Arc::new(SystemClock)).unwrap();
+    runtime().spawn(keeper.run(std::future::pending()));
+    let (session, asks) = (SessionId::from("s"), asks("m"));
+    let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
+    runtime().block_on(async {
+        counters.connected().await;
+        let now = SystemClock.now();
+        let ask = Admission {
+            request: RequestId::new(),
+            now,
+            started: now,
+            key: &key,
+            user: &user,
+            session: &session,
+            estimate: NanoUsd(5),
+            asks: &asks,
+        };
+        let mut permit = counters.admit(&ask).await.unwrap();
+        // On each server: the clock is an hour ahead of the time that it is known to differ by.
+        for id in [1, 2] {
+            let at = limited(id, 1);
+            assert!(permit.enter(&at, now.plus_ms(3_600_000)).await, "provider {id}");
+            // It was counted there: its only place is taken.
+            let other = SessionId::from("other");
+            let mut other =
+                counters.bypass(RequestId::new(), &other, NanoUsd(5), now.plus_ms(3_600_000));
+            assert!(!other.enter(&at, now.plus_ms(3_600_000)).await, "provider {id}");
+        }
     });
 }
 

@@ -78,7 +78,7 @@ impl Servers {
             RedisReply::Said(is_free) => is_free,
             // It may be taken: it is given back.
             RedisReply::InVain => return admitted,
-            RedisReply::NotAsked | RedisReply::ClockSet => false,
+            RedisReply::NotAsked | RedisReply::ClockSet(_) => false,
         };
         if !is_free {
             place.half = None;
