@@ -52,6 +52,23 @@ impl CounterBackend {
         }
     }
 
+    /// Converts a time of this node to that of the functions below: on several servers, they
+    /// convert it to each server's clock themselves.
+    pub(super) fn call_time(&self, own: Timestamp) -> Timestamp {
+        match self {
+            Self::Servers(_) => own,
+            Self::Own(_) | Self::Shared(_) => self.time(own),
+        }
+    }
+
+    /// A time of a call, for this node's own counters.
+    fn memory_time(&self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Servers(servers) => servers.time(now),
+            Self::Own(_) | Self::Shared(_) => now,
+        }
+    }
+
     /// The time zone of the calendar windows.
     pub(super) fn zone(&self) -> Tz {
         match self {
@@ -126,7 +143,7 @@ impl CounterBackend {
         let asked = Asked { holder: Owned::Key(key.user_id, key.id), rpm: 0, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
-            None => self.memory().key_usage(key, now),
+            None => self.memory().key_usage(key, self.memory_time(now)),
         }
     }
 
@@ -135,7 +152,7 @@ impl CounterBackend {
         let asked = Asked { holder: Owned::User(user.id), rpm: user.rpm, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
-            None => self.memory().user_usage(user, now),
+            None => self.memory().user_usage(user, self.memory_time(now)),
         }
     }
 
@@ -144,7 +161,7 @@ impl CounterBackend {
         let asked = Asked { holder: Owned::Provider(provider.id), rpm: 0, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
-            None => self.memory().provider_usage(provider, now),
+            None => self.memory().provider_usage(provider, self.memory_time(now)),
         }
     }
 

@@ -14,7 +14,7 @@ impl Counters {
     ///
     /// Call it once for each amount, on one node, after the ledger has it.
     pub fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
-        let now = self.backend.time(now);
+        let now = self.backend.call_time(now);
         match &self.backend {
             CounterBackend::Own(memory) => memory.spent_late(rows, now),
             CounterBackend::Shared(shared) => shared.spent_late(rows, now),

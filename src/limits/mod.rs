@@ -223,7 +223,7 @@ impl Counters {
         now: Timestamp,
     ) -> Vec<(ProviderId, Blocked)> {
         let slot = Slot { key, session: session.clone() };
-        self.backend.blocked(providers, &slot, self.backend.time(now)).await
+        self.backend.blocked(providers, &slot, self.backend.call_time(now)).await
     }
 
     /// As [`Self::blocked`], by what this node knows alone: nothing is asked.
@@ -254,17 +254,17 @@ impl Counters {
 
     /// What a key has used of its limits, without reservations.
     pub async fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
-        self.backend.key_usage(key, self.backend.time(now)).await
+        self.backend.key_usage(key, self.backend.call_time(now)).await
     }
 
     /// What a user has used of their limits, without reservations.
     pub async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
-        self.backend.user_usage(user, self.backend.time(now)).await
+        self.backend.user_usage(user, self.backend.call_time(now)).await
     }
 
     /// What a provider has used of its limits, without reservations.
     pub async fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
-        self.backend.provider_usage(provider, self.backend.time(now)).await
+        self.backend.provider_usage(provider, self.backend.call_time(now)).await
     }
 
     /// The usual number of output tokens in a key's replies from a model: the 90th percentile of
@@ -281,7 +281,7 @@ impl Counters {
 
     /// Every live session, in no particular order; of all nodes, if counters are shared.
     pub async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        self.backend.live_sessions(self.backend.time(now)).await
+        self.backend.live_sessions(self.backend.call_time(now)).await
     }
 
     /// How many live sessions this node has.

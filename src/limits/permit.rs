@@ -54,7 +54,7 @@ impl Permit {
     #[must_use = "the provider may not be asked when this is false"]
     pub async fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
         let Some(charge) = &self.charge else { return false };
-        let now = self.backend.time(now);
+        let now = self.backend.call_time(now);
         if self.at == Some(provider.id) {
             return true;
         }
@@ -72,7 +72,7 @@ impl Permit {
     pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {
         if let Some(charge) = self.charge.take() {
             let cost = cost.max(NanoUsd::ZERO);
-            let now = self.backend.time(now);
+            let now = self.backend.call_time(now);
             self.backend.settle(&charge, &Settlement { now, cost, at: self.at, served: provider });
         }
     }

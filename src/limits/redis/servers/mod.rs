@@ -29,7 +29,8 @@ use crate::domain::provider::Provider;
 use crate::store::SpendRow;
 use admit::Refusals;
 
-/// Several servers; at least one.
+/// Several servers; at least one. Each has its own clock: the operations take times of this node,
+/// and each server's part of them converts these once.
 pub(in super::super) struct Servers {
     /// This node's own counters, of all servers.
     pub(in super::super) memory: Arc<Memory>,
@@ -89,19 +90,15 @@ impl Servers {
         &self.all[0]
     }
 
-    /// A time by the first server's clock, by that of another one.
-    fn at(&self, server: &Shared, now: Timestamp) -> Timestamp {
-        now.plus_ms(server.agreement.added_ms() - self.first().agreement.added_ms())
-    }
-
     /// The provider's half of a request, by the clock of the provider's server. Once there, it
     /// stays as it is.
     fn half(&self, server: &Shared, charge: &Charge) -> Charge {
         if let Some(known) = server.running.take(charge.request) {
             return known;
         }
-        let by = self.home(charge).unwrap_or(self.first()).agreement.added_ms();
-        let on = |at: Timestamp| at.plus_ms(server.agreement.added_ms() - by);
+        let home = self.home(charge).unwrap_or(self.first());
+        let by = server.agreement.added_ms() - home.agreement.added_ms();
+        let on = |at: Timestamp| at.plus_ms(by);
         Charge {
             request: charge.request,
             user: None,
@@ -122,14 +119,14 @@ impl Servers {
     ) -> bool {
         let Some(server) = self.elsewhere(charge, provider.id) else {
             let home = self.of_provider(provider.id);
-            return home.enter(charge, provider, self.at(home, now)).await;
+            return home.enter(charge, provider, home.time(now)).await;
         };
         let half = self.half(server, charge);
         let mut place = Place { server, provider: provider.id, half: Some(&half) };
-        let entered = server.enter(&half, provider, self.at(server, now)).await;
+        let entered = server.enter(&half, provider, server.time(now)).await;
         place.half = None;
         if entered && let Some(home) = self.home(charge) {
-            home.served_elsewhere(charge, provider.id, self.at(home, now));
+            home.served_elsewhere(charge, provider.id, home.time(now));
         }
         entered
     }
@@ -137,16 +134,16 @@ impl Servers {
     pub(in super::super) fn withdraw(&self, charge: &Charge, from: ProviderId, now: Timestamp) {
         let Some(server) = self.elsewhere(charge, from) else {
             let home = self.of_provider(from);
-            return home.withdraw(charge, from, self.at(home, now));
+            return home.withdraw(charge, from, home.time(now));
         };
-        server.withdraw(&self.half(server, charge), from, self.at(server, now));
+        server.withdraw(&self.half(server, charge), from, server.time(now));
         if let Some(home) = self.home(charge) {
             home.running.move_to(charge.request, None);
         }
     }
 
     pub(in super::super) fn settle(&self, charge: &Charge, end: &Settlement) {
-        let at = |server: &Shared| Settlement { now: self.at(server, end.now), ..*end };
+        let at = |server: &Shared| Settlement { now: server.time(end.now), ..*end };
         if let Some(home) = self.home(charge) {
             home.settle(charge, &at(home));
         }
@@ -174,17 +171,17 @@ impl Servers {
     /// Counts the later cost of settled requests, in this node's counters and, queued, on the
     /// servers of each user and provider.
     pub(in super::super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
-        self.memory.spent_late(rows, now);
+        self.memory.spent_late(rows, self.time(now));
         for row in rows {
             let home = row.user_id.map(|user| self.of_user(user));
             if let Some(home) = home {
-                home.push_late(row, self.at(home, now));
+                home.push_late(row, home.time(now));
             }
             let server = row.provider_id.map(|provider| self.of_provider(provider));
             let is_home = |server: &&Shared| home.is_some_and(|home| std::ptr::eq(home, *server));
             if let Some(server) = server.filter(|server| !is_home(server)) {
                 let half = SpendRow { user_id: None, key_id: None, ..*row };
-                server.push_late(&half, self.at(server, now));
+                server.push_late(&half, server.time(now));
             }
         }
     }

@@ -27,14 +27,14 @@ impl Servers {
         now: Timestamp,
     ) -> Vec<(ProviderId, Blocked)> {
         let mut limited = providers.iter().filter(|provider| is_limited(&provider.limits));
-        let near = self.memory.blocked(providers, slot, now);
+        let near = self.memory.blocked(providers, slot, self.time(now));
         if near.is_empty() && limited.all(|provider| self.of_provider(provider.id).link.is_up()) {
             return near;
         }
         let asked = self.all.iter().map(async |server| {
             let has = |provider: &&Arc<Provider>| server.part.has_provider(provider.id);
             let there: Vec<_> = providers.iter().filter(has).cloned().collect();
-            server.blocked(&there, slot, self.at(server, now)).await
+            server.blocked(&there, slot, server.time(now)).await
         });
         join_all(asked).await.concat()
     }
@@ -49,12 +49,12 @@ impl Servers {
             Owned::User(user) | Owned::Key(user, _) => self.of_user(user),
             Owned::Provider(provider) => self.of_provider(provider),
         };
-        server.usage(asked, self.at(server, now)).await
+        server.usage(asked, server.time(now)).await
     }
 
     /// Of a server that is unreachable, those that this node knows.
     pub(in super::super::super) async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        let listed = self.all.iter().map(|server| server.live_sessions(self.at(server, now)));
+        let listed = self.all.iter().map(|server| server.live_sessions(server.time(now)));
         join_all(listed).await.concat()
     }
 
