@@ -21,6 +21,7 @@
 # make test-image   boot that archive to its first request: read-only, as its user, in a namespace
 # make test-deploy  check compose file, kustomizations, Helm chart and workflows with their tools
 # make test-compose  start the services of compose.yaml as processes, without a container engine
+# make test-valkey  the tests that use Redis, against Valkey
 # make lint   only format and lints
 # make pictures   the architecture picture and the badges of the README, from their sources
 # make hooks  run scripts/pre-commit.sh before each commit
@@ -30,7 +31,7 @@
 .DEFAULT_GOAL := run
 .PHONY: run demo test bench bench-check bench-admin bench-writer bench-convert bench-admission \
 	soak chaos fuzz schemathesis dist dist-twice test-dist image test-image test-deploy \
-	test-compose lint fmt pictures hooks
+	test-compose test-valkey lint fmt pictures hooks
 
 run:
 	@scripts/setup.sh run
@@ -42,7 +43,7 @@ demo:
 	@scripts/demo.sh
 
 test:
-	@scripts/setup.sh test
+	@scripts/setup.sh test-system
 	@scripts/test.sh
 
 bench:
@@ -111,6 +112,10 @@ dist-twice:
 test-dist: dist
 	@scripts/setup.sh test-dist
 	@scripts/test-dist.sh
+
+test-valkey:
+	@scripts/setup.sh test-valkey
+	@scripts/test-valkey.sh
 
 # Uses the release in dist/: run `make dist` first.
 image:

@@ -8,6 +8,8 @@
 #   scripts/setup.sh test       also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear,
 #                               for the client tests Python and Node packages, and what test-deploy
 #                               needs (on x86_64)
+#   scripts/setup.sh test-system  of these only Rust and what comes from apt; scripts/test.sh installs
+#                               the rest beside the compiler
 #   scripts/setup.sh bench      also nginx
 #   scripts/setup.sh bench-check  also Valgrind
 #   scripts/setup.sh dist       the web UI, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
@@ -17,6 +19,7 @@
 #   scripts/setup.sh test-deploy  Node, promtool, HAProxy, and in .tools/deploy Helm, kubectl, Docker
 #                               Compose, zizmor and Kubernetes' schemas (x86_64)
 #   scripts/setup.sh test-compose  also PostgreSQL, Redis, curl and iproute2
+#   scripts/setup.sh test-valkey  Valkey, and the system's packages for `test`
 #   scripts/setup.sh fuzz       also a C++ compiler, and cargo-fuzz
 #
 # System packages come from apt and need root or sudo. Everything else goes into .tools/ of this
@@ -89,11 +92,14 @@ for_build() {
 postgres_there() { have initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb'; }
 venv_works() { python3 -c 'import ensurepip, venv'; }
 node_new_enough() { have node && have npm && at_least "$(node --version | tr -d v)" $NODE_WANTED; }
+# The version of a package that apt would install, or nothing.
+candidate() {
+  ! have apt-cache || apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: *//p' | grep -vx '(none)' || true
+}
 apt_node_new_enough() {
-  have apt-cache || return 1
-  local candidate
-  candidate=$(apt-cache policy nodejs 2>/dev/null | sed -n 's/^ *Candidate: *//p')
-  case $candidate in '' | '(none)') return 1 ;; *) at_least "$candidate" $NODE_WANTED ;; esac
+  local version
+  version=$(candidate nodejs)
+  [ -n "$version" ] && at_least "$version" $NODE_WANTED
 }
 
 # Debian's Chromium without windows runs the browser tests in three quarters of the time.
@@ -161,6 +167,11 @@ deploy_tools_there() { [ "$(uname -m)" = x86_64 ]; }
 have_haproxy() { have haproxy || [ -x /usr/sbin/haproxy ]; }
 
 for_demo() { want curl have curl; }
+
+for_test_valkey() {
+  valkey_there || [ -z "$(candidate valkey-server)" ] || missing+=(valkey-server)
+}
+valkey_there() { have valkey-server || [ -x .tools/valkey/usr/bin/valkey-server ]; }
 
 for_bench() {
   want nginx have nginx
@@ -233,6 +244,24 @@ node_runtime() {
       $tool >.tools/bin/$tool
     chmod 755 .tools/bin/$tool
   done
+}
+
+# Valkey in .tools/valkey, from the backports of a Debian that has none itself. Its libraries are
+# those of Redis.
+valkey_of_backports() {
+  ! valkey_there || return 0
+  local to=.tools/valkey codename mirror
+  codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  say "installing Valkey from Debian's backports into $to"
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' "Created-By: Packages" "Component: main" "Codename: $codename" | head -n 1)
+  rm -rf $to
+  mkdir -p $to/lists/partial
+  echo "deb $mirror $codename-backports main" >$to/sources.list
+  local apt=(apt-get -qq -o "Dir::Etc::sourcelist=$PWD/$to/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$PWD/$to/lists" -o "APT::Sandbox::User=$(id -un)")
+  "${apt[@]}" update
+  (cd $to && "${apt[@]}" download valkey-server valkey-tools)
+  for package in "$to"/*.deb; do dpkg-deb --extract "$package" $to; done
+  rm -rf $to/lists $to/*.deb
 }
 
 # What the web UI is built from.
@@ -318,7 +347,7 @@ case ${1:-build} in
   build) for_build ;;
   run) for_build && for_node ;;
   demo) for_build && for_node && for_demo ;;
-  test) for_build && for_node && for_test && { ! deploy_tools_there || for_test_deploy; } ;;
+  test | test-system) for_build && for_node && for_test && { ! deploy_tools_there || for_test_deploy; } ;;
   bench) for_build && for_bench ;;
   bench-check) for_build && want valgrind have valgrind ;;
   fuzz) for_build && for_fuzz ;;
@@ -328,7 +357,8 @@ case ${1:-build} in
   test-image) for_image && for_test_image ;;
   test-deploy) for_test_deploy ;;
   test-compose) for_test_deploy && for_test_compose ;;
-  *) fail "usage: scripts/setup.sh build|run|demo|test|bench|bench-check|fuzz|dist|test-dist|image|test-image|test-deploy|test-compose" ;;
+  test-valkey) for_build && for_node && for_test && for_test_valkey ;;
+  *) fail "usage: scripts/setup.sh build|run|demo|test|test-system|bench|bench-check|fuzz|dist|test-dist|image|test-image|test-deploy|test-compose|test-valkey" ;;
 esac
 install_missing
 case ${1:-build} in image | test-image | test-deploy | test-compose) ;; *) rust ;; esac
@@ -345,6 +375,9 @@ case ${1:-build} in
   test-deploy | test-compose)
     node_runtime
     deploy_tools
+    ;;
+  test-valkey)
+    valkey_of_backports
     ;;
   dist)
     cargo_tools
