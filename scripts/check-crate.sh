@@ -9,7 +9,7 @@ set -euo pipefail
 rustc=$1
 shift
 
-# What clippy and rustdoc get of rustc's arguments: both write text, and write it elsewhere.
+# The arguments for clippy and rustdoc: without rustc's message formats and output paths.
 lints=() comments=()
 both() {
   lints+=("$@")
@@ -46,7 +46,7 @@ for ((n = 0; n < $#; n++)); do
     *) both "$argument" ;;
   esac
 done
-# Cargo only asks about the compiler.
+# Without --emit, Cargo asks about the compiler and compiles nothing.
 [ -n "$compiles" ] || exec "$rustc" "$@"
 
 scratch=$(mktemp -d)
@@ -60,12 +60,13 @@ beside() {
   "$@" >"$scratch/$name.log" 2>&1 &
   checks+=($!)
 }
-# A library is compiled twice. The one with its tests has all its code: clippy checks that one.
+# rustc compiles a library with and without its tests. The build with them has all its code, so
+# clippy checks only that one.
 if [ "$kind" != lib ]; then
   beside lints clippy-driver "$rustc" "${lints[@]}" -D warnings --emit=metadata --out-dir "$scratch"
 fi
-# As `cargo doc`: without build scripts, and without a program that has the name of a library. In a
-# program's comments links may name what is private.
+# As `cargo doc`: no build scripts, and no program with the name of a library. The comments of a
+# program may link to private items.
 case $test:$kind:$crate in
   yes:* | *:build_script_build | :bin:tollgate) ;;
   *)

@@ -8,8 +8,8 @@
 #   scripts/setup.sh test       also PostgreSQL, Redis, Chromium, strace, cargo-deny and cargo-shear,
 #                               for the client tests Python and Node packages, and what test-deploy
 #                               needs (on x86_64)
-#   scripts/setup.sh test-system  of these only Rust and what comes from apt; scripts/test.sh installs
-#                               the rest beside the compiler
+#   scripts/setup.sh test-system  only the part of `test` that is Rust or comes from apt;
+#                               scripts/test.sh installs the rest beside the compiler
 #   scripts/setup.sh bench      also nginx
 #   scripts/setup.sh bench-check  also Valgrind
 #   scripts/setup.sh dist       the web UI, cargo-deny, zstd, cargo-cyclonedx and cargo-deb
@@ -246,8 +246,8 @@ node_runtime() {
   done
 }
 
-# Valkey in .tools/valkey, from the backports of a Debian that has none itself. Its libraries are
-# those of Redis.
+# Debian 12 has Valkey only in its backports. It is extracted into .tools/valkey, and needs the
+# libraries that Redis needs too.
 valkey_of_backports() {
   ! valkey_there || return 0
   local to=.tools/valkey codename mirror

@@ -16,7 +16,8 @@ export PATH="$names:$PATH"
 redis-server --version
 redis-server --version | grep -q '^Valkey' || { echo "test-valkey: this is not Valkey" >&2; exit 1; }
 
-export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((5 * $(nproc) / 2))}
+# As in scripts/test.sh.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((7 * $(nproc) / 2))}
 cargo test --locked --workspace --lib -- limits::
 cargo test --locked --workspace --test main -- \
   nodes:: limits:: settings::redis:: doctor:: backup::drill:: import::switched::

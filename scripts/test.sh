@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Everything that `make test` checks: format, lints, tests, the official clients and a browser against
-# the built gateway. The first failure ends it. Arguments go to `cargo test`; with them, the official
-# clients and the browser are left out. Before it, `scripts/setup.sh test-system` must have run.
+# Everything that `make test` checks: format, lints, tests, and the official clients and a browser
+# against the built gateway. It ends at the first failure. Arguments go to `cargo test`; with them,
+# the official clients and the browser are left out. It requires `scripts/setup.sh test-system`.
 #
-# The checks of the web UI, the official clients and the browser are not repeated with files and a
-# program that have passed. EVERYTHING=1 repeats them.
+# The checks of the web UI, the official clients and the browser are skipped if they passed before
+# with the same files and the same program. EVERYTHING=1 repeats them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -77,8 +77,8 @@ export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/check-crate.sh
 cargo build --locked --workspace --lib --bins --tests --quiet
 finish "installation, web UI and supply chain"
 
-# The tests also wait for processes and timers. On two cores, with five at once the cores are idle for
-# a sixth of the time; with seven, for a tenth or less.
+# The tests also wait for processes and timers. Measured on two cores: they are idle for a sixth of
+# the time with five tests at once, for a twelfth with seven.
 RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((7 * $(nproc) / 2))}
 export RUST_TEST_THREADS
 step tests
@@ -88,8 +88,8 @@ if [ "$(uname -m)" = x86_64 ]; then
   step "files of deploy/ and workflows"
   scripts/test-deploy.sh
 fi
-# On two cores these two take 4:36 together, and alone 2:45 and 3:04. Beside the tests they gain
-# nothing.
+# Measured on two cores: these two take 4:36 together, and 2:45 and 3:04 alone. Beside the tests they
+# would save no time.
 if [ $# -eq 0 ]; then
   beside "official clients" once clients "$TOLLGATE_BIN" "tests/sdk README.md docs" .tools/venv/bin/python -m pytest tests/sdk
   step "web UI in a browser"

@@ -27,11 +27,13 @@ const HOUSEKEEPING: Duration = Duration::from_secs(30);
 /// How long housekeeping waits for the database.
 const PRUNING: Duration = Duration::from_secs(10);
 
-/// The tasks that a stop waits for. One ends once the journal is drained; then one ends once Redis
-/// has all counts. One ends once the open circuits are stored.
+/// The tasks that a stop waits for.
 pub(super) struct Tasks {
+    /// Ends once the journal is delivered, or given up for this process.
     pub writer: JoinHandle<()>,
+    /// Ends after the writer, once Redis has all counts.
     pub keeper: Option<JoinHandle<()>>,
+    /// Ends once the open circuits are stored.
     pub health_file: Option<JoinHandle<()>>,
     /// Writes the snapshot of the database.
     pub saver: Option<JoinHandle<()>>,
@@ -39,7 +41,7 @@ pub(super) struct Tasks {
     pub exporters: Option<JoinHandle<()>>,
 }
 
-/// Starts the tasks; they end when `stop` is set.
+/// Starts the tasks. They end when `stop` is set; the keeper ends after the writer.
 pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
     // Before the notifier: circuits that were already open are not reported again.
     let health_file = parts.health_file().map(|file| io.spawn(file.run(stopped(stop.clone()))));
@@ -69,8 +71,8 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     if let Some(peers) = parts.peers() {
         io.spawn(peers.run(stopped(stop.clone())));
     }
-    // This node counts with the others until its records are in the ledger: counters that are
-    // rebuilt from there meanwhile lack them, and get them from its keeper.
+    // The keeper runs until the writer has ended. If a node rebuilds the counters from the ledger
+    // before that, this keeper sends the records that the ledger does not have yet.
     let (delivered, is_delivered) = watch::channel(false);
     let keeper = parts.keeper().map(|keeper| io.spawn(keeper.run(stopped(is_delivered))));
     let exporters = exporters(parts, io, &stop);

@@ -74,7 +74,8 @@ pub enum Kind {
     SecretFile,
     /// `postgres://…`; a secret, since it may contain a password.
     DatabaseUrl,
-    /// `redis://…`, `redis+cluster://…` or `redis+sentinel://…`, or with `rediss`; a secret, since it may contain a password.
+    /// `redis://…`, `redis+cluster://…` or `redis+sentinel://…`, or with `rediss`; a secret, since
+    /// it may contain a password.
     RedisUrl,
     /// Several of these, with commas between them; a secret.
     RedisUrls,

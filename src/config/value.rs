@@ -52,8 +52,8 @@ impl Value {
     }
 }
 
-/// `***`, or for an address with credentials `scheme://***@host/name`; a list of Redis addresses as a
-/// list of these.
+/// `***`, or for an address with credentials `scheme://***@host/name`; a list of Redis addresses as
+/// a list of these.
 fn masked(secret: &Secret) -> String {
     match addresses(secret.expose()) {
         Some(list) if list.len() > 1 => {

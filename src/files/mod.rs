@@ -78,8 +78,8 @@ pub fn rename_synced(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Creates a private file with this content, unless it exists. Returns whether it was created.
 ///
-/// The name appears only when the content is on the disk: a crash never leaves a partial file under
-/// it.
+/// The name appears only when the content is on the disk. On a file system without hard links, a
+/// crash can leave a partial file under it.
 ///
 /// # Errors
 /// Those of the file system.

@@ -1,4 +1,4 @@
-//! A look at the records that ended processes left: for a start whose database is away, which cannot
+//! Reads the records that ended processes left: for a start whose database is away, which cannot
 //! deliver them first.
 
 use std::io;

@@ -52,8 +52,8 @@ impl CounterBackend {
         }
     }
 
-    /// Converts a time of this node to that of the functions below: on several servers, they
-    /// convert it to each server's clock themselves.
+    /// The time to pass to the functions below. With several servers it stays this node's time: each
+    /// server converts it to its own clock.
     pub(super) fn call_time(&self, own: Timestamp) -> Timestamp {
         match self {
             Self::Servers(_) => own,
@@ -61,7 +61,7 @@ impl CounterBackend {
         }
     }
 
-    /// A time of a call, for this node's own counters.
+    /// Converts a time of [`Self::call_time`] to the clock of this node's own counters.
     fn memory_time(&self, now: Timestamp) -> Timestamp {
         match self {
             Self::Servers(servers) => servers.time(now),
@@ -130,6 +130,7 @@ impl CounterBackend {
         }
     }
 
+    /// Removes the request from all counters, as if it had not been admitted.
     pub(super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
         match self {
             Self::Own(memory) => memory.give_back(charge, at),

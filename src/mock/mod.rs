@@ -16,8 +16,8 @@
 //!
 //! `/mock/stats` takes the counts `started`, `finished`, `dropped` and `connections`, and
 //! `timeout_ms`. [`directive`] defines the instructions for a reply, [`answer`] the default
-//! behaviour. Strict mode, on unless `strict` is false, refuses what the real services would refuse,
-//! with their messages: see [`strict`].
+//! behaviour. Strict mode, on unless `strict` is false, refuses what the real services would
+//! refuse, with their messages: see [`strict`].
 
 mod answer;
 mod ask;

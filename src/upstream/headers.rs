@@ -15,8 +15,8 @@ use crate::domain::provider::{Provider, ProviderType};
 const NATIVE_VERSION: (HeaderName, HeaderValue) =
     (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
 
-/// Headers that are never forwarded: they belong to one connection, name the client's path to the
-/// gateway, or hold a credential.
+/// Headers that are never forwarded: they belong to one connection or one body, name the client's
+/// path to the gateway, or hold a credential.
 const NEVER: [&str; 30] = [
     "connection",
     "keep-alive",
@@ -141,17 +141,22 @@ fn goes_on(name: &str, parts: &HeadParts<'_>, listed: &[String]) -> bool {
     if parts.converted {
         return CONVERTED.contains(&name);
     }
-    !NEVER.contains(&name)
-        && !reshapes(name)
-        && !name.starts_with("x-tollgate-")
-        && !listed.iter().any(|l| l == name)
-        && !parts.credentials.iter().chain(parts.drop).any(|d| d == name)
+    !in_any_spelling(name, |name| {
+        is_never_forwarded(name)
+            || listed.iter().chain(parts.credentials).chain(parts.drop).any(|one| one == name)
+    })
 }
 
 /// Some servers treat an underscore as a hyphen.
-fn reshapes(name: &str) -> bool {
-    let is_one = |name: &str| RESHAPING.contains(&name) || name.starts_with("x-goog-upload-");
-    if name.contains('_') { is_one(&name.replace('_', "-")) } else { is_one(name) }
+fn in_any_spelling(name: &str, is_one: impl Fn(&str) -> bool) -> bool {
+    is_one(name) || (name.contains('_') && is_one(&name.replace('_', "-")))
+}
+
+fn is_never_forwarded(name: &str) -> bool {
+    NEVER.contains(&name)
+        || RESHAPING.contains(&name)
+        || name.starts_with("x-goog-upload-")
+        || name.starts_with("x-tollgate-")
 }
 
 /// Whether an `Accept` header allows only readable forms.
@@ -214,10 +219,11 @@ fn address(head: &mut RequestHeader, parts: &HeadParts<'_>) -> pingora::Result<(
 
 #[cfg(test)]
 mod tests {
-    use super::{HeaderValue, is_readable, reshapes};
+    use super::{HeaderValue, in_any_spelling, is_never_forwarded, is_readable};
 
     #[test]
-    fn headers_that_reshape_a_reply_are_known_in_any_spelling() {
+    fn headers_that_are_never_forwarded_are_known_in_any_spelling() {
+        let is_known = |name| in_any_spelling(name, is_never_forwarded);
         for name in [
             "x-goog-fieldmask",
             "x_goog_fieldmask",
@@ -225,11 +231,15 @@ mod tests {
             "range",
             "prefer",
             "x-goog-upload-protocol",
+            "x_api_key",
+            "transfer_encoding",
+            "x_forwarded-for",
+            "x_tollgate_request_id",
         ] {
-            assert!(reshapes(name), "{name}");
+            assert!(is_known(name), "{name}");
         }
         for name in ["accept", "x-goog-api-client", "anthropic-beta", "user-agent", "x_app"] {
-            assert!(!reshapes(name), "{name}");
+            assert!(!is_known(name), "{name}");
         }
     }
 

@@ -23,7 +23,7 @@ fn forget(redis: &Redis) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_stopping_node_has_yet_to_write_is_counted_when_counters_are_rebuilt_meanwhile() {
+async fn counters_rebuilt_during_a_stop_include_the_records_of_the_stopping_node() {
     let database = postgres::fresh_database();
     let env = [("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_REDIS_LEASE", "1s")];
     let mut pair = Pair::over(&database, Redis::start(), &env).await;
@@ -33,16 +33,16 @@ async fn what_a_stopping_node_has_yet_to_write_is_counted_when_counters_are_rebu
     let mut lock = AnyConnection::connect(&database).await.unwrap();
     let begin = "BEGIN; LOCK TABLE usage_totals IN EXCLUSIVE MODE";
     sqlx::raw_sql(begin).execute(&mut lock).await.unwrap();
-    let mut eye = AnyConnection::connect(&database).await.unwrap();
+    let mut observer = AnyConnection::connect(&database).await.unwrap();
     assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 200);
     pair.settled(&who, 1).await;
-    while sqlx::query(WAITING).fetch_one(&mut eye).await.unwrap().get::<i64, _>(0) == 0 {
+    while sqlx::query(WAITING).fetch_one(&mut observer).await.unwrap().get::<i64, _>(0) == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     let counting = |pair: &Pair| pair.nodes[0].log().matches("counting in Redis").count();
     let before = counting(&pair);
     pair.nodes[0].signal("TERM");
-    // Its other listeners end when it has no request any more.
+    // The other listeners close once no request is in flight.
     let metrics = pair.nodes[0].metrics.clone();
     let client = pair.nodes[0].client.clone();
     pair.until(async || client.get(&metrics).send().await.is_err()).await;
@@ -53,7 +53,7 @@ async fn what_a_stopping_node_has_yet_to_write_is_counted_when_counters_are_rebu
     pair.until(async || counting(&pair) > before).await;
     sqlx::raw_sql("COMMIT").execute(&mut lock).await.unwrap();
     pair.nodes[0].ended().await;
-    // The other has only what is in Redis, once it has started again.
+    // After a restart, the second node knows only what Redis has.
     pair.nodes[1].signal("TERM");
     pair.nodes[1].ended().await;
     pair.nodes[1].spawn();

@@ -142,7 +142,8 @@ async fn hourly_sums_equal_the_sum_of_the_rows(place: Place) {
         .await;
 }
 
-/// The database derives the ledger's rows from the log's, and those of existing records one by one.
+/// SQLite derives the ledger's rows from the log's; PostgreSQL gets both. A batch with records that
+/// are stored already is written one by one.
 async fn the_ledger_holds_what_the_log_holds(place: Place) {
     const COLUMNS: &str = "request_id, started_at, key_id, user_id, provider_id, model, \
         upstream_model, endpoint, status_code, outcome, input_tokens, output_tokens, \

@@ -30,19 +30,19 @@ use crate::store::SpendSeen;
 
 /// Pause between two attempts to connect: doubled each time, up to the second figure.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
-/// How often counters that moved are followed without a pause.
+/// Most reconnections in a row without a pause, after another node rebuilt the counters.
 const FOLLOWED: u32 = 4;
 /// A connection that lasted this long counts as stable.
 const STEADY: Duration = Duration::from_secs(10);
-/// When after a connection this node reads the ledger: other nodes' writers deliver there, as a
-/// rule within a second, at the latest within two minutes, what they settled while it could not
-/// hear.
+/// Times after a connection at which the node reads the ledger. Other nodes' writers deliver there
+/// what they settled while this node was disconnected: usually within a second, at most two minutes
+/// later.
 const CAUGHT_UP: [Duration; 4] =
     [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(125)];
-/// How often a batch is sent again because the clocks differ.
+/// Most attempts to send a batch that Redis refuses because the clocks differ.
 const COMPARED: u32 = 20;
 
-/// What keeps the shared counters on one server; see the file.
+/// The task that maintains the shared counters on one server; see the file's header.
 pub(super) struct ServerKeeper {
     pub(super) shared: Arc<Shared>,
     pub(super) ledger: Arc<dyn Ledger>,
@@ -128,11 +128,11 @@ impl ServerKeeper {
                     tracing::error!(error = %fault, server, ?on_loss, "Redis is lost: this node counts for itself");
                 }
                 Err(fault) => {
-                    self.note(&fault);
+                    let is_new = self.note(&fault);
                     self.shared.link.close();
-                    if !std::mem::replace(&mut complained, true) {
+                    if is_new | !std::mem::replace(&mut complained, true) {
                         let server = self.shared.part.place + 1;
-                        tracing::error!(error = %fault, server, "the shared counters cannot be reached; trying on");
+                        tracing::error!(error = %fault, server, "this node cannot count in Redis: it retries");
                     }
                 }
             }
@@ -145,11 +145,12 @@ impl ServerKeeper {
     }
 
     /// Notes what a fault says about the counters and about the server.
-    fn note(&mut self, fault: &Fault) {
+    /// Returns whether it is now one of other nodes and was not before, or the reverse.
+    fn note(&mut self, fault: &Fault) -> bool {
         self.is_doubtful |= fault.is_elsewhere();
         // Whether other nodes count on a server that is lost is not known any more.
         let is_of_others = matches!(fault, Fault::OtherList);
-        self.shared.is_of_others.store(is_of_others, Ordering::Relaxed);
+        self.shared.is_of_others.swap(is_of_others, Ordering::Relaxed) != is_of_others
     }
 
     /// Connects, and sends everything that was counted so far.
@@ -317,7 +318,7 @@ impl ServerKeeper {
         std::mem::replace(&mut self.moves, moves) != moves
     }
 
-    /// Gives back what the requests of a name held, which counts no more.
+    /// Releases what the requests of a dead node's name held, and removes the name.
     pub(super) async fn bury(&self, dead: &Up) -> Result<(), Fault> {
         let nodes = self.key("nodes");
         loop {
@@ -348,9 +349,9 @@ impl ServerKeeper {
 }
 
 impl Shared {
-    /// Updates the mirror from the ledger once that is complete, and more than once: what the
-    /// ledger has too late for one time it has for the next. If it cannot be read, the mirror stays
-    /// as it is until then.
+    /// When the ledger is complete, updates the mirror from it at each time of [`CAUGHT_UP`]: a later
+    /// read finds records that another node delivered after an earlier one. If a read fails, the
+    /// mirror stays as it is until the next.
     async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
         while !ledger.is_complete() {
             tokio::time::sleep(PAUSES[1]).await;

@@ -257,7 +257,7 @@ impl Link {
         Ok(self.server.primary(&self.key, TIME_LIMIT).await?)
     }
 
-    /// Hears a channel of the server.
+    /// Subscribes to a channel of the server.
     pub(super) async fn subscribe(
         &self,
         client: &Client,

@@ -113,7 +113,7 @@ mod tests {
         assert_ne!(made, list(&[a, "redis://b/3"]).unwrap());
         assert_ne!(made[..], list(&[a, b, "redis://c"]).unwrap()[..2]);
         assert_eq!(list(&[a]), Ok(vec![None]));
-        // Each node may reach a server by an address of its own, if it has a name.
+        // Each node may reach a server by a separate address, if it has a name.
         let named = list(&["redis://near:1#one", "redis://near:2#two"]).unwrap();
         assert_eq!(named, list(&["redis://me:word@other:7#one", "redis://a#two"]).unwrap());
         let twice = list(&[a, b, "redis://a:1"]).unwrap_err();

@@ -9,8 +9,8 @@
 //!   none arrives for the lease, another node takes back what the requests held (`lua/bury.lua`).
 //! - **The mirror**: each node counts in its own memory what it admits, and receives from Redis
 //!   what others settled. If Redis does not answer in time, the node continues with that, in the
-//!   configured mode ([`OnRedisLoss`]). No request waits again until Redis answers in time ([`link`],
-//!   [`spell`]), or is lost and back ([`keeper`]).
+//!   configured mode ([`OnRedisLoss`]). No request waits again until Redis answers in time
+//!   ([`link`], [`spell`]), or is lost and back ([`keeper`]).
 //! - **The epoch**: the counters in Redis have a name. If Redis comes back empty, or with less than
 //!   it confirmed, one node builds new counters from the ledger ([`rebuild`]). The other nodes
 //!   notice by the name, and send again what the ledger may not have had. Nothing is counted twice:

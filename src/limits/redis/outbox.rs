@@ -61,7 +61,7 @@ pub(super) struct Op {
     pub(super) charge: Charge,
     /// When it happened, by Redis' clock as this node knew it; corrected when it is sent.
     pub(super) now: Timestamp,
-    /// The same by a clock that nobody sets.
+    /// The same by a clock that is never set.
     at: Instant,
 }
 
@@ -71,8 +71,8 @@ impl Op {
         Self { kind, charge, now, at: Instant::now() }
     }
 
-    /// While Redis was away this node's clock may have been set: only the time that has passed since
-    /// is certain.
+    /// While Redis was away this node's clock may have been set: only the time that has passed
+    /// since is certain.
     fn correct(&mut self, present: Timestamp) {
         let ago = i64::try_from(self.at.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.now = present.plus_ms(ago.saturating_neg());

@@ -89,8 +89,8 @@ pub(super) fn denied(
     Some(Denied { limit_type, current, limit, reset_at, exceeds })
 }
 
-/// `{'ok', provider, check, current, requests, place}`: of the tightest money limit (check 0 if there
-/// is none) and of the minute before the request.
+/// `{'ok', provider, check, current, requests, place}`: of the tightest money limit (check 0 if
+/// there is none) and of the minute before the request.
 pub(super) fn standing(
     answer: &[Value],
     ask: &Admission<'_>,

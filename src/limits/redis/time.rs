@@ -44,8 +44,8 @@ pub(super) struct Agreement {
     off_ms: AtomicI64,
     /// The milliseconds that are added to this node's time.
     added_ms: AtomicI64,
-    /// What was added before the last change, and when that was. Calls that were made before it have
-    /// a time by it.
+    /// What was added before the last change, and when that was. Calls that were made before it
+    /// have a time by it.
     added_before: Mutex<(i64, Option<Instant>)>,
     own_zone: Tz,
     zone: RwLock<Tz>,

@@ -1,5 +1,5 @@
-//! Counters on two Redis servers, as in [`super::servers`]: a request that does not stay with the
-//! provider that it had its place at, a clock that is set, a server of other nodes that is lost.
+//! Counters on two Redis servers, as in [`super::servers`]: a request or a session moves to a
+//! provider on the other server; a clock is set; a server that other nodes use is lost.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn a_place_taken_after_another_was_reserved_elsewhere_is_kept_and_the_session_st
             let who = Who::new(1, &format!("s{n}"));
             let mut permit = admit(&node, &who, NOON, Some(&first)).await;
             assert_eq!(permit.provider(), Some(first.id));
-            // The user's server gets this call before it gets the queued note of the first place.
+            // This call reaches the user's server before the queued note of the first place.
             assert!(permit.enter(&second, NOON).await);
             permits.push(permit);
         }
@@ -95,7 +95,8 @@ fn a_provider_is_asked_again_after_the_clock_was_set_where_nothing_may_pass_unco
             asks: &asks,
         };
         let mut permit = counters.admit(&ask).await.unwrap();
-        // On each server: the clock is an hour ahead of the time that it is known to differ by.
+        // One provider on each server. The node's clock is an hour ahead of its last comparison
+        // with Redis.
         for id in [1, 2] {
             let at = limited(id, 1);
             assert!(permit.enter(&at, now.plus_ms(3_600_000)).await, "provider {id}");

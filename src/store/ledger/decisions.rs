@@ -2,8 +2,8 @@
 //!
 //! A step is `[step, at_ms, detail, took_ms, status, [provider_id, provider_name], usage]`, without
 //! what is absent at the end. The provider is absent if it is the record's own. A fixed text is its
-//! number in [`REASONS`]. The chain of a session's next request takes 57 bytes; as objects, the form
-//! of earlier versions, it took 178. Both are read.
+//! number in [`REASONS`]. The chain of a session's next request takes 57 bytes; as objects, the
+//! form of earlier versions, it took 178. Both are read.
 
 use std::sync::Arc;
 

@@ -234,7 +234,7 @@ impl Cluster {
         self.providers[provider].1.fails.store(fails, Ordering::SeqCst);
     }
 
-    /// All faults of the step of this number: begun, and mended after their time. Nodes last,
+    /// All faults of the step of this number: begun, and ended after their time. Nodes last,
     /// because a node starts only with its database.
     pub async fn suffer(&mut self, number: usize, step: &Step) -> Vec<Outage> {
         let mut begun = Vec::new();

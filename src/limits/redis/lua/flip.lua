@@ -1,8 +1,9 @@
 -- Puts loaded counters in effect, if the node that loaded them still holds the lock, and takes away
 -- the fences of all nodes that count by the ones before. The lock stays: its node removes the names
 -- of other counters next. KEYS: 2 the epoch, 3 the lock, 4 the nodes. ARGV: 3 since when requests
--- that ended are known by id, 4 when the ledger was read, 5 the new epoch, 6 the channel of the news,
--- 7 what the names of every epoch begin with. Gives {'ok'} or {'gone'}, and notifies all nodes.
+-- that ended are known by id, 4 when the ledger was read, 5 the new epoch, 6 the channel of the
+-- news, 7 what the names of every epoch begin with. Gives {'ok'} or {'gone'}, and notifies all
+-- nodes.
 local call = redis.call
 if call('GET', KEYS[3]) ~= string.match(KEYS[1], '[^:]*$') then return { 'gone' } end
 local before = call('GET', KEYS[2])
