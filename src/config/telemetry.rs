@@ -1,7 +1,8 @@
 //! The settings of OTLP: what the gateway sends to an OpenTelemetry collector, and the relay of
 //! clients' telemetry. Here are their rows, types, construction and checks.
 //!
-//! Without an endpoint no exporter runs. Some are also set by OpenTelemetry's standard variables (`variable_is`).
+//! Without an endpoint no exporter runs. OpenTelemetry's standard variables also set some of these
+//! (`variable_is`).
 
 use std::path::PathBuf;
 
