@@ -44,7 +44,7 @@ export const PAGES = [
     path: "/logs?failed=true",
     open: async (page, t) => {
       await row(page, "ft:gpt-4o-mini").click();
-      await sees(page, t("logs.story"));
+      await sees(page, t("logs.decisions"));
       await sees(page, t("logs.tokensAndCost"));
     },
   },
@@ -266,7 +266,7 @@ export const PAGES = [
     open: async (page, t) => {
       await page.getByLabel(t("playground.prompt"), { exact: true }).fill("Say hello.");
       await page.getByRole("button", { name: t("playground.send"), exact: true }).click();
-      await sees(page, t("logs.story"));
+      await sees(page, t("logs.decisions"));
     },
   },
   {

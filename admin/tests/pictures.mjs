@@ -187,7 +187,7 @@ export async function makePictures(browser) {
       path: "/logs",
       open: async (page, t) => {
         await page.locator("tbody tr[data-row]").first().click();
-        await page.getByText(t("logs.story"), { exact: true }).first().waitFor();
+        await page.getByText(t("logs.decisions"), { exact: true }).first().waitFor();
       },
     });
     const sorted = Object.fromEntries(Object.entries(texts).sort(([a], [b]) => (a < b ? -1 : 1)));

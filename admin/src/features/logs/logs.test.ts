@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import en from "@/i18n/en.json";
 import { merged } from "@/parts/live";
-import { reasonOf, story } from "@/parts/request/chain";
+import { decisionsOf, reasonOf } from "@/parts/request/chain";
 import type { Entry } from "@/parts/request/entry";
 import { cell, row } from "./csv";
 import { errorShare, filtersOf, fits, isError, isLimitRefusal } from "./values";
@@ -45,7 +45,7 @@ describe("filters", () => {
   });
 });
 
-describe("the story", () => {
+describe("the decisions", () => {
   test("each step is shown where it belongs, unknown ones too", () => {
     const step = (name: string) => ({ providerId: 1, providerName: "p", step: name, atMs: 0 });
     const names = [
@@ -57,7 +57,7 @@ describe("the story", () => {
       "exhausted",
       "from_the_future",
     ];
-    const groups = story({ decisionChain: names.map(step) });
+    const groups = decisionsOf({ decisionChain: names.map(step) });
     const steps = (part: { step: string }[]) => part.map((one) => one.step);
     expect(steps(groups.passedOver)).toEqual(["disabled", "from_the_future"]);
     expect(steps(groups.candidates)).toEqual(["chosen", "candidate"]);
@@ -66,8 +66,8 @@ describe("the story", () => {
   });
 
   test("a chain that is none is empty", () => {
-    expect(story({ decisionChain: null }).attempts).toEqual([]);
-    expect(story({ decisionChain: ["x", null] }).passedOver).toEqual([]);
+    expect(decisionsOf({ decisionChain: null }).attempts).toEqual([]);
+    expect(decisionsOf({ decisionChain: ["x", null] }).passedOver).toEqual([]);
   });
 });
 

@@ -4,9 +4,9 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Cost } from "@/parts/request/cost";
+import { DecisionChain } from "@/parts/request/decisions";
 import { type Entry, outcomeOf, toneOf } from "@/parts/request/entry";
 import { Part } from "@/parts/request/part";
-import { StoryLine } from "@/parts/request/story";
 import { Id } from "@/ui/code";
 import { Panel } from "@/ui/dialog";
 import { Failed, Loading } from "@/ui/empty";
@@ -44,8 +44,8 @@ export function RequestPanel({ requestId, known, onClose }: Props) {
       ) : (
         <div className="space-y-6">
           <Summary entry={entry} />
-          <Part title={t("logs.story")}>
-            <StoryLine entry={entry} />
+          <Part title={t("logs.decisions")}>
+            <DecisionChain entry={entry} />
           </Part>
           <Part title={t("logs.tokensAndCost")}>
             <Cost entry={entry} detail={data} />

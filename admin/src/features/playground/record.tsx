@@ -6,9 +6,9 @@ import { useTranslation } from "react-i18next";
 import { ApiError, call } from "@/api/client";
 import { useLiveRows } from "@/parts/live";
 import { Cost } from "@/parts/request/cost";
+import { DecisionChain } from "@/parts/request/decisions";
 import { type Entry, outcomeOf, tokensIn, toneOf } from "@/parts/request/entry";
 import { Part } from "@/parts/request/part";
-import { StoryLine } from "@/parts/request/story";
 import { buttonLook } from "@/ui/button";
 import { Failed, Loading } from "@/ui/empty";
 import { Card, Facts } from "@/ui/page";
@@ -78,8 +78,8 @@ export function Record({ requestId, status, admin }: Props) {
           <Part title={t("logs.tokensAndCost")}>
             <Cost entry={entry} detail={data} />
           </Part>
-          <Part title={t("logs.story")}>
-            <StoryLine entry={entry} />
+          <Part title={t("logs.decisions")}>
+            <DecisionChain entry={entry} />
           </Part>
         </div>
       ) : error ? (

@@ -1,11 +1,11 @@
 /** Reading of a decision chain: steps of older and of later versions. */
 import { expect, it } from "vitest";
-import { reasonOf, story } from "./chain";
+import { decisionsOf, reasonOf } from "./chain";
 
 const chain = (step: string, detail?: string) =>
-  story({
+  decisionsOf({
     decisionChain: [{ providerId: 1, providerName: "one", step, detail, atMs: 0 }],
-  } as Parameters<typeof story>[0]).passedOver[0];
+  } as Parameters<typeof decisionsOf>[0]).passedOver[0];
 
 it("reads the former name of a cooldown", () => {
   const old = chain("resting", "asked for a rest of another 30 s");

@@ -15,7 +15,7 @@ export interface Step {
   tookMs?: number;
 }
 
-export interface Story {
+export interface Decisions {
   /** Providers that were skipped or removed, with the reason. */
   passedOver: Step[];
   /** The order of the candidates, the first one first. */
@@ -55,18 +55,18 @@ export const NAMED = [
 ] as const;
 
 /** Reads the chain. Unknown steps of a later version are listed with the skipped providers. */
-export function story(entry: Pick<Entry, "decisionChain">): Story {
-  const told: Story = { passedOver: [], candidates: [], attempts: [], notes: [] };
+export function decisionsOf(entry: Pick<Entry, "decisionChain">): Decisions {
+  const found: Decisions = { passedOver: [], candidates: [], attempts: [], notes: [] };
   const chain = Array.isArray(entry.decisionChain) ? entry.decisionChain : [];
   for (const raw of chain.filter(isStep)) {
     // Records of older versions have the former name.
     const step = raw.step === "resting" ? { ...raw, step: "cooldown" } : raw;
-    if (CANDIDATES.has(step.step)) told.candidates.push(step);
-    else if (ATTEMPTS.has(step.step)) told.attempts.push(step);
-    else if (NOTES.has(step.step)) told.notes.push(step);
-    else told.passedOver.push(step);
+    if (CANDIDATES.has(step.step)) found.candidates.push(step);
+    else if (ATTEMPTS.has(step.step)) found.attempts.push(step);
+    else if (NOTES.has(step.step)) found.notes.push(step);
+    else found.passedOver.push(step);
   }
-  return told;
+  return found;
 }
 
 /** The selection's fixed reasons: English in the record, translated in the catalogue. */

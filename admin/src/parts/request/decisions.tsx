@@ -9,12 +9,12 @@ import { useTranslation } from "react-i18next";
 import { cx } from "@/ui/cx";
 import { duration, useFormat } from "@/ui/format";
 import { Badge, type Tone } from "@/ui/status";
-import { NAMED, reasonOf, type Step, story } from "./chain";
+import { decisionsOf, NAMED, reasonOf, type Step } from "./chain";
 import { type Entry, outcomeOf, toneOf } from "./entry";
 
-export function StoryLine({ entry }: { entry: Entry }) {
+export function DecisionChain({ entry }: { entry: Entry }) {
   const { t } = useTranslation();
-  const { passedOver, candidates, attempts, notes } = story(entry);
+  const { passedOver, candidates, attempts, notes } = decisionsOf(entry);
   if (passedOver.length + candidates.length + attempts.length + notes.length === 0) {
     return <p className="text-sm text-quiet">{t("logs.chain.none")}</p>;
   }
