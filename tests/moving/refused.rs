@@ -169,7 +169,7 @@ async fn a_journal_that_cannot_be_delivered_is_not_left_behind() {
     bed.fixture.gateway.kill();
     run(
         &bed.sqlite(),
-        "CREATE TRIGGER sick BEFORE INSERT ON ledger BEGIN SELECT RAISE(ABORT, \
+        "CREATE TRIGGER sick BEFORE INSERT ON request_log BEGIN SELECT RAISE(ABORT, \
          'the disk is sick'); END",
     )
     .await;

@@ -10,6 +10,7 @@ mod logs;
 pub mod make;
 mod messages;
 mod partitions;
+mod pruned;
 mod replica;
 mod schema;
 mod sessions;

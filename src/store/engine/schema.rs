@@ -60,6 +60,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(16, "0016_log_request"),
     migration!(19, "0019_opening_balances"),
     migration!(20, "0020_partitions"),
+    migration!(21, "0021_ledger_view"),
 ];
 
 /// One migration in `schema_history`.

@@ -1,12 +1,15 @@
 //! Writes records exactly once: ledger, request log and all sums in one transaction.
 //!
-//! The ledger's primary key decides what is new. A batch that is written again, because the writer
-//! died before it could note the first success, changes nothing. That is rare. So a batch is first
-//! written as if all of it were new (to PostgreSQL by `copy`); if it was not, it is written again
-//! row by row.
+//! The ledger's request ids are unique and decide what is new. A batch that is written again,
+//! because the writer died before it could note the first success, changes nothing. That is rare.
+//! So a batch is first written as if all of it were new (to PostgreSQL by `copy`); if it was not,
+//! it is written again row by row.
+//!
+//! On SQLite the ledger is a view of the request log and of `ledger_archive`, which has the rows of
+//! requests that were removed from the log. So a request is one row there, and none in the archive.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use sqlx::any::AnyQueryResult;
 use sqlx::sqlite::SqliteQueryResult;
@@ -108,15 +111,19 @@ where
         connection.execute(lock).await?;
     }
     let not_stored;
-    let new = match expect {
-        Expect::New
-            if write_new::<DB>(connection, backend, records).await? != records.len() as u64 =>
-        {
-            return Ok(None);
+    let new = match (expect, backend) {
+        (Expect::New, Backend::Sqlite) => {
+            if !write_new::<DB>(connection, records).await? {
+                return Ok(None);
+            }
+            records
         }
-        Expect::New => records,
-        Expect::Any => {
-            not_stored = write_any::<DB>(connection, backend, records).await?;
+        (Expect::Any, Backend::Sqlite) => {
+            not_stored = write_any_to_log::<DB>(connection, records).await?;
+            &not_stored
+        }
+        (_, Backend::Postgres) => {
+            not_stored = write_any::<DB>(connection, records).await?;
             &not_stored
         }
     };
@@ -136,52 +143,76 @@ where
     Ok(Some(u64::try_from(new.len()).unwrap_or(u64::MAX)))
 }
 
-/// An existing row of the ledger stays as it is, and does not count as written.
+/// An existing row stays as it is, and does not count as written.
 const ONCE: &str = "ON CONFLICT (request_id) DO NOTHING";
 
-/// Writes records that should all be new to SQLite, and returns how many the ledger accepted.
+/// Writes records that should all be new to SQLite; returns whether they were.
 ///
-/// Each value is sent once: the database derives the ledger's rows from the log's. A record that
-/// was stored before then has two rows in the log, and the caller rolls back.
+/// Ids begin with their time. So nearly always all ids of the archive are smaller, which one
+/// look-up confirms; else the records are written one by one.
 async fn write_new<DB: Writes>(
     connection: &mut DB::Connection,
-    backend: Backend,
     records: &[&Record],
-) -> Result<u64, StoreError>
+) -> Result<bool, StoreError>
 where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     DB::Arguments: Collect + IntoArguments<DB>,
 {
+    // They are sorted by id.
+    let Some(first) = records.first() else { return Ok(true) };
+    let mut values = Values::of(DB::Arguments::default());
+    values.bytes(first.request_id.0.as_bytes());
+    let later = "SELECT 1 FROM ledger_archive WHERE request_id >= ? LIMIT 1";
+    let query = sqlx::query_with(later, values.into_arguments());
+    if query.fetch_optional(&mut *connection).await?.is_some() {
+        return Ok(false);
+    }
     let bind =
         |values: &mut Values<DB::Arguments>, record: &&Record| log_row::bind_log(values, record);
-    let columns = LEDGER_LIST.as_str();
-    let (table, log_columns) = ("request_log", log_row::LOG_COLUMNS);
-    let log = Target { backend, table, columns: log_columns, tail: "" };
-    insert_all::<DB, _>(connection, &log, records, bind).await?;
-    // The only writer: the rows of this transaction are the last ones.
-    let sql = format!(
-        "{OR_FAIL} INTO ledger ({columns}) SELECT {columns} FROM request_log \
-         WHERE id > (SELECT MAX(id) FROM request_log) - ? {ONCE}"
-    );
-    let mut values = Values::of(DB::Arguments::default());
-    values.count_of(records.len() as u64);
-    let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
-    Ok(DB::affected(&query.execute(&mut *connection).await?))
+    let (backend, table, columns) = (Backend::Sqlite, "request_log", log_row::LOG_COLUMNS);
+    let log = Target { backend, table, columns, tail: ONCE };
+    Ok(insert_all::<DB, _>(connection, &log, records, bind).await? == records.len() as u64)
 }
 
-/// The ledger's columns, for a statement.
-static LEDGER_LIST: LazyLock<String> = LazyLock::new(|| log_row::LEDGER_COLUMNS.join(", "));
-
-/// Writes the records that are not stored yet, and returns them.
-async fn write_any<'r, DB: Writes>(
+/// Writes the records that SQLite does not have yet, and returns them.
+async fn write_any_to_log<'r, DB: Writes>(
     connection: &mut DB::Connection,
-    backend: Backend,
     records: &[&'r Record],
 ) -> Result<Vec<&'r Record>, StoreError>
 where
     for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
     DB::Arguments: Collect + IntoArguments<DB>,
 {
+    let columns = log_row::LOG_COLUMNS;
+    let (list, places) = (columns.join(", "), vec!["?"; columns.len()].join(", "));
+    let sql: Arc<str> = format!(
+        "{OR_FAIL} INTO request_log ({list}) SELECT {places} WHERE NOT EXISTS \
+         (SELECT 1 FROM ledger_archive WHERE request_id = ?) {ONCE}"
+    )
+    .into();
+    let mut new = Vec::with_capacity(records.len());
+    for record in records {
+        let mut values = Values::of(DB::Arguments::default());
+        log_row::bind_log(&mut values, record);
+        values.bytes(record.request_id.0.as_bytes());
+        let query = sqlx::query_with(AssertSqlSafe(Arc::clone(&sql)), values.into_arguments());
+        if DB::affected(&query.execute(&mut *connection).await?) == 1 {
+            new.push(*record);
+        }
+    }
+    Ok(new)
+}
+
+/// Writes the records that PostgreSQL does not have yet, and returns them.
+async fn write_any<'r, DB: Writes>(
+    connection: &mut DB::Connection,
+    records: &[&'r Record],
+) -> Result<Vec<&'r Record>, StoreError>
+where
+    for<'c> &'c mut DB::Connection: Executor<'c, Database = DB>,
+    DB::Arguments: Collect + IntoArguments<DB>,
+{
+    let backend = Backend::Postgres;
     let ledger = Target { backend, table: "ledger", columns: log_row::LEDGER_COLUMNS, tail: ONCE };
     let mut new = Vec::with_capacity(records.len());
     for record in records.chunks(1) {

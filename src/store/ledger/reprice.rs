@@ -15,9 +15,9 @@ use super::{days, log_row};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::usage::Usage;
-use crate::store::Store;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
+use crate::store::{Backend, Store};
 use rust_decimal::Decimal;
 
 /// Which requests without a price to change.
@@ -43,6 +43,11 @@ const LEDGER: &str =
 /// By the time from the ledger, as the log has no index of ids.
 const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE started_at = \
     (SELECT started_at FROM ledger WHERE request_id = $3) AND request_id = $3 AND cost IS NULL";
+/// The two tables of SQLite's ledger.
+const SQLITE_LOG: &str =
+    "UPDATE request_log SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
+const SQLITE_ARCHIVE: &str =
+    "UPDATE ledger_archive SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
 
 /// The group of a sum: hour, key, user, provider, endpoint and status; an id of 0 means none.
 type Group = (i64, i64, i64, i64, String, i64);
@@ -58,7 +63,9 @@ impl Store {
     pub async fn unpriced_model_after(&self, after: &str) -> Result<Option<String>, StoreError> {
         let mut values = Values::default();
         values.text(after);
-        let sql = "SELECT MIN(model) AS model FROM ledger WHERE cost IS NULL AND model > $1";
+        let sql = "SELECT MIN(model) AS model FROM \
+                   (SELECT model FROM ledger WHERE cost IS NULL AND model > $1 \
+                   ORDER BY model LIMIT 1) AS first";
         let row = sqlx::query_with(sql, values.into_arguments())
             .fetch_one(&mut *self.reader().await?)
             .await?;
@@ -100,10 +107,9 @@ impl Store {
         let mut sums: BTreeMap<Group, Amount> = BTreeMap::new();
         for found in unpriced(&mut tx, of, max, price).await? {
             let cost = found.spend.cost.0;
-            if !put(&mut tx, LEDGER, of, &found).await? {
+            if !put(&mut tx, self.backend(), of, &found).await? {
                 continue;
             }
-            put(&mut tx, LOG, of, &found).await?;
             let spend = found.spend;
             let sum = sums.entry(group(&found)).or_default();
             *sum = (sum.0.saturating_add(cost), sum.1 + 1);
@@ -166,8 +172,28 @@ fn read(
     })
 }
 
-/// Writes a request's cost, and its price entry if that is not its model's own.
+/// Writes a request's cost, and its price entry if that is not its model's own, to the ledger and
+/// the log. Returns whether the ledger had none.
 async fn put(
+    connection: &mut AnyConnection,
+    backend: Backend,
+    of: UnpricedOf<'_>,
+    row: &Unpriced,
+) -> Result<bool, StoreError> {
+    match backend {
+        Backend::Postgres => {
+            let is_new = set(connection, LEDGER, of, row).await?;
+            if is_new {
+                set(connection, LOG, of, row).await?;
+            }
+            Ok(is_new)
+        }
+        Backend::Sqlite => Ok(set(connection, SQLITE_LOG, of, row).await?
+            || set(connection, SQLITE_ARCHIVE, of, row).await?),
+    }
+}
+
+async fn set(
     connection: &mut AnyConnection,
     sql: &'static str,
     of: UnpricedOf<'_>,

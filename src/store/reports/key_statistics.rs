@@ -53,18 +53,20 @@ pub struct ModelStatistics {
 
 /// Of each key: all spending and the latest request. Sub-queries, which no planner turns into a
 /// scan of the ledger. Latest time first, as SQLite would otherwise sort all rows of the key to
-/// find the last by time and id.
-const KEYS: &str = "SELECT api_keys.id AS key_id, (SELECT COALESCE(CAST(SUM(cost) AS BIGINT), 0) \
+/// find the last by time and id; by order and not by `MAX`, as SQLite's ledger is a view.
+pub(super) const KEYS: &str = "SELECT api_keys.id AS key_id, (SELECT COALESCE(CAST(SUM(cost) AS BIGINT), 0) \
                     FROM usage_totals WHERE user_id = api_keys.user_id \
-                    AND key_id = api_keys.id) AS total_cost, (SELECT MAX(started_at) FROM ledger \
-                    WHERE key_id = api_keys.id) AS last_used_at, (SELECT name FROM providers \
-                    WHERE id = (SELECT provider_id FROM ledger \
-                    WHERE key_id = api_keys.id AND started_at = (SELECT MAX(newest.started_at) \
-                    FROM ledger AS newest WHERE newest.key_id = api_keys.id) \
-                    ORDER BY request_id DESC LIMIT 1)) AS last_provider FROM api_keys \
+                    AND key_id = api_keys.id) AS total_cost, (SELECT started_at FROM ledger \
+                    WHERE key_id = api_keys.id ORDER BY started_at DESC LIMIT 1) AS last_used_at, \
+                    (SELECT name FROM providers WHERE id = (SELECT provider_id FROM \
+                    (SELECT provider_id, request_id FROM ledger WHERE key_id = api_keys.id \
+                    AND started_at = (SELECT newest.started_at FROM ledger AS newest \
+                    WHERE newest.key_id = api_keys.id ORDER BY newest.started_at DESC LIMIT 1) \
+                    ORDER BY request_id DESC LIMIT 1) AS latest)) AS last_provider FROM api_keys \
                     WHERE user_id = $1 AND deleted_at IS NULL ORDER BY id";
 
-/// Sums that the hourly sums and the ledger have in common.
+/// Sums that the hourly sums and the ledger have in common. The condition is in a sub-query that
+/// only selects: SQLite, whose ledger is a view, does not take it into an aggregate's parts.
 macro_rules! by_model {
     ($requests:literal, $table:literal, $time:literal) => {
         concat!(
@@ -73,20 +75,21 @@ macro_rules! by_model {
             " AS BIGINT) AS requests, CAST(SUM(input_tokens) AS BIGINT) AS input_tokens, \
              CAST(SUM(output_tokens) AS BIGINT) AS output_tokens, CAST(SUM(cache_write_5m_tokens + \
              cache_write_1h_tokens) AS BIGINT) AS cache_write_tokens, CAST(SUM(cache_read_tokens) \
-             AS BIGINT) AS cache_read_tokens, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ",
+             AS BIGINT) AS cache_read_tokens, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM \
+             (SELECT * FROM ",
             $table,
             " WHERE key_id IN (SELECT id FROM api_keys \
              WHERE user_id = $1 AND deleted_at IS NULL) AND ",
             $time,
             " >= $2 AND ",
             $time,
-            " < $3 GROUP BY key_id, model"
+            " < $3) AS counted GROUP BY key_id, model"
         )
     };
 }
 
 const HOURS: &str = by_model!("SUM(requests)", "hourly_sums", "hour");
-const ROWS: &str = by_model!("COUNT(*)", "ledger", "started_at");
+pub(super) const ROWS: &str = by_model!("COUNT(*)", "ledger", "started_at");
 
 /// A statement and the time range that it covers.
 struct Part {

@@ -124,9 +124,10 @@ pub(in crate::store) async fn summary(
 }
 
 /// Where the log begins and ends, and where the ledger begins.
-const ENDS: &str = "SELECT (SELECT MIN(started_at) \
+pub(super) const ENDS: &str = "SELECT (SELECT MIN(started_at) \
                     FROM request_log) AS oldest, (SELECT MAX(started_at) \
-                    FROM request_log) AS newest, (SELECT MIN(started_at) FROM ledger) AS first";
+                    FROM request_log) AS newest, (SELECT started_at FROM ledger \
+                    ORDER BY started_at LIMIT 1) AS first";
 
 /// The length of the time that is read from hours.
 fn hours_in(pieces: &[Piece]) -> i64 {

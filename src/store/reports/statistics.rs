@@ -181,9 +181,9 @@ impl SeriesAsk {
                 let place = place_of(run, values);
                 format!(
                     "SELECT CAST({place} AS BIGINT) AS place, {selected}, CAST(COUNT(*) AS BIGINT) \
-                     AS requests, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM ledger \
-                     WHERE started_at >= ${from} AND started_at < ${until}{of_user} \
-                     GROUP BY 1, {column}"
+                     AS requests, COALESCE(CAST(SUM(cost) AS BIGINT), 0) AS cost FROM \
+                     (SELECT * FROM ledger WHERE started_at >= ${from} \
+                     AND started_at < ${until}{of_user}) AS counted GROUP BY 1, {column}"
                 )
             }
             (Source::Hours | Source::Days, _) => {

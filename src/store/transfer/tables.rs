@@ -47,6 +47,11 @@ pub(super) enum Kind {
     Bytes,
 }
 
+/// SQLite's ledger is a view, and its part that is a table of its own is copied with it.
+const VIEW: &str = "ledger";
+const VIEW_KEY: &str = "request_id";
+const PART: &str = "ledger_archive";
+
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -96,7 +101,7 @@ pub(super) async fn names(
     let sql = match backend {
         Backend::Sqlite => {
             "SELECT CAST(name AS TEXT) FROM sqlite_master \
-             WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+             WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
         }
         Backend::Postgres => {
             "SELECT CAST(tablename AS TEXT) FROM pg_catalog.pg_tables \
@@ -104,7 +109,8 @@ pub(super) async fn names(
         }
     };
     let rows = sqlx::query(sql).fetch_all(connection).await?;
-    rows.iter().map(|row| row.try_get(0).map_err(StoreError::from)).collect()
+    let names = rows.iter().map(|row| row.try_get(0).map_err(StoreError::from));
+    names.filter(|name: &Result<String, _>| !name.as_ref().is_ok_and(|n| n == PART)).collect()
 }
 
 /// The tables of the embedded database.
@@ -131,8 +137,9 @@ pub(super) async fn of_source(connection: &mut AnyConnection) -> Result<Vec<Tabl
                     )));
                 }
             };
+            let is_key = place > 0 || (name == VIEW && column == VIEW_KEY);
             columns.push(Column { name: column, kind, is_small: false });
-            if place > 0 {
+            if is_key {
                 key.push((place, at));
             }
         }
