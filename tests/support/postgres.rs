@@ -73,12 +73,17 @@ impl Server {
 
     /// The same, with these options of the program.
     pub fn with(options: &str) -> Self {
-        start(options, "").unwrap_or_else(|why| panic!("{why}"))
+        start(&folder(), options, "").unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// The same, for more data than the memory can hold, or to measure the disk.
+    pub fn on_disk(options: &str) -> Self {
+        start(&std::env::temp_dir(), options, "").unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// A hot standby of this server, with streaming replication. It ends when dropped.
     pub fn standby(&self) -> Self {
-        start(FAST, self.socket_dir()).unwrap_or_else(|why| panic!("{why}"))
+        start(&folder(), FAST, self.socket_dir()).unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// The URL of an empty database for one test.
@@ -169,10 +174,10 @@ impl Server {
 }
 
 fn server() -> &'static Server {
-    SERVER.get_or_init(|| start(FAST, "")).as_ref().unwrap_or_else(|why| panic!("{why}"))
+    SERVER.get_or_init(|| start(&folder(), FAST, "")).as_ref().unwrap_or_else(|why| panic!("{why}"))
 }
 
-fn start(options: &str, primary: &str) -> Result<Server, String> {
+fn start(folder: &Path, options: &str, primary: &str) -> Result<Server, String> {
     let bin = find_programs().ok_or(
         "these tests need PostgreSQL, but its server programs (initdb, pg_ctl) are neither in \
          PATH nor in /usr/lib/postgresql/*/bin: install the package `postgresql`, or run \
@@ -180,7 +185,7 @@ fn start(options: &str, primary: &str) -> Result<Server, String> {
     )?;
     let dir = tempfile::Builder::new()
         .prefix("tollgate-pg-")
-        .tempdir_in(folder())
+        .tempdir_in(folder)
         .expect("a temporary folder")
         .keep();
     let user = user_to_run_as(&dir);

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use postgres::Server;
 use tollgate_bench::admin;
 use tollgate_bench::process::{Program, pause};
 
@@ -45,6 +46,10 @@ struct Args {
     tollgate: Option<PathBuf>,
 }
 
+/// Options of the private PostgreSQL. Nothing is synced: only filling writes much.
+const SERVER: &str = "-c fsync=off -c full_page_writes=off -c shared_buffers=4GB \
+    -c maintenance_work_mem=1GB -c max_wal_size=4GB";
+
 pub const TOKEN: &str = "bench-admin-token-0123456789";
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// Days of the generated year that are complete in any time zone.
@@ -54,13 +59,13 @@ fn main() -> Result<()> {
     let args = Args::parse();
     let beside = std::env::current_exe()?.with_file_name("tollgate");
     let program = args.tollgate.clone().unwrap_or(beside);
-    for (name, rows, url) in
-        [("PostgreSQL", args.postgres_rows, true), ("SQLite", args.sqlite_rows, false)]
-    {
-        if rows > 0 {
-            let url = url.then(|| args.postgres.clone().unwrap_or_else(postgres::fresh_database));
-            measure(name, rows, &program, url.as_deref(), &args)?;
-        }
+    if args.postgres_rows > 0 {
+        let own = args.postgres.is_none().then(|| Server::on_disk(SERVER));
+        let url = own.as_ref().map(Server::fresh_database).or_else(|| args.postgres.clone());
+        measure("PostgreSQL", args.postgres_rows, &program, url.as_deref(), (&args, own.as_ref()))?;
+    }
+    if args.sqlite_rows > 0 {
+        measure("SQLite", args.sqlite_rows, &program, None, (&args, None))?;
     }
     Ok(())
 }
@@ -102,9 +107,15 @@ fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
     Ok(Gateway { _program: program, addr, started_in: began.elapsed() })
 }
 
-fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, args: &Args) -> Result<()> {
+/// `own`: the private PostgreSQL that has the database.
+fn measure(
+    name: &str,
+    rows: i64,
+    program: &Path,
+    url: Option<&str>,
+    (args, own): (&Args, Option<&Server>),
+) -> Result<()> {
     let repeats = args.repeats;
-    let plans = args.plans.as_ref().filter(|_| args.postgres.is_none());
     let dir = tempfile::tempdir()?;
     let gateway = start(program, dir.path(), url)?;
     if !ask::is_peopled(gateway.addr)? {
@@ -138,13 +149,13 @@ fn measure(name: &str, rows: i64, program: &Path, url: Option<&str>, args: &Args
         began.elapsed().as_secs()
     );
     ask::all(gateway.addr, &filled, repeats, "")?;
-    let gateway = match (plans, url) {
-        (Some(page), Some(url)) => {
+    let gateway = match (&args.plans, url, own) {
+        (Some(page), Some(url), Some(server)) => {
             drop(gateway);
             runtime.block_on(plans::switch_on(url))?;
             let gateway = start(program, dir.path(), Some(url))?;
             let (questions, key) = (ask::questions(&filled), ask::user_key(gateway.addr)?);
-            let log = postgres::socket().with_file_name("server.log");
+            let log = server.socket().with_file_name("server.log");
             let about = format!("{} rows of log, a year of use.", filled.rows);
             std::fs::write(page, plans::page(gateway.addr, &questions, &key, &log, &about)?)?;
             drop(gateway);
