@@ -35,6 +35,8 @@ impl Counters {
         if servers.len() > 1 {
             servers.iter().enumerate().for_each(|(at, server)| {
                 metrics.redis.server_up(at + 1, server.up);
+                let faults = [server.errors, server.losses, server.spells];
+                metrics.redis.server_faults(at + 1, faults);
             });
         }
         grow(&metrics.redis.errors, errors);

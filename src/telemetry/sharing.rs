@@ -1,6 +1,6 @@
 //! Figures of the counters that all nodes share.
 
-use prometheus::{Error, IntCounter, IntGauge, IntGaugeVec};
+use prometheus::{Error, IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
 
 use super::registration::Registration;
 
@@ -8,6 +8,9 @@ use super::registration::Registration;
 pub struct RedisMetrics {
     up: IntGaugeVec,
     servers: IntGaugeVec,
+    server_errors: IntCounterVec,
+    server_losses: IntCounterVec,
+    server_spells: IntCounterVec,
     /// Requests whose wait for Redis timed out.
     pub errors: IntCounter,
     /// Times that the connection to Redis was lost.
@@ -35,6 +38,21 @@ impl RedisMetrics {
                 "tollgate_redis_server_up",
                 "Whether a server of redis.urls answers in time, by its place in the list, from 1; \
                  absent without redis.urls.",
+                &["server"],
+            )?,
+            server_errors: on.counters(
+                "tollgate_redis_server_errors_total",
+                "tollgate_redis_errors_total of one server of redis.urls.",
+                &["server"],
+            )?,
+            server_losses: on.counters(
+                "tollgate_redis_server_losses_total",
+                "tollgate_redis_losses_total of one server of redis.urls.",
+                &["server"],
+            )?,
+            server_spells: on.counters(
+                "tollgate_redis_server_slow_total",
+                "tollgate_redis_slow_total of one server of redis.urls.",
                 &["server"],
             )?,
             errors: on.counter(
@@ -68,6 +86,20 @@ impl RedisMetrics {
     /// Whether one of several servers answers in time. `place`: in the list, from 1.
     pub fn server_up(&self, place: usize, up: bool) {
         self.servers.with_label_values(&[place.to_string()]).set(i64::from(up));
+    }
+
+    /// What [`Self::errors`], [`Self::losses`] and [`Self::spells`] count, of one of several
+    /// servers since the start. `place`: in the list, from 1.
+    pub fn server_faults(&self, place: usize, [errors, losses, spells]: [u64; 3]) {
+        let each = [
+            (&self.server_errors, errors),
+            (&self.server_losses, losses),
+            (&self.server_spells, spells),
+        ];
+        for (counters, total) in each {
+            let counter = counters.with_label_values(&[place.to_string()]);
+            counter.inc_by(total.saturating_sub(counter.get()));
+        }
     }
 
     /// Whether it answers in time, for one of its uses.

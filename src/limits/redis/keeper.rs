@@ -96,7 +96,7 @@ impl ServerKeeper {
                 Ok((up, listening)) => {
                     tracing::info!(
                         name = up.node,
-                        server = self.shared.part.place + 1,
+                        server = self.shared.part.number(),
                         of = self.shared.part.of,
                         "counting in Redis, together with all nodes"
                     );
@@ -113,8 +113,10 @@ impl ServerKeeper {
                     }
                     self.lost_at = self.now();
                     self.note(&fault);
+                    let server = self.shared.part.number();
                     if matches!(fault, Fault::Gone) && followed < FOLLOWED {
                         tracing::info!(
+                            server,
                             "another node rebuilt the shared counters, or declared this node dead"
                         );
                         self.shared.link.set_moved(self.shared.settings.timeout);
@@ -124,14 +126,13 @@ impl ServerKeeper {
                     self.shared.link.close();
                     self.shared.link.losses.fetch_add(1, Ordering::Relaxed);
                     let on_loss = self.shared.settings.on_loss;
-                    let server = self.shared.part.place + 1;
                     tracing::error!(error = %fault, server, ?on_loss, "Redis is lost: this node counts for itself");
                 }
                 Err(fault) => {
                     let is_new = self.note(&fault);
                     self.shared.link.close();
                     if is_new | !std::mem::replace(&mut complained, true) {
-                        let server = self.shared.part.place + 1;
+                        let server = self.shared.part.number();
                         tracing::error!(error = %fault, server, "this node cannot count in Redis: it retries");
                     }
                 }
@@ -158,7 +159,8 @@ impl ServerKeeper {
         let Primary { client, mut connection } = self.shared.link.connect().await?;
         let server = client.get_connection_info().addr().to_string();
         if self.server.as_ref().is_some_and(|before| *before != server) {
-            tracing::warn!("another server has the shared counters now");
+            let server = self.shared.part.number();
+            tracing::warn!(server, "another server has the shared counters now");
             self.is_doubtful = true;
         }
         self.server = Some(server);
@@ -235,6 +237,7 @@ impl ServerKeeper {
         };
         if !matches!(tokio::time::timeout(TIME_LIMIT, last).await, Ok(Ok(()))) {
             tracing::error!(
+                server = self.shared.part.number(),
                 "not everything was sent to Redis: the next start rebuilds the shared counters"
             );
         }
@@ -282,7 +285,11 @@ impl ServerKeeper {
             self.must_rebuild |= self.took_over();
         }
         if !is_first && self.must_rebuild && self.ledger.is_complete() {
-            tracing::info!("the ledger can be read: rebuilding the shared counters from it");
+            let server = self.shared.part.number();
+            tracing::info!(
+                server,
+                "the ledger can be read: rebuilding the shared counters from it"
+            );
             return Err(Fault::Gone);
         }
         if !is_first && self.shared.earlier(&mut connection).await? == Earlier::Gone {
@@ -302,6 +309,7 @@ impl ServerKeeper {
         {
             tracing::warn!(
                 name = dead,
+                server = self.shared.part.number(),
                 "a node sent no heartbeat for the lease: what its requests held is released"
             );
             let space = &self.shared.space;

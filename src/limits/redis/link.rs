@@ -89,6 +89,8 @@ impl Up {
 
 pub(super) struct Link {
     server: Server,
+    /// The server's place in the list of servers, from 1.
+    pub(super) number: usize,
     /// A name that all counters share a server with.
     key: String,
     /// Set while Redis is quick.
@@ -116,10 +118,12 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// `key`: a name that all counters share a server with.
-    pub(super) fn new(server: Server, key: String) -> Self {
+    /// `number`: the server's place in the list of servers, from 1. `key`: a name that all counters
+    /// share a server with.
+    pub(super) fn new(server: Server, number: usize, key: String) -> Self {
         Self {
             server,
+            number,
             key,
             up: ArcSwapOption::empty(),
             moved: Mutex::new(None),
@@ -238,7 +242,8 @@ impl Link {
                 self.errors.fetch_add(1, Ordering::Relaxed);
                 self.elsewhere.fetch_or(fault.is_elsewhere(), Ordering::Relaxed);
                 if first {
-                    tracing::warn!(error = %fault, "a request found the shared counters out of reach");
+                    let server = self.number;
+                    tracing::warn!(error = %fault, server, "a request found the shared counters out of reach");
                 }
                 self.broken.notify_one();
             }

@@ -15,7 +15,6 @@ use super::Shared;
 use super::earlier::live_nodes;
 use super::examine::forget;
 use super::link::{Fault, TIME_LIMIT, within};
-use super::part::Part;
 use crate::redis::Server;
 
 /// What each server of a list notes: a fingerprint of the list, the place, and how many there are.
@@ -78,10 +77,9 @@ impl Shared {
         }
         self.is_of_others.store(false, Ordering::Relaxed);
         if counts {
-            let Part { place, of } = self.part;
             tracing::warn!(
-                server = place + 1,
-                of,
+                server = self.part.number(),
+                of = self.part.of,
                 "no node with another list of Redis servers is left: the counters of all are \
                  rebuilt from the ledger"
             );

@@ -175,7 +175,7 @@ impl Shared {
         let space = names::space(&prefix);
         Ok(Self {
             agreement: Agreement::new(settings.time, memory.settings.time_zone),
-            link: Link::new(server.clone(), format!("{space}epoch")),
+            link: Link::new(server.clone(), part.number(), format!("{space}epoch")),
             outbox: Outbox::holding(settings.most_waiting),
             memory,
             part,

@@ -21,6 +21,11 @@ impl Part {
     /// A server that counts everything.
     pub(super) const WHOLE: Self = Self { place: 0, of: 1 };
 
+    /// The server's number for operators: its place in the list, from 1.
+    pub(super) const fn number(self) -> usize {
+        self.place + 1
+    }
+
     /// The place of the server that counts a user, of so many.
     pub(super) fn place_of_user(user: UserId, of: usize) -> usize {
         place(user.0, of)

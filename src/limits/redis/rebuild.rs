@@ -96,7 +96,7 @@ impl Rebuild<'_> {
         let past = part.of_past(past);
         let made = Memory::of_ledger(self.shared.counting(), &past, self.now);
         let holders = made.holders();
-        let (count, server) = (holders.len(), part.place + 1);
+        let (count, server) = (holders.len(), part.number());
         tracing::info!(
             holders = count,
             server,

@@ -40,7 +40,8 @@ impl ServerKeeper {
                     if self.finish(connection, found).await? {
                         return Ok(found.clone());
                     }
-                    tracing::error!("Redis came back with less than it had confirmed");
+                    let server = self.shared.part.number();
+                    tracing::error!(server, "Redis came back with less than it had confirmed");
                     lost_data = true;
                     continue;
                 }
