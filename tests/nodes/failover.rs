@@ -18,7 +18,7 @@ async fn pair_on(url: &str, further: &[(&str, &str)]) -> Pair {
 }
 
 /// Five places for sessions hold over both nodes.
-async fn limits_hold(pair: &Pair) {
+pub async fn limits_hold(pair: &Pair) {
     let who = pair.person(json!({}), json!({"limitConcurrentSessions": 5})).await;
     pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 1500})).await;
     let (passed, refused) = pair.at_once(&who, 16, |n| format!("s{n}")).await;
@@ -27,7 +27,7 @@ async fn limits_hold(pair: &Pair) {
 }
 
 /// Clients at both nodes, from before the failover until both nodes count together again.
-async fn under_load(pair: &Pair, who: &Person, fail_over: impl AsyncFnOnce()) {
+pub async fn under_load(pair: &Pair, who: &Person, fail_over: impl AsyncFnOnce()) {
     let load = Load::start(pair, who, 8);
     load.more(pair, 100).await;
     let rebuilds = rebuilds_of(pair);

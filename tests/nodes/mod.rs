@@ -19,6 +19,7 @@ mod news;
 pub mod pair;
 mod places;
 mod secure;
+mod secure_servers;
 mod servers;
 mod slow;
 mod switch_off;

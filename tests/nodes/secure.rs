@@ -7,17 +7,13 @@ use serde_json::json;
 
 use super::pair::Pair;
 use crate::support::gateway::Gateway;
-use crate::support::redis::Redis;
+use crate::support::redis::{Redis, tls_file as file};
 
 /// Names and values of settings.
 type Env<'a> = &'a [(&'static str, String)];
 
-fn file(name: &str) -> String {
-    format!("{}/tests/nodes/tls/{name}", env!("CARGO_MANIFEST_DIR"))
-}
-
 /// The credentials of a node.
-fn credentials() -> [(&'static str, String); 3] {
+pub fn credentials() -> [(&'static str, String); 3] {
     let of = |name, path| (name, file(path));
     [
         of("TOLLGATE_REDIS_TLS_CA", "ca.pem"),
@@ -32,7 +28,7 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
     let mut env: Vec<(&str, &str)> =
         credentials.iter().map(|(name, value)| (*name, value.as_str())).collect();
     env.push(("TOLLGATE_REDIS_TIMEOUT", "10s"));
-    let mut pair = Pair::with(Redis::secure(file), &env).await;
+    let mut pair = Pair::with(Redis::secure(), &env).await;
     let who = pair.person(json!({}), json!({"limitTotalUsd": 0.04})).await;
     let all_know = async |pair: &Pair, requests: usize| {
         for n in requests - 2..requests {
@@ -84,7 +80,7 @@ async fn counters_and_circuits_are_shared_over_tls_by_a_user_that_may_do_little_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_redis_refuses_reports_why_at_once_and_reveals_no_secret() {
-    let (secure, plain) = (Redis::secure(file), Redis::start());
+    let (secure, plain) = (Redis::secure(), Redis::start());
     let (ours, port) = (secure.url(), secure.port());
     let other = [("TOLLGATE_REDIS_TLS_CA", file("other-ca.pem"))];
     let (known, with_other) = (
@@ -144,7 +140,7 @@ async fn a_node_that_redis_refuses_reports_why_at_once_and_reveals_no_secret() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_redis_refuses_serves_alone_and_reports_why() {
-    let redis = Redis::secure(file);
+    let redis = Redis::secure();
     let env = [("REDIS_URL", redis.url()), ("TOLLGATE_REDIS_TLS_CA", file("other-ca.pem"))];
     let env: Vec<(&str, &str)> = env.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let gateway = Gateway::with(&env).await;

@@ -11,11 +11,11 @@ use super::pair::{Pair, Person};
 use crate::support::redis::Redis;
 use crate::support::redis_failover::Watched;
 
-fn start(count: usize) -> Vec<Redis> {
+pub fn start(count: usize) -> Vec<Redis> {
     (0..count).map(|_| Redis::start()).collect()
 }
 
-fn list(servers: &[Redis]) -> String {
+pub fn list(servers: &[Redis]) -> String {
     let urls: Vec<String> = servers.iter().map(Redis::url).collect();
     urls.join(",")
 }
@@ -29,7 +29,7 @@ async fn pair_on(servers: &[Redis], further: &[(&str, &str)]) -> Pair {
 }
 
 /// One caller for each server, by the place of the server that counts it.
-async fn one_for_each(pair: &Pair, servers: usize, key: &Value) -> BTreeMap<usize, Person> {
+pub async fn one_for_each(pair: &Pair, servers: usize, key: &Value) -> BTreeMap<usize, Person> {
     let mut found = BTreeMap::new();
     while found.len() < servers {
         let who = pair.person(json!({}), key.clone()).await;
@@ -39,13 +39,13 @@ async fn one_for_each(pair: &Pair, servers: usize, key: &Value) -> BTreeMap<usiz
 }
 
 /// How often the nodes have built the counters of a server from the ledger.
-fn rebuilds(pair: &Pair) -> usize {
+pub fn rebuilds(pair: &Pair) -> usize {
     let of = |log: String| log.matches("rebuilding the shared counters from the ledger").count();
     pair.nodes.iter().map(|node| of(node.log())).sum()
 }
 
 /// How many of 16 sessions at once pass, at the same time for each caller.
-async fn sessions_of_each(pair: &Pair, callers: &[&Person]) -> Vec<usize> {
+pub async fn sessions_of_each(pair: &Pair, callers: &[&Person]) -> Vec<usize> {
     pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 200})).await;
     let of_each = callers.iter().map(|who| pair.at_once(who, 16, |n| format!("s{n}")));
     let passed = futures_util::future::join_all(of_each).await;

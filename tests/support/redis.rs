@@ -23,9 +23,50 @@ kill -9 $! 2>/dev/null
 wait $! 2>/dev/null
 "#;
 
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Plain,
+    /// TLS alone, with certificates of [`tls_file`]; clients need one.
+    Tls,
+}
+
+/// The path of a certificate or key of `tests/nodes/tls`, by its name.
+pub fn tls_file(name: &str) -> String {
+    format!("{}/tests/nodes/tls/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+impl Transport {
+    /// A server's arguments for its port and its certificates.
+    fn arguments(self, port: &str) -> Vec<String> {
+        if self == Self::Plain {
+            return vec!["--port".to_owned(), port.to_owned()];
+        }
+        let mut arguments: Vec<String> =
+            ["--port", "0", "--tls-port", port].map(str::to_owned).to_vec();
+        for (setting, file) in [
+            ("--tls-ca-cert-file", "ca.pem"),
+            ("--tls-cert-file", "server.pem"),
+            ("--tls-key-file", "server.key"),
+            // Towards other servers.
+            ("--tls-client-cert-file", "client.pem"),
+            ("--tls-client-key-file", "client.key"),
+        ] {
+            arguments.extend([setting.to_owned(), tls_file(file)]);
+        }
+        arguments.extend(["--tls-replication", "yes"].map(str::to_owned));
+        arguments
+    }
+
+    pub fn scheme(self) -> &'static str {
+        if self == Self::Plain { "redis" } else { "rediss" }
+    }
+}
+
 /// A running server, or a stopped one that can be started again.
 pub struct Redis {
     url: String,
+    pub transport: Transport,
     port: u16,
     dir: tempfile::TempDir,
     arguments: Vec<String>,
@@ -52,18 +93,12 @@ impl Redis {
     }
 
     /// A server that accepts only TLS with a client certificate, and only the user of
-    /// [`Self::SECURE_USER`], who may only use tollgate's names in database 3. `file` returns the
-    /// path of a certificate or key by its name.
-    pub fn secure(file: impl Fn(&str) -> String) -> Self {
+    /// [`Self::SECURE_USER`], who may only use tollgate's names in database 3.
+    pub fn secure() -> Self {
         let users = "user default off\n\
             user gate on >pa:ss/word ~tollgate.3:* &tollgate.3:* +@all -@admin -@dangerous\n";
-        let (cert, key, ca) = (file("server.pem"), file("server.key"), file("ca.pem"));
-        let tls = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &ca];
         let others = ["--save", "", "--appendonly", "no", "--aclfile", "users.acl"];
-        let mut server = Self::prepare(|port| {
-            let ports = ["--port", "0", "--tls-port", port];
-            ports.into_iter().chain(tls).chain(others).map(str::to_owned).collect()
-        });
+        let mut server = Self::prepare(Transport::Tls, &others);
         std::fs::write(server.dir.path().join("users.acl"), users).unwrap();
         server.url = format!("rediss://{}@127.0.0.1:{}/3", Self::SECURE_USER, server.port);
         server.start_again();
@@ -75,38 +110,42 @@ impl Redis {
 
     /// None: the address is of no server.
     pub fn none() -> Self {
-        Self::prepare(|_| Vec::new())
+        Self::prepare(Transport::Plain, &[])
     }
 
     /// A server with these arguments beside its address and folder.
     pub fn with(arguments: &[&str]) -> Self {
-        let mut server = Self::prepare(|port| {
-            ["--port", port].iter().chain(arguments).map(ToString::to_string).collect()
-        });
+        Self::over(Transport::Plain, arguments)
+    }
+
+    /// As [`Self::with`], over TLS or not.
+    pub fn over(transport: Transport, arguments: &[&str]) -> Self {
+        let mut server = Self::prepare(transport, arguments);
         server.start_again();
         server
     }
 
     /// A Sentinel with this configuration, which requires this password.
-    pub fn sentinel(configuration: &str, password: &str) -> Self {
-        let mut server = Self::prepare(|port| {
-            vec!["--sentinel".to_owned(), "--port".to_owned(), port.to_owned()]
-        });
+    pub fn sentinel(transport: Transport, configuration: &str, password: &str) -> Self {
+        let mut server = Self::prepare(transport, &[]);
         let file = server.dir.path().join("sentinel.conf");
         std::fs::write(&file, format!("{configuration}requirepass {password}\n")).unwrap();
-        server.url = format!("redis://:{password}@127.0.0.1:{}", server.port);
-        server.arguments.insert(0, file.display().to_string());
+        server.url = format!("{}://:{password}@127.0.0.1:{}", transport.scheme(), server.port);
+        let first = [file.display().to_string(), "--sentinel".to_owned()];
+        server.arguments.splice(..0, first);
         server.start_again();
         server
     }
 
-    /// Everything but the process. `arguments` receives the port.
-    fn prepare(arguments: impl Fn(&str) -> Vec<String>) -> Self {
+    /// Everything but the process, with these arguments beside its address and certificates.
+    fn prepare(transport: Transport, further: &[&str]) -> Self {
         let port = free_port();
-        let own = ["--bind", "127.0.0.1", "--loglevel", "warning"].map(str::to_owned);
-        let arguments = arguments(&port.to_string()).into_iter().chain(own).collect();
+        let mut arguments = transport.arguments(&port.to_string());
+        let own = ["--bind", "127.0.0.1", "--loglevel", "warning"];
+        arguments.extend(own.iter().chain(further).map(ToString::to_string));
         let dir = tempfile::Builder::new().prefix("tollgate-redis-").tempdir().unwrap();
-        Self { url: format!("redis://127.0.0.1:{port}"), port, dir, arguments, running: None }
+        let url = format!("{}://127.0.0.1:{port}", transport.scheme());
+        Self { url, transport, port, dir, arguments, running: None }
     }
 
     pub fn url(&self) -> String {

@@ -3,10 +3,10 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use redis::FromRedisValue;
+use redis::{ClientTlsConfig, FromRedisValue, TlsCertificates};
 
 use super::ports::free_port;
-use super::redis::Redis;
+use super::redis::{Redis, Transport, tls_file};
 
 /// How long servers may take to agree.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -19,6 +19,11 @@ pub struct Cluster {
 
 impl Cluster {
     pub async fn start() -> Self {
+        Self::over(Transport::Plain).await
+    }
+
+    pub async fn over(transport: Transport) -> Self {
+        let over_tls = if transport == Transport::Tls { "yes" } else { "no" };
         let node = |_| {
             let bus = free_port().to_string();
             let own = [
@@ -28,11 +33,19 @@ impl Cluster {
                 "1500",
                 "--cluster-port",
                 &bus,
+                "--tls-cluster",
+                over_tls,
             ];
-            Redis::with(&[&NO_FILES[..], &own[..]].concat())
+            Redis::over(transport, &[&NO_FILES[..], &own[..]].concat())
         };
         let nodes: Vec<Redis> = (0..6).map(node).collect();
+        let credentials = ["--tls", "--cacert", &tls_file("ca.pem")]
+            .into_iter()
+            .chain(["--cert", &tls_file("client.pem"), "--key", &tls_file("client.key")])
+            .map(str::to_owned)
+            .collect::<Vec<String>>();
         let made = Command::new("redis-cli")
+            .args(credentials.iter().filter(|_| transport == Transport::Tls))
             .args(["--cluster", "create"])
             .args(nodes.iter().map(|node| format!("127.0.0.1:{}", node.port())))
             .args(["--cluster-replicas", "1", "--cluster-yes"])
@@ -59,7 +72,7 @@ impl Cluster {
     pub fn url(&self) -> String {
         let hosts: Vec<String> =
             self.nodes[..3].iter().map(|node| format!("127.0.0.1:{}", node.port())).collect();
-        format!("redis+cluster://{}", hosts.join(","))
+        format!("{}+cluster://{}", self.nodes[0].transport.scheme(), hosts.join(","))
     }
 
     /// The node that has a name.
@@ -115,14 +128,19 @@ impl Watched {
     pub const PASSWORD: &str = "the-word-of-the-sentinels";
 
     pub async fn start() -> Self {
-        let primary = Redis::with(&NO_FILES);
+        Self::over(Transport::Plain).await
+    }
+
+    pub async fn over(transport: Transport) -> Self {
+        let primary = Redis::over(transport, &NO_FILES);
         let of = format!("127.0.0.1 {}", primary.port());
-        let replica = Redis::with(&[&NO_FILES[..], &["--replicaof", &of]].concat());
+        let replica = Redis::over(transport, &[&NO_FILES[..], &["--replicaof", &of]].concat());
         let configuration = format!(
             "sentinel monitor main {of} 2\nsentinel down-after-milliseconds main 1500\n\
              sentinel failover-timeout main 6000\n"
         );
-        let sentinels = [(); 3].map(|()| Redis::sentinel(&configuration, Self::PASSWORD));
+        let sentinel = |()| Redis::sentinel(transport, &configuration, Self::PASSWORD);
+        let sentinels = [(); 3].map(sentinel);
         let watched = Self { primary, replica, sentinels };
         // A failover needs a replica and two votes.
         wait(|| {
@@ -143,7 +161,7 @@ impl Watched {
     pub fn url(&self) -> String {
         let hosts =
             self.sentinels.each_ref().map(|sentinel| format!("127.0.0.1:{}", sentinel.port()));
-        format!("redis+sentinel://{}/main", hosts.join(","))
+        format!("{}+sentinel://{}/main", self.primary.transport.scheme(), hosts.join(","))
     }
 
     /// Waits until the replica is the primary.
@@ -158,12 +176,25 @@ impl Watched {
 
 /// Sends one command to one server.
 fn tell<T: FromRedisValue>(server: &Redis, words: &[&str]) -> redis::RedisResult<T> {
-    let mut connection = redis::Client::open(server.url())?.get_connection()?;
+    let mut connection = client(server)?.get_connection()?;
     let mut command = redis::cmd(words[0]);
     words[1..].iter().for_each(|word| {
         command.arg(*word);
     });
     command.query(&mut connection)
+}
+
+fn client(server: &Redis) -> redis::RedisResult<redis::Client> {
+    if server.transport == Transport::Plain {
+        return redis::Client::open(server.url());
+    }
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let read = |name: &str| std::fs::read(tls_file(name)).unwrap();
+    let client_tls =
+        ClientTlsConfig { client_cert: read("client.pem"), client_key: read("client.key") };
+    let certificates =
+        TlsCertificates { client_tls: Some(client_tls), root_cert: Some(read("ca.pem")) };
+    redis::Client::build_with_tls(server.url(), certificates)
 }
 
 async fn wait<T>(reached: impl Fn() -> Option<T>) -> T {
