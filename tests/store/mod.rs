@@ -11,6 +11,7 @@ pub mod make;
 mod messages;
 mod partitions;
 mod pruned;
+mod publication;
 mod replica;
 mod schema;
 mod sessions;

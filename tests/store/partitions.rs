@@ -17,10 +17,10 @@ use super::Place;
 use super::make::{full_record, varied_record};
 use super::schema::{earlier, names};
 
-const DAY: i64 = 86_400_000;
+pub(super) const DAY: i64 = 86_400_000;
 
 /// A record with an id of its time.
-fn at(time: Timestamp, n: u64) -> Record {
+pub(super) fn at(time: Timestamp, n: u64) -> Record {
     let mut random = [0x55; 10];
     random[2..].copy_from_slice(&n.to_be_bytes());
     let ms = u64::try_from(time.0).unwrap();
@@ -151,7 +151,11 @@ fn since_partitions() -> Vec<String> {
 }
 
 /// A database of the version before, with two records a day until a time.
-async fn filled(place: &Place, from: Timestamp, until: Timestamp) -> (Store, Vec<Record>) {
+pub(super) async fn filled(
+    place: &Place,
+    from: Timestamp,
+    until: Timestamp,
+) -> (Store, Vec<Record>) {
     let names = names();
     earlier(place, &names[..names.len() - since_partitions().len()]).await;
     let store = place.open().await;

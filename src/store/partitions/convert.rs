@@ -12,6 +12,7 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe, Executor};
 
+use super::identity::identity;
 use super::month::{Month, Part};
 use super::{LOG, PARTITIONED, Partitioned, run};
 use crate::domain::clock::Timestamp;
@@ -240,7 +241,8 @@ impl Partitioned {
         if self.table == LOG.table {
             sql.push_str(&format!(
                 "ALTER TABLE {table} ALTER COLUMN id SET DEFAULT nextval('{table}_id_seq'); \
-                 ALTER SEQUENCE {table}_id_seq OWNED BY {table}.id;"
+                 ALTER SEQUENCE {table}_id_seq OWNED BY {table}.id; {};",
+                identity(&old)
             ));
         } else {
             sql.push_str(&format!("ALTER TABLE {table} ADD PRIMARY KEY ({key});"));
@@ -257,11 +259,7 @@ impl Partitioned {
                 "ALTER TABLE {table} ATTACH PARTITION {old} FOR VALUES FROM (MINVALUE) TO ({end});"
             )
         });
-        sql.push_str(&format!(
-            "CREATE TABLE {other} PARTITION OF {table} DEFAULT; \
-             ALTER TABLE {table} OWNER TO {owner}; ALTER TABLE {other} OWNER TO {owner}",
-            other = Part::Other.name(table)
-        ));
+        sql.push_str(&self.end_of_swap(&owner));
         run(connection, sql).await?;
         if !is_empty {
             run(connection, format!("ALTER TABLE {old} DROP CONSTRAINT IF EXISTS {old}")).await?;
@@ -272,6 +270,19 @@ impl Partitioned {
             }
         }
         Ok(())
+    }
+
+    /// The last statements of [`Self::swap`]: the default partition, owner and identity.
+    fn end_of_swap(&self, owner: &str) -> String {
+        let (table, other) = (self.table, Part::Other.name(self.table));
+        let made = format!(
+            "CREATE TABLE {other} PARTITION OF {table} DEFAULT; \
+             ALTER TABLE {table} OWNER TO {owner}; ALTER TABLE {other} OWNER TO {owner}"
+        );
+        if self.table != LOG.table {
+            return made;
+        }
+        format!("{made}; {}; {}", identity(table), identity(&other))
     }
 
     /// The names of the table's indexes, and the statements that make them; none for the primary

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
+use super::identity::identity;
 use super::month::{Month, Part};
-use super::{PARTITIONED, Partitioned, run};
+use super::{LOG, PARTITIONED, Partitioned, run};
 use crate::domain::clock::{Clock, SystemClock, Timestamp};
 use crate::store::engine::column::Fields;
 use crate::store::engine::error::StoreError;
@@ -75,6 +76,9 @@ impl Partitioned {
         let (name, other) = (Part::Of(month).name(table), Part::Other.name(table));
         let (from, until) = (self.bound(month), self.bound(month.next()));
         run(connection, format!("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS)")).await?;
+        if *table == LOG.table {
+            run(connection, identity(&name)).await?;
+        }
         let range = format!("{key} >= {from} AND {key} < {until}");
         let sql = format!(
             "SELECT COUNT(*) AS found FROM (SELECT 1 FROM {other} WHERE {range} LIMIT 1) AS one"

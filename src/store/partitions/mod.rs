@@ -11,6 +11,7 @@
 //! - Tables from before become the first partition, by a check that is validated beside the
 //!   writers (`convert`). Only the last step excludes them, for some milliseconds.
 //! - The clean-up drops partitions of the log whose months are over (`drop`). The ledger keeps all.
+//! - Partitions of the log have a replica identity, for logical replication (`identity`).
 //!
 //! No step waits longer than 0.3 s for a lock, since writers wait behind it: a long report delays
 //! the step, which is tried again.
@@ -18,6 +19,7 @@
 mod convert;
 mod create;
 mod drop;
+mod identity;
 mod month;
 
 use sqlx::any::AnyRow;
@@ -140,7 +142,7 @@ impl Store {
         for table in PARTITIONED {
             result = result.and(self.keep_of(table, now, &mut kept).await);
         }
-        result.map(|()| kept)
+        result.and(self.identify_log().await).map(|()| kept)
     }
 
     async fn keep_of(
@@ -170,6 +172,7 @@ impl Store {
                 let _ = self.make_month(table, month).await;
             }
         }
+        let _ = self.identify_log().await;
     }
 
     /// A transaction that changes partitions: one at a time over all nodes, and not beside a
