@@ -102,13 +102,12 @@ impl Parts {
 
     /// The task that maintains shared counters; `None` for a node's own.
     pub(super) fn keeper(&self) -> Option<Keeper> {
-        let (counters, store) = (self.counters.clone(), self.store.clone());
-        let journal = Arc::clone(&self.ledger);
+        let (store, journal) = (self.store.clone(), Arc::clone(&self.ledger));
         let is_delivered = Box::new(move || {
             let stats = journal.stats();
             stats.left_bytes == 0 && stats.oldest_age_ms < LATEST_MS
         });
-        let ledger = FromStore { counters, store, is_delivered };
+        let ledger = FromStore { store, is_delivered };
         self.counters.keeper(Arc::new(ledger), Arc::clone(&self.clock))
     }
 

@@ -9,6 +9,7 @@ use std::pin::Pin;
 
 use chrono_tz::Tz;
 
+use super::memory::Memory;
 use super::{Counters, Ledger};
 use crate::domain::clock::Timestamp;
 use crate::policy::window::Window;
@@ -35,20 +36,19 @@ impl Counters {
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn past(&self, store: &Store, now: Timestamp) -> Result<SpendSeen, StoreError> {
-        store.spend_seen(&self.look(now, None)).await
+        store.spend_seen(&look(self.zone(), now, None)).await
     }
+}
 
-    fn look(&self, now: Timestamp, ended_since: Option<Timestamp>) -> SpendLook {
-        let recent = now.plus_ms(-BY_THE_MINUTE_MS);
-        let stretches = stretches(self.rebuild_from(now), recent, self.zone(), now);
-        SpendLook { stretches, recent, ended_since }
-    }
+/// What is read for the windows of a time zone.
+fn look(zone: Tz, now: Timestamp, ended_since: Option<Timestamp>) -> SpendLook {
+    let recent = now.plus_ms(-BY_THE_MINUTE_MS);
+    let stretches = stretches(Memory::rebuild_from(now, zone), recent, zone, now);
+    SpendLook { stretches, recent, ended_since }
 }
 
 /// The ledger as the source of shared counters.
 pub struct FromStore {
-    /// They decide which windows are read.
-    pub counters: Counters,
     /// Where the ledger is.
     pub store: Store,
     /// Whether the ledger has what this process and earlier ones left in their journals. After a
@@ -59,11 +59,12 @@ pub struct FromStore {
 impl Ledger for FromStore {
     fn read(
         &self,
+        zone: Tz,
         now: Timestamp,
         ended_since: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
         Box::pin(async move {
-            let look = self.counters.look(now, Some(ended_since));
+            let look = look(zone, now, Some(ended_since));
             self.store.spend_seen(&look).await.map_err(|e| e.to_string())
         })
     }

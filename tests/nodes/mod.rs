@@ -23,3 +23,4 @@ mod secure_servers;
 mod servers;
 mod slow;
 mod switch_off;
+mod zones;

@@ -368,7 +368,7 @@ impl Shared {
         for after in CAUGHT_UP {
             tokio::time::sleep_until(connected + after).await;
             let at = now();
-            match ledger.read(at, at).await {
+            match ledger.read(self.zone(), at, at).await {
                 Ok(past) => {
                     let past = self.part.of_past(past);
                     self.memory.catch_up(Memory::of_ledger(self.counting(), &past, at), at);

@@ -8,6 +8,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use chrono_tz::Tz;
 use futures_util::future::try_join_all;
 use redis::aio::MultiplexedConnection;
 
@@ -34,13 +35,14 @@ const AT_ONCE: usize = 64;
 
 /// The source of the counters. `Err` says why it cannot be read.
 pub trait Ledger: Send + Sync {
-    /// Reads the sums of all records that the ledger has. `now` decides which windows are read;
-    /// `ended` are the requests that ended at `ended_since` or later.
+    /// Reads the sums of all records that the ledger has. `zone` and `now` decide which windows are
+    /// read; `ended` are the requests that ended at `ended_since` or later.
     ///
     /// # Errors
     /// Why the ledger cannot be read, for the log. The rebuild is tried again later.
     fn read(
         &self,
+        zone: Tz,
         now: Timestamp,
         ended_since: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>>;
@@ -91,7 +93,8 @@ impl Rebuild<'_> {
         lost_at: Timestamp,
     ) -> Result<(), Fault> {
         let ended_since = lost_at.plus_ms(-MARGIN_MS);
-        let past = ledger.read(self.now, ended_since).await.map_err(Fault::Ledger)?;
+        let past = ledger.read(self.shared.zone(), self.now, ended_since).await;
+        let past = past.map_err(Fault::Ledger)?;
         let part = self.shared.part;
         let past = part.of_past(past);
         let made = Memory::of_ledger(self.shared.counting(), &past, self.now);

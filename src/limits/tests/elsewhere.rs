@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::servers::{Rows, Stoppable, node, soon, start};
+use super::servers::{node, soon, start};
+use super::stoppable::{Rows, Stoppable};
 use super::wire::{Who, admit, limited};
 use super::{NOON, TIME_LIMIT, asks, key, runtime, settings, user};
 use crate::config::OnRedisLoss;

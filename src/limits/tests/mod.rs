@@ -39,6 +39,7 @@ mod races;
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
 mod server;
 mod servers;
+mod stoppable;
 mod wire;
 
 use std::pin::Pin;
@@ -179,6 +180,7 @@ struct Kept(SpendSeen);
 impl Ledger for Kept {
     fn read(
         &self,
+        _: Tz,
         _: Timestamp,
         _: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {

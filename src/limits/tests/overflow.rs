@@ -41,6 +41,7 @@ impl Written {
 impl Ledger for Written {
     fn read(
         &self,
+        _: chrono_tz::Tz,
         _: Timestamp,
         _: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {

@@ -2,28 +2,23 @@
 //! the first. A provider elsewhere costs no further wait, its last place is given out once, and
 //! what one server loses concerns its users and providers alone.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use parking_lot::Mutex;
 
 use super::overflow::Node;
 use super::server::Redis;
+use super::stoppable::{Rows, Stoppable};
 use super::wire::{Who, admit, calls, limited, redis};
-use super::{NOON, TIME_LIMIT, asks, key, runtime, sessions, user};
+use super::{NOON, TIME_LIMIT, asks, key, runtime, user};
 use crate::config::OnRedisLoss;
-use crate::domain::clock::{ManualClock, Timestamp};
-use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
+use crate::domain::ids::{RequestId, SessionId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::secret::Secret;
-use crate::limits::{
-    Admission, Counters, Keeper, Ledger, MOST_WAITING, Permit, Refused, SharedSettings, TimeSource,
-};
+use crate::limits::{Admission, Counters, MOST_WAITING, Refused, SharedSettings, TimeSource};
 use crate::redis::Server;
-use crate::store::{SpendRow, SpendSeen, SpendTotal};
 
 /// The place of a user's server, and of a provider's, among two.
 const USER_1: usize = 1;
@@ -248,99 +243,6 @@ fn a_client_that_closes_while_servers_are_asked_leaves_nothing_counted() {
             assert_eq!((usage.rpm.current, usage.total.reserved), (0, NanoUsd::ZERO));
         }
     });
-}
-
-/// A ledger of several users, which requests are written to.
-#[derive(Default)]
-pub(super) struct Rows(Mutex<Vec<(RequestId, i64, i64)>>);
-
-impl Ledger for Rows {
-    fn read(
-        &self,
-        _: Timestamp,
-        _: Timestamp,
-    ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
-        let mut past = SpendSeen::default();
-        for (id, who, cost) in &*self.0.lock() {
-            let (key_id, user_id) = (Some(KeyId(*who)), Some(UserId(*who)));
-            let (provider_id, cost) = (Some(ProviderId(1)), NanoUsd(*cost));
-            past.rows.push(SpendRow { minute: NOON, key_id, user_id, provider_id, cost });
-            past.totals.push(SpendTotal { key_id, user_id, provider_id, cost });
-            past.ended.push(*id);
-        }
-        Box::pin(std::future::ready(Ok(past)))
-    }
-}
-
-/// A node whose keeper can be stopped, as that of a process that stops.
-pub(super) struct Stoppable {
-    pub(super) counters: Counters,
-    stop: tokio::sync::oneshot::Sender<()>,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Stoppable {
-    pub(super) fn start(urls: &[String], ledger: &Arc<Rows>) -> Self {
-        Self::start_with(urls, ledger, OnRedisLoss::Local)
-    }
-
-    fn start_with(urls: &[String], ledger: &Arc<Rows>, on_loss: OnRedisLoss) -> Self {
-        let servers = urls.iter().map(|url| Server::new(Secret::new(url.as_str()))).collect();
-        let shared = SharedSettings {
-            servers,
-            prefix: "several".to_owned(),
-            timeout: Duration::from_secs(5),
-            lease: Duration::from_secs(1),
-            on_loss,
-            most_waiting: MOST_WAITING,
-            time: TimeSource::Caller,
-            unclean: false,
-        };
-        let counters = Counters::shared(super::settings(chrono_tz::Tz::UTC), shared).unwrap();
-        let clock = Arc::new(ManualClock::at(NOON));
-        let ledger: Arc<dyn Ledger> = Arc::<Rows>::clone(ledger);
-        let keeper: Keeper = counters.keeper(ledger, clock).unwrap();
-        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-        let task = runtime().spawn(keeper.run(async { drop(stopped.await) }));
-        Self { counters, stop, task }
-    }
-
-    async fn begin(&self, who: i64) -> Result<(RequestId, Permit), Refused> {
-        let limits = Limits { total: Some(NanoUsd(100)), ..Limits::default() };
-        let (mut key, mut user) = (key(who, limits), user(0, Limits::default()));
-        (key.user_id, user.id) = (UserId(who), UserId(who));
-        let (request, session) = (RequestId::new(), SessionId::from("s"));
-        let ask = Admission {
-            request,
-            now: NOON,
-            started: NOON,
-            key: &key,
-            user: &user,
-            session: &session,
-            estimate: NanoUsd(10),
-            asks: &asks("m"),
-        };
-        Ok((request, self.counters.admit(&ask).await?))
-    }
-
-    async fn serve(&self, ledger: &Rows, who: i64) -> Result<(), Refused> {
-        let (request, mut permit) = self.begin(who).await?;
-        assert!(permit.enter(&limited(1, 100), NOON).await);
-        ledger.0.lock().push((request, who, 10));
-        permit.settle(NOON, NanoUsd(10), Some(ProviderId(1)));
-        Ok(())
-    }
-
-    async fn spent(&self, who: i64) -> i64 {
-        let mut key = key(who, sessions(0));
-        key.user_id = UserId(who);
-        self.counters.key_usage(&key, NOON).await.total.current.0
-    }
-
-    async fn end(self) {
-        drop(self.stop);
-        self.task.await.unwrap();
-    }
 }
 
 fn epoch(server: &Redis) -> Option<String> {

@@ -201,6 +201,7 @@ struct Nothing;
 impl Ledger for Nothing {
     fn read(
         &self,
+        _: Tz,
         _: Timestamp,
         _: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
