@@ -314,8 +314,12 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
         }
         // It ends after the writer, in two seconds at most.
         if let Some(keeper) = tasks.keeper {
-            let _ = keeper.await;
-            parts.counters.end();
+            let is_sent = keeper.await.unwrap_or(false);
+            let journal = parts.ledger.stats();
+            // What is not in the ledger yet is missing if another node rebuilds the counters.
+            if is_sent && journal.pending_records == 0 && journal.held_records == 0 {
+                parts.counters.end();
+            }
         }
         snapshot::at_stop(parts.saver(), tasks.saver).await;
         parts.store.close().await;

@@ -31,8 +31,8 @@ const PRUNING: Duration = Duration::from_secs(10);
 pub(super) struct Tasks {
     /// Ends once the journal is delivered, or given up for this process.
     pub writer: JoinHandle<()>,
-    /// Ends after the writer, once Redis has all counts.
-    pub keeper: Option<JoinHandle<()>>,
+    /// Ends after the writer; whether Redis has all counts.
+    pub keeper: Option<JoinHandle<bool>>,
     /// Ends once the open circuits are stored.
     pub health_file: Option<JoinHandle<()>>,
     /// Writes the snapshot of the database.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::redis::Marker;
-use super::{CounterSettings, Counters, MOST_WAITING, SharedSettings, SharedState, TimeSource};
+use super::{CounterSettings, Counters, MOST_WAITING, SharedSettings, TimeSource};
 use crate::config::Config;
 
 /// How long a start waits for Redis before it serves without it.
@@ -65,11 +65,10 @@ impl Counters {
         }
     }
 
-    /// After the last request: removes the file of this process if Redis has everything.
+    /// After the last request, when Redis and the ledger have everything: removes the file of this
+    /// process. While the file is there, the next start rebuilds the shared counters.
     pub fn end(&self) {
-        if let (Some(marker), Some(SharedState { waiting: 0, .. })) =
-            (&self.marker, self.shared_state())
-        {
+        if let Some(marker) = &self.marker {
             marker.lift();
         }
     }

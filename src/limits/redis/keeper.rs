@@ -83,8 +83,16 @@ impl ServerKeeper {
         }
     }
 
-    /// Runs until `stop` resolves; then sends the queue, for two seconds at most.
-    pub(super) async fn run(mut self, stop: impl Future<Output = ()>) {
+    /// Runs until `stop` resolves; then sends the queue, for two seconds at most. Returns whether
+    /// Redis has everything that the ledger has or will have of this process.
+    pub(super) async fn run(mut self, stop: impl Future<Output = ()>) -> bool {
+        self.count(stop).await;
+        let outbox = &self.shared.outbox;
+        let is_sent = outbox.len() == 0 && !outbox.has_overflowed();
+        is_sent && !self.must_rebuild && !self.is_doubtful
+    }
+
+    async fn count(&mut self, stop: impl Future<Output = ()>) {
         tokio::pin!(stop);
         let (mut pause, mut complained, mut followed) = (PAUSES[0], false, 0);
         loop {

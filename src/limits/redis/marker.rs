@@ -1,8 +1,9 @@
 //! A file in the data directory that exists while a process counts in Redis. A clean stop, with
-//! everything sent, removes it.
+//! everything sent to Redis and delivered to the ledger, removes it.
 //!
-//! If a start finds a marker that no process holds, the latest counts may be only in the ledger:
-//! then the shared counters are rebuilt from it. Each process has its own file and holds its lock,
+//! If a start finds a marker that no process holds, Redis may lack the latest counts: they are only
+//! in the ledger, or another node rebuilt the counters before the journal was delivered. Then the
+//! shared counters are rebuilt from the ledger. Each process has its own file and holds its lock,
 //! since two run at once in an upgrade.
 
 use std::fs::{File, TryLockError};
@@ -29,12 +30,12 @@ impl Marker {
         let unclean = remove_left(data_dir).map_err(files::naming(data_dir))?;
         let path = data_dir.join(format!("{NAME}{}", uuid::Uuid::new_v4().simple()));
         let file = create(&path).map_err(files::naming(&path))?;
-        // A missing file means that everything was sent: it must survive a power failure.
+        // A missing file means a clean stop: the file must survive a power failure.
         files::sync_dir(data_dir).map_err(files::naming(data_dir))?;
         Ok((Self { path, _locked: file }, unclean))
     }
 
-    /// Removes the file: everything was sent.
+    /// Removes the file: everything was sent and delivered.
     pub(in crate::limits) fn lift(&self) {
         if let Err(e) = std::fs::remove_file(&self.path) {
             tracing::warn!(error = %e, path = %self.path.display(), "could not be removed");

@@ -47,7 +47,7 @@ impl Ledger for Rows {
 pub(super) struct Stoppable {
     pub(super) counters: Counters,
     stop: tokio::sync::oneshot::Sender<()>,
-    task: tokio::task::JoinHandle<()>,
+    task: tokio::task::JoinHandle<bool>,
 }
 
 impl Stoppable {

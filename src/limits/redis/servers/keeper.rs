@@ -36,9 +36,11 @@ impl Keeper {
         Self(servers.each().map(keeper).collect())
     }
 
-    /// Runs until `stop` resolves; then sends what is queued, for two seconds at most.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
+    /// Runs until `stop` resolves; then sends what is queued, for two seconds at most. Returns
+    /// whether each server has everything that was counted; if not, the counters must be rebuilt.
+    pub async fn run(self, stop: impl Future<Output = ()>) -> bool {
         let stop = stop.shared();
-        join_all(self.0.into_iter().map(|keeper| keeper.run(stop.clone()))).await;
+        let ended = self.0.into_iter().map(|keeper| keeper.run(stop.clone()));
+        join_all(ended).await.into_iter().all(|has_all| has_all)
     }
 }
