@@ -1,15 +1,19 @@
 //! The limits: what callers got, and the most that the documents allow.
 //!
-//! Without a fault that touches the counters, a limit holds over all nodes. While Redis is lost it
-//! holds for each node (docs/several-nodes.md, "What happens when"), so that all nodes together may
-//! reach it once each. A rebuild starts sessions and requests per minute from those in flight, which
-//! may be reached once more for each rebuild. What the requests of a killed or frozen node held is
-//! given back after the lease, though they may go on or be recorded already.
+//! Each Redis server is judged by itself: what happens to one concerns the limits of its own users
+//! and providers, and those of the others hold as if nothing had happened.
+//!
+//! Without a fault that touches the counters, a limit holds over all nodes. While a server is lost
+//! it holds for each node (docs/several-nodes.md, "What happens when"), so that all nodes together
+//! may reach it once each. A rebuild starts sessions and requests per minute from those in flight,
+//! which may be reached once more for each rebuild. What the requests of a killed or frozen node
+//! held is given back after the lease, though they may go on or be recorded already.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::cluster::{Counted, NODES};
+use super::cluster::NODES;
+use super::counted::Counted;
 use super::faults::{Fault, Outage};
 use super::ledger::{Row, Seen, cost};
 use super::load::{Asked, Caller, Kind};
@@ -30,9 +34,8 @@ pub const CENTS: i64 = 30;
 pub const SESSIONS: i64 = 4;
 /// What the first provider may spend in each step, in cents.
 pub const ROOM: i64 = 50;
-/// Clients of a caller at each node, and of all callers that are used at one time.
+/// Clients of a caller at each node.
 pub const CLIENTS: i64 = 2;
-const CLIENTS_OF_ALL: i64 = 5 * CLIENTS;
 /// A cent in nano-dollars.
 const CENT: i64 = 10_000_000;
 
@@ -43,16 +46,23 @@ pub struct Cohort {
     pub began: Duration,
     pub faults: Vec<Fault>,
     pub callers: Vec<Caller>,
-    pub before: Counted,
-    pub after: Counted,
+    /// Clients at each node, of all callers that are used at one time.
+    pub clients: i64,
+    /// For each Redis server.
+    pub before: Vec<Counted>,
+    pub after: Vec<Counted>,
     /// The first provider's limit, and what it had spent afterwards, in nano-dollars.
     pub provider: (i64, i64),
+    /// The Redis server that counts the first provider.
+    pub provider_server: usize,
 }
 
 /// What was found for one limit.
 #[derive(Debug)]
 pub struct Found {
     pub step: usize,
+    /// The Redis server that counts it.
+    pub server: usize,
     pub name: &'static str,
     /// In requests, nano-dollars or sessions.
     pub observed: i64,
@@ -60,32 +70,56 @@ pub struct Found {
     pub limit: i64,
     /// The most that the documents allow.
     pub bound: i64,
-    /// A node counted for itself for a while.
+    /// A node counted for itself for a while, in place of that server.
     pub lossy: bool,
-    /// How often the shared counters were rebuilt.
+    /// How often the counters of that server were rebuilt.
     pub rebuilds: i64,
 }
 
 impl Cohort {
-    fn lossy(&self) -> bool {
+    /// Whether a node may have counted for itself in place of this server.
+    fn lossy(&self, server: usize) -> bool {
+        let (before, after) = (&self.before[server], &self.after[server]);
         let differs = |(node, (after, before)): (usize, (&f64, &f64))| {
             let killed = self.faults.contains(&Fault::KillNode(node));
             if killed { *after > 0.0 } else { after > before }
         };
-        self.faults.iter().any(|fault| fault.is_of_redis())
-            || self.after.late > self.before.late
-            || self.after.lost.iter().zip(&self.before.lost).enumerate().any(differs)
+        self.faults.iter().any(|fault| fault.is_of_redis(server))
+            || after.late > before.late
+            || after.lost.iter().zip(&before.lost).enumerate().any(differs)
     }
 
-    /// How many nodes were declared dead though no fault of this step says so: a machine that is
-    /// busy for longer than the lease does it.
-    fn stalled(&self) -> i64 {
+    /// How many nodes were declared dead on this server though no fault of this step says so: a
+    /// machine that is busy for longer than the lease does it.
+    fn stalled(&self, server: usize) -> i64 {
         let faults = self
             .faults
             .iter()
             .filter(|fault| matches!(fault, Fault::KillNode(_) | Fault::FreezeNode(_)))
             .count();
-        i64::try_from((self.after.buried - self.before.buried).saturating_sub(faults)).unwrap()
+        let buried = self.after[server].buried - self.before[server].buried;
+        i64::try_from(buried.saturating_sub(faults)).unwrap()
+    }
+
+    fn rebuilds(&self, server: usize) -> i64 {
+        i64::try_from(self.after[server].rebuilds - self.before[server].rebuilds).unwrap()
+    }
+
+    /// The servers that a node lost though no fault of this step touches them: the loss of one
+    /// concerns no other. Steps with a fault of a node are left out.
+    pub fn lost_elsewhere(&self) -> Vec<String> {
+        if self.faults.iter().any(|fault| fault.is_of_node()) {
+            return Vec::new();
+        }
+        let untouched = (0..self.after.len())
+            .filter(|server| !self.faults.iter().any(|fault| fault.is_of_redis(*server)));
+        let lost =
+            untouched.filter(|server| self.after[*server].losses != self.before[*server].losses);
+        let (step, faults) = (self.step, &self.faults);
+        lost.map(|server| {
+            format!("step {step}, {faults:?}: a node lost server {} without a fault", server + 1)
+        })
+        .collect()
     }
 
     /// What the first provider spent shortly before the step: a node that found Redis again then may
@@ -100,16 +134,16 @@ impl Cohort {
 
     /// The findings for each caller and for the first provider.
     pub fn found(&self, seen: &Seen<'_>, rows: &[Row]) -> Vec<Found> {
-        let lossy = self.lossy();
-        let rebuilds = i64::try_from(self.after.rebuilds - self.before.rebuilds).unwrap();
-        let nodes = if lossy { NODES as i64 } else { 1 };
         let last = seen.asked.last().map_or(1, |asked| asked.number);
         let most = cost(last, "spare");
         // The input is paid too, and no reservation covers it.
         let input = 2 * i64::try_from(last).unwrap();
         let of_caller = |caller: &Caller| {
             let own: Vec<&Asked> = seen.asked.iter().filter(|a| a.key == caller.key).collect();
-            let uncertain = uncertain(&own, seen.outages) + self.stalled() * CLIENTS;
+            let server = caller.server;
+            let (lossy, rebuilds) = (self.lossy(server), self.rebuilds(server));
+            let uncertain = uncertain(&own, seen.outages) + self.stalled(server) * CLIENTS;
+            let nodes = if lossy { NODES as i64 } else { 1 };
             let times = nodes + rebuilds;
             let (observed, limit, bound) = match caller.kind {
                 Kind::Rpm => (within_a_minute(&own, seen.visits), RPM, RPM * times + uncertain),
@@ -126,9 +160,19 @@ impl Cohort {
                 }
             };
             let (step, name) = (self.step, caller.kind.limit());
-            Found { step, name, observed, limit, bound, lossy, rebuilds }
+            Found { step, server, name, observed, limit, bound, lossy, rebuilds }
         };
         let mut found: Vec<Found> = self.callers.iter().map(of_caller).collect();
+        found.push(self.of_provider(seen, (most, input)));
+        found
+    }
+
+    /// The finding for the first provider. `most`: what the dearest request costs without its
+    /// input. `input`: what the input of one request costs at most.
+    fn of_provider(&self, seen: &Seen<'_>, (most, input): (i64, i64)) -> Found {
+        let server = self.provider_server;
+        let (lossy, rebuilds) = (self.lossy(server), self.rebuilds(server));
+        let nodes = if lossy { NODES as i64 } else { 1 };
         let at_provider: HashSet<u64> =
             seen.visits.iter().filter(|v| v.provider == "metered").map(|v| v.number).collect();
         let own: Vec<&Asked> =
@@ -138,12 +182,11 @@ impl Cohort {
         let (limit, observed) = self.provider;
         let unheard = if lossy { NODES as i64 * self.unheard(seen.visits) } else { 0 };
         let more = (nodes - 1) * (ROOM * CENT + most)
-            + most * (uncertain(&own, &of_step) + self.stalled() * CLIENTS_OF_ALL)
+            + most * (uncertain(&own, &of_step) + self.stalled(server) * self.clients)
             + unheard;
         let bound = limit + most + more + input * ROOM * NODES as i64;
         let (step, name) = (self.step, "provider_total");
-        found.push(Found { step, name, observed, limit, bound, lossy, rebuilds });
-        found
+        Found { step, server, name, observed, limit, bound, lossy, rebuilds }
     }
 }
 

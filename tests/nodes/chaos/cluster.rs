@@ -1,8 +1,8 @@
-//! Three nodes, each behind its own proxies to one PostgreSQL and one Redis; three providers.
+//! Three nodes, each behind its own proxies to one PostgreSQL and several Redis servers; three
+//! providers.
 
 use std::time::{Duration, Instant};
 
-use chrono::DateTime;
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use serde_json::{Value, json};
@@ -22,14 +22,15 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// `redis.lease` of the nodes.
 pub const LEASE: Duration = Duration::from_secs(3);
 /// `redis.timeout` of the nodes: a busy machine answers late without a fault.
-const TIMEOUT: Duration = Duration::from_millis(250);
+pub const TIMEOUT: Duration = Duration::from_millis(500);
 /// How many sessions one of the providers serves at once.
 const PROVIDER_SESSIONS: u64 = 6;
 
 /// A gateway and its surroundings.
 pub struct Node {
     pub gateway: Gateway,
-    pub redis: Link,
+    /// To each Redis server.
+    pub redis: Vec<Link>,
     pub postgres: Link,
     pub clock: SetClock,
 }
@@ -38,7 +39,7 @@ pub struct Node {
 pub struct Cluster {
     pub nodes: Vec<Node>,
     pub postgres: Server,
-    pub redis: Redis,
+    pub redis: Vec<Redis>,
     /// The database, past the proxies.
     pub database: String,
     /// In the order in which requests prefer them; the last one has no limit and never fails.
@@ -46,22 +47,11 @@ pub struct Cluster {
     pub visits: Visits,
 }
 
-/// The state of the nodes that bounds depend on.
-#[derive(Debug, Clone)]
-pub struct Counted {
-    /// Per node: losses of Redis and late answers since its start.
-    pub lost: Vec<f64>,
-    /// Rebuilds of the shared counters since the begin.
-    pub rebuilds: usize,
-    /// How often a node needed longer than `redis.timeout` to follow rebuilt counters.
-    pub late: usize,
-    /// Nodes that were declared dead since the beginning.
-    pub buried: usize,
-}
-
 impl Cluster {
-    pub async fn start() -> Self {
-        let (postgres, redis) = (Server::own(), Redis::durable());
+    /// `servers`: how many Redis servers.
+    pub async fn start(servers: usize) -> Self {
+        let postgres = Server::own();
+        let redis: Vec<Redis> = (0..servers).map(|_| Redis::durable()).collect();
         let database = postgres.fresh_database();
         let name = database.split('?').next().unwrap().rsplit('/').next().unwrap().to_owned();
         let visits = Visits::default();
@@ -103,13 +93,31 @@ impl Cluster {
         }
         let first = &self.nodes[0].gateway;
         let (user, key, text) = first.user(fields).await;
+        let server = usize::try_from(user).unwrap() % self.redis.len();
         let field = match kind {
             Kind::Money => "limitTotalUsd",
             Kind::Sessions => "limitConcurrentSessions",
-            Kind::Free | Kind::Rpm => return Caller { user, key, text, kind },
+            Kind::Free | Kind::Rpm => return Caller { user, key, text, kind, server },
         };
         first.admin("keys/editKey", json!({"keyId": key, field: limit})).await;
-        Caller { user, key, text, kind }
+        Caller { user, key, text, kind, server }
+    }
+
+    /// One caller for each Redis server.
+    pub async fn one_for_each(&self, kind: Kind, limit: Value) -> Vec<Caller> {
+        let mut callers: Vec<Caller> = Vec::new();
+        while callers.len() < self.redis.len() {
+            let caller = self.caller(kind, limit.clone()).await;
+            if callers.iter().all(|other| other.server != caller.server) {
+                callers.push(caller);
+            }
+        }
+        callers
+    }
+
+    /// The Redis server that counts the first provider.
+    pub fn server_of_first_provider(&self) -> usize {
+        usize::try_from(self.providers[0].0 + 1).unwrap() % self.redis.len()
     }
 
     /// Waits until every node has the configuration of the first one.
@@ -137,23 +145,6 @@ impl Cluster {
             }
         }
         Ok(began.elapsed())
-    }
-
-    /// What the nodes report now.
-    pub async fn counted(&self) -> Counted {
-        let (mut lost, mut rebuilds, mut buried, mut late) = (Vec::new(), 0, 0, 0);
-        for node in &self.nodes {
-            let mut of_node = Vec::new();
-            for name in ["losses_total", "slow_total", "errors_total"] {
-                of_node.push(node.gateway.metric(&format!("tollgate_redis_{name}")).await);
-            }
-            lost.push(of_node.iter().sum());
-            let log = node.gateway.log();
-            rebuilds += log.matches("rebuilding the shared counters from the ledger").count();
-            late += followed_late(&log);
-            buried += log.matches("a node sent no heartbeat for the lease").count();
-        }
-        Counted { lost, rebuilds, late, buried }
     }
 
     /// What a provider has spent in total, in nano-dollars, according to a node.
@@ -187,43 +178,32 @@ impl Cluster {
     }
 }
 
-/// How often, by a node's log, it counted under a new name only after [`TIMEOUT`]: requests wait no
-/// longer, and are counted by the node itself.
-fn followed_late(log: &str) -> usize {
-    let mut moved = None;
-    let mut late = 0;
-    for line in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-        let at = line["timestamp"].as_str().and_then(|at| DateTime::parse_from_rfc3339(at).ok());
-        let said = line["message"].as_str().unwrap_or_default();
-        if said.starts_with("another node rebuilt the shared counters, or") {
-            moved = moved.or(at);
-        } else if said.starts_with("counting in Redis")
-            && let (Some(from), Some(to)) = (moved.take(), at)
-        {
-            late += usize::from((to - from).abs().to_std().unwrap() > TIMEOUT * 4 / 5);
-        }
-    }
-    late
-}
-
 /// An amount of USD in nano-dollars.
 pub fn nanos(usd: &Value) -> i64 {
     let usd: Decimal = usd.to_string().parse().unwrap();
     (usd * Decimal::from(1_000_000_000)).to_i64().unwrap()
 }
 
-async fn node(postgres: &Server, redis: &Redis, database: &str) -> Node {
-    let to_redis = Link::to(Behind::Tcp(redis.port())).await;
+async fn node(postgres: &Server, redis: &[Redis], database: &str) -> Node {
+    let (mut to_redis, mut urls) = (Vec::new(), Vec::new());
+    for (place, server) in redis.iter().enumerate() {
+        let link = Link::to(Behind::Tcp(server.port())).await;
+        // Each node reaches a server by a separate address: the name is the same on all nodes.
+        let name = if redis.len() == 1 { String::new() } else { format!("#server-{place}") };
+        urls.push(format!("redis://127.0.0.1:{}{name}", link.port));
+        to_redis.push(link);
+    }
+    let addresses = if redis.len() == 1 { "REDIS_URL" } else { "REDIS_URLS" };
+    let urls = urls.join(",");
     let to_postgres = Link::to(Behind::Unix(postgres.socket())).await;
     let clock = SetClock::new();
     let [preload, ahead] = clock.env();
     let lease = format!("{}s", LEASE.as_secs());
     let timeout = format!("{}ms", TIMEOUT.as_millis());
     let url = format!("postgres://postgres@127.0.0.1:{}/{database}", to_postgres.port);
-    let redis_url = format!("redis://127.0.0.1:{}", to_redis.port);
     let env = [
         ("DATABASE_URL", url.as_str()),
-        ("REDIS_URL", redis_url.as_str()),
+        (addresses, urls.as_str()),
         ("TOLLGATE_SECRET_KEY", "a-key-that-all-nodes-know"),
         ("TOLLGATE_REDIS_TIMEOUT", timeout.as_str()),
         ("TOLLGATE_REDIS_LEASE", lease.as_str()),

@@ -12,8 +12,12 @@ use super::load::{Board, Caller, End, Kind, Shape};
 
 /// How long journals and counters may take.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
+/// How often figures are read again: for 20 s in total, without the time of reading, which
+/// grows with the number of callers.
+const READ_AGAIN: u32 = 400;
+const BEFORE_READING_AGAIN: Duration = Duration::from_millis(50);
 /// How many callers are tried for a reservation that remained.
-const TRIED: usize = 8;
+const TRIED: usize = 9;
 
 /// Waits until all journals and queues are empty.
 pub async fn delivered(cluster: &Cluster) -> Vec<String> {
@@ -46,8 +50,7 @@ pub async fn counters(cluster: &Cluster, callers: &[Caller], rows: &[Row]) -> Ve
         *of_key.entry(row.key).or_insert(0) += row.cost.unwrap_or(0);
         *of_provider.entry(row.provider.unwrap_or(0)).or_insert(0) += row.cost.unwrap_or(0);
     }
-    let began = Instant::now();
-    let mut wrong = Vec::new();
+    let (mut wrong, mut left) = (Vec::new(), READ_AGAIN);
     for (n, node) in cluster.nodes.iter().enumerate() {
         let keys = callers.iter().map(|caller| {
             let body = json!({"keyId": caller.key});
@@ -72,14 +75,15 @@ pub async fn counters(cluster: &Cluster, callers: &[Caller], rows: &[Row]) -> Ve
                 if found == expected && sessions == 0 && reserved == 0 {
                     break;
                 }
-                if began.elapsed() > TIME_LIMIT {
+                if left == 0 {
                     wrong.push(format!(
                         "node {n}, {body}: {found} spent, {reserved} reserved, {sessions} sessions; \
                          the ledger has {expected}"
                     ));
                     break;
                 }
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                left -= 1;
+                tokio::time::sleep(BEFORE_READING_AGAIN).await;
             }
         }
     }

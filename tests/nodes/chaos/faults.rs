@@ -15,20 +15,21 @@ pub enum Fault {
     /// SIGSTOP and SIGCONT.
     FreezeNode(usize),
     FreezePostgres,
-    FreezeRedis,
-    /// Connections break, and no new one is possible.
-    CutFromRedis(usize),
+    /// One Redis server.
+    FreezeRedis(usize),
+    /// Connections of a node, to one Redis server, break, and no new one is possible.
+    CutFromRedis(usize, usize),
     CutFromPostgres(usize),
     /// Connections stay open, and nothing passes.
-    HoldRedis(usize),
+    HoldRedis(usize, usize),
     HoldPostgres(usize),
     /// Every byte is late, by milliseconds.
-    SlowRedis(usize, u64),
+    SlowRedis(usize, usize, u64),
     SlowPostgres(usize, u64),
-    /// SIGKILL, and a start with its data.
-    KillRedis,
+    /// SIGKILL of a Redis server, and a start with its data.
+    KillRedis(usize),
     /// SIGKILL, and a start without.
-    EmptyRedis,
+    EmptyRedis(usize),
     KillPostgres,
     /// No file of the node grows.
     FullDisk(usize),
@@ -42,15 +43,20 @@ pub enum Fault {
 #[derive(PartialEq, Eq)]
 enum Place {
     Process(usize),
-    Redis,
+    Redis(usize),
     Postgres,
     Provider,
 }
 
 impl Fault {
-    /// Whether it touches Redis or the way to it.
-    pub fn is_of_redis(self) -> bool {
-        self.place() == Place::Redis
+    /// Whether it touches this Redis server or the way to it.
+    pub fn is_of_redis(self, server: usize) -> bool {
+        self.place() == Place::Redis(server)
+    }
+
+    /// Whether it touches a node's process, disk or clock.
+    pub fn is_of_node(self) -> bool {
+        matches!(self.place(), Place::Process(_))
     }
 
     const fn place(self) -> Place {
@@ -64,12 +70,12 @@ impl Fault {
             | Self::HoldPostgres(_)
             | Self::SlowPostgres(..)
             | Self::KillPostgres => Place::Postgres,
-            Self::FreezeRedis
-            | Self::CutFromRedis(_)
-            | Self::HoldRedis(_)
-            | Self::SlowRedis(..)
-            | Self::KillRedis
-            | Self::EmptyRedis => Place::Redis,
+            Self::FreezeRedis(server)
+            | Self::CutFromRedis(_, server)
+            | Self::HoldRedis(_, server)
+            | Self::SlowRedis(_, server, _)
+            | Self::KillRedis(server)
+            | Self::EmptyRedis(server) => Place::Redis(server),
             Self::FailProvider(_) => Place::Provider,
         }
     }
@@ -89,37 +95,27 @@ pub struct Step {
 /// two faults.
 pub struct Plan {
     random: fastrand::Rng,
+    /// How many Redis servers there are.
+    servers: usize,
     deck: Vec<Fault>,
     /// Only faults whose name begins so.
     only: String,
 }
 
 impl Plan {
-    pub fn new(seed: u64, only: &str) -> Self {
-        Self { random: fastrand::Rng::with_seed(seed), deck: Vec::new(), only: only.to_owned() }
+    pub fn new(seed: u64, servers: usize, only: &str) -> Self {
+        let random = fastrand::Rng::with_seed(seed);
+        Self { random, servers, deck: Vec::new(), only: only.to_owned() }
     }
 
     fn draw(&mut self) -> Fault {
         if self.deck.is_empty() {
-            let random = &mut self.random;
-            let mut node = || random.usize(..NODES);
-            let mut deck = vec![
-                Fault::KillNode(node()),
-                Fault::KillNode(node()),
-                Fault::FreezeNode(node()),
-                Fault::FreezePostgres,
-                Fault::FreezeRedis,
-                Fault::CutFromRedis(node()),
-                Fault::CutFromPostgres(node()),
-                Fault::HoldRedis(node()),
-                Fault::HoldPostgres(node()),
-                Fault::FullDisk(node()),
-                Fault::KillRedis,
-                Fault::EmptyRedis,
-                Fault::KillPostgres,
-            ];
-            let (one, two, three) = (node(), node(), node());
-            deck.push(Fault::SlowRedis(one, random.u64(20..500)));
+            let (random, servers) = (&mut self.random, self.servers);
+            let mut deck = places(random, servers);
+            let (one, two, three) =
+                (random.usize(..NODES), random.usize(..NODES), random.usize(..NODES));
+            let server = random.usize(..servers);
+            deck.push(Fault::SlowRedis(one, server, random.u64(20..500)));
             deck.push(Fault::SlowPostgres(two, random.u64(20..500)));
             // Further behind is not tolerated: docs/several-nodes.md, "A clock that differs".
             // Back by less than 5 s shortens sessions by as much, until the next heartbeat: theirs
@@ -132,6 +128,12 @@ impl Plan {
             deck.push(Fault::FailProvider(random.usize(..2)));
             random.shuffle(&mut deck);
             deck.retain(|fault| format!("{fault:?}").starts_with(&self.only));
+            // First one of Redis, so that the shortest run has one.
+            let of_redis = |fault: &Fault| matches!(fault.place(), Place::Redis(_));
+            if let Some(at) = deck.iter().rposition(of_redis) {
+                let first = deck.remove(at);
+                deck.push(first);
+            }
             self.deck = deck;
         }
         self.deck.pop().unwrap()
@@ -154,6 +156,26 @@ impl Plan {
         let mut ms = |[least, most]: [u64; 2]| Duration::from_millis(random.u64(least..=most));
         Step { faults, lead: ms([0, 400]), lasts: ms(lasts), pause: ms(pause) }
     }
+}
+
+/// The faults that have only a place.
+fn places(random: &mut fastrand::Rng, servers: usize) -> Vec<Fault> {
+    let mut of = |most: usize| random.usize(..most);
+    vec![
+        Fault::KillNode(of(NODES)),
+        Fault::KillNode(of(NODES)),
+        Fault::FreezeNode(of(NODES)),
+        Fault::FreezePostgres,
+        Fault::FreezeRedis(of(servers)),
+        Fault::CutFromRedis(of(NODES), of(servers)),
+        Fault::CutFromPostgres(of(NODES)),
+        Fault::HoldRedis(of(NODES), of(servers)),
+        Fault::HoldPostgres(of(NODES)),
+        Fault::FullDisk(of(NODES)),
+        Fault::KillRedis(of(servers)),
+        Fault::EmptyRedis(of(servers)),
+        Fault::KillPostgres,
+    ]
 }
 
 /// Why requests of a node may fail, and when.
@@ -180,18 +202,18 @@ impl Cluster {
             Fault::KillNode(node) => self.nodes[node].gateway.kill(),
             Fault::FreezeNode(node) => self.nodes[node].gateway.signal("STOP"),
             Fault::FreezePostgres => self.postgres.freeze(),
-            Fault::FreezeRedis => self.redis.hang(),
-            Fault::CutFromRedis(node) => self.nodes[node].redis.set(Mode::Cut),
+            Fault::FreezeRedis(server) => self.redis[server].hang(),
+            Fault::CutFromRedis(node, server) => self.nodes[node].redis[server].set(Mode::Cut),
             Fault::CutFromPostgres(node) => self.nodes[node].postgres.set(Mode::Cut),
-            Fault::HoldRedis(node) => self.nodes[node].redis.set(Mode::Hold),
+            Fault::HoldRedis(node, server) => self.nodes[node].redis[server].set(Mode::Hold),
             Fault::HoldPostgres(node) => self.nodes[node].postgres.set(Mode::Hold),
-            Fault::SlowRedis(node, ms) => {
-                self.nodes[node].redis.set(Mode::Delay(Duration::from_millis(ms)));
+            Fault::SlowRedis(node, server, ms) => {
+                self.nodes[node].redis[server].set(Mode::Delay(Duration::from_millis(ms)));
             }
             Fault::SlowPostgres(node, ms) => {
                 self.nodes[node].postgres.set(Mode::Delay(Duration::from_millis(ms)));
             }
-            Fault::KillRedis | Fault::EmptyRedis => self.redis.kill(),
+            Fault::KillRedis(server) | Fault::EmptyRedis(server) => self.redis[server].kill(),
             Fault::KillPostgres => tokio::task::block_in_place(|| self.postgres.kill()),
             Fault::FullDisk(node) => self.nodes[node].gateway.fill_disk(4_096),
             Fault::StepClock(node, seconds) => self.nodes[node].clock.set(seconds),
@@ -208,17 +230,19 @@ impl Cluster {
             }
             Fault::FreezeNode(node) => self.nodes[node].gateway.signal("CONT"),
             Fault::FreezePostgres => self.postgres.thaw(),
-            Fault::FreezeRedis => self.redis.go_on(),
-            Fault::CutFromRedis(node) | Fault::HoldRedis(node) | Fault::SlowRedis(node, _) => {
-                self.nodes[node].redis.set(Mode::Pass);
-            }
+            Fault::FreezeRedis(server) => self.redis[server].go_on(),
+            Fault::CutFromRedis(node, server)
+            | Fault::HoldRedis(node, server)
+            | Fault::SlowRedis(node, server, _) => self.nodes[node].redis[server].set(Mode::Pass),
             Fault::CutFromPostgres(node)
             | Fault::HoldPostgres(node)
             | Fault::SlowPostgres(node, _) => self.nodes[node].postgres.set(Mode::Pass),
-            Fault::KillRedis => tokio::task::block_in_place(|| self.redis.start_again()),
-            Fault::EmptyRedis => {
-                self.redis.forget();
-                tokio::task::block_in_place(|| self.redis.start_again());
+            Fault::KillRedis(server) => {
+                tokio::task::block_in_place(|| self.redis[server].start_again());
+            }
+            Fault::EmptyRedis(server) => {
+                self.redis[server].forget();
+                tokio::task::block_in_place(|| self.redis[server].start_again());
             }
             Fault::KillPostgres => tokio::task::block_in_place(|| self.postgres.start_again()),
             Fault::FullDisk(node) => {

@@ -4,11 +4,12 @@
 //!
 //! Without settings it is a short test. `make chaos` sets `CHAOS_SECONDS`, how long things break,
 //! and `CHAOS_SEED`, which repeats the order, the places and the times of the faults. `CHAOS_FAULT`
-//! leaves only the faults whose name begins so.
+//! leaves only the faults whose name begins so. `CHAOS_SERVERS` is the number of Redis servers.
 //! docs/several-nodes.md says what holds.
 
 mod bounds;
 mod cluster;
+mod counted;
 mod end;
 mod failures;
 mod faults;
@@ -32,8 +33,12 @@ use load::{Board, Caller, Kind, Load, now};
 
 /// How long things break without a setting.
 const SHORT: Duration = Duration::from_secs(7);
-/// Callers without limits.
-const FREE: usize = 2;
+/// Steps of the shortest run, however slow the machine is.
+const FEWEST_STEPS: usize = 3;
+/// Redis servers without a setting.
+const SERVERS: usize = 3;
+/// How long a client pauses after a reply: of a caller without limits, and of one with limits.
+const PAUSES: [Duration; 2] = [Duration::from_millis(60), Duration::from_millis(80)];
 /// Violations that are printed.
 const SHOWN: usize = 30;
 
@@ -58,11 +63,11 @@ struct Run {
 }
 
 impl Run {
-    async fn start() -> Self {
-        let cluster = Cluster::start().await;
+    async fn start(servers: usize) -> Self {
+        let cluster = Cluster::start(servers).await;
         let proxies = cluster.nodes.iter().map(|node| node.gateway.proxy.clone()).collect();
-        let mut callers = Vec::new();
-        for _ in 0..FREE {
+        let mut callers = cluster.one_for_each(Kind::Free, json!(null)).await;
+        if servers == 1 {
             callers.push(cluster.caller(Kind::Free, json!(null)).await);
         }
         cluster.agreed().await;
@@ -85,12 +90,13 @@ impl Run {
         for (kind, limit) in limits {
             let usd = json!(Decimal::new(limit, 2));
             let limit = if kind == Kind::Money { usd } else { json!(limit) };
-            callers.push(cluster.caller(kind, limit).await);
+            callers.extend(cluster.one_for_each(kind, limit).await);
         }
         let (began, limit) = (now(), cluster.refill(ROOM).await);
         cluster.agreed().await;
         let before = cluster.counted().await;
-        let load = Load::start(&self.board, &callers, CLIENTS, Duration::from_millis(80));
+        let servers = u32::try_from(cluster.redis.len()).unwrap();
+        let load = Load::start(&self.board, &callers, CLIENTS, (PAUSES[1], servers));
         tokio::time::sleep(step.lead).await;
         println!(
             "{:7.2} s  step {number}: {:?} for {:?}, then {:?} of peace",
@@ -108,10 +114,23 @@ impl Run {
         load.end().await;
         let after = cluster.counted().await;
         let provider = (limit, cluster.spent(0, 0).await);
+        let provider_server = cluster.server_of_first_provider();
         let (faults, step) = (step.faults.clone(), number);
+        let free = self.callers.iter().filter(|caller| caller.kind == Kind::Free).count();
+        let clients = i64::try_from(free + callers.len()).unwrap() * CLIENTS;
         self.callers.extend(callers.iter().cloned());
         self.outages.extend(outages);
-        self.cohorts.push(Cohort { step, began, faults, callers, before, after, provider });
+        self.cohorts.push(Cohort {
+            step,
+            began,
+            faults,
+            callers,
+            clients,
+            before,
+            after,
+            provider,
+            provider_server,
+        });
     }
 
     /// Every check, once nothing is broken and the load has ended. Returns the summary.
@@ -146,22 +165,50 @@ impl Run {
             rows.len(),
             visits.len()
         );
+        wrong.extend(self.cohorts.iter().flat_map(Cohort::lost_elsewhere));
         // Without the requests for which limits were raised.
         let under = asked.partition_point(|asked| asked.number <= number);
         let seen = Seen { asked: &asked[..under], ..seen };
-        for found in self.cohorts.iter().flat_map(|cohort| cohort.found(&seen, &under_load)) {
-            let Found { step, name, observed, limit, bound, lossy, rebuilds } = &found;
+        wrong.extend(limits(&self.cohorts, &seen, &under_load, &mut summary));
+        summary
+    }
+}
+
+/// Compares each limit with its bound, for the summary. Returns those that were exceeded.
+fn limits(
+    cohorts: &[Cohort],
+    seen: &Seen<'_>,
+    rows: &[ledger::Row],
+    summary: &mut String,
+) -> Vec<String> {
+    let (mut wrong, mut checked, mut exact) = (Vec::new(), 0, 0);
+    for cohort in cohorts {
+        for found in cohort.found(seen, rows) {
+            let Found { step, server, name, observed, limit, bound, lossy, rebuilds } = &found;
             let line = format!(
-                "step {step:3}  {name:24} limit {limit:12}  bound {bound:12}  observed \
-                 {observed:12}  alone: {lossy}, rebuilds: {rebuilds}"
+                "step {step:3}  server {}  {name:24} limit {limit:12}  bound {bound:12}  observed \
+                 {observed:12}  alone: {lossy}, rebuilds: {rebuilds}",
+                server + 1
             );
             writeln!(summary, "{line}").unwrap();
+            checked += 1;
+            let is_elsewhere = (0..cohort.after.len()).any(|other| {
+                other != *server && cohort.faults.iter().any(|f| f.is_of_redis(other))
+            });
+            exact += usize::from(is_elsewhere && !lossy && *rebuilds == 0);
             if observed > bound {
                 wrong.push(format!("a limit was exceeded: {line}"));
             }
         }
-        summary
     }
+    writeln!(
+        summary,
+        "{} steps, {checked} limits; {exact} of them held over all nodes while another Redis server \
+         was broken",
+        cohorts.len()
+    )
+    .unwrap();
+    wrong
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -169,15 +216,16 @@ async fn whatever_breaks_the_ledger_is_exact_and_limits_hold_and_no_request_fail
     let long = setting("CHAOS_SECONDS").map(Duration::from_secs);
     let seed = setting("CHAOS_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
     println!("CHAOS_SEED={seed}, {:?} of faults", long.unwrap_or(SHORT));
-    let mut plan = Plan::new(seed, &text("CHAOS_FAULT").unwrap_or_default());
+    let servers = setting("CHAOS_SERVERS").map_or(SERVERS, |n| usize::try_from(n).unwrap());
+    let mut plan = Plan::new(seed, servers, &text("CHAOS_FAULT").unwrap_or_default());
     let (lasts, pause) =
         if long.is_some() { ([200, 6_000], [300, 3_000]) } else { ([200, 1_200], [200, 600]) };
     now();
-    let mut run = Run::start().await;
-    let free = Load::start(&run.board, &run.callers, CLIENTS, Duration::from_millis(60));
+    let mut run = Run::start(servers).await;
+    let free = Load::start(&run.board, &run.callers, CLIENTS, (PAUSES[0], 1));
     tokio::time::sleep(Duration::from_millis(500)).await;
     let until = now() + long.unwrap_or(SHORT);
-    while now() < until && run.wrong.is_empty() {
+    while (now() < until || run.cohorts.len() < FEWEST_STEPS) && run.wrong.is_empty() {
         let step = plan.step(lasts, pause);
         run.step(&step).await;
     }
