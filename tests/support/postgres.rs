@@ -68,17 +68,12 @@ pub fn url_of(name: &str) -> String {
 impl Server {
     /// A server for one test, which may kill it. It ends when dropped.
     pub fn own() -> Self {
-        Self::with(FAST)
+        Self::with(&folder(), FAST)
     }
 
-    /// The same, with these options of the program.
-    pub fn with(options: &str) -> Self {
-        start(&folder(), options, "").unwrap_or_else(|why| panic!("{why}"))
-    }
-
-    /// The same, for more data than the memory can hold, or to measure the disk.
-    pub fn on_disk(options: &str) -> Self {
-        start(&std::env::temp_dir(), options, "").unwrap_or_else(|why| panic!("{why}"))
+    /// The same, with its data below this folder, and with these options of the program.
+    pub fn with(folder: &Path, options: &str) -> Self {
+        start(folder, options, "").unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// A hot standby of this server, with streaming replication. It ends when dropped.

@@ -42,13 +42,14 @@ struct Args {
     keys: u64,
 }
 
+/// Many buffers and seldom checkpoints are usual settings; all that concerns durability is kept.
+const SERVER: &str = "-c shared_buffers=1GB -c max_wal_size=8GB -c wal_compression=on";
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    // Many buffers and seldom checkpoints are usual settings; all that concerns durability is kept.
-    let server = args.private_postgres.then(|| {
-        postgres::Server::on_disk("-c shared_buffers=1GB -c max_wal_size=8GB -c wal_compression=on")
-    });
+    let server =
+        args.private_postgres.then(|| postgres::Server::with(&std::env::temp_dir(), SERVER));
     let url = server.as_ref().map(postgres::Server::fresh_database).or(args.postgres);
     let store = match (&args.dir, &url) {
         (Some(dir), None) => {

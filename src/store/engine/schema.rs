@@ -61,6 +61,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(19, "0019_opening_balances"),
     migration!(20, "0020_partitions"),
     migration!(21, "0021_ledger_view"),
+    migration!(22, "0022_retried_sums"),
 ];
 
 /// One migration in `schema_history`.

@@ -163,6 +163,11 @@ const REFUSED_IN_HOURS: &str = "COALESCE(CAST(SUM(CASE WHEN provider_id = 0 AND 
 /// Days are not grouped by provider and status together: the missing part is read from the hours of
 /// refusals.
 const REFUSED_IN_DAYS: &str = "0 AS limit_refusals";
+/// What these read of the log. PostgreSQL's index of retried requests has all of it, so that the
+/// sums of a page of them read no rows.
+const SUMMED: &str = "outcome, provider_id, status_code, cost, input_tokens, output_tokens, \
+                      cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, \
+                      reasoning_tokens, duration_ms";
 const SUM_LOG: &str = "SELECT COUNT(*) AS requests, COALESCE(CAST(SUM(CASE WHEN outcome IN \
                        ('completed', 'client_aborted') THEN 0 ELSE 1 END) AS BIGINT), 0) AS \
                        errors, COALESCE(CAST(SUM(CASE WHEN provider_id IS NULL \
@@ -258,7 +263,7 @@ async fn sum_newest(
 ) -> Result<(LogSummary, bool), StoreError> {
     let conditions = Conditions::on_log(filter, filter.span());
     let newest = format!(
-        "(SELECT * FROM request_log {} ORDER BY started_at DESC, id DESC \
+        "(SELECT {SUMMED} FROM request_log {} ORDER BY started_at DESC, id DESC \
          LIMIT {COUNTED}) AS newest",
         conditions.clause()
     );

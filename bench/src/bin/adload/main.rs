@@ -60,7 +60,7 @@ fn main() -> Result<()> {
     let beside = std::env::current_exe()?.with_file_name("tollgate");
     let program = args.tollgate.clone().unwrap_or(beside);
     if args.postgres_rows > 0 {
-        let own = args.postgres.is_none().then(|| Server::on_disk(SERVER));
+        let own = args.postgres.is_none().then(|| Server::with(&std::env::temp_dir(), SERVER));
         let url = own.as_ref().map(Server::fresh_database).or_else(|| args.postgres.clone());
         measure("PostgreSQL", args.postgres_rows, &program, url.as_deref(), (&args, own.as_ref()))?;
     }

@@ -1,0 +1,1 @@
+-- For PostgreSQL only: see the migration of the same name there.
