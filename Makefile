@@ -6,6 +6,7 @@
 #                    UPDATE=1 records new figures, PROFILE=… selects the build profile
 # make bench-convert   only conversion: MB/s and ns per stream event for every pair of formats
 # make bench-admission   only the thirteen limit checks: nanoseconds to admit and settle a request
+# make bench-nodes   one node with and without Redis, two nodes with one and two Redis servers
 # make bench-writer   records a second that the ledger's writer brings into a new PostgreSQL
 # make bench-admin   time of the administration's queries over a year of use
 # make soak   run a mixed load for MINUTES (30) and check that memory, files and threads do not grow
@@ -31,7 +32,7 @@
 
 .DEFAULT_GOAL := run
 .PHONY: run demo test bench bench-check bench-admin bench-writer bench-convert bench-admission \
-	soak chaos fuzz schemathesis dist dist-twice test-dist image test-image test-deploy \
+	bench-nodes soak chaos fuzz schemathesis dist dist-twice test-dist image test-image test-deploy \
 	test-compose test-valkey lint fmt pictures hooks
 
 run:
@@ -79,6 +80,11 @@ bench-writer:
 bench-admission:
 	@scripts/setup.sh build
 	cargo run --profile dist --locked -p tollgate-bench --bin admission
+
+bench-nodes:
+	@scripts/setup.sh test
+	cargo build --profile dist --locked --workspace --bin tollgate --bin nodes
+	cargo run --profile dist --locked --workspace --bin nodes -- $(ARGS)
 
 soak: MINUTES ?= 30
 soak:

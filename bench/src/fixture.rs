@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tollgate::domain::format::WireFormat;
 
@@ -213,7 +213,20 @@ impl Gateway<'_> {
     /// # Errors
     /// When it does not start, or refuses an action.
     pub fn start(&self, programs: &Programs, mock: SocketAddr, dir: &Path) -> Result<Target> {
-        let words = programs.words;
+        let (mut target, control) = self.launch(programs, dir)?;
+        furnish(control, mock, &json!({"provider_type": self.provider.as_str()}))?;
+        if self.on {
+            target.key = limited_key(control)?;
+            forbid_words(control, programs.words)?;
+        }
+        Ok(target)
+    }
+
+    /// Starts it and waits until it is ready. Returns the address of its administration too.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn launch(&self, programs: &Programs, dir: &Path) -> Result<(Target, SocketAddr)> {
         let data = dir.join(format!("data-{}", self.name.replace([' ', ','], "-")));
         let [proxy, control, metrics] = [free()?, free()?, free()?];
         let mut command = match self.under.split_first() {
@@ -247,18 +260,19 @@ impl Gateway<'_> {
             }
             pause(Duration::from_millis(20));
         }
-        furnish(control, mock, self.provider)?;
-        if self.on {
-            target.key = limited_key(control)?;
-            forbid_words(control, words)?;
-        }
-        Ok(target)
+        Ok((target, control))
     }
 }
 
-/// A provider and prices.
-fn furnish(control: SocketAddr, mock: SocketAddr, kind: WireFormat) -> Result<()> {
-    let provider = json!({"name": "mock", "url": format!("http://{mock}"), "key": "upstream", "provider_type": kind.as_str()});
+/// A provider, with further fields, and prices.
+///
+/// # Errors
+/// When the gateway refuses them.
+pub fn furnish(control: SocketAddr, mock: SocketAddr, fields: &Value) -> Result<()> {
+    let mut provider = json!({"name": "mock", "url": format!("http://{mock}"), "key": "upstream"});
+    for (field, value) in fields.as_object().into_iter().flatten() {
+        provider[field] = value.clone();
+    }
     admin::action(control, TOKEN, "providers/addProvider", &provider)?;
     let price =
         json!({"mode": "chat", "input_cost_per_token": 1e-7, "output_cost_per_token": 4e-7});
@@ -270,18 +284,36 @@ fn furnish(control: SocketAddr, mock: SocketAddr, kind: WireFormat) -> Result<()
 
 /// A key with every limit set, each too high to be reached.
 fn limited_key(control: SocketAddr) -> Result<String> {
+    limited_keys(control, "bench", 1)?.pop().context("no key was made")
+}
+
+/// A user's keys. User and keys have every limit set, each too high to be reached.
+///
+/// # Errors
+/// When the gateway refuses them.
+pub fn limited_keys(control: SocketAddr, name: &str, count: usize) -> Result<Vec<String>> {
     let user = json!({
-        "name": "bench", "rpm": 1_000_000, "dailyQuota": 10_000, "limit5hUsd": 10_000, "limitWeeklyUsd": 50_000,
+        "name": name, "rpm": 1_000_000, "dailyQuota": 10_000, "limit5hUsd": 10_000, "limitWeeklyUsd": 50_000,
         "limitMonthlyUsd": 200_000, "limitTotalUsd": 10_000_000, "limitConcurrentSessions": 1000,
     });
     let made = admin::action(control, TOKEN, "users/addUser", &user)?;
-    let key = &made["defaultKey"];
     let limits = json!({
-        "keyId": key["id"], "limit5hUsd": 10_000, "limitDailyUsd": 10_000, "limitWeeklyUsd": 50_000,
+        "limit5hUsd": 10_000, "limitDailyUsd": 10_000, "limitWeeklyUsd": 50_000,
         "limitMonthlyUsd": 200_000, "limitTotalUsd": 10_000_000, "limitConcurrentSessions": 1000,
     });
-    admin::action(control, TOKEN, "keys/editKey", &limits)?;
-    Ok(key["key"].as_str().context("no key in the answer")?.to_owned())
+    let first = &made["defaultKey"];
+    let mut edit = limits.clone();
+    edit["keyId"] = first["id"].clone();
+    admin::action(control, TOKEN, "keys/editKey", &edit)?;
+    let text = |text: &Value| text.as_str().map(str::to_owned).context("no key in the answer");
+    let mut keys = vec![text(&first["key"])?];
+    for number in 1..count {
+        let mut key = limits.clone();
+        key["userId"] = made["user"]["id"].clone();
+        key["name"] = json!(format!("{name} {number}"));
+        keys.push(text(&admin::action(control, TOKEN, "keys/addKey", &key)?["generatedKey"])?);
+    }
+    Ok(keys)
 }
 
 /// A typical list of an operator's `contains` words: several scripts, no common parts.

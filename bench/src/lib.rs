@@ -13,5 +13,6 @@ pub mod load;
 pub mod measure;
 pub mod payload;
 pub mod process;
+pub mod redis_server;
 pub mod report;
 pub mod response;

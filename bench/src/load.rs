@@ -70,14 +70,26 @@ impl Seen {
 /// # Errors
 /// When no runtime can be started.
 pub fn run(load: &Load) -> io::Result<Seen> {
+    run_all(std::slice::from_ref(load))
+}
+
+/// Runs several loads at once, to the end of the last one, on the calling thread. Returns what all
+/// of them saw.
+///
+/// # Errors
+/// When no runtime can be started.
+pub fn run_all(loads: &[Load]) -> io::Result<Seen> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let connections = load.connections.clamp(1, MAX_CONNECTIONS);
-    let shared = Rc::new(Load { connections, time: load.time.min(MAX_TIME), ..load.clone() });
     LocalSet::new().block_on(&runtime, async {
         let start = Instant::now();
         let mut tasks = JoinSet::new();
-        for _ in 0..connections {
-            tasks.spawn_local(connection(Rc::clone(&shared), start + shared.time));
+        for load in loads {
+            let connections = load.connections.clamp(1, MAX_CONNECTIONS);
+            let shared =
+                Rc::new(Load { connections, time: load.time.min(MAX_TIME), ..load.clone() });
+            for _ in 0..connections {
+                tasks.spawn_local(connection(Rc::clone(&shared), start + shared.time));
+            }
         }
         let mut seen = Seen::default();
         while let Some(done) = tasks.join_next().await {

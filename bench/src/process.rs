@@ -106,6 +106,19 @@ impl Drop for Program {
     }
 }
 
+/// CPU time that a process and its children have used so far, those that have ended included.
+#[must_use]
+pub fn cpu_of_family(pid: u32) -> Duration {
+    let children =
+        fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let live = children.split_whitespace().map(|child| format!("/proc/{child}/stat"));
+    let own = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let live = live.filter_map(|path| fs::read_to_string(path).ok());
+    let used: u64 = live.filter_map(|stat| ticks(&stat)).sum();
+    let used = used + ticks(&own).unwrap_or(0) + ticks_of_ended(&own).unwrap_or(0);
+    Duration::from_millis(used * 1000 / TICKS)
+}
+
 /// Sleeps; the bench's driver has no runtime.
 #[expect(
     clippy::disallowed_methods,
@@ -117,9 +130,18 @@ pub fn pause(time: Duration) {
 
 /// User and system time out of a `stat` file.
 fn ticks(stat: &str) -> Option<u64> {
+    sum_of_fields(stat, 11)
+}
+
+/// The same of the children that have ended.
+fn ticks_of_ended(stat: &str) -> Option<u64> {
+    sum_of_fields(stat, 13)
+}
+
+fn sum_of_fields(stat: &str, first: usize) -> Option<u64> {
     // The name in parentheses may contain any character; the fields after it are numbers.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+    Some(fields.get(first)?.parse::<u64>().ok()? + fields.get(first + 1)?.parse::<u64>().ok()?)
 }
 
 fn resident_kib(pid: u32) -> Option<u64> {

@@ -175,9 +175,9 @@ impl Counters {
     }
 
     /// As [`Self::admit`], for a request that will probably try `first` before other providers.
-    /// Shared counters take its place there in the same step and round trip, if that provider has
-    /// limits, none of them is reached, and the session is not served by another one.
-    /// Then [`Permit::enter`] need not ask; otherwise it asks as ever.
+    /// Shared counters take its place there in the same step and round trip, if none of its limits
+    /// is reached, and the session is not served by another one. (If another server counts the
+    /// provider, only for one with limits.) Then [`Permit::enter`] need not ask; otherwise it asks as ever.
     ///
     /// # Errors
     /// As [`Self::admit`]. A place that is not free is no error.

@@ -14,13 +14,13 @@ const WAITING: &str = "SELECT COUNT(*) FROM pg_stat_activity \
 fn epoch(redis: &Redis) -> Option<String> {
     let client = redis::Client::open(redis.url()).unwrap();
     let mut get = redis::cmd("GET");
-    get.arg("tollgate:{2}:epoch").query(&mut client.get_connection().unwrap()).unwrap()
+    get.arg("tollgate:{3}:epoch").query(&mut client.get_connection().unwrap()).unwrap()
 }
 
 fn forget(redis: &Redis) {
     let client = redis::Client::open(redis.url()).unwrap();
     let mut del = redis::cmd("DEL");
-    let () = del.arg("tollgate:{2}:epoch").query(&mut client.get_connection().unwrap()).unwrap();
+    let () = del.arg("tollgate:{3}:epoch").query(&mut client.get_connection().unwrap()).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use crate::support::redis::Redis;
 use crate::support::redis_failover::{Cluster, Watched};
 
 /// A name that all counters share a slot with.
-const EPOCH: &str = "{tollgate}:{2}:epoch";
+const EPOCH: &str = "{tollgate}:{3}:epoch";
 /// Long enough for a busy machine.
 const WAIT: (&str, &str) = ("TOLLGATE_REDIS_TIMEOUT", "2s");
 

@@ -73,7 +73,7 @@ async fn a_cluster_over_tls_fails_over_without_a_failed_request_or_a_wrong_sum()
     assert!(ok, "{text}");
     limits_hold(&pair).await;
     let who = pair.person(json!({}), json!({})).await;
-    let owner = cluster.owner("{tollgate}:{2}:epoch").await;
+    let owner = cluster.owner("{tollgate}:{3}:epoch").await;
     under_load(&pair, &who, async || cluster.nodes[owner].kill()).await;
     limits_hold(&pair).await;
 }

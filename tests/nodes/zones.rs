@@ -65,7 +65,7 @@ async fn counters_of_a_server_in_another_zone_are_rebuilt_from_the_begin_of_its_
     let store = Store::open_postgres(&Secret::new(database.as_str()), 2).await.unwrap();
     assert_eq!(store.append_records(&[record]).await.unwrap(), 1);
     let built = rebuilds(&pair);
-    tell(&servers[1], &["DEL", "tollgate:{2}:epoch"]);
+    tell(&servers[1], &["DEL", "tollgate:{3}:epoch"]);
     pair.until(async || rebuilds(&pair) > built).await;
     back(&pair).await;
     let is_month = Window::Monthly.start(now, second) <= started_at;

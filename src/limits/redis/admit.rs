@@ -1,16 +1,23 @@
 //! Admission by the shared counters, and without them while Redis is away.
 
+use std::sync::Arc;
+
+use redis::Value;
+use tokio::time::Instant;
+
 use super::super::admission::{Admission, Refused};
 use super::super::charge::{Charge, Counted};
-use super::super::provider::is_limited;
 use super::super::standing::Standing;
 use super::Shared;
-use super::link::Up;
+use super::batch::{pack_field, pack_text};
+use super::gather::{Asking, Call, Failure, Joined, Message, Outcome};
+use super::link::{self, Fault, Up};
 use super::operations::RedisReply;
 use super::outbox::Kind;
-use super::reply;
-use super::scripts::{ADMIT, Numbers, ScriptCall};
+use super::reply::{self, Passed};
+use super::scripts::{ADMIT, Numbers};
 use crate::config::OnRedisLoss;
+use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::limits::Limits;
 use crate::domain::provider::Provider;
@@ -33,7 +40,6 @@ impl Shared {
         own: &Admission<'_>,
         first: Option<&Provider>,
     ) -> Result<Counted, Refused> {
-        let first = first.filter(|provider| is_limited(&provider.limits));
         let name = self.link.name();
         let mut ask = self.as_shared(own);
         let mut charge = self.memory.charge_of(&ask);
@@ -107,9 +113,8 @@ impl Shared {
         first: Option<&Provider>,
     ) -> RedisReply<Result<Found, Refused>> {
         let settings = &self.counting();
-        let question = |up: &Up| self.admission_call(up, ask, charge, first);
         let mut unanswered = Unanswered { shared: self, charge: Some(charge) };
-        let answer = self.ask(ask.now, question).await;
+        let answer = self.ask_gathered(|| self.asking(ask, charge, first)).await;
         unanswered.charge = None;
         let answer = match answer {
             RedisReply::Said(answer) => answer,
@@ -117,50 +122,125 @@ impl Shared {
             RedisReply::NotAsked => return RedisReply::NotAsked,
             RedisReply::ClockSet(redis) => return RedisReply::ClockSet(redis),
         };
-        match reply::text(answer.first()) {
-            "ok" => {
-                let standing = reply::standing(&answer, ask, &self.spans(ask.now), settings);
-                let served_before = reply::id(answer.get(1)).map(ProviderId);
-                let is_placed = reply::int(answer.get(5)) == Some(1);
-                let at = first.filter(|_| is_placed).map(|provider| provider.id);
-                RedisReply::Said(Ok(Found { served_before, standing, at }))
-            }
-            _ => match reply::denied(&answer, ask, &self.spans(ask.now), settings) {
-                Some(denied) => RedisReply::Said(Err(denied.into())),
-                None => RedisReply::InVain,
-            },
+        let spans = self.spans(ask.now);
+        if let Some(passed) = Passed::read(&answer) {
+            let standing = reply::standing(&passed, ask, &spans, settings);
+            let at = first.filter(|_| passed.is_placed).map(|provider| provider.id);
+            return RedisReply::Said(Ok(Found { served_before: passed.before, standing, at }));
+        }
+        let Value::Array(refusal) = &answer else { return RedisReply::InVain };
+        match reply::denied(refusal, ask, &spans, settings) {
+            Some(denied) => RedisReply::Said(Err(denied.into())),
+            None => RedisReply::InVain,
         }
     }
 
-    fn admission_call(
-        &self,
-        up: &Up,
-        ask: &Admission<'_>,
-        charge: &Charge,
-        first: Option<&Provider>,
-    ) -> ScriptCall {
-        let settings = &self.counting();
-        let no_limits = Limits::default();
-        let of = |limits: &Limits| Numbers::of(9).limits(limits, ask.now, settings);
-        let key = of(&ask.key.limits);
-        let user = of(&ask.user.limits);
-        let provider = of(first.map_or(&no_limits, |first| &first.limits));
-        let numbers = Numbers::of(10).int(ask.user.id.0).int(ask.started.0).amount(charge.reserved);
-        let numbers = numbers.int(i64::from(settings.reservation == Reservation::Strict));
-        let numbers = numbers.int(i64::from(ask.user.rpm)).id(first.map(|first| first.id.0));
-        let numbers = numbers.int(key.mark()).int(user.mark()).int(provider.mark());
-        let limits = [key.bytes(), user.bytes(), provider.bytes()].concat();
-        let hash = up.names.user(ask.user.id.0);
-        let call = match first {
-            Some(first) => {
-                let provider = up.names.provider(first.id.0);
-                self.call(&ADMIT, up, ask.now, [hash.as_str(), provider.as_str()])
+    /// Asks together with the admissions that wait at the same time. If the counters have moved,
+    /// uses those in effect.
+    async fn ask_gathered(&self, asking: impl Fn() -> Asking) -> RedisReply<Value> {
+        let (asked, until) = (Instant::now(), Instant::now() + self.settings.timeout);
+        while let Some(up) = self.link.ready(until).await {
+            let asking = asking();
+            let now = asking.now;
+            match tokio::time::timeout_at(until, self.gathered(asking)).await {
+                Ok(Ok(answer)) => return RedisReply::Said(answer),
+                // The call changed nothing. This node's clock was set since the last heartbeat.
+                Ok(Err(Failure::Clock(redis))) => {
+                    self.agreement.correct(redis, now, asked);
+                    return RedisReply::ClockSet(redis);
+                }
+                // The call was not executed.
+                Ok(Err(Failure::Gone)) => {}
+                Ok(Err(Failure::InVain)) => return RedisReply::InVain,
+                Err(_) => {
+                    let bound = self.settings.timeout;
+                    self.link.note(&up, &Fault::TimedOut(bound), bound);
+                    return RedisReply::InVain;
+                }
             }
-            None => self.call(&ADMIT, up, ask.now, [hash.as_str()]),
+        }
+        RedisReply::NotAsked
+    }
+
+    async fn gathered(&self, asking: Asking) -> Outcome {
+        let message = match self.gather.join(asking) {
+            Joined::Lead(turn, asking) => Message::Lead(turn, asking),
+            Joined::Seat(seat) => seat.message().await,
         };
-        let call = call.numbers(numbers).text(&charge.member());
-        let call = call.bytes(charge.request.0.as_bytes()).text(&format!("k{}", ask.key.id));
-        call.bytes(&charge.note_end()).text(&charge.asked()).bytes(&limits)
+        let flight = match message {
+            Message::Answer(answer) => return answer,
+            Message::Finish(flight) => flight,
+            Message::Lead(turn, asking) => {
+                let Some(up) = self.link.get() else { return Err(Failure::Gone) };
+                let now = asking.now;
+                let exact = self.agreement.is_callers();
+                turn.depart(asking, exact, |group| self.admission_call(up, group, now))
+            }
+        };
+        let bound = self.settings.timeout;
+        let note = |up: &Arc<Up>, answer: &Result<Vec<Value>, Fault>| {
+            if let Err(fault) = answer {
+                self.link.note(up, fault, bound);
+            }
+        };
+        flight.finish(note).await
+    }
+
+    /// The call for a group, which comes ordered by user.
+    fn admission_call(&self, up: Arc<Up>, group: &mut [Asking], now: Timestamp) -> (Arc<Up>, Call) {
+        let mut users: Vec<i64> = group.iter().map(|asking| asking.user).collect();
+        users.dedup();
+        let mut providers: Vec<i64> = group.iter().filter_map(|asking| asking.provider).collect();
+        providers.sort_unstable();
+        providers.dedup();
+        // The first key is the hash of what the node runs.
+        let place = |ids: &[i64], id: i64, before: usize| {
+            let at = ids.binary_search(&id).map_or(0, |at| at + 2 + before);
+            u8::try_from(at).unwrap_or(0)
+        };
+        for asking in group.iter_mut() {
+            let at = asking.provider.map_or(0, |id| place(&providers, id, users.len()));
+            let user = place(&users, asking.user, 0);
+            asking.packed[..2].copy_from_slice(&[user, at]);
+        }
+        let users = users.into_iter().map(|id| up.names.user(id));
+        let names: Vec<String> =
+            users.chain(providers.into_iter().map(|id| up.names.provider(id))).collect();
+        let call = self.call(&ADMIT, &up, now, names.iter().map(String::as_str));
+        let call = group.iter().fold(call, |call, asking| call.bytes(&asking.packed));
+        let mut connection = up.connection.clone();
+        (up, Box::pin(async move { link::read(call.run(&mut connection).await?) }))
+    }
+
+    /// An admission as `lua/admit.lua` reads it.
+    fn asking(&self, ask: &Admission<'_>, charge: &Charge, first: Option<&Provider>) -> Asking {
+        let settings = &self.counting();
+        let of = |limits: &Limits| Numbers::of(9).limits(limits, ask.now, settings);
+        let (key, user) = (of(&ask.key.limits), of(&ask.user.limits));
+        let provider = first.map(|first| of(&first.limits));
+        let numbers = Numbers::of(10).int(ask.user.id.0).int(ask.key.id.0).int(ask.started.0);
+        let numbers = numbers.amount(charge.reserved).int(i64::from(ask.user.rpm));
+        let numbers = numbers.int(key.mark()).int(user.mark());
+        let numbers = numbers.id(first.map(|first| first.id.0));
+        let numbers = numbers.int(provider.as_ref().map_or(0, Numbers::mark));
+        let mut packed = Vec::with_capacity(512);
+        packed.extend([0, 0, u8::from(settings.reservation == Reservation::Strict)]);
+        packed.extend(numbers.bytes());
+        packed.extend_from_slice(charge.request.0.as_bytes());
+        pack_field(&mut packed, ask.key.id);
+        pack_text(&mut packed, &charge.member());
+        pack_text(&mut packed, &charge.asked());
+        for limits in [Some(key), Some(user), provider].into_iter().flatten() {
+            packed.extend(limits.bytes());
+        }
+        Asking {
+            user: ask.user.id.0,
+            key: ask.key.id.0,
+            session: ask.session.clone(),
+            provider: first.map(|first| first.id.0),
+            now: ask.now,
+            packed,
+        }
     }
 }
 

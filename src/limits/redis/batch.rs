@@ -8,7 +8,7 @@ use super::outbox::{Kind, Op};
 use super::part::Part;
 use super::scripts::{BATCH, Numbers, ScriptCall};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{KeyId, ProviderId};
 use crate::domain::money::NanoUsd;
 use crate::limits::charge::Charge;
 
@@ -29,19 +29,40 @@ impl Shared {
         ask(&mut up.connection.clone(), call, TIME_LIMIT).await.map(|_| ())
     }
 
+    /// The operations of one user, key and session are together, in the order in which they
+    /// happened, so that each holder is read and written once.
     fn batch_call(&self, up: &Up, ops: &[Op], number: i64, now: Timestamp) -> ScriptCall {
-        let users: BTreeSet<i64> = ops.iter().filter_map(|op| Some(op.charge.user?.0)).collect();
+        let mut ops: Vec<&Op> = ops.iter().collect();
+        ops.sort_by(|one, other| one.order().cmp(&other.order()));
+        let mut users: Vec<i64> = ops.iter().filter_map(|op| Some(op.charge.user?.0)).collect();
+        users.dedup();
         let providers = ops.iter().filter_map(|op| op.kind.provider());
         let own = providers.filter(|id| self.part.has_provider(ProviderId(*id)));
         let providers: BTreeSet<i64> = own.collect();
-        let users = users.into_iter().map(|id| up.names.user(id));
-        let holders: Vec<String> =
-            users.chain(providers.into_iter().map(|id| up.names.provider(id))).collect();
-        let mut keys = vec![up.names.seq.as_str()];
-        keys.extend(holders.iter().map(String::as_str));
-        let call = self.call(&BATCH, up, now, keys).int(number);
+        let providers: Vec<i64> = providers.into_iter().collect();
+        let holders = users.iter().map(|id| up.names.user(*id));
+        let holders = holders.chain(providers.iter().map(|id| up.names.provider(*id)));
+        let names: Vec<String> = std::iter::once(up.names.seq.clone()).chain(holders).collect();
+        let call = self.call(&BATCH, up, now, names.iter().map(String::as_str)).int(number);
         let call = call.text(&format!("{}news", self.space));
-        ops.iter().fold(call, |call, op| call.bytes(&packed(op, self.part)))
+        // The first two keys are the hash of what the node runs and the number.
+        let place = |ids: &[i64], id: Option<i64>, before: usize| {
+            let at = id.and_then(|id| ids.binary_search(&id).ok()).map_or(0, |at| at + 3 + before);
+            u16::try_from(at).unwrap_or(0)
+        };
+        ops.iter().fold(call, |call, op| {
+            let user = place(&users, op.charge.user.map(|user| user.0), 0);
+            let provider = place(&providers, op.kind.provider(), users.len());
+            call.bytes(&packed(op, self.part, [user, provider]))
+        })
+    }
+}
+
+impl Op {
+    fn order(&self) -> (i64, i64, &str) {
+        let Charge { user, slot, .. } = &self.charge;
+        let key = slot.key.map_or(0, |key| key.0);
+        (user.map_or(0, |user| user.0), key, slot.session.as_str())
     }
 }
 
@@ -63,9 +84,9 @@ impl Kind {
     }
 }
 
-/// One operation, as `lua/batch.lua` reads it. A provider of another server has its number below
-/// zero.
-fn packed(op: &Op, part: Part) -> Vec<u8> {
+/// One operation, as `lua/batch.lua` reads it, with the places of user and provider among the keys.
+/// A provider of another server has its number below zero.
+fn packed(op: &Op, part: Part, places: [u16; 2]) -> Vec<u8> {
     let Op { kind, charge, now, .. } = op;
     let (letter, cost, provider) = kind.parts();
     let provider = provider.map(|id| if part.has_provider(ProviderId(id)) { id } else { -id });
@@ -73,15 +94,30 @@ fn packed(op: &Op, part: Part) -> Vec<u8> {
     let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.started.0);
     let numbers = numbers.amount(charge.reserved).amount(cost).id(provider);
     let numbers = numbers.int(now.0).int(charge.admitted.0).bytes();
-    let (member, asks) = (charge.member(), charge.asked());
-    let mut bytes = Vec::with_capacity(19 + numbers.len() + member.len() + asks.len());
+    let mut bytes = Vec::with_capacity(256);
     bytes.push(letter);
+    places.iter().for_each(|place| bytes.extend(place.to_le_bytes()));
     bytes.extend_from_slice(charge.request.0.as_bytes());
     bytes.extend_from_slice(&numbers);
-    bytes.extend_from_slice(&u16::try_from(member.len()).unwrap_or(u16::MAX).to_le_bytes());
-    bytes.extend_from_slice(member.as_bytes());
-    bytes.extend_from_slice(asks.as_bytes());
+    pack_field(&mut bytes, charge.slot.key.unwrap_or(KeyId(0)));
+    pack_text(&mut bytes, &charge.member());
+    if matches!(kind, Kind::Running { .. } | Kind::Entered { .. }) {
+        bytes.extend_from_slice(charge.asked().as_bytes());
+    }
     bytes
+}
+
+/// The field of a key's record, after its length.
+pub(super) fn pack_field(bytes: &mut Vec<u8>, key: KeyId) {
+    let name = format!("k{key}");
+    bytes.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
+    bytes.extend_from_slice(name.as_bytes());
+}
+
+/// A text, after its length.
+pub(super) fn pack_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
 }
 
 impl Charge {

@@ -1,17 +1,17 @@
-//! The layout of names before this one (up to version 1, names without a hash tag), during an
-//! upgrade of node after node.
+//! The layouts of names before this one ([`EARLIER`]), during an upgrade of node after node.
 //!
-//! Nodes of both layouts count in one Redis side by side, each in its own names: no value of one is
-//! read by the other. What the nodes of the earlier layout settle is in the ledger. When the last
+//! Nodes of all layouts count in one Redis side by side, each in its own names: no value of one is
+//! read by another. What the nodes of an earlier layout settle is in the ledger. When the last
 //! of them is gone, a node of this layout rebuilds the counters from there, once, and removes
-//! the earlier names. So does the first node of this layout after a return to the earlier one.
+//! the earlier names. So does the first node of this layout after a return to an earlier one.
 
 use redis::aio::MultiplexedConnection;
 
 use super::Shared;
 use super::link::{Fault, TIME_LIMIT, within};
+use super::names::EARLIER;
 
-/// Whether gateways of the earlier layout have counted in this Redis.
+/// Whether gateways of an earlier layout have counted in this Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Earlier {
     /// None has, or what it left was taken over.
@@ -23,23 +23,39 @@ pub(super) enum Earlier {
 }
 
 impl Shared {
-    /// Looks for nodes of the earlier layout.
+    /// Looks for nodes of the earlier layouts.
     pub(super) async fn earlier(
         &self,
         connection: &mut MultiplexedConnection,
     ) -> Result<Earlier, Fault> {
-        let epoch = format!("{}:epoch", self.settings.prefix);
+        let mut found = Earlier::No;
+        for layout in EARLIER {
+            match self.earlier_of(layout, connection).await? {
+                Earlier::No => {}
+                Earlier::Gone => found = Earlier::Gone,
+                Earlier::Counts => return Ok(Earlier::Counts),
+            }
+        }
+        Ok(found)
+    }
+
+    async fn earlier_of(
+        &self,
+        layout: &str,
+        connection: &mut MultiplexedConnection,
+    ) -> Result<Earlier, Fault> {
+        let epoch = format!("{}:{layout}epoch", self.settings.prefix);
         let found: bool =
             within(TIME_LIMIT, redis::cmd("EXISTS").arg(epoch).query_async(connection)).await?;
         if !found {
             return Ok(Earlier::No);
         }
-        let nodes = format!("{}:nodes", self.settings.prefix);
+        let nodes = format!("{}:{layout}nodes", self.settings.prefix);
         let alive = live_nodes(connection, &nodes).await?;
         Ok(if alive > 0 { Earlier::Counts } else { Earlier::Gone })
     }
 
-    /// Whether these counters may lack what gateways of the earlier layout spent, because none of
+    /// Whether these counters may lack what gateways of an earlier layout spent, because none of
     /// this layout counts now to take it over.
     pub(super) async fn was_away(
         &self,
@@ -55,21 +71,32 @@ impl Shared {
         }
     }
 
-    /// Removes the names of the earlier layout, if no node uses them.
+    /// Removes the names of each earlier layout that no node uses.
     pub(super) async fn forget_earlier(
         &self,
         connection: &mut MultiplexedConnection,
     ) -> Result<(), Fault> {
-        if self.earlier(connection).await? != Earlier::Gone {
-            return Ok(());
-        }
         let prefix = &self.settings.prefix;
-        for name in ["e-*", "dead:*", "seq:*"] {
-            unlink(connection, &format!("{prefix}:{name}"), |_| true).await?;
+        for layout in EARLIER {
+            if self.earlier_of(layout, connection).await? != Earlier::Gone {
+                continue;
+            }
+            // Without a hash tag, other names have the same beginning.
+            let (patterns, names): (&[&str], &[&str]) = if layout.is_empty() {
+                (&["e-*", "dead:*", "seq:*"], &["nodes", "epoch"])
+            } else {
+                (&["*:*"], &["nodes", "lock", "servers", "epoch"])
+            };
+            for name in patterns {
+                unlink(connection, &format!("{prefix}:{layout}{name}"), |_| true).await?;
+            }
+            let mut unlink = redis::cmd("UNLINK");
+            for name in names {
+                unlink.arg(format!("{prefix}:{layout}{name}"));
+            }
+            within(TIME_LIMIT, unlink.query_async::<i64>(connection)).await?;
         }
-        let mut unlink = redis::cmd("UNLINK");
-        unlink.arg(format!("{prefix}:nodes")).arg(format!("{prefix}:epoch"));
-        within(TIME_LIMIT, unlink.query_async::<i64>(connection)).await.map(|_| ())
+        Ok(())
     }
 }
 

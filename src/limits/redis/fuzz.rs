@@ -8,7 +8,7 @@ use redis::Value;
 
 use super::super::admission::{Admission, Amount, Asks, LimitType};
 use super::super::settings::CounterSettings;
-use super::reply::{self, Reader};
+use super::reply::{self, Passed, Reader};
 use super::scripts::Spans;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
@@ -29,6 +29,9 @@ const NOW: Timestamp = Timestamp(1_700_000_000_000);
 pub fn answer(data: &[u8]) {
     let Ok(value) = redis::parse_redis_value(data) else { return };
     let _ = (reply::int(Some(&value)), reply::blocked(Some(&value)));
+    for mode in [ResetMode::Fixed, ResetMode::Rolling] {
+        Passed::read(&value).iter().for_each(|passed| stands(passed, limits(mode)));
+    }
     if let Some(session) = reply::session(&value) {
         assert!(session.session.as_str().len() <= data.len());
         assert!(session.asks.is_none_or(|asks| asks.model.len() <= data.len()));

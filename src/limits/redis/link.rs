@@ -218,10 +218,17 @@ impl Link {
         let answer =
             ask(&mut up.connection.clone(), call, until.saturating_duration_since(Instant::now()))
                 .await;
-        let Err(fault) = &answer else { return answer };
+        if let Err(fault) = &answer {
+            self.note(up, fault, bound);
+        }
+        answer
+    }
+
+    /// Notes that a request's call failed.
+    pub(super) fn note(&self, up: &Arc<Up>, fault: &Fault, bound: Duration) {
         // The connection is as good as before.
         if matches!(fault, Fault::Clock(_)) {
-            return answer;
+            return;
         }
         // Only the call that finds it still in place removes it.
         let before = self.up.compare_and_swap(up, None);
@@ -248,7 +255,6 @@ impl Link {
                 self.broken.notify_one();
             }
         }
-        answer
     }
 
     /// Why requests cannot use the connection any more.
@@ -290,7 +296,12 @@ pub(super) async fn ask(
     call: ScriptCall,
     bound: Duration,
 ) -> Result<Vec<Value>, Fault> {
-    let Value::Array(answer) = within(bound, call.run(connection)).await? else {
+    read(within(bound, call.run(connection)).await?)
+}
+
+/// What a script gives after its `ok`, with that word first.
+pub(super) fn read(answer: Value) -> Result<Vec<Value>, Fault> {
+    let Value::Array(answer) = answer else {
         return Err(Fault::Odd);
     };
     match answer.first() {

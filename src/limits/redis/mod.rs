@@ -28,6 +28,7 @@ mod earlier;
 mod examine;
 #[cfg(fuzzing)]
 mod fuzz;
+mod gather;
 mod keeper;
 mod link;
 mod list;
@@ -72,6 +73,7 @@ use super::memory::Memory;
 use super::settings::CounterSettings;
 use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
+use gather::Gather;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
 use part::Part;
@@ -124,6 +126,7 @@ pub(super) struct Shared {
     space: String,
     link: Link,
     outbox: Outbox,
+    gather: Arc<Gather>,
     running: Running,
     agreement: Agreement,
     spans: Mutex<Option<Spans>>,
@@ -177,6 +180,7 @@ impl Shared {
             agreement: Agreement::new(settings.time, memory.settings.time_zone),
             link: Link::new(server.clone(), part.number(), format!("{space}epoch")),
             outbox: Outbox::holding(settings.most_waiting),
+            gather: Arc::default(),
             memory,
             part,
             note,

@@ -1,13 +1,13 @@
-//! The names in Redis, by layout version 2.
+//! The names in Redis, by layout version 3.
 //!
 //! ```text
-//! tollgate:{2}:epoch, lock, nodes, news, seq:<node>  of all epochs
-//! tollgate:{2}:<epoch>:n:<node>                a node's in-flight requests; empty field: its fence
-//! tollgate:{2}:<epoch>:u:<user>  p:<provider>  packed values: lua/record.lua, sessions.lua
-//! tollgate:{2}:<epoch>:ub: kb: pb:             buckets of minutes, a day back
-//! tollgate:{2}:<epoch>:uz: kz: pz: z           live sessions, by when they may end
-//! tollgate:{2}:<epoch>:ur:                     further requests of the minute
-//! tollgate:{2}:<epoch>:meta  seen              what the ledger had when it was read
+//! tollgate:{3}:epoch, lock, nodes, news, seq:<node>  of all epochs
+//! tollgate:{3}:<epoch>:n:<node>                a node's in-flight requests; empty field: its fence
+//! tollgate:{3}:<epoch>:u:<user>  p:<provider>  packed values: lua/record.lua, sessions.lua
+//! tollgate:{3}:<epoch>:ub: kb: pb:             buckets of minutes, a day back
+//! tollgate:{3}:<epoch>:uz: kz: pz: z           live sessions, by when they may end
+//! tollgate:{3}:<epoch>:ur:                     further requests of the minute
+//! tollgate:{3}:<epoch>:meta  seen              what the ledger had when it was read
 //! ```
 //!
 //! The braces are a hash tag: all names of one space of counters are in one slot of a cluster, so
@@ -15,7 +15,11 @@
 //! ([`super::earlier`]).
 
 /// The layout, in its hash tag.
-const LAYOUT: &str = "{2}";
+const LAYOUT: &str = "{3}";
+
+/// What names of earlier layouts have after the prefix: version 2, and version 1, which has no hash
+/// tag.
+pub(super) const EARLIER: [&str; 2] = ["{2}:", ""];
 
 /// What the names of all epochs begin with, colon included.
 pub(super) fn space(prefix: &str) -> String {

@@ -34,11 +34,6 @@ pub(super) fn int(value: Option<&Value>) -> Option<i64> {
     }
 }
 
-/// An id; none for 0.
-pub(super) fn id(value: Option<&Value>) -> Option<i64> {
-    int(value).filter(|id| *id != 0)
-}
-
 /// An amount: a whole number, or two parts with a plus between ([`whole`]).
 fn amount(value: Option<&Value>) -> NanoUsd {
     let Some((low, high)) = text(value).split_once('+') else {
@@ -47,19 +42,53 @@ fn amount(value: Option<&Value>) -> NanoUsd {
     whole(low.parse().unwrap_or(0), high.parse().unwrap_or(0))
 }
 
-/// `{'denied', check, current, reset, reserved}`; the last only if strict reservation refused.
+/// What an admission found that passed, as `lua/admit.lua` packs it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passed {
+    /// The check of the tightest money limit; 0 if there is none.
+    check: u8,
+    /// A place at the provider was taken.
+    pub(super) is_placed: bool,
+    /// The provider of the live session.
+    pub(super) before: Option<ProviderId>,
+    /// What counts against that limit.
+    current: i64,
+    /// Requests of the minute before this one.
+    requests: u64,
+}
+
+impl Passed {
+    /// `None` if it is anything else.
+    pub(super) fn read(answer: &Value) -> Option<Self> {
+        let Value::BulkString(bytes) = answer else { return None };
+        let ([check, placed], numbers) = bytes.split_first_chunk()?;
+        let (numbers, []) = numbers.as_chunks() else { return None };
+        let [before, current, requests] = numbers else { return None };
+        let [before, current, requests] =
+            [before, current, requests].map(|number| f64::from_le_bytes(*number) as i64);
+        Some(Self {
+            check: *check,
+            is_placed: *placed == 1,
+            before: Some(before).filter(|id| *id != 0).map(ProviderId),
+            current,
+            requests: u64::try_from(requests).unwrap_or(0),
+        })
+    }
+}
+
+/// `{check, current, reset, reserved}`; the last only if strict reservation refused.
 pub(super) fn denied(
     answer: &[Value],
     ask: &Admission<'_>,
     spans: &Spans,
     settings: &CounterSettings,
 ) -> Option<Denied> {
-    let check = match answer.get(1) {
+    let check = match answer.first() {
         Some(Value::Int(check)) => usize::try_from(*check).ok()?,
         _ => return None,
     };
     let limit_type = *LimitType::IN_ORDER.get(check.checked_sub(1)?)?;
-    let (current, reset) = (int(answer.get(2))?, int(answer.get(3)));
+    let (current, reset) = (int(answer.get(1))?, int(answer.get(2)));
     let limits = if limit_type.is_keys() { &ask.key.limits } else { &ask.user.limits };
     let Some(period) = limit_type.period() else {
         let limit = if limit_type == LimitType::UserRpm {
@@ -79,7 +108,7 @@ pub(super) fn denied(
     };
     let limit = period.limit_of(limits)?;
     let own = ask.estimate.max(NanoUsd::ZERO);
-    let exceeds = int(answer.get(4)).map(|reserved| Exceeds { reserved: NanoUsd(reserved), own });
+    let exceeds = int(answer.get(3)).map(|reserved| Exceeds { reserved: NanoUsd(reserved), own });
     let reset_at = match rolling_ms(period, limits) {
         _ if exceeds.is_some() => None,
         Some(length) => reset.map(|minute| ages_out(minute, length)),
@@ -89,33 +118,30 @@ pub(super) fn denied(
     Some(Denied { limit_type, current, limit, reset_at, exceeds })
 }
 
-/// `{'ok', provider, check, current, requests, place}`: of the tightest money limit (check 0 if
-/// there is none) and of the minute before the request.
+/// The remaining amounts of an admission's limits.
 pub(super) fn standing(
-    answer: &[Value],
+    passed: &Passed,
     ask: &Admission<'_>,
     spans: &Spans,
     settings: &CounterSettings,
 ) -> Standing {
-    let requests = int(answer.get(4)).and_then(|before| u64::try_from(before).ok());
     Standing {
-        requests: requests.and_then(|before| RequestsLeft::after(ask.user.rpm, before, ask.now)),
-        money: money_left(answer, ask, spans, settings),
+        requests: RequestsLeft::after(ask.user.rpm, passed.requests, ask.now),
+        money: money_left(passed, ask, spans, settings),
     }
 }
 
 fn money_left(
-    answer: &[Value],
+    passed: &Passed,
     ask: &Admission<'_>,
     spans: &Spans,
     settings: &CounterSettings,
 ) -> Option<MoneyLeft> {
-    let Some(Value::Int(check)) = answer.get(2) else { return None };
-    let limit_type = *LimitType::IN_ORDER.get(usize::try_from(*check).ok()?.checked_sub(1)?)?;
+    let limit_type = *LimitType::IN_ORDER.get(usize::from(passed.check).checked_sub(1)?)?;
     let limits = if limit_type.is_keys() { &ask.key.limits } else { &ask.user.limits };
     let period = limit_type.period()?;
     let limit = period.limit_of(limits)?;
-    let remaining = limit - NanoUsd(int(answer.get(3))?);
+    let remaining = limit - NanoUsd(passed.current);
     let calendar = rolling_ms(period, limits).is_none();
     let reset_at = ends(period, limits, ask.now, spans, settings).filter(|_| calendar);
     Some(MoneyLeft { limit_type, limit, remaining, reset_at })

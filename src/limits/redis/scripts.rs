@@ -41,6 +41,11 @@ macro_rules! scripts {
         const FILES: &[(&str, &str)] = &[
             $(($file, include_str!(concat!("lua/", $file, ".lua"))),)+
             ("head", include_str!("lua/head.lua")),
+            ("heads", include_str!("lua/heads.lua")),
+            ("full", include_str!("lua/full.lua")),
+            ("settled", include_str!("lua/settled.lua")),
+            ("operations", include_str!("lua/operations.lua")),
+            ("due", include_str!("lua/due.lua")),
             ("gone", include_str!("lua/gone.lua")),
             ("record", include_str!("lua/record.lua")),
             ("refresh", include_str!("lua/refresh.lua")),

@@ -28,6 +28,7 @@ use on_each_place;
 
 mod behaviour;
 mod elsewhere;
+mod gathered;
 mod model;
 mod order;
 mod overflow;

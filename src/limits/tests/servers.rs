@@ -246,7 +246,7 @@ fn a_client_that_closes_while_servers_are_asked_leaves_nothing_counted() {
 }
 
 fn epoch(server: &Redis) -> Option<String> {
-    redis(server, &["GET", "several:{2}:epoch"])
+    redis(server, &["GET", "several:{3}:epoch"])
 }
 
 #[test]
@@ -365,7 +365,7 @@ fn nodes_with_another_list_wait_for_the_last_of_the_others_and_then_have_all_sum
                 }
             }
             let noted: Vec<String> = [&servers[0], &servers[1], &third]
-                .map(|server| redis(server, &["GET", "several:{2}:servers"]))
+                .map(|server| redis(server, &["GET", "several:{3}:servers"]))
                 .into();
             assert!(noted.iter().enumerate().all(|(at, n)| n.ends_with(&format!(" {}/3", at + 1))));
             // Back to one server.
@@ -374,7 +374,7 @@ fn nodes_with_another_list_wait_for_the_last_of_the_others_and_then_have_all_sum
             let single = Stoppable::start(&one, &ledger);
             single.counters.connected().await;
             soon(async || single.spent(2).await == 20 && single.spent(7).await == 30).await;
-            let noted: Option<String> = redis(&servers[0], &["GET", "several:{2}:servers"]);
+            let noted: Option<String> = redis(&servers[0], &["GET", "several:{3}:servers"]);
             assert_eq!(noted, None);
             single.end().await;
             return;

@@ -5,10 +5,7 @@
 //! CPU time (user and system, of the whole process), commands, and bytes. Redis runs alone on its
 //! core if there are two; the gateway's counters run on the other.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::pin::Pin;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -32,7 +29,7 @@ use tollgate::limits::{
 use tollgate::policy::reservation::Reservation;
 use tollgate::redis::Server;
 use tollgate::store::SpendSeen;
-use tollgate_bench::process::Program;
+use tollgate_bench::redis_server::{Facts, Redis};
 
 use super::holders::{limited_key, limited_user, limits, provider};
 
@@ -171,7 +168,7 @@ fn shared(redis: &[Redis]) -> Result<Counters> {
     let shared = SharedSettings {
         servers: redis
             .iter()
-            .map(|redis| Server::new(Secret::new(format!("redis://127.0.0.1:{}", redis.port))))
+            .map(|redis| Server::new(Secret::new(format!("redis://{}", redis.addr))))
             .collect(),
         prefix: "bench".to_owned(),
         timeout: WAIT,
@@ -232,85 +229,5 @@ impl Counted {
             commands / requests,
             bytes / requests
         )
-    }
-}
-
-/// What Redis has done so far.
-#[derive(Debug, Clone, Copy)]
-struct Facts {
-    /// Seconds of CPU time.
-    cpu: f64,
-    /// Scripts that clients called.
-    calls: f64,
-    /// Commands, those inside of scripts included.
-    commands: f64,
-    /// Bytes received and sent.
-    bytes: f64,
-}
-
-impl Facts {
-    fn read(info: &str) -> Self {
-        let of = |name: &str| -> f64 {
-            let found = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-            found.and_then(|number| number.trim().parse().ok()).unwrap_or(0.0)
-        };
-        let stats = info.lines().filter_map(|line| {
-            let (name, rest) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
-            Some((name, rest.split(',').next()?.parse::<f64>().ok()?))
-        });
-        let scripts = |name: &str| name.starts_with("eval");
-        Self {
-            cpu: of("used_cpu_user") + of("used_cpu_sys"),
-            calls: stats.clone().filter(|(name, _)| scripts(name)).map(|(_, calls)| calls).sum(),
-            commands: stats.map(|(_, calls)| calls).sum(),
-            bytes: of("total_net_input_bytes") + of("total_net_output_bytes"),
-        }
-    }
-
-    fn since(&self, before: &Self) -> Self {
-        Self {
-            cpu: self.cpu - before.cpu,
-            calls: self.calls - before.calls,
-            commands: self.commands - before.commands,
-            bytes: self.bytes - before.bytes,
-        }
-    }
-}
-
-/// A private server on a free port, without persistence; it ends with this value.
-struct Redis {
-    port: u16,
-    _program: Program,
-    _dir: tempfile::TempDir,
-}
-
-impl Redis {
-    #[expect(clippy::disallowed_methods, reason = "nothing runs yet that this could block")]
-    fn start() -> Result<Self> {
-        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
-        let dir = tempfile::Builder::new().prefix("tollgate-bench-redis-").tempdir()?;
-        let mut command = Command::new("redis-server");
-        command.args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", ""]);
-        command.args(["--appendonly", "no", "--loglevel", "warning", "--dir"]).arg(dir.path());
-        let log = std::fs::File::create(dir.path().join("log"))?;
-        let program = Program::start(&mut command, log)
-            .context("redis-server did not start; it is in the package `redis-server`")?;
-        let redis = Self { port, _program: program, _dir: dir };
-        let began = Instant::now();
-        while redis.facts().is_err() {
-            if began.elapsed() > WAIT {
-                bail!("redis-server does not listen");
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(redis)
-    }
-
-    fn facts(&self) -> Result<Facts> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
-        stream.write_all(b"INFO everything\r\nQUIT\r\n")?;
-        let mut info = String::new();
-        stream.read_to_string(&mut info)?;
-        Ok(Facts::read(&info))
     }
 }

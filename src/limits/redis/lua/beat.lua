@@ -14,5 +14,6 @@ local time = call('TIME')
 local ms = time[1] * 1000 + math.floor(time[2] / 1000)
 call('ZADD', KEYS[3], int(ms + ARGV[3]), string.match(KEYS[1], '[^:]*$'))
 local over = call('ZRANGEBYSCORE', KEYS[3], '-inf', int(ms), 'LIMIT', 0, 16)
+--include due
 --include sweep
 return { 'ok', unpack(over) }

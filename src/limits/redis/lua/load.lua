@@ -11,5 +11,7 @@ for at = 5, #ARGV, 2 do call('HINCRBY', KEYS[3], 's' .. ARGV[at], ARGV[at + 1]) 
 if #ARGV > 5 then call('PEXPIRE', KEYS[3], BUCKETS_TTL) end
 sum_from(r, KEYS[3], 12, r[2])
 sum_from(r, KEYS[3], 14, r[3])
-call('HSET', KEYS[2], ARGV[3], written(r))
+local set = {}
+put_record(set, ARGV[3], r)
+call('HSET', KEYS[2], unpack(set))
 return { 'ok' }

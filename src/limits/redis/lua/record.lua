@@ -1,15 +1,16 @@
--- What a holder (user, key, provider) spent and has reserved, as one packed value. Its head is
--- eight numbers: the minute of the last update; what was spent and what is reserved by requests of
--- that minute, which is in no sum below yet; when the first idle session may end (user, provider);
--- then what the last full check left for the next ones: the least room below a limit, which check
--- that is and what counted against it, and the limits that were checked, as a number. The sums are
--- 31 numbers: 1 the minute; 2, 3 the first minutes of the rolling 5 h and 24 h; 4-5 the week's
--- span, 6-7 the month's, 8-9 the day's (ms); then pairs of spent and reserved: 10 in total, 12 in 5
--- h, 14 in 24 h, 16 in the day, 18 in the week, 20 in the month; 22 as in the head; 23, 26, 29 the
--- latest three minutes with what was spent and reserved in each, by the minute modulo three.
--- Earlier minutes are in the hash of buckets. Amounts are nano-USD below BASE; what is above is
--- counted in twelve more numbers, in units of BASE, that follow only where one of them is not zero.
--- So every sum is exact.
+-- What a holder (user, key, provider) spent and has reserved, as two packed values: a head (field
+-- `u`, `k<id>`, `p`), which is all that most calls need, and a body (the same in capitals). The
+-- head is eight numbers: the minute of the last update; what was spent and what is reserved by
+-- requests of that minute, which is in no sum of the body yet; when the first idle session may end
+-- (user, provider); then what the last full check left for the next ones: the least room below a
+-- limit, which check that is and what counted against it, and the limits that were checked, as a
+-- number. The body is 31 numbers: 1 the minute; 2, 3 the first minutes of the rolling 5 h and 24 h;
+-- 4-5 the week's span, 6-7 the month's, 8-9 the day's (ms); then pairs of spent and reserved: 10 in
+-- total, 12 in 5 h, 14 in 24 h, 16 in the day, 18 in the week, 20 in the month; 22 as in the head;
+-- 23, 26, 29 the latest three minutes with what was spent and reserved in each, by the minute
+-- modulo three. Earlier minutes are in the hash of buckets. Amounts are nano-USD below BASE; what
+-- is above is counted in twelve more numbers, in units of BASE, that follow only where one of them
+-- is not zero. So every sum is exact.
 local HEAD, REC, LIMBS = '<dddddddd', '<' .. string.rep('d', 31), '<' .. string.rep('d', 12)
 local BASE, FOREVER = 4503599627370496, math.huge
 local function int(number) return string.format('%.0f', number) end
@@ -74,19 +75,22 @@ local function add(r, b, started, s, sh, v, vh)
 end
 
 -- The whole record: the amounts of its minute are in its sums, and the last check is forgotten.
-local function read(packed, b)
-  if not packed then return fresh() end
-  local minute, spent, reserved, next = struct.unpack('<dddd', packed)
-  local r = { struct.unpack(REC, packed, 65) }
-  if #packed > 312 then r.high = { struct.unpack(LIMBS, packed, 313) } end
+local function read(head, body, b)
+  if not head then return fresh() end
+  local minute, spent, reserved, next = struct.unpack('<dddd', head)
+  local r = { struct.unpack(REC, body) }
+  if #body > 248 then r.high = { struct.unpack(LIMBS, body, 249) } end
   r[22] = next
   if spent ~= 0 or reserved ~= 0 then add(r, b, minute * 60000, spent, 0, reserved, 0) end
   return r
 end
-local function written(r)
-  local packed = struct.pack(HEAD, r[1], 0, 0, r[22], r.room or -FOREVER, r.tight or 0, r.against or 0, r.limits or 0)
-    .. struct.pack(REC, unpack(r, 1, 31))
-  return r.high and packed .. struct.pack(LIMBS, unpack(r.high, 1, 12)) or packed
+local function body_of(name) return string.upper(name) end
+-- Adds head and body to a list of fields and values.
+local function put_record(set, name, r)
+  local n, body = #set, struct.pack(REC, unpack(r, 1, 31))
+  if r.high then body = body .. struct.pack(LIMBS, unpack(r.high, 1, 12)) end
+  set[n + 1], set[n + 3], set[n + 4] = name, body_of(name), body
+  set[n + 2] = struct.pack(HEAD, r[1], 0, 0, r[22], r.room or -FOREVER, r.tight or 0, r.against or 0, r.limits or 0)
 end
 
 -- What counts against a limit: the pair of sums at a place.

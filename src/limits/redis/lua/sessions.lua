@@ -55,7 +55,8 @@ local function record(sc, name)
   local r = sc.recs[name]
   if not r then
     local l, b = sc.light[name], buckets(sc, name)
-    r = read(l and light_written(l) or field(sc, name), b)
+    local head = l and light_written(l) or field(sc, name)
+    r = read(head, head and field(sc, body_of(name)), b)
     if r[1] < MINUTE then
       refresh(r, b)
       sc.changed[name] = true
@@ -177,7 +178,7 @@ local function keep(sc)
   if sc.window then set[1], set[2] = 'r', rpm_written(sc.window) end
   for name in pairs(sc.changed) do
     local r, s, l = sc.recs[name], sc.s[name], sc.light[name]
-    if r then set[#set + 1], set[#set + 2] = name, written(r)
+    if r then put_record(set, name, r)
     elseif l then set[#set + 1], set[#set + 2] = name, light_written(l)
     elseif s then
       set[#set + 1], set[#set + 2] = name, struct.pack(SESSION, unpack(s, 1, 8)) .. s.asks

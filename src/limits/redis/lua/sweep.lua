@@ -1,7 +1,6 @@
--- Sessions of users who do not come back: more at a time than a batch can have begun, so that what
--- ended never gathers.
+-- Drops the sessions that are due (see due.lua), if they have ended.
 local swept = {}
-for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'z', '-inf', int(NOW), 'LIMIT', 0, 512)) do
+for _, member in ipairs(due) do
   local uid, rest = string.match(member, '^(%d*):(.*)$')
   local sc = swept[uid]
   if not sc then

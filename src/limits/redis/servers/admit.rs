@@ -41,12 +41,13 @@ impl Servers {
         first: Option<&Provider>,
     ) -> Result<Counted, Refused> {
         let home = self.of_user(own.user.id);
-        let first = first.filter(|provider| is_limited(&provider.limits));
         let elsewhere = first.filter(|provider| !home.part.has_provider(provider.id));
         let refused = self.refusals.of(own.user.id);
         let counted = match elsewhere {
             None => home.admit(own, first).await,
-            Some(_) if refused.load(Ordering::Relaxed) => home.admit(own, None).await,
+            Some(provider) if !is_limited(&provider.limits) || refused.load(Ordering::Relaxed) => {
+                home.admit(own, None).await
+            }
             Some(provider) => self.admit_on_both(home, own, provider).await,
         };
         if refused.load(Ordering::Relaxed) != counted.is_err() {

@@ -1,0 +1,68 @@
+-- The operations that most batches consist of: settlements of requests that began in this minute
+-- and whose sessions go on, and requests of users of other servers that entered a provider. They
+-- come in the order of user, key and session, and change only heads. The others are left in `left`,
+-- with all that follows for the same request.
+local reads_window, NOTE = false, '<dddddddc0'
+--include heads
+local ids = {}
+for i = 5, #ARGV do ids[i - 4] = string.sub(ARGV[i], 6, 21) end
+local found, begin, has_seen = call('HMGET', KEYS[1], unpack(ids)), MINUTE * 60000, nil
+local is_left, entered = {}, {}
+-- Whether sums that came from the ledger may have it.
+local function may_be_counted(time)
+  if counted_before == 0 or time > read_at + MADE_WITHIN then return false end
+  if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
+  return has_seen or time < counted_before
+end
+local function has_begun(started) return started >= begin and started < begin + 60000 end
+
+for i = 5, #ARGV do
+  local kind, at, p_at, request, uid, kid, started, low, high, cost, added, pid, time, _, name, of = unpacked(OP, ARGV[i])
+  local note, fits = entered[request] or found[i - 4], false
+  if is_left[request] then fits = false
+  elseif kind == 'S' and note and added == 0 and not may_be_counted(time) then
+    local place
+    _, place, started, _, _, low, high = unpacked('<ddddddd', note)
+    fits = high == 0 and has_begun(started) and (place == pid or (place == 0 and pid < 0))
+    if fits and at ~= 0 then
+      local wanted = KEYS[at]
+      if wanted ~= hash or name ~= field or of ~= member then load(wanted, name, of) end
+      fits = has_user and has_key and has_session and runs >= 1 and (runs > 1 or score ~= math.huge) and cost_low + cost < BASE
+        and u_spent + cost < BASE and k_spent + cost < BASE
+    end
+    if fits and place ~= 0 then
+      local wanted = KEYS[p_at]
+      if wanted ~= p_hash or of ~= p_member then load_place(wanted, of) end
+      fits = has_place and p_runs >= 1 and (p_runs > 1 or p_score ~= math.huge) and p_cost + cost < BASE and p_spent + cost < BASE
+    end
+    if fits then
+      if at ~= 0 then
+        u_spent, u_reserved, k_spent, k_reserved = u_spent + cost, u_reserved - low, k_spent + cost, k_reserved - low
+        runs, ended, cost_low = runs - 1, math.max(ended, time), cost_low + cost
+        is_new, is_new_key, is_new_session = true, true, true
+        if pid ~= 0 then served = math.abs(pid) end
+      end
+      if place ~= 0 then
+        p_spent, p_reserved, is_new_place = p_spent + cost, p_reserved - low, true
+        p_runs, p_ended, p_cost = p_runs - 1, math.max(p_ended, time), p_cost + cost
+      end
+      if cost ~= 0 then news[#news + 1] = pack('<dddddd', uid, kid, math.max(pid, 0), started, cost, 0) end
+      if entered[request] then entered[request] = nil else gone[#gone + 1] = request end
+    end
+  elseif kind == 'E' and not note and uid == 0 and pid > 0 and high == 0 then
+    if started > NOW then started = NOW end
+    local wanted = KEYS[p_at]
+    if wanted ~= p_hash or of ~= p_member then load_place(wanted, of) end
+    fits = has_begun(started) and has_place and p_next > NOW and p_reserved + low < BASE
+    if fits then
+      p_reserved, p_runs, p_requests, is_new_place = p_reserved + low, p_runs + 1, p_requests + 1, true
+      entered[request] = pack(NOTE, 0, pid, started, 0, kid, low, 0, of)
+    end
+  end
+  if not fits then is_left[request], left[#left + 1] = true, ARGV[i] end
+end
+save()
+save_place()
+local set = {}
+for request, note in pairs(entered) do set[#set + 1], set[#set + 2] = request, note end
+if #set > 0 then call('HSET', KEYS[1], unpack(set)) end

@@ -1,0 +1,102 @@
+//! Admissions that wait at the same time share a call, and none depends on another one's client.
+
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::future::{join_all, poll_immediate};
+use futures_util::{FutureExt as _, poll};
+
+use super::overflow::Node;
+use super::server::Redis;
+use super::wire::{Who, admit, calls, limited, redis};
+use super::{NOON, TIME_LIMIT, runtime};
+use crate::domain::ids::UserId;
+use crate::domain::limits::Limits;
+use crate::domain::money::NanoUsd;
+use crate::limits::{MOST_WAITING, Permit};
+
+fn node(server: &Redis) -> Node {
+    Node::start_with(&[server.url()], &Arc::default(), (TIME_LIMIT, MOST_WAITING))
+}
+
+/// Reserved by the user of all these tests, and requests of the minute.
+async fn held(node: &Node) -> (NanoUsd, u64) {
+    node.0.flushed().await;
+    let mut user = super::user(0, Limits::default());
+    user.id = UserId(1);
+    let usage = node.0.user_usage(&user, NOON).await;
+    (usage.total.reserved, usage.rpm.current)
+}
+
+#[test]
+fn admissions_that_wait_at_the_same_time_share_calls_and_each_has_its_own_answer() {
+    let server = Redis::start();
+    let node = node(&server);
+    let at = limited(1, 7);
+    runtime().block_on(async {
+        let _: () = redis(&server, &["CONFIG", "RESETSTAT"]);
+        let who: Vec<_> = (0..200).map(|n| Who::new(n % 20 + 1, &format!("s{n}"))).collect();
+        let permits = join_all(who.iter().map(|who| admit(&node, who, NOON, Some(&at)))).await;
+        let calls = calls(&server, "evalsha") + calls(&server, "eval");
+        assert!(calls < 20, "{calls}");
+        let placed = permits.iter().filter(|permit| permit.provider() == Some(at.id)).count();
+        assert_eq!(placed, 7, "the last place is taken once");
+        // Ten sessions of each user, in any order of the answers.
+        assert_eq!(held(&node).await, (NanoUsd(50), 10));
+        assert_eq!(node.0.provider_usage(&at, NOON).await.sessions.current, 7);
+        drop(permits);
+        assert_eq!(held(&node).await.0, NanoUsd::ZERO);
+    });
+}
+
+/// Starts so many admissions while Redis does not answer. Those that `gives_up` returns true for
+/// are dropped before it answers again.
+async fn answered(server: &Redis, node: &Node, gives_up: impl Fn(usize) -> bool) -> Vec<Permit> {
+    let who = Who::new(1, "s");
+    server.hang();
+    let mut waiting: Vec<_> = (0..40).map(|_| admit(node, &who, NOON, None).boxed()).collect();
+    for one in &mut waiting {
+        assert!(matches!(poll!(&mut *one), Poll::Pending));
+    }
+    let mut place = 0;
+    waiting.retain(|_| {
+        place += 1;
+        !gives_up(place - 1)
+    });
+    server.go_on();
+    tokio::time::timeout(TIME_LIMIT, join_all(waiting)).await.expect("all are answered")
+}
+
+#[test]
+fn a_request_that_gives_up_is_not_counted_and_leaves_the_others_their_answers() {
+    let server = Redis::start();
+    let node = node(&server);
+    runtime().block_on(async {
+        drop(admit(&node, &Who::new(1, "s"), NOON, None).await);
+        type GivesUp = fn(usize) -> bool;
+        let cases: [(&str, GivesUp); 4] = [
+            ("those whose calls are in flight", |n| n < 2),
+            ("those that wait", |n| (10..30).contains(&n)),
+            ("every second one", |n| n % 2 == 0),
+            ("all but the last", |n| n < 39),
+        ];
+        for (name, gives_up) in cases {
+            let permits = answered(&server, &node, gives_up).await;
+            let count = (0..40).filter(|n| !gives_up(*n)).count();
+            assert_eq!(permits.len(), count, "{name}");
+            let expected = NanoUsd(5 * i64::try_from(count).unwrap());
+            assert_eq!(held(&node).await.0, expected, "{name}");
+            drop(permits);
+            assert_eq!(held(&node).await, (NanoUsd::ZERO, 0), "{name}");
+        }
+        // No request is left to continue with the calls: the next one makes its own.
+        answered(&server, &node, |_| true).await;
+        let who = Who::new(1, "s");
+        drop(poll_immediate(admit(&node, &who, NOON, None)).await);
+        let wait = tokio::time::timeout(Duration::from_secs(20), held(&node));
+        assert_eq!(wait.await.expect("it answers"), (NanoUsd::ZERO, 0));
+        let state = node.0.shared_state().unwrap();
+        assert_eq!((state.errors, state.losses, state.spells), (0, 0, 0));
+    });
+}
