@@ -17,7 +17,7 @@ use super::outbox::Kind;
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
 use crate::config::OnRedisLoss;
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use crate::domain::ids::ProviderId;
 use crate::domain::limits::Limits;
 use crate::domain::provider::Provider;
@@ -138,15 +138,13 @@ impl Shared {
     /// Asks together with the admissions that wait at the same time. If the counters have moved,
     /// uses those in effect.
     async fn ask_gathered(&self, asking: impl Fn() -> Asking) -> RedisReply<Value> {
-        let (asked, until) = (Instant::now(), Instant::now() + self.settings.timeout);
+        let until = Instant::now() + self.settings.timeout;
         while let Some(up) = self.link.ready(until).await {
-            let asking = asking();
-            let now = asking.now;
-            match tokio::time::timeout_at(until, self.gathered(asking)).await {
+            match tokio::time::timeout_at(until, self.gathered(asking())).await {
                 Ok(Ok(answer)) => return RedisReply::Said(answer),
                 // The call changed nothing. This node's clock was set since the last heartbeat.
                 Ok(Err(Failure::Clock(redis))) => {
-                    self.agreement.correct(redis, now, asked);
+                    self.agreement.correct(redis, SystemClock.now());
                     return RedisReply::ClockSet(redis);
                 }
                 // The call was not executed.

@@ -17,7 +17,7 @@ use super::outbox::Kind;
 use super::reply::{self, Reader};
 use super::scripts::{ENTER, LISTING, Numbers, PEEK, ScriptCall, USAGE};
 use crate::config::OnRedisLoss;
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use crate::domain::ids::{ProviderId, RequestId, SessionId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
@@ -83,7 +83,7 @@ impl Shared {
             let call = self.call(&PEEK, up, now, names.iter().map(String::as_str));
             call.text(&member).numbers(numbers)
         };
-        match self.ask(now, question).await {
+        match self.ask(question).await {
             RedisReply::Said(answer) => Some(answer),
             RedisReply::InVain | RedisReply::NotAsked | RedisReply::ClockSet(_) => None,
         }
@@ -91,19 +91,15 @@ impl Shared {
 
     /// Calls Redis, within the time that a request waits. If the counters have moved, uses those in
     /// effect.
-    pub(super) async fn ask(
-        &self,
-        now: Timestamp,
-        question: impl Fn(&Up) -> ScriptCall,
-    ) -> RedisReply<Vec<Value>> {
-        let (asked, bound) = (Instant::now(), self.settings.timeout);
-        let until = asked + bound;
+    pub(super) async fn ask(&self, question: impl Fn(&Up) -> ScriptCall) -> RedisReply<Vec<Value>> {
+        let bound = self.settings.timeout;
+        let until = Instant::now() + bound;
         while let Some(up) = self.link.ready(until).await {
             match self.link.ask(&up, question(&up), (until, bound)).await {
                 Ok(answer) => return RedisReply::Said(answer),
                 // The call changed nothing. This node's clock was set since the last heartbeat.
                 Err(Fault::Clock(redis)) => {
-                    self.agreement.correct(redis, now, asked);
+                    self.agreement.correct(redis, SystemClock.now());
                     return RedisReply::ClockSet(redis);
                 }
                 // The call was not executed.
@@ -178,7 +174,7 @@ impl Shared {
             let call = self.call(&ENTER, up, now, [hash.as_str(), user.as_str()]);
             call.numbers(numbers).bytes(charge.request.0.as_bytes()).bytes(&charge.note())
         };
-        match self.ask(now, question).await {
+        match self.ask(question).await {
             RedisReply::Said(answer) => RedisReply::Said(reply::text(answer.first()) == "ok"),
             RedisReply::InVain => RedisReply::InVain,
             RedisReply::NotAsked => RedisReply::NotAsked,

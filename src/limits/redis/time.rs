@@ -13,9 +13,8 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono_tz::Tz;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use redis::aio::MultiplexedConnection;
-use tokio::time::Instant;
 
 use super::Shared;
 use super::link::{Fault, TIME_LIMIT, within};
@@ -25,7 +24,7 @@ use crate::domain::clock::{Clock, Timestamp};
 pub const TOLERATED_MS: i64 = 5_000;
 /// Smaller differences may come from the network: they are not corrected.
 const NOISE_MS: i64 = 50;
-/// A call waits no longer between reading its time and being refused.
+/// The answer to a call that was refused for its time takes no longer.
 const IN_FLIGHT_MS: i64 = 1_000;
 
 /// Which clock the scripts use.
@@ -44,9 +43,6 @@ pub(super) struct Agreement {
     off_ms: AtomicI64,
     /// The milliseconds that are added to this node's time.
     added_ms: AtomicI64,
-    /// What was added before the last change, and when that was. Calls that were made before it
-    /// have a time by it.
-    added_before: Mutex<(i64, Option<Instant>)>,
     own_zone: Tz,
     zone: RwLock<Tz>,
 }
@@ -54,8 +50,7 @@ pub(super) struct Agreement {
 impl Agreement {
     pub(super) const fn new(source: TimeSource, own_zone: Tz) -> Self {
         let (off_ms, added_ms) = (AtomicI64::new(0), AtomicI64::new(0));
-        let (added_before, zone) = (Mutex::new((0, None)), RwLock::new(own_zone));
-        Self { source, off_ms, added_ms, added_before, own_zone, zone }
+        Self { source, off_ms, added_ms, own_zone, zone: RwLock::new(own_zone) }
     }
 
     /// A time of this node by Redis' clock.
@@ -70,24 +65,13 @@ impl Agreement {
 
     /// Redis reported its time when it was `own` here, give or take `unsure_ms`.
     fn compare(&self, redis: Timestamp, own: Timestamp, unsure_ms: i64) {
-        self.apply(redis, own, unsure_ms, &mut self.added_before.lock());
-    }
-
-    fn apply(
-        &self,
-        redis: Timestamp,
-        own: Timestamp,
-        unsure_ms: i64,
-        before: &mut (i64, Option<Instant>),
-    ) {
         if self.source == TimeSource::Caller {
             return;
         }
         let off = own.since(redis);
         let off_before = self.off_ms.swap(off, Ordering::Relaxed);
         if (off + self.added_ms.load(Ordering::Relaxed)).abs() > unsure_ms.max(NOISE_MS) {
-            let added = self.added_ms.swap(off.saturating_neg(), Ordering::Relaxed);
-            *before = (added, Some(Instant::now()));
+            self.added_ms.store(off.saturating_neg(), Ordering::Relaxed);
         }
         match (off_before.abs() > TOLERATED_MS, off.abs() > TOLERATED_MS) {
             (false, true) => tracing::error!(
@@ -101,21 +85,13 @@ impl Agreement {
         }
     }
 
-    /// Redis refused a call because of its time. `shared` was the assumed present when the call was
-    /// made.
-    pub(super) fn correct(&self, redis: Timestamp, shared: Timestamp, asked: Instant) {
-        let ago = i64::try_from(asked.elapsed().as_millis()).unwrap_or(i64::MAX);
-        let present = shared.plus_ms(ago);
-        let mut before = self.added_before.lock();
-        let added = self.added_ms.load(Ordering::Relaxed);
-        // Several calls are refused at once when a clock is set. The first one corrects the
-        // difference; the times of the others are by the one before.
-        let off_by_before = present.plus_ms(before.0.saturating_neg()).since(redis);
-        let is_earlier = before.1.is_some_and(|changed| asked <= changed);
-        if is_earlier && (off_by_before + added).abs() <= IN_FLIGHT_MS {
-            return;
+    /// Redis refused a call because of its time, which was `redis`; it is `own` here now. Several
+    /// calls are refused at once when a clock is set: the first one corrects the difference.
+    pub(super) fn correct(&self, redis: Timestamp, own: Timestamp) {
+        let off = own.since(redis);
+        if (off + self.added_ms()).abs() > IN_FLIGHT_MS {
+            self.compare(redis, own, 0);
         }
-        self.apply(redis, present.plus_ms(added.saturating_neg()), 0, &mut before);
     }
 
     /// What is added to this node's time.
@@ -245,24 +221,22 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_is_corrected_once_however_many_calls_are_refused() {
         let agreement = Agreement::new(TimeSource::Redis, Tz::UTC);
-        let (redis, now) = (Timestamp(1_000_000), Instant::now());
+        let redis = Timestamp(1_000_000);
         let near = |off: i64| {
             assert!((off..off + 1_000).contains(&agreement.off_ms()), "{}", agreement.off_ms());
         };
         // The clock was set ahead. Four calls were made before the first was refused.
         let own = Timestamp(1_141_000);
-        let refused = agreement.time(own);
         for _ in 0..4 {
-            agreement.correct(redis, refused, now);
+            agreement.correct(redis, own);
             near(141_000);
         }
         // It is set back, and ahead at once.
         // Two steps of the same size are two steps.
         let twice = [(Timestamp(1_282_000), 282_000), (Timestamp(9_000_000), 8_000_000)];
         for (own, off) in [(redis, 0), (own, 141_000)].into_iter().chain(twice) {
-            let (refused, asked) = (agreement.time(own), Instant::now());
-            for _ in 0..4 {
-                agreement.correct(redis, refused, asked);
+            for later in [0, 3, 200, 90] {
+                agreement.correct(redis, own.plus_ms(later));
                 near(off);
             }
         }

@@ -75,7 +75,7 @@ impl Fixture {
     pub fn start(programs: &Programs) -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let mock = fixture::mock(programs, dir.path())?;
-        let postgres = Server::with(POSTGRES);
+        let postgres = Server::with(&std::env::temp_dir(), POSTGRES);
         let setups = PLANS.iter().map(|plan| {
             plan.start(programs, mock.addr, &postgres.fresh_database(), dir.path())
                 .context(plan.name)
