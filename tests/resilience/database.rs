@@ -54,25 +54,29 @@ async fn by_cookie(fixture: &Fixture, cookie: &str, operation: &str) -> (u16, Va
     (answer.status().as_u16(), answer.json().await.unwrap())
 }
 
-/// The data of the next event of this name that `fits`.
-async fn next_event(
+/// A name of an event, and which of them is meant.
+type Wanted<'w> = (&'w str, &'w dyn Fn(&Value) -> bool);
+
+/// The data of the next event of each kind, in whichever order they come.
+async fn next_events<const N: usize>(
     response: &mut reqwest::Response,
     text: &mut String,
-    name: &str,
-    fits: impl Fn(&Value) -> bool,
-) -> Value {
-    let mark = format!("event: {name}\ndata: ");
+    wanted: [Wanted<'_>; N],
+) -> [Value; N] {
+    let mut found = [const { None }; N];
     loop {
         while let Some((event, rest)) =
             text.split_once("\n\n").map(|(event, rest)| (event.to_owned(), rest.to_owned()))
         {
             *text = rest;
-            if let Some(data) = event
-                .split_once(&mark)
-                .map(|(_, data)| serde_json::from_str::<Value>(data).unwrap())
-                && fits(&data)
-            {
-                return data;
+            for (place, (name, fits)) in found.iter_mut().zip(wanted) {
+                let mark = format!("event: {name}\ndata: ");
+                let data = event.split_once(&mark).map(|(_, data)| data);
+                let data = data.map(|data| serde_json::from_str::<Value>(data).unwrap());
+                *place = place.take().or(data.filter(|data| fits(data)));
+            }
+            if found.iter().all(Option::is_some) {
+                return found.map(Option::unwrap);
             }
         }
         let chunk = tokio::time::timeout(Duration::from_secs(60), response.chunk())
@@ -129,8 +133,8 @@ async fn the_administration_says_since_when_postgres_is_away_and_recovers_withou
         gateway.client.get(format!("{}/api/events", gateway.admin)).header("cookie", &cookie);
     let mut watching = watch.timeout(Duration::from_secs(300)).send().await.unwrap();
     let mut text = String::new();
-    next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == true).await;
-    next_event(&mut watching, &mut text, "overview", |_| true).await;
+    let is_up = |status: &Value| status["databaseUp"] == true;
+    next_events(&mut watching, &mut text, [("status", &is_up), ("overview", &|_| true)]).await;
 
     server.kill();
     gateway.readiness_shows(database_is_away).await;
@@ -141,23 +145,22 @@ async fn the_administration_says_since_when_postgres_is_away_and_recovers_withou
         (false, format!("tollgate: not ready: database: {cause}\n"))
     );
     operations_name_the_cause(&fixture, &cookie, &cause, &since).await;
-    let down =
-        next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == false)
-            .await;
+    let is_down = |status: &Value| status["databaseUp"] == false;
+    let seen = |overview: &Value| {
+        overview["attention"]["problems"].to_string().contains("database_unreachable")
+    };
+    let [down, _] =
+        next_events(&mut watching, &mut text, [("status", &is_down), ("overview", &seen)]).await;
     assert_eq!(
         (&down["databaseDownSince"], &down["message"]),
         (&json!(since), &json!(format!("the database {cause}")))
     );
     assert!(down["figuresAt"].is_string(), "{down}");
-    let seen = |overview: &Value| {
-        overview["attention"]["problems"].to_string().contains("database_unreachable")
-    };
-    next_event(&mut watching, &mut text, "overview", seen).await;
 
     server.start_again();
     gateway.readiness_shows(|ready, _| ready).await;
-    next_event(&mut watching, &mut text, "status", |status| status["databaseUp"] == true).await;
-    next_event(&mut watching, &mut text, "overview", |overview| !seen(overview)).await;
+    let gone = |overview: &Value| !seen(overview);
+    next_events(&mut watching, &mut text, [("status", &is_up), ("overview", &gone)]).await;
     assert_eq!(by_cookie(&fixture, &cookie, "auth/whoami").await.0, 200, "the same session");
     let log = gateway.log_shows("the database can be reached").await;
     assert!(!log.contains("an administration request failed"), "one line for all of it:\n{log}");
