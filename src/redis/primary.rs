@@ -119,10 +119,16 @@ fn beside(node: &ConnectionAddr, named: &str) -> Option<ConnectionAddr> {
     }
 }
 
+/// Calls that a connection's queue has space for: more than wait at a time. A call that finds no
+/// space could be overtaken by a later one.
+const QUEUE: usize = 65_536;
+
 /// Connects, and reads the key.
 async fn open(client: Client, key: &str, limit: Duration) -> RedisResult<Primary> {
-    let config =
-        AsyncConnectionConfig::new().set_connection_timeout(Some(limit)).set_response_timeout(None);
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(limit))
+        .set_response_timeout(None)
+        .set_pipeline_buffer_size(QUEUE);
     let connecting = client.get_multiplexed_async_connection_with_config(&config);
     let mut connection = within(limit, connecting).await?;
     let answer = redis::cmd("EXISTS").arg(key).to_owned();

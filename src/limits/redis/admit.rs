@@ -148,7 +148,7 @@ impl Shared {
                     return RedisReply::ClockSet(redis);
                 }
                 // The call was not executed.
-                Ok(Err(Failure::Gone)) => {}
+                Ok(Err(Failure::Gone | Failure::UnknownScript)) => {}
                 Ok(Err(Failure::InVain)) => return RedisReply::InVain,
                 Err(_) => {
                     let bound = self.settings.timeout;
@@ -206,8 +206,8 @@ impl Shared {
             users.chain(providers.into_iter().map(|id| up.names.provider(id))).collect();
         let call = self.call(&ADMIT, &up, now, names.iter().map(String::as_str));
         let call = group.iter().fold(call, |call, asking| call.bytes(&asking.packed));
-        let mut connection = up.connection.clone();
-        (up, Box::pin(async move { link::read(call.run(&mut connection).await?) }))
+        let (mut connection, with_text) = (up.connection.clone(), self.gather.takes_text());
+        (up, Box::pin(async move { link::read(call.send(with_text, &mut connection).await?) }))
     }
 
     /// An admission as `lua/admit.lua` reads it.

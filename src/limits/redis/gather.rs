@@ -7,16 +7,20 @@
 //! a request never depends on the client of another one.
 //!
 //! A request that gives up takes back what it may have counted. It does so only after its call was
-//! sent ([`Seat`]): operations that follow then reach Redis after the call, over one connection.
+//! sent ([`Seat`]): operations that follow then reach Redis after the call, over one connection. So
+//! no call is ever sent twice: if Redis does not know the script, each request that is still there
+//! asks again ([`Failure::UnknownScript`]).
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use redis::Value;
 use tokio::sync::oneshot;
+use tokio::task::unconstrained;
 
 use super::link::{Fault, Up};
 use crate::domain::clock::Timestamp;
@@ -55,6 +59,8 @@ pub(super) enum Failure {
     Gone,
     /// The call carried a time that differs from Redis' time, which is this. It changed nothing.
     Clock(Timestamp),
+    /// Redis does not know the script: the call was not executed. The next one has the text.
+    UnknownScript,
     /// It is unknown whether the call was executed.
     InVain,
 }
@@ -91,6 +97,8 @@ pub(super) struct Gather {
     queue: Mutex<Queue>,
     /// Held while a group is taken from the queue and its call sent.
     sending: Mutex<()>,
+    /// Redis did not know the script: the next call has its text.
+    needs_text: AtomicBool,
 }
 
 /// The place of a request that has joined.
@@ -111,6 +119,11 @@ impl Gather {
         let number = queue.number;
         queue.waiting.push_back(Waiting { number, asking, reply });
         Joined::Seat(Seat { gather: Arc::clone(self), number, receiver, has_message: false })
+    }
+
+    /// Whether the call that is made now is to have the script's text.
+    pub(super) fn takes_text(&self) -> bool {
+        self.needs_text.swap(false, Ordering::Relaxed)
     }
 
     /// Those that wait and whose time is about the same, as many as one call may have.
@@ -158,8 +171,9 @@ impl Turn {
         group.sort_by(|(one, _), (other, _)| one.order().cmp(&other.order()));
         let (mut askings, replies): (Vec<_>, Vec<_>) = group.into_iter().unzip();
         let (up, mut call) = make(&mut askings);
-        // The first poll puts the call into the connection's queue.
-        if let Some(answer) = (&mut call).now_or_never() {
+        // The first poll puts the call into the connection's queue, whatever else this task has
+        // done in its turn; the queue has space (`redis::primary`).
+        if let Some(answer) = unconstrained(&mut call).now_or_never() {
             call = Box::pin(std::future::ready(answer));
         }
         drop(sending);
@@ -200,6 +214,9 @@ impl Flight {
         let Some(InFlight { _turn: turn, replies, own, .. }) = self.0.take() else {
             return Err(Failure::InVain);
         };
+        if answer.as_ref().is_err_and(Fault::is_unknown_script) {
+            turn.0.needs_text.store(true, Ordering::Relaxed);
+        }
         // The next group need not wait until these have their answers.
         drop(turn);
         let answers = each(answer, replies.len());
@@ -224,6 +241,7 @@ fn each(answer: Result<Vec<Value>, Fault>, count: usize) -> Vec<Outcome> {
         Ok(_) => Failure::InVain,
         Err(Fault::Gone) => Failure::Gone,
         Err(Fault::Clock(redis)) => Failure::Clock(redis),
+        Err(fault) if fault.is_unknown_script() => Failure::UnknownScript,
         Err(_) => Failure::InVain,
     };
     vec![Err(failure); count]

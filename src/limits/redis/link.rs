@@ -28,7 +28,7 @@ use tokio::time::Instant;
 
 use super::names::Names;
 use super::reply;
-use super::scripts::ScriptCall;
+use super::scripts::{self, ScriptCall};
 use crate::domain::clock::Timestamp;
 use crate::redis::{Primary, Server, names_moved};
 
@@ -60,6 +60,11 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// Redis does not know the script, and has not executed the call.
+    pub(super) fn is_unknown_script(&self) -> bool {
+        matches!(self, Self::Redis(error) if scripts::is_unknown(error))
+    }
+
     /// Another server has the counters, or is about to have them.
     pub(super) fn is_elsewhere(&self) -> bool {
         matches!(self, Self::Redis(error) if names_moved(error))
@@ -227,7 +232,7 @@ impl Link {
     /// Notes that a request's call failed.
     pub(super) fn note(&self, up: &Arc<Up>, fault: &Fault, bound: Duration) {
         // The connection is as good as before.
-        if matches!(fault, Fault::Clock(_)) {
+        if matches!(fault, Fault::Clock(_)) || fault.is_unknown_script() {
             return;
         }
         // Only the call that finds it still in place removes it.

@@ -10,7 +10,7 @@
 use std::sync::LazyLock;
 
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, ErrorKind, RedisResult, ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::super::settings::CounterSettings;
 use super::names::Names;
@@ -211,6 +211,11 @@ impl Numbers {
     }
 }
 
+/// Redis does not know the script of a call, and has not executed it.
+pub(super) fn is_unknown(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
 /// One call of a script, under construction.
 pub(super) struct ScriptCall {
     script: &'static Script,
@@ -270,11 +275,22 @@ impl ScriptCall {
 
     /// Runs the script.
     pub(super) async fn run(&self, connection: &mut MultiplexedConnection) -> RedisResult<Value> {
-        match self.command.query_async(connection).await {
-            Err(e) if e.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                self.with_text().query_async(connection).await
-            }
+        match self.send(false, connection).await {
+            Err(e) if is_unknown(&e) => self.send(true, connection).await,
             answer => answer,
+        }
+    }
+
+    /// Sends the call once: with the script's text, or with its hash, which Redis may not know.
+    pub(super) async fn send(
+        &self,
+        with_text: bool,
+        connection: &mut MultiplexedConnection,
+    ) -> RedisResult<Value> {
+        if with_text {
+            self.with_text().query_async(connection).await
+        } else {
+            self.command.query_async(connection).await
         }
     }
 

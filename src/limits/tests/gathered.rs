@@ -100,3 +100,39 @@ fn a_request_that_gives_up_is_not_counted_and_leaves_the_others_their_answers() 
         assert_eq!((state.errors, state.losses, state.spells), (0, 0, 0));
     });
 }
+
+/// Redis has lost its scripts (a restart, SCRIPT FLUSH) when a call of many requests arrives. It is
+/// not executed, and is sent again with the script's text: without those that gave up meanwhile.
+#[test]
+fn a_request_that_gives_up_before_its_call_is_sent_again_is_not_counted() {
+    let server = Redis::start();
+    let node = node(&server);
+    runtime().block_on(async {
+        let who = Who::new(1, "s");
+        drop(admit(&node, &who, NOON, None).await);
+        node.0.flushed().await;
+        server.hang();
+        let mut waiting: Vec<_> = (0..40).map(|_| admit(&node, &who, NOON, None).boxed()).collect();
+        for one in &mut waiting {
+            assert!(matches!(poll!(&mut *one), Poll::Pending));
+        }
+        // Two calls are in flight, of one request each. Redis executes the first before it loses
+        // the scripts; the next call has the 38 others.
+        server.go_on();
+        let mut waiting = waiting.into_iter();
+        let first = waiting.next().unwrap().await;
+        let _: () = redis(&server, &["SCRIPT", "FLUSH"]);
+        let second = waiting.next().unwrap();
+        let mut lead = waiting.next().unwrap();
+        assert!(matches!(poll!(&mut lead), Poll::Pending));
+        let mut others: Vec<_> = waiting.collect();
+        drop(others.split_off(17));
+        // What they take back is in Redis before the one that leads reads its answer.
+        node.0.flushed().await;
+        let mut permits = vec![first, second.await, lead.await];
+        permits.extend(join_all(others).await);
+        assert_eq!(held(&node).await, (NanoUsd(5 * 20), 20));
+        drop(permits);
+        assert_eq!(held(&node).await, (NanoUsd::ZERO, 0));
+    });
+}
