@@ -7,7 +7,8 @@
 //! it holds for each node (docs/several-nodes.md, "What happens when"), so that all nodes together
 //! may reach it once each. A rebuild starts sessions and requests per minute from those in flight,
 //! which may be reached once more for each rebuild. What the requests of a killed or frozen node
-//! held is given back after the lease, though they may go on or be recorded already.
+//! held is given back after the lease, though they may go on or be recorded already. A node whose
+//! clock is set while it counts for itself begins its minutes and sessions anew.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -101,6 +102,12 @@ impl Cohort {
         i64::try_from(buried.saturating_sub(faults)).unwrap()
     }
 
+    /// How often the clock of a node was set: each fault sets it, and sets it back.
+    fn set_clocks(&self) -> i64 {
+        let of_clock = |fault: &&Fault| matches!(fault, Fault::StepClock(..));
+        2 * i64::try_from(self.faults.iter().filter(of_clock).count()).unwrap()
+    }
+
     fn rebuilds(&self, server: usize) -> i64 {
         i64::try_from(self.after[server].rebuilds - self.before[server].rebuilds).unwrap()
     }
@@ -144,7 +151,7 @@ impl Cohort {
             let (lossy, rebuilds) = (self.lossy(server), self.rebuilds(server));
             let uncertain = uncertain(&own, seen.outages) + self.stalled(server) * CLIENTS;
             let nodes = if lossy { NODES as i64 } else { 1 };
-            let times = nodes + rebuilds;
+            let times = nodes + rebuilds + if lossy { self.set_clocks() } else { 0 };
             let (observed, limit, bound) = match caller.kind {
                 Kind::Rpm => (within_a_minute(&own, seen.visits), RPM, RPM * times + uncertain),
                 Kind::Sessions => {
