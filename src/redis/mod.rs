@@ -5,5 +5,5 @@ mod address;
 mod primary;
 mod server;
 
-pub use primary::{Primary, names_moved};
+pub use primary::{Primary, another, names_moved};
 pub use server::Server;

@@ -119,16 +119,22 @@ fn beside(node: &ConnectionAddr, named: &str) -> Option<ConnectionAddr> {
     }
 }
 
-/// Calls that a connection's queue has space for: more than wait at a time. A call that finds no
-/// space could be overtaken by a later one.
-const QUEUE: usize = 65_536;
+/// Another connection to the server of a [`Primary`]; see [`Server::primary`].
+///
+/// # Errors
+/// Why there is none.
+pub async fn another(
+    client: Client,
+    key: &str,
+    limit: Duration,
+) -> RedisResult<MultiplexedConnection> {
+    Ok(open(client, key, limit).await?.connection)
+}
 
 /// Connects, and reads the key.
 async fn open(client: Client, key: &str, limit: Duration) -> RedisResult<Primary> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(limit))
-        .set_response_timeout(None)
-        .set_pipeline_buffer_size(QUEUE);
+    let config =
+        AsyncConnectionConfig::new().set_connection_timeout(Some(limit)).set_response_timeout(None);
     let connecting = client.get_multiplexed_async_connection_with_config(&config);
     let mut connection = within(limit, connecting).await?;
     let answer = redis::cmd("EXISTS").arg(key).to_owned();

@@ -151,6 +151,7 @@ impl Shared {
                 Ok(Err(Failure::Gone | Failure::UnknownScript)) => {}
                 Ok(Err(Failure::InVain)) => return RedisReply::InVain,
                 Err(_) => {
+                    self.gather.calls.give_up();
                     let bound = self.settings.timeout;
                     self.link.note(&up, &Fault::TimedOut(bound), bound);
                     return RedisReply::InVain;
@@ -175,13 +176,7 @@ impl Shared {
                 turn.depart(asking, exact, |group| self.admission_call(up, group, now))
             }
         };
-        let bound = self.settings.timeout;
-        let note = |up: &Arc<Up>, answer: &Result<Vec<Value>, Fault>| {
-            if let Err(fault) = answer {
-                self.link.note(up, fault, bound);
-            }
-        };
-        flight.finish(note).await
+        flight.finish().await
     }
 
     /// The call for a group, which comes ordered by user.
@@ -206,7 +201,7 @@ impl Shared {
             users.chain(providers.into_iter().map(|id| up.names.provider(id))).collect();
         let call = self.call(&ADMIT, &up, now, names.iter().map(String::as_str));
         let call = group.iter().fold(call, |call, asking| call.bytes(&asking.packed));
-        let (mut connection, with_text) = (up.connection.clone(), self.gather.takes_text());
+        let (mut connection, with_text) = (up.for_requests(), self.gather.takes_text());
         (up, Box::pin(async move { link::read(call.send(with_text, &mut connection).await?) }))
     }
 
@@ -251,6 +246,7 @@ struct Unanswered<'a> {
 impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         if let Some(charge) = self.charge {
+            self.shared.gather.calls.give_up();
             self.shared.push(Kind::GivenBack, charge, charge.started);
         }
     }

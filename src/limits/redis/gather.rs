@@ -1,33 +1,38 @@
 //! Group commit: admissions that wait while calls are in flight go together in the next call, so
 //! that Redis reads a call and a holder once for many of them.
 //!
-//! At most [`CALLS`] calls are in flight, and nothing waits on purpose: a request that finds fewer
-//! sends its call at once. A request of the group holds the call ([`Flight`]) and passes the others
+//! Nothing waits without a call in flight: a request that finds none sends its own at once. A second
+//! one ([`CALLS`]) is sent beside a call that takes longer than [`SOON`]: else waiting for it costs
+//! less than a call of few requests does. A request of the group holds the call ([`Flight`]) and passes the others
 //! their answers. If it gives up, another one of the group continues with the call. So the answer of
 //! a request never depends on the client of another one.
 //!
-//! A request that gives up takes back what it may have counted. It does so only after its call was
-//! sent ([`Seat`]): operations that follow then reach Redis after the call, over one connection. So
-//! no call is ever sent twice: if Redis does not know the script, each request that is still there
-//! asks again ([`Failure::UnknownScript`]).
+//! No batch is sent before the calls of requests that gave up have ended ([`calls`]). A call is never
+//! sent twice: if Redis does not know the script, each request that is still there asks again
+//! ([`Failure::UnknownScript`]).
+//!
+//! [`calls`]: super::calls
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use redis::Value;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
-use tokio::task::unconstrained;
 
-use super::link::{Fault, Up};
+use super::calls::{Begun, Calls};
+use super::link::{Fault, Link, TIME_LIMIT, Up};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::SessionId;
 
 /// Calls in flight. With two, Redis has the next one while the answers to the first are processed.
 const CALLS: usize = 2;
+/// How long a call takes with a Redis that is near and not busy.
+const SOON: Duration = Duration::from_micros(200);
 /// Admissions in one call.
 const MOST: usize = 64;
 /// How far the times of admissions in one call may differ: each call has one time.
@@ -90,15 +95,25 @@ struct Queue {
     calls: usize,
     waiting: VecDeque<Waiting>,
     number: u64,
+    /// When the last call was begun.
+    last: Option<Instant>,
 }
 
-#[derive(Default)]
+impl Queue {
+    fn may_lead(&self) -> bool {
+        let is_long = || self.last.is_none_or(|last| last.elapsed() > SOON);
+        self.calls == 0 || (self.calls < CALLS && is_long())
+    }
+}
+
 pub(super) struct Gather {
+    link: Arc<Link>,
+    /// How long a request waits.
+    bound: Duration,
     queue: Mutex<Queue>,
-    /// Held while a group is taken from the queue and its call sent.
-    sending: Mutex<()>,
     /// Redis did not know the script: the next call has its text.
     needs_text: AtomicBool,
+    pub(super) calls: Arc<Calls>,
 }
 
 /// The place of a request that has joined.
@@ -108,9 +123,15 @@ pub(super) enum Joined {
 }
 
 impl Gather {
+    /// `bound`: how long a request waits.
+    pub(super) fn new(link: Arc<Link>, bound: Duration) -> Arc<Self> {
+        let (queue, needs_text, calls) = Default::default();
+        Arc::new(Self { link, bound, queue, needs_text, calls })
+    }
+
     pub(super) fn join(self: &Arc<Self>, asking: Asking) -> Joined {
         let mut queue = self.queue.lock();
-        if queue.calls < CALLS {
+        if queue.may_lead() {
             queue.calls += 1;
             return Joined::Lead(Turn(Arc::clone(self)), asking);
         }
@@ -126,15 +147,28 @@ impl Gather {
         self.needs_text.swap(false, Ordering::Relaxed)
     }
 
-    /// Those that wait and whose time is about the same, as many as one call may have.
-    fn take(&self, now: Timestamp, exact: bool) -> Vec<Waiting> {
+    /// Begins a call. Those that wait and whose time is about the same, as many as one call may
+    /// have.
+    fn begin(&self, now: Timestamp, exact: bool) -> (Begun, Vec<Waiting>) {
         let mut queue = self.queue.lock();
         let fits = |waiting: &Waiting| {
             let apart = waiting.asking.now.since(now).abs();
             apart <= if exact { 0 } else { APART_MS }
         };
         let count = queue.waiting.iter().take(MOST - 1).take_while(|one| fits(one)).count();
-        queue.waiting.drain(..count).collect()
+        queue.last = Some(Instant::now());
+        let others = queue.waiting.drain(..count).collect();
+        // While the queue is locked: who does not find itself there any more gives up after this.
+        (self.calls.begin(), others)
+    }
+
+    /// Notes how a call ended.
+    fn note(&self, up: &Arc<Up>, answer: &Result<Vec<Value>, Fault>) {
+        let Err(fault) = answer else { return };
+        if fault.is_unknown_script() {
+            self.needs_text.store(true, Ordering::Relaxed);
+        }
+        self.link.note(up, fault, self.bound);
     }
 
     fn pass_on(self: &Arc<Self>) {
@@ -163,22 +197,15 @@ impl Turn {
         exact: bool,
         make: impl FnOnce(&mut [Asking]) -> (Arc<Up>, Call),
     ) -> Flight {
-        let gather = Arc::clone(&self.0);
-        let sending = gather.sending.lock();
-        let others = gather.take(own.now, exact);
+        let (begun, others) = self.0.begin(own.now, exact);
         let others = others.into_iter().map(|one| (one.asking, Some(one.reply)));
         let mut group: Vec<_> = std::iter::once((own, None)).chain(others).collect();
         group.sort_by(|(one, _), (other, _)| one.order().cmp(&other.order()));
         let (mut askings, replies): (Vec<_>, Vec<_>) = group.into_iter().unzip();
-        let (up, mut call) = make(&mut askings);
-        // The first poll puts the call into the connection's queue, whatever else this task has
-        // done in its turn; the queue has space (`redis::primary`).
-        if let Some(answer) = unconstrained(&mut call).now_or_never() {
-            call = Box::pin(std::future::ready(answer));
-        }
-        drop(sending);
+        let (up, call) = make(&mut askings);
         let own = replies.iter().position(Option::is_none).unwrap_or(0);
-        Flight(Some(InFlight { _turn: self, up, call, replies, own }))
+        let sent = Sent { up, call, _begun: begun };
+        Flight(Some(InFlight { _turn: self, sent, replies, own }))
     }
 }
 
@@ -188,13 +215,28 @@ impl Drop for Turn {
     }
 }
 
+/// A call, and the connection that it was sent over.
+struct Sent {
+    up: Arc<Up>,
+    call: Call,
+    _begun: Begun,
+}
+
+impl Sent {
+    /// Waits for a call that no request waits for.
+    async fn end(mut self, gather: Arc<Gather>) {
+        let answer = tokio::time::timeout(TIME_LIMIT, &mut self.call).await;
+        let answer = answer.unwrap_or(Err(Fault::Broken("a call was not answered")));
+        gather.note(&self.up, &answer);
+    }
+}
+
 /// A call in flight, as one of its requests holds it; dropped, it goes to another one of them.
 pub(super) struct Flight(Option<InFlight>);
 
 struct InFlight {
     _turn: Turn,
-    up: Arc<Up>,
-    call: Call,
+    sent: Sent,
     /// Of those that wait for their answers; none for the request that holds the call, and for
     /// those that gave up holding it.
     replies: Vec<Option<oneshot::Sender<Message>>>,
@@ -203,20 +245,15 @@ struct InFlight {
 }
 
 impl Flight {
-    /// Waits for the answers and passes them to the others. `note` is told the result first.
-    pub(super) async fn finish(
-        mut self,
-        note: impl FnOnce(&Arc<Up>, &Result<Vec<Value>, Fault>),
-    ) -> Outcome {
+    /// Waits for the answers and passes them to the others.
+    pub(super) async fn finish(mut self) -> Outcome {
         let Some(flight) = &mut self.0 else { return Err(Failure::InVain) };
-        let answer = (&mut flight.call).await;
-        note(&flight.up, &answer);
-        let Some(InFlight { _turn: turn, replies, own, .. }) = self.0.take() else {
+        let answer = (&mut flight.sent.call).await;
+        let Some(InFlight { _turn: turn, sent, replies, own }) = self.0.take() else {
             return Err(Failure::InVain);
         };
-        if answer.as_ref().is_err_and(Fault::is_unknown_script) {
-            turn.0.needs_text.store(true, Ordering::Relaxed);
-        }
+        turn.0.note(&sent.up, &answer);
+        drop(sent);
         // The next group need not wait until these have their answers.
         drop(turn);
         let answers = each(answer, replies.len());
@@ -260,11 +297,15 @@ impl Drop for Flight {
             let Some(back) = back.0.take() else { return };
             flight = back;
         }
+        // No request waits for it. Without a runtime the process ends.
+        if let Ok(runtime) = Handle::try_current() {
+            let InFlight { _turn: turn, sent, .. } = flight;
+            runtime.spawn(sent.end(Arc::clone(&turn.0)));
+        }
     }
 }
 
-/// A request that waits. Once it is dropped, either its admission will never be sent, or it was sent
-/// before.
+/// A request that waits. Dropped before its call was begun, its admission is never sent.
 pub(super) struct Seat {
     gather: Arc<Gather>,
     number: u64,
@@ -288,9 +329,6 @@ impl Drop for Seat {
         let mut queue = self.gather.queue.lock();
         if let Some(at) = queue.waiting.iter().position(|one| one.number == self.number) {
             queue.waiting.remove(at);
-            return;
         }
-        drop(queue);
-        drop(self.gather.sending.lock());
     }
 }

@@ -182,6 +182,7 @@ impl ServerKeeper {
         self.shared.call_oneself(node.clone());
         (self.epoch, self.name, self.batches) = (Some(epoch.clone()), Some(node.clone()), 0);
         let up = Arc::new(Up::new(connection, &self.shared.space, epoch, node));
+        up.serve_requests(client, self.shared.link.key.clone());
         self.beat(&up, true).await?;
         let now = self.now();
         // In this order: a request that begins now is either queued, or found here.
@@ -190,7 +191,7 @@ impl ServerKeeper {
             self.shared.outbox.push(Op::new(Kind::Running { at }, charge.clone(), now));
         });
         for _ in 0..=self.shared.outbox.len() {
-            if !self.send(&up).await? {
+            if !self.send(&up, || true).await? {
                 break;
             }
         }
@@ -211,6 +212,10 @@ impl ServerKeeper {
         // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
         let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, &now).fuse());
+        let ripe = || async {
+            shared.outbox.ripe().await;
+            shared.gather.calls.settled().await;
+        };
         loop {
             let done = tokio::select! {
                 fault = &mut lost => Err(fault),
@@ -225,7 +230,7 @@ impl ServerKeeper {
                     },
                     None => Err(Fault::Broken("the connection ended")),
                 },
-                () = shared.outbox.ripe() => self.send(up).await.map(|_| ()),
+                () = ripe() => self.send(up, || shared.gather.calls.is_settled()).await.map(|_| ()),
                 _ = beat.tick() => self.beat(up, false).await,
                 () = &mut caught_up => Ok(()),
             };
@@ -240,7 +245,8 @@ impl ServerKeeper {
     /// A clean stop: sends the queue and removes this name's lease.
     async fn leave(&mut self, up: &Arc<Up>) {
         let last = async {
-            while self.send(up).await? {}
+            self.shared.gather.calls.settled().await;
+            while self.send(up, || true).await? {}
             self.bury(up).await
         };
         if !matches!(tokio::time::timeout(TIME_LIMIT, last).await, Ok(Ok(()))) {
@@ -251,12 +257,16 @@ impl ServerKeeper {
         }
     }
 
-    /// Sends one batch. Returns whether there was one.
-    pub(super) async fn send(&mut self, up: &Up) -> Result<bool, Fault> {
+    /// Sends one batch. Returns whether there was one. `may_begin`: whether a new one may be sent.
+    pub(super) async fn send(
+        &mut self,
+        up: &Up,
+        may_begin: impl Fn() -> bool,
+    ) -> Result<bool, Fault> {
         let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
         for _ in 0..COMPARED {
             let now = self.now();
-            let ops = self.shared.outbox.batch(self.shared.present_of(now));
+            let ops = self.shared.outbox.batch(self.shared.present_of(now), &may_begin);
             if ops.is_empty() {
                 return Ok(false);
             }

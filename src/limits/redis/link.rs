@@ -15,14 +15,15 @@
 //! One late answer does not close the connection: this node counts locally for as long as
 //! [`super::spell`] says, and sends what it counted over the same connection.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, Value};
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -30,7 +31,7 @@ use super::names::Names;
 use super::reply;
 use super::scripts::{self, ScriptCall};
 use crate::domain::clock::Timestamp;
-use crate::redis::{Primary, Server, names_moved};
+use crate::redis::{Primary, Server, another, names_moved};
 
 /// Time-out of connecting, and of calls that no request waits for.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -77,6 +78,15 @@ pub(super) struct Up {
     pub(super) epoch: String,
     pub(super) node: String,
     pub(super) names: Names,
+    requests: OnceLock<Requests>,
+}
+
+/// The connection for admissions.
+struct Requests {
+    client: Client,
+    key: String,
+    is_begun: AtomicBool,
+    connection: OnceLock<MultiplexedConnection>,
 }
 
 impl Up {
@@ -88,7 +98,42 @@ impl Up {
         node: String,
     ) -> Self {
         let names = Names::new(space, &epoch, &node);
-        Self { connection, epoch, node, names }
+        Self { connection, epoch, node, names, requests: OnceLock::new() }
+    }
+
+    /// Requests will have a connection of their own, to the same server. `key`: see [`Link::new`].
+    pub(super) fn serve_requests(&self, client: Client, key: String) {
+        let (is_begun, connection) = Default::default();
+        let _ = self.requests.set(Requests { client, key, is_begun, connection });
+    }
+
+    /// The connection for admissions. The first one makes it, on the runtime of the requests: then
+    /// a call passes no thread between its request and the socket. Until it is there, or if it
+    /// cannot be made, that of the keeper.
+    pub(super) fn for_requests(self: &Arc<Self>) -> MultiplexedConnection {
+        if let Some(requests) = self.requests.get()
+            && requests.connection.get().is_none()
+            && !requests.is_begun.swap(true, Ordering::Relaxed)
+        {
+            Handle::current().spawn(Arc::clone(self).connect_requests());
+        }
+        self.of_requests()
+    }
+
+    /// The connection that requests use now.
+    pub(super) fn of_requests(&self) -> MultiplexedConnection {
+        let own = self.requests.get().and_then(|requests| requests.connection.get());
+        own.unwrap_or(&self.connection).clone()
+    }
+
+    async fn connect_requests(self: Arc<Self>) {
+        let Some(requests) = self.requests.get() else { return };
+        match another(requests.client.clone(), &requests.key, TIME_LIMIT).await {
+            Ok(connection) => {
+                let _ = requests.connection.set(connection);
+            }
+            Err(error) => tracing::warn!(%error, "requests get no own connection to Redis"),
+        }
     }
 }
 
@@ -97,7 +142,7 @@ pub(super) struct Link {
     /// The server's place in the list of servers, from 1.
     pub(super) number: usize,
     /// A name that all counters share a server with.
-    key: String,
+    pub(super) key: String,
     /// Set while Redis is quick.
     up: ArcSwapOption<Up>,
     /// The counters have moved; the time until which requests wait for the keeper to follow.
@@ -252,6 +297,10 @@ impl Link {
             }
             fault => {
                 self.errors.fetch_add(1, Ordering::Relaxed);
+                // Of a connection that was replaced meanwhile: nothing is known of the new one.
+                if !first && self.is_up() {
+                    return;
+                }
                 self.elsewhere.fetch_or(fault.is_elsewhere(), Ordering::Relaxed);
                 if first {
                     let server = self.number;

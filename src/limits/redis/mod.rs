@@ -24,6 +24,7 @@
 
 mod admit;
 mod batch;
+mod calls;
 mod earlier;
 mod examine;
 #[cfg(fuzzing)]
@@ -124,7 +125,7 @@ pub(super) struct Shared {
     settings: SharedSettings,
     /// What the names in Redis begin with ([`names::space`]).
     space: String,
-    link: Link,
+    link: Arc<Link>,
     outbox: Outbox,
     gather: Arc<Gather>,
     running: Running,
@@ -176,11 +177,12 @@ impl Shared {
         server.check()?;
         let prefix = server.names(&settings.prefix)?;
         let space = names::space(&prefix);
+        let link = Arc::new(Link::new(server.clone(), part.number(), format!("{space}epoch")));
         Ok(Self {
             agreement: Agreement::new(settings.time, memory.settings.time_zone),
-            link: Link::new(server.clone(), part.number(), format!("{space}epoch")),
+            gather: Gather::new(Arc::clone(&link), settings.timeout),
+            link,
             outbox: Outbox::holding(settings.most_waiting),
-            gather: Arc::default(),
             memory,
             part,
             note,

@@ -25,7 +25,7 @@ const BATCH: usize = 256;
 /// requests.
 const RIPE: usize = 128;
 /// How long they wait.
-const GATHER: Duration = Duration::from_millis(1);
+const GATHER: Duration = Duration::from_millis(5);
 /// How long a settlement is kept after it was sent: longer than the ledger's writer can lag behind.
 pub(super) const KEEP_MS: i64 = 120_000;
 
@@ -158,12 +158,17 @@ impl Outbox {
     }
 
     /// The next batch to send; the current one if there is one. Empty if the queue is. `present`,
-    /// if set, is the time by Redis' clock: the operations' times are corrected by it. Report the
-    /// result with [`Self::confirmed`] or [`Self::not_sent`].
-    pub(super) fn batch(&self, present: Option<Timestamp>) -> Vec<Op> {
+    /// if set, is the time by Redis' clock: the operations' times are corrected by it. No new batch
+    /// begins unless `may_begin` says so of what is queued by now. Report the result with
+    /// [`Self::confirmed`] or [`Self::not_sent`].
+    pub(super) fn batch(
+        &self,
+        present: Option<Timestamp>,
+        may_begin: impl FnOnce() -> bool,
+    ) -> Vec<Op> {
         let mut queue = self.queue.lock();
         queue.ripe_at = None;
-        if queue.sent.is_empty() {
+        if queue.sent.is_empty() && may_begin() {
             let count = queue.pending.len().min(BATCH);
             queue.sent = queue.pending.drain(..count).collect();
         }
@@ -243,13 +248,14 @@ mod tests {
     fn a_batch_stays_the_same_until_its_fate_is_known() {
         let outbox = Outbox::holding(1_000);
         (0..3).for_each(|n| outbox.push(op(n)));
-        assert_eq!(times(&outbox.batch(None)), [0, 1, 2]);
+        assert_eq!(times(&outbox.batch(None, || true)), [0, 1, 2]);
         outbox.push(op(3));
-        assert_eq!(times(&outbox.batch(None)), [0, 1, 2]);
+        assert_eq!(times(&outbox.batch(None, || false)), [0, 1, 2]);
         outbox.not_sent();
-        assert_eq!(times(&outbox.batch(None)), [0, 1, 2, 3]);
+        assert!(outbox.batch(None, || false).is_empty(), "a new one may not begin");
+        assert_eq!(times(&outbox.batch(None, || true)), [0, 1, 2, 3]);
         outbox.confirmed(Timestamp(4));
-        assert!(outbox.batch(None).is_empty());
+        assert!(outbox.batch(None, || true).is_empty());
         assert_eq!(outbox.len(), 0);
     }
 
@@ -257,14 +263,14 @@ mod tests {
     fn recent_settlements_are_sent_again_in_order_and_dropped_in_time() {
         let outbox = Outbox::holding(1_000);
         outbox.push(op(0));
-        outbox.batch(None);
+        outbox.batch(None, || true);
         outbox.confirmed(Timestamp(0));
         outbox.push(op(KEEP_MS));
-        outbox.batch(None);
+        outbox.batch(None, || true);
         outbox.confirmed(Timestamp(KEEP_MS + 1));
         outbox.push(op(KEEP_MS + 2));
         outbox.replay();
-        assert_eq!(times(&outbox.batch(None)), [KEEP_MS, KEEP_MS + 2]);
+        assert_eq!(times(&outbox.batch(None, || true)), [KEEP_MS, KEEP_MS + 2]);
     }
 
     #[test]
@@ -273,9 +279,9 @@ mod tests {
         outbox.push(op(900_000));
         outbox.push(op(1));
         let present = Timestamp(500_000);
-        let noted = outbox.batch(Some(present));
+        let noted = outbox.batch(Some(present), || true);
         assert!(noted.iter().all(|op| (0..5_000).contains(&present.since(op.now))), "{noted:?}");
-        assert_eq!(times(&outbox.batch(None)), times(&noted), "and are kept so");
+        assert_eq!(times(&outbox.batch(None, || true)), times(&noted), "and are kept so");
     }
 
     #[tokio::test]
@@ -291,7 +297,7 @@ mod tests {
         assert_eq!(due(), first, "the wait does not start again");
         outbox.ripe().await;
         assert!(Some(Instant::now()) >= first);
-        outbox.batch(None);
+        outbox.batch(None, || true);
         outbox.confirmed(Timestamp(0));
         assert_eq!(due(), None);
         (0..i64::try_from(RIPE).unwrap()).for_each(|n| outbox.push(op(n)));
@@ -303,7 +309,7 @@ mod tests {
         let outbox = Outbox::holding(1_000);
         (0..=1_000).for_each(|n| outbox.push(op(n)));
         assert!(outbox.has_overflowed());
-        assert_eq!((outbox.len(), outbox.batch(None)[0].now), (1_000, Timestamp(1)));
+        assert_eq!((outbox.len(), outbox.batch(None, || true)[0].now), (1_000, Timestamp(1)));
         outbox.replay();
         assert!(!outbox.has_overflowed());
     }

@@ -108,7 +108,7 @@ impl ServerKeeper {
         let space = &self.shared.space;
         let before = Up::new(connection.clone(), space, epoch.to_owned(), name);
         if self.shared.outbox.is_sending() {
-            match self.send(&before).await {
+            match self.send(&before, || true).await {
                 Ok(_) => {}
                 Err(Fault::Gone) => self.shared.outbox.not_sent(),
                 Err(fault) => return Err(fault),

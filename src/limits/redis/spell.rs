@@ -77,7 +77,7 @@ async fn wait_out(
     let (began, mut reported) = (Instant::now(), false);
     loop {
         let asked = Instant::now();
-        let mut connection = up.connection.clone();
+        let mut connection = up.of_requests();
         within(TIME_LIMIT.max(bound), redis::cmd("PING").query_async::<Value>(&mut connection))
             .await?;
         if asked.elapsed() <= bound && began.elapsed() >= least {

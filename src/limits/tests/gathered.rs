@@ -5,7 +5,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::{join_all, poll_immediate};
-use futures_util::{FutureExt as _, poll};
+use futures_util::{FutureExt as _, join, poll};
 
 use super::overflow::Node;
 use super::server::Redis;
@@ -127,10 +127,10 @@ fn a_request_that_gives_up_before_its_call_is_sent_again_is_not_counted() {
         assert!(matches!(poll!(&mut lead), Poll::Pending));
         let mut others: Vec<_> = waiting.collect();
         drop(others.split_off(17));
-        // What they take back is in Redis before the one that leads reads its answer.
-        node.0.flushed().await;
-        let mut permits = vec![first, second.await, lead.await];
-        permits.extend(join_all(others).await);
+        // What they take back is sent once the calls have ended.
+        let (second, lead, others, ()) = join!(second, lead, join_all(others), node.0.flushed());
+        let mut permits = vec![first, second, lead];
+        permits.extend(others);
         assert_eq!(held(&node).await, (NanoUsd(5 * 20), 20));
         drop(permits);
         assert_eq!(held(&node).await, (NanoUsd::ZERO, 0));

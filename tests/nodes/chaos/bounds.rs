@@ -20,7 +20,7 @@ use super::ledger::{Row, Seen, cost};
 use super::load::{Asked, Caller, Kind};
 use super::upstream::Visit;
 
-/// A node sends what it counted within a millisecond; on a busy machine within this.
+/// A node sends what it counted within five milliseconds; on a busy machine within this.
 const UNSENT: Duration = Duration::from_secs(1);
 /// After it is connected to Redis again, a node has what others spent within this.
 const CAUGHT_UP: Duration = Duration::from_secs(6);

@@ -18,36 +18,12 @@
 if call('HEXISTS', KEYS[1], '') == 0 then return { 'gone' } end
 local REQUEST, WINDOW, SLOT = '<BBBddddddddddc16Bc0Hc0Hc0', '<ddddddddc0dI4', '<dI4'
 local NOTE, ANSWER, AGED = '<dddddddc0', '<BBddd', NOW - 60000
-local answers, notes = { 'ok' }, {}
+local answers, notes, noted = { 'ok' }, {}, 0
 
-local reads_window = true
+local reads_window, KEYS, ARGV = true, KEYS, ARGV
 --include heads
--- A window that needs its list (see rpm.lua).
-local in_list
-local function window_of_list(uid, most)
-  if not in_list then
-    --include rpm
-    in_list = function(list)
-      local w = rpm_read(window, list)
-      rpm_expire(w)
-      local before, slot = w.n, nil
-      if most == 0 or before < most then slot = rpm_add(w, NOW) end
-      -- What aged out of the list is gone from there, whether or not a limit refuses.
-      window, is_new, is_new_window = rpm_written(w), true, true
-      return before, slot
-    end
-  end
-  return in_list(P .. 'ur:' .. string.format('%.0f', uid))
-end
-local full
-local function the_full_way(packed)
-  save()
-  save_place()
-  if not full then
-    --include full
-  end
-  return full(packed)
-end
+-- See rpm.lua, full.lua: made when they are needed.
+local in_list, full
 
 for i = 3, #ARGV do
   local at, p_at, strict, uid, kid, started, low, high, most, k_mark, u_mark, pid, p_mark, request, name, of, asked = unpacked(REQUEST, ARGV[i])
@@ -55,7 +31,7 @@ for i = 3, #ARGV do
   local answer
   if high == 0 and started >= MINUTE * 60000 then
     local wanted = KEYS[at]
-    if wanted ~= hash or name ~= field or of ~= member then load(wanted, name, of) end
+    --include load_user
     local fits = has_user and has_key and has_session
     if fits then
       local u_held, k_held, extra, before, place = u_spent + u_reserved, k_spent + k_reserved, strict * low, served, 0
@@ -63,7 +39,7 @@ for i = 3, #ARGV do
         and u_held + extra <= u_room and k_held + extra <= k_room and u_reserved + low < BASE
       if fits and pid ~= 0 and (served == 0 or served == pid) then
         wanted = KEYS[p_at]
-        if wanted ~= p_hash or of ~= p_member then load_place(wanted, of) end
+        --include load_place
         place = pid
         fits = has_place and p_next > NOW and p_limits == p_mark and p_spent + p_reserved < p_room and p_reserved + low < BASE
       end
@@ -79,7 +55,11 @@ for i = 3, #ARGV do
             from = from + 12
           end
         end
-        if not simple or #window - from - front >= 179 then n, slot = window_of_list(uid, most)
+        if not simple or #window - from - front >= 179 then
+          if not in_list then
+            --include in_list
+          end
+          n, slot = in_list(P .. 'ur:' .. string.format('%.0f', uid), most)
         elseif most ~= 0 and n >= most then slot = nil
         else
           if slots >= 1024 then slot = math.floor(NOW / 100) * 100 + 99 end
@@ -96,8 +76,8 @@ for i = 3, #ARGV do
           end
           u_reserved, k_reserved, runs, requests, asks = u_reserved + low, k_reserved + low, runs + 1, requests + 1, asked
           is_new, is_new_key, is_new_session, is_new_window = true, true, true, true
-          local count = #notes
-          notes[count + 1], notes[count + 2] = request, pack(NOTE, slot, place, started, uid, kid, low, high, of)
+          notes[noted + 1], notes[noted + 2] = request, pack(NOTE, slot, place, started, uid, kid, low, high, of)
+          noted = noted + 2
           local u_left, k_left = u_room - u_held, k_room - k_held
           if u_tight ~= 0 and (k_tight == 0 or u_left < k_left or (u_left == k_left and u_tight < k_tight)) then
             answer = pack(ANSWER, u_tight, place == 0 and 0 or 1, before, u_against + u_held, n)
@@ -108,9 +88,17 @@ for i = 3, #ARGV do
       end
     end
   end
-  answers[i - 1] = answer or the_full_way(ARGV[i])
+  if not answer then
+    --include save_user
+    --include save_place
+    if not full then
+      --include full
+    end
+    answer = full(ARGV[i])
+  end
+  answers[i - 1] = answer
 end
-save()
-save_place()
-if #notes > 0 then call('HSET', KEYS[1], unpack(notes)) end
+--include save_user
+--include save_place
+if noted > 0 then call('HSET', KEYS[1], unpack(notes, 1, noted)) end
 return answers

@@ -136,7 +136,7 @@ full = function(op)
   put_record(set, field, k)
   call('HSET', KEYS[at], 'r', rpm_written(w), member,
     pack(TAILED, runs + 1, requests + 1, served, begun, ended, cost, costs, score, asked), unpack(set))
-  local count = #notes
-  notes[count + 1], notes[count + 2] = request, pack(NOTE, slot, place, started, uid, kid, low, high, member)
+  notes[noted + 1], notes[noted + 2] = request, pack(NOTE, slot, place, started, uid, kid, low, high, member)
+  noted = noted + 2
   return pack(ANSWER, tightest, place == 0 and 0 or 1, before, current, rate)
 end

@@ -8,31 +8,29 @@ local ids = {}
 for i = 5, #ARGV do ids[i - 4] = string.sub(ARGV[i], 6, 21) end
 local found, begin, has_seen = call('HMGET', KEYS[1], unpack(ids)), MINUTE * 60000, nil
 local is_left, entered = {}, {}
--- Whether sums that came from the ledger may have it.
-local function may_be_counted(time)
-  if counted_before == 0 or time > read_at + MADE_WITHIN then return false end
-  if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
-  return has_seen or time < counted_before
-end
-local function has_begun(started) return started >= begin and started < begin + 60000 end
-
 for i = 5, #ARGV do
   local kind, at, p_at, request, uid, kid, started, low, high, cost, added, pid, time, _, name, of = unpacked(OP, ARGV[i])
   local note, fits = entered[request] or found[i - 4], false
+  -- Whether sums that came from the ledger may have it.
+  local may_be_counted = counted_before ~= 0 and time <= read_at + MADE_WITHIN
+  if may_be_counted and time >= counted_before then
+    if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
+    may_be_counted = has_seen
+  end
   if is_left[request] then fits = false
-  elseif kind == 'S' and note and added == 0 and not may_be_counted(time) then
+  elseif kind == 'S' and note and added == 0 and not may_be_counted then
     local place
     _, place, started, _, _, low, high = unpacked('<ddddddd', note)
-    fits = high == 0 and has_begun(started) and (place == pid or (place == 0 and pid < 0))
+    fits = high == 0 and started >= begin and started < begin + 60000 and (place == pid or (place == 0 and pid < 0))
     if fits and at ~= 0 then
       local wanted = KEYS[at]
-      if wanted ~= hash or name ~= field or of ~= member then load(wanted, name, of) end
+      --include load_user
       fits = has_user and has_key and has_session and runs >= 1 and (runs > 1 or score ~= math.huge) and cost_low + cost < BASE
         and u_spent + cost < BASE and k_spent + cost < BASE
     end
     if fits and place ~= 0 then
       local wanted = KEYS[p_at]
-      if wanted ~= p_hash or of ~= p_member then load_place(wanted, of) end
+      --include load_place
       fits = has_place and p_runs >= 1 and (p_runs > 1 or p_score ~= math.huge) and p_cost + cost < BASE and p_spent + cost < BASE
     end
     if fits then
@@ -52,8 +50,8 @@ for i = 5, #ARGV do
   elseif kind == 'E' and not note and uid == 0 and pid > 0 and high == 0 then
     if started > NOW then started = NOW end
     local wanted = KEYS[p_at]
-    if wanted ~= p_hash or of ~= p_member then load_place(wanted, of) end
-    fits = has_begun(started) and has_place and p_next > NOW and p_reserved + low < BASE
+    --include load_place
+    fits = started >= begin and started < begin + 60000 and has_place and p_next > NOW and p_reserved + low < BASE
     if fits then
       p_reserved, p_runs, p_requests, is_new_place = p_reserved + low, p_runs + 1, p_requests + 1, true
       entered[request] = pack(NOTE, 0, pid, started, 0, kid, low, 0, of)
@@ -61,8 +59,8 @@ for i = 5, #ARGV do
   end
   if not fits then is_left[request], left[#left + 1] = true, ARGV[i] end
 end
-save()
-save_place()
+--include save_user
+--include save_place
 local set = {}
 for request, note in pairs(entered) do set[#set + 1], set[#set + 2] = request, note end
 if #set > 0 then call('HSET', KEYS[1], unpack(set)) end

@@ -1,7 +1,7 @@
 //! Admission where the first provider is on another server than the user: both are asked at once.
 //!
 //! If only the provider's server says yes, its place is given back with the next batch. Until then
-//! it is taken, for a millisecond or two. So that callers who are refused again and again hold no
+//! it is taken, for a few milliseconds. So that callers who are refused again and again hold no
 //! places, the user's server is asked alone after a refusal, until it admits that user.
 
 use std::sync::atomic::{AtomicBool, Ordering};
