@@ -334,6 +334,13 @@ impl ServerKeeper {
         std::mem::replace(&mut self.moves, moves) != moves
     }
 
+    /// Has this node rebuild the counters on all other servers.
+    pub(super) fn rebuild_others(&mut self) {
+        if self.shared.moves.fetch_add(1, Ordering::SeqCst) == self.moves {
+            self.moves += 1;
+        }
+    }
+
     /// Releases what the requests of a dead node's name held, and removes the name.
     pub(super) async fn bury(&self, dead: &Up) -> Result<(), Fault> {
         let nodes = self.key("nodes");

@@ -26,7 +26,8 @@ impl ServerKeeper {
         let mut lost_data = self.is_doubtful;
         self.must_rebuild |= self.took_over();
         self.must_rebuild |= self.shared.outbox.has_overflowed();
-        self.must_rebuild |= self.epoch.is_none() && self.shared.was_away(connection).await?;
+        let was_away = self.epoch.is_none() && self.shared.was_away(connection).await?;
+        self.must_rebuild |= was_away;
         loop {
             // Asked each time: the node that takes them over removes their names.
             let earlier_gone =
@@ -53,6 +54,9 @@ impl ServerKeeper {
                 _ => {}
             }
             if let Some(epoch) = self.rebuild(connection, node, found.as_deref()).await? {
+                if was_away || earlier_gone {
+                    self.rebuild_others();
+                }
                 return Ok(epoch);
             }
             tokio::time::sleep(LOOK).await;
