@@ -1,10 +1,9 @@
-//! The parts into which the counters of a cluster are divided. Each has a hash tag of its own, so
-//! that each is in one slot, and the slots are spread over the masters.
+//! The parts into which the counters of a cluster are divided. Each has its own hash tag, so all
+//! names of a part are in one slot, and the slots are spread over the primaries.
 //!
-//! A cluster divides its 16 384 slots between its masters, as a rule into equal ranges. So do the
-//! parts: of as many equal ranges, each part is in another one, and as far from the range's first
-//! slot as all others. With as many masters as parts, each master has one part. With another number
-//! of masters, none has more than one part above the average, or one more at its borders.
+//! A cluster divides its 16 384 slots between its primaries, as a rule into equal ranges. With as
+//! many ranges as parts, each part is in another range, at about the same distance from the range's
+//! first slot. So with as many primaries as parts, each primary has one part.
 
 use crc::{CRC_16_XMODEM, Crc};
 
@@ -42,8 +41,15 @@ impl ClusterPart {
         (0..of).map(move |place| Self { place, of })
     }
 
+    /// How many parts there are.
+    #[must_use]
+    pub fn of(self) -> usize {
+        self.of
+    }
+
     /// Distinguishes it from the other parts; `None` if it is the only one.
-    pub(super) fn label(self) -> Option<String> {
+    #[must_use]
+    pub fn label(self) -> Option<String> {
         (self.of > 1).then(|| format!("{}/{}", self.place + 1, self.of))
     }
 
@@ -138,9 +144,9 @@ mod tests {
         }
     }
 
-    /// The slots that one number gives with two prefixes differ by a mask (exclusive or) that is
-    /// the same for all numbers of one length. A mask maps aligned blocks to aligned blocks. So what
-    /// holds of one prefix holds of all.
+    /// The slots that a number gives with two prefixes differ by a mask (exclusive or) that is the
+    /// same for all numbers of one length. A mask maps aligned blocks to aligned blocks. So what is
+    /// true of one prefix is true of all.
     #[test]
     fn numbers_of_five_digits_reach_each_block_of_slots() {
         let of = |prefix: &str, number: u32| slot(&format!("{prefix}.{number}"));

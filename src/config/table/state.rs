@@ -69,8 +69,8 @@ pub(super) const ROWS: &[Setting] = &[
         "redis.cluster_parts",
         Count { min: 1, max: 32 },
         "3",
-        "Into how many parts the counters of a Redis Cluster are divided, each on one master: as \
-         many as it has masters. The same on all nodes.",
+        "Into how many parts the counters of a Redis Cluster are divided, each on one primary: as \
+         many as it has primaries. The same on all nodes.",
     ),
     unset(
         "redis.sentinel_password",

@@ -35,7 +35,7 @@ pub struct RedisFacts {
     pub zone: Option<Tz>,
     /// Gateways count there that have another list of servers, or another place of this one in it.
     pub is_of_others: bool,
-    /// Of a cluster: the prefix of this part's names, and the master that has them.
+    /// Of a cluster: the prefix of this part's names, and the primary that has them.
     pub in_cluster: Option<String>,
 }
 
@@ -73,8 +73,8 @@ async fn examine_one(server: &Server, prefix: &str) -> Result<RedisFacts, String
         .await
         .map_err(|e| e.to_string())?;
     let facts = facts(&mut connection, &names).await.map_err(|e| e.to_string())?;
-    let master = client.get_connection_info().addr();
-    let in_cluster = server.is_cluster().then(|| format!("{names} on {master}"));
+    let primary = client.get_connection_info().addr();
+    let in_cluster = server.is_cluster().then(|| format!("{names} on {primary}"));
     Ok(RedisFacts { in_cluster, ..facts })
 }
 

@@ -62,7 +62,7 @@ pub(super) struct ServerKeeper {
     /// Since when nothing could be sent.
     pub(super) lost_at: Timestamp,
     /// How often this node had taken servers over when these counters were last rebuilt.
-    moves: u64,
+    pub(super) moves: u64,
 }
 
 impl ServerKeeper {
@@ -332,13 +332,6 @@ impl ServerKeeper {
     pub(super) fn took_over(&mut self) -> bool {
         let moves = self.shared.moves.load(Ordering::SeqCst);
         std::mem::replace(&mut self.moves, moves) != moves
-    }
-
-    /// Has this node rebuild the counters on all other servers.
-    pub(super) fn rebuild_others(&mut self) {
-        if self.shared.moves.fetch_add(1, Ordering::SeqCst) == self.moves {
-            self.moves += 1;
-        }
     }
 
     /// Releases what the requests of a dead node's name held, and removes the name.

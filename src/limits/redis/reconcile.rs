@@ -102,6 +102,14 @@ impl ServerKeeper {
         Ok(is_made.then_some(epoch))
     }
 
+    /// Has this node rebuild the counters on all other servers: what nodes of an earlier layout
+    /// spent concerns these too, and they may have had all names on this one.
+    fn rebuild_others(&mut self) {
+        if self.shared.moves.fetch_add(1, Ordering::SeqCst) == self.moves {
+            self.moves += 1;
+        }
+    }
+
     /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.
     async fn finish(
         &mut self,
