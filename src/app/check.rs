@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::runtime::runtime;
 use super::{database, file_modes, secrets};
-use crate::config::Config;
+use crate::config::{Config, Redis};
 use crate::limits;
 use crate::policy::price;
 use crate::state::{Events, State};
@@ -27,9 +27,10 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
             let servers = redis.servers()?;
-            for (at, facts) in limits::examine(&servers, &redis.prefix).await.iter().enumerate() {
+            let facts = limits::examine(&servers, &redis.prefix).await;
+            for (at, facts) in facts.iter().enumerate() {
                 if let Err(error) = facts {
-                    let which = redis.which(at);
+                    let which = Redis::which(at, servers.len());
                     anyhow::bail!("Redis ({}{which}): {error}", redis.setting());
                 }
             }

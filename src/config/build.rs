@@ -156,6 +156,7 @@ fn redis(take: &mut Take) -> Option<Redis> {
     let (prefix, timeout_ms) = (take.text("redis.prefix"), take.millis("redis.timeout"));
     let lease_ms = take.millis("redis.lease");
     let (ca, tls) = (take.path("redis.tls.ca"), take.tls("redis.tls.cert", "redis.tls.key"));
+    let cluster_parts = take.size("redis.cluster_parts");
     let sentinel_password = take.secret("redis.sentinel_password");
     let (url, list) = (take.secret("redis.url"), take.secret("redis.urls"));
     if url.is_some() && list.is_some() {
@@ -165,6 +166,7 @@ fn redis(take: &mut Take) -> Option<Redis> {
     let list = list.map(|list| list.into_iter().map(Secret::new).collect());
     list.or_else(|| url.map(|url| vec![url])).map(|urls| Redis {
         urls,
+        cluster_parts,
         sentinel_password,
         ca,
         tls,

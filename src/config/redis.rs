@@ -9,7 +9,8 @@ use crate::files;
 use crate::redis::Server;
 
 impl Redis {
-    /// The configured servers, with their certificates. At least one.
+    /// The configured servers, with their certificates. At least one. A cluster is as many as it
+    /// has parts.
     ///
     /// # Errors
     /// When a file of `redis.tls` cannot be read; the error names it.
@@ -25,7 +26,9 @@ impl Redis {
             sentinel_password: self.sentinel_password.clone(),
             authorities: authorities.clone(),
             identity: identity.clone(),
+            ..Server::default()
         };
-        Ok(self.urls.iter().map(server).collect())
+        let parts = |url: &Secret| server(url).divided(self.cluster_parts);
+        Ok(self.urls.iter().flat_map(parts).collect())
     }
 }

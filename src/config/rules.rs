@@ -124,6 +124,13 @@ fn redis_without_effect(config: &Config, problems: &mut Problems) {
             );
         }
     }
+    if given("redis.cluster_parts") && !any(&|url| url.contains("+cluster://")) {
+        problems.add(
+            "redis.cluster_parts",
+            "has no effect without a cluster",
+            "remove it, or write redis.url as redis+cluster://…",
+        );
+    }
     for path in ["redis.sentinel_password", "redis.sentinel_password_file"] {
         if given(path) && !any(&|url| url.contains("+sentinel://")) {
             problems.add(

@@ -219,6 +219,8 @@ impl OnRedisLoss {
 pub struct Redis {
     /// The address of each server, including its password. At least one.
     pub urls: Vec<Secret>,
+    /// Into how many parts the counters of a cluster are divided.
+    pub cluster_parts: usize,
     /// The password that the Sentinels ask for.
     pub sentinel_password: Option<Secret>,
     /// CAs in place of the public ones.
@@ -241,11 +243,11 @@ impl Redis {
         if self.urls.len() > 1 { "redis.urls" } else { "redis.url" }
     }
 
-    /// For messages: which of several servers is meant, by its place in the list from 0; empty for
-    /// the only one.
+    /// For messages: which of so many servers is meant, by its place from 0; empty for the only
+    /// one.
     #[must_use]
-    pub fn which(&self, place: usize) -> String {
-        match self.urls.len() {
+    pub fn which(place: usize, of: usize) -> String {
+        match of {
             0 | 1 => String::new(),
             of => format!(", server {} of {of}", place + 1),
         }

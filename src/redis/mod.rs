@@ -4,6 +4,8 @@
 mod address;
 mod primary;
 mod server;
+mod slots;
 
 pub use primary::{Primary, another, names_moved};
 pub use server::Server;
+pub use slots::ClusterPart;

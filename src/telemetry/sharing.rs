@@ -36,23 +36,23 @@ impl RedisMetrics {
             )?,
             servers: on.gauges(
                 "tollgate_redis_server_up",
-                "Whether a server of redis.urls answers in time, by its place in the list, from 1; \
-                 absent without redis.urls.",
+                "Whether a server of redis.urls, or a part of a cluster, answers in time, by its \
+                 place in the list, from 1; absent with a single one.",
                 &["server"],
             )?,
             server_errors: on.counters(
                 "tollgate_redis_server_errors_total",
-                "tollgate_redis_errors_total of one server of redis.urls.",
+                "tollgate_redis_errors_total of one server of redis.urls, or part of a cluster.",
                 &["server"],
             )?,
             server_losses: on.counters(
                 "tollgate_redis_server_losses_total",
-                "tollgate_redis_losses_total of one server of redis.urls.",
+                "tollgate_redis_losses_total of one server of redis.urls, or part of a cluster.",
                 &["server"],
             )?,
             server_spells: on.counters(
                 "tollgate_redis_server_slow_total",
-                "tollgate_redis_slow_total of one server of redis.urls.",
+                "tollgate_redis_slow_total of one server of redis.urls, or part of a cluster.",
                 &["server"],
             )?,
             errors: on.counter(

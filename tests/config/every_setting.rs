@@ -69,6 +69,7 @@ fn companions(path: &str) -> Vec<&'static str> {
         | "limits.on_redis_loss" => {
             vec!["redis.url"]
         }
+        "redis.cluster_parts" => vec!["redis.urls"],
         "timeouts.connect" => vec!["timeouts.tls"],
         "ledger.max_bytes" => vec!["ledger.segment_bytes"],
         "proxy.max_inflight_body_bytes" => vec!["proxy.max_body_bytes"],

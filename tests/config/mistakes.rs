@@ -9,7 +9,7 @@ use super::{load, problems};
 /// A file, a variable and its value (none if empty), and a part of the only problem reported.
 type Mistake = (&'static str, &'static str, &'static str, &'static str);
 
-const MISTAKES: [Mistake; 48] = [
+const MISTAKES: [Mistake; 51] = [
     ("[1, 2]", "", "", "holds no settings"),
     ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is no valid YAML"),
     ("proxy: [", "", "", "is no valid YAML"),
@@ -61,6 +61,9 @@ const MISTAKES: [Mistake; 48] = [
     ("redis: {urls: [a, redis://b]}", "", "", "is no list of Redis addresses"),
     ("redis: {urls: [redis://a, 7]}", "", "", "holds something that is no text"),
     ("redis: {urls: [redis://a], tls: {ca: Cargo.toml}}", "", "", "no effect without TLS to Redis"),
+    ("redis: {url: 'redis+cluster://a', cluster_parts: 0}", "", "", "from 1 to 32"),
+    ("redis: {url: 'redis+cluster://a', cluster_parts: 33}", "", "", "from 1 to 32"),
+    ("redis: {url: redis://a, cluster_parts: 2}", "", "", "no effect without a cluster"),
     ("redis: {lease: 20s}", "", "", "no effect without redis.url"),
     ("limits: {on_redis_loss: open}", "", "", "no effect without redis.url"),
     (

@@ -4,14 +4,14 @@
 
 use serde_json::json;
 
-use super::failover::{limits_hold, under_load};
+use super::failover::{PARTS, limits_hold, under_load};
 use super::loss::{Load, back};
 use super::pair::Pair;
 use super::secure::credentials;
 use super::servers::{list, one_for_each, rebuilds, sessions_of_each};
 use crate::support::gateway::Gateway;
 use crate::support::redis::{Redis, Transport, tls_file};
-use crate::support::redis_failover::{Cluster, Watched};
+use crate::support::redis_failover::{Cluster, FullCoverage, Watched};
 
 /// Nodes with the credentials for TLS and these settings.
 async fn pair_with(further: &[(&str, &str)]) -> Pair {
@@ -66,15 +66,15 @@ async fn a_list_of_servers_over_tls_counts_exactly_and_loses_nothing_with_one_of
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_over_tls_fails_over_without_a_failed_request_or_a_wrong_sum() {
-    let mut cluster = Cluster::over(Transport::Tls).await;
+    let mut cluster = Cluster::over(Transport::Tls, FullCoverage::Required).await;
     assert!(cluster.url().starts_with("rediss+cluster://"), "{}", cluster.url());
     let pair = pair_with(&[("REDIS_URL", &cluster.url())]).await;
     let (ok, text) = pair.nodes[0].check();
     assert!(ok, "{text}");
     limits_hold(&pair).await;
-    let who = pair.person(json!({}), json!({})).await;
-    let owner = cluster.owner("{tollgate}:{3}:epoch").await;
-    under_load(&pair, &who, async || cluster.nodes[owner].kill()).await;
+    let callers = one_for_each(&pair, 3, &json!({})).await;
+    let owner = cluster.owner(PARTS[0]).await;
+    under_load(&pair, callers.values(), async || cluster.nodes[owner].kill()).await;
     limits_hold(&pair).await;
 }
 
@@ -87,7 +87,7 @@ async fn sentinels_over_tls_name_the_next_primary_without_a_failed_request_or_a_
     let (ok, text) = pair.nodes[0].check();
     assert!(ok, "{text}");
     let who = pair.person(json!({}), json!({})).await;
-    under_load(&pair, &who, async || {
+    under_load(&pair, [&who], async || {
         watched.primary.kill();
         watched.failed_over().await;
     })
@@ -146,14 +146,14 @@ async fn another_authority_than_that_of_a_list_is_reported_and_loses_nothing() {
     another_authority_is_reported_and_loses_nothing(&addresses, (named, lost)).await;
 }
 
-/// Of a single address: the setting in the error, and what `/readyz` says.
-const ONE: (&str, &str) = ("Redis (redis.url): ", "is lost: this node counts for itself");
-
 #[tokio::test(flavor = "multi_thread")]
 async fn another_authority_than_that_of_a_cluster_is_reported_and_loses_nothing() {
-    let cluster = Cluster::over(Transport::Tls).await;
+    let cluster = Cluster::over(Transport::Tls, FullCoverage::Required).await;
     let addresses = [("REDIS_URL", &*cluster.url())];
-    another_authority_is_reported_and_loses_nothing(&addresses, ONE).await;
+    let named = "Redis (redis.url, server 1 of 3): ";
+    let lost = "server 1 of 3 is lost, server 2 of 3 is lost, server 3 of 3 is lost: for the users \
+        and providers there, this node counts for itself";
+    another_authority_is_reported_and_loses_nothing(&addresses, (named, lost)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,5 +161,7 @@ async fn another_authority_than_that_of_sentinels_is_reported_and_loses_nothing(
     let watched = Watched::over(Transport::Tls).await;
     let password = ("TOLLGATE_REDIS_SENTINEL_PASSWORD", Watched::PASSWORD);
     let addresses = [("REDIS_URL", &*watched.url()), password];
-    another_authority_is_reported_and_loses_nothing(&addresses, ONE).await;
+    let named = "Redis (redis.url): ";
+    let lost = "is lost: this node counts for itself";
+    another_authority_is_reported_and_loses_nothing(&addresses, (named, lost)).await;
 }

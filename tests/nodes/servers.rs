@@ -173,7 +173,7 @@ async fn nodes_that_get_a_third_server_one_by_one_keep_all_sums() {
         pair.nodes[node].ready().await;
         if node == 0 {
             // While the other node has the former list, this one serves and says what is wrong.
-            let said = "server 1 of 3 is used by nodes with another list of servers (redis.urls)";
+            let said = "server 1 of 3 is used by nodes with another list of servers (redis.urls, ";
             let shown = |ready: bool, parts: &Value| {
                 ready && parts["redis"].as_str().is_some_and(|text| text.starts_with(said))
             };

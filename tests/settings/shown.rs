@@ -61,6 +61,11 @@ const OTHERS: &[Shown] = &[
         "nodes_that_get_a_third_server_one_by_one_keep_all_sums",
     ),
     (
+        "redis.cluster_parts",
+        "nodes/failover.rs",
+        "nodes_that_get_other_parts_of_a_cluster_one_by_one_keep_all_sums",
+    ),
+    (
         "redis.sentinel_password",
         "nodes/failover.rs",
         "sentinels_name_the_next_primary_without_a_failed_request_or_a_wrong_sum",

@@ -12,33 +12,54 @@ use super::redis::{Redis, Transport, tls_file};
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 const NO_FILES: [&str; 4] = ["--save", "", "--appendonly", "no"];
 
-/// Three primaries, with a replica each.
+/// Three primaries with a replica each, or one primary.
 pub struct Cluster {
     pub nodes: Vec<Redis>,
 }
 
+/// Whether the other primaries of a cluster go on while one is gone (`no`), or none does.
+#[derive(Debug, Clone, Copy)]
+pub enum FullCoverage {
+    Required,
+    NotRequired,
+}
+
+fn node(transport: Transport, coverage: FullCoverage) -> Redis {
+    let bus = free_port().to_string();
+    let own = [
+        "--cluster-enabled",
+        "yes",
+        "--cluster-node-timeout",
+        "1500",
+        "--cluster-port",
+        &bus,
+        "--tls-cluster",
+        if transport == Transport::Tls { "yes" } else { "no" },
+        "--cluster-require-full-coverage",
+        if matches!(coverage, FullCoverage::Required) { "yes" } else { "no" },
+    ];
+    Redis::over(transport, &[&NO_FILES[..], &own[..]].concat())
+}
+
 impl Cluster {
     pub async fn start() -> Self {
-        Self::over(Transport::Plain).await
+        Self::over(Transport::Plain, FullCoverage::NotRequired).await
     }
 
-    pub async fn over(transport: Transport) -> Self {
-        let over_tls = if transport == Transport::Tls { "yes" } else { "no" };
-        let node = |_| {
-            let bus = free_port().to_string();
-            let own = [
-                "--cluster-enabled",
-                "yes",
-                "--cluster-node-timeout",
-                "1500",
-                "--cluster-port",
-                &bus,
-                "--tls-cluster",
-                over_tls,
-            ];
-            Redis::over(transport, &[&NO_FILES[..], &own[..]].concat())
-        };
-        let nodes: Vec<Redis> = (0..6).map(node).collect();
+    /// One primary with all slots.
+    pub async fn of_one() -> Self {
+        let node = node(Transport::Plain, FullCoverage::Required);
+        tell::<()>(&node, &["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).unwrap();
+        wait(|| {
+            let info: String = tell(&node, &["CLUSTER", "INFO"]).unwrap();
+            info.contains("cluster_state:ok").then_some(())
+        })
+        .await;
+        Self { nodes: vec![node] }
+    }
+
+    pub async fn over(transport: Transport, coverage: FullCoverage) -> Self {
+        let nodes: Vec<Redis> = (0..6).map(|_| node(transport, coverage)).collect();
         let credentials = ["--tls", "--cacert", &tls_file("ca.pem")]
             .into_iter()
             .chain(["--cert", &tls_file("client.pem"), "--key", &tls_file("client.key")])
@@ -70,8 +91,8 @@ impl Cluster {
 
     /// The address of the cluster, by its first three nodes.
     pub fn url(&self) -> String {
-        let hosts: Vec<String> =
-            self.nodes[..3].iter().map(|node| format!("127.0.0.1:{}", node.port())).collect();
+        let hosts = self.nodes.iter().take(3).map(|node| format!("127.0.0.1:{}", node.port()));
+        let hosts: Vec<String> = hosts.collect();
         format!("{}+cluster://{}", self.nodes[0].transport.scheme(), hosts.join(","))
     }
 
@@ -79,6 +100,11 @@ impl Cluster {
     pub async fn owner(&self, name: &str) -> usize {
         wait(|| self.nodes.iter().position(|node| tell::<bool>(node, &["EXISTS", name]).is_ok()))
             .await
+    }
+
+    /// Whether the node has a name.
+    pub fn has(&self, node: usize, name: &str) -> bool {
+        tell(&self.nodes[node], &["EXISTS", name]).unwrap()
     }
 
     /// Another primary than this one.

@@ -2,7 +2,7 @@
 
 use super::database::clock;
 use super::finding::{Finding, bytes};
-use crate::config::Config;
+use crate::config::{Config, Redis};
 use crate::limits::{self, RedisFacts};
 
 const PART: &str = "redis";
@@ -18,7 +18,7 @@ pub(super) async fn look(config: &Config) -> Vec<Finding> {
         Ok(servers) => limits::examine(&servers, &redis.prefix).await,
         Err(error) => vec![Err(error.to_string())],
     };
-    let which = |at: usize| match redis.which(at) {
+    let which = |at: usize| match Redis::which(at, facts.len()) {
         which if which.is_empty() => String::new(),
         which => format!("{}: ", which.trim_start_matches(", ")),
     };
@@ -44,7 +44,8 @@ fn about(config: &Config, facts: &RedisFacts, which: &str) -> Vec<Finding> {
         "" => "Redis'".to_owned(),
         which => format!("Redis' ({which})"),
     };
-    let text = format!("{which}{version}, answers within {took} ms and runs scripts");
+    let place = facts.in_cluster.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    let text = format!("{which}{version}{place}, answers within {took} ms and runs scripts");
     let mut findings = vec![match took {
         0..=SLOW_MS => Finding::ok(PART, text),
         _ => Finding::warning(
@@ -72,8 +73,9 @@ fn about(config: &Config, facts: &RedisFacts, which: &str) -> Vec<Finding> {
     }
     if facts.is_of_others {
         let text = format!("{which}gateways count there that have another list of servers");
-        let advice = "Give all gateways the same redis.urls, in the same order. This one counts for \
-            itself until the others are gone (docs/several-nodes.md).";
+        let advice = "Give all gateways the same redis.urls, in the same order, and the same \
+            redis.cluster_parts. This one counts for itself until the others are gone \
+            (docs/several-nodes.md).";
         findings.push(Finding::fault(PART, text, advice));
     }
     findings.push(clock(&whose, facts.off_ms));

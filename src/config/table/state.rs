@@ -65,6 +65,13 @@ pub(super) const ROWS: &[Setting] = &[
     .variable_is("REDIS_URLS"),
     unset("redis.urls_file", SecretFile, "A file that holds redis.urls.")
         .variable_is("REDIS_URLS_FILE"),
+    setting(
+        "redis.cluster_parts",
+        Count { min: 1, max: 32 },
+        "3",
+        "Into how many parts the counters of a Redis Cluster are divided, each on one primary: as \
+         many as it has primaries. The same on all nodes.",
+    ),
     unset(
         "redis.sentinel_password",
         Secret { min_len: 1 },

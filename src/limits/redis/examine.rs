@@ -14,7 +14,7 @@ use super::list;
 use super::names;
 use super::scripts::{FORGET, ScriptCall};
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
-use crate::redis::{Server, names_moved};
+use crate::redis::{Primary, Server, names_moved};
 
 /// Facts from the server's `INFO`. `None`: the user may not run that command.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub struct RedisFacts {
     pub zone: Option<Tz>,
     /// Gateways count there that have another list of servers, or another place of this one in it.
     pub is_of_others: bool,
+    /// Of a cluster: the prefix of this part's names, and the primary that has them.
+    pub in_cluster: Option<String>,
 }
 
 /// Examines each server: it must answer, accept the credentials, and run scripts. Changes nothing.
@@ -57,7 +59,7 @@ async fn is_of_others(server: &Server, prefix: &str, note: Option<String>) -> Re
     let odd = |_| Fault::Odd;
     let space = names::space(&server.names(prefix).map_err(odd)?);
     let (epoch, name) = (format!("{space}epoch"), format!("{space}{}", list::NAME));
-    let mut connection = connect(server, &epoch).await.map_err(odd)?;
+    let mut connection = connect(server, &epoch).await.map_err(odd)?.connection;
     let found: Option<String> =
         within(TIME_LIMIT, redis::cmd("GET").arg(name).query_async(&mut connection)).await?;
     Ok(found != note && live_nodes(&mut connection, &format!("{space}nodes")).await? > 0)
@@ -65,25 +67,27 @@ async fn is_of_others(server: &Server, prefix: &str, note: Option<String>) -> Re
 
 async fn examine_one(server: &Server, prefix: &str) -> Result<RedisFacts, String> {
     let names = server.names(prefix)?;
-    let mut connection = connect(server, &format!("{names}:epoch")).await?;
+    let Primary { client, mut connection } = connect(server, &format!("{names}:epoch")).await?;
     let script = Script::new("return struct.unpack('<d', struct.pack('<d', 7))");
     within(TIME_LIMIT, script.prepare_invoke().invoke_async::<i64>(&mut connection))
         .await
         .map_err(|e| e.to_string())?;
-    facts(&mut connection, &names).await.map_err(|e| e.to_string())
+    let facts = facts(&mut connection, &names).await.map_err(|e| e.to_string())?;
+    let primary = client.get_connection_info().addr();
+    let in_cluster = server.is_cluster().then(|| format!("{names} on {primary}"));
+    Ok(RedisFacts { in_cluster, ..facts })
 }
 
 /// Connects to the server that has this name.
-async fn connect(server: &Server, name: &str) -> Result<MultiplexedConnection, String> {
+async fn connect(server: &Server, name: &str) -> Result<Primary, String> {
     server.check()?;
-    let primary = server.primary(name, TIME_LIMIT).await.map_err(|error| {
+    server.primary(name, TIME_LIMIT).await.map_err(|error| {
         if names_moved(&error) {
             return "it is a node of a cluster: write redis+cluster:// in place of redis://"
                 .to_owned();
         }
         error.to_string()
-    })?;
-    Ok(primary.connection)
+    })
 }
 
 async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<RedisFacts, Fault> {
@@ -108,6 +112,7 @@ async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<Re
         took,
         zone: zone.filter(|_| is_held).and_then(|name| name.parse().ok()),
         is_of_others: false,
+        in_cluster: None,
     })
 }
 
@@ -132,7 +137,7 @@ pub async fn rebuild_shared(servers: &[Server], prefix: &str) -> Result<(), Stri
 
 async fn rebuild_one(server: &Server, prefix: &str) -> Result<(), String> {
     let space = names::space(&server.names(prefix)?);
-    let mut connection = connect(server, &format!("{space}epoch")).await?;
+    let mut connection = connect(server, &format!("{space}epoch")).await?.connection;
     forget(&mut connection, &space).await.map_err(|e| e.to_string())
 }
 

@@ -62,7 +62,7 @@ pub(super) struct ServerKeeper {
     /// Since when nothing could be sent.
     pub(super) lost_at: Timestamp,
     /// How often this node had taken servers over when these counters were last rebuilt.
-    moves: u64,
+    pub(super) moves: u64,
 }
 
 impl ServerKeeper {

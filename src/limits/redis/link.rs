@@ -52,7 +52,10 @@ pub(super) enum Fault {
     #[error("an answer that makes no sense")]
     Odd,
     /// Nodes with another list of servers count there.
-    #[error("the nodes that count there have another list of Redis servers (redis.urls)")]
+    #[error(
+        "the nodes that count there have another list of Redis servers (redis.urls, \
+         redis.cluster_parts)"
+    )]
     OtherList,
     #[error("the ledger cannot be read: {0}")]
     Ledger(String),

@@ -1,5 +1,5 @@
 //! The list of Redis servers, which must be the same on all nodes: another one counts a user
-//! elsewhere.
+//! elsewhere. The parts of a cluster are servers of the list, so their number must be the same too.
 //!
 //! Each server of several notes in `servers` which list it belongs to, and its place in it. A node
 //! with another list, or with a single server, does not count there while nodes of that list do: it
@@ -26,7 +26,12 @@ pub(super) fn notes(servers: &[Server]) -> Result<Vec<Option<String>>, String> {
     if servers.len() == 1 {
         return Ok(vec![None]);
     }
-    let places = servers.iter().map(Server::place).collect::<Result<Vec<_>, _>>()?;
+    let place = |server: &Server| match server.part.label() {
+        // A single cluster has the notes itself: nodes may reach it by different addresses.
+        Some(part) if server.part.of() == servers.len() => Ok(part),
+        _ => server.place(),
+    };
+    let places = servers.iter().map(place).collect::<Result<Vec<_>, _>>()?;
     for (at, place) in places.iter().enumerate() {
         if places[..at].contains(place) {
             return Err("it names a server twice".to_owned());
@@ -116,5 +121,24 @@ mod tests {
         assert_eq!(named, list(&["redis://me:word@other:7#one", "redis://a#two"]).unwrap());
         let twice = list(&[a, b, "redis://a:1"]).unwrap_err();
         assert!(twice.contains("twice"), "{twice}");
+    }
+
+    #[test]
+    fn notes_differ_by_the_number_of_parts_of_a_cluster() {
+        let list = |urls: &[&str], parts: usize| {
+            let server = |url: &&str| Server::new(Secret::new(*url)).divided(parts);
+            notes(&urls.iter().flat_map(server).collect::<Vec<_>>())
+        };
+        let (a, b) = ("redis+cluster://a:1,b:2", "redis+cluster://c:3");
+        assert_eq!(list(&[a], 1), Ok(vec![None]));
+        let three = list(&[a], 3).unwrap();
+        assert!(three.len() == 3 && three[2].as_ref().unwrap().ends_with(" 3/3"));
+        assert_eq!(list(&["redis+cluster://b:2"], 3).unwrap(), three);
+        assert_ne!(list(&[a], 4).unwrap()[..3], three[..]);
+        let both = list(&[a, b], 3).unwrap();
+        assert_ne!(both, list(&[b, a], 3).unwrap());
+        assert!(list(&[a, a], 3).unwrap_err().contains("twice"));
+        let named = list(&["redis+cluster://a#one", "redis+cluster://b#two"], 3);
+        assert_eq!(named, list(&["redis+cluster://c#one", "redis+cluster://d#two"], 3));
     }
 }

@@ -18,9 +18,10 @@
 //!
 //! - **Several servers** ([`servers`]): each has the counters of its users and providers, with its
 //!   own connection, queue, epoch and rebuild. Everything else in this module is about one of them.
+//!   A part of a cluster's counters is one too.
 //!
 //! Not here: circuits and configuration changes (`state::peers`). Which server of a cluster or of
-//! Sentinels has the counters: [`crate::redis`]; all names are in one slot ([`names`]).
+//! Sentinels has the counters: [`crate::redis`]; all names of a part are in one slot ([`names`]).
 
 mod admit;
 mod batch;
@@ -90,8 +91,8 @@ const NAMES: usize = 16;
 /// How the shared counters are reached.
 #[derive(Debug, Clone)]
 pub struct SharedSettings {
-    /// The Redis servers: at least one. All nodes of a cluster have the same list, in the same
-    /// order.
+    /// The Redis servers: at least one. A Redis Cluster is as many as it has parts. All nodes have
+    /// the same list, in the same order.
     pub servers: Vec<Server>,
     /// Prefix of every name in Redis, so that several gateways can share one server.
     pub prefix: String,

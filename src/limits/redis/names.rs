@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The braces are a hash tag: all names of one space of counters are in one slot of a cluster, so
-//! that no script touches two. A gateway of an earlier layout uses none of these names
+//! that no script touches two. In a cluster the prefix has the hash tag: one for each part of the
+//! counters ([`crate::redis::ClusterPart`]). A gateway of an earlier layout uses none of these names
 //! ([`super::earlier`]).
 
 /// The layout, in its hash tag.

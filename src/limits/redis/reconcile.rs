@@ -26,7 +26,8 @@ impl ServerKeeper {
         let mut lost_data = self.is_doubtful;
         self.must_rebuild |= self.took_over();
         self.must_rebuild |= self.shared.outbox.has_overflowed();
-        self.must_rebuild |= self.epoch.is_none() && self.shared.was_away(connection).await?;
+        let was_away = self.epoch.is_none() && self.shared.was_away(connection).await?;
+        self.must_rebuild |= was_away;
         loop {
             // Asked each time: the node that takes them over removes their names.
             let earlier_gone =
@@ -53,6 +54,9 @@ impl ServerKeeper {
                 _ => {}
             }
             if let Some(epoch) = self.rebuild(connection, node, found.as_deref()).await? {
+                if was_away || earlier_gone {
+                    self.rebuild_others();
+                }
                 return Ok(epoch);
             }
             tokio::time::sleep(LOOK).await;
@@ -96,6 +100,14 @@ impl ServerKeeper {
         }
         unlocked?;
         Ok(is_made.then_some(epoch))
+    }
+
+    /// Has this node rebuild the counters on all other servers: what nodes of an earlier layout
+    /// spent concerns these too, and they may have had all names on this one.
+    fn rebuild_others(&mut self) {
+        if self.shared.moves.fetch_add(1, Ordering::SeqCst) == self.moves {
+            self.moves += 1;
+        }
     }
 
     /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.

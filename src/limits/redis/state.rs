@@ -42,7 +42,7 @@ impl SharedState {
     fn how(&self) -> &'static str {
         match self {
             Self { is_of_others: true, .. } => {
-                "is used by nodes with another list of servers (redis.urls)"
+                "is used by nodes with another list of servers (redis.urls, redis.cluster_parts)"
             }
             Self { slow: true, .. } => "answers too late",
             _ => "is lost",
