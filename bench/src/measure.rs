@@ -108,6 +108,9 @@ impl Aim<'_> {
     }
 }
 
+/// p50 and p99.
+pub type FirstByte = [Duration; 2];
+
 /// The figures of one target in one round of one scenario.
 #[derive(Debug, Clone)]
 pub struct Sample {
@@ -155,15 +158,15 @@ fn answered(seen: &Seen, target: &Target) -> Result<u64> {
     requests.with_context(|| format!("{} answered nothing: {:?}", target.name, seen.last_error))
 }
 
-/// Time to the first byte of the body on one connection: the median of `count` requests.
+/// Time to the first byte of the body on one connection: p50 and p99 of `count` requests.
 ///
 /// # Errors
 /// When no request at all was answered.
-pub fn first_byte(scenario: &Scenario, target: &Target, count: u64) -> Result<Duration> {
+pub fn first_byte(scenario: &Scenario, target: &Target, count: u64) -> Result<FirstByte> {
     let load = scenario.at(target).load(Duration::from_secs(20));
     let seen = load::run(&Load { connections: 1, most: count, ..load })?;
     answered(&seen, target)?;
-    Ok(seen.first_byte.percentile(50))
+    Ok([50, 99].map(|percent| seen.first_byte.percentile(percent)))
 }
 
 /// Resident KiB that each of many silent streams adds.

@@ -9,7 +9,7 @@ use tollgate::domain::format::WireFormat;
 
 use crate::converted::{Kind, Row as Converted};
 use crate::fixture::FLOOR;
-use crate::measure::{Sample, Scenario};
+use crate::measure::{FirstByte, Sample, Scenario};
 
 /// Name of the threads that serve requests.
 const PROXY: &str = "proxy";
@@ -145,21 +145,28 @@ fn threads(row: &Row) -> String {
 }
 
 /// First-byte times: for each target and each scenario named in `heads` the rounds' times; the
-/// middle one is shown, beside that of the first row.
+/// middle ones are shown, beside those of the first row.
 #[must_use]
-pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Vec<Duration>>)]) -> String {
-    let middles =
-        |times: &[Vec<Duration>]| times.iter().map(|rounds| middle(rounds)).collect::<Vec<_>>();
+pub fn first_byte(heads: &[&str], rows: &[(&'static str, Vec<Vec<FirstByte>>)]) -> String {
+    let middles = |times: &[Vec<FirstByte>]| -> Vec<FirstByte> {
+        let middle_of = |rounds: &Vec<FirstByte>, at: usize| {
+            middle(&rounds.iter().map(|times| times[at]).collect::<Vec<_>>())
+        };
+        times.iter().map(|rounds| [0, 1].map(|at| middle_of(rounds, at))).collect()
+    };
     let mut text = format!(
-        "### First byte at one connection, p50 µs (added to direct)\n\n| | {} |\n",
+        "### First byte at one connection, p50 and p99 µs (added to direct)\n\n| | {} |\n",
         heads.join(" | ")
     );
     let _ = writeln!(text, "|---|{}", "---|".repeat(heads.len()));
     let direct = rows.first().map(|(_, times)| middles(times)).unwrap_or_default();
     for (target, times) in rows {
-        let cells = middles(times).into_iter().zip(&direct).map(|(time, direct)| {
-            let added = micros(time).saturating_sub(micros(*direct));
-            format!("{} (+{added})", micros(time))
+        let cells = middles(times).into_iter().zip(&direct).map(|(times, direct)| {
+            let cell = |at: usize| {
+                let added = micros(times[at]).saturating_sub(micros(direct[at]));
+                format!("{} (+{added})", micros(times[at]))
+            };
+            format!("{}, {}", cell(0), cell(1))
         });
         let _ = writeln!(text, "| {target} | {} |", cells.collect::<Vec<_>>().join(" | "));
     }
@@ -253,8 +260,9 @@ mod tests {
     #[test]
     fn first_bytes_are_shown_beside_the_direct_ones() {
         let micros = |us: u64| Duration::from_micros(us);
-        let direct = vec![[70, 50, 20].map(micros).to_vec()];
-        let text = first_byte(&["a"], &[("direct", direct), ("proxy", vec![vec![micros(90)]])]);
-        assert!(text.contains("| proxy | 90 (+40) |"), "{text}");
+        let direct = [70, 50, 20].map(|us| [micros(us), micros(us + 100)]).to_vec();
+        let proxy = vec![[micros(90), micros(260)]];
+        let text = first_byte(&["a"], &[("direct", vec![direct]), ("proxy", vec![proxy])]);
+        assert!(text.contains("| proxy | 90 (+40), 260 (+110) |"), "{text}");
     }
 }

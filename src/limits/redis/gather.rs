@@ -2,10 +2,10 @@
 //! that Redis reads a call and a holder once for many of them.
 //!
 //! Nothing waits without a call in flight: a request that finds none sends its own at once. A second
-//! one ([`CALLS`]) is sent beside a call that takes longer than [`SOON`]: else waiting for it costs
-//! less than a call of few requests does. A request of the group holds the call ([`Flight`]) and passes the others
-//! their answers. If it gives up, another one of the group continues with the call. So the answer of
-//! a request never depends on the client of another one.
+//! one ([`CALLS`]) is sent beside a call that takes longer than [`SOON`]; a shorter one is waited
+//! for, which costs less than another call of few requests. A request of the group holds the call
+//! ([`Flight`]) and passes the others their answers. If it gives up, another one of the group
+//! continues with the call. So the answer of a request never depends on the client of another one.
 //!
 //! No batch is sent before the calls of requests that gave up have ended ([`calls`]). A call is never
 //! sent twice: if Redis does not know the script, each request that is still there asks again
