@@ -177,7 +177,8 @@ impl Counters {
     /// As [`Self::admit`], for a request that will probably try `first` before other providers.
     /// Shared counters take its place there in the same step and round trip, if none of its limits
     /// is reached, and the session is not served by another one. (If another server counts the
-    /// provider, only for one with limits.) Then [`Permit::enter`] need not ask; otherwise it asks as ever.
+    /// provider, only for one with limits.) Then [`Permit::enter`] need not ask; otherwise it asks
+    /// as ever.
     ///
     /// # Errors
     /// As [`Self::admit`]. A place that is not free is no error.
@@ -189,12 +190,11 @@ impl Counters {
         self.backend.admit(admission, first).await
     }
 
-    /// Whether [`Self::admit_to`] makes use of a provider: counters are shared, and one of
-    /// `providers` has limits.
+    /// Whether [`Self::admit_to`] makes use of a provider: counters are shared. Without limits, its
+    /// place is taken too: an operation for each request that enters it would cost Redis more.
     #[must_use]
-    pub fn takes_places(&self, providers: &[Arc<Provider>]) -> bool {
+    pub const fn takes_places(&self) -> bool {
         !matches!(self.backend, CounterBackend::Own(_))
-            && providers.iter().any(|provider| provider::is_limited(&provider.limits))
     }
 
     /// For traffic of the admin token: no key, no user, no limits. It still counts towards provider

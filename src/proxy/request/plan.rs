@@ -106,7 +106,7 @@ pub(in crate::proxy) fn first<'a>(
 ) -> Option<&'a Provider> {
     let Principal::Key { key, user } = &identified.caller else { return None };
     let (counters, providers) = (&ctx.gateway.counters, &identified.snapshot.providers);
-    if !counters.takes_places(providers) {
+    if !counters.takes_places() {
         return None;
     }
     let (now, session) = (ctx.now(), &inbound.session);
