@@ -1,9 +1,9 @@
 //! Counters that all nodes share, in Redis, with this node's own counters as the fallback.
 //!
 //! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
-//!   does neither (`lua/admit.lua`). It takes the place at the provider that is tried first too, if
-//!   that has limits; another place is another round trip (`lua/enter.lua`). Everything else is
-//!   queued ([`outbox`]) and sent in numbered batches that Redis applies once.
+//!   does neither (`lua/admit.lua`). It takes the place at the provider that is tried first too. A
+//!   place at another provider with limits is another round trip (`lua/enter.lua`). Everything else
+//!   is queued ([`outbox`]) and sent in numbered batches that Redis applies once.
 //! - **A holder is one packed value** (`lua/record.lua`), read and written once by each script.
 //! - **A request in flight** is noted in Redis under its node's name. A node sends heartbeats; if
 //!   none arrives for the lease, another node takes back what the requests held (`lua/bury.lua`).
