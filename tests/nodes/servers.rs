@@ -165,9 +165,10 @@ async fn nodes_that_get_a_third_server_one_by_one_keep_all_sums() {
                 said.contains("server 1 of 3: gateways count there that have another"),
                 "{said}"
             );
-            let third = said.lines().find(|line| line.contains("server 3 of 3: "));
-            let fine = |line: &str| line.starts_with("ok ") && line.ends_with(" runs scripts");
-            assert!(third.is_some_and(fine), "{said}");
+            // That it answers late on a busy machine is no fault.
+            let mut third = said.lines().filter(|line| line.contains("server 3 of 3: "));
+            assert!(third.clone().any(|line| line.ends_with(" runs scripts")), "{said}");
+            assert!(third.all(|line| !line.starts_with("FAULT")), "{said}");
         }
         pair.nodes[node].spawn();
         pair.nodes[node].ready().await;
