@@ -1,8 +1,9 @@
-//! The calls of admissions that have not ended, and the batches that wait for them.
+//! The calls of admissions that have not ended, and the operations that wait for them.
 //!
 //! A request that gives up takes back what its call may count. The call and what it takes back go
 //! over two connections ([`super::link::Up::for_requests`]), so Redis could execute them in the
-//! wrong order. Therefore no batch is sent until the calls that were begun before have ended.
+//! wrong order. Therefore an operation that is queued after a request gave up is not sent until the
+//! calls that were begun before that have ended. Requests that give up later do not delay it.
 
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use tokio::sync::Notify;
 #[derive(Default)]
 pub(super) struct Calls {
     state: Mutex<State>,
-    /// The last of the calls that a batch waits for has ended.
-    settled: Notify,
+    /// A call has ended.
+    ended: Notify,
 }
 
 #[derive(Default)]
@@ -24,12 +25,6 @@ struct State {
     running: Vec<u64>,
     /// When a request last gave up, so many had been begun.
     given_up: u64,
-}
-
-impl State {
-    fn is_settled(&self) -> bool {
-        self.running.iter().all(|number| *number > self.given_up)
-    }
 }
 
 impl Calls {
@@ -47,19 +42,24 @@ impl Calls {
         state.given_up = state.begun;
     }
 
-    /// Whether Redis has executed, or never will execute, every call of a request that gave up.
-    pub(super) fn is_settled(&self) -> bool {
-        self.state.lock().is_settled()
+    /// The last call that an operation must wait for which is queued now; 0: none.
+    pub(super) fn given_up(&self) -> u64 {
+        self.state.lock().given_up
     }
 
-    /// Resolves when [`Self::is_settled`].
-    pub(super) async fn settled(&self) {
+    /// Whether Redis has executed, or never will execute, all calls up to this number.
+    pub(super) fn have_ended(&self, number: u64) -> bool {
+        self.state.lock().running.iter().all(|running| *running > number)
+    }
+
+    /// Resolves when [`Self::have_ended`].
+    pub(super) async fn end(&self, number: u64) {
         loop {
-            let settled = self.settled.notified();
-            if self.is_settled() {
+            let ended = self.ended.notified();
+            if self.have_ended(number) {
                 return;
             }
-            settled.await;
+            ended.await;
         }
     }
 }
@@ -74,10 +74,8 @@ impl Drop for Begun {
     fn drop(&mut self) {
         let mut state = self.calls.state.lock();
         state.running.retain(|number| *number != self.number);
-        if state.is_settled() {
-            drop(state);
-            self.calls.settled.notify_waiters();
-        }
+        drop(state);
+        self.calls.ended.notify_waiters();
     }
 }
 
@@ -88,22 +86,24 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_batch_waits_for_the_calls_before_a_request_gave_up_and_for_no_later_ones() {
+    async fn an_operation_waits_for_the_calls_before_a_request_gave_up_and_for_no_later_ones() {
         let calls = Arc::new(Calls::default());
         let (first, second) = (calls.begin(), calls.begin());
-        assert!(calls.is_settled(), "no request has given up");
+        assert_eq!(calls.given_up(), 0);
+        assert!(calls.have_ended(0), "no request has given up");
         calls.give_up();
+        let after = calls.given_up();
         let third = calls.begin();
-        let waiting = calls.settled();
+        let waiting = calls.end(after);
         tokio::pin!(waiting);
-        for begun in [third, second] {
-            assert!(!calls.is_settled() && waiting.as_mut().now_or_never().is_none());
-            drop(begun);
-        }
-        assert!(!calls.is_settled());
+        drop(second);
+        assert!(!calls.have_ended(after) && waiting.as_mut().now_or_never().is_none());
+        // Others give up, again and again.
+        calls.give_up();
         drop(first);
         waiting.await;
-        let _later = calls.begin();
-        assert!(calls.is_settled());
+        assert!(!calls.have_ended(calls.given_up()));
+        drop(third);
+        assert!(calls.have_ended(calls.given_up()));
     }
 }

@@ -7,8 +7,8 @@
 //! ([`Flight`]) and passes the others their answers. If it gives up, another one of the group
 //! continues with the call. So the answer of a request never depends on the client of another one.
 //!
-//! No batch is sent before the calls of requests that gave up have ended ([`calls`]). A call is never
-//! sent twice: if Redis does not know the script, each request that is still there asks again
+//! What a request that gave up takes back is sent after its call has ended ([`calls`]). A call is
+//! never sent twice: if Redis does not know the script, each request that is still there asks again
 //! ([`Failure::UnknownScript`]).
 //!
 //! [`calls`]: super::calls

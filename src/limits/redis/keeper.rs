@@ -191,7 +191,7 @@ impl ServerKeeper {
             self.shared.outbox.push(Op::new(Kind::Running { at }, charge.clone(), now));
         });
         for _ in 0..=self.shared.outbox.len() {
-            if !self.send(&up, || true).await? {
+            if !self.send(&up, |_| true).await? {
                 break;
             }
         }
@@ -214,7 +214,7 @@ impl ServerKeeper {
         let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, &now).fuse());
         let ripe = || async {
             shared.outbox.ripe().await;
-            shared.gather.calls.settled().await;
+            shared.gather.calls.end(shared.outbox.waits_for()).await;
         };
         loop {
             let done = tokio::select! {
@@ -230,7 +230,7 @@ impl ServerKeeper {
                     },
                     None => Err(Fault::Broken("the connection ended")),
                 },
-                () = ripe() => self.send(up, || shared.gather.calls.is_settled()).await.map(|_| ()),
+                () = ripe() => self.send(up, |call| shared.gather.calls.have_ended(call)).await.map(|_| ()),
                 _ = beat.tick() => self.beat(up, false).await,
                 () = &mut caught_up => Ok(()),
             };
@@ -245,8 +245,9 @@ impl ServerKeeper {
     /// A clean stop: sends the queue and removes this name's lease.
     async fn leave(&mut self, up: &Arc<Up>) {
         let last = async {
-            self.shared.gather.calls.settled().await;
-            while self.send(up, || true).await? {}
+            let calls = &self.shared.gather.calls;
+            calls.end(calls.given_up()).await;
+            while self.send(up, |_| true).await? {}
             self.bury(up).await
         };
         if !matches!(tokio::time::timeout(TIME_LIMIT, last).await, Ok(Ok(()))) {
@@ -257,16 +258,18 @@ impl ServerKeeper {
         }
     }
 
-    /// Sends one batch. Returns whether there was one. `may_begin`: whether a new one may be sent.
+    /// Sends one batch. Returns whether there was one. `have_ended`: see [`Outbox::batch`].
+    ///
+    /// [`Outbox::batch`]: super::outbox::Outbox::batch
     pub(super) async fn send(
         &mut self,
         up: &Up,
-        may_begin: impl Fn() -> bool,
+        have_ended: impl Fn(u64) -> bool,
     ) -> Result<bool, Fault> {
         let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
         for _ in 0..COMPARED {
             let now = self.now();
-            let ops = self.shared.outbox.batch(self.shared.present_of(now), &may_begin);
+            let ops = self.shared.outbox.batch(self.shared.present_of(now), &have_ended);
             if ops.is_empty() {
                 return Ok(false);
             }

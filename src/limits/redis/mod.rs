@@ -271,6 +271,7 @@ impl Shared {
     }
 
     fn push(&self, kind: Kind, charge: &Charge, now: Timestamp) {
-        self.outbox.push(Op::new(kind, charge.clone(), now));
+        let after = self.gather.calls.given_up();
+        self.outbox.push(Op::new(kind, charge.clone(), now).after(after));
     }
 }

@@ -63,12 +63,19 @@ pub(super) struct Op {
     pub(super) now: Timestamp,
     /// The same by a clock that is never set.
     at: Instant,
+    /// It is not sent before the calls up to this number have ended ([`super::calls`]).
+    after: u64,
 }
 
 impl Op {
     /// What happens now.
     pub(super) fn new(kind: Kind, charge: Charge, now: Timestamp) -> Self {
-        Self { kind, charge, now, at: Instant::now() }
+        Self { kind, charge, now, at: Instant::now(), after: 0 }
+    }
+
+    /// As [`Self::new`], to be sent after calls that may still count something.
+    pub(super) fn after(self, calls: u64) -> Self {
+        Self { after: calls, ..self }
     }
 
     /// While Redis was away this node's clock may have been set: only the time that has passed
@@ -135,6 +142,11 @@ impl Outbox {
         tokio::time::sleep_until(at).await;
     }
 
+    /// The last call that the first operation waits for; 0: none.
+    pub(super) fn waits_for(&self) -> u64 {
+        self.queue.lock().pending.front().map_or(0, |op| op.after)
+    }
+
     /// Resolves when there is something to send.
     async fn filled(&self) {
         loop {
@@ -158,18 +170,20 @@ impl Outbox {
     }
 
     /// The next batch to send; the current one if there is one. Empty if the queue is. `present`,
-    /// if set, is the time by Redis' clock: the operations' times are corrected by it. No new batch
-    /// begins unless `may_begin` says so of what is queued by now. Report the result with
-    /// [`Self::confirmed`] or [`Self::not_sent`].
+    /// if set, is the time by Redis' clock: the operations' times are corrected by it. A new batch
+    /// ends before the first operation that may not be sent yet: `have_ended` is given the number of
+    /// the last call that an operation waits for. Report the result with [`Self::confirmed`] or
+    /// [`Self::not_sent`].
     pub(super) fn batch(
         &self,
         present: Option<Timestamp>,
-        may_begin: impl FnOnce() -> bool,
+        have_ended: impl Fn(u64) -> bool,
     ) -> Vec<Op> {
         let mut queue = self.queue.lock();
         queue.ripe_at = None;
-        if queue.sent.is_empty() && may_begin() {
-            let count = queue.pending.len().min(BATCH);
+        if queue.sent.is_empty() {
+            let first = queue.pending.iter().take(BATCH);
+            let count = first.take_while(|op| have_ended(op.after)).count();
             queue.sent = queue.pending.drain(..count).collect();
         }
         if let Some(present) = present {
@@ -248,14 +262,17 @@ mod tests {
     fn a_batch_stays_the_same_until_its_fate_is_known() {
         let outbox = Outbox::holding(1_000);
         (0..3).for_each(|n| outbox.push(op(n)));
-        assert_eq!(times(&outbox.batch(None, || true)), [0, 1, 2]);
+        assert_eq!(times(&outbox.batch(None, |_| true)), [0, 1, 2]);
         outbox.push(op(3));
-        assert_eq!(times(&outbox.batch(None, || false)), [0, 1, 2]);
+        assert_eq!(times(&outbox.batch(None, |_| false)), [0, 1, 2]);
         outbox.not_sent();
-        assert!(outbox.batch(None, || false).is_empty(), "a new one may not begin");
-        assert_eq!(times(&outbox.batch(None, || true)), [0, 1, 2, 3]);
+        outbox.push(op(4).after(7));
+        assert!(outbox.batch(None, |_| false).is_empty());
+        assert_eq!(times(&outbox.batch(None, |call| call < 7)), [0, 1, 2, 3], "not what waits");
         outbox.confirmed(Timestamp(4));
-        assert!(outbox.batch(None, || true).is_empty());
+        assert_eq!((outbox.waits_for(), times(&outbox.batch(None, |_| true))), (7, vec![4]));
+        outbox.confirmed(Timestamp(5));
+        assert!(outbox.batch(None, |_| true).is_empty());
         assert_eq!(outbox.len(), 0);
     }
 
@@ -263,14 +280,14 @@ mod tests {
     fn recent_settlements_are_sent_again_in_order_and_dropped_in_time() {
         let outbox = Outbox::holding(1_000);
         outbox.push(op(0));
-        outbox.batch(None, || true);
+        outbox.batch(None, |_| true);
         outbox.confirmed(Timestamp(0));
         outbox.push(op(KEEP_MS));
-        outbox.batch(None, || true);
+        outbox.batch(None, |_| true);
         outbox.confirmed(Timestamp(KEEP_MS + 1));
         outbox.push(op(KEEP_MS + 2));
         outbox.replay();
-        assert_eq!(times(&outbox.batch(None, || true)), [KEEP_MS, KEEP_MS + 2]);
+        assert_eq!(times(&outbox.batch(None, |_| true)), [KEEP_MS, KEEP_MS + 2]);
     }
 
     #[test]
@@ -279,9 +296,9 @@ mod tests {
         outbox.push(op(900_000));
         outbox.push(op(1));
         let present = Timestamp(500_000);
-        let noted = outbox.batch(Some(present), || true);
+        let noted = outbox.batch(Some(present), |_| true);
         assert!(noted.iter().all(|op| (0..5_000).contains(&present.since(op.now))), "{noted:?}");
-        assert_eq!(times(&outbox.batch(None, || true)), times(&noted), "and are kept so");
+        assert_eq!(times(&outbox.batch(None, |_| true)), times(&noted), "and are kept so");
     }
 
     #[tokio::test]
@@ -297,7 +314,7 @@ mod tests {
         assert_eq!(due(), first, "the wait does not start again");
         outbox.ripe().await;
         assert!(Some(Instant::now()) >= first);
-        outbox.batch(None, || true);
+        outbox.batch(None, |_| true);
         outbox.confirmed(Timestamp(0));
         assert_eq!(due(), None);
         (0..i64::try_from(RIPE).unwrap()).for_each(|n| outbox.push(op(n)));
@@ -309,7 +326,7 @@ mod tests {
         let outbox = Outbox::holding(1_000);
         (0..=1_000).for_each(|n| outbox.push(op(n)));
         assert!(outbox.has_overflowed());
-        assert_eq!((outbox.len(), outbox.batch(None, || true)[0].now), (1_000, Timestamp(1)));
+        assert_eq!((outbox.len(), outbox.batch(None, |_| true)[0].now), (1_000, Timestamp(1)));
         outbox.replay();
         assert!(!outbox.has_overflowed());
     }

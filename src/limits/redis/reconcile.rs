@@ -120,7 +120,7 @@ impl ServerKeeper {
         let space = &self.shared.space;
         let before = Up::new(connection.clone(), space, epoch.to_owned(), name);
         if self.shared.outbox.is_sending() {
-            match self.send(&before, || true).await {
+            match self.send(&before, |_| true).await {
                 Ok(_) => {}
                 Err(Fault::Gone) => self.shared.outbox.not_sent(),
                 Err(fault) => return Err(fault),
