@@ -12,7 +12,7 @@ use tollgate_bench::measure::{self, SCENARIOS};
 use tollgate_bench::payload::New;
 use tollgate_bench::report::{self, Memory, Row};
 
-/// Requests per round of first bytes, and the least number of rounds. Twenty requests are above p99.
+/// Requests per round of first bytes, and the least number of rounds. Twenty are above the p99.
 const FIRST_BYTES: u64 = 2_000;
 const FIRST_BYTE_ROUNDS: usize = 5;
 

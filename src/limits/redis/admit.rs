@@ -149,7 +149,10 @@ impl Shared {
                 }
                 // The call was not executed.
                 Ok(Err(Failure::Gone | Failure::UnknownScript)) => {}
-                Ok(Err(Failure::InVain)) => return RedisReply::InVain,
+                Ok(Err(Failure::InVain)) => {
+                    self.gather.calls.give_up();
+                    return RedisReply::InVain;
+                }
                 Err(_) => {
                     self.gather.calls.give_up();
                     let bound = self.settings.timeout;

@@ -3,7 +3,8 @@
 //! A request that gives up takes back what its call may count. The call and what it takes back go
 //! over two connections ([`super::link::Up::for_requests`]), so Redis could execute them in the
 //! wrong order. Therefore an operation that is queued after a request gave up is not sent until the
-//! calls that were begun before that have ended. Requests that give up later do not delay it.
+//! calls that were begun before that have ended. Requests that give up later do not delay it. A call
+//! that failed ends with the node's name ([`super::link::Up::doubt`]).
 
 use std::sync::Arc;
 

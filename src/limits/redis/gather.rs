@@ -1,15 +1,15 @@
 //! Group commit: admissions that wait while calls are in flight go together in the next call, so
 //! that Redis reads a call and a holder once for many of them.
 //!
-//! Nothing waits without a call in flight: a request that finds none sends its own at once. A second
-//! one ([`CALLS`]) is sent beside a call that takes longer than [`SOON`]; a shorter one is waited
-//! for, which costs less than another call of few requests. A request of the group holds the call
-//! ([`Flight`]) and passes the others their answers. If it gives up, another one of the group
+//! Nothing waits without a call in flight: a request that finds none sends its own at once. A
+//! second one ([`CALLS`]) is sent beside a call that takes longer than [`SOON`]; requests wait for a
+//! shorter one, which costs less than another call of few requests. A request of the group holds the
+//! call ([`Flight`]) and passes the others their answers. If it gives up, another one of the group
 //! continues with the call. So the answer of a request never depends on the client of another one.
 //!
 //! What a request that gave up takes back is sent after its call has ended ([`calls`]). A call is
-//! never sent twice: if Redis does not know the script, each request that is still there asks again
-//! ([`Failure::UnknownScript`]).
+//! never sent twice: if Redis does not know the script, each request that is still there joins
+//! another call ([`Failure::UnknownScript`]).
 //!
 //! [`calls`]: super::calls
 
@@ -163,12 +163,15 @@ impl Gather {
     }
 
     /// Notes how a call ended.
-    fn note(&self, up: &Arc<Up>, answer: &Result<Vec<Value>, Fault>) {
+    fn note(&self, Sent { up, begun, .. }: Sent, answer: &Result<Vec<Value>, Fault>) {
         let Err(fault) = answer else { return };
         if fault.is_unknown_script() {
             self.needs_text.store(true, Ordering::Relaxed);
         }
-        self.link.note(up, fault, self.bound);
+        if !fault.is_refusal() {
+            up.doubt(begun);
+        }
+        self.link.note(&up, fault, self.bound);
     }
 
     fn pass_on(self: &Arc<Self>) {
@@ -204,7 +207,7 @@ impl Turn {
         let (mut askings, replies): (Vec<_>, Vec<_>) = group.into_iter().unzip();
         let (up, call) = make(&mut askings);
         let own = replies.iter().position(Option::is_none).unwrap_or(0);
-        let sent = Sent { up, call, _begun: begun };
+        let sent = Sent { up, call, begun };
         Flight(Some(InFlight { _turn: self, sent, replies, own }))
     }
 }
@@ -219,7 +222,7 @@ impl Drop for Turn {
 struct Sent {
     up: Arc<Up>,
     call: Call,
-    _begun: Begun,
+    begun: Begun,
 }
 
 impl Sent {
@@ -227,7 +230,7 @@ impl Sent {
     async fn end(mut self, gather: Arc<Gather>) {
         let answer = tokio::time::timeout(TIME_LIMIT, &mut self.call).await;
         let answer = answer.unwrap_or(Err(Fault::Broken("a call was not answered")));
-        gather.note(&self.up, &answer);
+        gather.note(self, &answer);
     }
 }
 
@@ -252,8 +255,7 @@ impl Flight {
         let Some(InFlight { _turn: turn, sent, replies, own }) = self.0.take() else {
             return Err(Failure::InVain);
         };
-        turn.0.note(&sent.up, &answer);
-        drop(sent);
+        turn.0.note(sent, &answer);
         // The next group need not wait until these have their answers.
         drop(turn);
         let answers = each(answer, replies.len());

@@ -212,6 +212,7 @@ impl ServerKeeper {
         // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
         let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, &now).fuse());
+        let have_ended = |call| shared.gather.calls.have_ended(call);
         let ripe = || async {
             shared.outbox.ripe().await;
             shared.gather.calls.end(shared.outbox.waits_for()).await;
@@ -230,7 +231,7 @@ impl ServerKeeper {
                     },
                     None => Err(Fault::Broken("the connection ended")),
                 },
-                () = ripe() => self.send(up, |call| shared.gather.calls.have_ended(call)).await.map(|_| ()),
+                () = ripe() => self.send(up, have_ended).await.map(|_| ()),
                 _ = beat.tick() => self.beat(up, false).await,
                 () = &mut caught_up => Ok(()),
             };
@@ -302,6 +303,7 @@ impl ServerKeeper {
             return Err(Fault::Gone);
         }
         if !is_first {
+            up.keep_alive().await?;
             self.must_rebuild |= self.shared.agree_on_list(&mut connection).await?;
             self.must_rebuild |= self.took_over();
         }

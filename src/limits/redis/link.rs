@@ -27,6 +27,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::calls::Begun;
 use super::names::Names;
 use super::reply;
 use super::scripts::{self, ScriptCall};
@@ -64,6 +65,11 @@ pub(super) enum Fault {
 }
 
 impl Fault {
+    /// Redis answered, and has not executed the call.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Gone | Self::Clock(_)) || self.is_unknown_script()
+    }
+
     /// Redis does not know the script, and has not executed the call.
     pub(super) fn is_unknown_script(&self) -> bool {
         matches!(self, Self::Redis(error) if scripts::is_unknown(error))
@@ -82,6 +88,8 @@ pub(super) struct Up {
     pub(super) node: String,
     pub(super) names: Names,
     requests: OnceLock<Requests>,
+    /// Calls that failed: Redis may still execute them, until this node counts under another name.
+    doubtful: Mutex<Vec<Begun>>,
 }
 
 /// The connection for admissions.
@@ -101,7 +109,13 @@ impl Up {
         node: String,
     ) -> Self {
         let names = Names::new(space, &epoch, &node);
-        Self { connection, epoch, node, names, requests: OnceLock::new() }
+        let (requests, doubtful) = Default::default();
+        Self { connection, epoch, node, names, requests, doubtful }
+    }
+
+    /// A call failed. It does not end before this name: nothing that follows it is sent.
+    pub(super) fn doubt(&self, call: Begun) {
+        self.doubtful.lock().push(call);
     }
 
     /// Requests will have a connection of their own, to the same server. `key`: see [`Link::new`].
@@ -127,6 +141,13 @@ impl Up {
     pub(super) fn of_requests(&self) -> MultiplexedConnection {
         let own = self.requests.get().and_then(|requests| requests.connection.get());
         own.unwrap_or(&self.connection).clone()
+    }
+
+    /// A heartbeat on the connection of requests: no server or firewall closes it as idle, and one
+    /// that broke is noticed before a request uses it.
+    pub(super) async fn keep_alive(&self) -> Result<(), Fault> {
+        let mut connection = self.of_requests();
+        within(TIME_LIMIT, redis::cmd("PING").query_async(&mut connection)).await
     }
 
     async fn connect_requests(self: Arc<Self>) {

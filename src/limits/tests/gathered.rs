@@ -136,3 +136,59 @@ fn a_request_that_gives_up_before_its_call_is_sent_again_is_not_counted() {
         assert_eq!(held(&node).await, (NanoUsd::ZERO, 0));
     });
 }
+
+/// Redis (its `timeout`), a load balancer or a firewall closes connections that are idle.
+#[test]
+fn the_connection_of_admissions_does_not_become_idle_while_no_request_comes() {
+    let server = Redis::start();
+    let lease = Duration::from_millis(900);
+    let node = Node::start_with(&[server.url()], &Arc::default(), (lease, MOST_WAITING));
+    runtime().block_on(async {
+        let who = Who::new(1, "s");
+        // The first admission makes the connection, the others use it.
+        for _ in 0..20 {
+            drop(admit(&node, &who, NOON, None).await);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let _: () = redis(&server, &["CONFIG", "SET", "timeout", "1"]);
+        tokio::time::sleep(Duration::from_millis(3_500)).await;
+        let _permit = admit(&node, &who, NOON, None).await;
+        assert_eq!(held(&node).await, (NanoUsd(5), 1));
+        let state = node.0.shared_state().unwrap();
+        assert_eq!((state.errors, state.losses, state.spells), (0, 0, 0));
+    });
+}
+
+/// Only the connection of the admission breaks, while Redis has the call and has not executed it.
+#[test]
+fn a_request_whose_call_fails_is_counted_once_and_ends_once() {
+    let server = Redis::start();
+    let node = node(&server);
+    runtime().block_on(async {
+        let who = Who::new(1, "s");
+        for _ in 0..20 {
+            drop(admit(&node, &who, NOON, None).await);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(held(&node).await, (NanoUsd::ZERO, 0));
+        let _: () = redis(&server, &["CLIENT", "PAUSE", "20000", "WRITE"]);
+        let asking = admit(&node, &who, NOON, None);
+        let breaking = async {
+            let waits = |client: &str| client.contains(" flags=b ");
+            let blocked = loop {
+                let clients: String = redis(&server, &["CLIENT", "LIST"]);
+                if let Some(client) = clients.lines().find(|client| waits(client)) {
+                    break client.split([' ', '=']).nth(1).unwrap().to_owned();
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            };
+            let _: i64 = redis(&server, &["CLIENT", "KILL", "ID", &blocked]);
+            let _: () = redis(&server, &["CLIENT", "UNPAUSE"]);
+        };
+        let (permit, ()) = join!(asking, breaking);
+        assert_eq!(held(&node).await, (NanoUsd(5), 1));
+        drop(permit);
+        assert_eq!(held(&node).await, (NanoUsd::ZERO, 0));
+        assert_eq!(node.0.shared_state().unwrap().losses, 1);
+    });
+}

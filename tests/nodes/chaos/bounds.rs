@@ -8,7 +8,7 @@
 //! may reach it once each. A rebuild starts sessions and requests per minute from those in flight,
 //! which may be reached once more for each rebuild. What the requests of a killed or frozen node
 //! held is given back after the lease, though they may go on or be recorded already. A node whose
-//! clock is set while it counts for itself begins its minutes and sessions anew.
+//! clock is set while it counts for itself starts its minutes and sessions again from zero.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 -- The heads of records, and the sessions, of requests that come ordered by user, key and session:
 -- each is read once and written once. What is done with them is text that the scripts include
--- (load_user, save_user, load_place, save_place), not functions: a script that runs makes each of
--- its functions anew, which took a third of a call of one request. `reads_window`: whether the
+-- (load_user, save_user, load_place, save_place), not functions: each run of a script
+-- creates its functions again, which took a third of a call of one request. `reads_window`: whether the
 -- requests of the minute are needed.
 local pack, unpacked, BASE = struct.pack, struct.unpack, 4503599627370496
 local HEAD, TAILED = '<dddddddd', '<ddddddddc0'
