@@ -185,7 +185,8 @@ fn a_request_whose_call_fails_is_counted_once_and_ends_once() {
             let _: i64 = redis(&server, &["CLIENT", "KILL", "ID", &blocked]);
             let _: () = redis(&server, &["CLIENT", "UNPAUSE"]);
         };
-        let (permit, ()) = join!(asking, breaking);
+        let both = async { join!(asking, breaking) };
+        let (permit, ()) = tokio::time::timeout(TIME_LIMIT, both).await.expect("it breaks");
         assert_eq!(held(&node).await, (NanoUsd(5), 1));
         drop(permit);
         assert_eq!(held(&node).await, (NanoUsd::ZERO, 0));
