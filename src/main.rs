@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tollgate_allocator::Allocator = tollgate_allocator::Allocator;
 
 fn main() -> ExitCode {
     tollgate::cli::run()

@@ -1,5 +1,6 @@
 //! Assembly: builds every part and connects them. The only module that imports all the others.
 
+mod background;
 mod backup;
 mod banner;
 mod check;

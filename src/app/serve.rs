@@ -5,7 +5,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Duration;
 
-use anyhow::Context;
 use parking_lot::Mutex;
 use pingora::listeners::ListenerConfig;
 use pingora::listeners::tls::TlsSettings;
@@ -18,6 +17,7 @@ use pingora::services::listening::Service as Listening;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::watch;
 
+use super::background::Background;
 use super::drain::{Drain, Ended, stopped};
 use super::embedded_admin::AdminRouter;
 use super::in_process::Reached;
@@ -36,8 +36,6 @@ use crate::proxy::service::{self, Service};
 use crate::state::Phase;
 use crate::telemetry::{self, LogHandle};
 
-/// Threads of the runtime for everything except proxied requests.
-const IO_THREADS: usize = 2;
 /// Pingora's own wait for its runtimes once the grace is over.
 const RUNTIME_STOP_S: u64 = 2;
 /// Write buffer of each connection: head and body of a typical reply fit, and are sent in one
@@ -52,14 +50,10 @@ const TLS_READ_BUFFER: usize = 17 << 10;
 /// When a part cannot be built or a listener cannot be bound: then nothing is served. When the
 /// proxy ends without a stop.
 pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
-    let io = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(IO_THREADS)
-        .thread_name("io")
-        .enable_all()
-        .build()
-        .context("starting the runtime")?;
+    let background = Background::start()?;
+    let io = &background.io;
     let socket = ListenSocket::claim(config.proxy.addr, upgrade)?;
-    let parts = io.block_on(parts::build(config, upgrade))?;
+    let parts = background.wait(parts::build(config, upgrade))??;
     let (stop_sender, stop) = watch::channel(false);
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let open = Arc::new(AtomicBool::new(false));
@@ -71,7 +65,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     // Signals are handled from here on; the proxy opens later, and only then reports that it is
     // ready.
     let successor = Successor::of(&parts.config, &source);
-    let (hangups, (signals, forced_stop)) = listen_to_signals(&io, phase_sender, successor);
+    let (hangups, (signals, forced_stop)) = listen_to_signals(io, phase_sender, successor);
     io.spawn(reload::run(hangups, parts.config.clone(), source, reloaded));
     let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
@@ -108,7 +102,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         let _ = returned_sender.send(());
     })?;
     match wait(&ended, &returned) {
-        Ended::Drained => finish(&io, listeners, tasks, &parts),
+        Ended::Drained => finish(io, listeners, tasks, &parts),
         Ended::AtOnce => log_cut(&parts),
         Ended::Failed => anyhow::bail!("the proxy has ended by itself: the log says why"),
     }

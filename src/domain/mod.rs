@@ -4,6 +4,7 @@
 
 pub mod clock;
 pub mod error_rule;
+pub mod fast_map;
 pub mod format;
 pub mod group;
 pub mod ids;

@@ -62,20 +62,21 @@ impl NanoUsd {
 impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, mut parts) = (self.0.unsigned_abs() / PER_USD, self.0.unsigned_abs() % PER_USD);
-        let sign = if self.0 < 0 { "-" } else { "" };
-        if parts == 0 {
-            return write!(f, "{sign}{whole}");
+        // By hand: every request writes its cost and its limits, and `write!` with a computed width
+        // takes several hundred instructions.
+        if self.0 < 0 {
+            f.write_str("-")?;
         }
-        // By hand: every request writes its cost, and a computed width takes several hundred
-        // instructions.
+        f.write_str(itoa::Buffer::new().format(whole))?;
+        if parts == 0 {
+            return Ok(());
+        }
         let mut digits = *b".000000000";
         for digit in digits[1..].iter_mut().rev() {
             *digit = b'0' + u8::try_from(parts % 10).unwrap_or(0);
             parts /= 10;
         }
         let length = digits.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
-        f.write_str(sign)?;
-        f.write_str(itoa::Buffer::new().format(whole))?;
         f.write_str(std::str::from_utf8(&digits[..length]).unwrap_or_default())
     }
 }

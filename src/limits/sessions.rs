@@ -1,10 +1,11 @@
 //! The live sessions of one holder: those with a request in flight, and those whose last request
 //! ended within the TTL.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::admission::Asks;
 use crate::domain::clock::Timestamp;
+use crate::domain::fast_map::FastMap;
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::money::NanoUsd;
 
@@ -45,7 +46,7 @@ impl Live {
 
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    live: HashMap<Slot, Live>,
+    live: FastMap<Slot, Live>,
     /// Sessions by the time they became idle, ascending. A session that became active since is
     /// still in here: its entry is skipped when its turn comes, and removed when such entries are
     /// the majority.
@@ -178,7 +179,7 @@ impl Sessions {
 }
 
 /// Whether an idle entry is still correct; an incorrect one is about to be dropped.
-fn still_idle(live: &mut HashMap<Slot, Live>, since: Timestamp, slot: &Slot) -> bool {
+fn still_idle(live: &mut FastMap<Slot, Live>, since: Timestamp, slot: &Slot) -> bool {
     let Some(live) = live.get_mut(slot) else { return false };
     let idle = live.is_idle_since(since);
     if !idle && live.queued == Some(since) {

@@ -11,6 +11,7 @@ use rust_decimal::Decimal;
 use super::context::{Principal, RequestContext};
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
+use crate::domain::network;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::Usage;
@@ -212,7 +213,7 @@ impl OpenRecord {
             attempts: self.attempts,
             decisions: self.decisions,
             user_agent: ctx.head.user_agent.clone(),
-            client_addr: ctx.head.client_ip.map(|ip| ip.to_string().into()),
+            client_addr: ctx.head.client_ip.map(network::text),
         }
     }
 
@@ -297,7 +298,7 @@ fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
         attempts: 0,
         decisions: Vec::new(),
         user_agent: ctx.head.user_agent.clone(),
-        client_addr: ctx.head.client_ip.map(|ip| ip.to_string().into()),
+        client_addr: ctx.head.client_ip.map(network::text),
     }
 }
 

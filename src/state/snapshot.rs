@@ -1,9 +1,9 @@
 //! The immutable view that one request uses from its first stage to its last.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::domain::clock::Timestamp;
+use crate::domain::fast_map::FastMap;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::key::{Key, KeyHash};
 use crate::domain::price::Price;
@@ -28,14 +28,14 @@ pub struct Caller {
 pub struct Snapshot {
     /// Counts committed configuration changes.
     pub version: i64,
-    callers: HashMap<KeyHash, Caller>,
-    key_hashes: HashMap<KeyId, KeyHash>,
+    callers: FastMap<KeyHash, Caller>,
+    key_hashes: FastMap<KeyId, KeyHash>,
     /// Undeleted users by id, disabled ones too.
-    pub users: HashMap<UserId, Arc<User>>,
+    pub users: FastMap<UserId, Arc<User>>,
     /// Undeleted providers whose credential could be opened, by id.
     pub providers: Vec<Arc<Provider>>,
     /// Price entries by model name.
-    pub prices: HashMap<String, Arc<Price>>,
+    pub prices: FastMap<String, Arc<Price>>,
     /// The system settings that administrators change at run time.
     pub settings: SystemSettings,
     /// The words that no text of a client may contain.
@@ -52,7 +52,7 @@ impl Snapshot {
     /// Builds the look-up tables from undeleted records.
     #[must_use]
     pub fn new(version: i64, users: Vec<User>, keys: Vec<Key>) -> Self {
-        let users: HashMap<UserId, Arc<User>> =
+        let users: FastMap<UserId, Arc<User>> =
             users.into_iter().map(|u| (u.id, Arc::new(u))).collect();
         let mut snapshot = Self { version, users, ..Self::default() };
         for key in keys {

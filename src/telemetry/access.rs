@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use rust_decimal::Decimal;
 
 use super::forward::{self, Forwarded};
-use super::json_line::{JsonLine, Style};
+use super::json_line::{JsonLine, Style, name};
 use super::line_buffer::LineBuffer;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
@@ -99,20 +99,20 @@ pub fn access_rejected(rejected: &RejectedLine<'_>) {
 
 fn write_rejected(rejected: &RejectedLine<'_>, text: &mut Vec<u8>, style: Style) {
     let mut line = JsonLine::begin(text, style, &rejected.at.to_iso());
-    line.plain("request_id", &rejected.request_id.to_string());
+    line.plain(name!("request_id"), &rejected.request_id.to_string());
     if let Some(span) = rejected.span {
-        line.plain("trace_id", &span.trace_id.to_string())
-            .plain("span_id", &span.span_id.to_string());
+        line.plain(name!("trace_id"), &span.trace_id.to_string())
+            .plain(name!("span_id"), &span.span_id.to_string());
     }
-    line.number("status", rejected.status.into())
-        .plain("outcome", "refused")
-        .plain("reason", rejected.reason);
-    line.text("error", rejected.error);
-    line.text("endpoint", rejected.endpoint).plain("client_format", rejected.format.as_str());
-    line.id_if_any("key_id", rejected.key_id.map(|id| id.0));
-    line.text_if_any("key_fingerprint", rejected.key_fingerprint).number("times", rejected.times);
-    line.text_if_any("user_agent", rejected.user_agent)
-        .text_if_any("client_addr", rejected.client_addr);
+    line.number(name!("status"), rejected.status.into())
+        .plain(name!("outcome"), "refused")
+        .plain(name!("reason"), rejected.reason);
+    line.text(name!("error"), rejected.error);
+    line.text(name!("endpoint"), rejected.endpoint).plain(name!("client_format"), rejected.format.as_str());
+    line.id_if_any(name!("key_id"), rejected.key_id.map(|id| id.0));
+    line.text_if_any(name!("key_fingerprint"), rejected.key_fingerprint).number(name!("times"), rejected.times);
+    line.text_if_any(name!("user_agent"), rejected.user_agent)
+        .text_if_any(name!("client_addr"), rejected.client_addr);
     line.end();
 }
 
@@ -120,60 +120,60 @@ fn write_rejected(rejected: &RejectedLine<'_>, text: &mut Vec<u8>, style: Style)
 fn write(record: &Record, span: Option<SpanContext>, out: &mut Vec<u8>, style: Style) {
     let mut line = JsonLine::begin(out, style, &record.started_at.to_iso());
     line.plain(
-        "request_id",
+        name!("request_id"),
         record.request_id.0.as_hyphenated().encode_lower(&mut uuid::Uuid::encode_buffer()),
     );
     if let Some(span) = span {
-        line.plain("trace_id", &span.trace_id.to_string())
-            .plain("span_id", &span.span_id.to_string());
+        line.plain(name!("trace_id"), &span.trace_id.to_string())
+            .plain(name!("span_id"), &span.span_id.to_string());
     }
-    line.number("status", record.status_code.into());
-    line.plain("outcome", record.outcome.as_str());
-    line.text("endpoint", &record.endpoint);
-    line.plain("client_format", record.client_format.as_str());
+    line.number(name!("status"), record.status_code.into());
+    line.plain(name!("outcome"), record.outcome.as_str());
+    line.text(name!("endpoint"), &record.endpoint);
+    line.plain(name!("client_format"), record.client_format.as_str());
     if let Some(format) = record.provider_format.map(WireFormat::as_str) {
-        line.plain("provider_format", format);
+        line.plain(name!("provider_format"), format);
     }
-    line.text("model", &record.model);
-    line.text_if_any("upstream_model", record.upstream_model.as_deref());
-    line.flag("streamed", record.streamed);
-    line.id_if_any("key_id", record.key_id.map(|id| id.0));
-    line.text_if_any("key_name", record.key_name.as_deref());
-    line.id_if_any("user_id", record.user_id.map(|id| id.0));
-    line.text_if_any("user_name", record.user_name.as_deref());
-    line.text_if_any("session_id", record.session_id.as_ref().map(SessionId::as_str));
-    line.id_if_any("provider_id", record.provider_id.map(|id| id.0));
-    line.text_if_any("provider_name", record.provider_name.as_deref());
-    line.number("attempts", record.attempts.into());
+    line.text(name!("model"), &record.model);
+    line.text_if_any(name!("upstream_model"), record.upstream_model.as_deref());
+    line.flag(name!("streamed"), record.streamed);
+    line.id_if_any(name!("key_id"), record.key_id.map(|id| id.0));
+    line.text_if_any(name!("key_name"), record.key_name.as_deref());
+    line.id_if_any(name!("user_id"), record.user_id.map(|id| id.0));
+    line.text_if_any(name!("user_name"), record.user_name.as_deref());
+    line.text_if_any(name!("session_id"), record.session_id.as_ref().map(SessionId::as_str));
+    line.id_if_any(name!("provider_id"), record.provider_id.map(|id| id.0));
+    line.text_if_any(name!("provider_name"), record.provider_name.as_deref());
+    line.number(name!("attempts"), record.attempts.into());
     usage(record, &mut line);
-    line.number("duration_ms", record.duration_ms);
+    line.number(name!("duration_ms"), record.duration_ms);
     if let Some(first_byte_ms) = record.first_byte_ms {
-        line.number("first_byte_ms", first_byte_ms);
+        line.number(name!("first_byte_ms"), first_byte_ms);
     }
-    line.number("overhead_us", record.overhead_us);
-    line.text_if_any("error", record.error_message.as_deref().map(shortened));
-    line.text_if_any("user_agent", record.user_agent.as_deref());
-    line.text_if_any("client_addr", record.client_addr.as_deref());
+    line.number(name!("overhead_us"), record.overhead_us);
+    line.text_if_any(name!("error"), record.error_message.as_deref().map(shortened));
+    line.text_if_any(name!("user_agent"), record.user_agent.as_deref());
+    line.text_if_any(name!("client_addr"), record.client_addr.as_deref());
     line.end();
 }
 
 /// Tokens, and their cost.
 fn usage(record: &Record, line: &mut JsonLine<'_>) {
-    line.number("input_tokens", record.usage.input).number("output_tokens", record.usage.output);
-    line.number("cache_write_5m_tokens", record.usage.cache_write_5m);
-    line.number("cache_write_1h_tokens", record.usage.cache_write_1h);
-    line.number("cache_read_tokens", record.usage.cache_read);
-    line.number("reasoning_tokens", record.usage.reasoning);
+    line.number(name!("input_tokens"), record.usage.input).number(name!("output_tokens"), record.usage.output);
+    line.number(name!("cache_write_5m_tokens"), record.usage.cache_write_5m);
+    line.number(name!("cache_write_1h_tokens"), record.usage.cache_write_1h);
+    line.number(name!("cache_read_tokens"), record.usage.cache_read);
+    line.number(name!("reasoning_tokens"), record.usage.reasoning);
     // Exact, therefore text; absent if unpriced.
     if let Some(cost) = record.cost {
-        line.plain("cost_usd", &cost.to_string());
+        line.plain(name!("cost_usd"), &cost.to_string());
     }
     if record.cost_multiplier == Decimal::ONE {
-        line.plain("cost_multiplier", "1");
+        line.plain(name!("cost_multiplier"), "1");
     } else {
-        line.plain("cost_multiplier", &record.cost_multiplier.normalize().to_string());
+        line.plain(name!("cost_multiplier"), &record.cost_multiplier.normalize().to_string());
     }
-    line.flag("estimated", record.estimated);
+    line.flag(name!("estimated"), record.estimated);
 }
 
 fn shortened(text: &str) -> &str {

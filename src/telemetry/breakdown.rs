@@ -5,7 +5,6 @@
 //! series `other`. Series stay until the process ends, so that counters do not jump.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use prometheus::{
 use rust_decimal::prelude::ToPrimitive as _;
 
 use super::registration::Registration;
+use crate::domain::fast_map::FastMap;
 use crate::domain::record::{Record, RequestOutcome};
 
 /// Models with separate series.
@@ -94,7 +94,7 @@ struct Breakdown<K> {
 }
 
 struct Rows<K> {
-    known: HashMap<K, Arc<Row>>,
+    known: FastMap<K, Arc<Row>>,
     others: Option<Arc<Row>>,
 }
 
@@ -132,7 +132,7 @@ impl<K: Hash + Eq> Breakdown<K> {
             first_byte: on.histograms(opts.buckets(FIRST_BYTE_S.to_vec()), labels)?,
             named_by: labels.len(),
             most,
-            rows: RwLock::new(Rows { known: HashMap::new(), others: None }),
+            rows: RwLock::new(Rows { known: FastMap::default(), others: None }),
         })
     }
 

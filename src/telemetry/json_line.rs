@@ -11,25 +11,46 @@ pub(super) enum Style {
     Text,
 }
 
+/// A member's name, with what stands around it in both styles: written at once, since a line has
+/// more than thirty members.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Name {
+    pub json: &'static str,
+    pub text: &'static str,
+}
+
+/// A [`Name`] of a literal.
+macro_rules! name {
+    ($name:literal) => {
+        $crate::telemetry::json_line::Name {
+            json: concat!(",\"", $name, "\":"),
+            text: concat!(" ", $name, "="),
+        }
+    };
+}
+pub(super) use name;
+
 /// A line that is being written. Finish it with [`JsonLine::end`].
 pub(super) struct JsonLine<'o> {
     out: &'o mut Vec<u8>,
-    first: bool,
     style: Style,
 }
 
 impl<'o> JsonLine<'o> {
     /// Starts with the common members of every log line.
     pub(super) fn begin(out: &'o mut Vec<u8>, style: Style, timestamp: &str) -> Self {
+        let mut line = Self { out, style };
         if style == Style::Json {
-            out.push(b'{');
-            let mut line = Self { out, first: true, style };
-            line.plain("timestamp", timestamp).plain("level", "INFO").plain("target", "access");
-            return line;
+            // The only member without a comma before it.
+            line.out.extend_from_slice(b"{\"timestamp\":\"");
+            line.out.extend_from_slice(timestamp.as_bytes());
+            line.out.push(b'"');
+            line.plain(name!("level"), "INFO").plain(name!("target"), "access");
+        } else {
+            line.out.extend_from_slice(timestamp.as_bytes());
+            line.out.extend_from_slice(b"  INFO access:");
         }
-        out.extend_from_slice(timestamp.as_bytes());
-        out.extend_from_slice(b"  INFO access:");
-        Self { out, first: true, style }
+        line
     }
 
     /// The end of the line.
@@ -37,23 +58,13 @@ impl<'o> JsonLine<'o> {
         self.out.extend_from_slice(if self.style == Style::Json { b"}\n" } else { b"\n" });
     }
 
-    fn name(&mut self, name: &'static str) {
-        if self.style == Style::Text {
-            self.out.push(b' ');
-            self.out.extend_from_slice(name.as_bytes());
-            self.out.push(b'=');
-            return;
-        }
-        if !std::mem::take(&mut self.first) {
-            self.out.push(b',');
-        }
-        self.out.push(b'"');
+    fn name(&mut self, name: Name) {
+        let name = if self.style == Style::Json { name.json } else { name.text };
         self.out.extend_from_slice(name.as_bytes());
-        self.out.extend_from_slice(b"\":");
     }
 
     /// A text without characters that JSON escapes: the program's own word, a time, an id.
-    pub(super) fn plain(&mut self, name: &'static str, value: &str) -> &mut Self {
+    pub(super) fn plain(&mut self, name: Name, value: &str) -> &mut Self {
         self.name(name);
         let quote: &[u8] = if self.style == Style::Json { b"\"" } else { b"" };
         self.out.extend_from_slice(quote);
@@ -63,7 +74,7 @@ impl<'o> JsonLine<'o> {
     }
 
     /// Any text.
-    pub(super) fn text(&mut self, name: &'static str, value: &str) -> &mut Self {
+    pub(super) fn text(&mut self, name: Name, value: &str) -> &mut Self {
         let is_bare =
             self.style == Style::Json || (!value.is_empty() && !value.contains([' ', '=']));
         if is_bare && !needs_escaping(value) {
@@ -75,20 +86,20 @@ impl<'o> JsonLine<'o> {
         self
     }
 
-    pub(super) fn text_if_any(&mut self, name: &'static str, value: Option<&str>) -> &mut Self {
+    pub(super) fn text_if_any(&mut self, name: Name, value: Option<&str>) -> &mut Self {
         match value {
             Some(value) => self.text(name, value),
             None => self,
         }
     }
 
-    pub(super) fn number(&mut self, name: &'static str, value: u64) -> &mut Self {
+    pub(super) fn number(&mut self, name: Name, value: u64) -> &mut Self {
         self.name(name);
         self.out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
         self
     }
 
-    pub(super) fn id_if_any(&mut self, name: &'static str, value: Option<i64>) -> &mut Self {
+    pub(super) fn id_if_any(&mut self, name: Name, value: Option<i64>) -> &mut Self {
         if let Some(value) = value {
             self.name(name);
             self.out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
@@ -96,7 +107,7 @@ impl<'o> JsonLine<'o> {
         self
     }
 
-    pub(super) fn flag(&mut self, name: &'static str, value: bool) -> &mut Self {
+    pub(super) fn flag(&mut self, name: Name, value: bool) -> &mut Self {
         self.name(name);
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
         self
@@ -119,10 +130,10 @@ mod tests {
         let mut out = Vec::new();
         let hard: String = (0..0x180).filter_map(char::from_u32).collect();
         let mut line = JsonLine::begin(&mut out, Style::Json, "now");
-        line.plain("plain", "word").text("easy", "héllo / 你").text("hard", &hard).text("none", "");
-        line.text_if_any("there", Some("a\"b\\c\nd")).text_if_any("absent", None);
-        line.number("most", u64::MAX).id_if_any("least", Some(i64::MIN)).id_if_any("no_id", None);
-        line.flag("yes", true).flag("no", false);
+        line.plain(name!("plain"), "word").text(name!("easy"), "héllo / 你").text(name!("hard"), &hard).text(name!("none"), "");
+        line.text_if_any(name!("there"), Some("a\"b\\c\nd")).text_if_any(name!("absent"), None);
+        line.number(name!("most"), u64::MAX).id_if_any(name!("least"), Some(i64::MIN)).id_if_any(name!("no_id"), None);
+        line.flag(name!("yes"), true).flag(name!("no"), false);
         line.end();
         let text = String::from_utf8(out).unwrap();
         assert!(text.ends_with("}\n") && text.matches('\n').count() == 1, "{text}");
@@ -135,11 +146,11 @@ mod tests {
     fn as_text_a_line_reads_like_the_others_of_a_terminal() {
         let mut out = Vec::new();
         let mut line = JsonLine::begin(&mut out, Style::Text, "2026-01-02T03:04:05.678Z");
-        line.number("status", 200)
-            .text("model", "m-1")
-            .text("error", "it \"broke\"\noff")
-            .text("none", "");
-        line.flag("streamed", true).id_if_any("key_id", Some(7));
+        line.number(name!("status"), 200)
+            .text(name!("model"), "m-1")
+            .text(name!("error"), "it \"broke\"\noff")
+            .text(name!("none"), "");
+        line.flag(name!("streamed"), true).id_if_any(name!("key_id"), Some(7));
         line.end();
         assert_eq!(
             String::from_utf8(out).unwrap(),

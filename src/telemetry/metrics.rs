@@ -4,7 +4,6 @@
 //! provider's name. Figures that other modules keep anyway (journal depth, sessions) are read at
 //! scrape time by [`ScrapeHook`]s.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +31,7 @@ use super::provider_health::ProviderHealthMetrics;
 use super::refusals::Refusals;
 use super::registration::{Buckets, Registration};
 use super::sharing::RedisMetrics;
+use crate::domain::fast_map::FastMap;
 use crate::domain::record::Record;
 
 /// Runs before each scrape, to update figures.
@@ -95,7 +95,7 @@ pub struct Metrics {
     overhead: Histogram,
     tokens: IntCounterVec,
     cost: CounterVec,
-    providers: RwLock<HashMap<Box<str>, Arc<ProviderTotals>>>,
+    providers: RwLock<FastMap<Box<str>, Arc<ProviderTotals>>>,
     breakdowns: Breakdowns,
     unpriced: IntCounter,
     estimated: IntCounter,

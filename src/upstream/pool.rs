@@ -1,6 +1,5 @@
 //! One provider, ready for calls: its endpoint, its peer for Pingora's pool, and the pool itself.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use std::time::Duration;
 use parking_lot::{Mutex, RwLock};
 use pingora::connectors::ConnectorOptions;
 use pingora::connectors::http::Connector;
+use pingora::connectors::http::v1::Connector as Http1Connector;
 use pingora::protocols::http::client::HttpSession;
 use pingora::protocols::http::v1::client::HttpSession as Http1Session;
 use pingora::upstreams::peer::HttpPeer;
@@ -20,6 +20,7 @@ use super::endpoint::{Endpoint, EndpointError};
 use super::one_write::OneWrite;
 use super::resolve::{ResolveError, Resolver};
 use crate::domain::clock::Timestamp;
+use crate::domain::fast_map::FastMap;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 
@@ -31,8 +32,11 @@ const CAPACITY: usize = 4096;
 /// Every provider's connections.
 pub struct Upstreams {
     connector: Connector,
+    /// For providers without TLS, which speak HTTP/1 only. Taking a connection from this pool needs
+    /// no boxed future, and no look at pools of other protocols.
+    plain: Http1Connector,
     resolver: Arc<Resolver>,
-    targets: RwLock<HashMap<(ProviderId, Timestamp), Arc<Target>>>,
+    targets: RwLock<FastMap<(ProviderId, Timestamp), Arc<Target>>>,
     /// Counts the connections that were requested outside the pool.
     fresh: AtomicU64,
 }
@@ -88,6 +92,7 @@ impl Upstreams {
     pub fn new(pool_size: usize) -> Self {
         Self {
             connector: Connector::new(Some(ConnectorOptions::new(pool_size))),
+            plain: Http1Connector::new(Some(ConnectorOptions::new(pool_size))),
             resolver: Arc::new(Resolver::default()),
             targets: RwLock::default(),
             fresh: AtomicU64::new(0),
@@ -171,9 +176,18 @@ impl Upstreams {
     /// # Errors
     /// Pingora's, when no connection is possible.
     pub async fn connect(&self, peer: &HttpPeer) -> pingora::Result<(HttpSession, bool)> {
+        let plain = !peer.is_tls();
+        if plain && let Some(h1) = self.plain.reused_http_session(peer).await {
+            return Ok((HttpSession::H1(h1), true));
+        }
         // Boxed: connecting and its handshake need about 18 KB, which a stream must not hold for
         // its whole life.
-        let (session, reused) = Box::pin(self.connector.get_http_session(peer)).await?;
+        let (session, reused) = if plain {
+            let (h1, reused) = Box::pin(self.plain.get_http_session(peer)).await?;
+            (HttpSession::H1(h1), reused)
+        } else {
+            Box::pin(self.connector.get_http_session(peer)).await?
+        };
         // A connection from the pool is wrapped already.
         let session = match session {
             HttpSession::H1(h1) if !OneWrite::wraps(h1.stream()) => HttpSession::H1(
@@ -186,14 +200,17 @@ impl Upstreams {
 
     /// Returns a connection whose exchange is complete to the pool.
     pub async fn release(&self, session: Box<HttpSession>, link: &Link) {
-        // Boxed, as above: 5 KB for a moment at the end, not for the whole life of the caller's
+        // Boxed, as above: 2 to 5 KB for a moment at the end, not for the whole life of the caller's
         // future.
-        Box::pin(self.connector.release_http_session(
-            *session,
-            &link.peer,
-            Some(link.times.keepalive),
-        ))
-        .await;
+        let (peer, keepalive) = (&link.peer, Some(link.times.keepalive));
+        match *session {
+            HttpSession::H1(h1) if !peer.is_tls() => {
+                Box::pin(self.plain.release_http_session(h1, peer, keepalive)).await
+            }
+            session => {
+                Box::pin(self.connector.release_http_session(session, peer, keepalive)).await
+            }
+        }
     }
 
     fn target(&self, provider: &Provider) -> Result<Arc<Target>, LinkError> {

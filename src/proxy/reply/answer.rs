@@ -2,7 +2,9 @@
 
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use pingora::http::ResponseHeader;
+use pingora::{ErrorType, OrErr as _};
 
 use super::limit_headers;
 use super::refusal_reply::RefusalReply;
@@ -12,9 +14,12 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 
 /// Carries the request's id, on every answer.
-pub(in crate::proxy) const REQUEST_ID: &str = "x-tollgate-request-id";
+pub(in crate::proxy) const REQUEST_ID: HeaderName =
+    HeaderName::from_static("x-tollgate-request-id");
 /// Carries the session id, if one is known.
-pub(in crate::proxy) const SESSION_ID: &str = "x-tollgate-session-id";
+pub(in crate::proxy) const SESSION_ID: HeaderName =
+    HeaderName::from_static("x-tollgate-session-id");
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// A complete answer, and how it ends the request.
 #[derive(Debug, Clone)]
@@ -58,24 +63,37 @@ impl Answer {
     }
 }
 
+/// About how many headers [`own_headers`] adds: the ids, and three for each of two limits.
+pub(super) const OWN_HEADERS: usize = 8;
+
 /// Adds the headers that every reply carries.
 ///
 /// # Errors
 /// Pingora's, when a value is not valid in a head.
 pub(in crate::proxy) fn own_headers(
-    head: &mut ResponseHeader,
+    headers: &mut HeaderMap,
     ctx: &RequestContext,
 ) -> pingora::Result<()> {
-    head.insert_header(REQUEST_ID, ctx.id.to_string())?;
-    if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref()) {
+    headers.insert(REQUEST_ID, value(ctx.id.to_string())?);
+    if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref())
         // A session id is the client's own text: one that is not valid in a head is left out.
-        let _ = head.insert_header(SESSION_ID, body.session.as_str());
+        && let Ok(session) = HeaderValue::from_str(body.session.as_str())
+    {
+        headers.insert(SESSION_ID, session);
     }
-    limit_headers::add(head, ctx)?;
+    limit_headers::add(headers, ctx)?;
     if ctx.live.overhead_header {
         let own = ctx.overhead();
-        let value = format!("gateway;dur={}.{:03}", own.as_millis(), own.subsec_micros() % 1000);
-        head.insert_header("server-timing", value)?;
+        let text = format!("gateway;dur={}.{:03}", own.as_millis(), own.subsec_micros() % 1000);
+        headers.insert(SERVER_TIMING, value(text)?);
     }
     Ok(())
+}
+
+/// The value of one of the gateway's own headers.
+///
+/// # Errors
+/// Pingora's, when the text is not valid in a head.
+pub(super) fn value(text: String) -> pingora::Result<HeaderValue> {
+    HeaderValue::try_from(text).or_err(ErrorType::InvalidHTTPHeader, "a header of the gateway")
 }

@@ -104,7 +104,10 @@ pub(in crate::proxy) fn note_head(session: &Session, ctx: &mut RequestContext) {
         query: None,
         user_agent: head.headers.get(USER_AGENT).map(|v| {
             let text = String::from_utf8_lossy(v.as_bytes());
-            text.chars().take(MAX_USER_AGENT).collect::<String>().into()
+            match text.char_indices().nth(MAX_USER_AGENT) {
+                Some((end, _)) => text[..end].into(),
+                None => text.into(),
+            }
         }),
         client_ip: session
             .client_addr()

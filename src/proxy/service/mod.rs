@@ -242,10 +242,13 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         trace(ctx, "response_filter");
-        if let Some(relay) = ctx.released_relay() {
-            *upstream_response = client_head::build(session, ctx, relay, upstream_response)?;
-        }
-        answer::own_headers(upstream_response, ctx)
+        let mut head = match ctx.released_relay() {
+            Some(relay) => client_head::build(session, ctx, relay, upstream_response)?,
+            None => upstream_response.as_owned_parts(),
+        };
+        answer::own_headers(&mut head.headers, ctx)?;
+        *upstream_response = head.into();
+        Ok(())
     }
 
     /// The only place where a request with a complete reply ends: its record is in the journal

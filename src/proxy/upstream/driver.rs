@@ -78,7 +78,8 @@ impl Service {
     }
 
     async fn send(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<()> {
-        let mut head = RequestHeader::build_no_case(Method::POST, b"/", None)?;
+        // The hook replaces all of it but the version.
+        let mut head = RequestHeader::build_no_case(Method::POST, b"/", Some(0))?;
         head.set_version(if wire.is_http2() { Version::HTTP_2 } else { Version::HTTP_11 });
         self.upstream_request_filter(session, &mut head, ctx).await?;
         let mut body = Vec::new();

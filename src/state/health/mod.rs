@@ -9,7 +9,7 @@ mod exchange;
 pub mod file;
 pub mod update;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use self::attempts::{AttemptError, AttemptLog, Failed, Noted, Seen};
 use super::events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
 use crate::domain::clock::Timestamp;
+use crate::domain::fast_map::FastMap;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::policy::breaker::{Breaker, BreakerSnapshot, Change, Outlook, Standing, Ticket};
@@ -26,7 +27,7 @@ use crate::policy::select::Availability;
 /// The health of all providers.
 #[derive(Default)]
 pub struct Health {
-    entries: RwLock<HashMap<ProviderId, Arc<Mutex<Entry>>>>,
+    entries: RwLock<FastMap<ProviderId, Arc<Mutex<Entry>>>>,
     events: Events,
     /// Changes that other nodes do not have yet.
     news: Mutex<HashSet<ProviderId>>,

@@ -1,6 +1,5 @@
 //! The whole configuration in one consistent read: the source of the data plane's snapshot.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +8,7 @@ use sqlx::AnyConnection;
 use super::notifications::StoredNotifications;
 use super::providers::StoredProvider;
 use super::{error_rules, keys, notifications, prices, providers, sealed, settings, users, words};
+use crate::domain::fast_map::FastMap;
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::key::Key;
 use crate::domain::price::Price;
@@ -48,7 +48,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Corrupt`] names the table and column of a value that cannot be read.
     pub async fn load_all(&self) -> Result<Everything, StoreError> {
-        self.load_all_after(&HashMap::new()).await
+        self.load_all_after(&FastMap::default()).await
     }
 
     /// The same; prices of the former load that are unchanged are taken from there.
@@ -57,7 +57,7 @@ impl Store {
     /// As [`Store::load_all`].
     pub async fn load_all_after(
         &self,
-        prices: &HashMap<String, Arc<Price>>,
+        prices: &FastMap<String, Arc<Price>>,
     ) -> Result<Everything, StoreError> {
         let mut tx = self.read().await?;
         let everything = read(&mut tx, prices).await?;
@@ -112,7 +112,7 @@ impl Tx {
 
 async fn read_whole(connection: &mut AnyConnection) -> Result<Whole, StoreError> {
     Ok(Whole {
-        everything: read(connection, &HashMap::new()).await?,
+        everything: read(connection, &FastMap::default()).await?,
         notifications: notifications::settings(connection).await?,
         error_rules: error_rules::with_removed(connection).await?,
         sealing_key: sealed::sealing_key(connection).await?,
@@ -121,7 +121,7 @@ async fn read_whole(connection: &mut AnyConnection) -> Result<Whole, StoreError>
 
 async fn read(
     connection: &mut AnyConnection,
-    known: &HashMap<String, Arc<Price>>,
+    known: &FastMap<String, Arc<Price>>,
 ) -> Result<Everything, StoreError> {
     Ok(Everything {
         version: version(connection).await?,

@@ -1,13 +1,13 @@
 //! Price table rows: the uploaded entry, unchanged. Its exact rates are read from it when the row
 //! is read.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::TryStreamExt as _;
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
+use crate::domain::fast_map::FastMap;
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::price::stored_rates;
 use crate::store::Store;
@@ -39,7 +39,7 @@ fn read(row: &AnyRow) -> Result<Price, StoreError> {
 /// once are memory that the allocator keeps.
 fn unchanged(
     row: &AnyRow,
-    known: &HashMap<String, Arc<Price>>,
+    known: &FastMap<String, Arc<Price>>,
 ) -> Result<Option<Arc<Price>>, StoreError> {
     let fields = Fields { row, table: "model_prices" };
     let Some(price) = known.get(&fields.text("model")?) else { return Ok(None) };
@@ -52,7 +52,7 @@ fn unchanged(
 /// The whole price table, by model name. Unchanged prices are taken from `known`.
 pub(super) async fn all(
     connection: &mut AnyConnection,
-    known: &HashMap<String, Arc<Price>>,
+    known: &FastMap<String, Arc<Price>>,
 ) -> Result<Vec<Arc<Price>>, StoreError> {
     let sql = "SELECT model, source, data, updated_at FROM model_prices ORDER BY model";
     // Row by row: all rows of a large table at once are megabytes that the allocator keeps.
@@ -74,7 +74,7 @@ impl Tx {
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn prices(&mut self) -> Result<Vec<Price>, StoreError> {
-        let prices = all(&mut self.inner, &HashMap::new()).await?;
+        let prices = all(&mut self.inner, &FastMap::default()).await?;
         Ok(prices.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
