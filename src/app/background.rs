@@ -11,9 +11,9 @@ use tokio::runtime::Runtime;
 /// Worker threads.
 const THREADS: usize = 2;
 
-/// How much lower the priority is, in steps of `nice`. Against one request thread such a thread still
-/// gets a quarter of a core. That is more than the writer needs, so a busy gateway does not delay
-/// its records.
+/// How much lower the priority is, in steps of `nice`. Such a thread still gets a quarter of a core
+/// that a request thread uses as much as it can. That is more than the writer needs, so a busy
+/// gateway does not delay its records.
 #[cfg(target_os = "linux")]
 const STEPS: i32 = 5;
 
@@ -40,8 +40,8 @@ impl Background {
         Ok(Self { io, priority })
     }
 
-    /// Waits for `work` on a thread with the lower priority. Threads inherit it: those that SQLite's
-    /// driver starts for the connections that `work` opens.
+    /// Waits for `work` on a thread with the lower priority. The threads that SQLite's driver starts
+    /// for connections that `work` opens inherit it.
     ///
     /// # Errors
     /// When the system allows no thread, or `work` panicked.

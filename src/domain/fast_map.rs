@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-/// A map that hashes fast: some 20 instructions for an id in place of the 150 to 300 of the standard
-/// library's hash, which a request of 2 KB computed 17 times.
+/// A map that hashes fast: a session's name takes 40 instructions, with the standard library's hash
+/// 300. A request of 2 KB computes 17 hashes.
 ///
-/// Its seed is random, so keys that clients choose cannot be made to collide in advance. It does not
-/// resist somebody who can observe the map's timing for long: use it for maps of bounded size.
+/// Its seed is random, so a client cannot prepare keys that collide. It does not resist a client
+/// that measures the map's times for long: use it for maps of bounded size.
 pub type FastMap<K, V> = HashMap<K, V, RandomState>;

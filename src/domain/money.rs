@@ -61,7 +61,7 @@ impl NanoUsd {
 /// Exact USD without trailing zeros: `0.00123`.
 impl fmt::Display for NanoUsd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (whole, mut parts) = (self.0.unsigned_abs() / PER_USD, self.0.unsigned_abs() % PER_USD);
+        let (whole, parts) = (self.0.unsigned_abs() / PER_USD, self.0.unsigned_abs() % PER_USD);
         // By hand: every request writes its cost and its limits, and `write!` with a computed width
         // takes several hundred instructions.
         if self.0 < 0 {
@@ -71,13 +71,11 @@ impl fmt::Display for NanoUsd {
         if parts == 0 {
             return Ok(());
         }
-        let mut digits = *b".000000000";
-        for digit in digits[1..].iter_mut().rev() {
-            *digit = b'0' + u8::try_from(parts % 10).unwrap_or(0);
-            parts /= 10;
-        }
-        let length = digits.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
-        f.write_str(std::str::from_utf8(&digits[..length]).unwrap_or_default())
+        // The leading 1 stands for the zeros after the point, and is left out.
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(PER_USD + parts).trim_end_matches('0').get(1..);
+        f.write_str(".")?;
+        f.write_str(digits.unwrap_or_default())
     }
 }
 

@@ -172,6 +172,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_address_is_written_as_the_standard_library_does() {
+        for written in ["0.0.0.0", "10.2.30.255", "255.255.255.255", "::1", "2001:db8::7"] {
+            assert_eq!(*text(written.parse().unwrap()), *written);
+        }
+    }
+
+    #[test]
     fn networks_are_read_strictly_and_hold_their_own() {
         for bad in [
             "",

@@ -23,8 +23,8 @@ struct Expected {
     model: Box<str>,
     /// Oldest first.
     recent: VecDeque<u32>,
-    /// The same, ascending: to select from them took 1 400 instructions for each reply, to keep them
-    /// sorted takes a quarter.
+    /// The same, ascending. To keep them sorted takes 230 instructions for each reply; to select
+    /// from them took 1 400.
     sorted: Vec<u32>,
 }
 

@@ -108,9 +108,11 @@ fn write_rejected(rejected: &RejectedLine<'_>, text: &mut Vec<u8>, style: Style)
         .plain(name!("outcome"), "refused")
         .plain(name!("reason"), rejected.reason);
     line.text(name!("error"), rejected.error);
-    line.text(name!("endpoint"), rejected.endpoint).plain(name!("client_format"), rejected.format.as_str());
+    line.text(name!("endpoint"), rejected.endpoint)
+        .plain(name!("client_format"), rejected.format.as_str());
     line.id_if_any(name!("key_id"), rejected.key_id.map(|id| id.0));
-    line.text_if_any(name!("key_fingerprint"), rejected.key_fingerprint).number(name!("times"), rejected.times);
+    line.text_if_any(name!("key_fingerprint"), rejected.key_fingerprint)
+        .number(name!("times"), rejected.times);
     line.text_if_any(name!("user_agent"), rejected.user_agent)
         .text_if_any(name!("client_addr"), rejected.client_addr);
     line.end();
@@ -159,7 +161,8 @@ fn write(record: &Record, span: Option<SpanContext>, out: &mut Vec<u8>, style: S
 
 /// Tokens, and their cost.
 fn usage(record: &Record, line: &mut JsonLine<'_>) {
-    line.number(name!("input_tokens"), record.usage.input).number(name!("output_tokens"), record.usage.output);
+    line.number(name!("input_tokens"), record.usage.input)
+        .number(name!("output_tokens"), record.usage.output);
     line.number(name!("cache_write_5m_tokens"), record.usage.cache_write_5m);
     line.number(name!("cache_write_1h_tokens"), record.usage.cache_write_1h);
     line.number(name!("cache_read_tokens"), record.usage.cache_read);

@@ -130,9 +130,14 @@ mod tests {
         let mut out = Vec::new();
         let hard: String = (0..0x180).filter_map(char::from_u32).collect();
         let mut line = JsonLine::begin(&mut out, Style::Json, "now");
-        line.plain(name!("plain"), "word").text(name!("easy"), "héllo / 你").text(name!("hard"), &hard).text(name!("none"), "");
+        line.plain(name!("plain"), "word")
+            .text(name!("easy"), "héllo / 你")
+            .text(name!("hard"), &hard)
+            .text(name!("none"), "");
         line.text_if_any(name!("there"), Some("a\"b\\c\nd")).text_if_any(name!("absent"), None);
-        line.number(name!("most"), u64::MAX).id_if_any(name!("least"), Some(i64::MIN)).id_if_any(name!("no_id"), None);
+        line.number(name!("most"), u64::MAX)
+            .id_if_any(name!("least"), Some(i64::MIN))
+            .id_if_any(name!("no_id"), None);
         line.flag(name!("yes"), true).flag(name!("no"), false);
         line.end();
         let text = String::from_utf8(out).unwrap();

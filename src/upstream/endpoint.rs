@@ -109,24 +109,22 @@ impl Endpoint {
     #[must_use]
     pub fn path(&self, format: WireFormat, call: ProviderCall<'_>) -> String {
         let own = if format == WireFormat::AltCli { "v1beta" } else { "v1" };
-        let base = format!("{}/{}", self.prefix, self.version.as_deref().unwrap_or(own));
+        let (prefix, version) = (self.prefix.as_str(), self.version.as_deref().unwrap_or(own));
+        let at = |call: &str| [prefix, "/", version, call].concat();
+        let of = |model: &str, verb: &str| at(&format!("/models/{}:{verb}", segment(model)));
         match (format, call) {
-            (_, ProviderCall::ListModels) => format!("{base}/models"),
-            (WireFormat::Native, ProviderCall::Generate { .. }) => format!("{base}/messages"),
-            (WireFormat::Native, ProviderCall::CountTokens { .. }) => {
-                format!("{base}/messages/count_tokens")
-            }
-            (WireFormat::Responses, _) => format!("{base}/responses"),
-            (WireFormat::Chat, _) => format!("{base}/chat/completions"),
+            (_, ProviderCall::ListModels) => at("/models"),
+            (WireFormat::Native, ProviderCall::Generate { .. }) => at("/messages"),
+            (WireFormat::Native, ProviderCall::CountTokens { .. }) => at("/messages/count_tokens"),
+            (WireFormat::Responses, _) => at("/responses"),
+            (WireFormat::Chat, _) => at("/chat/completions"),
             (WireFormat::AltCli, ProviderCall::Generate { model, stream: false }) => {
-                format!("{base}/models/{}:generateContent", segment(model))
+                of(model, "generateContent")
             }
             (WireFormat::AltCli, ProviderCall::Generate { model, stream: true }) => {
-                format!("{base}/models/{}:streamGenerateContent", segment(model))
+                of(model, "streamGenerateContent")
             }
-            (WireFormat::AltCli, ProviderCall::CountTokens { model }) => {
-                format!("{base}/models/{}:countTokens", segment(model))
-            }
+            (WireFormat::AltCli, ProviderCall::CountTokens { model }) => of(model, "countTokens"),
         }
     }
 }

@@ -200,8 +200,8 @@ impl Upstreams {
 
     /// Returns a connection whose exchange is complete to the pool.
     pub async fn release(&self, session: Box<HttpSession>, link: &Link) {
-        // Boxed, as above: 2 to 5 KB for a moment at the end, not for the whole life of the caller's
-        // future.
+        // Boxed, as above: 2 to 5 KB for a moment at the end, not for the whole life of the
+        // caller's future.
         let (peer, keepalive) = (&link.peer, Some(link.times.keepalive));
         match *session {
             HttpSession::H1(h1) if !peer.is_tls() => {

@@ -14,8 +14,8 @@ use crate::domain::format::WireFormat;
 use crate::proxy::context::RequestContext;
 use crate::proxy::upstream::incoming::Relay;
 
-/// Whether a header is not forwarded, because it belongs to one connection, or to the provider's own
-/// account.
+/// Whether a header is not forwarded, because it belongs to one connection, or to the provider's
+/// own account.
 fn is_never_forwarded(name: &str) -> bool {
     matches!(
         name,

@@ -41,20 +41,14 @@ const REQUESTS: Names = Names::new([
     "x-ratelimit-remaining-requests",
     "x-ratelimit-reset-requests",
 ]);
-const COST: Names = Names::new([
-    "x-ratelimit-limit-cost",
-    "x-ratelimit-remaining-cost",
-    "x-ratelimit-reset-cost",
-]);
+const COST: Names =
+    Names::new(["x-ratelimit-limit-cost", "x-ratelimit-remaining-cost", "x-ratelimit-reset-cost"]);
 
 /// Adds the remaining amounts of the caller's limits, for a request that was admitted.
 ///
 /// # Errors
 /// Pingora's, when a value is not valid in a head.
-pub(in crate::proxy) fn add(
-    headers: &mut HeaderMap,
-    ctx: &RequestContext,
-) -> pingora::Result<()> {
+pub(in crate::proxy) fn add(headers: &mut HeaderMap, ctx: &RequestContext) -> pingora::Result<()> {
     match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
         Some(permit) => write(headers, ctx, permit.standing()),
         None => Ok(()),

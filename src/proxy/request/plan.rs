@@ -1,10 +1,12 @@
 //! Which providers may be tried, in which order, and why.
 
+use std::sync::LazyLock;
+
 use super::admit::Admitted;
 use super::identify::Identified;
 use super::intake::Inbound;
 use crate::domain::clock::Timestamp;
-use crate::domain::group::Groups;
+use crate::domain::group::{self, Groups};
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
@@ -117,6 +119,9 @@ pub(in crate::proxy) fn first<'a>(
     selection.ordered.first().and_then(|first| providers.get(*first)).map(|first| &**first)
 }
 
+/// The groups of the admin token.
+static EVERY_GROUP: LazyLock<Groups> = LazyLock::new(|| Groups::parse(group::ALL));
+
 /// What is planned for.
 struct Asked<'a> {
     identified: &'a Identified,
@@ -133,10 +138,9 @@ fn ordered(
     (now, blocked): (Timestamp, Vec<(ProviderId, Blocked)>),
 ) -> Result<Selection, NoProvider> {
     let Asked { identified, inbound, operation } = *asked;
-    let everything = Groups::parse(crate::domain::group::ALL);
     let groups = match &identified.caller {
         Principal::Key { key, .. } => &key.provider_group,
-        Principal::Admin => &everything,
+        Principal::Admin => &EVERY_GROUP,
     };
     let ask = SelectInput {
         groups,
