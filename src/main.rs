@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 #[global_allocator]
-static ALLOCATOR: tollgate_allocator::Allocator = tollgate_allocator::Allocator;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     tollgate::cli::run()

@@ -88,23 +88,20 @@ impl Priority {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
-    fn nice() -> i32 {
-        rustix::process::getpriority_process(None).unwrap()
-    }
-
+    #[cfg(target_os = "linux")]
     #[test]
     fn background_threads_and_those_they_start_yield_and_the_caller_does_not() {
+        let nice = || rustix::process::getpriority_process(None).unwrap();
         let before = nice();
         let below = (before + STEPS).min(19);
         let background = Background::start().unwrap();
-        let [worker, blocking] = background.io.block_on(async {
-            let blocking = tokio::spawn(async { tokio::task::spawn_blocking(nice).await.unwrap() });
-            [tokio::spawn(async { nice() }).await.unwrap(), blocking.await.unwrap()]
-        });
+        let Background { io, .. } = &background;
+        let [worker, blocking] = [io.spawn(async move { nice() }), io.spawn_blocking(nice)];
+        let [worker, blocking] = [worker, blocking].map(|thread| io.block_on(thread).unwrap());
         assert_eq!([worker, blocking], [below; 2]);
         let inherited = background.wait(async { std::thread::spawn(nice).join().unwrap() });
         assert_eq!(inherited.unwrap(), below);

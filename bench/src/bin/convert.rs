@@ -16,7 +16,7 @@ use tollgate::domain::format::WireFormat;
 use tollgate::formats::convert::{self, ReplyContext, RequestOptions, StreamConverter};
 
 #[global_allocator]
-static ALLOCATOR: tollgate_allocator::Allocator = tollgate_allocator::Allocator;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Parser)]
 #[command(about = "What conversion between formats costs")]

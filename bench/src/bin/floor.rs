@@ -13,7 +13,7 @@ use pingora::server::Server;
 use pingora::server::configuration::ServerConf;
 
 #[global_allocator]
-static ALLOCATOR: tollgate_allocator::Allocator = tollgate_allocator::Allocator;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Parser)]
 #[command(about = "A bare Pingora pass-through")]

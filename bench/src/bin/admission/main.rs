@@ -28,7 +28,7 @@ use tollgate::policy::reservation::Reservation;
 use holders::{START, limited_key, limited_user};
 
 #[global_allocator]
-static ALLOCATOR: tollgate_allocator::Allocator = tollgate_allocator::Allocator;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Parser)]
 #[command(about = "What admitting and settling a request costs in process")]
