@@ -4,6 +4,9 @@
 //! They have a lower priority than the threads that serve requests. With the same priority, the
 //! writer's work made requests wait for a core: at one connection it took 145 µs of the 99th
 //! percentile and 28 µs of the median (bench/HISTORY.md, "Threads that yield to requests").
+//!
+//! With Redis they keep the normal priority: they also keep the counters of all nodes, and a node
+//! that loses a server must learn quickly what others spent.
 
 use anyhow::Context as _;
 use tokio::runtime::Runtime;
@@ -24,12 +27,12 @@ pub(super) struct Background {
 }
 
 impl Background {
-    /// Starts the runtime.
+    /// Starts the runtime. `yields`: its threads get the lower priority.
     ///
     /// # Errors
     /// When the system allows no thread.
-    pub(super) fn start() -> anyhow::Result<Self> {
-        let priority = Priority::below_the_caller();
+    pub(super) fn start(yields: bool) -> anyhow::Result<Self> {
+        let priority = if yields { Priority::below_the_caller() } else { Priority::default() };
         let io = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(THREADS)
             .thread_name("io")
@@ -40,7 +43,7 @@ impl Background {
         Ok(Self { io, priority })
     }
 
-    /// Waits for `work` on a thread with the lower priority. The threads that SQLite's driver starts
+    /// Waits for `work` on a thread with the runtime's priority. The threads that SQLite's driver starts
     /// for connections that `work` opens inherit it.
     ///
     /// # Errors
@@ -58,7 +61,7 @@ impl Background {
 }
 
 /// A priority that a thread can take.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Priority {
     /// `None` = as the thread that starts it.
     #[cfg(target_os = "linux")]
@@ -98,7 +101,7 @@ mod tests {
         let nice = || rustix::process::getpriority_process(None).unwrap();
         let before = nice();
         let below = (before + STEPS).min(19);
-        let background = Background::start().unwrap();
+        let background = Background::start(true).unwrap();
         let Background { io, .. } = &background;
         let [worker, blocking] = [io.spawn(async move { nice() }), io.spawn_blocking(nice)];
         let [worker, blocking] = [worker, blocking].map(|thread| io.block_on(thread).unwrap());
@@ -106,5 +109,7 @@ mod tests {
         let inherited = background.wait(async { std::thread::spawn(nice).join().unwrap() });
         assert_eq!(inherited.unwrap(), below);
         assert_eq!(nice(), before);
+        let equal = Background::start(false).unwrap();
+        assert_eq!(equal.io.block_on(equal.io.spawn(async move { nice() })).unwrap(), before);
     }
 }

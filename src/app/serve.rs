@@ -50,7 +50,7 @@ const TLS_READ_BUFFER: usize = 17 << 10;
 /// When a part cannot be built or a listener cannot be bound: then nothing is served. When the
 /// proxy ends without a stop.
 pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
-    let background = Background::start()?;
+    let background = Background::start(config.redis.is_none())?;
     let io = &background.io;
     let socket = ListenSocket::claim(config.proxy.addr, upgrade)?;
     let parts = background.wait(parts::build(config, upgrade))??;
