@@ -43,8 +43,8 @@ impl Background {
         Ok(Self { io, priority })
     }
 
-    /// Waits for `work` on a thread with the runtime's priority. The threads that SQLite's driver starts
-    /// for connections that `work` opens inherit it.
+    /// Waits for `work` on a thread with the runtime's priority. The threads that SQLite's driver
+    /// starts for connections that `work` opens inherit it.
     ///
     /// # Errors
     /// When the system allows no thread, or `work` panicked.

@@ -5,9 +5,9 @@ use super::held::Held;
 use super::rpm::Rpm;
 use super::sessions::{Sessions, Slot};
 use super::settings::CounterSettings;
-use super::shards::IdMap;
 use super::spend::Spend;
 use crate::domain::clock::Timestamp;
+use crate::domain::fast_map::FastMap;
 use crate::domain::ids::{KeyId, ProviderId};
 use crate::domain::money::NanoUsd;
 
@@ -25,7 +25,7 @@ pub(super) struct UserState {
     pub(super) rpm: Rpm,
     /// The sessions of all keys.
     pub(super) sessions: Sessions,
-    pub(super) keys: IdMap<KeyId, KeyState>,
+    pub(super) keys: FastMap<KeyId, KeyState>,
 }
 
 /// A user's record and one of its keys, both up to date.

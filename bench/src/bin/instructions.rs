@@ -19,8 +19,8 @@ use tollgate_bench::load::{self, Load};
 use tollgate_bench::payload::{self, New};
 use tollgate_bench::process::pause;
 
-/// Records in one transaction of the writer: each count of requests is a multiple, so that all
-/// batches are full.
+/// Records in one transaction of the writer: each count of requests is a multiple, so that nearly
+/// all batches are full.
 const BATCH: u64 = 250;
 const SETTLE: Duration = Duration::from_secs(60);
 /// The writer also writes a batch that is not full when it looks for other journals, every five
