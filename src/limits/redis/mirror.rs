@@ -69,24 +69,16 @@ impl Memory {
         }
     }
 
-    /// Takes over the spend from counters that were just built from the ledger; reservations stay.
-    pub(super) fn adopt(&self, made: Self, now: Timestamp) {
-        let tz = self.settings.time_zone;
-        self.take_over(made, |own, from| own.adopt(from, now, tz));
-    }
-
-    /// The same for each holder of whom the ledger has at least as much: it may not have the latest
-    /// yet, which this node knows.
+    /// Takes over the spend of each holder of whom the ledger has at least as much; reservations
+    /// stay. The ledger may lack what this node settled last: what is known here never becomes
+    /// less, or the node would admit the difference again when it next counts for itself.
     pub(super) fn catch_up(&self, made: Self, now: Timestamp) {
         let tz = self.settings.time_zone;
-        self.take_over(made, |own, from| {
+        let take = |own: &mut Spend, from: Spend| {
             if from.total_spent() >= own.total_spent() {
                 own.adopt(from, now, tz);
             }
-        });
-    }
-
-    fn take_over(&self, made: Self, take: impl Fn(&mut Spend, Spend)) {
+        };
         for mut users in made.users.each() {
             for (id, state) in users.drain() {
                 let mut own = self.users.lock(id.0);

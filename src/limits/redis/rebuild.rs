@@ -110,7 +110,7 @@ impl Rebuild<'_> {
             try_join_all(some.iter().map(|(holder, sums)| self.load(*holder, sums))).await?;
         }
         self.load_ids(&past.ended).await?;
-        self.shared.memory.adopt(made, self.now);
+        self.shared.memory.catch_up(made, self.now);
         let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];
         let flip = self.call(&FLIP, keys.iter().map(String::as_str));
         let flip = flip.int(ended_since.0).int(self.now.0).text(self.epoch);

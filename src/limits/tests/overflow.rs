@@ -108,6 +108,14 @@ impl Node {
         permit.settle(NOON, NanoUsd(COST), Some(ProviderId(1)));
     }
 
+    /// Requests that the ledger does not have yet.
+    async fn serve_unwritten(&self, requests: usize) {
+        for _ in 0..requests {
+            let permit = self.begin(RequestId::new()).await;
+            permit.settle(NOON, NanoUsd(COST), Some(ProviderId(1)));
+        }
+    }
+
     pub(super) async fn serve(&self, requests: usize, ledger: &Written) {
         for _ in 0..requests {
             let request = RequestId::new();
@@ -248,5 +256,37 @@ fn a_request_that_enters_a_provider_while_redis_is_away_is_reserved_once_and_rel
         node.0.flushed().await;
         assert_eq!(reserved().await, (NanoUsd::ZERO, NanoUsd::ZERO));
         node.knows(2).await;
+    });
+}
+
+/// A node counts for itself with its own memory. If the ledger lags when the node rebuilds from it,
+/// the memory must not become what the ledger has: the node would spend that money again.
+#[test]
+fn a_node_that_rebuilds_from_a_ledger_that_lags_keeps_what_it_spent_for_the_next_loss() {
+    let mut redis = Redis::start();
+    let ledger = Arc::new(Written::default());
+    let node = Node::start(&redis, &ledger);
+    runtime().block_on(async {
+        node.serve(2, &ledger).await;
+        node.serve_unwritten(3).await;
+        node.0.flushed().await;
+        redis.kill();
+        node.is_up(false).await;
+        node.serve_unwritten(4).await;
+        // Empty.
+        redis.start_again();
+        node.is_up(true).await;
+        node.0.flushed().await;
+        node.knows(9).await;
+        redis.kill();
+        node.is_up(false).await;
+        node.knows(9).await;
+        // What others spent is still taken from a ledger that has more.
+        ledger.adds(10);
+        redis.start_again();
+        node.is_up(true).await;
+        redis.kill();
+        node.is_up(false).await;
+        node.knows(12).await;
     });
 }
