@@ -60,3 +60,37 @@ test("a circuit that trips while the page reads its state shows all the same", a
   await expect(row.getByText("Circuit open")).toBeVisible();
   await expect(page.getByRole("dialog").getByText("Circuit open").first()).toBeVisible();
 });
+
+test("the strip of the first steps does not move a page's buttons when it comes late", async ({
+  gateway,
+  page,
+}) => {
+  await gateway.addProvider({ name: "only", key: "only-key-0123456789" });
+  await authenticate(page);
+  const answered = signal();
+  await page.route("**/getUsageLogs", async (route) => {
+    await answered.promise;
+    await route.continue();
+  });
+  const listed = page.waitForResponse("**/getProviders");
+  await page.goto("/providers");
+  await listed;
+  const add = page.getByRole("button", { name: "Add provider", includeHidden: true });
+  await expect(add).toHaveCount(1);
+  await expect(add).toBeHidden();
+  answered.resolve();
+  await expect(page.getByText(/Step 2 of 5/)).toBeVisible();
+  await expect(add).toBeVisible();
+});
+
+test.describe("without a reply", () => {
+  test.use({ expectedFaults: /net::ERR_FAILED/ });
+
+  test("a page is shown though the first steps cannot be read", async ({ gateway, page }) => {
+    await gateway.addProvider({ name: "only", key: "only-key-0123456789" });
+    await authenticate(page);
+    await page.route("**/getUsageLogs", (route) => route.abort());
+    await page.goto("/providers");
+    await expect(page.getByRole("button", { name: "Add provider" })).toBeVisible();
+  });
+});

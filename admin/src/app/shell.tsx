@@ -126,10 +126,15 @@ function Frame() {
             tabIndex={-1}
             className="flex min-h-0 flex-1 flex-col overflow-y-auto outline-none"
           >
-            {session.role === "admin" && !session.readOnly && <NextStep />}
-            <div className="min-h-0 flex-1">
-              <Outlet />
-            </div>
+            {session.role === "admin" && !session.readOnly ? (
+              <NextStep>
+                <Outlet />
+              </NextStep>
+            ) : (
+              <div className="min-h-0 flex-1">
+                <Outlet />
+              </div>
+            )}
           </main>
         </div>
       </div>

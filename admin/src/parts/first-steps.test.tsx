@@ -19,8 +19,8 @@ beforeEach(() => {
 
 function Steps({ shown = false }: { shown?: boolean }) {
   usePricesLooked(shown);
-  const steps = useFirstSteps();
-  return <p>{steps?.steps.map(({ id, done }) => `${id} ${done ? "done" : "open"}`).join(", ")}</p>;
+  const { guide } = useFirstSteps();
+  return <p>{guide?.steps.map(({ id, done }) => `${id} ${done ? "done" : "open"}`).join(", ")}</p>;
 }
 
 test("the built-in price table does not count as checked until its page was opened", async () => {

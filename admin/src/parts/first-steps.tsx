@@ -10,6 +10,7 @@ import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import type { LogEntry } from "@/api/live";
 import * as queries from "@/api/queries";
+import { cx } from "@/ui/cx";
 import { Notice } from "@/ui/status";
 import { useLiveLog } from "./live";
 
@@ -39,7 +40,10 @@ export function usePricesLooked(shown: boolean) {
   }, [cache, shown]);
 }
 
-/** The steps; `undefined` while they are unknown, and after the first request. */
+/**
+ * `guide`: the steps; `undefined` while they are unknown, and after the first request. `settled`:
+ * nothing is being read that could still change it, or reading failed once.
+ */
 export function useFirstSteps() {
   const requests = useQuery(anyRequest);
   const enabled = requests.data === false;
@@ -52,7 +56,10 @@ export function useFirstSteps() {
     select: (table) => table.some(({ source }) => source !== "seed"),
   });
   const users = useQuery({ ...queries.users, enabled });
-  if (!enabled || !providers.data || looked.data === undefined || !users.data) return undefined;
+  const settled = [requests, providers, looked, prices, users].every(
+    ({ isLoading, failureCount }) => !isLoading || failureCount > 0,
+  );
+  if (!enabled || !providers.data || looked.data === undefined || !users.data) return { settled };
   const steps = [
     { id: "provider", done: providers.data.length > 0, to: "/providers" },
     { id: "prices", done: looked.data || prices.data === true, to: "/prices" },
@@ -60,15 +67,28 @@ export function useFirstSteps() {
     { id: "connect", done: false, to: "/connect" },
     { id: "request", done: false, to: "/logs" },
   ] as const;
-  return { steps, next: steps.findIndex((step) => !step.done) };
+  return { settled, guide: { steps, next: steps.findIndex((step) => !step.done) } };
 }
 
-/** Shown above every page except the overview, which shows all steps. */
-export function NextStep() {
+/**
+ * The page, below the next step; the overview shows all steps. The page becomes visible once the
+ * steps are known: a strip that came later would move its buttons away under the pointer.
+ */
+export function NextStep({ children }: { children: React.ReactNode }) {
+  const { settled } = useFirstSteps();
+  return (
+    <>
+      <NextStepStrip />
+      <div className={cx("min-h-0 flex-1", !settled && "invisible")}>{children}</div>
+    </>
+  );
+}
+
+function NextStepStrip() {
   const { t } = useTranslation();
   const cache = useQueryClient();
   const path = useRouterState({ select: (state) => state.location.pathname });
-  const guide = useFirstSteps();
+  const { guide } = useFirstSteps();
   const [arrived, setArrived] = useState<string>();
   const hear = useCallback(
     (entry: LogEntry) => {

@@ -8,7 +8,7 @@ import { Card } from "@/ui/page";
 
 export function Guide() {
   const { t } = useTranslation();
-  const guide = useFirstSteps();
+  const { guide } = useFirstSteps();
   if (!guide) return null;
   return (
     <Card title={t("guide.title")} className="mb-4">
