@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use redis::Value;
-use tokio::time::Instant;
 
 use super::super::admission::{Admission, Refused};
 use super::super::charge::{Charge, Counted};
 use super::super::standing::Standing;
 use super::Shared;
 use super::batch::{pack_field, pack_text};
-use super::gather::{Asking, Call, Failure, Joined, Message, Outcome};
-use super::link::{self, Fault, Up};
+use super::gather::{Asking, Call};
+use super::link::Up;
 use super::operations::RedisReply;
 use super::outbox::Kind;
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
+use super::together::place;
 use crate::config::OnRedisLoss;
-use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
+use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
 use crate::domain::limits::Limits;
 use crate::domain::provider::Provider;
@@ -114,7 +114,8 @@ impl Shared {
     ) -> RedisReply<Result<Found, Refused>> {
         let settings = &self.counting();
         let mut unanswered = Unanswered { shared: self, charge: Some(charge) };
-        let answer = self.ask_gathered(|| self.asking(ask, charge, first)).await;
+        let asking = || self.asking(ask, charge, first);
+        let answer = self.ask_together(&self.gather, asking, Self::admission_call).await;
         unanswered.charge = None;
         let answer = match answer {
             RedisReply::Said(answer) => answer,
@@ -135,53 +136,6 @@ impl Shared {
         }
     }
 
-    /// Asks together with the admissions that wait at the same time. If the counters have moved,
-    /// uses those in effect.
-    async fn ask_gathered(&self, asking: impl Fn() -> Asking) -> RedisReply<Value> {
-        let until = Instant::now() + self.settings.timeout;
-        while let Some(up) = self.link.ready(until).await {
-            match tokio::time::timeout_at(until, self.gathered(asking())).await {
-                Ok(Ok(answer)) => return RedisReply::Said(answer),
-                // The call changed nothing. This node's clock was set since the last heartbeat.
-                Ok(Err(Failure::Clock(redis))) => {
-                    self.agreement.correct(redis, SystemClock.now());
-                    return RedisReply::ClockSet(redis);
-                }
-                // The call was not executed.
-                Ok(Err(Failure::Gone | Failure::UnknownScript)) => {}
-                Ok(Err(Failure::InVain)) => {
-                    self.gather.calls.give_up();
-                    return RedisReply::InVain;
-                }
-                Err(_) => {
-                    self.gather.calls.give_up();
-                    let bound = self.settings.timeout;
-                    self.link.note(&up, &Fault::TimedOut(bound), bound);
-                    return RedisReply::InVain;
-                }
-            }
-        }
-        RedisReply::NotAsked
-    }
-
-    async fn gathered(&self, asking: Asking) -> Outcome {
-        let message = match self.gather.join(asking) {
-            Joined::Lead(turn, asking) => Message::Lead(turn, asking),
-            Joined::Seat(seat) => seat.message().await,
-        };
-        let flight = match message {
-            Message::Answer(answer) => return answer,
-            Message::Finish(flight) => flight,
-            Message::Lead(turn, asking) => {
-                let Some(up) = self.link.get() else { return Err(Failure::Gone) };
-                let now = asking.now;
-                let exact = self.agreement.is_callers();
-                turn.depart(asking, exact, |group| self.admission_call(up, group, now))
-            }
-        };
-        flight.finish().await
-    }
-
     /// The call for a group, which comes ordered by user.
     fn admission_call(&self, up: Arc<Up>, group: &mut [Asking], now: Timestamp) -> (Arc<Up>, Call) {
         let mut users: Vec<i64> = group.iter().map(|asking| asking.user).collect();
@@ -189,11 +143,6 @@ impl Shared {
         let mut providers: Vec<i64> = group.iter().filter_map(|asking| asking.provider).collect();
         providers.sort_unstable();
         providers.dedup();
-        // The first key is the hash of what the node runs.
-        let place = |ids: &[i64], id: i64, before: usize| {
-            let at = ids.binary_search(&id).map_or(0, |at| at + 2 + before);
-            u8::try_from(at).unwrap_or(0)
-        };
         for asking in group.iter_mut() {
             let at = asking.provider.map_or(0, |id| place(&providers, id, users.len()));
             let user = place(&users, asking.user, 0);
@@ -204,8 +153,7 @@ impl Shared {
             users.chain(providers.into_iter().map(|id| up.names.provider(id))).collect();
         let call = self.call(&ADMIT, &up, now, names.iter().map(String::as_str));
         let call = group.iter().fold(call, |call, asking| call.bytes(&asking.packed));
-        let (mut connection, with_text) = (up.for_requests(), self.gather.takes_text());
-        (up, Box::pin(async move { link::read(call.send(with_text, &mut connection).await?) }))
+        self.gather.call(up, call)
     }
 
     /// An admission as `lua/admit.lua` reads it.
@@ -230,9 +178,9 @@ impl Shared {
             packed.extend(limits.bytes());
         }
         Asking {
-            user: ask.user.id.0,
-            key: ask.key.id.0,
+            order: [ask.user.id.0, ask.key.id.0],
             session: ask.session.clone(),
+            user: ask.user.id.0,
             provider: first.map(|first| first.id.0),
             now: ask.now,
             packed,

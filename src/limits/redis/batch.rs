@@ -116,8 +116,13 @@ pub(super) fn pack_field(bytes: &mut Vec<u8>, key: KeyId) {
 
 /// A text, after its length.
 pub(super) fn pack_text(bytes: &mut Vec<u8>, text: &str) {
-    bytes.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
-    bytes.extend_from_slice(text.as_bytes());
+    pack_bytes(bytes, text.as_bytes());
+}
+
+/// Bytes, after their length.
+pub(super) fn pack_bytes(bytes: &mut Vec<u8>, more: &[u8]) {
+    bytes.extend(u16::try_from(more.len()).unwrap_or(u16::MAX).to_le_bytes());
+    bytes.extend_from_slice(more);
 }
 
 impl Charge {

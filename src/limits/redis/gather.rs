@@ -1,5 +1,6 @@
-//! Group commit: admissions that wait while calls are in flight go together in the next call, so
-//! that Redis reads a call and a holder once for many of them.
+//! Group commit: requests that wait while calls are in flight go together in the next call, so that
+//! Redis reads a call and a holder once for many of them. Admissions have calls of their own, and so
+//! have requests that enter a provider.
 //!
 //! Nothing waits without a call in flight: a request that finds none sends its own at once. A
 //! second one ([`CALLS`]) is sent beside a call that takes longer than [`SOON`]; requests wait for a
@@ -33,28 +34,24 @@ use crate::domain::ids::SessionId;
 const CALLS: usize = 2;
 /// How long a call takes with a Redis that is near and not busy.
 const SOON: Duration = Duration::from_micros(200);
-/// Admissions in one call.
+/// Requests in one call.
 const MOST: usize = 64;
-/// How far the times of admissions in one call may differ: each call has one time.
+/// How far the times of requests in one call may differ: each call has one time.
 const APART_MS: i64 = 1_000;
 
-/// An admission as `lua/admit.lua` reads it.
+/// A request as the script of its call reads it.
 #[derive(Clone)]
 pub(super) struct Asking {
-    pub(super) user: i64,
-    pub(super) key: i64,
+    /// Requests are sent in this order, then by session, so that a script reads and writes each
+    /// holder once: user and key of an admission, provider and key of one that enters a provider.
+    pub(super) order: [i64; 2],
     pub(super) session: SessionId,
+    /// 0 for the admin token.
+    pub(super) user: i64,
     pub(super) provider: Option<i64>,
     pub(super) now: Timestamp,
-    /// The first two bytes are for the places of user and provider among the call's keys.
+    /// It begins with a byte for each place among the call's keys.
     pub(super) packed: Vec<u8>,
-}
-
-impl Asking {
-    /// Admissions are sent in this order, so that each holder is read and written once.
-    fn order(&self) -> (i64, i64, &str) {
-        (self.user, self.key, self.session.as_str())
-    }
 }
 
 /// Why there is no answer.
@@ -127,6 +124,13 @@ impl Gather {
     pub(super) fn new(link: Arc<Link>, bound: Duration) -> Arc<Self> {
         let (queue, needs_text, calls) = Default::default();
         Arc::new(Self { link, bound, queue, needs_text, calls })
+    }
+
+    /// For calls of another script. Whoever gives up waits for the calls of both.
+    pub(super) fn beside(&self) -> Arc<Self> {
+        let (queue, needs_text) = Default::default();
+        let (link, calls) = (Arc::clone(&self.link), Arc::clone(&self.calls));
+        Arc::new(Self { link, bound: self.bound, queue, needs_text, calls })
     }
 
     pub(super) fn join(self: &Arc<Self>, asking: Asking) -> Joined {
@@ -203,7 +207,9 @@ impl Turn {
         let (begun, others) = self.0.begin(own.now, exact);
         let others = others.into_iter().map(|one| (one.asking, Some(one.reply)));
         let mut group: Vec<_> = std::iter::once((own, None)).chain(others).collect();
-        group.sort_by(|(one, _), (other, _)| one.order().cmp(&other.order()));
+        group.sort_by(|(one, _), (other, _)| {
+            (one.order, one.session.as_str()).cmp(&(other.order, other.session.as_str()))
+        });
         let (mut askings, replies): (Vec<_>, Vec<_>) = group.into_iter().unzip();
         let (up, call) = make(&mut askings);
         let own = replies.iter().position(Option::is_none).unwrap_or(0);
@@ -307,7 +313,7 @@ impl Drop for Flight {
     }
 }
 
-/// A request that waits. Dropped before its call was begun, its admission is never sent.
+/// A request that waits. Dropped before its call was begun, it is never sent.
 pub(super) struct Seat {
     gather: Arc<Gather>,
     number: u64,

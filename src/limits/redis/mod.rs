@@ -2,8 +2,9 @@
 //!
 //! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
 //!   does neither (`lua/admit.lua`). It takes the place at the provider that is tried first too. A
-//!   place at another provider with limits is another round trip (`lua/enter.lua`). Everything else
-//!   is queued ([`outbox`]) and sent in numbered batches that Redis applies once.
+//!   place at another provider with limits is another round trip (`lua/enter.lua`). Requests that
+//!   wait at the same time share such calls ([`together`]). Everything else is queued ([`outbox`])
+//!   and sent in numbered batches that Redis applies once.
 //! - **A holder is one packed value** (`lua/record.lua`), read and written once by each script.
 //! - **A request in flight** is noted in Redis under its node's name. A node sends heartbeats; if
 //!   none arrives for the lease, another node takes back what the requests held (`lua/bury.lua`).
@@ -27,6 +28,7 @@ mod admit;
 mod batch;
 mod calls;
 mod earlier;
+mod enter;
 mod examine;
 #[cfg(fuzzing)]
 mod fuzz;
@@ -49,6 +51,7 @@ mod servers;
 mod spell;
 mod state;
 mod time;
+mod together;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -128,7 +131,10 @@ pub(super) struct Shared {
     space: String,
     link: Arc<Link>,
     outbox: Outbox,
+    /// Admissions, which share calls.
     gather: Arc<Gather>,
+    /// Requests that enter a provider; they share others.
+    entries: Arc<Gather>,
     running: Running,
     agreement: Agreement,
     spans: Mutex<Option<Spans>>,
@@ -179,9 +185,11 @@ impl Shared {
         let prefix = server.names(&settings.prefix)?;
         let space = names::space(&prefix);
         let link = Arc::new(Link::new(server.clone(), part.number(), format!("{space}epoch")));
+        let gather = Gather::new(Arc::clone(&link), settings.timeout);
         Ok(Self {
             agreement: Agreement::new(settings.time, memory.settings.time_zone),
-            gather: Gather::new(Arc::clone(&link), settings.timeout),
+            entries: gather.beside(),
+            gather,
             link,
             outbox: Outbox::holding(settings.most_waiting),
             memory,

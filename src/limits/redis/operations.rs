@@ -15,7 +15,7 @@ use super::Shared;
 use super::link::{Fault, TIME_LIMIT, Up};
 use super::outbox::Kind;
 use super::reply::{self, Reader};
-use super::scripts::{ENTER, LISTING, Numbers, PEEK, ScriptCall, USAGE};
+use super::scripts::{LISTING, Numbers, PEEK, ScriptCall, USAGE};
 use crate::config::OnRedisLoss;
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use crate::domain::ids::{ProviderId, RequestId, SessionId};
@@ -48,7 +48,7 @@ impl Shared {
             return Vec::new();
         }
         // What this node knows lacks only what runs on others. Where it sees room, the place is
-        // checked and taken in one step by [`Self::enter`]; where it sees none, Redis decides.
+        // checked and taken in one step by [`Shared::enter`]; where it sees none, Redis decides.
         let near = self.memory.blocked(providers, slot, now);
         if near.is_empty() && self.link.is_up() {
             return near;
@@ -108,78 +108,6 @@ impl Shared {
             }
         }
         RedisReply::NotAsked
-    }
-
-    pub(in super::super) async fn enter(
-        &self,
-        charge: &Charge,
-        provider: &Provider,
-        now: Timestamp,
-    ) -> bool {
-        let (limited, name) = (is_limited(&provider.limits), self.link.name());
-        let (mut answer, mut now) = (RedisReply::NotAsked, now);
-        if limited {
-            answer = self.entered(charge, provider, now).await;
-        }
-        if let RedisReply::ClockSet(redis) = answer {
-            now = redis;
-            answer = self.entered(charge, provider, now).await;
-        }
-        let entered = match answer {
-            RedisReply::Said(entered) => {
-                if entered {
-                    self.memory.enter_unchecked(charge, provider.id, now);
-                }
-                entered
-            }
-            _ if limited && self.settings.on_loss == OnRedisLoss::Local => {
-                self.memory.enter(charge, provider, now)
-            }
-            // With one server, a request is refused when it is admitted.
-            _ if limited && self.part.of > 1 && self.settings.on_loss == OnRedisLoss::Closed => {
-                false
-            }
-            _ => {
-                self.memory.enter_unchecked(charge, provider.id, now);
-                true
-            }
-        };
-        if entered {
-            self.running.put(charge, provider.id);
-        }
-        // If the answer to a call was lost, its effect in Redis is reconciled.
-        match answer {
-            RedisReply::Said(_) if self.link.name() == name => {}
-            _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
-            RedisReply::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
-            RedisReply::Said(_) | RedisReply::NotAsked | RedisReply::ClockSet(_) => {}
-        }
-        entered
-    }
-
-    /// A place at a provider, checked and taken in Redis.
-    pub(super) async fn entered(
-        &self,
-        charge: &Charge,
-        provider: &Provider,
-        now: Timestamp,
-    ) -> RedisReply<bool> {
-        let question = |up: &Up| {
-            let user = up.names.user(charge.user.map_or(0, |user| user.0));
-            let hash = up.names.provider(provider.id.0);
-            let settings = self.counting();
-            let mark = Numbers::of(9).limits(&provider.limits, now, &settings).mark();
-            let numbers = Numbers::of(11).int(provider.id.0);
-            let numbers = numbers.limits(&provider.limits, now, &settings).int(mark);
-            let call = self.call(&ENTER, up, now, [hash.as_str(), user.as_str()]);
-            call.numbers(numbers).bytes(charge.request.0.as_bytes()).bytes(&charge.note())
-        };
-        match self.ask(question).await {
-            RedisReply::Said(answer) => RedisReply::Said(reply::text(answer.first()) == "ok"),
-            RedisReply::InVain => RedisReply::InVain,
-            RedisReply::NotAsked => RedisReply::NotAsked,
-            RedisReply::ClockSet(redis) => RedisReply::ClockSet(redis),
-        }
     }
 
     pub(in super::super) fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {

@@ -51,6 +51,7 @@ macro_rules! scripts {
             ("put_place", include_str!("lua/put_place.lua")),
             ("in_list", include_str!("lua/in_list.lua")),
             ("full", include_str!("lua/full.lua")),
+            ("enter_full", include_str!("lua/enter_full.lua")),
             ("settled", include_str!("lua/settled.lua")),
             ("operations", include_str!("lua/operations.lua")),
             ("due", include_str!("lua/due.lua")),

@@ -101,6 +101,87 @@ fn a_request_that_gives_up_is_not_counted_and_leaves_the_others_their_answers() 
     });
 }
 
+/// Requests that fail over to a provider with limits, or come without a place there.
+#[test]
+fn requests_that_enter_a_provider_at_the_same_time_share_calls_and_each_has_its_own_answer() {
+    let server = Redis::start();
+    let node = node(&server);
+    let (first, second) = (limited(1, 7), limited(2, 9));
+    runtime().block_on(async {
+        let who: Vec<_> = (0..100).map(|n| Who::new(n % 20 + 1, &format!("s{n}"))).collect();
+        let mut permits = join_all(who.iter().map(|who| admit(&node, who, NOON, None))).await;
+        node.0.flushed().await;
+        let _: () = redis(&server, &["CONFIG", "RESETSTAT"]);
+        let enter = permits.iter_mut().enumerate().map(|(n, permit)| {
+            let at = if n % 2 == 0 { &first } else { &second };
+            async move { (at.id, permit.enter(at, NOON).await) }
+        });
+        let entered = join_all(enter).await;
+        let calls = calls(&server, "evalsha") + calls(&server, "eval");
+        assert!(calls < 20, "{calls}");
+        let at = |wanted| entered.iter().filter(|(id, inside)| *inside && *id == wanted).count();
+        assert_eq!((at(first.id), at(second.id)), (7, 9), "the last places are taken once");
+        for (at, places) in [(&first, 7), (&second, 9)] {
+            let usage = node.0.provider_usage(at, NOON).await;
+            let held = (usage.sessions.current, usage.total.reserved);
+            assert_eq!(held, (places, NanoUsd(5 * i64::try_from(places).unwrap())));
+        }
+        drop(permits);
+        node.0.flushed().await;
+        for at in [&first, &second] {
+            let usage = node.0.provider_usage(at, NOON).await;
+            assert_eq!((usage.sessions.current, usage.total.reserved), (0, NanoUsd::ZERO));
+        }
+    });
+}
+
+#[test]
+fn a_request_that_gives_up_while_it_enters_a_provider_holds_no_place_and_others_get_theirs() {
+    let server = Redis::start();
+    let node = node(&server);
+    let at = limited(1, 1_000);
+    runtime().block_on(async {
+        for gives_up in [|n| n < 2, |n| (10..30).contains(&n), |n| n % 2 == 0, |n| n < 39, |_| true]
+            as [fn(usize) -> bool; 5]
+        {
+            let mut permits = Vec::new();
+            for n in 0..40 {
+                permits.push(admit(&node, &Who::new(1, &format!("s{n}")), NOON, None).await);
+            }
+            node.0.flushed().await;
+            server.hang();
+            let enter = |mut permit: Permit| {
+                let at = &at;
+                async move { (permit.enter(at, NOON).await, permit) }.boxed()
+            };
+            let mut waiting: Vec<_> = permits.into_iter().map(enter).collect();
+            for one in &mut waiting {
+                assert!(matches!(poll!(&mut *one), Poll::Pending));
+            }
+            let mut place = 0;
+            waiting.retain(|_| {
+                place += 1;
+                !gives_up(place - 1)
+            });
+            server.go_on();
+            let all = tokio::time::timeout(TIME_LIMIT, join_all(waiting)).await;
+            let entered = all.expect("all are answered");
+            assert!(entered.iter().all(|(inside, _)| *inside));
+            node.0.flushed().await;
+            let usage = node.0.provider_usage(&at, NOON).await;
+            let left = i64::try_from(entered.len()).unwrap();
+            let held = (usage.sessions.current, usage.total.reserved);
+            assert_eq!(held, (entered.len() as u64, NanoUsd(5 * left)));
+            drop(entered);
+            node.0.flushed().await;
+            let usage = node.0.provider_usage(&at, NOON).await;
+            assert_eq!((usage.sessions.current, usage.total.reserved), (0, NanoUsd::ZERO));
+        }
+        let state = node.0.shared_state().unwrap();
+        assert_eq!((state.errors, state.losses, state.spells), (0, 0, 0));
+    });
+}
+
 /// Redis has lost its scripts (a restart, SCRIPT FLUSH) when a call of many requests arrives. It is
 /// not executed, and is sent again with the script's text: without those that gave up meanwhile.
 #[test]

@@ -93,6 +93,34 @@ fn a_provider_on_another_server_is_asked_at_the_same_time_as_the_user() {
 }
 
 #[test]
+fn requests_at_a_provider_of_another_server_share_calls_there() {
+    let (servers, urls) = start();
+    let node = node(&urls);
+    let at = limited(1, 1_000);
+    runtime().block_on(async {
+        // A live session each, so that most need only the head of the provider's record.
+        for round in 0..2 {
+            let _: () = redis(&servers[PROVIDER_1], &["CONFIG", "RESETSTAT"]);
+            let asked = (0..100_i64).map(|n| {
+                let (node, at) = (&node, &at);
+                async move { admit(node, &Who::new(1, &format!("s{n}")), NOON, Some(at)).await }
+            });
+            let permits = futures_util::future::join_all(asked).await;
+            assert!(permits.iter().all(|permit| permit.provider() == Some(at.id)));
+            let calls = calls(&servers[PROVIDER_1], "evalsha");
+            assert!(calls < 20, "{calls}");
+            let usage = node.0.provider_usage(&at, NOON).await;
+            assert_eq!((usage.sessions.current, usage.total.reserved), (100, NanoUsd(500)));
+            permits.into_iter().for_each(|permit| permit.settle(NOON, NanoUsd(7), Some(at.id)));
+            node.0.flushed().await;
+            let usage = node.0.provider_usage(&at, NOON).await;
+            let spent = NanoUsd(700 * (round + 1));
+            assert_eq!((usage.total.reserved, usage.total.current), (NanoUsd(0), spent));
+        }
+    });
+}
+
+#[test]
 fn last_places_at_a_provider_are_given_out_once_over_two_nodes_and_servers() {
     let (_servers, urls) = start();
     let nodes = [node(&urls), node(&urls)];

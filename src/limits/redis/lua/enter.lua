@@ -1,56 +1,46 @@
--- A request's place at a provider with limits: checked and taken in one step. KEYS: 2 the
--- provider's hash, 3 the user's. ARGV: 3 numbers: provider, then its nine limits, and these as one
--- number; 4 request, 5 the request's note if there is none yet. Gives {'ok'}, {'blocked'} or
--- {'gone'}. Without a user here (it is on another server), most requests need only the head of the
--- provider's record, as in admit.lua.
+-- Requests that waited at the same time, each with a place at a provider with limits: checked and
+-- taken in one step, or not. KEYS: the hashes of the providers from 2 on, then those of the users.
+-- ARGV: 1, 2 see head.lua, then a request each (ENTRY), ordered by provider: the place of the
+-- provider's hash in KEYS, the provider, its limits as one number, the request, its note if there is
+-- none yet; then the provider's nine limits. Gives {'ok', 1 or 0 each} or {'gone'}. Without a user
+-- here (it is on another server), most requests need only the head of the provider's record, as in
+-- admit.lua; all others go the full way (enter_full.lua).
 --include head
---include gone
-local N = { struct.unpack('<' .. string.rep('d', 11), ARGV[3]) }
-local note = call('HGET', KEYS[1], ARGV[4])
-local _, _, started, uid, _, low, high = struct.unpack('<ddddddd', ARGV[5])
-if started > NOW then started = NOW end
-if not note and uid == 0 and high == 0 and started >= MINUTE * 60000 then
-  local member = string.sub(ARGV[5], 57)
-  local p = call('HMGET', KEYS[2], 'p', member)
-  if p[1] and p[2] then
-    local minute, spent, reserved, next, room, _, _, limits = struct.unpack('<dddddddd', p[1])
-    if minute == MINUTE and next > NOW and limits == N[11] and spent + reserved < room and reserved + low < 4503599627370496 then
-      local runs, requests = struct.unpack('<dd', p[2])
-      call('HSET', KEYS[2], 'p', struct.pack('<ddd', MINUTE, spent, reserved + low) .. string.sub(p[1], 25),
-        member, struct.pack('<dd', runs + 1, requests + 1) .. string.sub(p[2], 17))
-      call('HSET', KEYS[1], ARGV[4], struct.pack('<ddd', 0, N[1], started) .. string.sub(ARGV[5], 25))
-      return { 'ok' }
+local ENTRY = '<Bddc16Hc0'
+local ids = { '' }
+for i = 3, #ARGV do ids[i - 1] = string.sub(ARGV[i], 18, 33) end
+-- The empty field is the fence (gone.lua).
+local noted = call('HMGET', KEYS[1], unpack(ids))
+if not noted[1] then return { 'gone' } end
+local answers, notes, count_of_notes = { 'ok' }, {}, 0
+local KEYS, ARGV = KEYS, ARGV
+--include heads
+-- Made when it is needed.
+local full
+
+for i = 3, #ARGV do
+  local at, pid, mark, request, note, after = unpacked(ENTRY, ARGV[i])
+  local _, _, started, uid, _, low, high = unpacked('<ddddddd', note)
+  if started > NOW then started = NOW end
+  local has_place_now
+  if not noted[i - 1] and uid == 0 and high == 0 and started >= MINUTE * 60000 then
+    local wanted, of = KEYS[at], string.sub(note, 57)
+    --include load_place
+    if has_place and p_next > NOW and p_limits == mark and p_spent + p_reserved < p_room and p_reserved + low < BASE then
+      p_reserved, p_runs, p_requests, is_new_place, has_place_now = p_reserved + low, p_runs + 1, p_requests + 1, true, true
+      notes[count_of_notes + 1], notes[count_of_notes + 2] = request, pack('<ddd', 0, pid, started) .. string.sub(note, 25)
+      count_of_notes = count_of_notes + 2
     end
   end
-end
---include record
---include refresh
---include rpm
---include sessions
---include rpm_rare
---include moves
---include blocked
---include room
-local o = held_of(note or ARGV[5])
--- A place that an unanswered call has taken does not stand in the way of its own request.
-local is_blocked = o.at ~= N[1] and blocked(provider(N[1]), o.member, N, 2)
-if not is_blocked then
-  if not note and o.uid ~= 0 then
-    -- It was admitted while Redis was away, and is not registered yet: it counts from here on.
-    local sc = user(o.uid)
-    enter(sc, o.member, o.started)
-    count_pair(o, 0, 0, o.low, o.high)
-    if o.started > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.started) end
+  if not has_place_now then
+    --include save_place
+    if not full then
+      --include enter_full
+    end
+    has_place_now = full(pid, mark, request, noted[i - 1], note, { unpacked('<ddddddddd', ARGV[i], after) })
   end
-  leave_provider(o)
-  enter_provider(o, N[1])
-  if o.uid == 0 then
-    local sc = provider(N[1])
-    local r = record(sc, 'p')
-    r.limits, r.room = N[11], room_of(r, N, 1, N[8] == 1 and 16 or 14)
-    sc.changed.p = true
-  end
-  call('HSET', KEYS[1], ARGV[4], note_of(o))
+  answers[i - 1] = has_place_now and 1 or 0
 end
-keep_all()
-return { is_blocked and 'blocked' or 'ok' }
+--include save_place
+if count_of_notes > 0 then call('HSET', KEYS[1], unpack(notes, 1, count_of_notes)) end
+return answers

@@ -1,0 +1,139 @@
+//! A place at a provider with limits, for a request that is admitted already, or whose user is
+//! counted on another server.
+
+use std::sync::Arc;
+
+use super::super::charge::Charge;
+use super::super::provider::is_limited;
+use super::Shared;
+use super::batch::pack_bytes;
+use super::calls::Calls;
+use super::gather::{Asking, Call};
+use super::link::Up;
+use super::operations::RedisReply;
+use super::outbox::Kind;
+use super::reply;
+use super::scripts::{ENTER, Numbers};
+use super::together::place;
+use crate::config::OnRedisLoss;
+use crate::domain::clock::Timestamp;
+use crate::domain::provider::Provider;
+
+impl Shared {
+    pub(in super::super) async fn enter(
+        &self,
+        charge: &Charge,
+        provider: &Provider,
+        now: Timestamp,
+    ) -> bool {
+        let (limited, name) = (is_limited(&provider.limits), self.link.name());
+        let (mut answer, mut now) = (RedisReply::NotAsked, now);
+        if limited {
+            answer = self.entered(charge, provider, now).await;
+        }
+        if let RedisReply::ClockSet(redis) = answer {
+            now = redis;
+            answer = self.entered(charge, provider, now).await;
+        }
+        let entered = match answer {
+            RedisReply::Said(entered) => {
+                if entered {
+                    self.memory.enter_unchecked(charge, provider.id, now);
+                }
+                entered
+            }
+            _ if limited && self.settings.on_loss == OnRedisLoss::Local => {
+                self.memory.enter(charge, provider, now)
+            }
+            // With one server, a request is refused when it is admitted.
+            _ if limited && self.part.of > 1 && self.settings.on_loss == OnRedisLoss::Closed => {
+                false
+            }
+            _ => {
+                self.memory.enter_unchecked(charge, provider.id, now);
+                true
+            }
+        };
+        if entered {
+            self.running.put(charge, provider.id);
+        }
+        // If the answer to a call was lost, its effect in Redis is reconciled.
+        match answer {
+            RedisReply::Said(_) if self.link.name() == name => {}
+            _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
+            RedisReply::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
+            RedisReply::Said(_) | RedisReply::NotAsked | RedisReply::ClockSet(_) => {}
+        }
+        entered
+    }
+
+    /// A place at a provider, checked and taken in Redis. Requests that ask for one at the same time
+    /// share a call.
+    pub(super) async fn entered(
+        &self,
+        charge: &Charge,
+        provider: &Provider,
+        now: Timestamp,
+    ) -> RedisReply<bool> {
+        let mut unanswered = Unanswered(Some(&self.gather.calls));
+        let asking = || self.entering(charge, provider, now);
+        let answer = self.ask_together(&self.entries, asking, Self::entries_call).await;
+        unanswered.0 = None;
+        match answer {
+            RedisReply::Said(answer) => RedisReply::Said(reply::int(Some(&answer)) == Some(1)),
+            RedisReply::InVain => RedisReply::InVain,
+            RedisReply::NotAsked => RedisReply::NotAsked,
+            RedisReply::ClockSet(redis) => RedisReply::ClockSet(redis),
+        }
+    }
+
+    /// The call for a group, which comes ordered by provider.
+    fn entries_call(&self, up: Arc<Up>, group: &mut [Asking], now: Timestamp) -> (Arc<Up>, Call) {
+        let mut providers: Vec<i64> = group.iter().filter_map(|asking| asking.provider).collect();
+        providers.dedup();
+        let users = group.iter().map(|asking| asking.user).filter(|user| *user != 0);
+        let mut users: Vec<i64> = users.collect();
+        users.sort_unstable();
+        users.dedup();
+        for asking in group.iter_mut() {
+            asking.packed[0] = asking.provider.map_or(0, |id| place(&providers, id, 0));
+        }
+        let users = users.into_iter().map(|id| up.names.user(id));
+        let names: Vec<String> =
+            providers.into_iter().map(|id| up.names.provider(id)).chain(users).collect();
+        let call = self.call(&ENTER, &up, now, names.iter().map(String::as_str));
+        let call = group.iter().fold(call, |call, asking| call.bytes(&asking.packed));
+        self.entries.call(up, call)
+    }
+
+    /// A request as `lua/enter.lua` reads it.
+    fn entering(&self, charge: &Charge, provider: &Provider, now: Timestamp) -> Asking {
+        let limits = Numbers::of(9).limits(&provider.limits, now, &self.counting());
+        let mut packed = Vec::with_capacity(256);
+        packed.push(0);
+        packed.extend(Numbers::of(2).int(provider.id.0).int(limits.mark()).bytes());
+        packed.extend_from_slice(charge.request.0.as_bytes());
+        pack_bytes(&mut packed, &charge.note());
+        packed.extend(limits.bytes());
+        Asking {
+            order: [provider.id.0, charge.slot.key.map_or(0, |key| key.0)],
+            session: charge.slot.session.clone(),
+            user: charge.user.map_or(0, |user| user.0),
+            provider: Some(provider.id.0),
+            now,
+            packed,
+        }
+    }
+}
+
+/// If a client closes its connection while Redis is called, what its request takes back is not sent
+/// before the call has ended.
+struct Unanswered<'a>(Option<&'a Calls>);
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if let Some(calls) = self.0 {
+            calls.give_up();
+        }
+    }
+}
