@@ -15,7 +15,7 @@ use super::operations::RedisReply;
 use super::outbox::Kind;
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
-use super::together::place;
+use super::together::key_number;
 use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -144,8 +144,8 @@ impl Shared {
         providers.sort_unstable();
         providers.dedup();
         for asking in group.iter_mut() {
-            let at = asking.provider.map_or(0, |id| place(&providers, id, users.len()));
-            let user = place(&users, asking.user, 0);
+            let at = asking.provider.map_or(0, |id| key_number(&providers, id, users.len()));
+            let user = key_number(&users, asking.user, 0);
             asking.packed[..2].copy_from_slice(&[user, at]);
         }
         let users = users.into_iter().map(|id| up.names.user(id));

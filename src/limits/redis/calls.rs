@@ -1,4 +1,4 @@
-//! The calls of admissions that have not ended, and the operations that wait for them.
+//! The calls of requests that have not ended, and the operations that wait for them.
 //!
 //! A request that gives up takes back what its call may count. The call and what it takes back go
 //! over two connections ([`super::link::Up::for_requests`]), so Redis could execute them in the

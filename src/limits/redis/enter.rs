@@ -14,7 +14,7 @@ use super::operations::RedisReply;
 use super::outbox::Kind;
 use super::reply;
 use super::scripts::{ENTER, Numbers};
-use super::together::place;
+use super::together::key_number;
 use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
@@ -59,6 +59,9 @@ impl Shared {
         }
         // If the answer to a call was lost, its effect in Redis is reconciled.
         match answer {
+            RedisReply::Said(true) if self.outbox.stays(charge.request, provider.id) => {
+                self.push(Kind::Entered { at: provider.id }, charge, now);
+            }
             RedisReply::Said(_) if self.link.name() == name => {}
             _ if entered => self.push(Kind::Entered { at: provider.id }, charge, now),
             RedisReply::InVain => self.push(Kind::Withdrawn { from: provider.id }, charge, now),
@@ -96,7 +99,7 @@ impl Shared {
         users.sort_unstable();
         users.dedup();
         for asking in group.iter_mut() {
-            asking.packed[0] = asking.provider.map_or(0, |id| place(&providers, id, 0));
+            asking.packed[0] = asking.provider.map_or(0, |id| key_number(&providers, id, 0));
         }
         let users = users.into_iter().map(|id| up.names.user(id));
         let names: Vec<String> =

@@ -42,11 +42,11 @@ const APART_MS: i64 = 1_000;
 /// A request as the script of its call reads it.
 #[derive(Clone)]
 pub(super) struct Asking {
-    /// Requests are sent in this order, then by session, so that a script reads and writes each
-    /// holder once: user and key of an admission, provider and key of one that enters a provider.
+    /// Requests are sent in this order, then by session, as `lua/heads.lua` needs them: user and
+    /// key of an admission, provider and key of one that enters a provider.
     pub(super) order: [i64; 2],
     pub(super) session: SessionId,
-    /// 0 for the admin token.
+    /// 0 for the admin token, and where the user is counted on another server.
     pub(super) user: i64,
     pub(super) provider: Option<i64>,
     pub(super) now: Timestamp,
@@ -126,7 +126,7 @@ impl Gather {
         Arc::new(Self { link, bound, queue, needs_text, calls })
     }
 
-    /// For calls of another script. Whoever gives up waits for the calls of both.
+    /// For calls of another script. What a request takes back is sent after the calls of both.
     pub(super) fn beside(&self) -> Arc<Self> {
         let (queue, needs_text) = Default::default();
         let (link, calls) = (Arc::clone(&self.link), Arc::clone(&self.calls));

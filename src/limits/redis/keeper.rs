@@ -20,8 +20,9 @@ use super::super::settings::CounterSettings;
 use super::Shared;
 use super::earlier::Earlier;
 use super::link::{Fault, TIME_LIMIT, Up, ask, within};
+use super::mirror::Read;
 use super::outbox::{Kind, Op};
-use super::rebuild::Ledger;
+use super::rebuild::{Ledger, MARGIN_MS};
 use super::reply;
 use super::scripts::{BEAT, BURY};
 use crate::domain::clock::{Clock, Timestamp};
@@ -391,10 +392,12 @@ impl Shared {
         for after in CAUGHT_UP {
             tokio::time::sleep_until(connected + after).await;
             let at = now();
-            match ledger.read(self.zone(), at, at).await {
+            let ended_since = at.plus_ms(-MARGIN_MS);
+            match ledger.read(self.zone(), at, ended_since).await {
                 Ok(past) => {
                     let past = self.part.of_past(past);
-                    self.memory.catch_up(Memory::of_ledger(self.counting(), &past, at), at);
+                    let made = Memory::of_ledger(self.counting(), &past, at);
+                    self.learn(made, &Read { at, ended: &past.ended, ended_since });
                     tracing::debug!(?after, "what other nodes spent was read from the ledger");
                 }
                 Err(e) => {

@@ -92,7 +92,7 @@ pub(super) struct Up {
     doubtful: Mutex<Vec<Begun>>,
 }
 
-/// The connection for admissions.
+/// The connection for the calls that requests share.
 struct Requests {
     client: Client,
     key: String,
@@ -124,7 +124,7 @@ impl Up {
         let _ = self.requests.set(Requests { client, key, is_begun, connection });
     }
 
-    /// The connection for admissions. The first one makes it, on the runtime of the requests: then
+    /// The connection for the calls that requests share. The first call makes it, on the runtime of the requests: then
     /// a call passes no thread between its request and the socket. Until it is there, or if it
     /// cannot be made, that of the keeper.
     pub(super) fn for_requests(self: &Arc<Self>) -> MultiplexedConnection {
@@ -368,7 +368,7 @@ pub(super) async fn within<T>(
     }
 }
 
-/// Runs a script. Returns what follows its `ok` (or `denied`, `blocked`, with that word first).
+/// Runs a script. Returns its answer, whose first word is `ok`.
 pub(super) async fn ask(
     connection: &mut MultiplexedConnection,
     call: ScriptCall,

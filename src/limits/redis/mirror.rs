@@ -1,13 +1,17 @@
-//! Adds what other nodes settled to this node's own counters, which it uses if Redis is lost.
+//! Keeps what all nodes settled in this node's own counters, which it uses if Redis is lost: from
+//! the news of other nodes, and from the ledger.
+
+use std::collections::HashSet;
 
 use super::super::held::Held;
 use super::super::memory::Memory;
 use super::super::provider::ProviderState;
 use super::super::spend::Spend;
 use super::Shared;
+use super::outbox::Kind;
 use super::scripts::whole;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::money::NanoUsd;
 
 impl Shared {
@@ -21,6 +25,48 @@ impl Shared {
         }
         let settled = settled.get(1..).unwrap_or_default().chunks_exact(Settled::BYTES);
         settled.map(Settled::read).for_each(|settled| self.memory.apply_news(&settled, now));
+    }
+}
+
+/// What the ledger had when it was read.
+pub(super) struct Read<'a> {
+    pub(super) at: Timestamp,
+    /// The requests that ended at `ended_since` or later. The ledger has all that ended before.
+    pub(super) ended: &'a [RequestId],
+    pub(super) ended_since: Timestamp,
+}
+
+impl Shared {
+    /// Makes counters that were just built from the ledger this node's own. Before another node
+    /// sends again what the ledger lacks: that is added then.
+    pub(super) fn adopt(&self, made: Memory, read: &Read<'_>) {
+        self.with_own(made, read, Memory::adopt);
+    }
+
+    /// Takes over what other nodes spent.
+    pub(super) fn learn(&self, made: Memory, read: &Read<'_>) {
+        self.with_own(made, read, Memory::catch_up);
+    }
+
+    /// Adds what this node settled and the ledger lacks: if the node forgot it, it would admit as
+    /// much again when it next counts for itself.
+    fn with_own(&self, made: Memory, read: &Read<'_>, take: fn(&Memory, Memory, Timestamp)) {
+        let ended: HashSet<RequestId> = read.ended.iter().copied().collect();
+        let _alone = self.settling.write();
+        for op in self.outbox.settled_since(read.ended_since) {
+            let (cost, served) = match op.kind {
+                Kind::Settled { cost, served } if !ended.contains(&op.charge.request) => {
+                    (cost, served)
+                }
+                // The ledger has it before this node counts it.
+                Kind::Late { cost, served } if op.now > read.at => (cost, served),
+                _ => continue,
+            };
+            let (holder, started) = (op.charge.holder(), op.charge.started);
+            let provider = served.filter(|id| self.part.has_provider(*id));
+            made.apply_news(&Settled { holder, provider, started, cost }, read.at);
+        }
+        take(&self.memory, made, read.at);
     }
 }
 
@@ -69,16 +115,24 @@ impl Memory {
         }
     }
 
-    /// Takes over the spend of each holder of whom the ledger has at least as much; reservations
-    /// stay. The ledger may lack what this node settled last: what is known here never becomes
-    /// less, or the node would admit the difference again when it next counts for itself.
-    pub(super) fn catch_up(&self, made: Self, now: Timestamp) {
+    /// Takes over the spend of these counters; reservations stay.
+    fn adopt(&self, made: Self, now: Timestamp) {
         let tz = self.settings.time_zone;
-        let take = |own: &mut Spend, from: Spend| {
+        self.take_over(made, |own, from| own.adopt(from, now, tz));
+    }
+
+    /// The same for each holder of whom they have at least as much: they may lack what other nodes
+    /// settled last, which this node knows from them.
+    fn catch_up(&self, made: Self, now: Timestamp) {
+        let tz = self.settings.time_zone;
+        self.take_over(made, |own, from| {
             if from.total_spent() >= own.total_spent() {
                 own.adopt(from, now, tz);
             }
-        };
+        });
+    }
+
+    fn take_over(&self, made: Self, take: impl Fn(&mut Spend, Spend)) {
         for mut users in made.users.each() {
             for (id, state) in users.drain() {
                 let mut own = self.users.lock(id.0);

@@ -59,7 +59,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono_tz::Tz;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::redis::Server;
 pub use examine::{RedisFacts, examine, rebuild_shared};
@@ -136,6 +136,9 @@ pub(super) struct Shared {
     /// Requests that enter a provider; they share others.
     entries: Arc<Gather>,
     running: Running,
+    /// Held to count a settlement and to queue it, and alone to take over counters that were made
+    /// from the ledger: each settlement is either queued by then, or counted afterwards.
+    settling: RwLock<()>,
     agreement: Agreement,
     spans: Mutex<Option<Spans>>,
     /// The names under which this process counted: news from them is already counted here.
@@ -200,6 +203,7 @@ impl Shared {
             space,
             settings: SharedSettings { prefix, ..settings },
             running: Running::new(),
+            settling: RwLock::new(()),
             spans: Mutex::new(None),
             names: Mutex::default(),
         })

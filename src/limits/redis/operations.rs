@@ -122,6 +122,7 @@ impl Shared {
     pub(in super::super) fn settle(&self, charge: &Charge, end: &Settlement) {
         let own = |id: &ProviderId| self.part.has_provider(*id);
         let (at, served) = (end.at.filter(own), end.served.filter(own));
+        let _counting = self.settling.read();
         self.memory.settle(charge, &Settlement { at, served, ..*end });
         if let (None, Some(elsewhere)) = (served, end.served) {
             self.memory.serve_by(charge, elsewhere);
@@ -138,6 +139,7 @@ impl Shared {
 
     /// Counts the later cost of settled requests, in this node's counters and, queued, in Redis.
     pub(in super::super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
+        let _counting = self.settling.read();
         self.memory.spent_late(rows, now);
         rows.iter().for_each(|row| self.push_late(row, now));
     }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::super::charge::Charge;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{ProviderId, RequestId};
 use crate::domain::money::NanoUsd;
 
 /// Operations in one batch.
@@ -24,6 +24,8 @@ const BATCH: usize = 256;
 /// So many are sent at once; fewer wait for others, so that Redis touches each holder once for many
 /// requests.
 const RIPE: usize = 128;
+/// The longest queue that is searched for one operation.
+const SEARCHED: usize = 4_096;
 /// How long they wait.
 const GATHER: Duration = Duration::from_millis(5);
 /// How long a settlement is kept after it was sent: longer than the ledger's writer can lag behind.
@@ -192,6 +194,28 @@ impl Outbox {
         queue.sent.clone()
     }
 
+    /// What this node settled since `from`, whether or not Redis has it: all of it that is kept.
+    pub(super) fn settled_since(&self, from: Timestamp) -> Vec<Op> {
+        let queue = self.queue.lock();
+        let all = queue.kept.iter().chain(&queue.sent).chain(&queue.pending);
+        let settled = |op: &&Op| matches!(op.kind, Kind::Settled { .. } | Kind::Late { .. });
+        all.filter(settled).filter(|op| op.now >= from).cloned().collect()
+    }
+
+    /// A request has a place at a provider that it may have withdrawn from just before: the
+    /// withdrawal must not take the new place. One that was not sent yet is dropped. Returns whether
+    /// one may be on its way.
+    pub(super) fn stays(&self, request: RequestId, provider: ProviderId) -> bool {
+        let mut queue = self.queue.lock();
+        if queue.pending.len() > SEARCHED {
+            return true;
+        }
+        let withdrawal = Kind::Withdrawn { from: provider };
+        let is_it = |op: &Op| op.charge.request == request && op.kind == withdrawal;
+        queue.pending.retain(|op| !is_it(op));
+        queue.sent.iter().any(is_it)
+    }
+
     /// Redis has the current batch.
     pub(super) fn confirmed(&self, now: Timestamp) {
         let mut queue = self.queue.lock();
@@ -241,7 +265,7 @@ mod tests {
     use futures_util::FutureExt as _;
 
     use super::*;
-    use crate::domain::ids::{RequestId, SessionId};
+    use crate::domain::ids::SessionId;
     use crate::limits::Slot;
 
     fn op(now: i64) -> Op {

@@ -18,6 +18,7 @@ use super::super::spend::Sums;
 use super::Shared;
 use super::earlier::unlink;
 use super::link::{Fault, TIME_LIMIT, ask, within};
+use super::mirror::Read;
 use super::names::Names;
 use super::outbox::KEEP_MS;
 use super::scripts::{FLIP, LOAD, Numbers, Present, Script, ScriptCall, UNLOCK};
@@ -28,7 +29,7 @@ use crate::store::SpendSeen;
 /// How long the lock holds without renewal by its node; longer than a rebuild takes.
 const LOCK: Duration = Duration::from_secs(120);
 /// Requests known by id reach back to this long before the connection was lost.
-const MARGIN_MS: i64 = KEEP_MS + 30_000;
+pub(super) const MARGIN_MS: i64 = KEEP_MS + 30_000;
 const SEEN_TTL: Duration = Duration::from_secs(24 * 3600);
 /// Concurrent calls.
 const AT_ONCE: usize = 64;
@@ -110,7 +111,7 @@ impl Rebuild<'_> {
             try_join_all(some.iter().map(|(holder, sums)| self.load(*holder, sums))).await?;
         }
         self.load_ids(&past.ended).await?;
-        self.shared.memory.catch_up(made, self.now);
+        self.shared.adopt(made, &Read { at: self.now, ended: &past.ended, ended_since });
         let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];
         let flip = self.call(&FLIP, keys.iter().map(String::as_str));
         let flip = flip.int(ended_since.0).int(self.now.0).text(self.epoch);

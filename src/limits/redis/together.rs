@@ -79,9 +79,9 @@ impl Gather {
     }
 }
 
-/// The place of a hash among the keys of a call, which `ids` were added to after `before` others.
-/// The first key is the hash of what the node runs.
-pub(super) fn place(ids: &[i64], id: i64, before: usize) -> u8 {
+/// The number of a holder's hash among the keys of a call: `ids` in ascending order, after `before`
+/// other hashes and the first key, which is the hash of what the node runs.
+pub(super) fn key_number(ids: &[i64], id: i64, before: usize) -> u8 {
     let at = ids.binary_search(&id).map_or(0, |at| at + 2 + before);
     u8::try_from(at).unwrap_or(0)
 }

@@ -1,4 +1,5 @@
-//! Admissions that wait at the same time share a call, and none depends on another one's client.
+//! Requests that wait at the same time, to be admitted or to enter a provider, share a call, and
+//! none depends on another one's client.
 
 use std::sync::Arc;
 use std::task::Poll;

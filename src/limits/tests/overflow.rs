@@ -3,6 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -29,6 +30,8 @@ pub(super) struct Written {
     ids: Mutex<Vec<RequestId>>,
     /// Requests whose cost became known late; each costs as much as the others.
     late: Mutex<usize>,
+    /// It cannot be read.
+    fails: AtomicBool,
 }
 
 impl Written {
@@ -45,6 +48,9 @@ impl Ledger for Written {
         _: Timestamp,
         _: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
+        if self.fails.load(Ordering::Relaxed) {
+            return Box::pin(std::future::ready(Err("it is away".to_owned())));
+        }
         let ended = self.ids.lock().clone();
         let cost = NanoUsd(COST * i64::try_from(ended.len() + *self.late.lock()).unwrap());
         let (key_id, user_id, provider_id) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
@@ -281,12 +287,42 @@ fn a_node_that_rebuilds_from_a_ledger_that_lags_keeps_what_it_spent_for_the_next
         redis.kill();
         node.is_up(false).await;
         node.knows(9).await;
-        // What others spent is still taken from a ledger that has more.
+        // What others spent is taken from the ledger, in addition to what it lacks of this node.
         ledger.adds(10);
         redis.start_again();
         node.is_up(true).await;
         redis.kill();
         node.is_up(false).await;
-        node.knows(12).await;
+        node.knows(19).await;
+    });
+}
+
+/// The news of another node are sent again if the ledger lacked them when the counters were
+/// rebuilt: the node that rebuilds them must not have them from before, too.
+#[test]
+fn what_another_node_spent_is_known_once_after_a_rebuild_from_a_ledger_that_lags() {
+    let mut redis = Redis::start();
+    let (ledger, unreadable) = (Arc::new(Written::default()), Arc::new(Written::default()));
+    ledger.adds(1);
+    let (first, second) = (Node::start(&redis, &ledger), Node::start(&redis, &unreadable));
+    runtime().block_on(async {
+        second.serve_unwritten(3).await;
+        second.0.flushed().await;
+        first.knows(4).await;
+        // So the first one rebuilds.
+        unreadable.fails.store(true, Ordering::Relaxed);
+        redis.kill();
+        first.is_up(false).await;
+        second.is_up(false).await;
+        redis.start_again();
+        first.is_up(true).await;
+        second.is_up(true).await;
+        second.0.flushed().await;
+        first.knows(4).await;
+        // The news go another way than the figures.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        redis.kill();
+        first.is_up(false).await;
+        first.knows(4).await;
     });
 }

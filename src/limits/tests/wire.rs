@@ -160,6 +160,33 @@ fn a_place_is_not_taken_where_the_session_is_served_by_another_provider() {
     });
 }
 
+/// The withdrawal waits to be sent while the request is back already: it must not take the place.
+#[test]
+fn a_request_that_returns_to_a_provider_at_once_keeps_its_place_there() {
+    let server = Redis::start();
+    let node = node(&server, &Arc::default());
+    let (first, second) = (limited(1, 5), limited(2, 5));
+    runtime().block_on(async {
+        let mut permit = admit(&node, &Who::new(1, "s"), NOON, Some(&first)).await;
+        for turn in 1..=20 {
+            assert!(permit.enter(&second, NOON).await && permit.enter(&first, NOON).await);
+            if turn % 4 == 0 {
+                node.0.flushed().await;
+            }
+            let held = async |at: &Provider| {
+                let usage = node.0.provider_usage(at, NOON).await;
+                (usage.sessions.current, usage.total.reserved)
+            };
+            assert_eq!(held(&first).await, (1, NanoUsd(5)), "turn {turn}");
+            assert_eq!(held(&second).await, (0, NanoUsd::ZERO), "turn {turn}");
+        }
+        permit.settle(NOON, NanoUsd(7), Some(first.id));
+        node.0.flushed().await;
+        let usage = node.0.provider_usage(&first, NOON).await.total;
+        assert_eq!((usage.reserved, usage.current), (NanoUsd::ZERO, NanoUsd(7)));
+    });
+}
+
 #[test]
 fn scripts_that_redis_forgets_or_may_not_load_ahead_cost_no_request() {
     let server = Redis::start();

@@ -22,12 +22,10 @@ full = function(pid, mark, request, noted_before, note, limits)
     end
     leave_provider(o)
     enter_provider(o, pid)
-    if o.uid == 0 then
-      local sc = provider(pid)
-      local r = record(sc, 'p')
-      r.limits, r.room = mark, room_of(r, limits, 0, limits[7] == 1 and 16 or 14)
-      sc.changed.p = true
-    end
+    local sc = provider(pid)
+    local r = record(sc, 'p')
+    r.limits, r.room = mark, room_of(r, limits, 0, limits[7] == 1 and 16 or 14)
+    sc.changed.p = true
     call('HSET', KEYS[1], request, note_of(o))
   end
   keep_all()

@@ -1,5 +1,6 @@
--- The heads of records, and the sessions, of requests that come ordered by user, key and session:
--- each is read once and written once. What is done with them is text that the scripts include
+-- The heads of records, and the sessions, of requests that come ordered by holder and session (user,
+-- key, session; or provider, key, session): each is read once and written once. The order is needed:
+-- a session that came back after another one would be read again before it is written. What is done with them is text that the scripts include
 -- (load_user, save_user, load_place, save_place), not functions: each run of a script
 -- creates its functions again, which took a third of a call of one request. `reads_window`: whether the
 -- requests of the minute are needed.
