@@ -170,9 +170,11 @@ fn a_request_that_returns_to_a_provider_at_once_keeps_its_place_there() {
         let mut permit = admit(&node, &Who::new(1, "s"), NOON, Some(&first)).await;
         for turn in 1..=20 {
             assert!(permit.enter(&second, NOON).await && permit.enter(&first, NOON).await);
-            if turn % 4 == 0 {
-                node.0.flushed().await;
+            // Most turns follow while withdrawals of those before are queued, or on their way.
+            if turn % 4 != 0 {
+                continue;
             }
+            node.0.flushed().await;
             let held = async |at: &Provider| {
                 let usage = node.0.provider_usage(at, NOON).await;
                 (usage.sessions.current, usage.total.reserved)

@@ -1,10 +1,11 @@
 -- Requests that waited at the same time, each with a place at a provider with limits: checked and
 -- taken in one step, or not. KEYS: the hashes of the providers from 2 on, then those of the users
--- here, which only the full way uses. ARGV: 1, 2 see head.lua, then a request each (ENTRY), ordered by
--- provider, key and session: the number of the provider's hash in KEYS, the provider, its limits as
--- one number, the request, its note if there is none yet; then the provider's nine limits. Gives {'ok', 1 or 0 each} or {'gone'}. Without a user
--- here (it is on another server), most requests need only the head of the provider's record, as in
--- admit.lua; all others go the full way (enter_full.lua).
+-- here, which only the full way uses. ARGV: 1, 2 see head.lua, then a request each (ENTRY), ordered
+-- by provider, key and session: the number of the provider's hash in KEYS, the provider, its limits
+-- as one number, the request, its note if there is none yet; then the provider's nine limits. Gives
+-- {'ok', 1 or 0 each} or {'gone'}. Without a user here (it is on another server), most requests need
+-- only the head of the provider's record, as in admit.lua; all others go the full way
+-- (enter_full.lua).
 --include head
 local ENTRY = '<Bddc16Hc0'
 local ids = { '' }
