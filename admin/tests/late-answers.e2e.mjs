@@ -83,6 +83,37 @@ test("the strip of the first steps does not move a page's buttons when it comes 
   await expect(add).toBeVisible();
 });
 
+test("keys that are selected after a change of many keys stay selected", async ({
+  gateway,
+  page,
+  dialog,
+}) => {
+  await gateway.addUser("ann");
+  await authenticate(page);
+  await page.goto("/people?view=keys");
+  await page.getByLabel("Select all rows").check();
+  await page.getByRole("button", { name: "Edit 1 key" }).click();
+  await dialog.getByRole("textbox", { name: "Weekly" }).fill("3");
+  // The list is read again after the change. The test delays that reply.
+  const asked = signal();
+  const answered = signal();
+  await page.route("**/getUsers", async (route) => {
+    asked.resolve();
+    await answered.promise;
+    await route.continue();
+  });
+  await dialog.getByRole("button", { name: "Change 1 key" }).click();
+  await asked.promise;
+  const message = page.getByText("1 key changed");
+  await expect(dialog).toBeVisible();
+  await expect(message).toHaveCount(0);
+  answered.resolve();
+  await expect(message).toBeVisible();
+  await page.getByLabel("Select all rows").check();
+  await page.getByRole("button", { name: "Edit 1 key" }).click();
+  await expect(dialog).toBeVisible();
+});
+
 test.describe("without a reply", () => {
   test.use({ expectedFaults: /net::ERR_FAILED/ });
 

@@ -98,9 +98,10 @@ export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
     if (ticked.has("canLoginWebUi")) updates.canLoginWebUi = values.canLoginWebUi === "true";
     if (ticked.has("isEnabled")) updates.isEnabled = values.isEnabled === "true";
     const { updatedCount } = await call("actions/keys/batchUpdateKeys", { keyIds, updates });
-    toast.good(t("people.batchDone", { count: updatedCount }));
     await cache.invalidateQueries({ queryKey: queries.keys.users });
+    // The message is last: who reads it and selects again keeps that selection.
     onDone();
+    toast.good(t("people.batchDone", { count: updatedCount }));
   };
   const choices = [
     { value: "true", label: t("ui.yes") },
