@@ -65,7 +65,7 @@ fn write_message(o: &mut Object<'_>, reply: &Reply<'_>, context: &ReplyContext) 
     }
 }
 
-fn write_or_null(o: &mut Object<'_>, key: &str, text: Option<&str>) {
+fn write_or_null(o: &mut Object<'_>, key: &'static str, text: Option<&str>) {
     match text {
         Some(text) => o.str(key, text),
         None => o.null(key),

@@ -70,7 +70,7 @@ enum Open {
 }
 
 /// State of one stream. Keeps nothing that grows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reader {
     started: bool,
     open: Option<Open>,

@@ -96,7 +96,7 @@ pub fn of_tool(schema: &RawValue) -> Option<Text<'_>> {
             o.str("type", "object");
         }
         for (name, value) in members.iter().filter(|(name, _)| &**name != "$schema") {
-            o.raw(name, value.get());
+            o.named(name).extend_from_slice(value.get().as_bytes());
         }
         if !has("properties") && !has("$ref") {
             o.raw("properties", "{}");

@@ -25,7 +25,7 @@ pub(super) fn request(body: &[u8]) -> Option<Vec<u8>> {
     let Members(members) = serde_json::from_str(inner.get()).ok()?;
     Some(json::document_of(inner.get().len(), |o| {
         for (name, value) in members.iter().filter(|(name, _)| !WRAPPED_ONLY.contains(&&**name)) {
-            o.raw(name, value.get());
+            o.named(name).extend_from_slice(value.get().as_bytes());
         }
     }))
 }

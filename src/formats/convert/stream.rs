@@ -3,13 +3,16 @@
 //! Memory is bounded by one event, and by what the client's format requires the writer to keep
 //! (responses: the reply, for its last event; alt-cli: one call's arguments), which is bounded too.
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::Value;
 
 use super::{rewrap, seeded};
 use crate::domain::format::WireFormat;
-use crate::formats::conversation::{Block, Event, ReplyContext, Sink, StreamProblem};
+use crate::formats::conversation::{Block, Event, ReplyContext, Sink, StreamProblem, Text, json};
 use crate::formats::error::{self, ErrorReply};
-use crate::formats::sse::Assembler;
+use crate::formats::sse::{Assembler, RawText};
 use crate::formats::usage::UsageReader;
 use crate::formats::{alt_cli, chat, native, responses};
 
@@ -17,7 +20,7 @@ use crate::formats::{alt_cli, chat, native, responses};
 /// reply.
 const MAX_EVENT: usize = 32 << 20;
 
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Reader {
     Native(native::stream_read::Reader),
     Responses(responses::stream_read::Reader),
@@ -173,6 +176,8 @@ enum State {
 pub struct StreamConverter {
     assembler: Assembler,
     reader: Reader,
+    /// The reader gave only the last event's text, and would do the same again.
+    repeats: bool,
     gate: Gate,
     writer: Writer,
     to: WireFormat,
@@ -198,6 +203,7 @@ impl StreamConverter {
         Self {
             assembler,
             reader,
+            repeats: false,
             gate: Gate::new(from),
             writer,
             to,
@@ -214,12 +220,13 @@ impl StreamConverter {
     /// convert nothing.
     pub fn feed(&mut self, chunk: &[u8], out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         let running = self.state == State::Running;
-        let Self { assembler, reader, gate, writer, context, .. } = self;
+        let Self { assembler, reader, repeats, gate, writer, context, .. } = self;
         let mut problem = None;
         let fed = assembler.feed(chunk, |event| {
-            gate.usage.event(event.data);
+            let only = gate.usage.event(event.data);
             if running && problem.is_none() {
-                problem = take(event.data, reader, gate, writer, (context, out)).err();
+                let event = (event.data, only);
+                problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
             }
         });
         if !running {
@@ -242,12 +249,13 @@ impl StreamConverter {
     /// before.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
         let running = self.state == State::Running;
-        let Self { assembler, reader, gate, writer, context, .. } = self;
+        let Self { assembler, reader, repeats, gate, writer, context, .. } = self;
         let mut problem = None;
         assembler.finish(|event| {
-            gate.usage.event(event.data);
+            let only = gate.usage.event(event.data);
             if running {
-                problem = take(event.data, reader, gate, writer, (context, out)).err();
+                let event = (event.data, only);
+                problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
             }
         });
         gate.usage.finish();
@@ -257,7 +265,7 @@ impl StreamConverter {
         let result = match problem {
             Some(problem) => Err(problem),
             None => {
-                drive(reader, gate, writer, context, (out, &|reader, sink| reader.finish(sink)))
+                drive(reader, gate, writer, context, (out, &mut |reader, sink| reader.finish(sink)))
             }
         };
         match result {
@@ -354,24 +362,56 @@ pub fn read_events(
     }
 }
 
-/// Takes one event's data.
-fn take(
-    data: &[u8],
-    reader: &mut Reader,
+/// Takes one event's data. `only`: the text that alone distinguishes it from the event before it.
+fn take<'d>(
+    (data, only): (&'d [u8], Option<RawText<'d>>),
+    (reader, repeats): (&mut Reader, &mut bool),
     gate: &mut Gate,
     writer: &mut Writer,
     (context, out): (&ReplyContext, &mut Vec<u8>),
 ) -> Result<(), StreamProblem> {
-    drive(reader, gate, writer, context, (out, &|reader, sink| reader.event(data, sink)))?;
+    if let Some(text) = only.filter(|_| *repeats).and_then(unescaped) {
+        gate.pass(Event::Delta(text), context, &mut |event| writer.event(event, context, out))?;
+    } else {
+        let (before, text) = (reader.clone(), gate.usage.text_of(data));
+        // Whether the reader gave that text and nothing else.
+        let mut only_text = None;
+        let read = &mut |reader: &mut Reader, sink: &mut Sink<'_>| {
+            reader.event(data, &mut |event| {
+                only_text = Some(only_text.is_none() && is(&event, text));
+                sink(event);
+            })
+        };
+        drive(reader, gate, writer, context, (out, read))?;
+        *repeats = only_text == Some(true) && *reader == before;
+    }
     if let Writer::Rewrap(stream) = writer {
         stream.chunk(data, context, out);
     }
     Ok(())
 }
 
+/// Whether the reader gave this text, at its place.
+fn is(event: &Event<'_>, text: Option<RawText<'_>>) -> bool {
+    match (event, text) {
+        (Event::Delta(Text::Borrowed(given)), Some(text)) => {
+            std::ptr::eq(given.as_bytes(), text.bytes())
+        }
+        _ => false,
+    }
+}
+
+/// The text as a reader would give it. `None` if it would refuse the event.
+fn unescaped(text: RawText<'_>) -> Option<Text<'_>> {
+    if text.escaped {
+        return json::read(text.quoted).ok().map(Text::Owned);
+    }
+    std::str::from_utf8(text.bytes()).ok().map(Text::Borrowed)
+}
+
 /// One step of the reader and where its output goes.
 type Step<'s> =
-    (&'s mut Vec<u8>, &'s dyn Fn(&mut Reader, &mut Sink<'_>) -> Result<(), StreamProblem>);
+    (&'s mut Vec<u8>, &'s mut dyn FnMut(&mut Reader, &mut Sink<'_>) -> Result<(), StreamProblem>);
 
 /// Runs one step of the reader, through the gate into the writer.
 fn drive(

@@ -56,7 +56,7 @@ struct Delta<'a> {
 }
 
 /// State of one stream. Keeps nothing that grows.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reader {
     started: bool,
     /// A block is open that the neutral stream has too.

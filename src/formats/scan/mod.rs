@@ -27,6 +27,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 pub use self::machine::Scanner;
+pub use self::string::string_end;
 
 /// A point of interest in the document: what to report there, and what is below it.
 ///

@@ -70,6 +70,17 @@ pub(super) fn resume(
     }
 }
 
+/// The index of the closing quote of the string whose content begins at `from`, and whether it has
+/// escapes. `None` if it is invalid, or does not end in `bytes`.
+#[must_use]
+pub fn string_end(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
+    let mut escaped = false;
+    match run(bytes, from, Known::default(), &mut escaped) {
+        Stop::Quote(end) => Some((end, escaped)),
+        Stop::Chunk(_) | Stop::Bad(..) => None,
+    }
+}
+
 /// Scans a string from `from`, which is neither inside an escape nor inside a character.
 #[inline]
 pub(super) fn run(bytes: &[u8], from: usize, known: Known, escaped: &mut bool) -> Stop {

@@ -11,10 +11,12 @@
 //! omit that line. Reconnection is not handled: a gateway does not need it.
 
 mod event;
+mod pattern;
 
 use memchr::memchr2;
 
 pub use self::event::{Assembler, Event, EventTooLarge, write};
+pub use self::pattern::{Pattern, RawText};
 
 /// Event names are kept up to this length; none in the four formats is half as long.
 const MAX_NAME: usize = 96;

@@ -38,7 +38,7 @@ pub(super) enum Modality {
     Output,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Figures {
     known: Set,
     /// Those of the usage object that is being read.
@@ -48,7 +48,7 @@ pub(super) struct Figures {
 
 /// A set of figures, some of which are present. A stream keeps two for its whole life: half the
 /// size of a list of options.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Set {
     values: [u64; FIGURES],
     /// One bit for each that is present.
@@ -67,7 +67,7 @@ impl Set {
 }
 
 /// A list of counts by kind of content, as far as it is read.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Kinds {
     is_image: bool,
     is_audio: bool,

@@ -18,7 +18,7 @@ use crate::formats::scan::{Found, Kind};
 const ANNOUNCED: u64 = 1024;
 
 /// Bytes of output, as JSON has them.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Output {
     /// Text, arguments and visible reasoning.
     pub(super) all: usize,
@@ -85,7 +85,7 @@ impl Output {
 }
 
 /// A responses item, as far as it is read.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ItemSoFar {
     is_reasoning: bool,
     is_search: bool,
@@ -114,7 +114,7 @@ impl ItemSoFar {
 }
 
 /// All items in an event or a complete reply.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Items {
     pub(super) any: bool,
     pub(super) text: usize,

@@ -67,3 +67,10 @@ pub(super) enum Tag {
     LooseCode,
     LooseMessage,
 }
+
+impl Tag {
+    /// A text that counts by its length.
+    pub(super) const fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::Delta | Self::Thinking)
+    }
+}

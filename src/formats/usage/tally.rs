@@ -38,7 +38,7 @@ pub(super) const FINISH: Node<Tag> = Node::value(Tag::Finish, 64);
 /// The provider's service tier for the request.
 pub(super) const TIER: Node<Tag> = Node::value(Tag::Tier, 32);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) figures: Figures,
     pub(super) output: Output,
@@ -66,7 +66,7 @@ pub(super) struct Tally {
 }
 
 /// The findings of the current event; dropped at its end.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct EventSoFar {
     pub(super) name: String,
     pub(super) status: String,
@@ -89,7 +89,7 @@ pub(super) struct EventSoFar {
 }
 
 /// One of an event's answers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct EventAnswer {
     /// The number of answers before it.
     position: u64,
