@@ -34,7 +34,7 @@ pub fn write_candidate(
         a.object(|o| {
             o.object("content", |o| {
                 o.array("parts", parts);
-                o.str("role", "model");
+                o.word("role", "model");
             });
             if let Some(finish) = finish {
                 o.str("finishReason", finish_reason(finish));

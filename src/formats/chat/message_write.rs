@@ -65,14 +65,14 @@ pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules
             .collect();
         if !system.is_empty() {
             a.object(|o| {
-                o.str("role", "system");
+                o.word("role", "system");
                 o.str("content", &system.join("\n\n"));
             });
         }
         for turn in &request.turns {
             match turn.role {
                 Role::System => a.object(|o| {
-                    o.str("role", "system");
+                    o.word("role", "system");
                     o.str("content", &joined(&turn.parts));
                 }),
                 Role::User => write_user(a, turn, rules),
@@ -102,7 +102,7 @@ fn write_user(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
         return;
     }
     a.object(|o| {
-        o.str("role", "user");
+        o.word("role", "user");
         match parts.as_slice() {
             [Part::Text(text)] => o.str("content", text),
             parts => {
@@ -122,7 +122,7 @@ fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
         text.insert_str(0, "Error: ");
     }
     a.object(|o| {
-        o.str("role", "tool");
+        o.word("role", "tool");
         o.str("tool_call_id", &call_id(&result.id));
         o.str("content", &text);
     });
@@ -183,7 +183,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
         return;
     }
     a.object(|o| {
-        o.str("role", "assistant");
+        o.word("role", "assistant");
         if text.is_empty() {
             o.null("content")
         } else {
@@ -197,7 +197,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
                 for call in calls {
                     a.object(|o| {
                         o.str("id", &call_id(&call.id));
-                        o.str("type", "function");
+                        o.word("type", "function");
                         o.object("function", |o| {
                             o.str("name", &wire_name(&call.name));
                             o.str(

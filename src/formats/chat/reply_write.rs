@@ -54,7 +54,7 @@ fn write_message(o: &mut Object<'_>, reply: &Reply<'_>, context: &ReplyContext) 
             ReplyPart::ToolCall(call) => calls.push(call),
         }
     }
-    o.str("role", "assistant");
+    o.word("role", "assistant");
     write_or_null(o, "content", text.as_deref());
     write_or_null(o, "refusal", refusal.as_deref());
     if !reasoning.is_empty() {
@@ -76,13 +76,13 @@ fn write_call(a: &mut Array<'_>, call: &ToolCall<'_>, context: &ReplyContext) {
     a.object(|o| {
         o.str("id", &call_id(&call.id));
         if context.names.is_free_text(&call.name) {
-            o.str("type", "custom");
+            o.word("type", "custom");
             o.object("custom", |o| {
                 o.str("name", &call.name.name);
                 o.str("input", &schema::free_text_input(&call.arguments));
             });
         } else {
-            o.str("type", "function");
+            o.word("type", "function");
             o.object("function", |o| {
                 o.str("name", &call.name.name);
                 o.str("arguments", if call.arguments.is_empty() { "{}" } else { &call.arguments });

@@ -110,7 +110,7 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         }
         Some(ToolChoice::None) => o.str("tool_choice", "none"),
         Some(ToolChoice::Tool(name)) => o.object("tool_choice", |o| {
-            o.str("type", "function");
+            o.word("type", "function");
             o.object("function", |o| o.str("name", &wire_name(name)));
         }),
     }
@@ -158,10 +158,10 @@ fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, reasons: bool) {
 fn write_format(o: &mut Object<'_>, request: &Request<'_>) {
     match &request.output {
         OutputFormat::Text => {}
-        OutputFormat::Json => o.object("response_format", |o| o.str("type", "json_object")),
+        OutputFormat::Json => o.object("response_format", |o| o.word("type", "json_object")),
         OutputFormat::Schema { name, description, schema: text, strict } => {
             o.object("response_format", |o| {
-                o.str("type", "json_schema");
+                o.word("type", "json_schema");
                 o.object("json_schema", |o| {
                     o.str("name", name.as_deref().unwrap_or("reply"));
                     o.opt_str("description", description.as_deref());

@@ -55,7 +55,7 @@ impl Writer {
                 // The object stays open: choices follow.
                 self.head.pop();
                 self.chunk(out, |o| {
-                    o.str("role", "assistant");
+                    o.word("role", "assistant");
                     o.str("content", "");
                 });
             }

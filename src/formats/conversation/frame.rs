@@ -15,9 +15,9 @@ pub fn event(out: &mut Vec<u8>, name: Option<&str>, fill: impl FnOnce(&mut Objec
 }
 
 /// An event whose data repeats its name as member `type`, as in two of the formats.
-pub fn typed(out: &mut Vec<u8>, name: &str, fill: impl FnOnce(&mut Object<'_>)) {
+pub fn typed(out: &mut Vec<u8>, name: &'static str, fill: impl FnOnce(&mut Object<'_>)) {
     event(out, Some(name), |o| {
-        o.str("type", name);
+        o.word("type", name);
         fill(o);
     });
 }

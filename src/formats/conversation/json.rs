@@ -6,59 +6,91 @@
 
 use serde::Deserialize;
 use serde_json::Number;
+use wide::i8x16;
 
-/// Reads a value. Checking the complete text for UTF-8 at once costs less than checking each
-/// string.
+/// Reads a value. Checking the complete text for UTF-8 at once, with vectors, costs less than
+/// checking each string.
 ///
 /// # Errors
 /// `serde_json`'s, for what is no JSON or not of the type.
 pub fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> serde_json::Result<T> {
-    match std::str::from_utf8(bytes) {
+    match simdutf8::basic::from_utf8(bytes) {
         Ok(text) => serde_json::from_str(text),
         // Its error contains the position.
         Err(_) => serde_json::from_slice(bytes),
     }
 }
 
-/// Most strings are names and a few words. Up to this length they are checked as a whole, which
-/// takes a third of the instructions; longer ones nearly always have line breaks.
-const SHORT: usize = 64;
-
 /// Writes a quoted and escaped string.
 pub fn string(out: &mut Vec<u8>, text: &str) {
-    if text.len() <= SHORT && is_plain(text) {
-        out.reserve(text.len() + 2);
-        out.push(b'"');
-        out.extend_from_slice(text.as_bytes());
-        out.push(b'"');
-        return;
-    }
-    // Writing to a vector cannot fail, and neither can a string.
-    let _infallible = serde_json::to_writer(&mut *out, text);
-}
-
-/// Whether a string has no escapes. It looks at every byte, which the compiler vectorises.
-fn is_plain(text: &str) -> bool {
-    let plain = |byte: u8| (byte >= 0x20) & (byte != b'"') & (byte != b'\\');
-    text.bytes().fold(true, |all, byte| all & plain(byte))
+    string_of(out, &[text]);
 }
 
 /// Writes one string from several pieces, without joining them first.
+///
+/// `serde_json`'s writer looks at each byte. Instructions for 11 bytes: 126 in place of 169; for 37:
+/// 165, 376; for 2 KB of prose 9 430, 20 700; for 2 KB of code, full of escapes, 24 500, 31 600.
 pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
+    out.reserve(pieces.iter().map(|piece| piece.len()).sum::<usize>() + 2);
     out.push(b'"');
     for piece in pieces {
-        if is_plain(piece) {
-            out.extend_from_slice(piece.as_bytes());
-        } else {
-            let start = out.len();
-            string(out, piece);
-            // Removes the piece's own quotes: the first by moving the rest up, the last by cutting
-            // it off.
-            out.remove(start);
-            out.pop();
-        }
+        escaped(out, piece.as_bytes());
     }
     out.push(b'"');
+}
+
+/// Writes a string's content.
+fn escaped(out: &mut Vec<u8>, text: &[u8]) {
+    let (mut written, mut at) = (0, 0);
+    while at < text.len() {
+        let rest = &text[at..];
+        let lane = rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut lane = [b' '; 16];
+            lane[..rest.len()].copy_from_slice(rest);
+            lane
+        });
+        let special = special_16(lane);
+        if special == 0 {
+            at += lane.len();
+            continue;
+        }
+        at += special.trailing_zeros() as usize;
+        out.extend_from_slice(&text[written..at]);
+        escape(out, text[at]);
+        at += 1;
+        written = at;
+    }
+    out.extend_from_slice(&text[written..]);
+}
+
+/// One bit for each byte that needs an escape, the first byte lowest.
+fn special_16(lane: [u8; 16]) -> u32 {
+    let bytes = i8x16::new(lane.map(u8::cast_signed));
+    // Inverted, control characters are the least of the signed values.
+    let control = (bytes ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(i8::MIN + 0x20));
+    let quote = bytes.simd_eq(i8x16::splat(0x22)) | bytes.simd_eq(i8x16::splat(0x5c));
+    (control | quote).to_bitmask()
+}
+
+fn escape(out: &mut Vec<u8>, byte: u8) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let letter = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        8 => b'b',
+        12 => b'f',
+        _ => {
+            let [high, low] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
+            return out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+        }
+    };
+    out.extend_from_slice(&[b'\\', letter]);
+}
+
+const fn is_plain(byte: u8) -> bool {
+    (byte >= 0x20) & (byte != b'"') & (byte != b'\\')
 }
 
 /// Writes an unsigned number in decimal digits.
@@ -113,7 +145,7 @@ impl Object<'_> {
     /// Starts a member; the caller writes its value. The name must be plain: see
     /// [`Object::named`].
     pub fn key(&mut self, key: &'static str) -> &mut Vec<u8> {
-        debug_assert!(is_plain(key), "{key:?} needs escapes");
+        debug_assert!(key.bytes().all(is_plain), "{key:?} needs escapes");
         self.out.reserve(key.len() + 4);
         self.comma();
         self.out.push(b'"');
@@ -139,6 +171,16 @@ impl Object<'_> {
     /// A member whose value is a string.
     pub fn str(&mut self, key: &'static str, value: &str) {
         string(self.key(key), value);
+    }
+
+    /// A member whose value is a constant word, without escapes.
+    pub fn word(&mut self, key: &'static str, word: &'static str) {
+        debug_assert!(word.bytes().all(is_plain), "{word:?} needs escapes");
+        let out = self.key(key);
+        out.reserve(word.len() + 2);
+        out.push(b'"');
+        out.extend_from_slice(word.as_bytes());
+        out.push(b'"');
     }
 
     /// A string member; `None` writes no member at all.
@@ -218,9 +260,9 @@ impl Array<'_> {
     }
 
     /// `{"type": kind, …}`, the shape of nearly every list element in these formats.
-    pub fn typed(&mut self, kind: &str, fill: impl FnOnce(&mut Object<'_>)) {
+    pub fn typed(&mut self, kind: &'static str, fill: impl FnOnce(&mut Object<'_>)) {
         self.object(|o| {
-            o.str("type", kind);
+            o.word("type", kind);
             fill(o);
         });
     }
@@ -246,6 +288,23 @@ mod tests {
         let value: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
         let expected = serde_json::json!({"a\"b": "line\n\u{1}é", "n": 7, "list": ["x", {}, [1, 2]], "z": null});
         assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn strings_are_escaped_as_serde_does() {
+        let every: String = (0..0x250).filter_map(char::from_u32).collect();
+        let long = "a line of some words\n".repeat(20);
+        let odd = format!("{}\"{}", "x".repeat(15), "y".repeat(16));
+        for text in ["", "\"", "\\", "plain", "日本\u{2028}😀\n", &every, &long, &odd] {
+            for cut in (0..=text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+                let (left, right) = text.split_at(cut);
+                let (mut whole, mut pieces) = (Vec::new(), Vec::new());
+                string(&mut whole, right);
+                assert_eq!(whole, serde_json::to_vec(right).unwrap());
+                string_of(&mut pieces, &[left, right]);
+                assert_eq!(pieces, serde_json::to_vec(text).unwrap());
+            }
+        }
     }
 
     #[test]

@@ -93,7 +93,7 @@ pub fn of_tool(schema: &RawValue) -> Option<Text<'_>> {
     }
     let bytes = json::document(|o| {
         if !has("type") {
-            o.str("type", "object");
+            o.word("type", "object");
         }
         for (name, value) in members.iter().filter(|(name, _)| &**name != "$schema") {
             o.named(name).extend_from_slice(value.get().as_bytes());

@@ -56,7 +56,7 @@ pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules
         if messages.first().is_none_or(|message| message.role == Role::Assistant) {
             rules.note(Rule::FirstTurn);
             a.object(|o| {
-                o.str("role", "user");
+                o.word("role", "user");
                 o.str("content", OPENING);
             });
         }
@@ -139,7 +139,7 @@ fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
     a.typed(kind, |o| {
         o.object("source", |o| match &media.source {
             Source::Url { url, .. } => {
-                o.str("type", "url");
+                o.word("type", "url");
                 o.str("url", url);
             }
             Source::Base64 { media_type, data } => {

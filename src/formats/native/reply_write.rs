@@ -25,8 +25,8 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
 /// The first members of a message, in a reply and in `message_start`.
 pub fn write_head(o: &mut Object<'_>, context: &ReplyContext) {
     o.str("id", &context.id("msg_"));
-    o.str("type", "message");
-    o.str("role", "assistant");
+    o.word("type", "message");
+    o.word("role", "assistant");
     o.str("model", &context.model);
 }
 

@@ -47,9 +47,9 @@ pub fn write(
         write_tools(o, request, target, rules);
         match thinking {
             Thinking::Unset => {}
-            Thinking::Off => o.object("thinking", |o| o.str("type", "disabled")),
+            Thinking::Off => o.object("thinking", |o| o.word("type", "disabled")),
             Thinking::On(budget) => o.object("thinking", |o| {
-                o.str("type", "enabled");
+                o.word("type", "enabled");
                 o.uint("budget_tokens", budget);
             }),
         }
@@ -60,7 +60,7 @@ pub fn write(
         }
         if let Some(ttl) = target.cache_ttl {
             o.object("cache_control", |o| {
-                o.str("type", "ephemeral");
+                o.word("type", "ephemeral");
                 o.str("ttl", ttl);
             });
         }
@@ -272,7 +272,7 @@ fn write_output(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         rules.note_if(changed, Rule::SchemaKeywords);
         o.object("output_config", |o| {
             o.object("format", |o| {
-                o.str("type", "json_schema");
+                o.word("type", "json_schema");
                 o.raw("schema", &text);
             });
         });

@@ -87,11 +87,11 @@ impl Writer {
         }
     }
 
-    fn write_delta(&self, out: &mut Vec<u8>, kind: &str, member: &'static str, text: &str) {
+    fn write_delta(&self, out: &mut Vec<u8>, kind: &'static str, member: &'static str, text: &str) {
         typed(out, "content_block_delta", |o| {
             o.uint("index", self.index);
             o.object("delta", |o| {
-                o.str("type", kind);
+                o.word("type", kind);
                 o.str(member, text);
             });
         });

@@ -20,7 +20,7 @@ pub(super) enum State<'s> {
 pub(super) fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>, items: &[u8]) {
     let (status, reason) = status(state);
     o.str("id", &context.id("resp_"));
-    o.str("object", "response");
+    o.word("object", "response");
     o.raw("created_at", &context.created.to_string());
     o.str("status", status);
     o.bool("background", false);
@@ -109,9 +109,9 @@ impl Item<'_> {
         o.str("id", id);
         match self {
             Self::Message { text, refusal } => {
-                o.str("type", "message");
+                o.word("type", "message");
                 o.str("status", status);
-                o.str("role", "assistant");
+                o.word("role", "assistant");
                 o.array("content", |a| {
                     if let Some(text) = text {
                         a.object(|o| write_part(o, text, *refusal));
@@ -119,7 +119,7 @@ impl Item<'_> {
                 });
             }
             Self::Reasoning { text, proof } => {
-                o.str("type", "reasoning");
+                o.word("type", "reasoning");
                 o.array("summary", |a| {
                     if !text.is_empty() {
                         a.typed("summary_text", |o| o.str("text", text));
@@ -128,7 +128,7 @@ impl Item<'_> {
                 o.opt_str("encrypted_content", *proof);
             }
             Self::Call { id, name, namespace, arguments } => {
-                o.str("type", "function_call");
+                o.word("type", "function_call");
                 o.str("status", status);
                 o.str("arguments", arguments);
                 o.str("call_id", id);
@@ -136,7 +136,7 @@ impl Item<'_> {
                 o.opt_str("namespace", *namespace);
             }
             Self::FreeText { id, name, namespace, input } => {
-                o.str("type", "custom_tool_call");
+                o.word("type", "custom_tool_call");
                 o.str("status", status);
                 o.str("call_id", id);
                 o.str("input", input);
@@ -156,10 +156,10 @@ impl Item<'_> {
 /// A message's only part.
 pub(super) fn write_part(o: &mut Object<'_>, text: &str, refusal: bool) {
     if refusal {
-        o.str("type", "refusal");
+        o.word("type", "refusal");
         o.str("refusal", text);
     } else {
-        o.str("type", "output_text");
+        o.word("type", "output_text");
         o.raw("annotations", "[]");
         o.raw("logprobs", "[]");
         o.str("text", text);

@@ -41,7 +41,7 @@ pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules
     });
 }
 
-fn write_message(a: &mut Array<'_>, role: &str, kind: &str, parts: &[&Part<'_>]) {
+fn write_message(a: &mut Array<'_>, role: &str, kind: &'static str, parts: &[&Part<'_>]) {
     if parts.is_empty() {
         return;
     }
@@ -55,7 +55,7 @@ fn write_message(a: &mut Array<'_>, role: &str, kind: &str, parts: &[&Part<'_>])
     });
 }
 
-fn write_part(a: &mut Array<'_>, kind: &str, part: &Part<'_>) {
+fn write_part(a: &mut Array<'_>, kind: &'static str, part: &Part<'_>) {
     match part {
         Part::Text(text) => a.typed(kind, |o| o.str("text", text)),
         Part::Media(media) => write_media(a, media),

@@ -100,11 +100,11 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         Some(ToolChoice::Required | ToolChoice::WebSearch) => o.str("tool_choice", "required"),
         Some(ToolChoice::None) => o.str("tool_choice", "none"),
         Some(ToolChoice::Tool(name)) => o.object("tool_choice", |o| {
-            o.str("type", "function");
+            o.word("type", "function");
             o.str("name", &wire_name(name));
         }),
         Some(ToolChoice::Allowed { names, required }) => o.object("tool_choice", |o| {
-            o.str("type", "allowed_tools");
+            o.word("type", "allowed_tools");
             o.str("mode", if *required { "required" } else { "auto" });
             o.array("tools", |a| {
                 for name in names {
@@ -122,7 +122,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
     match &tool.kind {
         ToolKind::WebSearch(search) => {
             rules.note(Rule::WebSearch);
-            o.str("type", "web_search");
+            o.word("type", "web_search");
             if !search.allowed_domains.is_empty() {
                 o.object("filters", |o| {
                     o.array("allowed_domains", |a| {
@@ -135,7 +135,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             }
         }
         ToolKind::Function { schema, strict } => {
-            o.str("type", "function");
+            o.word("type", "function");
             o.str("name", &wire_name(&tool.name));
             o.opt_str("description", tool.description.as_deref());
             o.raw("parameters", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
@@ -144,7 +144,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         }
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);
-            o.str("type", "function");
+            o.word("type", "function");
             o.str("name", &wire_name(&tool.name));
             o.str(
                 "description",
@@ -163,10 +163,10 @@ fn write_text(o: &mut Object<'_>, request: &Request<'_>) {
     o.object("text", |o| {
         match &request.output {
             OutputFormat::Text => {}
-            OutputFormat::Json => o.object("format", |o| o.str("type", "json_object")),
+            OutputFormat::Json => o.object("format", |o| o.word("type", "json_object")),
             OutputFormat::Schema { name, description, schema: text, strict } => {
                 o.object("format", |o| {
-                    o.str("type", "json_schema");
+                    o.word("type", "json_schema");
                     o.str("name", name.as_deref().unwrap_or("reply"));
                     o.opt_str("description", description.as_deref());
                     o.bool("strict", strict.unwrap_or_else(|| schema::is_strict(text)));

@@ -76,7 +76,7 @@ impl Writer {
         Ok(())
     }
 
-    fn emit(&mut self, out: &mut Vec<u8>, name: &str, fill: impl FnOnce(&mut Object<'_>)) {
+    fn emit(&mut self, out: &mut Vec<u8>, name: &'static str, fill: impl FnOnce(&mut Object<'_>)) {
         let sequence = self.sequence;
         self.sequence += 1;
         frame::typed(out, name, |o| {
@@ -86,7 +86,12 @@ impl Writer {
     }
 
     /// An event about the open item.
-    fn emit_of_item(&mut self, out: &mut Vec<u8>, name: &str, fill: impl FnOnce(&mut Object<'_>)) {
+    fn emit_of_item(
+        &mut self,
+        out: &mut Vec<u8>,
+        name: &'static str,
+        fill: impl FnOnce(&mut Object<'_>),
+    ) {
         let (index, id) = (self.index as u64, std::mem::take(&mut self.item_id));
         self.emit(out, name, |o| {
             o.str("item_id", &id);
@@ -275,6 +280,6 @@ impl Open {
 }
 
 fn write_summary(o: &mut Object<'_>, text: &str) {
-    o.str("type", "summary_text");
+    o.word("type", "summary_text");
     o.str("text", text);
 }

@@ -4,10 +4,12 @@
 //! passes unchanged, shared and not copied; only an event that a chunk's end cuts waits for its
 //! rest.
 
+use std::ops::Range;
+
 use bytes::{Bytes, BytesMut};
 
-use crate::formats::scan::{Found, Kind, Node, Scanner, key};
-use crate::formats::sse::{Piece, Splitter};
+use crate::formats::scan::{Found, Key, Kind, Node, Scanner, key};
+use crate::formats::sse::{Pattern, Piece, Splitter};
 
 /// A larger event passes unexamined: the usage chunk is a few hundred bytes.
 const MAX_HELD: usize = 64 * 1024;
@@ -16,10 +18,21 @@ const MAX_HELD: usize = 64 * 1024;
 enum Tag {
     Choices,
     Usage,
+    /// The text that most chunks bring.
+    Text,
 }
 
+static FUNCTION_KEYS: [Key<Tag>; 1] = [key("arguments", Node::value(Tag::Text, 0))];
+static CALL: Node<Tag> = Node::object(&[key("function", Node::object(&FUNCTION_KEYS))]);
+static DELTA_KEYS: [Key<Tag>; 3] = [
+    key("content", Node::value(Tag::Text, 0)),
+    key("reasoning_content", Node::value(Tag::Text, 0)),
+    key("tool_calls", Node::array(&CALL)),
+];
+static CHOICE: Node<Tag> = Node::object(&[key("delta", Node::object(&DELTA_KEYS))]);
+
 static CHUNK: Node<Tag> = Node::object(&[
-    key("choices", Node::value(Tag::Choices, 0)),
+    key("choices", Node::array(&CHOICE).tagged(Tag::Choices)),
     key("usage", Node::value(Tag::Usage, 0)),
 ]);
 
@@ -31,6 +44,10 @@ pub struct HideUsageChunk {
     no_choices: bool,
     has_usage: bool,
     broken: bool,
+    /// The place of the event's last text, with its quotes.
+    text: Range<usize>,
+    /// Another event that passed: one that only differs in its text passes too.
+    passed: Option<Pattern>,
     /// The beginning of an event whose end has not arrived yet.
     held: BytesMut,
     /// The current event was too large to be held: it passes.
@@ -53,6 +70,8 @@ impl HideUsageChunk {
             no_choices: false,
             has_usage: false,
             broken: false,
+            text: 0..0,
+            passed: None,
             held: BytesMut::new(),
             passing: false,
         }
@@ -64,11 +83,30 @@ impl HideUsageChunk {
         // Everything before this is handled; what was examined after it may pass as one piece.
         let mut from = 0;
         let mut seen = 0;
-        while let Some(piece) = self.splitter.next(&mut rest) {
+        // The event, if it begins in this chunk, and its data lines so far.
+        let (mut event, mut lines, mut data_at) = (None, 0, 0);
+        loop {
+            if self.held.is_empty() && self.splitter.is_between_events() {
+                if let Some((_, after)) = self.passed.as_ref().and_then(|it| it.text(rest)) {
+                    rest = after;
+                    seen = chunk.len() - rest.len();
+                    continue;
+                }
+                (event, lines) = (Some(chunk.len() - rest.len()), 0);
+            }
+            let Some(piece) = self.splitter.next(&mut rest) else { break };
             match piece {
-                Piece::Data(part) => self.data(part),
+                Piece::Data(part) => {
+                    self.data(part);
+                    lines += 1;
+                    // If the event ends here, the line's end is no longer in the rest.
+                    data_at = (chunk.len() - rest.len()).saturating_sub(part.len() + 1);
+                }
                 Piece::End => {
                     let end = chunk.len() - rest.len();
+                    if let Some(start) = event.take().filter(|_| lines == 1) {
+                        self.learn(&chunk[start..end], data_at - start);
+                    }
                     if self.ends_as_usage_chunk() {
                         pass(chunk, from..seen, out);
                         from = end;
@@ -110,11 +148,22 @@ impl HideUsageChunk {
             return;
         }
         let (no_choices, has_usage) = (&mut self.no_choices, &mut self.has_usage);
+        let text = &mut self.text;
         let mut sink = |found: Found<'_, Tag>| match found.tag {
             Tag::Choices => *no_choices = found.kind == Kind::Array && found.len == 0,
             Tag::Usage => *has_usage = found.kind == Kind::Object,
+            Tag::Text if found.kind == Kind::String => *text = found.span,
+            Tag::Text => {}
         };
         self.broken = self.scanner.feed(part, &mut sink).is_err();
+    }
+
+    /// Learns from an event with choices, which passes. Its data begin at `data_at`.
+    fn learn(&mut self, event: &[u8], data_at: usize) {
+        let text = data_at + self.text.start + 1..data_at + self.text.end.saturating_sub(1);
+        if !self.no_choices && !self.broken && self.scanner.is_complete() && !text.is_empty() {
+            self.passed = Pattern::new(event, text);
+        }
     }
 
     /// The verdict on the event that just ended; prepares for the next one.
@@ -125,12 +174,13 @@ impl HideUsageChunk {
             && !self.passing
             && self.scanner.is_complete();
         self.scanner.reset();
+        self.text = 0..0;
         (self.no_choices, self.has_usage, self.broken, self.passing) = (false, false, false, false);
         is_usage
     }
 }
 
-fn pass(chunk: &Bytes, range: std::ops::Range<usize>, out: &mut Vec<Bytes>) {
+fn pass(chunk: &Bytes, range: Range<usize>, out: &mut Vec<Bytes>) {
     if !range.is_empty() {
         out.push(chunk.slice(range));
     }
@@ -186,6 +236,29 @@ mod tests {
                 assert_eq!(filtered(text, &[size]), text, "{size}");
             }
         }
+    }
+
+    #[test]
+    fn an_event_that_only_brings_another_text_is_not_read() {
+        let event = |text: &str, usage: &str| {
+            format!(
+                "data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}],\"usage\":{usage}}}\n\n"
+            )
+        };
+        let kept =
+            ["one", "two", "a \\\"usage\\\"", "", "four"].map(|text| event(text, "null")).concat();
+        let text = format!("{kept}{USAGE}{kept}{}{USAGE}{AFTER}", event("five", "{}"));
+        let expected = format!("{kept}{kept}{}{AFTER}", event("five", "{}"));
+        for size in 1..=text.len() {
+            assert_eq!(filtered(&text, &[size]), expected, "{size}");
+        }
+        let mut filter = HideUsageChunk::new();
+        filter.feed(&Bytes::from(event("one", "null")), &mut Vec::new());
+        // This one is known by its bytes.
+        let passed = filter.passed.as_ref().and_then(|passed| {
+            passed.text(b"data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}],\"usage\":null}\n\n")
+        });
+        assert!(passed.is_some());
     }
 
     #[test]

@@ -36,6 +36,8 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes joined into one write at most.
 const JOIN_MAX: usize = 64 * 1024;
+/// Room for the pieces that are joined first: a burst of fifty events needs no second allocation.
+const JOIN_ROOM: usize = 16 * 1024;
 
 /// How long to wait, and the name of the time-out.
 #[derive(Debug, Clone, Copy)]
@@ -341,7 +343,11 @@ impl Wire {
                 Some(Ok(Some(next))) => {
                     len += next.len();
                     joined
-                        .get_or_insert_with(|| BytesMut::from(&first[..]))
+                        .get_or_insert_with(|| {
+                            let mut joined = BytesMut::with_capacity(JOIN_ROOM.max(len));
+                            joined.extend_from_slice(&first);
+                            joined
+                        })
                         .extend_from_slice(&next);
                 }
                 Some(Err(e)) => {
