@@ -4,7 +4,8 @@
 
 use super::reply_write::{in_wrapper, write_call, write_candidate, write_tail, write_thought};
 use super::usage;
-use crate::formats::conversation::json::{self, Array, Object};
+use crate::formats::conversation::json::{self, Object};
+use crate::formats::conversation::template::{Gaps, Template, Value};
 use crate::formats::conversation::{Block, Event, Origin, ReplyContext, StreamProblem};
 
 /// Bytes of one call's arguments that are kept.
@@ -13,8 +14,9 @@ const MAX_ARGUMENTS: usize = 16 << 20;
 #[derive(Debug, Default)]
 enum Open {
     #[default]
-    Text,
-    Thinking,
+    Nothing,
+    /// Text or reasoning: a chunk of it, without what separates chunks.
+    Text(Template),
     Call {
         id: String,
         name: String,
@@ -52,8 +54,13 @@ impl Writer {
             Event::Start { .. } => {}
             Event::Open(block) => {
                 self.open = match block {
-                    Block::Text | Block::Refusal => Open::Text,
-                    Block::Thinking => Open::Thinking,
+                    Block::Text | Block::Refusal => {
+                        Open::Text(template(context, |o, gaps| o.gap("text", gaps)))
+                    }
+                    Block::Thinking => Open::Text(template(context, |o, gaps| {
+                        o.gap("text", gaps);
+                        o.bool("thought", true);
+                    })),
                     Block::Tool { id, name } => Open::Call {
                         id: id.to_string(),
                         name: name.name.to_string(),
@@ -92,8 +99,11 @@ impl Writer {
                 }
                 arguments.push_str(text);
             }
-            Open::Thinking => self.part(context, out, |o| write_thought(o, text, None)),
-            Open::Text => self.part(context, out, |o| o.str("text", text)),
+            Open::Text(chunk) => {
+                begin_chunk(&mut self.began, context, out);
+                chunk.write(out, &[Value::Text(text)]);
+            }
+            Open::Nothing => {}
         }
         Ok(())
     }
@@ -104,7 +114,7 @@ impl Writer {
         out: &mut Vec<u8>,
         fill: impl FnOnce(&mut Object<'_>),
     ) {
-        self.chunk(context, out, |o| write_candidate(o, None, |a: &mut Array<'_>| a.object(fill)));
+        self.chunk(context, out, |o| write_candidate(o, None, |a| a.object(fill)));
     }
 
     fn chunk(
@@ -113,21 +123,39 @@ impl Writer {
         out: &mut Vec<u8>,
         fill: impl FnOnce(&mut Object<'_>),
     ) {
-        let first = !std::mem::replace(&mut self.began, true);
-        let before: &[u8] = match (context.json_array, first) {
-            (false, _) => b"data: ",
-            (true, true) => b"[",
-            (true, false) => b",\r\n",
-        };
-        out.extend_from_slice(before);
-        json::object(out, |o| {
-            in_wrapper(o, context, |o| {
-                fill(o);
-                write_tail(o, context);
-            });
-        });
-        if !context.json_array {
-            out.extend_from_slice(b"\r\n\r\n");
-        }
+        begin_chunk(&mut self.began, context, out);
+        write_chunk(context, out, fill);
     }
+}
+
+/// What precedes a chunk.
+fn begin_chunk(began: &mut bool, context: &ReplyContext, out: &mut Vec<u8>) {
+    let first = !std::mem::replace(began, true);
+    let before: &[u8] = match (context.json_array, first) {
+        (false, _) => b"data: ",
+        (true, true) => b"[",
+        (true, false) => b",\r\n",
+    };
+    out.extend_from_slice(before);
+}
+
+fn write_chunk(context: &ReplyContext, out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+    json::object(out, |o| {
+        in_wrapper(o, context, |o| {
+            fill(o);
+            write_tail(o, context);
+        });
+    });
+    if !context.json_array {
+        out.extend_from_slice(b"\r\n\r\n");
+    }
+}
+
+/// A chunk with one part.
+fn template(context: &ReplyContext, part: impl FnOnce(&mut Object<'_>, &mut Gaps)) -> Template {
+    Template::new(|out, gaps| {
+        write_chunk(context, out, |o| {
+            write_candidate(o, None, |a| a.object(|o| part(o, gaps)));
+        });
+    })
 }

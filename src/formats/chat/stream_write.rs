@@ -5,6 +5,7 @@ use super::usage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::frame;
 use crate::formats::conversation::json::{self, Object};
+use crate::formats::conversation::template::{Gaps, Template, Value};
 use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem, schema};
 use crate::formats::names::call_id;
 
@@ -16,12 +17,10 @@ const MAX_FREE_TEXT: usize = 4 << 20;
 enum Open {
     #[default]
     Nothing,
-    Text,
-    Refusal,
-    Thinking,
-    Call {
-        empty: bool,
-    },
+    /// Text, refusal or reasoning: a chunk of it.
+    Text(Template),
+    /// A chunk of its arguments.
+    Call { chunk: Template, empty: bool },
     /// The arguments so far: the free text can only be extracted when they are complete.
     FreeText(String),
 }
@@ -80,15 +79,22 @@ impl Writer {
 
     fn open(&mut self, block: &Block<'_>, context: &ReplyContext, out: &mut Vec<u8>) {
         let Block::Tool { id, name } = block else {
-            self.open = match block {
-                Block::Thinking => Open::Thinking,
-                Block::Refusal => Open::Refusal,
-                _ => Open::Text,
+            let member = match block {
+                Block::Thinking => "reasoning_content",
+                Block::Refusal => "refusal",
+                _ => "content",
             };
+            self.open = Open::Text(Template::new(|out, gaps| {
+                self.chunk(out, |o| o.gap(member, gaps));
+            }));
             return;
         };
         let free = context.names.is_free_text(name);
-        self.open = if free { Open::FreeText(String::new()) } else { Open::Call { empty: true } };
+        self.open = if free {
+            Open::FreeText(String::new())
+        } else {
+            Open::Call { chunk: self.arguments(), empty: true }
+        };
         self.call(out, |o| {
             o.str("id", &call_id(id));
             let (kind, argument) =
@@ -109,13 +115,12 @@ impl Writer {
                 }
                 arguments.push_str(text);
             }
-            Open::Call { empty } => {
+            Open::Call { chunk, empty } => {
                 *empty = false;
-                self.arguments(text, out);
+                chunk.write(out, &[Value::Text(text)]);
             }
-            Open::Thinking => self.chunk(out, |o| o.str("reasoning_content", text)),
-            Open::Refusal => self.chunk(out, |o| o.str("refusal", text)),
-            Open::Text | Open::Nothing => self.chunk(out, |o| o.str("content", text)),
+            Open::Text(chunk) => chunk.write(out, &[Value::Text(text)]),
+            Open::Nothing => {}
         }
         Ok(())
     }
@@ -127,10 +132,10 @@ impl Writer {
                 self.call(out, |o| o.object("custom", |o| o.str("input", &input)));
                 self.calls += 1;
             }
-            Open::Call { empty } => {
+            Open::Call { chunk, empty } => {
                 if empty {
                     // Clients parse the arguments, and an empty text is no JSON.
-                    self.arguments("{}", out);
+                    chunk.write(out, &[Value::Text("{}")]);
                 }
                 self.calls += 1;
             }
@@ -138,8 +143,10 @@ impl Writer {
         }
     }
 
-    fn arguments(&self, text: &str, out: &mut Vec<u8>) {
-        self.call(out, |o| o.object("function", |o| o.str("arguments", text)));
+    fn arguments(&self) -> Template {
+        Template::new(|out, gaps: &mut Gaps| {
+            self.call(out, |o| o.object("function", |o| o.gap("arguments", gaps)));
+        })
     }
 
     fn call(&self, out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {

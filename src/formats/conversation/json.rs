@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde_json::Number;
 use wide::i8x16;
 
+use super::template::Gaps;
+
 /// Reads a value. Checking the complete text for UTF-8 at once, with vectors, costs less than
 /// checking each string.
 ///
@@ -181,6 +183,12 @@ impl Object<'_> {
         out.push(b'"');
         out.extend_from_slice(word.as_bytes());
         out.push(b'"');
+    }
+
+    /// A member whose value a [`Template`](super::template::Template) writes.
+    pub fn gap(&mut self, key: &'static str, gaps: &mut Gaps) {
+        let at = self.key(key).len();
+        gaps.add(at);
     }
 
     /// A string member; `None` writes no member at all.

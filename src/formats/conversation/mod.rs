@@ -18,6 +18,7 @@ pub mod rules;
 pub mod schema;
 pub mod signature;
 pub mod target;
+pub mod template;
 pub mod text;
 pub mod turns;
 

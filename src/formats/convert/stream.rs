@@ -3,14 +3,16 @@
 //! Memory is bounded by one event, and by what the client's format requires the writer to keep
 //! (responses: the reply, for its last event; alt-cli: one call's arguments), which is bounded too.
 
+mod gate;
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 
-use super::{rewrap, seeded};
+use self::gate::Gate;
+use super::rewrap;
 use crate::domain::format::WireFormat;
-use crate::formats::conversation::{Block, Event, ReplyContext, Sink, StreamProblem, Text, json};
+use crate::formats::conversation::{Event, ReplyContext, Sink, StreamProblem, Text, json};
 use crate::formats::error::{self, ErrorReply};
 use crate::formats::sse::{Assembler, RawText};
 use crate::formats::usage::UsageReader;
@@ -91,75 +93,6 @@ impl Writer {
             // The chunk itself is passed on once it has been read.
             Self::Rewrap(_) => Ok(()),
         }
-    }
-}
-
-/// The step between reader and writer: restores names and ids, adds usage, leaves out hidden and
-/// empty blocks.
-#[derive(Debug)]
-struct Gate {
-    /// The open block is not shown.
-    hidden: bool,
-    /// A text block that is opened once it has text.
-    held: Option<Block<'static>>,
-    content: bool,
-    /// The provider has sent some of the reply, shown to the client or not.
-    seen: bool,
-    /// The provider's stream has reached its end.
-    end: bool,
-    /// The usage that is billed, and reported to the client.
-    usage: UsageReader,
-}
-
-impl Gate {
-    fn new(from: WireFormat) -> Self {
-        let usage = UsageReader::of_events(from);
-        Self { hidden: false, held: None, content: false, seen: false, end: false, usage }
-    }
-
-    fn pass(
-        &mut self,
-        event: Event<'_>,
-        context: &ReplyContext,
-        write: &mut dyn FnMut(&Event<'_>) -> Result<(), StreamProblem>,
-    ) -> Result<(), StreamProblem> {
-        self.seen |= event.is_content();
-        let event = match event {
-            Event::Start { .. } => Event::Start { usage: self.usage.usage().unwrap_or_default() },
-            Event::Finish { finish, .. } => {
-                self.end = true;
-                Event::Finish { finish, usage: self.usage.usage().unwrap_or_default() }
-            }
-            Event::Open(Block::Thinking) if context.hide_thinking => {
-                self.hidden = true;
-                return Ok(());
-            }
-            Event::Open(Block::Text) => {
-                self.held = Some(Block::Text);
-                return Ok(());
-            }
-            Event::Open(Block::Refusal) => {
-                self.held = Some(Block::Refusal);
-                return Ok(());
-            }
-            Event::Close if std::mem::take(&mut self.hidden) || self.held.take().is_some() => {
-                return Ok(());
-            }
-            _ if self.hidden => return Ok(()),
-            Event::Open(Block::Tool { id, name }) => Event::Open(Block::Tool {
-                id: seeded(id, context),
-                name: context.names.restore(name),
-            }),
-            Event::Delta(_) => {
-                if let Some(block) = self.held.take() {
-                    write(&Event::Open(block))?;
-                }
-                event
-            }
-            event => event,
-        };
-        self.content |= event.is_content();
-        write(&event)
     }
 }
 

@@ -5,22 +5,16 @@ use super::usage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::frame::typed;
 use crate::formats::conversation::json::Object;
+use crate::formats::conversation::template::{Template, Value};
 use crate::formats::conversation::{Block, Event, Finish, Origin, ReplyContext, StreamProblem};
 use crate::formats::names::call_id;
-
-/// The kind of the open block, for the name of its deltas.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
-    Text,
-    Thinking,
-    Tool,
-}
 
 /// State of one stream. Keeps nothing that grows.
 #[derive(Debug, Default)]
 pub struct Writer {
-    open: Option<Open>,
     index: u64,
+    /// A delta of the open block.
+    delta: Option<Template>,
 }
 
 impl Writer {
@@ -37,15 +31,20 @@ impl Writer {
         match event {
             Event::Start { usage } => write_start(out, context, usage),
             Event::Open(block) => self.open(block, out),
-            Event::Delta(text) => self.delta(text, out),
+            Event::Delta(text) => {
+                if let Some(delta) = &self.delta {
+                    delta.write(out, &[Value::Text(text)]);
+                }
+            }
             Event::Signature(signature) => {
                 let sealed = signature.seal(Origin::Native);
-                self.write_delta(out, "signature_delta", "signature", &sealed);
+                let delta = self.delta("signature_delta", "signature");
+                delta.write(out, &[Value::Text(&sealed)]);
             }
             Event::Close => {
                 typed(out, "content_block_stop", |o| o.uint("index", self.index));
                 self.index += 1;
-                self.open = None;
+                self.delta = None;
             }
             Event::Finish { finish, usage } => write_end(out, finish, usage),
         }
@@ -53,12 +52,12 @@ impl Writer {
     }
 
     fn open(&mut self, block: &Block<'_>, out: &mut Vec<u8>) {
-        let (open, kind) = match block {
-            Block::Text | Block::Refusal => (Open::Text, "text"),
-            Block::Thinking => (Open::Thinking, "thinking"),
-            Block::Tool { .. } => (Open::Tool, "tool_use"),
+        let (kind, delta, member) = match block {
+            Block::Text | Block::Refusal => ("text", "text_delta", "text"),
+            Block::Thinking => ("thinking", "thinking_delta", "thinking"),
+            Block::Tool { .. } => ("tool_use", "input_json_delta", "partial_json"),
         };
-        self.open = Some(open);
+        self.delta = Some(self.delta(delta, member));
         typed(out, "content_block_start", |o| {
             o.uint("index", self.index);
             o.object("content_block", |o| {
@@ -79,22 +78,16 @@ impl Writer {
         });
     }
 
-    fn delta(&self, text: &str, out: &mut Vec<u8>) {
-        match self.open {
-            Some(Open::Thinking) => self.write_delta(out, "thinking_delta", "thinking", text),
-            Some(Open::Tool) => self.write_delta(out, "input_json_delta", "partial_json", text),
-            _ => self.write_delta(out, "text_delta", "text", text),
-        }
-    }
-
-    fn write_delta(&self, out: &mut Vec<u8>, kind: &'static str, member: &'static str, text: &str) {
-        typed(out, "content_block_delta", |o| {
-            o.uint("index", self.index);
-            o.object("delta", |o| {
-                o.word("type", kind);
-                o.str(member, text);
+    fn delta(&self, kind: &'static str, member: &'static str) -> Template {
+        Template::new(|out, gaps| {
+            typed(out, "content_block_delta", |o| {
+                o.uint("index", self.index);
+                o.object("delta", |o| {
+                    o.word("type", kind);
+                    o.gap(member, gaps);
+                });
             });
-        });
+        })
     }
 }
 

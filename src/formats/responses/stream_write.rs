@@ -8,6 +8,7 @@ use super::envelope::{self, Item, State, write_part};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::frame;
 use crate::formats::conversation::json::Object;
+use crate::formats::conversation::template::{Template, Value};
 use crate::formats::conversation::{
     Block, Event, Finish, Origin, ReplyContext, StreamProblem, ToolName, schema,
 };
@@ -30,6 +31,8 @@ pub struct Writer {
     /// The open item's position.
     index: usize,
     open: Option<Open>,
+    /// A delta of the open item: its number and its text.
+    delta: Option<Template>,
     item_id: String,
     text: String,
     /// JSON texts of the finished items, comma-separated.
@@ -131,7 +134,35 @@ impl Writer {
                 o.object("part", |o| write_part(o, "", refusal));
             });
         }
+        self.delta = self.delta_of(&open);
         self.open = Some(open);
+    }
+
+    /// Free text has no deltas: it can only be extracted when the arguments are complete.
+    fn delta_of(&self, open: &Open) -> Option<Template> {
+        let (name, index) = match open {
+            Open::Text { refusal: false } => ("response.output_text.delta", Some("content_index")),
+            Open::Text { refusal: true } => ("response.refusal.delta", Some("content_index")),
+            Open::Thinking { .. } => {
+                ("response.reasoning_summary_text.delta", Some("summary_index"))
+            }
+            Open::Call { free_text: false, .. } => ("response.function_call_arguments.delta", None),
+            Open::Call { free_text: true, .. } => return None,
+        };
+        Some(Template::new(|out, gaps| {
+            frame::typed(out, name, |o| {
+                o.gap("sequence_number", gaps);
+                o.str("item_id", &self.item_id);
+                o.uint("output_index", self.index as u64);
+                if let Some(index) = index {
+                    o.uint(index, 0);
+                }
+                o.gap("delta", gaps);
+                if matches!(open, Open::Text { refusal: false }) {
+                    o.raw("logprobs", "[]");
+                }
+            });
+        }))
     }
 
     fn delta(&mut self, text: &str, out: &mut Vec<u8>) -> Result<(), StreamProblem> {
@@ -140,45 +171,22 @@ impl Writer {
         }
         let first = self.text.is_empty();
         self.text.push_str(text);
-        match &self.open {
-            Some(Open::Text { refusal: false }) => {
-                self.emit_of_item(out, "response.output_text.delta", |o| {
-                    o.uint("content_index", 0);
-                    o.str("delta", text);
-                    o.raw("logprobs", "[]");
-                })
-            }
-            Some(Open::Text { refusal: true }) => {
-                self.emit_of_item(out, "response.refusal.delta", |o| {
-                    o.uint("content_index", 0);
-                    o.str("delta", text);
-                })
-            }
-            Some(Open::Thinking { .. }) => {
-                if first {
-                    self.emit_of_item(out, "response.reasoning_summary_part.added", |o| {
-                        o.uint("summary_index", 0);
-                        o.object("part", |o| write_summary(o, ""));
-                    });
-                }
-                self.emit_of_item(out, "response.reasoning_summary_text.delta", |o| {
-                    o.uint("summary_index", 0);
-                    o.str("delta", text);
-                });
-            }
-            Some(Open::Call { free_text: false, .. }) => {
-                self.emit_of_item(out, "response.function_call_arguments.delta", |o| {
-                    o.str("delta", text)
-                });
-            }
-            // Free text can only be extracted when the arguments are complete.
-            Some(Open::Call { free_text: true, .. }) | None => {}
+        if first && matches!(self.open, Some(Open::Thinking { .. })) {
+            self.emit_of_item(out, "response.reasoning_summary_part.added", |o| {
+                o.uint("summary_index", 0);
+                o.object("part", |o| write_summary(o, ""));
+            });
+        }
+        if let Some(delta) = &self.delta {
+            delta.write(out, &[Value::Uint(self.sequence), Value::Text(text)]);
+            self.sequence += 1;
         }
         Ok(())
     }
 
     fn close(&mut self, out: &mut Vec<u8>) {
         let Some(open) = self.open.take() else { return };
+        self.delta = None;
         let text = std::mem::take(&mut self.text);
         let said = match &open {
             Open::Call { free_text: true, .. } => schema::free_text_input(&text),

@@ -11,7 +11,8 @@ use std::ops::Range;
 
 use super::super::scan::string_end;
 
-/// Members whose values no reader of a stream uses, up to the value: they differ in each event.
+/// Members whose values no reader of a stream uses, up to the value: they differ in each event. A
+/// reader that begins to use one must take it from this list.
 const IGNORED: [(&[u8], Value); 2] =
     [(b"\"sequence_number\":", Value::Number), (b"\"obfuscation\":\"", Value::String)];
 

@@ -1,0 +1,79 @@
+//! What a reader gives on its way to the writer.
+
+use super::super::seeded;
+use crate::domain::format::WireFormat;
+use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem};
+use crate::formats::usage::UsageReader;
+
+/// The step between reader and writer: restores names and ids, adds usage, leaves out hidden and
+/// empty blocks.
+#[derive(Debug)]
+pub(super) struct Gate {
+    /// The open block is not shown.
+    hidden: bool,
+    /// A text block that is opened once it has text.
+    held: Option<Block<'static>>,
+    pub(super) content: bool,
+    /// The provider has sent some of the reply, shown to the client or not.
+    pub(super) seen: bool,
+    /// The provider's stream has reached its end.
+    pub(super) end: bool,
+    /// The usage that is billed, and reported to the client.
+    pub(super) usage: UsageReader,
+}
+
+impl Gate {
+    pub(super) fn new(from: WireFormat) -> Self {
+        let usage = UsageReader::of_events(from);
+        Self { hidden: false, held: None, content: false, seen: false, end: false, usage }
+    }
+
+    /// Passes on an event of the reader, or not.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub(super) fn pass(
+        &mut self,
+        event: Event<'_>,
+        context: &ReplyContext,
+        write: &mut dyn FnMut(&Event<'_>) -> Result<(), StreamProblem>,
+    ) -> Result<(), StreamProblem> {
+        self.seen |= event.is_content();
+        let event = match event {
+            Event::Start { .. } => Event::Start { usage: self.usage.usage().unwrap_or_default() },
+            Event::Finish { finish, .. } => {
+                self.end = true;
+                Event::Finish { finish, usage: self.usage.usage().unwrap_or_default() }
+            }
+            Event::Open(Block::Thinking) if context.hide_thinking => {
+                self.hidden = true;
+                return Ok(());
+            }
+            Event::Open(Block::Text) => {
+                self.held = Some(Block::Text);
+                return Ok(());
+            }
+            Event::Open(Block::Refusal) => {
+                self.held = Some(Block::Refusal);
+                return Ok(());
+            }
+            Event::Close if std::mem::take(&mut self.hidden) || self.held.take().is_some() => {
+                return Ok(());
+            }
+            _ if self.hidden => return Ok(()),
+            Event::Open(Block::Tool { id, name }) => Event::Open(Block::Tool {
+                id: seeded(id, context),
+                name: context.names.restore(name),
+            }),
+            Event::Delta(_) => {
+                if let Some(block) = self.held.take() {
+                    write(&Event::Open(block))?;
+                }
+                event
+            }
+            event => event,
+        };
+        self.content |= event.is_content();
+        write(&event)
+    }
+}
