@@ -181,7 +181,7 @@ impl Splitter {
             return self.begin_value(Field::Data);
         }
         match first {
-            b'\n' | b'\r' => return self.end_of_bare_line(rest),
+            b'\n' | b'\r' => return self.end_of_bare_line(first, rest),
             b':' => {
                 *rest = &rest[1..];
                 self.at = match &self.field[..self.field_len] {
@@ -205,8 +205,9 @@ impl Splitter {
     }
 
     /// A line that ended before any colon: the blank line, or a field without a value.
-    fn end_of_bare_line(&mut self, rest: &mut &[u8]) -> Option<Piece<'static>> {
-        self.take_line(rest);
+    fn end_of_bare_line(&mut self, first: u8, rest: &mut &[u8]) -> Option<Piece<'static>> {
+        *rest = &rest[1..];
+        self.after_cr = first == b'\r';
         let len = std::mem::take(&mut self.field_len);
         if len == 0 {
             if self.data_lines {
