@@ -11,6 +11,10 @@ use std::ops::Range;
 
 use super::super::scan::string_end;
 
+/// The longest event without its text that is kept, in bytes. The events that bring text have a few
+/// hundred.
+const MOST: usize = 4096;
+
 /// Members whose values no reader of a stream uses, up to the value: they differ in each event. A
 /// reader that begins to use one must take it from this list.
 const IGNORED: [(&[u8], Value); 2] =
@@ -57,10 +61,14 @@ struct Part {
 }
 
 impl Pattern {
-    /// The pattern of a valid event. `text`: the range of its text, without quotes.
+    /// The pattern of a valid event, unless it is large. `text`: the range of its text, without
+    /// quotes.
     #[must_use]
     pub fn new(event: &[u8], text: Range<usize>) -> Option<Self> {
         let (before, after) = (event.get(..text.start)?, event.get(text.end..)?);
+        if before.len() + after.len() > MOST {
+            return None;
+        }
         Some(Self { before: Part::new(before)?, after: Part::new(after)? })
     }
 
@@ -153,6 +161,15 @@ mod tests {
         }
         let invalid = b"data: {\"a\":1,\"text\":\"\xff\",\"b\":2}\n\n";
         assert_eq!(of.text(invalid), None);
+    }
+
+    #[test]
+    fn a_large_event_is_not_kept() {
+        for (size, kept) in [(10, true), (MOST - 20, true), (MOST, false)] {
+            let event = format!("{{\"a\":\"{}\",\"text\":\"one\"}}", "x".repeat(size));
+            let start = event.find("one").unwrap();
+            assert_eq!(Pattern::new(event.as_bytes(), start..start + 3).is_some(), kept, "{size}");
+        }
     }
 
     #[test]

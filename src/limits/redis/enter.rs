@@ -28,6 +28,8 @@ impl Shared {
     ) -> bool {
         let (limited, name) = (is_limited(&provider.limits), self.link.name());
         let (mut answer, mut now) = (RedisReply::NotAsked, now);
+        // Of its moves just before, some may reach Redis after this one.
+        let moves = if limited { self.outbox.moves(charge.request) } else { 0 };
         if limited {
             answer = self.entered(charge, provider, now).await;
         }
@@ -59,7 +61,10 @@ impl Shared {
         }
         // If the answer to a call was lost, its effect in Redis is reconciled.
         match answer {
-            RedisReply::Said(true) if self.outbox.stays(charge.request, provider.id) => {
+            RedisReply::Said(true)
+                if moves > 0 && self.outbox.recall_moves(charge.request) < moves =>
+            {
+                // One was sent meanwhile, and may have taken the new place, or may take it yet.
                 self.push(Kind::Entered { at: provider.id }, charge, now);
             }
             RedisReply::Said(_) if self.link.name() == name => {}

@@ -80,6 +80,12 @@ impl Op {
         Self { after: calls, ..self }
     }
 
+    /// Whether it moves the request to a provider, or away from one.
+    fn moves(&self, request: RequestId) -> bool {
+        let is_move = matches!(self.kind, Kind::Withdrawn { .. } | Kind::Entered { .. });
+        is_move && self.charge.request == request
+    }
+
     /// While Redis was away this node's clock may have been set: only the time that has passed
     /// since is certain.
     fn correct(&mut self, present: Timestamp) {
@@ -202,18 +208,28 @@ impl Outbox {
         all.filter(settled).filter(|op| op.now >= from).cloned().collect()
     }
 
-    /// A request has a place at a provider that it may have withdrawn from just before: the
-    /// withdrawal must not take the new place. One that was not sent yet is dropped. Returns whether
-    /// one may be on its way.
-    pub(super) fn stays(&self, request: RequestId, provider: ProviderId) -> bool {
-        let mut queue = self.queue.lock();
+    /// How many moves of a request between providers Redis may not have yet. A very long queue is not
+    /// searched, and counts as one that was sent.
+    pub(super) fn moves(&self, request: RequestId) -> usize {
+        let queue = self.queue.lock();
         if queue.pending.len() > SEARCHED {
-            return true;
+            return 1;
         }
-        let withdrawal = Kind::Withdrawn { from: provider };
-        let is_it = |op: &Op| op.charge.request == request && op.kind == withdrawal;
-        queue.pending.retain(|op| !is_it(op));
-        queue.sent.iter().any(is_it)
+        queue.sent.iter().chain(&queue.pending).filter(|op| op.moves(request)).count()
+    }
+
+    /// Drops the moves of a request that were not sent yet. Returns how many.
+    pub(super) fn recall_moves(&self, request: RequestId) -> usize {
+        let mut queue = self.queue.lock();
+        let before = queue.pending.len();
+        if before > SEARCHED {
+            return 0;
+        }
+        queue.pending.retain(|op| !op.moves(request));
+        if queue.pending.is_empty() && queue.sent.is_empty() {
+            self.emptied.notify_waiters();
+        }
+        before - queue.pending.len()
     }
 
     /// Redis has the current batch.
