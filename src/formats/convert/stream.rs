@@ -306,17 +306,19 @@ fn take<'d>(
     if let Some(text) = only.filter(|_| *repeats).and_then(unescaped) {
         gate.pass(Event::Delta(text), context, &mut |event| writer.event(event, context, out))?;
     } else {
-        let (before, text) = (reader.clone(), gate.usage.text_of(data));
+        let like_this = gate.usage.text_of(data).map(|text| (text, reader.clone()));
         // Whether the reader gave that text and nothing else.
         let mut only_text = None;
         let read = &mut |reader: &mut Reader, sink: &mut Sink<'_>| {
             reader.event(data, &mut |event| {
+                let text = like_this.as_ref().map(|(text, _)| *text);
                 only_text = Some(only_text.is_none() && is(&event, text));
                 sink(event);
             })
         };
         drive(reader, gate, writer, context, (out, read))?;
-        *repeats = only_text == Some(true) && *reader == before;
+        *repeats =
+            only_text == Some(true) && like_this.is_some_and(|(_, before)| before == *reader);
     }
     if let Writer::Rewrap(stream) = writer {
         stream.chunk(data, context, out);

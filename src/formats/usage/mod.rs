@@ -37,7 +37,7 @@ use self::tally::Tally;
 use super::count;
 use super::error::UpstreamError;
 use super::scan::{Found, Kind, Scanner};
-use super::sse::{Piece, RawText, Splitter};
+use super::sse::Splitter;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 use std::ops::Range;
@@ -71,6 +71,8 @@ pub struct UsageReader {
     repeated: Option<Box<Repeated>>,
     /// The place of the current event's last text, with its quotes.
     text: Range<usize>,
+    /// The current event has other output than texts.
+    other_output: bool,
     /// The current event's (or the body's) JSON is invalid: its rest is ignored.
     broken: bool,
     /// The first bytes of the current event, enough to recognise the terminator.
@@ -100,6 +102,7 @@ impl UsageReader {
             tally: Tally::default(),
             repeated: None,
             text: 0..0,
+            other_output: false,
             broken: false,
             head: [0; DONE.len()],
             head_len: 0,
@@ -112,28 +115,6 @@ impl UsageReader {
     #[must_use]
     pub fn of_events(format: WireFormat) -> Self {
         Self { layout: Layout::Events, ..Self::new(format, true) }
-    }
-
-    /// Takes the data of one complete event, of a stream that was already split. Returns its text if
-    /// it only differs from the event before it in that.
-    pub fn event<'d>(&mut self, data: &'d [u8]) -> Option<RawText<'d>> {
-        if let Some(repeated) = &self.repeated
-            && let Some(text) = repeated.text(data)
-        {
-            repeated.add(text, &mut self.tally);
-            return Some(text);
-        }
-        let before = self.findings();
-        self.data(data);
-        self.end_of_event();
-        self.learn(data, 0, before);
-        None
-    }
-
-    /// The text of the last event, whose data this is, if the next event may only differ in that.
-    #[must_use]
-    pub fn text_of<'d>(&self, data: &'d [u8]) -> Option<RawText<'d>> {
-        self.repeated.as_ref()?.text(data)
     }
 
     /// Takes the next bytes of the reply's (decoded) body.
@@ -159,53 +140,6 @@ impl UsageReader {
         while !chunk.is_empty() {
             chunk = self.repeated_event(chunk).unwrap_or_else(|| self.next_event(chunk));
         }
-    }
-
-    /// Takes the event at the start of `chunk` if it only differs from the event before it in its
-    /// text. Returns what follows it.
-    fn repeated_event<'d>(&mut self, chunk: &'d [u8]) -> Option<&'d [u8]> {
-        let repeated = self.repeated.as_ref().filter(|_| self.splitter.is_between_events())?;
-        let (text, rest) = repeated.first(chunk)?;
-        repeated.add(text, &mut self.tally);
-        // The splitter has the state from after the event before, which ended in the same way.
-        Some(rest)
-    }
-
-    /// Takes bytes up to the end of an event. Returns what follows it.
-    fn next_event<'d>(&mut self, chunk: &'d [u8]) -> &'d [u8] {
-        let before = if self.splitter.is_between_events() { self.findings() } else { None };
-        let (mut rest, mut lines, mut at) = (chunk, 0, 0);
-        while let Some(piece) = self.splitter.next(&mut rest) {
-            match piece {
-                Piece::Data(part) => {
-                    self.data(part);
-                    lines += 1;
-                    // If the event ends here, the line's end is no longer in the rest.
-                    at = (chunk.len() - rest.len()).saturating_sub(part.len() + 1);
-                }
-                Piece::End => {
-                    self.end_of_event();
-                    let event = &chunk[..chunk.len() - rest.len()];
-                    self.learn(event, at, before.filter(|_| lines == 1));
-                    return rest;
-                }
-            }
-        }
-        rest
-    }
-
-    /// The findings before an event, if it is worth learning from: some text has come.
-    fn findings(&self) -> Option<Tally> {
-        (self.tally.output.all > 0).then(|| self.tally.clone())
-    }
-
-    /// Learns from an event that was just read, whose data begin at `at`.
-    fn learn(&mut self, event: &[u8], at: usize, before: Option<Tally>) {
-        let text = std::mem::take(&mut self.text);
-        let text = at + text.start + 1..at + text.end.saturating_sub(1);
-        self.repeated = before
-            .and_then(|before| Repeated::learn(event, text, before, &self.tally))
-            .map(Box::new);
     }
 
     /// The reply's body has ended.
@@ -357,8 +291,9 @@ impl UsageReader {
         }
         let tally = &mut self.tally;
         let format = self.format;
-        let text = &mut self.text;
+        let (text, other_output) = (&mut self.text, &mut self.other_output);
         let mut sink = |found: Found<'_, Tag>| {
+            *other_output |= found.tag.is_other_output();
             if found.kind == Kind::String && found.tag.is_text() {
                 *text = found.span.clone();
             }

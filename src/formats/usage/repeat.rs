@@ -7,9 +7,10 @@
 
 use std::ops::Range;
 
+use super::UsageReader;
 use super::output::Output;
 use super::tally::Tally;
-use crate::formats::sse::{Pattern, RawText};
+use crate::formats::sse::{Pattern, Piece, RawText};
 
 /// An event that was read, and what an event of its pattern adds.
 #[derive(Debug)]
@@ -68,6 +69,121 @@ impl Added {
         }
         if self.summary {
             output.summary += len;
+        }
+    }
+}
+
+impl UsageReader {
+    /// Takes the data of one complete event, of a stream that was already split. Returns its text if
+    /// it only differs from the event before it in that.
+    pub fn event<'d>(&mut self, data: &'d [u8]) -> Option<RawText<'d>> {
+        if let Some(repeated) = &self.repeated
+            && let Some(text) = repeated.text(data)
+        {
+            repeated.add(text, &mut self.tally);
+            return Some(text);
+        }
+        let before = self.findings();
+        self.data(data);
+        self.end_of_event();
+        self.learn(data, 0, before);
+        None
+    }
+
+    /// The text of the last event, whose data this is, if the next event may only differ in that.
+    #[must_use]
+    pub fn text_of<'d>(&self, data: &'d [u8]) -> Option<RawText<'d>> {
+        self.repeated.as_ref()?.text(data)
+    }
+
+    /// Takes the event at the start of `chunk` if it only differs from the event before it in its
+    /// text. Returns what follows it.
+    pub(super) fn repeated_event<'d>(&mut self, chunk: &'d [u8]) -> Option<&'d [u8]> {
+        let repeated = self.repeated.as_ref().filter(|_| self.splitter.is_between_events())?;
+        let (text, rest) = repeated.first(chunk)?;
+        repeated.add(text, &mut self.tally);
+        // The splitter has the state from after the event before, which ended in the same way.
+        Some(rest)
+    }
+
+    /// Takes bytes up to the end of an event. Returns what follows it.
+    pub(super) fn next_event<'d>(&mut self, chunk: &'d [u8]) -> &'d [u8] {
+        let before = if self.splitter.is_between_events() { self.findings() } else { None };
+        let (mut rest, mut lines, mut at) = (chunk, 0, 0);
+        while let Some(piece) = self.splitter.next(&mut rest) {
+            match piece {
+                Piece::Data(part) => {
+                    self.data(part);
+                    lines += 1;
+                    // If the event ends here, the line's end is no longer in the rest.
+                    at = (chunk.len() - rest.len()).saturating_sub(part.len() + 1);
+                }
+                Piece::End => {
+                    self.end_of_event();
+                    let event = &chunk[..chunk.len() - rest.len()];
+                    self.learn(event, at, before.filter(|_| lines == 1));
+                    return rest;
+                }
+            }
+        }
+        rest
+    }
+
+    /// The findings before an event, if it is worth learning from: some text has come.
+    fn findings(&self) -> Option<Tally> {
+        (self.tally.output.all > 0).then(|| self.tally.clone())
+    }
+
+    /// Learns from an event that was just read, whose data begin at `at`.
+    fn learn(&mut self, event: &[u8], at: usize, before: Option<Tally>) {
+        let text = std::mem::take(&mut self.text);
+        // The length must not be that of other output by chance.
+        let other_output = std::mem::take(&mut self.other_output);
+        let before = before.filter(|_| !other_output);
+        let text = at + text.start + 1..at + text.end.saturating_sub(1);
+        self.repeated = before
+            .and_then(|before| Repeated::learn(event, text, before, &self.tally))
+            .map(Box::new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::format::WireFormat::{self, AltCli, Native, Responses};
+
+    fn output(format: WireFormat, events: &[&str], size: usize) -> (usize, u64) {
+        let mut reader = UsageReader::new(format, true);
+        let bytes: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        bytes.as_bytes().chunks(size).for_each(|chunk| reader.feed(chunk));
+        (reader.output_chars(), reader.progress())
+    }
+
+    #[test]
+    fn a_text_that_only_has_the_length_of_what_was_counted_is_not_learned() {
+        let more = "m".repeat(1000);
+        let item = r#""item":{"type":"message","content":[{"type":"output_text","text":"xyz"}]}"#;
+        let done = |delta: &str| {
+            format!(r#"{{"type":"response.output_item.done","delta":"{delta}",{item}}}"#)
+        };
+        let call = |text: &str| {
+            format!(
+                r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}},{{"functionCall":{{}}}}]}}}}]}}"#
+            )
+        };
+        let input = |text: &str| {
+            format!(
+                r#"{{"type":"content_block_start","delta":{{"text":"{text}"}},"content_block":{{"input":{{"a":1}}}}}}"#
+            )
+        };
+        for (format, first, then) in [
+            (Responses, done("abc"), done(&more)),
+            (AltCli, call("ab"), call(&more)),
+            (Native, input("1234567"), input(&more)),
+        ] {
+            let events = [&*first, &first, &first, &then, &first];
+            let whole = output(format, &events, usize::MAX);
+            assert_eq!(whole, output(format, &events, 1), "{first}");
         }
     }
 }

@@ -73,4 +73,9 @@ impl Tag {
     pub(super) const fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::Delta | Self::Thinking)
     }
+
+    /// Output that counts in another way.
+    pub(super) const fn is_other_output(self) -> bool {
+        matches!(self, Self::Part | Self::Sealed | Self::Item | Self::ItemText | Self::ItemSummary)
+    }
 }

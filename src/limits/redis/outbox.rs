@@ -209,23 +209,24 @@ impl Outbox {
     }
 
     /// How many moves of a request between providers Redis may not have yet. A very long queue is not
-    /// searched, and counts as one that was sent.
+    /// searched: more than [`Self::recall_moves`] can drop.
     pub(super) fn moves(&self, request: RequestId) -> usize {
         let queue = self.queue.lock();
         if queue.pending.len() > SEARCHED {
-            return 1;
+            return usize::MAX;
         }
         queue.sent.iter().chain(&queue.pending).filter(|op| op.moves(request)).count()
     }
 
-    /// Drops the moves of a request that were not sent yet. Returns how many.
+    /// Drops the moves of a request that were not sent yet, but for those that undo what a call without
+    /// an answer may still do. Returns how many.
     pub(super) fn recall_moves(&self, request: RequestId) -> usize {
         let mut queue = self.queue.lock();
         let before = queue.pending.len();
         if before > SEARCHED {
             return 0;
         }
-        queue.pending.retain(|op| !op.moves(request));
+        queue.pending.retain(|op| op.after > 0 || !op.moves(request));
         if queue.pending.is_empty() && queue.sent.is_empty() {
             self.emptied.notify_waiters();
         }

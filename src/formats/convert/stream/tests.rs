@@ -60,6 +60,8 @@ const EVENTS: &[(WireFormat, &[&str])] = &[
             r#"{"type":"response.output_item.added","item":{"type":"function_call","call_id":"c","name":"f"}}"#,
             r#"{"type":"response.output_item.done","item":{"type":"message","content":[{"type":"output_text","text":"T"}]}}"#,
             r#"{"type":"response.content_part.done"}"#,
+            r#"{"type":"response.output_item.done","delta":"abc","item":{"type":"message","content":[{"type":"output_text","text":"xyz"}]}}"#,
+            r#"{"type":"response.output_item.done","delta":"T","item":{"type":"message","content":[{"type":"output_text","text":"xyz"}]}}"#,
         ],
     ),
     (
