@@ -28,6 +28,8 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 pub use self::hide::HideUsageChunk;
 pub use self::tally::names_an_end;
 
@@ -40,7 +42,6 @@ use super::scan::{Found, Kind, Scanner};
 use super::sse::Splitter;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
-use std::ops::Range;
 
 /// Replies nest less than this; anything deeper is not read.
 const MAX_DEPTH: usize = 256;

@@ -150,7 +150,7 @@ impl UsageReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::format::WireFormat::{self, AltCli, Native, Responses};
+    use crate::domain::format::WireFormat::{self, AltCli, Responses};
 
     fn output(format: WireFormat, events: &[&str], size: usize) -> (usize, u64) {
         let mut reader = UsageReader::new(format, true);
@@ -166,21 +166,14 @@ mod tests {
         let done = |delta: &str| {
             format!(r#"{{"type":"response.output_item.done","delta":"{delta}",{item}}}"#)
         };
+        // The null takes the text's place; the call counts.
         let call = |text: &str| {
-            format!(
-                r#"{{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}},{{"functionCall":{{}}}}]}}}}]}}"#
-            )
+            let part = format!(r#"{{"text":"{text}","text":null,"functionCall":{{"a":1}}}}"#);
+            format!(r#"{{"candidates":[{{"content":{{"parts":[{part}]}}}}]}}"#)
         };
-        let input = |text: &str| {
-            format!(
-                r#"{{"type":"content_block_start","delta":{{"text":"{text}"}},"content_block":{{"input":{{"a":1}}}}}}"#
-            )
-        };
-        for (format, first, then) in [
-            (Responses, done("abc"), done(&more)),
-            (AltCli, call("ab"), call(&more)),
-            (Native, input("1234567"), input(&more)),
-        ] {
+        for (format, first, then) in
+            [(Responses, done("abc"), done(&more)), (AltCli, call("1234567"), call(&more))]
+        {
             let events = [&*first, &first, &first, &then, &first];
             let whole = output(format, &events, usize::MAX);
             assert_eq!(whole, output(format, &events, 1), "{first}");
