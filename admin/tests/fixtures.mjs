@@ -10,6 +10,16 @@ import { startPostgres } from "./postgres.mjs";
 
 export { expect };
 
+/**
+ * The longest delay of the API's replies in ms: `E2E_DELAY`, to find what a slow network breaks.
+ */
+const DELAY = Number(process.env.E2E_DELAY ?? 0);
+
+async function delay(route) {
+  await new Promise((done) => setTimeout(done, Math.random() * DELAY));
+  await route.continue().catch(() => undefined);
+}
+
 export const test = base.extend({
   /** Settings of the gateway that a test changes, by environment variable. */
   settings: [{}, { option: true }],
@@ -29,6 +39,7 @@ export const test = base.extend({
 
   context: async ({ context, gateway, expectedFaults }, use) => {
     const faults = await watch(context, gateway);
+    if (DELAY) await context.route("**/api/actions/**", delay);
     await use(context);
     expect(
       faults.filter((fault) => !expectedFaults?.test(fault)),

@@ -67,20 +67,21 @@ export function requestId(typed: string): string | undefined {
 /** The number of letters from which models and prices are searched: there may be thousands. */
 const ENOUGH = 2;
 
-/** All entries that the caller may open. */
-export function useEntries(typed: string): Entry[] {
+/** All entries that the caller may open; `loading` while more may come. */
+export function useEntries(typed: string): { entries: Entry[]; loading: boolean } {
   const { t } = useTranslation();
   const session = useSession();
   const admin = useIsAdmin();
   const navigate = useNavigate();
   const manages = !session.readOnly;
   const long = typed.trim().length >= ENOUGH;
-  const { data: users } = useUsers(manages);
-  const { data: providers } = useQuery({ ...queries.providers, enabled: admin });
-  const { data: sessions } = useQuery({ ...queries.sessions, enabled: manages });
-  const { data: models } = useQuery({ ...queries.models, enabled: manages && long });
-  const { data: prices } = useQuery({ ...queries.prices, enabled: admin && long });
-  return useMemo(() => {
+  const users = useUsers(manages);
+  const providers = useQuery({ ...queries.providers, enabled: admin });
+  const sessions = useQuery({ ...queries.sessions, enabled: manages });
+  const models = useQuery({ ...queries.models, enabled: manages && long });
+  const prices = useQuery({ ...queries.prices, enabled: admin && long });
+  const loading = [users, providers, sessions, models, prices].some((list) => list.isLoading);
+  const entries = useMemo(() => {
     const icon = "size-4";
     const pages = pagesFor(session).map(({ path, name, icon: Icon }) => ({
       id: path.slice(1),
@@ -89,7 +90,7 @@ export function useEntries(typed: string): Entry[] {
       icon: <Icon className={icon} aria-hidden />,
       go: () => void navigate({ to: path }),
     }));
-    const people = (users ?? []).flatMap((user) => [
+    const people = (users.data ?? []).flatMap((user) => [
       {
         id: `user-${user.id}`,
         label: user.name,
@@ -118,14 +119,14 @@ export function useEntries(typed: string): Entry[] {
       ...(request ? [request] : []),
       ...pages,
       ...people,
-      ...(providers ?? []).map((provider) => ({
+      ...(providers.data ?? []).map((provider) => ({
         id: `provider-${provider.id}`,
         label: provider.name,
         kind: t("palette.provider"),
         icon: <Server className={icon} aria-hidden />,
         go: () => void navigate({ to: "/providers", search: { id: provider.id } }),
       })),
-      ...(sessions ?? []).map(({ sessionId, keyId, userName, keyName, model }) => ({
+      ...(sessions.data ?? []).map(({ sessionId, keyId, userName, keyName, model }) => ({
         id: `session-${keyId}-${sessionId}`,
         label: [userName, keyName, sessionId].filter(Boolean).join(" / "),
         words: model ?? "",
@@ -133,14 +134,14 @@ export function useEntries(typed: string): Entry[] {
         icon: <MessagesSquare className={icon} aria-hidden />,
         go: () => void navigate({ to: "/sessions", search: { session: sessionId } }),
       })),
-      ...(models ?? []).map((model) => ({
+      ...(models.data ?? []).map((model) => ({
         id: `model-${model}`,
         label: model,
         kind: t("palette.model"),
         icon: <Boxes className={icon} aria-hidden />,
         go: () => void navigate({ to: "/logs", search: { model } }),
       })),
-      ...(prices ?? []).map(({ modelName }) => ({
+      ...(prices.data ?? []).map(({ modelName }) => ({
         id: `price-${modelName}`,
         label: modelName,
         kind: t("palette.price"),
@@ -148,5 +149,17 @@ export function useEntries(typed: string): Entry[] {
         go: () => void navigate({ to: "/prices", search: { model: modelName } }),
       })),
     ];
-  }, [t, session, navigate, manages, typed, users, providers, sessions, models, prices]);
+  }, [
+    t,
+    session,
+    navigate,
+    manages,
+    typed,
+    users.data,
+    providers.data,
+    sessions.data,
+    models.data,
+    prices.data,
+  ]);
+  return { entries, loading };
 }

@@ -10,14 +10,17 @@ vi.mock("@/api/client", async (original) => ({ ...(await original<object>()), ca
 
 /** Answers the pending request for the list of models. */
 let sendModels: (names: string[]) => void;
+/** The list of users, which a test may hold back. */
+let users: Promise<object[]>;
 
 beforeEach(() => {
   const models = new Promise<string[]>((resolve) => {
     sendModels = resolve;
   });
+  users = Promise.resolve([{ id: 7, name: "王小明", keys: [] }]);
   vi.mocked(call).mockImplementation((async (operation: string) => {
     if (operation.endsWith("getModelList")) return models;
-    if (operation.endsWith("getUsers")) return [{ id: 7, name: "王小明", keys: [] }];
+    if (operation.endsWith("getUsers")) return users;
     if (operation.endsWith("getProviders")) return [{ id: 3, name: "hello upstream" }];
     return [];
   }) as never);
@@ -93,6 +96,25 @@ test("Enter that confirms Chinese input opens nothing; the next Enter opens the 
   expect(onClose).not.toHaveBeenCalled();
   fireEvent.keyDown(input, { key: "Enter" });
   await waitFor(() => expect(router.latestLocation.search).toEqual({ user: 7 }));
+});
+
+test("Enter that comes before the lists opens the entry as it arrives, unless a key follows", async () => {
+  let sendUsers: (users: object[]) => void = () => {};
+  users = new Promise((resolve) => {
+    sendUsers = resolve;
+  });
+  const { onClose, router, input } = await openPalette();
+  await userEvent.type(input, "bob");
+  expect(screen.getByText("Loading")).toBeTruthy();
+  await userEvent.keyboard("{Enter}{Backspace}");
+  sendModels(["bo-1", "other"]);
+  await screen.findByRole("option", { name: /bo-1/ });
+  expect(onClose).not.toHaveBeenCalled();
+  await userEvent.keyboard("b{Enter}");
+  expect(onClose).not.toHaveBeenCalled();
+  sendUsers([{ id: 8, name: "bob", keys: [] }]);
+  await waitFor(() => expect(router.latestLocation.search).toEqual({ user: 8 }));
+  expect(onClose).toHaveBeenCalledOnce();
 });
 
 test("Home, End and Ctrl with a letter act on the input, not on the list", async () => {

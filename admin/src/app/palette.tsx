@@ -1,7 +1,7 @@
 /** Ctrl-K: opens any page, user, key, provider, session or model by some letters of its name. */
 import { Command } from "cmdk";
 import { CornerDownLeft } from "lucide-react";
-import { useId, useMemo, useState } from "react";
+import { useEffect, useId, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { cx } from "@/ui/cx";
 import { Dialog } from "@/ui/dialog";
@@ -25,8 +25,17 @@ function Finder({ onClose }: { onClose: () => void }) {
   // The position is active, not the entry, so the first entry stays active when better ones arrive
   // later.
   const [active, setActive] = useState("0");
-  const entries = useEntries(typed);
+  const { entries, loading } = useEntries(typed);
   const found = useMemo(() => find(entries, typed), [entries, typed]);
+  const waits = loading && found.length === 0;
+  // Who types a name and presses Enter before the lists have arrived wants the entry all the same.
+  const [entered, setEntered] = useState(false);
+  const first = entered ? found[0] : undefined;
+  useEffect(() => {
+    if (!first) return;
+    onClose();
+    first.go();
+  }, [first, onClose]);
   // cmdk reports the active option to screen readers one change late, so we set both ids.
   const id = useId();
   return (
@@ -46,7 +55,10 @@ function Finder({ onClose }: { onClose: () => void }) {
         className="control"
         value={typed}
         onValueChange={setTyped}
-        onKeyDown={(event) => OF_THE_TEXT.includes(event.key) && event.stopPropagation()}
+        onKeyDown={(event) => {
+          if (OF_THE_TEXT.includes(event.key)) event.stopPropagation();
+          setEntered(waits && event.key === "Enter" && !event.nativeEvent.isComposing);
+        }}
       >
         <input aria-activedescendant={found[Number(active)] && `${id}-${active}`} />
       </Command.Input>
@@ -78,7 +90,7 @@ function Finder({ onClose }: { onClose: () => void }) {
           </Command.Item>
         ))}
         <Command.Empty className="px-2 py-6 text-center text-sm text-faint">
-          {t("palette.none")}
+          {t(waits ? "ui.loading" : "palette.none")}
         </Command.Empty>
       </Command.List>
     </Command>

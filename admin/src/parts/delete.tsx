@@ -27,8 +27,8 @@ export function DeleteButton({ question, remove, done, onDone }: Props) {
     setBusy(true);
     try {
       await remove();
-      toast.good(done);
       onDone();
+      toast.good(done);
     } catch (error) {
       toast.bad((error instanceof Error && error.message) || t("ui.noConnection"));
       setBusy(false);

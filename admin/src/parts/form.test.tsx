@@ -8,7 +8,8 @@ import { renderPart } from "@/test-page";
 import { Field, Input } from "@/ui/field";
 import { FormDialog } from "./form";
 
-const save = vi.fn<(values: object) => Promise<void>>();
+const then = vi.fn();
+const save = vi.fn<(values: object) => Promise<() => void>>();
 const onClose = vi.fn();
 
 function Form() {
@@ -41,7 +42,8 @@ function Form() {
 }
 
 async function open() {
-  save.mockReset();
+  save.mockReset().mockResolvedValue(then);
+  then.mockReset();
   onClose.mockReset();
   const page = await renderPart(<Form />);
   return {
@@ -77,11 +79,41 @@ test("going to another page asks as well, until it is saved", async () => {
   void router.navigate({ href: "/elsewhere" });
   await answer(user, "Cancel");
   expect(router.history.location.pathname).toBe("/");
-  save.mockImplementation(async () => void router.navigate({ href: "/elsewhere" }));
+  save.mockImplementation(async () => {
+    void router.navigate({ href: "/elsewhere" });
+    return then;
+  });
   await user.click(screen.getByRole("button", { name: "Save" }));
   await waitFor(() => expect(router.history.location.pathname).toBe("/elsewhere"));
   expect(onClose).toHaveBeenCalledOnce();
   expect(screen.queryByRole("dialog", { name: "Discard your changes?" })).toBeNull();
+});
+
+test("a form that is being saved neither closes nor asks; then it closes, and what follows comes", async () => {
+  const { user, field } = await open();
+  let saved: (after: () => void) => void = () => {};
+  save.mockImplementation(() => new Promise((resolve) => (saved = resolve)));
+  await user.type(field, "!");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  await user.keyboard("{Escape}");
+  await user.click(screen.getByRole("button", { name: "Close" }));
+  expect(screen.getByRole("button", { name: "Cancel" })).toHaveProperty("disabled", true);
+  expect(screen.queryByRole("dialog", { name: "Discard your changes?" })).toBeNull();
+  expect(onClose).not.toHaveBeenCalled();
+  const closed = vi.fn();
+  saved(() => closed(onClose.mock.calls.length));
+  await waitFor(() => expect(closed).toHaveBeenCalledWith(1));
+});
+
+test("a refused form asks again before it closes", async () => {
+  const { user, field } = await open();
+  save.mockRejectedValueOnce(new ApiError(400, "CANNOT_DISABLE_LAST_KEY", "it is the last key"));
+  await user.type(field, "!");
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  await screen.findByText("it is the last key");
+  await user.keyboard("{Escape}");
+  await answer(user, "Discard");
+  await waitFor(() => expect(onClose).toHaveBeenCalledOnce());
 });
 
 test("a refusal is shown at its field, by name or by code, else beside the buttons", async () => {

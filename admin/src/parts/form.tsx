@@ -65,8 +65,13 @@ function reveal(field: HTMLElement) {
   field.focus({ preventScroll: true });
 }
 
-interface Props<T extends FieldValues> extends Omit<Submit<T>, "place"> {
+interface Props<T extends FieldValues> extends Omit<Submit<T>, "place" | "onSubmit"> {
   title: string;
+  /**
+   * Saves; an error that it throws is shown in the form. Returns what follows when the form is
+   * closed: a message, or another dialog. Who sees that need not wait for the form.
+   */
+  onSubmit: (values: T) => Promise<() => void>;
   description?: ReactNode;
   onClose: () => void;
   /** The label of the save button. */
@@ -112,8 +117,9 @@ function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as
     onSubmit: async (values) => {
       release(true);
       try {
-        await onSubmit(values);
+        const then = await onSubmit(values);
         onClose();
+        then();
       } catch (error) {
         release(false);
         throw error;
@@ -135,7 +141,9 @@ function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as
               <Notice tone="bad">{errors.root.message}</Notice>
             </div>
           )}
-          <Button onClick={close}>{t("ui.cancel")}</Button>
+          <Button onClick={close} disabled={isSubmitting}>
+            {t("ui.cancel")}
+          </Button>
           <Button variant="primary" type="submit" form={id} busy={isSubmitting} disabled={disabled}>
             {submit}
           </Button>

@@ -8,7 +8,10 @@ import { useTranslation } from "react-i18next";
 import { type Question, useConfirm } from "./confirm";
 
 export interface Discard {
-  /** Closes the form: at once if nothing was edited, otherwise after a question. */
+  /**
+   * Closes the form: at once if nothing was edited, otherwise after a question; not while it is
+   * being saved.
+   */
   close: () => void;
   /** Do not ask from now on, because the form is being saved. `false` reverts that. */
   release: (released: boolean) => void;
@@ -37,6 +40,8 @@ export function useDiscard(dirty: boolean, close: () => void, question?: Questio
       released.current = now;
     },
     close: () => {
+      // It is being saved, and closes when that is done or shows why it was refused.
+      if (released.current) return;
       if (!dirty) return close();
       void ask().then((yes) => {
         if (!yes) return;

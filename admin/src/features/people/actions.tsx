@@ -17,8 +17,6 @@ export function usePeopleActions() {
   const run = async (work: () => Promise<unknown>, done: string): Promise<boolean> => {
     try {
       await work();
-      toast.good(done);
-      return true;
     } catch (error) {
       toast.bad(
         error instanceof Error && error.message !== "" ? error.message : t("ui.noConnection"),
@@ -27,6 +25,8 @@ export function usePeopleActions() {
     } finally {
       await cache.invalidateQueries({ queryKey: queries.keys.users });
     }
+    toast.good(done);
+    return true;
   };
 
   return {

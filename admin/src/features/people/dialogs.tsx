@@ -29,7 +29,7 @@ export function RenewKey({ value, onClose }: { value: Key; onClose: () => void }
       enableKey,
     });
     await cache.invalidateQueries({ queryKey: queries.keys.users });
-    toast.good(t("ui.saved"));
+    return () => toast.good(t("ui.saved"));
   };
   return (
     <FormDialog
@@ -100,8 +100,10 @@ export function BatchEdit({ keyIds, onClose, onDone }: BatchProps) {
     const { updatedCount } = await call("actions/keys/batchUpdateKeys", { keyIds, updates });
     await cache.invalidateQueries({ queryKey: queries.keys.users });
     // The message is last: who reads it and selects again keeps that selection.
-    onDone();
-    toast.good(t("people.batchDone", { count: updatedCount }));
+    return () => {
+      onDone();
+      toast.good(t("people.batchDone", { count: updatedCount }));
+    };
   };
   const choices = [
     { value: "true", label: t("ui.yes") },

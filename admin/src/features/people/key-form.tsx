@@ -50,19 +50,23 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
   const isLocked = user.lockKeyLimits && !admin;
   const locked = isLocked ? t(value ? "people.limitsLocked" : "people.limitsLockedNew") : undefined;
 
+  const reload = async () => {
+    await cache.invalidateQueries({ queryKey: queries.keys.users });
+    await cache.invalidateQueries({ queryKey: ["limits"] });
+  };
   const save = async (values: KeyValues) => {
     const body = keyBody(values);
     if (value) {
       const changed = changes(keyBody(initial), body);
       if (Object.keys(changed).length > 0)
         await call("actions/keys/editKey", { keyId: value.id, ...changed });
-      toast.good(t("ui.saved"));
-    } else {
-      const made = await call("actions/keys/addKey", { userId: user.id, ...body });
-      onCreated(made.generatedKey, made.name);
+      await reload();
+      return () => toast.good(t("ui.saved"));
     }
-    await cache.invalidateQueries({ queryKey: queries.keys.users });
-    await cache.invalidateQueries({ queryKey: ["limits"] });
+    // The key is shown before the list is read again.
+    const made = await call("actions/keys/addKey", { userId: user.id, ...body });
+    void reload();
+    return () => onCreated(made.generatedKey, made.name);
   };
 
   return (

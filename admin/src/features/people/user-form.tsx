@@ -39,18 +39,23 @@ export function UserForm({ user, onClose, onCreated }: Props) {
   const { register, control, formState } = form;
   const { errors } = formState;
 
+  const reload = async () => {
+    await cache.invalidateQueries({ queryKey: queries.keys.users });
+    await cache.invalidateQueries({ queryKey: ["limits"] });
+  };
   const save = async (values: UserValues) => {
     const body = userBody(values);
     if (user) {
       const changed = changes(userBody(initial), body);
       if (Object.keys(changed).length > 0)
         await call("actions/users/editUser", { userId: user.id, ...changed });
-      toast.good(t("ui.saved"));
-    } else {
-      onCreated?.(await call("actions/users/addUser", body));
+      await reload();
+      return () => toast.good(t("ui.saved"));
     }
-    await cache.invalidateQueries({ queryKey: queries.keys.users });
-    await cache.invalidateQueries({ queryKey: ["limits"] });
+    // The key is shown before the list is read again.
+    const made = await call("actions/users/addUser", body);
+    void reload();
+    return () => onCreated?.(made);
   };
 
   const list = (

@@ -70,8 +70,8 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
       never
     >;
     const done = await save.mutateAsync({ modelName: modelName.trim(), priceData, force });
-    toast.good(t("prices.edit.saved", { model: done.modelName }));
     saved.current = done.modelName;
+    return () => toast.good(t("prices.edit.saved", { model: done.modelName }));
   };
   const rateProps = { register: form.register, errors: errors.rates };
   return (

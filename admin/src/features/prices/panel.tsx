@@ -37,8 +37,8 @@ export function PricePanel({
       { modelName: price.modelName },
       {
         onSuccess: () => {
-          toast.good(t("prices.delete.done", { model: price.modelName }));
           onClose();
+          toast.good(t("prices.delete.done", { model: price.modelName }));
         },
         onError: (error) => toast.bad(error.message || t("ui.noConnection")),
       },

@@ -85,13 +85,12 @@ export function ProviderForm({ provider, like, onClose }: Props) {
       const changed = { ...changes(body(initial), rest), ...(key ? { key } : {}) };
       if (Object.keys(changed).length > 0)
         await call("actions/providers/editProvider", { providerId: provider.id, ...changed });
-      toast.good(t("ui.saved"));
     } else {
       await call("actions/providers/addProvider", { ...body(typed), key: typed.key } as Body);
-      toast.good(t("providers.added", { name: typed.name }));
     }
     await cache.invalidateQueries({ queryKey: queries.keys.providers });
     await cache.invalidateQueries({ queryKey: queries.keys.health });
+    return () => toast.good(provider ? t("ui.saved") : t("providers.added", { name: typed.name }));
   };
 
   const number = (name: keyof Values, unit?: string, placeholder?: string) => (

@@ -43,7 +43,7 @@ export function RuleForm({ rule, draft, onClose }: Props) {
       const changed = changes({ ...bodyOf(before) }, { ...body });
       if (Object.keys(changed).length > 0) await update.mutateAsync({ id: rule.id, ...changed });
     }
-    toast.good(t("rules.errors.saved"));
+    return () => toast.good(t("rules.errors.saved"));
   };
   const whole = (typed: string) =>
     typed.trim() === "" || /^-?\d+$/.test(typed.trim()) || t("rules.errors.noWhole");

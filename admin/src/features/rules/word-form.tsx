@@ -42,7 +42,7 @@ export function WordForm({ word, onClose }: { word: Word | null; onClose: () => 
     const changed = changes({ ...before }, { ...values });
     if (word === null) await create.mutateAsync(values);
     else if (Object.keys(changed).length > 0) await update.mutateAsync({ id: word.id, ...changed });
-    toast.good(t("rules.words.saved"));
+    return () => toast.good(t("rules.words.saved"));
   };
   return (
     <FormDrawer
