@@ -4,9 +4,9 @@
 //! The caller is trusted to close what it opens (the closures do) and to pass valid JSON to the
 //! `raw` functions.
 
+use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16};
 use serde::Deserialize;
 use serde_json::Number;
-use wide::i8x16;
 
 use super::template::Gaps;
 
@@ -66,12 +66,16 @@ fn escaped(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// One bit for each byte that needs an escape, the first byte lowest.
-fn special_16(lane: [u8; 16]) -> u32 {
-    let bytes = i8x16::new(lane.map(u8::cast_signed));
-    // Inverted, control characters are the least of the signed values.
-    let control = (bytes ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(i8::MIN + 0x20));
-    let quote = bytes.simd_eq(i8x16::splat(0x22)) | bytes.simd_eq(i8x16::splat(0x5c));
-    (control | quote).to_bitmask()
+fn special_16(lane: [u8; 16]) -> u64 {
+    dispatch!(Level::baseline(), simd => special(simd, lane))
+}
+
+#[inline(always)]
+fn special<S: Simd>(simd: S, lane: [u8; 16]) -> u64 {
+    let lane = u8x16::simd_from(simd, lane);
+    let equal = |byte| lane.simd_eq(u8x16::splat(simd, byte));
+    let controls = lane.simd_lt(u8x16::splat(simd, b' '));
+    (controls | equal(b'"') | equal(b'\\')).to_bitmask()
 }
 
 fn escape(out: &mut Vec<u8>, byte: u8) {

@@ -1,6 +1,4 @@
-//! What both scanners of strings know of bytes: lead bytes, escapes, and blocks of 64 as bit masks.
-
-use wide::i8x16;
+//! What both scanners of strings know of bytes: lead bytes, and escapes.
 
 /// The bytes allowed after a backslash, except `u`.
 pub(super) const SIMPLE: [bool; 256] = {
@@ -24,30 +22,17 @@ pub(super) const fn character_len_of(lead: u8) -> usize {
     }
 }
 
-/// The bytes that a backslash makes part of an escape. A run of backslashes is paired from its
-/// start.
-#[inline]
-pub(super) const fn behind_slashes(slashes: u64) -> u64 {
+/// The bytes of a block that a backslash makes part of an escape, one bit each, and whether (0 or 1)
+/// one at its end does that to the next block's first byte, as `cut` says of this one. A run of
+/// backslashes is paired from its start.
+#[inline(always)]
+pub(super) const fn behind_slashes(slashes: u64, cut: u64) -> (u64, u64) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
-    let follows = slashes << 1;
-    if slashes & follows == 0 {
-        return follows;
-    }
+    let slashes = slashes & !cut;
+    let follows = slashes << 1 | cut;
     // Adding carries each run that begins at an odd place to its end: there the sense of even and
     // odd is inverted.
     let odd_starts = slashes & !EVEN & !follows;
-    let turned = odd_starts.wrapping_add(slashes) << 1;
-    (EVEN ^ turned) & follows
-}
-
-#[inline]
-pub(super) fn lanes(block: &[u8; 64]) -> [i8x16; 4] {
-    let (lanes, _) = block.as_chunks::<16>();
-    [0, 1, 2, 3].map(|at| i8x16::new(lanes[at].map(u8::cast_signed)))
-}
-
-#[inline]
-pub(super) fn joined(lanes: [i8x16; 4]) -> u64 {
-    let [a, b, c, d] = lanes.map(|lane| u64::from(lane.to_bitmask()));
-    a | b << 16 | c << 32 | d << 48
+    let (turned, over) = odd_starts.overflowing_add(slashes);
+    ((EVEN ^ turned << 1) & follows, over as u64)
 }

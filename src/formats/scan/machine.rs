@@ -4,7 +4,7 @@
 //! `scan::stack` tracks the position in the document and the places of interest; the grammar of
 //! numbers is in `scan::number`, that of strings in `scan::string`.
 
-use super::calm::Known;
+use super::blocks;
 use super::number::{self, Digits};
 use super::stack::Stack;
 use super::string::{self, Phase, Stop};
@@ -48,8 +48,8 @@ pub struct Scanner<T: 'static> {
     stack: Stack<T>,
     /// Bytes of the chunks before this one.
     offset: usize,
-    /// Facts about this chunk's bytes.
-    known: Known,
+    /// Up to here the chunk's characters are known to be valid.
+    valid: usize,
     /// The current token: its start, its text as far as it is needed, and whether it is cut or has
     /// escapes.
     start: usize,
@@ -70,7 +70,7 @@ impl<T: Copy> Scanner<T> {
             cut: Cut::None,
             stack: Stack::new(root, max_depth),
             offset: 0,
-            known: Known::default(),
+            valid: 0,
             start: 0,
             text: Vec::new(),
             dropped: false,
@@ -111,7 +111,7 @@ impl<T: Copy> Scanner<T> {
             Cut::Value(phase) | Cut::Key(phase) => phase.missing(),
             _ => 0,
         };
-        self.known = Known::of(chunk, missing);
+        self.valid = blocks::valid_part(chunk, missing);
         let mut at = self.resume(chunk, sink)?;
         while let Some(&byte) = chunk.get(at) {
             at = match byte {
@@ -156,7 +156,7 @@ impl<T: Copy> Scanner<T> {
             }
             (Expect::Key | Expect::FirstKey, b'"') => {
                 self.begin(at);
-                let stop = string::run(chunk, at + 1, self.known, &mut self.escaped);
+                let stop = string::run(chunk, at + 1, self.valid, &mut self.escaped);
                 self.key_end(chunk, at + 1, stop)
             }
             (Expect::Colon, b':') => {
@@ -186,7 +186,7 @@ impl<T: Copy> Scanner<T> {
         match byte {
             b'"' => {
                 self.begin(at);
-                let stop = string::run(chunk, at + 1, self.known, &mut self.escaped);
+                let stop = string::run(chunk, at + 1, self.valid, &mut self.escaped);
                 self.string_end(chunk, at + 1, stop, sink)
             }
             b'{' => self.open(at, true),
@@ -216,11 +216,11 @@ impl<T: Copy> Scanner<T> {
         match std::mem::replace(&mut self.cut, Cut::None) {
             Cut::None => Ok(0),
             Cut::Value(phase) => {
-                let stop = string::resume(chunk, 0, self.known, phase, &mut self.escaped);
+                let stop = string::resume(chunk, 0, self.valid, phase, &mut self.escaped);
                 self.string_end(chunk, 0, stop, sink)
             }
             Cut::Key(phase) => {
-                let stop = string::resume(chunk, 0, self.known, phase, &mut self.escaped);
+                let stop = string::resume(chunk, 0, self.valid, phase, &mut self.escaped);
                 self.key_end(chunk, 0, stop)
             }
             Cut::Number(digits) => self.digits(chunk, 0, digits, sink),

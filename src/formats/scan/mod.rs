@@ -14,8 +14,8 @@
 //! peek refuses the request, the usage reader takes the last). Numbers may have any size; they are
 //! text here.
 
+mod blocks;
 mod bytes;
-mod calm;
 mod machine;
 mod number;
 mod stack;

@@ -1,16 +1,16 @@
 //! The content of JSON strings: finds their end fast, while checking every byte.
 //!
 //! Most of a prompt's bytes are in strings, so only special bytes (a quote, a backslash, a control
-//! character) are examined one by one. Eight bytes at once are tested in a machine word, 64 in a
-//! loop that the compiler vectorises. A large chunk is first checked as a whole, and most are calm
-//! (see `scan::calm`). In others control characters are searched, and non-ASCII characters are
-//! checked one by one unless they are known to be valid.
+//! character) are examined one by one. The characters of a large chunk are checked first, all
+//! together; `scan::blocks` reads the strings in the valid part of it. Everything else is read here:
+//! small chunks, ends of chunks, damaged text. Eight bytes at once are tested in a machine word, 64
+//! in a vector; non-ASCII characters are checked one by one.
 
-use wide::i8x16;
+use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16, u8x64};
 
 use super::Problem;
-use super::bytes::{SIMPLE, behind_slashes, character_len_of, joined, lanes};
-use super::calm::{Known, calm_run};
+use super::blocks;
+use super::bytes::{SIMPLE, behind_slashes, character_len_of};
 
 /// The position in a string where a chunk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Phase {
 pub(super) fn resume(
     bytes: &[u8],
     from: usize,
-    known: Known,
+    valid: usize,
     phase: Phase,
     escaped: &mut bool,
 ) -> Stop {
@@ -57,7 +57,7 @@ pub(super) fn resume(
     let mut phase = phase;
     loop {
         let next = match phase {
-            Phase::Plain => return run(bytes, at, known, escaped),
+            Phase::Plain => return run(bytes, at, valid, escaped),
             Phase::Escape => escape(bytes, at),
             Phase::Hex(left) => hex(bytes, at, left),
             Phase::Utf8(had, len) => complete_character(bytes, at, had, len),
@@ -75,7 +75,7 @@ pub(super) fn resume(
 #[must_use]
 pub fn string_end(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
     let mut escaped = false;
-    match run(bytes, from, Known::default(), &mut escaped) {
+    match run(bytes, from, 0, &mut escaped) {
         Stop::Quote(end) => Some((end, escaped)),
         Stop::Chunk(_) | Stop::Bad(..) => None,
     }
@@ -83,7 +83,7 @@ pub fn string_end(bytes: &[u8], from: usize) -> Option<(usize, bool)> {
 
 /// Scans a string from `from`, which is neither inside an escape nor inside a character.
 #[inline]
-pub(super) fn run(bytes: &[u8], from: usize, known: Known, escaped: &mut bool) -> Stop {
+pub(super) fn run(bytes: &[u8], from: usize, valid: usize, escaped: &mut bool) -> Stop {
     let mut at = from;
     // Keys and short values end within the first few bytes.
     if let Some(lane) = bytes[at..].first_chunk::<16>() {
@@ -97,31 +97,29 @@ pub(super) fn run(bytes: &[u8], from: usize, known: Known, escaped: &mut bool) -
             }
         }
     }
-    if let Some(calm) = known.calm(bytes) {
-        match calm_run(calm, at, escaped) {
+    if at < valid {
+        match blocks::run(&bytes[..valid], at, escaped) {
             Ok(end) => return Stop::Quote(end),
             Err(left) => at = left,
         }
-    }
-    long_run(bytes, at, known.valid(), escaped)
-}
-
-fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop {
-    let mut at = from;
-    'blocks: loop {
-        let is_clean = at + 64 <= clean;
-        // A character that is known to be valid may extend across the end of the blocks.
-        while !is_clean && at < clean && bytes[at] & 0xc0 == 0x80 {
+        // The rest of a character that is known to be valid.
+        while at < valid && bytes[at] & 0xc0 == 0x80 {
             at += 1;
         }
-        let Some(block) = bytes[at..].first_chunk::<64>() else { break };
-        let mut bits = Bits::of(block, is_clean);
+    }
+    long_run(bytes, at, escaped)
+}
+
+fn long_run(bytes: &[u8], from: usize, escaped: &mut bool) -> Stop {
+    let mut at = from;
+    'blocks: while let Some(block) = bytes[at..].first_chunk::<64>() {
+        let mut bits = Bits::of(block);
         loop {
             if (bits.quotes | bits.slashes | bits.others) == 0 {
                 at += 64;
                 continue 'blocks;
             }
-            let behind = behind_slashes(bits.slashes);
+            let (behind, _) = behind_slashes(bits.slashes, 0);
             let quotes = bits.quotes & !behind;
             // The string's own part of the block.
             let own = quotes.wrapping_sub(1) & !quotes;
@@ -161,24 +159,23 @@ fn long_run(bytes: &[u8], from: usize, clean: usize, escaped: &mut bool) -> Stop
 struct Bits {
     quotes: u64,
     slashes: u64,
-    /// Control characters; if characters still need checking, also non-ASCII bytes.
+    /// Control characters and non-ASCII bytes.
     others: u64,
 }
 
 impl Bits {
     #[inline]
-    fn of(block: &[u8; 64], clean: bool) -> Self {
-        let lanes = lanes(block);
-        let equal = |byte: i8| joined(lanes.map(|lane| lane.simd_eq(i8x16::splat(byte))));
-        // As signed values, control characters and bytes from 0x80 on are both less than a space;
-        // inverted, these come last.
-        let [a, b, c, d] = if clean {
-            lanes.map(|lane| (lane ^ i8x16::splat(i8::MIN)).simd_lt(i8x16::splat(i8::MIN + 0x20)))
-        } else {
-            lanes.map(|lane| lane.simd_lt(i8x16::splat(0x20)))
-        };
-        let others = if (a | b | c | d).to_bitmask() == 0 { 0 } else { joined([a, b, c, d]) };
-        Self { quotes: equal(0x22), slashes: equal(0x5c), others }
+    fn of(block: &[u8; 64]) -> Self {
+        dispatch!(Level::baseline(), simd => Self::read(simd, *block))
+    }
+
+    #[inline(always)]
+    fn read<S: Simd>(simd: S, block: [u8; 64]) -> Self {
+        let block = u8x64::simd_from(simd, block);
+        let equal = |byte| block.simd_eq(u8x64::splat(simd, byte)).to_bitmask();
+        let others =
+            block.simd_lt(u8x64::splat(simd, b' ')) | block.simd_ge(u8x64::splat(simd, 0x80));
+        Self { quotes: equal(b'"'), slashes: equal(b'\\'), others: others.to_bitmask() }
     }
 
     const fn drop_before(&mut self, at: usize) {
@@ -342,13 +339,14 @@ const fn special_in(word: u64) -> u64 {
 
 /// One bit per byte that is special, the first byte lowest.
 #[inline]
-fn special_16(lane: &[u8; 16]) -> u32 {
-    mask_16(lane).to_bitmask()
+fn special_16(lane: &[u8; 16]) -> u64 {
+    dispatch!(Level::baseline(), simd => special_in_lane(simd, *lane))
 }
 
-#[inline]
-fn mask_16(lane: &[u8; 16]) -> i8x16 {
-    let v = i8x16::new(lane.map(u8::cast_signed));
-    // As signed values, control characters and bytes from 0x80 on are both less than a space.
-    v.simd_lt(i8x16::splat(0x20)) | v.simd_eq(i8x16::splat(0x22)) | v.simd_eq(i8x16::splat(0x5c))
+#[inline(always)]
+fn special_in_lane<S: Simd>(simd: S, lane: [u8; 16]) -> u64 {
+    let lane = u8x16::simd_from(simd, lane);
+    let equal = |byte| lane.simd_eq(u8x16::splat(simd, byte));
+    let others = lane.simd_lt(u8x16::splat(simd, b' ')) | lane.simd_ge(u8x16::splat(simd, 0x80));
+    (others | equal(b'"') | equal(b'\\')).to_bitmask()
 }
