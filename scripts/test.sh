@@ -59,6 +59,11 @@ once() {
   echo "$now" >"$mark"
 }
 
+# Without the fuzzer's own runtime, which only a program needs.
+check_fuzz() {
+  env -u RUSTC_WORKSPACE_WRAPPER RUSTFLAGS="--cfg fuzzing" CUSTOM_LIBFUZZER_PATH="$target/none" CARGO_TARGET_DIR="$target/fuzz" \
+    cargo check --locked --quiet --manifest-path tests/fuzz/Cargo.toml --lib --bins
+}
 check_ui() { cd admin && npm run --silent check && npm run --silent test; }
 install_and_check() {
   scripts/setup.sh test
@@ -83,6 +88,8 @@ RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((7 * $(nproc) / 2))}
 export RUST_TEST_THREADS
 step tests
 cargo test --locked --workspace "$@"
+step "fuzz targets"
+once fuzz "" "tests/fuzz src" check_fuzz
 # Its tools exist only for this architecture.
 if [ "$(uname -m)" = x86_64 ]; then
   step "files of deploy/ and workflows"

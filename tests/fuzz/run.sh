@@ -10,9 +10,9 @@ PATH="$PWD/.tools/venv/bin:$PATH"
 tests/fuzz/corpus.sh
 [ $# -gt 0 ] || set -- request reply stream peek usage sse heads bodies journal redis
 for target; do
-  # Most targets are built of the pure modules alone, in seconds; this one of the whole gateway.
+  # Most targets are built of the pure modules alone, in seconds; these of the whole gateway.
   features=()
-  [ "$target" != bodies ] || features=(--features gateway)
+  case $target in bodies | redis) features=(--features gateway) ;; esac
   cargo fuzz run "${features[@]}" --sanitizer none --fuzz-dir tests/fuzz "$target" -- \
     -max_total_time="${FUZZ_SECONDS:-30}" -dict=tests/fuzz/words.dict -max_len=16384 -timeout=10 -rss_limit_mb=1024 \
     -print_final_stats=1

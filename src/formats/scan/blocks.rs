@@ -1,11 +1,10 @@
 //! Scans strings of valid UTF-8, 64 bytes at once, with the widest vectors that the processor has.
 //!
 //! A large chunk's characters are checked all at once (`valid_part`). Then only quotes, backslashes
-//! and control characters matter in its strings. The loop has few branches that depend on the
-//! text, because a wrong guess of the processor costs more than the work. Time for a body of 190 KB
-//! of prose with escapes, on two kinds of blocks: 48 µs with 128-bit vectors and a branch per
-//! block, 28 µs now, of which 12 check UTF-8. `sonic-rs` 0.5 takes 110 to 150 µs for it, `simd-json`
-//! 0.17 235 µs (bench/RESULTS.md).
+//! and control characters matter in its strings. The loop has few branches that depend on the text,
+//! because a wrong guess of the processor costs more than the work. A body of 190 KB of prose takes
+//! 28 µs, of which 12 check UTF-8; with 128-bit vectors and such branches it took 48. The libraries
+//! for JSON take 100 and more (bench/RESULTS.md).
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x64};
 

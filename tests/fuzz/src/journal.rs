@@ -70,7 +70,7 @@ fn deliver(root: &Path, whole: &[u8]) -> (usize, u64) {
     assert!(written.is_ok(), "{written:?}");
     let tally = Arc::new(stats::Tally::default());
     let set_aside = set_aside::SetAside::beside(root, Arc::clone(&tally));
-    let reader = Reader { dir: &dir, end: None, set_aside: &set_aside };
+    let reader = Reader { dir: &dir, end: None, set_aside: Some(&set_aside) };
     let (mut at, mut records) = (Position::default(), 0);
     for _round in 0..whole.len() + 2 {
         let batch = match reader.read(at, ROWS) {

@@ -3,4 +3,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| tollgate_fuzz::limits::fuzz_answer(data));
+fuzz_target!(|data: &[u8]| tollgate::limits::fuzz_answer(data));
