@@ -69,14 +69,14 @@ impl Claim {
         Ok(claims)
     }
 
-    /// Directories whose owner has ended, and how many are held by other processes.
-    pub(super) fn survey(root: &Path) -> io::Result<(Vec<Self>, usize)> {
-        let (mut abandoned, mut held) = (Vec::new(), 0);
+    /// Directories whose owner has ended, and those that are held by other processes.
+    pub(super) fn survey(root: &Path) -> io::Result<(Vec<Self>, Vec<PathBuf>)> {
+        let (mut abandoned, mut held) = (Vec::new(), Vec::new());
         for path in journals(root)? {
             match Self::take(path.clone())? {
                 Some(claim) => abandoned.push(claim),
                 // Else its owner has just removed it.
-                None => held += usize::from(path.exists()),
+                None => held.extend(path.exists().then_some(path)),
             }
         }
         Ok((abandoned, held))
@@ -154,13 +154,13 @@ mod tests {
         let first = Claim::fresh(root.path()).unwrap();
         let second = Claim::fresh(root.path()).unwrap();
         assert!(Claim::abandoned(root.path()).unwrap().is_empty());
-        assert_eq!(Claim::survey(root.path()).unwrap().1, 2);
+        assert_eq!(Claim::survey(root.path()).unwrap().1.len(), 2);
         let path = first.path().to_owned();
         drop(first);
         let (left, held) = Claim::survey(root.path()).unwrap();
         assert_eq!(
             (left.iter().map(Claim::path).collect::<Vec<_>>(), held),
-            (vec![path.as_path()], 1)
+            (vec![path.as_path()], vec![second.path().to_owned()])
         );
         drop(left);
         let taken = Claim::abandoned(root.path()).unwrap();

@@ -1,5 +1,5 @@
-//! Reads the records that ended processes left: for a start whose database is away, which cannot
-//! deliver them first.
+//! Reads the records that wait in the journals of other processes: for a start whose database is
+//! away, which cannot deliver them first.
 
 use std::io;
 use std::path::Path;
@@ -12,36 +12,48 @@ use crate::domain::record::Record;
 /// Records read at a time. At least a batch of the writer (`ledger.batch_rows` is at most this).
 const ROWS: usize = 10_000;
 
-/// Calls `each` with every record in the journals under `root` whose process has ended. They stay
-/// there and are delivered later.
+/// Calls `each` with every record in the journals under `root`: of ended processes, and of running
+/// ones, as far as they have written. The records stay there and are delivered later.
 ///
-/// The second argument: whether the record may be in the database already, because its process may
-/// have ended after it delivered the batch and before it noted that.
+/// The second argument: whether the record may be in the database already, or soon. An ended process
+/// may have delivered a batch and not noted that; a running one may deliver at any time.
 ///
 /// # Errors
 /// When a journal cannot be read. That there is none is no error; damaged parts are left out.
 pub fn each_left(root: &Path, each: &mut dyn FnMut(&Record, bool)) -> io::Result<()> {
-    let (left, _) = match Claim::survey(root) {
+    let (left, held) = match Claim::survey(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         found => found?,
     };
     for claim in &left {
-        let reader = Reader { dir: claim.path(), end: None, set_aside: None };
-        let mut at = checkpoint::read(claim.path());
-        let mut first_rows = ROWS;
-        loop {
-            let batch = reader.read(at, ROWS)?;
-            for record in &batch.records {
-                each(record, first_rows > 0);
-                first_rows = first_rows.saturating_sub(1);
-            }
-            if batch.at_end {
-                break;
-            }
-            at = batch.next;
+        each_in(claim.path(), ROWS, each)?;
+    }
+    for running in &held {
+        match each_in(running, usize::MAX, each) {
+            // Its owner delivers, and has just removed what it delivered.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            read => read?,
         }
     }
     Ok(())
+}
+
+/// Calls `each` with every record in a journal. The first `doubtful` ones may be in the database.
+fn each_in(dir: &Path, doubtful: usize, each: &mut dyn FnMut(&Record, bool)) -> io::Result<()> {
+    let reader = Reader { dir, end: None, set_aside: None };
+    let mut at = checkpoint::read(dir);
+    let mut doubtful = doubtful;
+    loop {
+        let batch = reader.read(at, ROWS)?;
+        for record in &batch.records {
+            each(record, doubtful > 0);
+            doubtful = doubtful.saturating_sub(1);
+        }
+        if batch.at_end {
+            return Ok(());
+        }
+        at = batch.next;
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +88,11 @@ mod tests {
         checkpoint::write(&dir, at).unwrap();
         assert_eq!(seen(), ids[1..]);
         let held = Claim::survey(root.path()).unwrap().0;
-        assert_eq!(seen(), [], "of a running process");
+        assert_eq!(seen(), ids[1..], "of a running process");
+        // It has begun to write a record.
+        fs::write(segment::path(&dir, 4), [&bytes[..], &frame[..9]].concat()).unwrap();
+        assert_eq!(seen(), ids[1..]);
+        fs::write(segment::path(&dir, 4), &bytes).unwrap();
         drop(held);
         assert_eq!(fs::read(segment::path(&dir, 4)).unwrap(), bytes);
         each_left(&root.path().join("none"), &mut |_, _| ()).unwrap();

@@ -35,7 +35,7 @@ pub fn survey(root: &Path) -> io::Result<Survey> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Survey::default()),
         found => found?,
     };
-    let mut survey = Survey { held, abandoned: abandoned.len(), waiting_bytes: 0 };
+    let mut survey = Survey { held: held.len(), abandoned: abandoned.len(), waiting_bytes: 0 };
     for claim in &abandoned {
         let done = checkpoint::read(claim.path()).offset.max(segment::HEADER as u64);
         survey.waiting_bytes += segment::total_bytes(claim.path())?.saturating_sub(done);

@@ -2,7 +2,7 @@
 //! directory.
 
 mod operations;
-mod process;
+pub mod process;
 mod watch;
 
 use std::collections::BTreeMap;

@@ -1,10 +1,12 @@
 //! What a start without the database knows of past spending: the ledger's sums of the last
-//! snapshot, and the records that wait in the journals of ended processes. And the difference to
-//! the ledger, once that can be read.
+//! snapshot, and the records that wait in the journals of other processes: of ended ones, and in an
+//! upgrade of the one that is still running. And the difference to the ledger, once that can be
+//! read.
 //!
 //! The difference is exact. While the store is held, this process delivers nothing: the ledger then
-//! has neither the records that wait nor those of this process, which the counters contain. Only a
-//! batch that was delivered just before its process ended can be in both; it is looked up by id.
+//! has neither the records that wait nor those of this process, which the counters contain. Two
+//! kinds of records can be in both, and are looked up by their ids: a batch that was delivered just
+//! before its process ended, and those of a running process.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

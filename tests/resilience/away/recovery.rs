@@ -1,14 +1,24 @@
 //! Requests, limits and records from a start without the database until it is back.
 
-use std::time::Duration;
+use std::process::Child;
+use std::time::{Duration, Instant};
 
 use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::{Bed, ask, readyz};
+use crate::support::gateway::process::quit;
 
 fn cents(count: u32) -> Vec<Decimal> {
     vec![Decimal::from(count); 5]
+}
+
+async fn ended(process: &mut Child) {
+    let began = Instant::now();
+    while process.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it does not end");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// The service with the snapshot has ended.
@@ -107,6 +117,59 @@ async fn a_batch_that_its_dead_process_had_delivered_is_counted_once() {
     is_back(&bed).await;
     bed.replies(served as u64).await;
     assert_eq!(bed.spent().await, cents(u32::try_from(served).unwrap()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_without_the_database_counts_what_the_old_process_spent() {
+    let mut bed = Bed::start(&[]).await;
+    // The snapshot is written at a stop.
+    bed.stop().await;
+    bed.node.spawn();
+    bed.node.ready().await;
+    bed.server.kill();
+    for _ in 0..4 {
+        assert_eq!(bed.ask().await, 200);
+    }
+    let mut old = bed.node.upgrade().await;
+    ended(&mut old).await;
+    bed.node.readiness_shows(|_, parts| parts["proxy"] == "ok").await;
+    assert_eq!(bed.ask_until_refused().await, 6, "four of ten cents are in the journal");
+    bed.server.start_again();
+    is_back(&bed).await;
+    bed.replies(10).await;
+    assert_eq!(bed.spent().await, cents(10), "each once");
+    assert_eq!(bed.ask().await, 429);
+    bed.stop().await;
+    bed.node.spawn();
+    bed.node.ready().await;
+    assert_eq!(bed.spent().await, cents(10), "a usual start counts the same");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_running_process_delivers_after_an_upgrade_read_it_is_counted_once() {
+    let mut bed = Bed::start(&[]).await;
+    bed.stop().await;
+    bed.node.spawn();
+    bed.node.ready().await;
+    bed.server.kill();
+    for _ in 0..4 {
+        assert_eq!(bed.ask().await, 200);
+    }
+    // The new process has read the old one's journal, and has no listener yet.
+    let mut old = bed.node.begin_upgrade().await;
+    bed.server.start_again();
+    let log = || bed.node.log();
+    let began = Instant::now();
+    while !log().contains("the service with the snapshot has ended") {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    quit(&old);
+    ended(&mut old).await;
+    bed.node.readiness_shows(|ready, _| ready).await;
+    bed.replies(4).await;
+    assert_eq!(bed.ask_until_refused().await, 6);
+    assert_eq!(bed.spent().await, cents(10));
 }
 
 #[tokio::test(flavor = "multi_thread")]

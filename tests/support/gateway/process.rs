@@ -70,7 +70,21 @@ impl Gateway {
 
     /// The same, over a socket that the settings name.
     pub async fn upgrade_over(&mut self, socket: &Path) -> Child {
-        let mut old = self.child.take().unwrap();
+        let mut old = self.begin_upgrade_over(socket).await;
+        assert!(old.try_wait().unwrap().is_none());
+        quit(&old);
+        old
+    }
+
+    /// Starts a second process, which waits for the listeners of the first one. That is returned; it
+    /// hands them over on SIGQUIT.
+    pub async fn begin_upgrade(&mut self) -> Child {
+        let socket = self.dir.path().join("data/upgrade.sock");
+        self.begin_upgrade_over(&socket).await
+    }
+
+    async fn begin_upgrade_over(&mut self, socket: &Path) -> Child {
+        let old = self.child.take().unwrap();
         self.spawn_with(&["serve", "--upgrade"]);
         // The new process waits at the socket; the old one hands its listeners over on the signal.
         let began = Instant::now();
@@ -83,9 +97,6 @@ impl Gateway {
             );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        assert!(old.try_wait().unwrap().is_none());
-        let sent = Command::new("kill").args(["-QUIT", &old.id().to_string()]).status().unwrap();
-        assert!(sent.success());
         old
     }
 
@@ -108,4 +119,10 @@ impl Gateway {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// Tells a process to hand its listeners over, and to end its requests.
+pub fn quit(process: &Child) {
+    let sent = Command::new("kill").args(["-QUIT", &process.id().to_string()]).status().unwrap();
+    assert!(sent.success());
 }
