@@ -72,10 +72,11 @@ fn scan<S: Simd>(simd: S, bytes: &[u8], from: usize, escaped: &mut bool) -> Resu
         let usual = (equal(b'n') | equal(b't') | equal(b'r')).to_bitmask();
         let mut rare = (behind & !(quotes | slashes | usual) | controls) & own;
         while rare != 0 {
-            let second = at + rare.trailing_zeros() as usize;
-            match SIMPLE_OR_U[usize::from(bytes[second])] {
+            let place = at + rare.trailing_zeros() as usize;
+            match SIMPLE_OR_U[usize::from(bytes[place])] {
                 1 => {}
-                2 if is_hex(bytes.get(second + 1..)) => {}
+                2 if is_hex(bytes.get(place + 1..)) => {}
+                // Damaged, or cut by the end. Also each control character.
                 _ => return Err(at - cut as usize),
             }
             rare &= rare - 1;
