@@ -112,6 +112,13 @@ test("Enter that comes before the lists opens the entry as it arrives, unless a 
   expect(onClose).not.toHaveBeenCalled();
   await userEvent.keyboard("b{Enter}");
   expect(onClose).not.toHaveBeenCalled();
+  // Also if it is pasted with the mouse.
+  await userEvent.clear(input);
+  await userEvent.paste("overview");
+  expect(active()).toContain("Overview");
+  expect(onClose).not.toHaveBeenCalled();
+  await userEvent.clear(input);
+  await userEvent.type(input, "bob{Enter}");
   sendUsers([{ id: 8, name: "bob", keys: [] }]);
   await waitFor(() => expect(router.latestLocation.search).toEqual({ user: 8 }));
   expect(onClose).toHaveBeenCalledOnce();

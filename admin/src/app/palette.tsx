@@ -54,7 +54,10 @@ function Finder({ onClose }: { onClose: () => void }) {
         placeholder={t("palette.placeholder")}
         className="control"
         value={typed}
-        onValueChange={setTyped}
+        onValueChange={(text) => {
+          setTyped(text);
+          setEntered(false);
+        }}
         onKeyDown={(event) => {
           if (OF_THE_TEXT.includes(event.key)) event.stopPropagation();
           setEntered(waits && event.key === "Enter" && !event.nativeEvent.isComposing);
