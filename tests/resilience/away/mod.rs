@@ -74,6 +74,14 @@ impl Bed {
         self.node.ended().await;
     }
 
+    /// The running node has written its snapshot, at a stop; then its database server is killed.
+    async fn lose_the_database_after_a_snapshot(&mut self) {
+        self.stop().await;
+        self.node.spawn();
+        self.node.ready().await;
+        self.server.kill();
+    }
+
     /// Starts the node while its database is away; waits until it takes requests.
     async fn start_away(&mut self) {
         self.node.spawn();

@@ -122,11 +122,7 @@ async fn a_batch_that_its_dead_process_had_delivered_is_counted_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_without_the_database_counts_what_the_old_process_spent() {
     let mut bed = Bed::start(&[]).await;
-    // The snapshot is written at a stop.
-    bed.stop().await;
-    bed.node.spawn();
-    bed.node.ready().await;
-    bed.server.kill();
+    bed.lose_the_database_after_a_snapshot().await;
     for _ in 0..4 {
         assert_eq!(bed.ask().await, 200);
     }
@@ -148,10 +144,7 @@ async fn an_upgrade_without_the_database_counts_what_the_old_process_spent() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_running_process_delivers_after_an_upgrade_read_it_is_counted_once() {
     let mut bed = Bed::start(&[]).await;
-    bed.stop().await;
-    bed.node.spawn();
-    bed.node.ready().await;
-    bed.server.kill();
+    bed.lose_the_database_after_a_snapshot().await;
     for _ in 0..4 {
         assert_eq!(bed.ask().await, 200);
     }
