@@ -9,3 +9,16 @@ mod pairs;
 mod properties;
 mod rules;
 mod services;
+
+use tollgate::domain::format::WireFormat;
+use tollgate::formats::convert::{self, ReplyContext, ReplyProblem};
+
+/// Converts a reply as the proxy does: one reader finds the usage.
+fn converted_reply(
+    from: WireFormat,
+    to: WireFormat,
+    body: &[u8],
+    context: &ReplyContext,
+) -> Result<Vec<u8>, ReplyProblem> {
+    convert::reply(from, to, body, convert::read_usage(from, body), context)
+}

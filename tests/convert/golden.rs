@@ -18,7 +18,7 @@ use tollgate::formats::convert::{
 use tollgate::formats::error::ErrorReply;
 use tollgate::formats::names::NameMap;
 
-use super::{checks, checks_stream};
+use super::{checks, checks_stream, converted_reply};
 
 /// One file of a case.
 pub struct Source {
@@ -144,7 +144,7 @@ fn convert_request(source: &Source, to: WireFormat) -> Vec<u8> {
 
 fn convert_reply(source: &Source, to: WireFormat) -> Vec<u8> {
     let context = reply_context(&source.dir, to, source.format);
-    let reply = convert::reply(source.format, to, &source.bytes, &context).unwrap();
+    let reply = converted_reply(source.format, to, &source.bytes, &context).unwrap();
     let value: Value = serde_json::from_slice(&reply).unwrap();
     checks::reply(to, &value)
         .unwrap_or_else(|fault| panic!("{} to {to}: {fault}\n{value:#}", source.case));

@@ -11,6 +11,8 @@ use tollgate::formats::convert::{
 use tollgate::formats::error::ErrorReply;
 use tollgate::formats::responses::instructions::Official;
 
+use super::converted_reply;
+
 fn converted(from: WireFormat, to: WireFormat, body: &Value) -> Value {
     let options = RequestOptions::new("upstream-1", false);
     let done = convert::request(from, to, body.to_string().as_bytes(), &options).unwrap();
@@ -239,7 +241,7 @@ fn upstream_errors_and_bodies_that_are_no_reply_are_different_problems() {
     ];
     for (from, body) in bodies {
         let problem =
-            convert::reply(from, Native, body.to_string().as_bytes(), &context).unwrap_err();
+            converted_reply(from, Native, body.to_string().as_bytes(), &context).unwrap_err();
         assert!(
             matches!(problem, ReplyProblem::Upstream { message, .. } if message == "Too busy"),
             "{from}"
@@ -247,7 +249,7 @@ fn upstream_errors_and_bodies_that_are_no_reply_are_different_problems() {
     }
     for from in WireFormat::ALL {
         for body in ["{}", "[]", "", "<html>", "null"] {
-            let problem = convert::reply(from, Native, body.as_bytes(), &context).unwrap_err();
+            let problem = converted_reply(from, Native, body.as_bytes(), &context).unwrap_err();
             assert!(matches!(problem, ReplyProblem::NotAReply { .. }), "{from}: {body}");
         }
     }
@@ -265,7 +267,7 @@ fn a_wrapped_request_is_unwrapped_and_its_reply_wrapped() {
         convert::request(AltCli, AltCli, body.as_bytes(), &RequestOptions::new("m", true)).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&done.body).unwrap(), inner);
     let chunk = json!({"candidates": [{"content": {"parts": [{"text": "y"}]}, "finishReason": "STOP", "groundingMetadata": {"a": 1}}]});
-    let whole = convert::reply(AltCli, AltCli, chunk.to_string().as_bytes(), &done.reply).unwrap();
+    let whole = converted_reply(AltCli, AltCli, chunk.to_string().as_bytes(), &done.reply).unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&whole).unwrap(), json!({"response": chunk}));
     for json_array in [false, true] {
         let context = ReplyContext { json_array, ..done.reply.clone() };

@@ -7,6 +7,7 @@ use tollgate::domain::format::WireFormat;
 use tollgate::formats::convert::{self, RequestOptions, StreamConverter, StreamProblem, foreign};
 
 use super::checks_stream;
+use super::converted_reply;
 use super::golden::{
     Source, convert_stream, fail, reply_context, sources, targets, upstream_model,
 };
@@ -144,7 +145,7 @@ fn replies_survive_the_way_there_and_back() {
             context.names = Default::default();
             context.wrapped = false;
             context.hide_thinking = false;
-            let there = convert::reply(source.format, to, &source.bytes, &context).unwrap();
+            let there = converted_reply(source.format, to, &source.bytes, &context).unwrap();
             let back = convert::read_reply(to, &there).unwrap();
             let what = format!("{} {} to {to}", source.case, source.format);
             assert_eq!(said(&back), said(&direct), "{what}");
@@ -252,7 +253,7 @@ fn convert_everything(kind: &str, from: WireFormat, bytes: &[u8]) {
                 }
             }
             "reply" => {
-                if let Ok(reply) = convert::reply(from, to, bytes, &context) {
+                if let Ok(reply) = converted_reply(from, to, bytes, &context) {
                     serde_json::from_slice::<Value>(&reply).unwrap();
                 }
             }

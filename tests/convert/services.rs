@@ -8,6 +8,7 @@ use tollgate::domain::format::WireFormat;
 use tollgate::formats::convert::{self, RequestOptions};
 use tower::ServiceExt as _;
 
+use super::converted_reply;
 use super::golden::{sources, targets, upstream_model};
 
 fn ask(to: WireFormat, stream: bool, body: Vec<u8>) -> Request<Body> {
@@ -56,7 +57,7 @@ async fn the_services_take_every_converted_request() {
                 // The service's answer must be valid for the client, too.
                 let context = convert::ReplyContext { seed: "s".to_owned(), ..done.reply };
                 if !stream {
-                    let back = convert::reply(to, source.format, &bytes, &context).unwrap();
+                    let back = converted_reply(to, source.format, &bytes, &context).unwrap();
                     serde_json::from_slice::<Value>(&back).unwrap();
                 } else {
                     let mut converter = convert::StreamConverter::new(to, source.format, context);

@@ -10,8 +10,7 @@ pub struct Reply<'a> {
     pub parts: Vec<ReplyPart<'a>>,
     /// Why the model stopped.
     pub finish: Finish,
-    /// A format's own reader leaves it empty; `convert::read_reply` fills it from the only usage
-    /// reader.
+    /// A format's own reader leaves it empty; `convert` fills it from the only usage reader.
     pub usage: Usage,
 }
 

@@ -21,6 +21,7 @@ use super::{alt_cli, chat, native, responses};
 use crate::domain::format::WireFormat;
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::InstructionsStrategy;
+use crate::domain::usage::Usage;
 
 pub use super::conversation::{ReplyContext, ReplyProblem, StreamProblem};
 pub use stream::{StreamConverter, read_events};
@@ -220,7 +221,8 @@ fn note_names(request: &Request<'_>, rules: &mut Rules) {
     rules.note_if(ids, Rule::CallIds);
 }
 
-/// Converts the body of a success reply.
+/// Converts the body of a success reply. `usage`: what [`read_usage`] finds in it, from the reader
+/// that has followed the body already.
 ///
 /// # Errors
 /// When the body is no reply of the provider's format, or contains an error: the provider failed.
@@ -228,9 +230,11 @@ pub fn reply(
     from: WireFormat,
     to: WireFormat,
     body: &[u8],
+    usage: Usage,
     context: &ReplyContext,
 ) -> Result<Vec<u8>, ReplyProblem> {
-    let mut reply = read_reply(from, body)?;
+    let mut reply = read_content(from, body)?;
+    reply.usage = usage;
     if from == WireFormat::AltCli && to == from && context.wrapped {
         let mut out = Vec::with_capacity(body.len() + 16);
         rewrap::reply(body, context, &mut out);
@@ -250,17 +254,27 @@ pub fn reply(
 /// # Errors
 /// As [`reply`].
 pub fn read_reply(format: WireFormat, body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
-    let mut reply = match format {
+    let content = read_content(format, body)?;
+    Ok(Reply { usage: read_usage(format, body), ..content })
+}
+
+/// Everything but the usage.
+fn read_content(format: WireFormat, body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
+    match format {
         WireFormat::Native => native::reply_read::read(body),
         WireFormat::Responses => responses::reply_read::read(body),
         WireFormat::Chat => chat::reply_read::read(body),
         WireFormat::AltCli => alt_cli::reply_read::read(body),
-    }?;
-    let mut usage = UsageReader::new(format, false);
-    usage.feed(body);
-    usage.finish();
-    reply.usage = usage.usage().unwrap_or_default();
-    Ok(reply)
+    }
+}
+
+/// The figures of a complete reply body; zeros if it has none.
+#[must_use]
+pub fn read_usage(format: WireFormat, body: &[u8]) -> Usage {
+    let mut reader = UsageReader::new(format, false);
+    reader.feed(body);
+    reader.finish();
+    reader.usage().unwrap_or_default()
 }
 
 /// Restores the client's names and ids of calls, and removes what the client must not receive.

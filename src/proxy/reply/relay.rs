@@ -152,7 +152,9 @@ impl Reply {
                 out.into()
             }
             Shape::Whole(whole) => {
-                match convert::reply(whole.from, whole.to, &whole.collected, &whole.context) {
+                let usage = self.reader.as_ref().and_then(UsageReader::usage).unwrap_or_default();
+                match convert::reply(whole.from, whole.to, &whole.collected, usage, &whole.context)
+                {
                     Ok(converted) => converted.into(),
                     Err(e) => {
                         self.problem = Some(e.to_string());

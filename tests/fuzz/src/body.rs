@@ -61,7 +61,8 @@ pub fn request(input: &Input<'_>) {
 /// Switches: 0 to 3 the context.
 pub fn reply(input: &Input<'_>) {
     let context = input.context();
-    let Ok(made) = convert::reply(input.from, input.to, input.body, &context) else { return };
+    let usage = convert::read_usage(input.from, input.body);
+    let Ok(made) = convert::reply(input.from, input.to, input.body, usage, &context) else { return };
     must_be_json(&made);
     must_not_explode(input.body.len(), made.len());
     if let Err(problem) = convert::read_reply(input.to, &made) {
