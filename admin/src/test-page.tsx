@@ -24,14 +24,16 @@ export async function renderPart(part: ReactNode) {
   }
   const cache = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   const router = createRouter({ routeTree: createRootRoute(), history: createMemoryHistory() });
-  const page = render(
+  const whole = (inner: ReactNode) => (
     <QueryClientProvider client={cache}>
       <ToastProvider>
         <ConfirmProvider>
-          <RouterContextProvider router={router as never}>{part}</RouterContextProvider>
+          <RouterContextProvider router={router as never}>{inner}</RouterContextProvider>
         </ConfirmProvider>
       </ToastProvider>
-    </QueryClientProvider>,
+    </QueryClientProvider>
   );
-  return { ...page, router, cache };
+  const page = render(whole(part));
+  const show = (other: ReactNode) => page.rerender(whole(other));
+  return { ...page, router, cache, show };
 }

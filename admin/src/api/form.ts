@@ -30,6 +30,19 @@ export function awayFromField(fault: ApiError): string {
     : i18n.t("ui.faultOf", { label, fault: fault.atField });
 }
 
+/**
+ * A fault's text at its field, with the limits in the field's unit. `unit`: one of the field's units
+ * in those of the API.
+ */
+function inUnit({ atField, params }: ApiError, unit: number): string {
+  return [params.min, params.max]
+    .filter((limit) => typeof limit === "number")
+    .reduce((text, limit) => text.replace(String(limit), plain(limit / unit)), atField);
+}
+
+/** At most four digits after the point. */
+const plain = (value: number) => String(Number(value.toFixed(4)));
+
 /** A fault at a field of the form. */
 export interface Placed {
   name: string;
@@ -39,13 +52,14 @@ export interface Placed {
 /**
  * Puts the faults of a refusal at the form's fields of those names, and all other faults at the
  * form (`root`). All input is kept. Returns the faults that were put at fields, because some of
- * these fields may not be rendered.
+ * these fields may not be rendered. `units`: of fields whose unit is not that of the API.
  */
 export function showFault<T extends FieldValues>(
   error: unknown,
   setError: UseFormSetError<T>,
   has: (name: string) => boolean,
   names: Names<T> = {},
+  units: Readonly<Record<string, number>> = {},
 ): Placed[] {
   const refusal = error instanceof ApiError ? error : new ApiError(0, "UNKNOWN", String(error));
   const placed: Placed[] = [];
@@ -60,7 +74,7 @@ export function showFault<T extends FieldValues>(
     if (named !== undefined && has(named.split(".")[0] ?? named)) {
       setError(
         named as Path<T>,
-        { type: fault.code, message: fault.atField },
+        { type: fault.code, message: inUnit(fault, units[named] ?? 1) },
         { shouldFocus: placed.length === 0 },
       );
       placed.push({ name: named, fault });

@@ -41,7 +41,7 @@ test("data from before the stream is read again when the stream begins or is bac
   const { cache, live, stale } = started();
   expect(stale(["audit"])).toBe(false);
   Stream.last.send("hello", {});
-  expect([stale(["users"]), stale(["audit"]), stale(["whoami"])]).toEqual([true, true, false]);
+  expect([stale(["users"]), stale(["audit"]), stale(["whoami"])]).toEqual([true, true, true]);
   // The log: when requests that ended before have had the time to get there.
   expect(stale(["logs", "pages", {}])).toBe(false);
   vi.advanceTimersByTime(2_000);
@@ -56,12 +56,28 @@ test("data from before the stream is read again when the stream begins or is bac
   expect(stale(["audit"])).toBe(true);
 });
 
-test("a list that begins now receives the requests that have just ended", () => {
+test("the requests that ended are kept with the time of their arrival, newest first", () => {
   const { live } = started();
+  const watcher = vi.fn();
+  live.subscribeLog(watcher);
   for (const requestId of ["first", "second"]) Stream.last.send("log", { requestId } as LogEntry);
-  expect(live.recent().map(({ requestId }) => requestId)).toEqual(["second", "first"]);
-  vi.advanceTimersByTime(20_000);
-  expect(live.recent()).toEqual([]);
+  expect(live.arrived().map(({ entry }) => entry.requestId)).toEqual(["second", "first"]);
+  expect(live.arrived().map(({ number }) => number)).toEqual([2, 1]);
+  expect(live.arrived()[0]?.receivedAt).toBe(Date.now());
+  expect(watcher).toHaveBeenCalledTimes(2);
+});
+
+test("a list of more sessions than an event has is read", async () => {
+  const { cache, stale } = started();
+  const session = (sessionId: number) => ({ keyId: 1, sessionId, requestCount: 1 });
+  const all = Array.from({ length: 300 }, (_, id) => session(id));
+  cache.setQueryData(["sessions"], all);
+  Stream.last.send("sessions", all.slice(0, 200));
+  expect(cache.getQueryData(["sessions"])).toHaveLength(300);
+  vi.advanceTimersByTime(3_000);
+  expect(stale(["sessions"])).toBe(true);
+  Stream.last.send("sessions", all.slice(0, 199));
+  expect(cache.getQueryData(["sessions"])).toHaveLength(199);
 });
 
 test("a first reading that was under way when something changed is begun again", async () => {

@@ -15,13 +15,23 @@ import type { LiveState } from "./stream-hub";
 
 export type LogEntry = Schemas["LogEntry"];
 
-/** The longest time from a request's end until the log has it. */
-const LOG_DELAY = 15_000;
-const MOST_RECENT = 500;
+/** A request of the stream. `number` counts them; `receivedAt`: milliseconds since 1970. */
+export interface Arrived {
+  number: number;
+  receivedAt: number;
+  entry: LogEntry;
+}
+
+/** The longest time from a request's end until the log has it, in milliseconds. */
+export const longestDelay = 15_000;
+/** The number of requests that are kept. The gateway sends at most 100 per second. */
+const MOST_KEPT = 2_000;
 /** The time until a request that ended before the stream began is in the log. */
 const SETTLE = 1_500;
+/** The number of sessions in an event. If there are more, the list is read. */
+const MOST_SESSIONS = 200;
 /** Queries whose changes the stream does not report, and queries that are refreshed separately. */
-const UNREPORTED = new Set(["whoami", "logs", "begun", "statistics"]);
+const UNREPORTED = new Set(["logs", "begun", "statistics"]);
 
 export class Live {
   private stream: Stream | undefined;
@@ -30,7 +40,7 @@ export class Live {
   private current: LiveState = { state: "connecting" };
   private readonly watchers = new Set<() => void>();
   private readonly listeners = new Set<(entry: LogEntry) => void>();
-  private lately: { receivedAt: number; entry: LogEntry }[] = [];
+  private latest: readonly Arrived[] = [];
   private readonly cache: QueryClient;
   private readonly refresh: Refresh;
   /** The component that cannot be reached. */
@@ -63,10 +73,13 @@ export class Live {
     return () => this.listeners.delete(listener);
   }
 
-  /** The requests that ended in the past seconds, newest first: for lists that are opened now. */
-  recent(): LogEntry[] {
-    const oldest = Date.now() - LOG_DELAY;
-    return this.lately.filter(({ receivedAt }) => receivedAt >= oldest).map(({ entry }) => entry);
+  /** For `useSyncExternalStore`: the last requests that ended, newest first. */
+  readonly subscribeLog = (watcher: () => void) => this.onLog(watcher);
+  readonly arrived = () => this.latest;
+
+  /** More requests ended than a list can add: it is read again, in a moment. */
+  readLog() {
+    this.refresh.missed();
   }
 
   start() {
@@ -101,21 +114,28 @@ export class Live {
       // moment to reach the log.
       this.renew({ predicate: ({ queryKey: [name] }) => !UNREPORTED.has(String(name)) });
       clearTimeout(this.settled);
-      this.settled = setTimeout(
-        () => void this.cache.invalidateQueries({ queryKey: ["logs", "pages"] }),
-        SETTLE,
-      );
+      this.settled = setTimeout(() => {
+        for (const queryKey of [
+          ["logs", "pages"],
+          ["my-usage", "logs"],
+        ])
+          void this.cache.invalidateQueries({ queryKey });
+      }, SETTLE);
     });
     this.on("status", (data) => this.outages.status(data as DatabaseStatus));
     this.on("overview", (data) => this.put(keys.overview, data));
     this.on("sessions", (data) => {
-      this.put(keys.sessions, data);
-      this.refresh.sessions(data as Schemas["ActiveSession"][]);
+      const sessions = data as Schemas["ActiveSession"][];
+      if (sessions.length < MOST_SESSIONS) this.put(keys.sessions, sessions);
+      else this.refresh.allSessions();
+      this.refresh.sessions(sessions);
     });
     this.on("breaker", (data) => this.breaker(data as { providerId: number }));
     this.on("log", (data) => {
       const entry = data as LogEntry;
-      this.lately = [{ receivedAt: Date.now(), entry }, ...this.lately].slice(0, MOST_RECENT);
+      const number = (this.latest[0]?.number ?? 0) + 1;
+      const arrived = { number, receivedAt: Date.now(), entry };
+      this.latest = [arrived, ...this.latest.slice(0, MOST_KEPT - 1)];
       this.refresh.request(entry);
       for (const listener of this.listeners) listener(entry);
     });
@@ -130,6 +150,9 @@ export class Live {
         ["settings"],
         ["rules"],
         ["audit"],
+        ["my-usage", "metadata"],
+        ["my-usage", "quota"],
+        ["my-usage", "models"],
       ]) {
         this.renew({ queryKey: key });
       }

@@ -29,6 +29,8 @@ export const whoami = queryOptions({
   queryKey: keys.whoami,
   queryFn: ({ signal }) => call("auth/whoami", {}, signal),
   staleTime: Number.POSITIVE_INFINITY,
+  // Another tab may have logged in as somebody else.
+  refetchOnWindowFocus: "always",
   retry: false,
 });
 
@@ -112,6 +114,10 @@ export type LogFilters = NonNullable<BodyOf<"actions/usage-logs/getUsageLogs">>;
 export const health = queryOptions({
   queryKey: keys.health,
   queryFn: ({ signal }) => call("actions/providers/getProvidersHealthStatus", {}, signal),
+  // The stream reports changes of the state. The share of failures in the past minutes also changes
+  // without a request.
+  refetchInterval: ({ state }) =>
+    state.data?.some(({ recentAttempts }) => recentAttempts > 0) ? 30_000 : false,
 });
 
 export const overview = queryOptions({

@@ -44,6 +44,7 @@ export class Refresh {
   private readonly own: Delayed;
   private readonly charts: Delayed;
   private readonly log: Delayed;
+  private readonly list: Delayed;
 
   constructor(private readonly cache: QueryClient) {
     const renew = (queryKey: readonly unknown[]) => void cache.invalidateQueries({ queryKey });
@@ -54,11 +55,18 @@ export class Refresh {
       // The amount spent of the tightest limit, and the last use.
       renew(keys.users);
     });
-    this.log = new Delayed(MISSED, () => renew(["logs"]));
+    this.list = new Delayed(MISSED, () => {
+      void cache.invalidateQueries({ queryKey: keys.sessions, exact: true });
+    });
+    this.log = new Delayed(MISSED, () => {
+      renew(["logs"]);
+      renew(["my-usage", "logs"]);
+    });
   }
 
   stop() {
-    for (const timer of [this.limits, this.own, this.charts, this.log]) timer.stop();
+    const timers = [this.limits, this.own, this.charts, this.log, this.list];
+    for (const timer of timers) timer.stop();
     this.limitOwners.clear();
   }
 
@@ -89,6 +97,11 @@ export class Refresh {
     }
     for (const [id, session] of this.before) if (!sessions.has(id)) this.touch(session);
     this.before = sessions;
+  }
+
+  /** There are more live sessions than the event lists. */
+  allSessions() {
+    this.list.schedule();
   }
 
   /** Events were left out. */

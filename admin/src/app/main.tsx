@@ -12,7 +12,10 @@ import "./style.css";
 
 const cache = new QueryClient({
   defaultOptions: {
+    // The gateway can be on this computer, so it can be reached without a network.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
       staleTime: 5_000,
       refetchOnWindowFocus: false,
       // A refusal is not retried; a failed connection is. Queries that wait for the database are

@@ -132,7 +132,11 @@ export function useEntries(typed: string): { entries: Entry[]; loading: boolean 
         words: model ?? "",
         kind: t("palette.session"),
         icon: <MessagesSquare className={icon} aria-hidden />,
-        go: () => void navigate({ to: "/sessions", search: { session: sessionId } }),
+        go: () =>
+          void navigate({
+            to: "/sessions",
+            search: { session: sessionId, key: keyId ?? undefined },
+          }),
       })),
       ...(models.data ?? []).map((model) => ({
         id: `model-${model}`,

@@ -139,7 +139,11 @@ function Frame() {
         </div>
       </div>
       {drawer && (
-        <div className="md:hidden">
+        // biome-ignore lint/a11y/noStaticElementInteractions: Escape closes the menu within
+        <div
+          className="md:hidden"
+          onKeyDown={(event) => event.key === "Escape" && setDrawer(false)}
+        >
           <button
             type="button"
             data-overlay
@@ -161,7 +165,11 @@ function Frame() {
                 autoFocus
               />
             </div>
-            <SideBar narrow={false} onSearch={() => setPalette(true)} />
+            <SideBar
+              narrow={false}
+              onSearch={() => setPalette(true)}
+              onPage={() => setDrawer(false)}
+            />
           </div>
         </div>
       )}

@@ -20,9 +20,11 @@ interface Props {
   narrow: boolean;
   onNarrow?: () => void;
   onSearch: () => void;
+  /** A page was chosen, the current one too. */
+  onPage?: () => void;
 }
 
-export function SideBar({ narrow, onNarrow, onSearch }: Props) {
+export function SideBar({ narrow, onNarrow, onSearch, onPage }: Props) {
   const { t } = useTranslation();
   const session = useSession();
   const pages = pagesFor(session);
@@ -81,6 +83,7 @@ export function SideBar({ narrow, onNarrow, onSearch }: Props) {
                 <Link
                   key={path}
                   to={path}
+                  onClick={onPage}
                   title={narrow ? t(`nav.${name}`) : undefined}
                   aria-label={narrow ? t(`nav.${name}`) : undefined}
                   className={cx(

@@ -25,6 +25,7 @@ function Form() {
       onClose={onClose}
       submit="Save"
       names={{ DUPLICATE_NAME: "name" }}
+      units={{ other: 60_000 }}
     >
       <Field label="Name" error={errors.name?.message}>
         {(ids) => <Input {...ids} {...form.register("name")} />}
@@ -138,6 +139,23 @@ test("a refusal is shown at its field, by name or by code, else beside the butto
   }
   expect(field.value).toBe("beforexxxx");
   expect(onClose).not.toHaveBeenCalled();
+});
+
+test("a limit is shown in the field's unit", async () => {
+  const { user, field } = await open();
+  const cases = [
+    [{ min: 1000 }, "must be at least 1000", "must be at least 0.0167"],
+    [{ max: 86_400_000 }, "must be at most 86400000", "must be at most 1440"],
+    [{}, "must be a number", "must be a number"],
+  ] as const;
+  for (const [limit, said, shown] of cases) {
+    save.mockRejectedValueOnce(
+      new ApiError(400, "MIN_VALUE", `other: ${said}`, { field: "other", ...limit }),
+    );
+    await user.type(field, "x");
+    await user.click(screen.getByRole("button", { name: "Save" }));
+    expect(await screen.findByText(shown)).toBeTruthy();
+  }
 });
 
 test("all faults of a refusal are shown at once, each at its field", async () => {

@@ -17,12 +17,15 @@ interface Submit<T extends FieldValues> {
   /** Saves; an error that it throws is shown in the form. */
   onSubmit: (values: T) => Promise<void>;
   names?: Names<T>;
+  /** The units of fields, in those of the API, where they differ. */
+  units?: Readonly<Record<string, number>>;
   /** The element that contains the fields. */
   place: RefObject<HTMLFormElement | null>;
 }
 
 /** Submits a form. */
-export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place }: Submit<T>) {
+export function useSubmit<T extends FieldValues>(options: Submit<T>) {
+  const { form, onSubmit, names, units, place } = options;
   /** The faults that were just put at fields. */
   const told = useRef<Placed[]>([]);
   // After they are rendered: the first may be out of sight in a long form, and some fields may not
@@ -46,7 +49,7 @@ export function useSubmit<T extends FieldValues>({ form, onSubmit, names, place 
     try {
       await onSubmit(values);
     } catch (error) {
-      told.current = showFault(error, form.setError, (name) => name in values, names);
+      told.current = showFault(error, form.setError, (name) => name in values, names, units);
     }
   });
 }
@@ -98,6 +101,7 @@ function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as
     disabled,
     extra,
     names,
+    units,
     children,
     width,
   } = props;
@@ -113,6 +117,7 @@ function FormFrame<T extends FieldValues>({ as: Box, ...props }: Props<T> & { as
   const save = useSubmit({
     form,
     names,
+    units,
     place,
     onSubmit: async (values) => {
       release(true);

@@ -14,6 +14,7 @@ interface Props<T extends FieldValues> {
   known?: string[];
   /** The meaning of an empty list. */
   placeholder?: string;
+  disabled?: boolean;
   className?: string;
 }
 
@@ -22,6 +23,7 @@ export function ListField<T extends FieldValues>({
   name,
   known,
   placeholder,
+  disabled,
   ...rest
 }: Props<T>) {
   const { t } = useTranslation();
@@ -36,6 +38,7 @@ export function ListField<T extends FieldValues>({
           onChange={field.onChange}
           known={known}
           placeholder={placeholder}
+          disabled={disabled}
           removeLabel={(word) => t("ui.removeWord", { word })}
         />
       )}

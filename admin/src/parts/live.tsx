@@ -1,13 +1,5 @@
 /** The live connection of the page: one for all, its state as a dot, and requests as they end. */
-import {
-  createContext,
-  type ReactNode,
-  useCallback,
-  useContext,
-  useEffect,
-  useState,
-  useSyncExternalStore,
-} from "react";
+import { createContext, type ReactNode, useContext, useEffect, useSyncExternalStore } from "react";
 import { useTranslation } from "react-i18next";
 import type { Live, LogEntry } from "@/api/live";
 import type { Outage } from "@/api/outage";
@@ -36,26 +28,11 @@ export function useLiveLog(listener: (entry: LogEntry) => void) {
   useEffect(() => live.onLog(listener), [live, listener]);
 }
 
-/** The number of ended requests that are kept while a page is open. */
-const MOST = 500;
-
-/** The matching requests that ended while this is shown, or in the seconds before; newest first. */
-export function useLiveRows(fits: (entry: LogEntry) => boolean): LogEntry[] {
+/** A request that has ended while the page was open. */
+export function useEnded(requestId: string): LogEntry | undefined {
   const live = useLive();
-  const [rows, setRows] = useState(() => live.recent().filter(fits));
-  useLiveLog(
-    useCallback(
-      (entry: LogEntry) => fits(entry) && setRows((old) => [entry, ...old].slice(0, MOST)),
-      [fits],
-    ),
-  );
-  return rows;
-}
-
-/** Newest first, each request once: first those from the stream, then those that were read. */
-export function merged(live: LogEntry[], read: LogEntry[]): LogEntry[] {
-  const known = new Set(read.map((entry) => entry.requestId));
-  return [...live.filter((entry) => !known.has(entry.requestId)), ...read];
+  const arrived = useSyncExternalStore(live.subscribeLog, live.arrived);
+  return arrived.find(({ entry }) => entry.requestId === requestId)?.entry;
 }
 
 /** The component that cannot be reached, if any. */

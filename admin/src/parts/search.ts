@@ -16,6 +16,13 @@ export const text = orNone(
 /** A text that may be empty. */
 export const anyText = orNone(z.string());
 
+/** A calendar day (`2026-11-21`) or a moment in ISO form. */
+export const day = orNone(
+  z
+    .string()
+    .check(z.refine((text) => /^\d{4}-\d{2}-\d{2}/.test(text) && !Number.isNaN(Date.parse(text)))),
+);
+
 /** A whole number from 0 on. */
 export const number = orNone(
   z.pipe(

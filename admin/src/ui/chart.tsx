@@ -34,7 +34,9 @@ const COLOURS = [
 ];
 
 export function Chart({ times, series, show, label, whole, height = 220 }: Props) {
-  const place = useRef<HTMLDivElement>(null);
+  const place = useRef<HTMLElement>(null);
+  /** The lines that the user hid, by name. */
+  const hidden = useRef(new Set<string>());
   const { locale, timeZone } = useFormat();
   const dark = useSyncExternalStore(onThemeChange, isDark);
   useEffect(() => {
@@ -64,6 +66,20 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
         height,
         padding: [8, 20, 0, 0],
         cursor: { y: false, points: { size: 6 } },
+        tzDate: (second) =>
+          timeZone === undefined
+            ? new Date(second * 1000)
+            : uPlot.tzDate(new Date(second * 1000), timeZone),
+        hooks: {
+          setSeries: [
+            (_, index, { show: shown }) => {
+              const name = index === null ? undefined : series[index - 1]?.label;
+              if (name === undefined || shown === undefined) return;
+              if (shown) hidden.current.delete(name);
+              else hidden.current.add(name);
+            },
+          ],
+        },
         scales: {
           x: { time: true },
           y: {
@@ -88,6 +104,7 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
             const colour = COLOURS[index % COLOURS.length]?.[dark ? 1 : 0] ?? ink;
             return {
               label: one.label,
+              show: !hidden.current.has(one.label),
               stroke: colour,
               fill: series.length === 1 ? `${colour}22` : undefined,
               width: 1.75,
@@ -105,6 +122,7 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
       [times.map((at) => at / 1000), ...series.map((one) => one.values)],
       root,
     );
+    legendByKeyboard(root);
     const observer = new ResizeObserver(() => plot.setSize({ width: root.clientWidth, height }));
     observer.observe(root);
     return () => {
@@ -112,9 +130,25 @@ export function Chart({ times, series, show, label, whole, height = 220 }: Props
       plot.destroy();
     };
   }, [times, series, show, whole, height, locale, timeZone, dark]);
-  return (
-    <div ref={place} role="img" aria-label={label} className="min-w-0 border-line text-faint" />
-  );
+  return <figure ref={place} aria-label={label} className="min-w-0 border-line text-faint" />;
+}
+
+/** uPlot's legend toggles a line by a click on its name. */
+function legendByKeyboard(root: HTMLElement) {
+  for (const row of root.querySelectorAll(".u-legend .u-series + .u-series")) {
+    const name = row.querySelector<HTMLElement>("th");
+    if (!name) continue;
+    const tell = () => name.setAttribute("aria-pressed", String(!row.classList.contains("u-off")));
+    name.tabIndex = 0;
+    name.setAttribute("role", "button");
+    name.addEventListener("click", () => setTimeout(tell));
+    name.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      name.click();
+    });
+    tell();
+  }
 }
 
 const sum = (values: (number | null)[]) =>

@@ -3,9 +3,20 @@
  * page, going back, and (with the browser's dialog) leaving the program.
  */
 import { useBlocker } from "@tanstack/react-router";
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 import { useTranslation } from "react-i18next";
 import { type Question, useConfirm } from "./confirm";
+
+/** Asks whether the unsaved input may be discarded: one for each form that has some. */
+const unsaved = new Set<() => Promise<boolean>>();
+
+export const hasUnsaved = () => unsaved.size > 0;
+
+/** Asks about all unsaved input. Returns `false` if some of it must be kept. */
+export async function mayDiscard(): Promise<boolean> {
+  for (const ask of unsaved) if (!(await ask())) return false;
+  return true;
+}
 
 export interface Discard {
   /**
@@ -30,6 +41,14 @@ export function useDiscard(dirty: boolean, close: () => void, question?: Questio
         action: t("ui.discard"),
       },
     );
+  const latest = useRef(ask);
+  latest.current = ask;
+  useEffect(() => {
+    if (!dirty) return;
+    const asks = () => latest.current();
+    unsaved.add(asks);
+    return () => void unsaved.delete(asks);
+  }, [dirty]);
   useBlocker({
     disabled: !dirty,
     enableBeforeUnload: dirty,

@@ -134,6 +134,27 @@ export function exactTime(at: Date, { locale, timeZone }: Format): string {
   return new Intl.DateTimeFormat(locale, options).format(at);
 }
 
+/** Whether a text is a calendar day (`2026-11-21`), not a moment. */
+export const isDay = (text: string) => /^\d{4}-\d{2}-\d{2}$/.test(text);
+
+/** A calendar day, in no time zone. */
+export function dayText(day: string, { locale }: Format): string {
+  return new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(
+    new Date(day),
+  );
+}
+
+/** The calendar day of a moment in a time zone, as date inputs have it. */
+export const dayOf = (at: string | null | undefined, timeZone: string | undefined) =>
+  at
+    ? new Intl.DateTimeFormat("en-CA", {
+        year: "numeric",
+        month: "2-digit",
+        day: "2-digit",
+        timeZone,
+      }).format(new Date(at))
+    : "";
+
 /** The time of day, with the day before it unless it is today. */
 export function clockTime(at: Date, now: Date, { locale, timeZone }: Format): string {
   const day = (date: Date) =>

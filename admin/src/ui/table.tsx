@@ -191,7 +191,10 @@ function Grid<T>({
   const near = to >= sorted.length - 5;
   // biome-ignore lint/correctness/useExhaustiveDependencies: asks once for each length
   useEffect(() => {
-    if (virtual && near && more) onEnd?.();
+    const at = box.current;
+    // The rows may leave a part of a tall window free, so there is nothing to scroll.
+    const isShort = at !== null && at.scrollHeight <= at.clientHeight;
+    if (more && (virtual ? near : isShort)) onEnd?.();
   }, [near, more, sorted.length]);
 
   const focus = (index: number) => {

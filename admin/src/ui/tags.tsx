@@ -14,6 +14,7 @@ interface Props {
   removeLabel: (word: string) => string;
   /** Offered while typing. */
   known?: string[];
+  disabled?: boolean;
   "aria-describedby"?: string;
   "aria-invalid"?: boolean;
 }
@@ -26,6 +27,7 @@ export function TagsInput({
   placeholder,
   removeLabel,
   known = [],
+  disabled,
   ...aria
 }: Props) {
   const [typed, setTyped] = useState("");
@@ -42,6 +44,7 @@ export function TagsInput({
       className={cx(
         "control flex !h-auto min-h-9 flex-wrap items-center gap-1 py-1 !pl-1.5",
         "focus-within:outline-2 focus-within:outline-offset-2 focus-within:outline-accent",
+        disabled && "bg-sunken text-quiet",
       )}
     >
       {value.map((word) => (
@@ -57,6 +60,7 @@ export function TagsInput({
             type="button"
             className="rounded p-0.5 text-faint hover:bg-hover hover:text-ink"
             aria-label={removeLabel(word)}
+            disabled={disabled}
             onClick={() => onChange(value.filter((other) => other !== word))}
           >
             <X className="size-3" aria-hidden />
@@ -67,6 +71,7 @@ export function TagsInput({
         id={id}
         name={name}
         {...aria}
+        disabled={disabled}
         list={known.length > 0 ? `${id}-known` : undefined}
         className="min-w-24 flex-1 bg-transparent px-1 text-sm outline-none"
         value={typed}
@@ -76,6 +81,8 @@ export function TagsInput({
         }
         onBlur={() => add(typed)}
         onKeyDown={(event) => {
+          // Enter takes the word of an input method.
+          if (event.nativeEvent.isComposing) return;
           if (event.key === "Enter" && typed.trim() !== "") {
             event.preventDefault();
             add(typed);

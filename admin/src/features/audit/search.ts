@@ -1,13 +1,12 @@
 /** The search parameters of this page. */
-import { number, searchOf, text } from "@/parts/search";
+import { day, number, searchOf, text } from "@/parts/search";
 
 export const auditSearch = searchOf({
   actor: text,
   action: text,
   target: text,
-  /** Days, `YYYY-MM-DD`. */
-  start: text,
-  end: text,
+  start: day,
+  end: day,
   id: number,
 });
 export type AuditSearch = ReturnType<typeof auditSearch>;

@@ -6,7 +6,7 @@ import { useIsAdmin, useUsers } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { type Choice, Field, Input, Select } from "@/ui/field";
 import { type Filter, Filters } from "@/ui/filters";
-import { exactTime, useFormat } from "@/ui/format";
+import { dayOf, dayText, exactTime, isDay, useFormat } from "@/ui/format";
 import { statuses } from "./data";
 import type { LogsSearch } from "./search";
 
@@ -84,7 +84,7 @@ export function LogFilterBar({
       );
     };
   const moment = (at: string | undefined) =>
-    at === undefined ? "" : exactTime(new Date(at), format);
+    at === undefined ? "" : isDay(at) ? dayText(at, format) : exactTime(new Date(at), format);
   const filter = (
     id: keyof LogsSearch,
     shown: string | undefined,
@@ -163,6 +163,9 @@ function TimeRange({
   done: () => void;
 }) {
   const { t } = useTranslation();
+  const { timeZone } = useFormat();
+  const dayIn = (at: string | undefined) =>
+    at === undefined || isDay(at) ? at : dayOf(at, timeZone);
   const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
   return (
     <>
@@ -192,14 +195,7 @@ function TimeRange({
       >
         {(["from", "to"] as const).map((end) => (
           <Field key={end} label={t(`logs.${end}`)}>
-            {(ids) => (
-              <Input
-                {...ids}
-                type="date"
-                name={end}
-                defaultValue={search[end]?.slice(0, 10) ?? ""}
-              />
-            )}
+            {(ids) => <Input {...ids} type="date" name={end} defaultValue={dayIn(search[end])} />}
           </Field>
         ))}
         <p className="text-xs text-faint">{t("logs.spanHelp")}</p>

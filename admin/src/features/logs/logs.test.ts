@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import en from "@/i18n/en.json";
-import { merged } from "@/parts/live";
 import { decisionsOf, reasonOf } from "@/parts/request/chain";
 import type { Entry } from "@/parts/request/entry";
 import { cell, row } from "./csv";
@@ -34,14 +33,6 @@ describe("filters", () => {
     expect(fits(entry({}), { failed: true })).toBe(false);
     expect(fits(entry({ attempts: 3 }), { retries: 2 })).toBe(true);
     expect(fits(entry({ userId: 1 }), { user: 2 })).toBe(false);
-  });
-
-  test("no request is listed twice", () => {
-    const ids = merged(
-      [entry({ requestId: "c" }), entry({ requestId: "b" })],
-      [entry({ requestId: "b" })],
-    );
-    expect(ids.map((one) => one.requestId)).toEqual(["c", "b"]);
   });
 });
 

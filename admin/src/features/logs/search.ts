@@ -1,10 +1,9 @@
 /** The search parameters of this page. */
-import { flag, number, searchOf, text } from "@/parts/search";
+import { day, flag, number, searchOf, text } from "@/parts/search";
 
 export const logsSearch = searchOf({
-  /** Days (`2026-11-21`) or ISO times. */
-  from: text,
-  to: text,
+  from: day,
+  to: day,
   model: text,
   status: number,
   /** Only entries without status 200. */

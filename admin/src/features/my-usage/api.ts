@@ -5,6 +5,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { call } from "@/api/client";
 import { nextLimitChange } from "@/api/next-limit-change";
+import { timed } from "@/parts/request-list";
 
 export const metadata = queryOptions({
   queryKey: ["my-usage", "metadata"],
@@ -42,10 +43,12 @@ export const models = queryOptions({
 export const logs = infiniteQueryOptions({
   queryKey: ["my-usage", "logs"],
   queryFn: ({ pageParam, signal }) =>
-    call(
-      "actions/my-usage/getMyUsageLogs",
-      { pageSize: 50, ...(pageParam && { cursor: pageParam }) },
-      signal,
+    timed(
+      call(
+        "actions/my-usage/getMyUsageLogs",
+        { pageSize: 50, ...(pageParam && { cursor: pageParam }) },
+        signal,
+      ),
     ),
   initialPageParam: "",
   getNextPageParam: (last) => last.nextCursor ?? undefined,

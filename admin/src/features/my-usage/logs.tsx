@@ -3,7 +3,8 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
-import { merged, useLiveRows } from "@/parts/live";
+import { tokensIn, toneOf } from "@/parts/request/entry";
+import { useRequestList } from "@/parts/request-list";
 import { useSession } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
@@ -18,10 +19,9 @@ export function MyLogs() {
   const { t } = useTranslation();
   const query = useInfiniteQuery(logs);
   const { keyId } = useSession();
-  const live = useLiveRows(useCallback((entry: Entry) => entry.keyId === keyId, [keyId]));
-  const rows = useMemo(
-    () => merged(live, query.data?.pages.flatMap((page) => page.logs) ?? []),
-    [live, query.data],
+  const { rows } = useRequestList(
+    query.data?.pages,
+    useCallback((entry: Entry) => entry.keyId === keyId, [keyId]),
   );
   const columns = useMemo<Column<Entry>[]>(
     () => [
@@ -34,10 +34,7 @@ export function MyLogs() {
         id: "status",
         header: t("logs.status"),
         cell: (entry) => (
-          <Badge
-            tone={entry.statusCode < 400 ? "good" : "bad"}
-            title={entry.errorMessage ?? undefined}
-          >
+          <Badge tone={toneOf(entry)} title={entry.errorMessage ?? undefined}>
             {entry.statusCode}
           </Badge>
         ),
@@ -47,7 +44,7 @@ export function MyLogs() {
         id: "in",
         header: t("logs.tokensIn"),
         align: "right",
-        cell: (entry) => <Count value={entry.inputTokens + entry.cacheReadTokens} short />,
+        cell: (entry) => <Count value={tokensIn(entry)} short />,
       },
       {
         id: "out",

@@ -72,6 +72,10 @@ function Quotas() {
   );
 }
 
+/** The earlier of two moments in ISO form. */
+const firstOf = (...moments: (string | null | undefined)[]) =>
+  moments.filter((one) => one != null).sort()[0];
+
 function Me() {
   const { t } = useTranslation();
   const asked = useQuery(metadata);
@@ -85,7 +89,11 @@ function Me() {
               [t("myUsage.user"), me.userName],
               [
                 t("myUsage.expires"),
-                <Time key="e" at={me.keyExpiresAt ?? me.userExpiresAt} none={t("myUsage.never")} />,
+                <Time
+                  key="e"
+                  at={firstOf(me.keyExpiresAt, me.userExpiresAt)}
+                  none={t("myUsage.never")}
+                />,
               ],
               [t("myUsage.groups"), me.keyProviderGroup || "default"],
               [

@@ -5,12 +5,13 @@ import { useForm } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { type BodyOf, call } from "@/api/client";
 import * as queries from "@/api/queries";
+import { DateField } from "@/parts/date-field";
 import { FormDialog } from "@/parts/form";
 import { useSession } from "@/parts/session";
 import { Checkbox, Field, Input, NumberInput, Select } from "@/ui/field";
-import { useFormat } from "@/ui/format";
+import { dayOf, useFormat } from "@/ui/format";
 import { useToast } from "@/ui/toast";
-import { dayOf, KEY_RULES, type Key } from "./values";
+import { KEY_RULES, type Key } from "./values";
 
 /** A new expiry, and enabling the key with it. */
 export function RenewKey({ value, onClose }: { value: Key; onClose: () => void }) {
@@ -40,13 +41,13 @@ export function RenewKey({ value, onClose }: { value: Key; onClose: () => void }
       submit={t("ui.save")}
       width="max-w-md"
     >
-      <Field
+      <DateField
+        register={form.register}
+        name="expiresAt"
         label={t("people.expiresAt")}
-        error={errors.expiresAt?.message}
         help={t("people.expiresHelp")}
-      >
-        {(ids) => <Input {...ids} type="date" {...form.register("expiresAt")} />}
-      </Field>
+        error={errors.expiresAt?.message}
+      />
       {!value.isEnabled && (
         <Checkbox label={t("people.enableToo")} {...form.register("enableKey")} />
       )}

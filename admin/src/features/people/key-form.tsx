@@ -5,6 +5,7 @@ import { useTranslation } from "react-i18next";
 import { call } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
+import { DateField } from "@/parts/date-field";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
 import { useIsAdmin, useSession } from "@/parts/session";
@@ -38,7 +39,7 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
   const admin = useIsAdmin();
   const format = useFormat();
   const { timeZone } = useSession();
-  const groups = useGroups();
+  const groups = useGroups(user);
   const initial = keyValues(value, timeZone);
   const form = useForm<KeyValues>({ defaultValues: initial });
   const { register, control, formState } = form;
@@ -83,14 +84,14 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
         <Field label={t("people.name")} error={errors.name?.message} help={t("people.keyNameHelp")}>
           {(ids) => <Input {...ids} autoFocus={!value} autoComplete="off" {...register("name")} />}
         </Field>
-        <Field
+        <DateField
+          register={register}
+          name="expiresAt"
           label={t("people.expiresAt")}
-          optional={t("ui.optional")}
-          error={errors.expiresAt?.message}
           help={t("people.expiresHelp")}
-        >
-          {(ids) => <Input {...ids} type="date" {...register("expiresAt")} />}
-        </Field>
+          optional
+          error={errors.expiresAt?.message}
+        />
         <Switch
           label={t("people.canLoginWebUi")}
           help={t("people.canLoginHelp")}
@@ -118,6 +119,7 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
           help={admin || !value ? t("people.providerGroupHelp") : t("people.groupAdminOnly")}
           known={groups}
           placeholder="default"
+          disabled={!admin && value !== undefined}
         />
         <Field
           label={t("people.cacheTtlPreference")}

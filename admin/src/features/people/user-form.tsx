@@ -5,9 +5,10 @@ import { useTranslation } from "react-i18next";
 import { call, type Schemas } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
+import { DateField } from "@/parts/date-field";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
-import { useSession } from "@/parts/session";
+import { useIsAdmin, useSession } from "@/parts/session";
 import { Field, Input, NumberInput, Section, Select, Switch } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 import { LimitFields } from "./limit-fields";
@@ -20,12 +21,17 @@ interface Props {
   onCreated?: (made: Schemas["NewUser"]) => void;
 }
 
-/** Groups that providers or users already have. */
-export function useGroups(): string[] {
-  const { data: providers } = useQuery({ ...queries.providers, retry: false });
-  return [
-    ...new Set(["default", ...(providers ?? []).flatMap((provider) => words(provider.groupTag))]),
-  ].sort();
+/**
+ * The groups to choose from: those of the providers. A user who is no administrator cannot list
+ * these, and may choose the groups of their own keys.
+ */
+export function useGroups(user?: User): string[] {
+  const admin = useIsAdmin();
+  const { data: providers } = useQuery({ ...queries.providers, enabled: admin });
+  const groups = admin
+    ? ["default", ...(providers ?? []).flatMap((provider) => words(provider.groupTag))]
+    : (user?.keys ?? []).flatMap((key) => words(key.providerGroup || "default"));
+  return [...new Set(groups)].sort();
 }
 
 export function UserForm({ user, onClose, onCreated }: Props) {
@@ -108,14 +114,14 @@ export function UserForm({ user, onClose, onCreated }: Props) {
         >
           {(ids) => <Input {...ids} {...register("note")} />}
         </Field>
-        <Field
+        <DateField
+          register={register}
+          name="expiresAt"
           label={t("people.expiresAt")}
-          optional={t("ui.optional")}
-          error={errors.expiresAt?.message}
           help={t("people.expiresHelp")}
-        >
-          {(ids) => <Input {...ids} type="date" {...register("expiresAt")} />}
-        </Field>
+          optional
+          error={errors.expiresAt?.message}
+        />
         <Switch
           label={t("people.isEnabled")}
           help={t("people.userEnabledHelp")}

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { changes } from "@/api/form";
-import { dayOf, keyBody, keyValues, userState, userValues } from "./values";
+import { dayOf } from "@/ui/format";
+import { keyBody, keyValues, userState, userValues } from "./values";
 
 test("an empty limit is none, and a typed one goes as it was typed", () => {
   const values = {

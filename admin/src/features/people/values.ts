@@ -1,5 +1,6 @@
 /** Users and keys as form values (text), and back to what the gateway accepts. Pure. */
 import type { Schemas } from "@/api/client";
+import { dayOf } from "@/ui/format";
 
 export type User = Schemas["UserRecord"];
 export type Key = Schemas["KeyRecord"];
@@ -59,17 +60,6 @@ export const words = (text: string | null | undefined) =>
     .split(",")
     .map((word) => word.trim())
     .filter((word) => word !== "");
-
-/** The calendar day of a moment in the gateway's time zone, as date inputs have it. */
-export const dayOf = (at: string | null | undefined, timeZone: string) =>
-  at
-    ? new Intl.DateTimeFormat("en-CA", {
-        year: "numeric",
-        month: "2-digit",
-        day: "2-digit",
-        timeZone,
-      }).format(new Date(at))
-    : "";
 
 const amount = (value: number | null | undefined) =>
   value === null || value === undefined ? "" : String(value);

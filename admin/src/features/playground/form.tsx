@@ -11,6 +11,7 @@ import { useExampleModel } from "@/parts/example-model";
 import { useIsAdmin, useSession, type useUsers } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { Code } from "@/ui/code";
+import { type Question, useConfirm } from "@/ui/confirm";
 import { Field, Input, Select, Switch } from "@/ui/field";
 import { Card } from "@/ui/page";
 import { Notice } from "@/ui/status";
@@ -31,9 +32,18 @@ const FORMATS: readonly Format[] = ["native", "responses", "chat-compatible", "a
 /** The largest number of suggested models. */
 const SUGGESTED = 200;
 
-const BLANK = { stream: true, raw: false, system: "", prompt: "", maxTokens: "", body: "" };
-/** The last input, so that it is kept while another page is open. */
-let kept: typeof BLANK = BLANK;
+const BLANK = {
+  stream: true,
+  raw: false,
+  system: "",
+  prompt: "",
+  maxTokens: "",
+  body: "",
+  /** The JSON as it was made from the fields. */
+  made: "",
+};
+/** The last input of a caller, so that it is kept while another page is open. */
+let kept: { caller: string; input: typeof BLANK } | undefined;
 
 interface Props {
   users: NonNullable<ReturnType<typeof useUsers>["data"]>;
@@ -47,7 +57,10 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const example = useExampleModel();
-  const [rest, setRest] = useState(kept);
+  const confirm = useConfirm();
+  const { role, userId, keyId } = useSession();
+  const caller = [role, userId, keyId].join(" ");
+  const [rest, setRest] = useState(kept?.caller === caller ? kept.input : BLANK);
   const [model, setModel] = useState(search.model ?? "");
   const [tried, setTried] = useState(false);
   const [curl, setCurl] = useState(false);
@@ -57,11 +70,17 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
   const draft: Draft = { ...rest, format, model: model.trim() || example(format) };
   const fault = refused(draft);
   useEffect(() => {
-    kept = rest;
-  }, [rest]);
+    kept = { caller, input: rest };
+  }, [caller, rest]);
   const change = (changed: Partial<typeof BLANK>) => setRest((old) => ({ ...old, ...changed }));
   const go = (changed: Partial<typeof search>) =>
     void navigate({ search: (old) => ({ ...old, ...changed }), replace: true });
+  const showJson = async () => {
+    const made = JSON.stringify(simpleBody(draft), null, 2);
+    const isEdited = rest.body !== rest.made && rest.body !== made;
+    const replaces = !isEdited || (await confirm(questionAbout(t)));
+    change(replaces ? { raw: true, body: made, made } : { raw: true });
+  };
   const submit = () => {
     setTried(true);
     if (fault || !chosen || running) return;
@@ -122,9 +141,7 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
           draft={draft}
           fault={tried || (fault?.what === "json" && rest.raw) ? said(t, fault) : undefined}
           onChange={change}
-          onRaw={(raw) =>
-            change(raw ? { raw, body: JSON.stringify(simpleBody(draft), null, 2) } : { raw })
-          }
+          onRaw={(raw) => (raw ? void showJson() : change({ raw }))}
         />
         {chosen && <Charged holder={chosen} />}
         <div className="flex flex-wrap gap-2">
@@ -156,6 +173,12 @@ export function AskForm({ users, running, onSend, onStop }: Props) {
     </Card>
   );
 }
+
+const questionAbout = (t: TFunction): Question => ({
+  title: t("playground.replaceTitle"),
+  body: t("playground.replaceBody"),
+  action: t("playground.replace"),
+});
 
 /** The reason why the request cannot be sent, as text. */
 function said(t: TFunction, fault: Refused | undefined): string | undefined {

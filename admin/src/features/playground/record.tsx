@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { ApiError, call } from "@/api/client";
-import { useLiveRows } from "@/parts/live";
+import { useEnded } from "@/parts/live";
 import { Cost } from "@/parts/request/cost";
 import { DecisionChain } from "@/parts/request/decisions";
 import { type Entry, outcomeOf, tokensIn, toneOf } from "@/parts/request/entry";
@@ -42,7 +42,7 @@ export function Record({ requestId, status, admin }: Props) {
   // Requests that fail authentication have no record.
   const unknown = status === 401;
   const { data, error, refetch } = useQuery(detail(requestId, !unknown));
-  const [live] = useLiveRows((entry) => entry.requestId === requestId);
+  const live = useEnded(requestId);
   const entry = data?.entry ?? live;
   return (
     <Card

@@ -19,8 +19,10 @@ const PRICE: Price = {
   source: "sync",
   updatedAt: "2026-01-01T00:00:00Z",
 };
-const open = (price: Price | null, onClose = vi.fn()) =>
-  renderPart(<PriceEditor price={price} taken={new Set(["m"])} onClose={onClose} />);
+const editor = (price: Price | null, onClose = vi.fn()) => (
+  <PriceEditor price={price} taken={new Set(["m"])} onClose={onClose} />
+);
+const open = (price: Price | null, onClose = vi.fn()) => renderPart(editor(price, onClose));
 
 test("rates are entered per million and saved per token; other fields stay", async () => {
   const user = userEvent.setup();
@@ -36,6 +38,21 @@ test("rates are entered per million and saved per token; other fields stay", asy
     force: false,
   });
   expect(onClose).toHaveBeenCalledWith("m");
+});
+
+test("a rate that another administrator saved meanwhile stays", async () => {
+  const user = userEvent.setup();
+  server.mockResolvedValue(PRICE);
+  const { show } = await open(PRICE);
+  await user.type(screen.getByLabelText("Output"), "5");
+  const theirs = { ...PRICE.priceData, input_cost_per_token: 9e-6 } as Price["priceData"];
+  show(editor({ ...PRICE, priceData: theirs }));
+  await user.click(screen.getByRole("button", { name: "Save" }));
+  expect(server).toHaveBeenCalledExactlyOnceWith("actions/model-prices/upsertModelPrice", {
+    modelName: "m",
+    priceData: { ...theirs, output_cost_per_token: 5e-6 },
+    force: false,
+  });
 });
 
 test("what is no price is refused before it is sent, each fault at its field", async () => {

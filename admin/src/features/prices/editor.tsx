@@ -55,7 +55,7 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
   const toast = useToast();
   const save = useSave();
   const form = useForm<Values>({ defaultValues: valuesOf(price, model) });
-  const { errors } = form.formState;
+  const { errors, dirtyFields } = form.formState;
   const saved = useRef<string>(undefined);
   const hasLong = price !== null && LONG.some((rate) => rateOf(price.priceData, rate) !== null);
   const longFault = LONG.some((rate) => errors.rates?.[rate.name] !== undefined);
@@ -65,7 +65,11 @@ export function PriceEditor({ price, model, taken, onClose }: Props) {
       throw new ApiError(400, "REQUIRED_FIELD", t("prices.edit.noRate"), { field: "rates.input" });
     }
     // The OpenAPI document only says "an object".
-    const priceData = withRates(price?.priceData ?? { mode: "chat" }, rates) as Record<
+    const edited = Object.fromEntries(
+      RATES.filter(({ name }) => dirtyFields.rates?.[name]).map(({ name }) => [name, rates[name]]),
+    );
+    // What another administrator saved meanwhile stays, except over edited rates.
+    const priceData = withRates(price?.priceData ?? { mode: "chat" }, edited) as Record<
       string,
       never
     >;

@@ -66,6 +66,8 @@ test("an edit changes its rates, takes out what was emptied and keeps every othe
     input_cost_per_token: 0.0000045,
     extra: { deep: [1] },
   });
+  // Only the edited ones are there.
+  expect(withRates(entry, { input: "4.5" })).toEqual({ ...entry, input_cost_per_token: 0.0000045 });
 });
 
 test("rates of tiers and thresholds are shown per million, except those not applied", () => {

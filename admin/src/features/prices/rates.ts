@@ -83,13 +83,14 @@ export function numberOf(typed: string, rate: Rate): number | undefined {
   return text === null ? undefined : Number(text);
 }
 
-/** The entry with these rates; empty ones are removed. All other fields stay. */
-export function withRates(entry: Entry, typed: Record<RateName, string>): Entry {
+/** The entry with these rates; empty ones are removed. All other rates and fields stay. */
+export function withRates(entry: Entry, typed: Partial<Record<RateName, string>>): Entry {
   const changed = { ...entry };
   for (const rate of RATES) {
-    if (typed[rate.name].trim() === "") delete changed[rate.field];
-    else if (typed[rate.name].trim() !== rateOf(entry, rate))
-      changed[rate.field] = numberOf(typed[rate.name], rate);
+    const text = typed[rate.name]?.trim();
+    if (text === "") delete changed[rate.field];
+    else if (text !== undefined && text !== rateOf(entry, rate))
+      changed[rate.field] = numberOf(text, rate);
   }
   return changed;
 }

@@ -18,7 +18,18 @@ import { moved } from "./destination";
 import { ModelsField } from "./models-field";
 import type { Provider } from "./selection";
 import { Trial } from "./trial";
-import { type Body, body, copied, MONEY, TIMEOUTS, TYPES, type Values, values } from "./values";
+import {
+  type Body,
+  badRedirect,
+  body,
+  copied,
+  MONEY,
+  TIMEOUTS,
+  TYPES,
+  UNITS,
+  type Values,
+  values,
+} from "./values";
 import { VendorField } from "./vendor-field";
 import { follow, proposed } from "./vendors";
 
@@ -128,6 +139,7 @@ export function ProviderForm({ provider, like, onClose }: Props) {
       onSubmit={save}
       onClose={onClose}
       submit={provider ? t("ui.save") : t("providers.add")}
+      units={UNITS}
     >
       <Section title={t("providers.sections.basics")}>
         {!provider && <VendorField form={form} />}
@@ -227,7 +239,12 @@ export function ProviderForm({ provider, like, onClose }: Props) {
               {...ids}
               className="font-mono !text-xs"
               placeholder="asked-model = sent-model"
-              {...register("model_redirects")}
+              {...register("model_redirects", {
+                validate: (lines) => {
+                  const line = badRedirect(lines);
+                  return line === undefined || t("providers.badRedirect", { line });
+                },
+              })}
             />
           )}
         </Field>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { body, redirects, values } from "./values";
+import { badRedirect, body, redirects, values } from "./values";
 
 test("durations go in milliseconds and come back as they were", () => {
   const form = {
@@ -23,6 +23,16 @@ test("an untouched credential is not sent", () => {
   expect(body({ ...values(undefined), key: "k" }).key).toBe("k");
 });
 
-test("redirects are read line by line, and half a line is left out", () => {
-  expect(redirects("a = b\n\n c=d=e \nhalf =\n= other")).toEqual({ a: "b", c: "d=e" });
+test("redirects are read line by line", () => {
+  expect(redirects("a = b\n\n c=d=e ")).toEqual({ a: "b", c: "d=e" });
+});
+
+test.each([
+  ["", undefined],
+  ["a = b\n\n c=d=e ", undefined],
+  ["a = b\nhalf =", 2],
+  ["= other", 1],
+  ["a = b\n\na -> b", 3],
+])("the first line of %j that is no redirect is named", (lines, bad) => {
+  expect(badRedirect(lines)).toBe(bad);
 });

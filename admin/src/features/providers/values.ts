@@ -16,6 +16,12 @@ export const TIMEOUTS = [
   "request_timeout_non_streaming_ms",
 ] as const;
 
+/** Milliseconds in the unit of a field: minutes, seconds. */
+export const UNITS: Readonly<Record<string, number>> = {
+  circuit_breaker_open_duration: 60_000,
+  ...Object.fromEntries(TIMEOUTS.map((name) => [name, 1000])),
+};
+
 /** The API's field names, so that a fault finds its field. */
 export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS)[number], string> {
   name: string;
@@ -109,6 +115,14 @@ const scaled = (value: string, by: number) => {
   return Number.isFinite(number) && value.trim() !== "" ? Math.round(number * by) : value.trim();
 };
 const milliseconds = (value: string) => (value.trim() === "" ? null : scaled(value, 1000));
+
+/** The number of the first line that is not of the form `requested = sent`, from 1. */
+export function badRedirect(lines: string): number | undefined {
+  const bad = lines
+    .split("\n")
+    .findIndex((line) => line.trim() !== "" && !/^\s*[^=\s][^=]*=\s*\S/.test(line));
+  return bad < 0 ? undefined : bad + 1;
+}
 
 /** Lines of the form `requested = sent`. */
 export function redirects(lines: string): Record<string, string> {

@@ -18,7 +18,7 @@ export function Messages({
 }) {
   const { t } = useTranslation();
   const { data, error, isPending, refetch } = useQuery({
-    queryKey: ["sessions", "messages", sessionId],
+    queryKey: ["sessions", "messages", sessionId, keyId],
     queryFn: ({ signal }) =>
       call(
         "actions/active-sessions/getSessionMessages",

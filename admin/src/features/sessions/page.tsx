@@ -18,7 +18,8 @@ const route = getRouteApi("/shell/sessions");
 
 type Session = DataOf<"actions/active-sessions/getActiveSessions">[number];
 
-const idOf = (session: Session) => session.sessionId;
+const idOf = ({ keyId, sessionId }: Pick<Session, "keyId" | "sessionId">) =>
+  `${keyId} ${sessionId}`;
 
 /** Whether a session matches the search text. */
 function matches(session: Session, typed: string): boolean {
@@ -34,7 +35,7 @@ function matches(session: Session, typed: string): boolean {
 
 export function SessionsPage() {
   const { t } = useTranslation();
-  const { q, session: openId } = route.useSearch();
+  const { q, session: openSession, key: openKey } = route.useSearch();
   const navigate = route.useNavigate();
   const { data, error, isPending, refetch } = useQuery(queries.sessions);
   const columns = useColumns();
@@ -42,7 +43,11 @@ export function SessionsPage() {
     () => (data ?? []).filter((one) => q === undefined || matches(one, q)),
     [data, q],
   );
-  const search = (change: { q?: string; session?: string }) =>
+  const live = (data ?? []).find(
+    (one) => one.sessionId === openSession && (openKey === undefined || one.keyId === openKey),
+  );
+  const openId = live ? idOf(live) : null;
+  const search = (change: { q?: string; session?: string; key?: number }) =>
     void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
   return (
     <Page title={t("nav.sessions")} help={t("sessions.help")} full>
@@ -58,9 +63,13 @@ export function SessionsPage() {
           rowId={idOf}
           columns={columns}
           sort={[{ id: "cost", desc: true }]}
-          openId={openId ?? null}
+          openId={openId}
           onOpen={(one) =>
-            search({ session: one.sessionId === openId ? undefined : one.sessionId })
+            search(
+              idOf(one) === openId
+                ? { session: undefined, key: undefined }
+                : { session: one.sessionId, key: one.keyId ?? undefined },
+            )
           }
           toolbar={
             <SearchBox
@@ -86,12 +95,13 @@ export function SessionsPage() {
           }
         />
       )}
-      {openId !== undefined && (
+      {openSession !== undefined && (
         <SessionPanel
-          key={openId}
-          sessionId={openId}
-          live={data?.find((one) => one.sessionId === openId)}
-          onClose={() => search({ session: undefined })}
+          key={`${openKey} ${openSession}`}
+          sessionId={openSession}
+          keyId={openKey}
+          live={live}
+          onClose={() => search({ session: undefined, key: undefined })}
         />
       )}
     </Page>
@@ -107,7 +117,7 @@ function useColumns(): Column<Session>[] {
         header: t("sessions.session"),
         className: "max-w-48 truncate",
         cell: (one) => <span className="font-mono">{one.sessionId}</span>,
-        value: idOf,
+        value: (one) => one.sessionId,
       },
       {
         id: "status",

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useTranslation } from "react-i18next";
 import { call, type DataOf } from "@/api/client";
+import { toneOf } from "@/parts/request/entry";
 import { Id } from "@/ui/code";
 import { cx } from "@/ui/cx";
 import { Panel } from "@/ui/dialog";
@@ -16,28 +17,30 @@ import { Messages } from "./messages";
 type Live = DataOf<"actions/active-sessions/getActiveSessions">[number];
 type Details = DataOf<"actions/active-sessions/getSessionDetails">;
 
-const details = (sessionId: string, mark: number) => ({
+const details = (sessionId: string, keyId: number | undefined, mark: number) => ({
   // A request that has just ended needs a moment to reach the database. So the page reads again
   // until the number of requests matches, for a limited time.
   refetchInterval: ({ state }: { state: { data?: Details; dataUpdateCount: number } }) =>
     state.data && state.data.total < mark && state.dataUpdateCount < 10 ? 1_000 : false,
   // A request that ends changes this value, which starts a new read.
-  queryKey: ["sessions", "details", sessionId, mark],
+  queryKey: ["sessions", "details", sessionId, keyId, mark],
   queryFn: ({ signal }: { signal: AbortSignal }) =>
-    call("actions/active-sessions/getSessionDetails", { sessionId }, signal),
+    call("actions/active-sessions/getSessionDetails", { sessionId, keyId }, signal),
   placeholderData: (before: Details | undefined) => before,
 });
 
 interface Props {
   sessionId: string;
+  /** `undefined`: the key of the session's latest request. */
+  keyId: number | undefined;
   live: Live | undefined;
   onClose: () => void;
 }
 
-export function SessionPanel({ sessionId, live, onClose }: Props) {
+export function SessionPanel({ sessionId, keyId, live, onClose }: Props) {
   const { t } = useTranslation();
   const ended = (live?.requestCount ?? 0) - (live?.concurrentCount ?? 0);
-  const { data, error, isPending, refetch } = useQuery(details(sessionId, ended));
+  const { data, error, isPending, refetch } = useQuery(details(sessionId, keyId, ended));
   return (
     <Panel
       open
@@ -82,7 +85,7 @@ function InOrder({ sessionId, details }: { sessionId: string; details: Details }
         <h3>{t("sessions.inOrder")}</h3>
         <Link
           to="/logs"
-          search={{ session: sessionId }}
+          search={{ session: sessionId, key: details.keyId ?? undefined }}
           className="text-xs text-accent underline underline-offset-2"
         >
           {t("sessions.inLogs")}
@@ -140,14 +143,18 @@ function Requests({ details }: { details: Details }) {
           <li key={entry.requestId}>
             <Link
               to="/logs"
-              search={{ session: entry.sessionId ?? undefined, request: entry.requestId }}
+              search={{
+                session: entry.sessionId ?? undefined,
+                key: entry.keyId ?? undefined,
+                request: entry.requestId,
+              }}
               className={cx(
                 "flex flex-wrap items-center gap-x-3",
                 "gap-y-1 px-3 py-2 text-sm hover:bg-hover",
               )}
             >
               <Time at={entry.createdAt} relative={false} />
-              <Badge tone={entry.statusCode < 400 ? "good" : "bad"}>{entry.statusCode}</Badge>
+              <Badge tone={toneOf(entry)}>{entry.statusCode}</Badge>
               <span className="min-w-0 flex-1 truncate">
                 {entry.model} <span className="text-faint">{entry.providerName}</span>
               </span>

@@ -4,7 +4,7 @@
  * the page then asks first.
  */
 import { type ReactNode, useEffect, useRef } from "react";
-import type { FieldValues, UseFormReturn } from "react-hook-form";
+import type { FieldValues, Path, UseFormReturn } from "react-hook-form";
 import { useTranslation } from "react-i18next";
 import { useSubmit } from "@/parts/form";
 import { Button } from "@/ui/button";
@@ -19,10 +19,12 @@ interface Props<T extends FieldValues> {
   saved: T;
   /** Saves, and returns the values that are then current. */
   onSubmit: (values: T) => Promise<T>;
+  units?: Readonly<Record<string, number>>;
   children: ReactNode;
 }
 
-export function SettingsForm<T extends FieldValues>({ form, saved, onSubmit, children }: Props<T>) {
+export function SettingsForm<T extends FieldValues>(props: Props<T>) {
+  const { form, saved, onSubmit, units, children } = props;
   const { t } = useTranslation();
   const toast = useToast();
   const place = useRef<HTMLFormElement>(null);
@@ -30,9 +32,16 @@ export function SettingsForm<T extends FieldValues>({ form, saved, onSubmit, chi
   useEffect(() => form.reset(saved, { keepDirtyValues: true }), [form, saved]);
   const submit = useSubmit({
     form,
+    units,
     place,
     onSubmit: async (values) => {
-      form.reset(await onSubmit(values));
+      const after = await onSubmit(values);
+      const typed = form.getValues();
+      form.reset(after);
+      // What was typed while it was being saved is a new edit.
+      for (const name of Object.keys(values) as Path<T>[])
+        if (JSON.stringify(typed[name]) !== JSON.stringify(values[name]))
+          form.setValue(name, typed[name], { shouldDirty: true });
       toast.good(t("ui.saved"));
     },
   });

@@ -9,7 +9,7 @@ import { Card } from "@/ui/page";
 import { Notice } from "@/ui/status";
 import { type Notifications, notifications, settings, useSaveNotifications } from "./api";
 import { SettingsForm } from "./frame";
-import { changeOf, formOf, type NotifyForm } from "./notify-values";
+import { changeOf, formOf, type NotifyForm, UNITS } from "./notify-values";
 
 import { SecretCard } from "./secret";
 import { Webhook } from "./webhook";
@@ -52,7 +52,7 @@ function NotificationsForm({ saved }: { saved: Notifications }) {
     );
   };
   return (
-    <SettingsForm form={form} saved={before} onSubmit={submit}>
+    <SettingsForm form={form} saved={before} onSubmit={submit} units={UNITS}>
       <Card>
         <Switch
           label={t("settings.notify.enabled")}

@@ -18,6 +18,9 @@ export interface NotifyForm {
   webhookSecret: string;
 }
 
+/** A percent as a share. */
+export const UNITS = { costAlertThreshold: 0.01 };
+
 export function formOf(saved: Notifications): NotifyForm {
   return {
     enabled: saved.enabled,
