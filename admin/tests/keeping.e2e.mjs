@@ -39,6 +39,22 @@ test("a form outlives its session: its input is saved after a login in another t
   expect(saved.note).toBe("written before the session ended");
 });
 
+test("a click on a message does not close the form below it", async ({ page, dialog, field }) => {
+  await authenticate(page);
+  await page.goto(`/people?user=${ann.user.id}`);
+  const edit = page.getByRole("dialog", { name: "ann" }).getByRole("button", { name: "Edit" });
+  await edit.click();
+  await field("Note").fill("first");
+  await dialog.last().getByRole("button", { name: "Save" }).click();
+  const message = page.locator("[data-message]").filter({ hasText: "Saved" });
+  await expect(message).toBeVisible();
+  await edit.click();
+  await field("Note").fill("second");
+  await message.click();
+  await expect(page.getByText("Discard your changes?")).toHaveCount(0);
+  await expect(field("Note")).toHaveValue("second");
+});
+
 test("a tab notices that another one logged in as somebody else", async ({ context, page }) => {
   await logIn(page);
   await page.goto("/providers");

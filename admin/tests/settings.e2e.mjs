@@ -130,4 +130,8 @@ test("the audit log has each change with its values before and after, filtered b
   await expect(
     page.getByRole("cell", { name: "notifications.updateNotificationSettingsAction" }),
   ).toBeVisible();
+  // A link to an entry that the list does not have.
+  const [newest] = (await gateway.action("audit/getAuditLog")).entries;
+  await page.goto(`/audit?action=users.&id=${newest.id}`);
+  await expect(panel.getByRole("row", { name: "siteTitle Before After" })).toBeVisible();
 });

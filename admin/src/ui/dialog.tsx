@@ -66,6 +66,11 @@ function Foot({ children }: { children: ReactNode }) {
 }
 
 const Shade = () => <div data-overlay className="fixed inset-0 z-40 bg-black/45" />;
+/** Messages lie over the page, and a click on one is none beside the dialog. */
+const unlessMessage = (event: Event) => {
+  if (event.target instanceof Element && event.target.closest("[data-message]"))
+    event.preventDefault();
+};
 const noDescription = (description: ReactNode) =>
   description === undefined ? { "aria-describedby": undefined } : {};
 
@@ -86,6 +91,7 @@ export function Dialog({
         <Radix.Content
           data-popup
           {...noDescription(description)}
+          onInteractOutside={unlessMessage}
           className={cx(
             "fixed inset-x-3 top-[max(1rem,8vh)] z-50 mx-auto flex max-h-[84vh] flex-col",
             "overflow-hidden rounded-xl border border-line",
@@ -124,6 +130,7 @@ export function Drawer({
         <Radix.Content
           data-panel
           {...noDescription(description)}
+          onInteractOutside={unlessMessage}
           className={cx(SIDE, "z-50", width)}
         >
           <Head title={title} description={description} />

@@ -46,6 +46,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
           <div
             key={id}
             data-popup
+            data-message
             className={cx(
               "pointer-events-auto flex max-w-lg items-start gap-2 rounded-lg",
               "border border-line bg-raised py-2.5 pr-2 pl-3 text-sm shadow-lg",

@@ -1,5 +1,5 @@
 /** Reading the audit log, page by page. */
-import { infiniteQueryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
 import { call, type Schemas } from "@/api/client";
 
 export type Entry = Schemas["AuditRecord"];
@@ -11,6 +11,18 @@ export interface AuditFilters {
   startDate?: string;
   endDate?: string;
 }
+
+/** One entry, or `null`. The cursor is the id after the page's first. */
+export const auditEntry = (id: number) =>
+  queryOptions({
+    queryKey: ["audit", "entry", id] as const,
+    queryFn: async ({ signal }) => {
+      const ask = { cursor: id + 1, pageSize: 1 };
+      const { entries } = await call("actions/audit/getAuditLog", ask, signal);
+      return entries.find((entry) => entry.id === id) ?? null;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 
 export const auditLog = (filters: AuditFilters) =>
   infiniteQueryOptions({

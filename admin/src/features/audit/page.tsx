@@ -1,5 +1,5 @@
 /** The audit log: every administrative write, newest first. */
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ScrollText } from "lucide-react";
 import { useMemo } from "react";
@@ -10,7 +10,7 @@ import { Filters } from "@/ui/filters";
 import { Page } from "@/ui/page";
 import { type Column, DataTable } from "@/ui/table";
 import { Time } from "@/ui/text";
-import { auditLog, type Entry } from "./api";
+import { auditEntry, auditLog, type Entry } from "./api";
 import { diff, kindOf } from "./diff";
 import { useAuditFilters } from "./filters";
 import { EntryPanel } from "./panel";
@@ -26,7 +26,13 @@ export function AuditPage() {
   const rows = useMemo(() => log.data?.pages.flatMap((page) => page.entries) ?? [], [log.data]);
   const filters = useAuditFilters(search, set);
   const columns = useColumns();
-  const open = rows.find((entry) => entry.id === search.id);
+  const listed = rows.find((entry) => entry.id === search.id);
+  // A link may be to an entry of a page that was not read.
+  const linked = useQuery({
+    ...auditEntry(search.id ?? 0),
+    enabled: search.id !== undefined && listed === undefined && !log.isPending,
+  });
+  const open = listed ?? (search.id === undefined ? null : linked.data);
   const filtered = filters.some((filter) => filter.shown !== undefined);
   return (
     <Page title={t("nav.audit")} help={t("audit.help")} full>
