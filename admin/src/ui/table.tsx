@@ -51,6 +51,8 @@ export interface TableProps<T> {
   /** The end is near: load more. */
   onEnd?: () => void;
   more?: boolean;
+  /** More are loading, or could not be loaded: only scrolling asks again. */
+  waits?: boolean;
   picked?: ReadonlySet<string>;
   onPick?: (picked: Set<string>) => void;
   /** Shown beside the column chooser. */
@@ -164,6 +166,7 @@ function Grid<T>({
   openId,
   onEnd,
   more,
+  waits,
   picked,
   onPick,
   full,
@@ -189,13 +192,15 @@ function Grid<T>({
   const from = virtual ? (items[0]?.index ?? 0) : 0;
   const to = virtual ? (items.at(-1)?.index ?? -1) + 1 : sorted.length;
   const near = to >= sorted.length - 5;
+  const isNearEnd = () => {
+    const at = box.current;
+    return at !== null && at.scrollTop + at.clientHeight > at.scrollHeight - 200;
+  };
+  // The rows may leave a part of a tall window free, so that there is nothing to scroll.
   // biome-ignore lint/correctness/useExhaustiveDependencies: asks once for each length
   useEffect(() => {
-    const at = box.current;
-    // The rows may leave a part of a tall window free, so there is nothing to scroll.
-    const isShort = at !== null && at.scrollHeight <= at.clientHeight;
-    if (more && (virtual ? near : isShort)) onEnd?.();
-  }, [near, more, sorted.length]);
+    if (more && !waits && (virtual ? near : isNearEnd())) onEnd?.();
+  }, [near, more, waits, sorted.length]);
 
   const focus = (index: number) => {
     const next = Math.max(0, Math.min(sorted.length - 1, index));
@@ -242,9 +247,7 @@ function Grid<T>({
       ref={box}
       className={cx("card relative overflow-auto", full && "min-h-48 flex-1")}
       onScroll={() => {
-        const at = box.current;
-        if (!virtual && more && at && at.scrollTop + at.clientHeight > at.scrollHeight - 200)
-          onEnd?.();
+        if (more && (virtual ? near : isNearEnd())) onEnd?.();
       }}
     >
       <table aria-label={label} className="w-full border-separate border-spacing-0">

@@ -52,9 +52,10 @@ export function AuditPage() {
         onOpen={(entry) => set({ id: entry.id })}
         openId={search.id === undefined ? null : String(search.id)}
         onEnd={() => {
-          if (log.hasNextPage && !log.isFetching) void log.fetchNextPage();
+          if (!log.isFetching) void log.fetchNextPage();
         }}
         more={log.hasNextPage}
+        waits={log.isFetching || log.isFetchNextPageError}
         toolbar={<Filters filters={filters} />}
         empty={
           filtered ? (

@@ -75,9 +75,10 @@ export function LogsPage() {
             set({ request: entry.requestId === search.request ? undefined : entry.requestId })
           }
           onEnd={() => {
-            if (!logs.isFetchingNextPage) void logs.fetchNextPage();
+            if (!logs.isFetching) void logs.fetchNextPage();
           }}
           more={logs.hasNextPage}
+          waits={logs.isFetching || logs.isFetchNextPageError}
           toolbar={<LogFilterBar search={search} set={set} />}
           empty={
             <None filtered={filtered} clear={() => void navigate({ search: {}, replace: true })} />
