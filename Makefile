@@ -35,6 +35,10 @@
 	bench-nodes soak chaos fuzz schemathesis dist dist-twice test-dist image test-image test-deploy \
 	test-compose test-valkey lint fmt pictures hooks
 
+# Cargo's folder. `cargo run` does not know `--workspace`, without which it would compile the
+# dependencies a second time.
+BUILT = $${CARGO_TARGET_DIR:-target}
+
 run:
 	@scripts/setup.sh run
 	cargo run --release --locked -- serve
@@ -60,7 +64,7 @@ bench-check: export CARGO_PROFILE_DEV_OPT_LEVEL = 3
 bench-check:
 	@scripts/setup.sh bench-check
 	cargo build --profile $(PROFILE) --locked --workspace --bin tollgate --bin instructions
-	cargo run --profile $(PROFILE) --locked --workspace --bin instructions -- \
+	$(BUILT)/$(PROFILE:dev=debug)/instructions \
 		--profile $(PROFILE) $(if $(filter 1,$(UPDATE)),--update) $(ARGS)
 
 bench-convert:
@@ -70,11 +74,12 @@ bench-convert:
 bench-admin:
 	@scripts/setup.sh test
 	cargo build --profile dist --locked --workspace --bin tollgate --bin adload
-	cargo run --profile dist --locked --workspace --bin adload -- $(ARGS)
+	$(BUILT)/dist/adload $(ARGS)
 
 bench-writer:
 	@scripts/setup.sh test
-	cargo run --profile dist --locked --workspace --bin commits -- \
+	cargo build --profile dist --locked --workspace --bin commits
+	$(BUILT)/dist/commits \
 		--private-postgres --records 400000 --keys 200 $(ARGS)
 
 bench-admission:
@@ -84,7 +89,7 @@ bench-admission:
 bench-nodes:
 	@scripts/setup.sh test
 	cargo build --profile dist --locked --workspace --bin tollgate --bin nodes
-	cargo run --profile dist --locked --workspace --bin nodes -- $(ARGS)
+	$(BUILT)/dist/nodes $(ARGS)
 
 soak: MINUTES ?= 30
 soak:
