@@ -4,11 +4,13 @@
 mod bills;
 mod checks;
 mod checks_stream;
+mod generations;
 mod golden;
 mod pairs;
 mod properties;
 mod rules;
 mod services;
+mod unusual_streams;
 
 use tollgate::domain::format::WireFormat;
 use tollgate::formats::convert::{self, ReplyContext, ReplyProblem};

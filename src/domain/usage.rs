@@ -67,12 +67,15 @@ impl Usage {
     /// All input tokens: fresh, read from a cache and written to one.
     #[must_use]
     pub const fn total_input(&self) -> u64 {
-        self.input + self.cache_write_5m + self.cache_write_1h + self.cache_read
+        self.input
+            .saturating_add(self.cache_write_5m)
+            .saturating_add(self.cache_write_1h)
+            .saturating_add(self.cache_read)
     }
 
     /// Input and output tokens together.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.total_input() + self.output
+        self.total_input().saturating_add(self.output)
     }
 }

@@ -22,11 +22,12 @@ const FORCED: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
 /// Names without threshold and tier, and the kind of rate of each. Of two for one kind the first
 /// wins.
-const BASES: [(&str, CostKind); 12] = [
+const BASES: [(&str, CostKind); 13] = [
     ("input_cost_per_token", CostKind::Input),
     ("output_cost_per_token", CostKind::Output),
     ("cache_creation_input_token_cost", CostKind::CacheWrite5m),
     ("cache_creation_input_token_cost_above_1hr", CostKind::CacheWrite1h),
+    ("cache_creation_input_token_cost_above_12hr", CostKind::CacheWrite1h),
     ("cache_read_input_token_cost", CostKind::CacheRead),
     ("input_cost_per_token_cache_hit", CostKind::CacheRead),
     ("output_cost_per_reasoning_token", CostKind::Reasoning),

@@ -153,6 +153,11 @@ fn a_rate_under_two_names_counts_once() {
     let entry = json!({"input_cost_per_token_cache_hit": 1e-7});
     let read = rates_from_json(&entry, Belief::Usual).unwrap();
     assert_eq!(read.base(CostKind::CacheRead), Some(Decimal::new(1, 7)));
+    // Writes for half a day count as those for an hour.
+    let entry = json!({"cache_creation_input_token_cost": 5e-6,
+        "cache_creation_input_token_cost_above_12hr": 1e-5});
+    let read = rates_from_json(&entry, Belief::Usual).unwrap();
+    assert_eq!(read.base(CostKind::CacheWrite1h), Some(Decimal::new(1, 5)));
 }
 
 #[test]
@@ -187,7 +192,6 @@ fn prices_that_are_not_applied_are_named() {
     let expected = [
         "output_cost_per_second",
         "input_cost_per_token_ultrafast",
-        "cache_creation_input_token_cost_above_12hr",
         "tiered_pricing",
         "input_cost_per_token_above_0k_tokens",
         "input_cost_per_token_flex_priority",

@@ -11,7 +11,7 @@ use tower::ServiceExt as _;
 use super::converted_reply;
 use super::golden::{sources, targets, upstream_model};
 
-fn ask(to: WireFormat, stream: bool, body: Vec<u8>) -> Request<Body> {
+pub fn ask(to: WireFormat, stream: bool, body: Vec<u8>) -> Request<Body> {
     let (path, key) = match to {
         WireFormat::Native => ("/v1/messages".to_owned(), "x-api-key"),
         WireFormat::Responses => ("/v1/responses".to_owned(), "authorization"),

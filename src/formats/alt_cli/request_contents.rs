@@ -103,28 +103,41 @@ struct FunctionResponse<'a> {
 #[derive(Default)]
 struct Calls {
     count: usize,
-    open: VecDeque<(String, String)>,
+    open: VecDeque<OpenCall>,
+}
+
+struct OpenCall {
+    id: String,
+    /// The model gave it no id.
+    is_generated: bool,
+    name: String,
 }
 
 impl Calls {
     fn add(&mut self, given: Option<&Str<'_>>, name: &str) -> String {
         // By position: the same in every later turn of the conversation.
-        let id = given
-            .filter(|id| !id.is_empty())
-            .map_or_else(|| format!("call_{}", self.count), |id| id.to_string());
+        let given = given.filter(|id| !id.is_empty());
+        let id = given.map_or_else(|| format!("call_{}", self.count), |id| id.to_string());
         self.count += 1;
-        self.open.push_back((id.clone(), name.to_owned()));
+        self.open.push_back(OpenCall {
+            id: id.clone(),
+            is_generated: given.is_none(),
+            name: name.to_owned(),
+        });
         id
     }
 
     fn answer(&mut self, given: Option<&Str<'_>>, name: &str) -> String {
         let by_id = given.filter(|id| !id.is_empty()).map(|id| id.to_string());
         let position = match &by_id {
-            Some(id) => self.open.iter().position(|(open, _)| open == id),
-            None => self.open.iter().position(|(_, open)| open == name),
+            // Gemini CLI invents an id for the result of a call without one.
+            Some(id) => self.open.iter().position(|call| call.id == *id).or_else(|| {
+                self.open.iter().position(|call| call.is_generated && call.name == name)
+            }),
+            None => self.open.iter().position(|call| call.name == name),
         };
-        let found = position.and_then(|at| self.open.remove(at)).map(|(id, _)| id);
-        by_id.or(found).unwrap_or_else(|| format!("call_{}", self.count))
+        let found = position.and_then(|at| self.open.remove(at)).map(|call| call.id);
+        found.or(by_id).unwrap_or_else(|| format!("call_{}", self.count))
     }
 }
 

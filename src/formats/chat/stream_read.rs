@@ -7,7 +7,7 @@ use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text,
-    ToolName, json,
+    ToolName, is_empty_event, json,
 };
 use crate::formats::usage::names_an_end;
 
@@ -76,6 +76,8 @@ pub struct Reader {
     open: Option<Open>,
     /// Number of calls so far: the lowest free index, for services that send none.
     calls: u64,
+    /// The last call's index and id.
+    last: Option<(u64, String)>,
     finish: Option<Finish>,
     ended: bool,
 }
@@ -87,7 +89,7 @@ impl Reader {
     /// An error that the provider reports, data that is no chunk, or a call's arguments after
     /// another call has begun.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
-        if self.ended || data.is_empty() {
+        if self.ended || is_empty_event(data) {
             return Ok(());
         }
         if data.trim_ascii() == b"[DONE]" {
@@ -176,8 +178,12 @@ impl Reader {
             _ => self.calls,
         });
         let arguments = arguments.filter(|arguments| !arguments.is_empty());
-        if self.open != Some(Open::Call(index)) {
-            if index < self.calls {
+        // Some services give all parallel calls the index 0: another id is another call.
+        let is_another = id.as_deref().is_some_and(|id| {
+            self.last.as_ref().is_some_and(|(last, its)| *last == index && *its != *id)
+        });
+        if is_another || self.open != Some(Open::Call(index)) {
+            if !is_another && index < self.calls {
                 if arguments.is_none() {
                     return Ok(());
                 }
@@ -185,8 +191,9 @@ impl Reader {
                 return Err(StreamProblem::Malformed { message });
             }
             self.close(sink);
-            self.calls = index.saturating_add(1);
+            self.calls = self.calls.max(index.saturating_add(1));
             self.open = Some(Open::Call(index));
+            self.last = id.as_deref().map(|id| (index, id.to_owned()));
             let position = usize::try_from(index).unwrap_or(usize::MAX);
             let id =
                 id.map_or_else(|| Text::Owned(reply_read::generated_id(position)), Str::into_text);

@@ -59,6 +59,12 @@ impl Event<'_> {
     }
 }
 
+/// Whether an event's data have no content: keep-alive events of some services.
+#[must_use]
+pub fn is_empty_event(data: &[u8]) -> bool {
+    matches!(data.trim_ascii(), b"" | b"{}" | b"null")
+}
+
 /// Why a stream cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StreamProblem {

@@ -25,7 +25,7 @@ pub mod turns;
 use std::borrow::Cow;
 
 pub use effort::Effort;
-pub use event::{Block, Event, Sink, StreamProblem};
+pub use event::{Block, Event, Sink, StreamProblem, is_empty_event};
 pub use media::{Media, MediaKind, Source};
 pub use reply::{Finish, Reply, ReplyPart};
 pub use request::{

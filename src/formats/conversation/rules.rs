@@ -82,6 +82,11 @@ rules! {
     ThinkingOff "thinking_off" LeftOut [Native] "reasoning, where the service would refuse it: a \
         tool must be called, `max_tokens` is 1024 or less, or the tool calls being answered carry \
         no signed thinking" "thinking is not asked for in this request";
+    AdaptiveThinking "adaptive_thinking" Changed [Native] "a thinking budget, for Claude from 4.7 \
+        on" "adaptive thinking, with the strongest effort whose budget is not above it: the service \
+        refuses budgets";
+    AdaptiveSampling "adaptive_sampling" LeftOut [Native] "temperature, `top_p`, `top_k`, for \
+        Claude from 4.7 on" "left out: the service refuses them";
     ThinkingSampling "thinking_sampling" LeftOut [Native] "temperature other than 1, `top_k`, \
         `top_p` below 0.95 together with thinking" "left out: the service refuses the pair";
     HighTemperature "high_temperature" Changed [Native] "a temperature above 1, which the other \

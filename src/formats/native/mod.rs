@@ -2,6 +2,7 @@
 //!
 //! Shapes follow the vendor's own SDK types. It depends on no other format.
 
+mod generation;
 mod message_write;
 pub mod reply_read;
 pub mod reply_write;
@@ -10,4 +11,5 @@ pub mod request_read;
 pub mod request_write;
 pub mod stream_read;
 pub mod stream_write;
+mod thinking;
 mod usage;

@@ -4,27 +4,18 @@
 //! the calls before them, no text is blank, thinking excludes some other fields. Violations are
 //! fixed here, by the rules.
 
-use super::message_write;
+use super::thinking::{self, Thinking};
+use super::{generation, message_write};
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    OutputFormat, Part, Request, Role, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName,
-    Unsupported, schema,
+    OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported,
+    schema,
 };
 use crate::formats::names::wire_name;
-
-/// The service's minimum budget.
-const MIN_BUDGET: u64 = 1024;
 
 /// Requests a JSON object, if there is no schema.
 const JSON_LINE: &str =
     "Answer with exactly one JSON object and nothing else: no introduction, no code fence.";
-
-/// Whether to think.
-enum Thinking {
-    Unset,
-    Off,
-    On(u64),
-}
 
 /// Writes the body of `POST /v1/messages`. Turns alternate already.
 ///
@@ -37,7 +28,12 @@ pub fn write(
 ) -> Result<Vec<u8>, Unsupported> {
     let max_tokens = request.max_tokens.unwrap_or(target.default_max_tokens);
     message_write::refuse_sound(request)?;
-    let thinking = decide_thinking(request, max_tokens, rules);
+    let adaptive = generation::is_adaptive(target.model);
+    let thinking = if adaptive {
+        thinking::decide_adaptive(request, rules)
+    } else {
+        thinking::decide(request, max_tokens, rules)
+    };
     note_losses(request, rules);
     Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
@@ -52,9 +48,20 @@ pub fn write(
                 o.word("type", "enabled");
                 o.uint("budget_tokens", budget);
             }),
+            Thinking::Adaptive(_) => o.object("thinking", |o| {
+                o.word("type", "adaptive");
+                // Otherwise the thinking's text is empty.
+                o.word("display", "summarized");
+            }),
         }
-        write_sampling(o, request, (matches!(thinking, Thinking::On(_)), target.keep_top_p), rules);
-        write_output(o, request, rules);
+        if adaptive {
+            leave_sampling_out(request, rules);
+        } else {
+            let thinks = matches!(thinking, Thinking::On(_));
+            write_sampling(o, request, (thinks, target.keep_top_p), rules);
+        }
+        write_stops(o, request, rules);
+        write_output(o, request, &thinking, rules);
         if let Some(user) = &request.user {
             o.object("metadata", |o| o.str("user_id", user));
         }
@@ -79,44 +86,6 @@ fn note_losses(request: &Request<'_>, rules: &mut Rules) {
     rules.note_if(sampling.seed.is_some(), Rule::Seed);
     rules.note_if(request.verbosity.is_some(), Rule::Verbosity);
     rules.note_if(request.cache_key.is_some(), Rule::CacheMarks);
-}
-
-fn decide_thinking(request: &Request<'_>, max_tokens: u64, rules: &mut Rules) -> Thinking {
-    let asked = match request.reasoning.budget() {
-        None => return Thinking::Unset,
-        Some(0) => return Thinking::Off,
-        Some(asked) => asked,
-    };
-    let forced = match &request.tool_choice {
-        Some(ToolChoice::Required | ToolChoice::Tool(_) | ToolChoice::WebSearch) => true,
-        Some(ToolChoice::Allowed { required, .. }) => *required,
-        _ => false,
-    };
-    if forced || max_tokens <= MIN_BUDGET || !open_calls_are_signed(request) {
-        rules.note(Rule::ThinkingOff);
-        return Thinking::Unset;
-    }
-    // A quarter of the limit is kept for the answer if the budget would use all of it.
-    let room = if asked < max_tokens { asked } else { max_tokens / 4 * 3 };
-    let budget = room.max(MIN_BUDGET);
-    rules.note_if(budget != asked, Rule::ThinkingBudget);
-    Thinking::On(budget)
-}
-
-/// With thinking on, the service requires the calls that are being answered to follow their signed
-/// thinking.
-fn open_calls_are_signed(request: &Request<'_>) -> bool {
-    let [.., calls, results] = request.turns.as_slice() else { return true };
-    let answers = results.parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
-    let has_calls = calls.parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
-    if results.role != Role::User || !answers || !has_calls {
-        return true;
-    }
-    calls
-        .parts
-        .iter()
-        .find(|part| message_write::survives(part))
-        .is_some_and(|part| matches!(part, Part::Thinking(_)))
 }
 
 fn write_system(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
@@ -226,6 +195,14 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
     }
 }
 
+fn leave_sampling_out(request: &Request<'_>, rules: &mut Rules) {
+    let sampling = &request.sampling;
+    rules.note_if(
+        sampling.temperature.is_some() || sampling.top_p.is_some() || sampling.top_k.is_some(),
+        Rule::AdaptiveSampling,
+    );
+}
+
 fn write_sampling(
     o: &mut Object<'_>,
     request: &Request<'_>,
@@ -254,6 +231,9 @@ fn write_sampling(
         o.number("top_p", sampling.top_p.as_ref().filter(|_| !both));
         o.number("top_k", sampling.top_k.as_ref());
     }
+}
+
+fn write_stops(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     let stops: Vec<&str> = request
         .stop
         .iter()
@@ -266,15 +246,26 @@ fn write_sampling(
     }
 }
 
-fn write_output(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
-    if let OutputFormat::Schema { schema: text, .. } = &request.output {
-        let (text, changed) = schema::for_native_output(text);
-        rules.note_if(changed, Rule::SchemaKeywords);
-        o.object("output_config", |o| {
+fn write_output(o: &mut Object<'_>, request: &Request<'_>, thinking: &Thinking, rules: &mut Rules) {
+    let effort = match thinking {
+        Thinking::Adaptive(effort) => Some(effort.as_str()),
+        _ => None,
+    };
+    let format = match &request.output {
+        OutputFormat::Schema { schema, .. } => Some(schema::for_native_output(schema)),
+        _ => None,
+    };
+    if effort.is_none() && format.is_none() {
+        return;
+    }
+    o.object("output_config", |o| {
+        o.opt_str("effort", effort);
+        if let Some((text, changed)) = format {
+            rules.note_if(changed, Rule::SchemaKeywords);
             o.object("format", |o| {
                 o.word("type", "json_schema");
                 o.raw("schema", &text);
             });
-        });
-    }
+        }
+    });
 }

@@ -6,7 +6,8 @@ use serde_json::value::RawValue;
 use super::reply_read::{self, WireError};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, json,
+    Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, is_empty_event,
+    json,
 };
 
 #[derive(Deserialize)]
@@ -71,7 +72,7 @@ impl Reader {
     /// # Errors
     /// An error that the provider reports, or data that is no event of this format.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
-        if self.ended {
+        if self.ended || is_empty_event(data) {
             return Ok(());
         }
         let data: Data<'_> = json::read(data)

@@ -1,20 +1,23 @@
 //! Reads a responses stream, event by event.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::reply_read::{self, Incomplete, OutputItem, WireError};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Block, Event, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall, ToolName, json,
+    Block, Content, Event, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall, ToolName,
+    is_empty_event, json,
 };
 
 #[derive(Deserialize)]
 struct Data<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
+    /// A text, unless the event is of a kind that is not read; `message` too.
     #[serde(borrow)]
-    delta: Option<Str<'a>>,
+    delta: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
     item: Option<OutputItem<'a>>,
     summary_index: Option<u64>,
@@ -23,7 +26,7 @@ struct Data<'a> {
     #[serde(borrow)]
     error: Option<WireError<'a>>,
     #[serde(borrow)]
-    message: Option<Str<'a>>,
+    message: Option<Content<'a, IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -65,7 +68,7 @@ impl Reader {
     /// # Errors
     /// An error that the provider reports, or data that is no event of this format.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
-        if self.ended || data.trim_ascii() == b"[DONE]" {
+        if self.ended || is_empty_event(data) || data.trim_ascii() == b"[DONE]" {
             return Ok(());
         }
         let data: Data<'_> = json::read(data)
@@ -97,7 +100,10 @@ impl Reader {
             "error" => {
                 let error = data.error.unwrap_or_default();
                 let (kind, reported) = error.kind_and_message();
-                let message = data.message.map_or(reported, |message| message.to_string());
+                let message = match data.message {
+                    Some(Content::Text(message)) => message.into_owned(),
+                    _ => reported,
+                };
                 return Err(StreamProblem::Upstream { kind, message });
             }
             _ => {}
@@ -129,8 +135,11 @@ impl Reader {
         sink(Event::Open(block));
     }
 
-    fn delta(&mut self, kind: Open, text: Option<Str<'_>>, sink: &mut Sink<'_>) {
-        let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+    fn delta(&mut self, kind: Open, delta: Option<Content<'_, IgnoredAny>>, sink: &mut Sink<'_>) {
+        let Some(Content::Text(text)) = delta else { return };
+        if text.is_empty() {
+            return;
+        }
         if self.open != Some(kind) {
             self.open(
                 kind,
@@ -143,7 +152,7 @@ impl Reader {
             );
         }
         self.reported = true;
-        sink(Event::Delta(text.into_text()));
+        sink(Event::Delta(text));
     }
 
     fn item_added(&mut self, item: Option<OutputItem<'_>>, sink: &mut Sink<'_>) {

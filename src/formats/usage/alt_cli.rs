@@ -145,7 +145,8 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         image_output,
         audio_input: fresh(Figure::AudioInput, Figure::AudioCached).min(input - image_input),
         audio_output: figure(Figure::AudioOutput).min(candidates - image_output),
-        web_searches: tally.searches,
+        // Charged per request, not per search.
+        web_searches: tally.searches.min(1),
         tier: tally.tier,
     }
 }

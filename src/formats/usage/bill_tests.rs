@@ -209,6 +209,40 @@ fn audio_searches_and_the_tier_are_read_in_every_format() {
 }
 
 #[test]
+fn searches_of_an_alt_cli_request_are_charged_once() {
+    let event = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"groundingMetadata":{"webSearchQueries":["a"]}}]}"#;
+    let last = r#"{"candidates":[{"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a"]}}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}"#;
+    assert_eq!(stream(AltCli, &format!("{event}\n{last}")).estimate(7).web_searches, 1);
+}
+
+#[test]
+fn figures_without_input_or_of_zeros_are_not_final() {
+    let text = "a text of some forty characters, more or less";
+    let chat = |usage: &str| {
+        let lines = format!(
+            "{{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":\"stop\"}}],\"usage\":{usage}}}"
+        );
+        bill(&stream(Chat, &lines))
+    };
+    let (input, output, _, is_final) =
+        chat(r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#);
+    assert_eq!((input, is_final), (77, false));
+    assert!(output > 5, "{output}");
+    assert_eq!(chat(r#"{"completion_tokens":300}"#), (77, 300, 0, false));
+    assert_eq!(chat(r#"{"prompt_tokens":3,"completion_tokens":0}"#), (3, 0, 0, true));
+    // Zeros at the end are not the figures that replace those of the start.
+    let lines = format!(
+        "{{\"type\":\"message_start\",\"message\":{{\"usage\":{{\"input_tokens\":25,\"output_tokens\":1}}}}}}\n\
+         {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\
+         {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}},\"usage\":{{\"input_tokens\":0,\"output_tokens\":0}}}}\n\
+         {{\"type\":\"message_stop\"}}"
+    );
+    let (input, output, _, is_final) = bill(&stream(Native, &lines));
+    assert_eq!((input, is_final), (25, false));
+    assert!(output > 5, "{output}");
+}
+
+#[test]
 fn searches_of_a_response_are_its_items_in_a_stream_and_whole() {
     let item = |action: &str| {
         format!(

@@ -103,7 +103,7 @@ impl Figures {
     }
 
     /// The usage object is complete: its figures replace the known ones. Returns whether it
-    /// contained any.
+    /// contained any that mean something: as no prompt is empty, zeros alone do not.
     pub(super) fn take_over(&mut self) -> bool {
         let reported = std::mem::take(&mut self.reported);
         let prompt = || (0..PROMPT).filter_map(|index| reported.get(index));
@@ -117,7 +117,7 @@ impl Figures {
                 self.known.put(index, value);
             }
         }
-        reported.there != 0
+        reported.there != 0 && !nothing
     }
 
     /// A sum of cache writes without its split replaces the known split if it is less.

@@ -185,13 +185,17 @@ impl UsageReader {
         }
     }
 
-    /// Whether the figures are the reply's final ones, not those known when it was cut off.
+    /// Whether the figures are the reply's final ones, not those known when it was cut off. Figures
+    /// without any input are not: no prompt is empty.
     #[must_use]
     pub fn final_figures(&self) -> bool {
         let tally = &self.tally;
         let native = matches!(self.format, WireFormat::Native);
         let ended = self.seen_end() && (!native || tally.later_figures);
-        tally.figures.any() && tally.figures.tell_output() && (tally.settled || ended)
+        tally.figures.any()
+            && tally.figures.tell_output()
+            && self.figures().total_input() > 0
+            && (tally.settled || ended)
     }
 
     /// The billed usage: the final figures, else an estimate that is never less than the reported

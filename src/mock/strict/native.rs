@@ -85,6 +85,7 @@ fn scalars(body: &Value, counting: bool) -> Result<(), Fault> {
             Some(_) => {}
         }
     }
+    newer_models(body)?;
     for field in ["temperature", "top_p"] {
         if !in_range(&body[field], 1) {
             return Err(Fault::bad(format!("{field}: range: 0..1")));
@@ -98,6 +99,26 @@ fn scalars(body: &Value, counting: bool) -> Result<(), Fault> {
         return Err(Fault::bad("stop_sequences: each stop sequence must contain non-whitespace"));
     }
     thinking(body, counting)
+}
+
+/// Models of these names take neither a thinking budget nor sampling.
+const NEWER: [&str; 5] =
+    ["claude-opus-4-7", "claude-opus-4-8", "claude-opus-5", "claude-sonnet-5", "claude-haiku-5"];
+
+fn newer_models(body: &Value) -> Result<(), Fault> {
+    if !NEWER.iter().any(|name| text(&body["model"]).starts_with(name)) {
+        return Ok(());
+    }
+    if body["thinking"]["type"] == "enabled" {
+        return Err(Fault::bad(
+            "\"thinking.type.enabled\" is not supported for this model. Use \
+             \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.",
+        ));
+    }
+    match ["temperature", "top_p", "top_k"].iter().find(|field| !body[**field].is_null()) {
+        Some(field) => Err(Fault::bad(format!("{field}: is not supported for this model"))),
+        None => Ok(()),
+    }
 }
 
 fn thinking(body: &Value, counting: bool) -> Result<(), Fault> {

@@ -1,0 +1,145 @@
+//! Streams and histories as services and clients send them beside the documentation of their format.
+
+use serde_json::{Value, json};
+use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
+use tollgate::formats::convert::{self, ReplyContext, RequestOptions, StreamConverter};
+
+use super::checks_stream;
+
+/// A stream of these events' data, converted.
+fn converted(from: WireFormat, to: WireFormat, events: &[&str]) -> Vec<u8> {
+    let request = match to {
+        Native => {
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]})
+        }
+        Chat => json!({"model": "m", "messages": [{"role": "user", "content": "x"}]}),
+        Responses => json!({"model": "m", "input": "x"}),
+        AltCli => json!({"contents": [{"parts": [{"text": "x"}]}]}),
+    };
+    let options = RequestOptions::new("m", true);
+    let done = convert::request(to, from, request.to_string().as_bytes(), &options).unwrap();
+    let context = ReplyContext { seed: "s".to_owned(), ..done.reply };
+    let mut converter = StreamConverter::new(from, to, context);
+    let mut out = Vec::new();
+    for data in events {
+        converter.feed(format!("data: {data}\n\n").as_bytes(), &mut out).unwrap();
+    }
+    converter.finish(&mut out).unwrap();
+    checks_stream::stream(to, &out, true).unwrap();
+    out
+}
+
+fn data_of(out: &[u8]) -> Vec<Value> {
+    let events = checks_stream::events(out).unwrap();
+    events.iter().filter_map(|event| serde_json::from_str(&event.data).ok()).collect()
+}
+
+fn call(index: u64, id: Option<&str>, arguments: &str) -> String {
+    let mut call = json!({"index": index, "function": {"arguments": arguments}});
+    if let Some(id) = id {
+        call["id"] = json!(id);
+        call["function"]["name"] = json!("weather");
+    }
+    json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}).to_string()
+}
+
+const DONE: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#;
+
+/// The arguments of each call that the client gets.
+fn calls(out: &[u8]) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for event in data_of(out) {
+        let block = &event["content_block"];
+        if block["type"] == "tool_use" {
+            all.push((block["id"].as_str().unwrap().to_owned(), String::new()));
+        }
+        if let Some(part) = event["delta"]["partial_json"].as_str() {
+            all.last_mut().unwrap().1.push_str(part);
+        }
+    }
+    all
+}
+
+#[test]
+fn parallel_calls_with_the_same_index_are_told_apart_by_their_ids() {
+    let events = [
+        call(0, Some("c1"), "{\"city\":"),
+        call(0, None, "\"Bern\"}"),
+        call(0, Some("c2"), "{\"city\":"),
+        call(0, None, "\"Sion\"}"),
+        DONE.to_owned(),
+    ];
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let out = converted(Chat, Native, &[&events[..], &["[DONE]"]].concat());
+    let expected = [("c1", "{\"city\":\"Bern\"}"), ("c2", "{\"city\":\"Sion\"}")]
+        .map(|(id, arguments)| (id.to_owned(), arguments.to_owned()));
+    assert_eq!(calls(&out), expected);
+}
+
+#[test]
+fn a_call_that_repeats_its_id_is_one_call() {
+    let events = [call(0, Some("c1"), "{\"a\""), call(0, Some("c1"), ":1}"), DONE.to_owned()];
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let out = converted(Chat, Native, &events);
+    assert_eq!(calls(&out), [("c1".to_owned(), "{\"a\":1}".to_owned())]);
+}
+
+#[test]
+fn events_without_content_are_left_out() {
+    let native = [
+        r#"{"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1}}}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}"#,
+        "",
+        "{}",
+        "null",
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}"#,
+        r#"{"type":"message_stop"}"#,
+    ];
+    let chat = [
+        r#"{"choices":[{"index":0,"delta":{"content":"Hi"}}]}"#,
+        "",
+        "{}",
+        "null",
+        r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ];
+    let responses = [
+        r#"{"type":"response.created","response":{}}"#,
+        r#"{"type":"response.output_text.delta","delta":"Hi"}"#,
+        "{}",
+        r#"{"type":"codex.rate_limits","delta":{"used":1},"message":{"a":2}}"#,
+        r#"{"type":"response.completed","response":{"output":[]}}"#,
+    ];
+    for (from, events) in [(Native, &native[..]), (Chat, &chat), (Responses, &responses)] {
+        for to in [Native, Chat, Responses, AltCli] {
+            if from != to {
+                let out = String::from_utf8(converted(from, to, events)).unwrap();
+                assert!(out.contains("\"Hi\""), "{from} to {to}: {out}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_result_with_an_invented_id_answers_the_call_without_one() {
+    let body = json!({"contents": [
+        {"role": "user", "parts": [{"text": "read both"}]},
+        {"role": "model", "parts": [
+            {"functionCall": {"name": "read", "args": {"path": "a"}}},
+            {"functionCall": {"name": "read", "args": {"path": "b"}}}]},
+        {"role": "user", "parts": [
+            {"functionResponse": {"id": "read-1690-x", "name": "read", "response": {"output": "A"}}},
+            {"functionResponse": {"id": "read-1691-y", "name": "read", "response": {"output": "B"}}}]},
+    ]});
+    let options = RequestOptions::new("claude-sonnet-4-5", false);
+    let done = convert::request(AltCli, Native, body.to_string().as_bytes(), &options).unwrap();
+    let sent: Value = serde_json::from_slice(&done.body).unwrap();
+    let ids = |turn: usize, name: &str| -> Vec<Value> {
+        let parts = sent["messages"][turn]["content"].as_array().unwrap();
+        parts.iter().filter_map(|part| part.get(name).cloned()).collect()
+    };
+    assert_eq!(ids(1, "id").len(), 2);
+    assert_eq!(ids(1, "id"), ids(2, "tool_use_id"));
+}
