@@ -216,7 +216,7 @@ fn searches_of_an_alt_cli_request_are_charged_once() {
 }
 
 #[test]
-fn figures_without_input_or_of_zeros_are_not_final() {
+fn figures_whose_input_is_missing_or_of_zeros_are_not_final() {
     let text = "a text of some forty characters, more or less";
     let chat = |usage: &str| {
         let lines = format!(
@@ -230,6 +230,8 @@ fn figures_without_input_or_of_zeros_are_not_final() {
     assert!(output > 5, "{output}");
     assert_eq!(chat(r#"{"completion_tokens":300}"#), (77, 300, 0, false));
     assert_eq!(chat(r#"{"prompt_tokens":3,"completion_tokens":0}"#), (3, 0, 0, true));
+    // What a provider reports counts, though it claims an empty prompt.
+    assert_eq!(chat(r#"{"prompt_tokens":0,"completion_tokens":300}"#), (0, 300, 0, true));
     // Zeros at the end are not the figures that replace those of the start.
     let lines = format!(
         "{{\"type\":\"message_start\",\"message\":{{\"usage\":{{\"input_tokens\":25,\"output_tokens\":1}}}}}}\n\

@@ -91,6 +91,11 @@ impl Figures {
         self.get(Figure::Input).is_some() || self.get(Figure::Output).is_some()
     }
 
+    /// Whether any part of the input was reported.
+    pub(super) fn tell_input(&self) -> bool {
+        (0..PROMPT).any(|index| self.known.get(index).is_some())
+    }
+
     /// Whether the output was reported, possibly only as the rest of a total.
     pub(super) fn tell_output(&self) -> bool {
         self.get(Figure::Output).is_some() || self.get(Figure::Total).is_some()

@@ -185,17 +185,16 @@ impl UsageReader {
         }
     }
 
-    /// Whether the figures are the reply's final ones, not those known when it was cut off. Figures
-    /// without any input are not: no prompt is empty.
+    /// Whether the figures are the reply's final ones, not those known when it was cut off. Zeros
+    /// alone, or an output whose input is missing, are not: no prompt is empty.
     #[must_use]
     pub fn final_figures(&self) -> bool {
         let tally = &self.tally;
         let native = matches!(self.format, WireFormat::Native);
         let ended = self.seen_end() && (!native || tally.later_figures);
-        tally.figures.any()
-            && tally.figures.tell_output()
-            && self.figures().total_input() > 0
-            && (tally.settled || ended)
+        let usage = self.figures();
+        let input = usage.total_input() > 0 || (usage.output > 0 && tally.figures.tell_input());
+        input && tally.figures.tell_output() && (tally.settled || ended)
     }
 
     /// The billed usage: the final figures, else an estimate that is never less than the reported
