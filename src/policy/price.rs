@@ -49,6 +49,14 @@ const SEARCH: &str = "search_context_cost_per_query";
 /// expensive one in the entry.
 const MEDIUM: &str = "search_context_size_medium";
 
+/// Factors on an entry's rates, by condition.
+const FACTORS: &str = "provider_specific_entry";
+/// The factor of the fast mode. Replies in that mode count as the priority tier, whose rates it
+/// makes.
+const FAST: &str = "fast";
+/// Highest accepted factor. (The highest known one is 6.)
+const MAX_FACTOR: Decimal = Decimal::ONE_HUNDRED;
+
 /// How far a price may differ from every known one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Belief {
@@ -111,7 +119,7 @@ impl PriceProblem {
 pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProblem> {
     let entry = entry.as_object().ok_or(PriceProblem::NotAnObject)?;
     let found = rates(entry, belief).collect::<Result<Vec<_>, _>>()?;
-    let rates = ordered(found);
+    let rates = with_fast_mode(ordered(found), fast_factor(entry));
     if rates.is_empty() { Err(PriceProblem::NoRates) } else { Ok(rates) }
 }
 
@@ -121,7 +129,10 @@ pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProb
 pub fn stored_rates(entry: &Value) -> Rates {
     entry
         .as_object()
-        .map(|entry| ordered(rates(entry, Belief::Forced).flatten().collect()))
+        .map(|entry| {
+            let rates = ordered(rates(entry, Belief::Forced).flatten().collect());
+            with_fast_mode(rates, fast_factor(entry))
+        })
         .unwrap_or_default()
 }
 
@@ -133,6 +144,10 @@ pub fn unapplied(entry: &Value) -> Vec<String> {
     let looks_like_one =
         |name: &str| ["cost", "price", "pricing"].iter().any(|word| name.contains(word));
     let mut names = Vec::new();
+    let factors = entry.get(FACTORS).and_then(Value::as_object).into_iter().flatten();
+    let is_applied = |name: &str| name == FAST && fast_factor(entry).is_some();
+    let other = factors.filter(|(name, factor)| charges(factor) && !is_applied(name));
+    names.extend(other.map(|(name, _)| format!("{FACTORS}.{name}")));
     for (name, value) in entry.iter().filter(|(name, value)| looks_like_one(name) && charges(value))
     {
         if name == SEARCH {
@@ -160,9 +175,31 @@ fn charges(value: &Value) -> bool {
 }
 
 /// Orders the names of [`BASES`] before their aliases, whatever the entry's own order.
-fn ordered(mut found: Vec<(usize, Rate)>) -> Rates {
+fn ordered(mut found: Vec<(usize, Rate)>) -> Vec<Rate> {
     found.sort_by_key(|(place, _)| *place);
-    Rates::new(found.into_iter().map(|(_, rate)| rate).collect())
+    found.into_iter().map(|(_, rate)| rate).collect()
+}
+
+/// The entry's factor for the fast mode, if it can be one.
+fn fast_factor(entry: &Map<String, Value>) -> Option<Decimal> {
+    amount(entry.get(FACTORS)?.get(FAST)?, FAST, MAX_FACTOR).ok()
+}
+
+/// All rates, with those of the priority tier by the factor if the entry itself has none.
+fn with_fast_mode(mut rates: Vec<Rate>, factor: Option<Decimal>) -> Rates {
+    let tier = ServiceTier::Priority;
+    if let Some(factor) = factor.filter(|_| rates.iter().all(|rate| rate.tier != tier)) {
+        let is_token = |kind| !matches!(kind, CostKind::WebSearch | CostKind::Request);
+        let standard = rates
+            .iter()
+            .filter(|rate| rate.tier == ServiceTier::Standard && is_token(rate.kind))
+            .filter_map(|rate| {
+                Some(Rate { tier, usd: rate.usd.checked_mul(factor)?.normalize(), ..*rate })
+            });
+        let fast: Vec<Rate> = standard.collect();
+        rates.extend(fast);
+    }
+    Rates::new(rates)
 }
 
 /// Each rate in the entry, with its name's index in [`BASES`].

@@ -209,6 +209,71 @@ fn audio_searches_and_the_tier_are_read_in_every_format() {
 }
 
 #[test]
+fn compaction_is_added_to_the_sums_that_leave_it_out() {
+    let usage = r#"{"input_tokens":23000,"output_tokens":1000,"cache_read_input_tokens":5,"output_tokens_details":{"thinking_tokens":400},"iterations":[
+        {"type":"compaction","input_tokens":180000,"output_tokens":3500,"cache_read_input_tokens":7,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_1h_input_tokens":20}},
+        {"type":"message","input_tokens":23000,"output_tokens":1000,"cache_read_input_tokens":5},
+        {"output_tokens":2,"type":"compaction"},
+        {"type":"advisor_message","model":"m","input_tokens":9,"output_tokens":9}]}"#.replace('\n', "");
+    let expected = Usage {
+        input: 203_000,
+        output: 4502,
+        cache_read: 12,
+        cache_write_5m: 10,
+        cache_write_1h: 20,
+        reasoning: 400,
+        ..Usage::default()
+    };
+    let body =
+        format!(r#"{{"type":"message","content":[],"stop_reason":"end_turn","usage":{usage}}}"#);
+    assert_eq!(whole(Native, &body).usage(), Some(expected));
+    // Repeated at the end of a stream it counts once.
+    let lines = format!(
+        "{{\"type\":\"message_start\",\"message\":{{\"usage\":{usage}}}}}\n\
+         {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}},\"usage\":{usage}}}"
+    );
+    assert_eq!(stream(Native, &lines).usage(), Some(expected));
+}
+
+#[test]
+fn the_fast_mode_counts_as_the_priority_tier() {
+    let tier = |words: &str| {
+        let body = format!(
+            r#"{{"type":"message","content":[],"stop_reason":"end_turn","usage":{{"input_tokens":1,"output_tokens":1,{words}}}}}"#
+        );
+        whole(Native, &body).usage().unwrap().tier
+    };
+    assert_eq!(tier(r#""speed":"fast","service_tier":"standard""#), ServiceTier::Priority);
+    assert_eq!(tier(r#""service_tier":"priority","speed":"standard""#), ServiceTier::Priority);
+    assert_eq!(tier(r#""service_tier":"standard","speed":null"#), ServiceTier::Standard);
+}
+
+#[test]
+fn reasoning_or_cached_tokens_that_only_the_total_has_are_billed() {
+    let chat = |usage: &str| {
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"x"}},"finish_reason":"stop"}}],"usage":{{{usage}}}}}"#
+        );
+        let usage = whole(Chat, &body).usage().unwrap();
+        (usage.input, usage.cache_read, usage.output, usage.reasoning)
+    };
+    let only_total = r#""prompt_tokens":20,"completion_tokens":198,"total_tokens":623"#;
+    assert_eq!(chat(only_total), (20, 0, 603, 405));
+    let no_completion = r#""prompt_tokens":20,"total_tokens":623"#;
+    assert_eq!(chat(no_completion), (20, 0, 603, 0));
+    let apart = r#""prompt_tokens":20,"completion_tokens":10,"total_tokens":130,"prompt_tokens_details":{"cached_tokens":100}"#;
+    assert_eq!(chat(apart), (20, 100, 10, 0));
+    let both = r#""prompt_tokens":20,"completion_tokens":10,"total_tokens":135,"cache_read_input_tokens":100,"completion_tokens_details":{"reasoning_tokens":5}"#;
+    assert_eq!(chat(both), (20, 100, 15, 5));
+    let within = r#""prompt_tokens":120,"completion_tokens":10,"total_tokens":130,"prompt_tokens_details":{"cached_tokens":100}"#;
+    assert_eq!(chat(within), (20, 100, 10, 0));
+    let small = r#""prompt_tokens":20,"completion_tokens":198,"total_tokens":7"#;
+    assert_eq!(chat(small), (20, 0, 198, 0));
+    let body = r#"{"status":"completed","output":[],"usage":{"input_tokens":21,"output_tokens":0,"output_tokens_details":{"reasoning_tokens":60},"total_tokens":81}}"#;
+    assert_eq!(bill(&whole(Responses, body)), (21, 60, 60, true));
+}
+
+#[test]
 fn searches_of_an_alt_cli_request_are_charged_once() {
     let event = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"groundingMetadata":{"webSearchQueries":["a"]}}]}"#;
     let last = r#"{"candidates":[{"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a"]}}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}"#;

@@ -1,8 +1,9 @@
 //! Usage of chat-compatible replies: in the last chunk, or in every one, or in the body.
 //!
 //! `prompt_tokens` includes cache reads and writes: it is split here. Many services use this
-//! format. Some have their own names for cached tokens, or another place for the usage; one omits
-//! reasoning from `completion_tokens`, which its total reveals. Only some report web searches.
+//! format. Some have their own names for cached tokens, or another place for the usage; some omit
+//! cached tokens from `prompt_tokens`, or reasoning from `completion_tokens` or from everything but
+//! the total, which reveals it. Only some report web searches.
 
 use super::tag::Tag;
 use super::tally::{ERROR, FINISH, Figure, TIER, Tally, count};
@@ -112,13 +113,22 @@ pub(super) fn event_end(tally: &mut Tally) {
 
 pub(super) fn usage(tally: &Tally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
-    let prompt = figure(Figure::Input);
-    let cache_read = figure(Figure::CacheRead).min(prompt);
-    let cache_write_5m = figure(Figure::CacheWrite).min(prompt - cache_read);
+    let (prompt, total) = (figure(Figure::Input), figure(Figure::Total));
+    let (read, written) = (figure(Figure::CacheRead), figure(Figure::CacheWrite));
+    let rest = total.saturating_sub(prompt);
+    let completion = tally.figures.get(Figure::Output).unwrap_or(rest);
+    let beyond = rest.saturating_sub(completion);
+    let reported = tally.figures.get(Figure::Reasoning);
+    let cached = read.saturating_add(written);
+    let is_cache_apart =
+        cached > 0 && (beyond == cached || beyond == cached.saturating_add(reported.unwrap_or(0)));
+    let reasoning = reported.unwrap_or(if is_cache_apart { 0 } else { beyond });
+    let prompt = if is_cache_apart { prompt.saturating_add(cached) } else { prompt };
+    let cache_read = read.min(prompt);
+    let cache_write_5m = written.min(prompt - cache_read);
     let input = prompt - cache_read - cache_write_5m;
-    let (completion, reasoning) = (figure(Figure::Output), figure(Figure::Reasoning));
     let apart = completion.saturating_add(reasoning);
-    let left_out = reasoning > 0 && figure(Figure::Total) == prompt.saturating_add(apart);
+    let left_out = reasoning > 0 && total == prompt.saturating_add(apart);
     let output = if left_out || reasoning > completion { apart } else { completion };
     let image_input = figure(Figure::ImageInput).min(input);
     let image_output = figure(Figure::ImageOutput).min(output - reasoning);

@@ -24,9 +24,15 @@ pub(super) enum Figure {
     AudioOutput,
     ToolInput,
     Searches,
+    CompactionInput,
+    CompactionRead,
+    CompactionWrite,
+    CompactionWrite5m,
+    CompactionWrite1h,
+    CompactionOutput,
 }
 
-const FIGURES: usize = Figure::Searches as usize + 1;
+const FIGURES: usize = Figure::CompactionOutput as usize + 1;
 /// This many figures at the beginning are the prompt's.
 const PROMPT: usize = Figure::CacheWrite1h as usize + 1;
 
@@ -44,6 +50,14 @@ pub(super) struct Figures {
     /// Those of the usage object that is being read.
     reported: Set,
     kinds: Kinds,
+    pass: Pass,
+}
+
+/// native: one of the passes over a model that a reply took.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Pass {
+    is_compaction: bool,
+    figures: Set,
 }
 
 /// A set of figures, some of which are present. A stream keeps two for its whole life: half the
@@ -148,6 +162,32 @@ impl Figures {
     pub(super) fn forget(&mut self) {
         self.reported.there = 0;
         self.kinds = Kinds::default();
+        self.pass = Pass::default();
+    }
+
+    pub(super) fn pass_kind(&mut self, name: &[u8]) {
+        self.pass.is_compaction = name == b"compaction";
+    }
+
+    pub(super) const fn pass_figure(&mut self, figure: Figure, value: Option<u64>) {
+        if let Some(value) = value {
+            self.pass.figures.put(figure as usize, value);
+        }
+    }
+
+    /// The pass is complete. The sums of a usage object leave compaction out, so that is added; all
+    /// other passes are in them, or are another model's.
+    pub(super) fn pass_ends(&mut self) {
+        let pass = std::mem::take(&mut self.pass);
+        if !pass.is_compaction {
+            return;
+        }
+        for index in 0..FIGURES {
+            if let Some(value) = pass.figures.get(index) {
+                let sum = self.reported.get(index).unwrap_or(0).saturating_add(value);
+                self.reported.put(index, sum);
+            }
+        }
     }
 
     pub(super) fn modality(&mut self, name: &[u8]) {

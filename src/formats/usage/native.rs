@@ -4,11 +4,12 @@
 //! Input, cache writes and cache reads are already separate in this format. Cache writes come as
 //! one sum and, from newer services, by lifetime: the part of the sum that is not in the split
 //! counts as five-minute writes. The service counts web searches
-//! (`server_tool_use.web_search_requests`).
+//! (`server_tool_use.web_search_requests`). The sums omit the passes that shortened the conversation
+//! (`iterations` of type `compaction`), which cost as much as the others.
 
 use super::tag::Tag;
 use super::tally::{ERROR, FINISH, Figure, TIER, Tally, count};
-use crate::domain::usage::Usage;
+use crate::domain::usage::{ServiceTier, Usage};
 use crate::formats::scan::{Key, Node, key};
 
 static SPLIT_KEYS: [Key<Tag>; 2] = [
@@ -19,7 +20,25 @@ static SPLIT_KEYS: [Key<Tag>; 2] = [
 static DETAILS_KEYS: [Key<Tag>; 1] = [key("thinking_tokens", count(Figure::Reasoning))];
 static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search_requests", count(Figure::Searches))];
 
-static USAGE_KEYS: [Key<Tag>; 8] = [
+static PASS_SPLIT_KEYS: [Key<Tag>; 2] = [
+    key("ephemeral_5m_input_tokens", pass_count(Figure::CompactionWrite5m)),
+    key("ephemeral_1h_input_tokens", pass_count(Figure::CompactionWrite1h)),
+];
+static PASS: Node<Tag> = Node::object(&[
+    key("type", Node::value(Tag::PassKind, 24)),
+    key("input_tokens", pass_count(Figure::CompactionInput)),
+    key("output_tokens", pass_count(Figure::CompactionOutput)),
+    key("cache_creation_input_tokens", pass_count(Figure::CompactionWrite)),
+    key("cache_read_input_tokens", pass_count(Figure::CompactionRead)),
+    key("cache_creation", Node::object(&PASS_SPLIT_KEYS)),
+])
+.tagged(Tag::PassEnd);
+
+const fn pass_count(figure: Figure) -> Node<Tag> {
+    Node::value(Tag::PassCount(figure), 24)
+}
+
+static USAGE_KEYS: [Key<Tag>; 10] = [
     key("input_tokens", count(Figure::Input)),
     key("output_tokens", count(Figure::Output)),
     key("cache_creation_input_tokens", count(Figure::CacheWrite)),
@@ -28,6 +47,8 @@ static USAGE_KEYS: [Key<Tag>; 8] = [
     key("output_tokens_details", Node::object(&DETAILS_KEYS)),
     key("server_tool_use", Node::object(&TOOL_KEYS)),
     key("service_tier", TIER),
+    key("speed", Node::value(Tag::Speed, 16)),
+    key("iterations", Node::array(&PASS)),
 ];
 const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
 
@@ -93,18 +114,24 @@ pub(super) fn event_end(tally: &mut Tally) {
 
 pub(super) fn usage(tally: &Tally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
-    let (five, hour) = (figure(Figure::CacheWrite5m), figure(Figure::CacheWrite1h));
-    let unexplained = figure(Figure::CacheWrite).saturating_sub(five.saturating_add(hour));
+    let writes = |sum, five, hour| {
+        let (five, hour) = (figure(five), figure(hour));
+        let unexplained = figure(sum).saturating_sub(five.saturating_add(hour));
+        (five.saturating_add(unexplained), hour)
+    };
+    let (five, hour) = writes(Figure::CacheWrite, Figure::CacheWrite5m, Figure::CacheWrite1h);
+    let (compaction_five, compaction_hour) =
+        writes(Figure::CompactionWrite, Figure::CompactionWrite5m, Figure::CompactionWrite1h);
     let output = figure(Figure::Output);
     Usage {
-        input: figure(Figure::Input),
-        output,
-        cache_write_5m: five.saturating_add(unexplained),
-        cache_write_1h: hour,
-        cache_read: figure(Figure::CacheRead),
+        input: figure(Figure::Input).saturating_add(figure(Figure::CompactionInput)),
+        output: output.saturating_add(figure(Figure::CompactionOutput)),
+        cache_write_5m: five.saturating_add(compaction_five),
+        cache_write_1h: hour.saturating_add(compaction_hour),
+        cache_read: figure(Figure::CacheRead).saturating_add(figure(Figure::CompactionRead)),
         reasoning: figure(Figure::Reasoning).min(output),
         web_searches: figure(Figure::Searches),
-        tier: tally.tier,
+        tier: if tally.is_fast { ServiceTier::Priority } else { tally.tier },
         ..Usage::default()
     }
 }

@@ -165,8 +165,9 @@ pub(super) fn usage(tally: &Tally) -> Usage {
     let written = figure(Figure::CacheWrite).min(all - cache_read);
     let cache_write_1h = figure(Figure::CacheWrite1h).min(written);
     let input = all - cache_read - written;
-    let output = figure(Figure::Output);
-    let reasoning = figure(Figure::Reasoning).min(output);
+    // Some services count reasoning apart.
+    let (counted, reasoning) = (figure(Figure::Output), figure(Figure::Reasoning));
+    let output = if reasoning > counted { counted.saturating_add(reasoning) } else { counted };
     let image_input = figure(Figure::ImageInput).min(input);
     let image_output = figure(Figure::ImageOutput).min(output - reasoning);
     Usage {

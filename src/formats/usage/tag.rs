@@ -53,6 +53,12 @@ pub(super) enum Tag {
     /// own.
     ToolUsage,
     Tier,
+    /// The reply was generated faster, at the price of a better tier.
+    Speed,
+    /// native: a pass over the model within one reply: its kind, a figure, the complete pass.
+    PassKind,
+    PassCount(Figure),
+    PassEnd,
     /// Figures by kind of input or output: one item's kind, its count, the item, the list.
     Modality,
     ModalityCount,

@@ -43,6 +43,8 @@ pub(super) struct Tally {
     pub(super) figures: Figures,
     pub(super) output: Output,
     pub(super) tier: ServiceTier,
+    /// native: in its fast mode, whatever the tier.
+    pub(super) is_fast: bool,
     /// Searches that the reply shows but does not count itself.
     pub(super) searches: u64,
     pub(super) content: bool,
@@ -108,6 +110,10 @@ impl Tally {
                 self.figures.take_over();
             }
             Tag::Tier => self.tier = tier(found).unwrap_or(self.tier),
+            Tag::Speed => self.is_fast = found.text == b"fast",
+            Tag::PassKind => self.figures.pass_kind(found.text),
+            Tag::PassCount(figure) => self.figures.pass_figure(figure, found.as_u64()),
+            Tag::PassEnd => self.figures.pass_ends(),
             Tag::Modality => self.figures.modality(found.text),
             Tag::ModalityCount => self.figures.modality_count(found.as_u64()),
             Tag::ModalityItem => self.figures.modality_item(),
