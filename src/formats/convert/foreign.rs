@@ -3,6 +3,9 @@
 //! In a session with replies from providers of several formats, a client sends back reasoning with
 //! the mark of another format's model. Conversion handles it. A request whose bytes pass through
 //! unconverted is examined here, and only if it contains the mark at all.
+//!
+//! The native service refuses thinking with a budget if the calls being answered do not follow
+//! signed thinking. If that is what was removed, the request no longer asks for thinking.
 
 use std::ops::Range;
 
@@ -23,7 +26,34 @@ struct Body<'a> {
     contents: Option<Vec<&'a RawValue>>,
     #[serde(borrow)]
     request: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    context_management: Option<&'a RawValue>,
 }
+
+#[derive(Deserialize)]
+struct ContextManagement<'a> {
+    #[serde(borrow)]
+    edits: Option<Vec<&'a RawValue>>,
+}
+
+/// An object by its kind.
+#[derive(Deserialize)]
+struct Typed<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Str<'a>,
+}
+
+/// The kind of an object; empty for anything else.
+fn kind(object: &RawValue) -> String {
+    serde_json::from_str::<Typed<'_>>(object.get())
+        .map_or_else(|_| String::new(), |typed| typed.kind.to_string())
+}
+
+/// Bytes of the document, and what replaces them.
+type Edit = (Range<usize>, &'static str);
+const NO_THINKING: &str = r#"{"type":"disabled"}"#;
 
 /// A message whose parts are examined.
 #[derive(Deserialize)]
@@ -87,32 +117,35 @@ pub fn may_hold<'p>(format: WireFormat, pieces: impl Iterator<Item = &'p [u8]>) 
 pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
     let mark = mark_in(format)?;
     memchr::memmem::find(body, format!("\"{mark}").as_bytes())?;
-    let mut gone = Vec::new();
-    find(body, body, &mut gone)?;
-    if gone.is_empty() {
+    let mut edits: Vec<Edit> = Vec::new();
+    find(body, body, &mut edits)?;
+    if edits.is_empty() {
         return None;
     }
-    gone.sort_by_key(|range| range.start);
+    edits.sort_by_key(|(range, _)| range.start);
     let mut out = Vec::with_capacity(body.len());
     let mut from = 0;
-    for range in gone {
+    for (range, with) in edits {
         out.extend_from_slice(body.get(from..range.start)?);
+        out.extend_from_slice(with.as_bytes());
         from = range.end;
     }
     out.extend_from_slice(&body[from..]);
     Some(out)
 }
 
-fn find(document: &[u8], body: &[u8], gone: &mut Vec<Range<usize>>) -> Option<()> {
+fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
     let parsed: Body<'_> = serde_json::from_slice(body).ok()?;
     if let Some(inner) = parsed.request {
-        return find(document, inner.get().as_bytes(), gone);
+        return find(document, inner.get().as_bytes(), edits);
     }
     if let Some(items) = parsed.input.filter(|input| input.get().starts_with('[')) {
-        find_in_list(document, items, gone);
+        find_in_list(document, items, edits);
     }
     let messages = parsed.messages.or(parsed.contents).unwrap_or_default();
     let mut empty = Vec::new();
+    let answered = messages.len().checked_sub(2).filter(|_| answers_calls(&messages));
+    let mut lost_thinking = false;
     for (index, message) in messages.iter().enumerate() {
         let Ok(known) = serde_json::from_str::<Message<'_>>(message.get()) else { continue };
         let Some(list) = known.content.or(known.parts).filter(|list| list.get().starts_with('['))
@@ -120,20 +153,52 @@ fn find(document: &[u8], body: &[u8], gone: &mut Vec<Range<usize>>) -> Option<()
             continue;
         };
         // A message without any remaining part is removed completely.
-        if find_in_list(document, list, gone) {
+        let before = edits.len();
+        if find_in_list(document, list, edits) {
             empty.push(index);
         }
+        lost_thinking |= answered == Some(index) && edits.len() > before && !begins_with_own(list);
     }
-    gone.extend(removal(document, &messages, &empty));
+    edits.extend(removal(document, &messages, &empty));
+    if lost_thinking && let Some(thinking) = parsed.thinking.filter(|t| kind(t) == "enabled") {
+        edits.push((span(document, thinking)?, NO_THINKING));
+        // An edit of thinking is refused without it.
+        let management = parsed.context_management.map(|value| serde_json::from_str(value.get()));
+        let management: Option<ContextManagement<'_>> = management.and_then(Result::ok);
+        let other = management.and_then(|management| management.edits).unwrap_or_default();
+        let of_thinking =
+            other.iter().enumerate().filter(|(_, edit)| kind(edit).starts_with("clear_thinking"));
+        let indexes: Vec<usize> = of_thinking.map(|(index, _)| index).collect();
+        edits.extend(removal(document, &other, &indexes));
+    }
     Some(())
 }
 
+/// Whether the last message has results of calls.
+fn answers_calls(messages: &[&RawValue]) -> bool {
+    let Some(last) = messages.last() else { return false };
+    serde_json::from_str::<Message<'_>>(last.get())
+        .is_ok_and(|message| parts(message.content).iter().any(|part| kind(part) == "tool_result"))
+}
+
+/// Whether the first part that stays is thinking.
+fn begins_with_own(list: &RawValue) -> bool {
+    let list = parts(Some(list));
+    let first = list.iter().find(|part| !is_foreign(part));
+    first.is_some_and(|part| matches!(kind(part).as_str(), "thinking" | "redacted_thinking"))
+}
+
+fn parts(list: Option<&RawValue>) -> Vec<&RawValue> {
+    list.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default()
+}
+
+fn is_foreign(element: &RawValue) -> bool {
+    serde_json::from_str::<Piece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign())
+}
+
 /// Whether every element is to be removed; then none of them is listed.
-fn find_in_list(document: &[u8], list: &RawValue, gone: &mut Vec<Range<usize>>) -> bool {
-    let Ok(elements) = serde_json::from_str::<Vec<&RawValue>>(list.get()) else { return false };
-    let is_foreign = |element: &&RawValue| {
-        serde_json::from_str::<Piece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign())
-    };
+fn find_in_list(document: &[u8], list: &RawValue, edits: &mut Vec<Edit>) -> bool {
+    let elements = parts(Some(list));
     let foreign: Vec<usize> = elements
         .iter()
         .enumerate()
@@ -143,17 +208,20 @@ fn find_in_list(document: &[u8], list: &RawValue, gone: &mut Vec<Range<usize>>) 
     if !foreign.is_empty() && foreign.len() == elements.len() {
         return true;
     }
-    gone.extend(removal(document, &elements, &foreign));
+    edits.extend(removal(document, &elements, &foreign));
     false
 }
 
-/// The byte ranges that remove the elements of these indexes from their list, each with one comma.
-fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Range<usize>> {
-    let span = |index: usize| -> Option<Range<usize>> {
-        let text = elements.get(index)?.get();
-        let start = (text.as_ptr() as usize).checked_sub(document.as_ptr() as usize)?;
-        Some(start..start + text.len())
-    };
+/// The place of a value in its document.
+fn span(document: &[u8], value: &RawValue) -> Option<Range<usize>> {
+    let text = value.get();
+    let start = (text.as_ptr() as usize).checked_sub(document.as_ptr() as usize)?;
+    Some(start..start + text.len())
+}
+
+/// The edits that remove the elements of these indexes from their list, each with one comma.
+fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Edit> {
+    let span = |index: usize| elements.get(index).and_then(|value| span(document, value));
     let mut ranges = Vec::new();
     // While only elements from the list's start are removed, the comma after each is; later, the
     // one before.
@@ -170,7 +238,7 @@ fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Ra
                 .zip(index.checked_sub(1).and_then(span))
                 .map(|(this, last)| last.end..this.end)
         };
-        ranges.extend(range.or_else(|| span(index)));
+        ranges.extend(range.or_else(|| span(index)).map(|range| (range, "")));
     }
     ranges
 }
@@ -205,6 +273,43 @@ mod tests {
         check(&[vec![t], vec![f, f], vec![o]], &[vec![t], vec![o]]);
         check(&[vec![f], vec![f, t]], &[vec![t]]);
         assert_eq!(stripped(WireFormat::Native, &body(&[vec![o, t]])), None);
+    }
+
+    #[test]
+    fn thinking_is_not_asked_for_if_the_calls_being_answered_lost_theirs() {
+        let foreign = json!({"type": "thinking", "thinking": "a", "signature": "tg1.c."});
+        let own = json!({"type": "thinking", "thinking": "b", "signature": "abc"});
+        let call = json!({"type": "tool_use", "id": "t", "name": "n", "input": {}});
+        let answer =
+            json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"}]});
+        let body = |thinking: &str, edits: Value, calls: &[&Value], last: &Value| {
+            json!({
+                "thinking": {"type": thinking, "budget_tokens": 2000},
+                "messages": [
+                    {"role": "user", "content": "q"},
+                    {"role": "assistant", "content": calls},
+                    last,
+                ],
+                "context_management": {"edits": edits},
+            })
+        };
+        let edits = json!([{"type": "clear_thinking_20251015"}, {"type": "clear_tool_uses"}]);
+        let kept = json!([{"type": "clear_tool_uses"}]);
+        let given = body("enabled", edits.clone(), &[&foreign, &call], &answer);
+        let mut expected = body("disabled", kept, &[&call], &answer);
+        expected["thinking"].as_object_mut().unwrap().remove("budget_tokens");
+        assert_eq!(stripped(WireFormat::Native, &given), Some(expected));
+        // Calls with their own thinking, another way to think, and no calls.
+        let question = json!({"role": "user", "content": [{"type": "text", "text": "more"}]});
+        for (thinking, calls, rest, last) in [
+            ("enabled", vec![&own, &foreign, &call], vec![&own, &call], &answer),
+            ("adaptive", vec![&foreign, &call], vec![&call], &answer),
+            ("enabled", vec![&foreign, &call], vec![&call], &question),
+        ] {
+            let given = body(thinking, edits.clone(), &calls, last);
+            let expected = body(thinking, edits.clone(), &rest, last);
+            assert_eq!(stripped(WireFormat::Native, &given), Some(expected), "{thinking}");
+        }
     }
 
     #[test]
