@@ -143,3 +143,66 @@ fn a_result_with_an_invented_id_answers_the_call_without_one() {
     assert_eq!(ids(1, "id").len(), 2);
     assert_eq!(ids(1, "id"), ids(2, "tool_use_id"));
 }
+
+#[test]
+fn white_space_within_a_call_does_not_end_it() {
+    let blank = r#"{"choices":[{"index":0,"delta":{"content":"\n"}}]}"#;
+    let events = [call(0, Some("c1"), "{\"a\""), blank.to_owned(), call(0, None, ":1}")];
+    let events: Vec<&str> = events.iter().map(String::as_str).chain([DONE]).collect();
+    let out = converted(Chat, Native, &events);
+    assert_eq!(calls(&out), [("c1".to_owned(), "{\"a\":1}".to_owned())]);
+}
+
+/// The problem of a stream and of a whole reply with this last answer.
+fn problems(from: WireFormat, answer: &Value) -> [Option<String>; 2] {
+    let field = if from == Chat { "choices" } else { "candidates" };
+    let mut body = json!({});
+    body[field] = json!([answer]);
+    let context = || {
+        let request =
+            json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]});
+        let options = RequestOptions::new("m", true);
+        convert::request(Native, from, request.to_string().as_bytes(), &options).unwrap().reply
+    };
+    let mut converter = StreamConverter::new(from, Native, context());
+    let mut out = Vec::new();
+    let event = format!("data: {body}\n\n");
+    let streamed =
+        converter.feed(event.as_bytes(), &mut out).and_then(|()| converter.finish(&mut out));
+    let usage = tollgate::domain::usage::Usage::default();
+    let whole = convert::reply(from, Native, body.to_string().as_bytes(), usage, &context());
+    [streamed.err().map(|e| e.to_string()), whole.err().map(|e| e.to_string())]
+}
+
+#[test]
+fn an_answer_that_ends_in_an_error_is_no_success() {
+    let message = json!({"role": "assistant", "content": "a"});
+    let chat = |fields: Value| {
+        let mut answer = json!({"index": 0, "delta": message, "message": message});
+        answer.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        problems(Chat, &answer)
+    };
+    for problem in
+        chat(json!({"finish_reason": "error", "error": {"code": 502, "message": "overheated"}}))
+    {
+        assert!(problem.as_ref().unwrap().contains("overheated"), "{problem:?}");
+    }
+    for problem in chat(json!({"finish_reason": "error"})) {
+        assert!(problem.as_ref().unwrap().contains("finish reason `error`"), "{problem:?}");
+    }
+    assert_eq!(chat(json!({"finish_reason": "stop", "error": null})), [None, None]);
+
+    let alt = |parts: Value, reason: &str| {
+        problems(
+            AltCli,
+            &json!({"content": {"parts": parts}, "finishReason": reason, "finishMessage": "Malformed call: x("}),
+        )
+    };
+    let thought = json!([{"text": "I call x", "thought": true}]);
+    for problem in alt(thought.clone(), "MALFORMED_FUNCTION_CALL") {
+        assert!(problem.as_ref().unwrap().contains("Malformed call: x("), "{problem:?}");
+    }
+    // What came before is an answer; so is the end of another kind.
+    assert_eq!(alt(json!([{"text": "a"}]), "MALFORMED_FUNCTION_CALL"), [None, None]);
+    assert_eq!(alt(thought, "STOP"), [None, None]);
+}

@@ -35,6 +35,9 @@ pub struct Candidate<'a> {
     /// Why the answer ended, such as `STOP`; absent while it goes on.
     #[serde(borrow, rename = "finishReason", alias = "finish_reason")]
     pub reason: Option<Str<'a>>,
+    /// The reason in words; absent for most.
+    #[serde(borrow, rename = "finishMessage", alias = "finish_message")]
+    pub message: Option<Str<'a>>,
     /// Number of the answer, from 0; absent = 0.
     pub index: Option<u64>,
 }
@@ -115,12 +118,17 @@ pub fn read(bytes: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         }
         return Err(problem("no `candidates`".to_owned()));
     };
+    let broken = broken_call(&candidate);
     let mut parts = Vec::new();
+    let reason = candidate.reason;
     for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
         add_part(part, &mut parts);
     }
     let any_call = parts.iter().any(ReplyPart::is_tool_call);
-    let finish = finish(candidate.reason.as_deref()).with_calls(any_call);
+    if let Some((kind, message)) = broken.filter(|_| !parts.iter().any(is_answer)) {
+        return Err(ReplyProblem::Upstream { kind, message });
+    }
+    let finish = finish(reason.as_deref()).with_calls(any_call);
     Ok(Reply { parts, finish, usage })
 }
 
@@ -157,6 +165,30 @@ fn prove<'a>(proof: Text<'a>, parts: &mut Vec<ReplyPart<'a>>) {
         Some(ReplyPart::Thinking(thinking)) => thinking.signature = Some(signature),
         _ => parts.push(ReplyPart::Thinking(signature.into())),
     }
+}
+
+const fn is_answer(part: &ReplyPart<'_>) -> bool {
+    !matches!(part, ReplyPart::Thinking(_))
+}
+
+/// Kind and message if the service dropped the call that the model wrote, because it was none. If
+/// nothing else came, that is no answer: shown as one, it would silently end an agent's work.
+#[must_use]
+pub fn broken_call(candidate: &Candidate<'_>) -> Option<(Option<String>, String)> {
+    let reason = candidate.reason.as_deref()?;
+    let broken = matches!(
+        reason,
+        "MALFORMED_FUNCTION_CALL"
+            | "UNEXPECTED_TOOL_CALL"
+            | "TOO_MANY_TOOL_CALLS"
+            | "MALFORMED_RESPONSE"
+            | "MISSING_THOUGHT_SIGNATURE"
+    );
+    let message = || match &candidate.message {
+        Some(message) if !message.is_empty() => message.to_string(),
+        _ => format!("the answer ended with {reason}"),
+    };
+    broken.then(|| (Some(reason.to_owned()), message()))
 }
 
 /// The marker of an id that the provider did not send.

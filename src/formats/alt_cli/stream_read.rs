@@ -21,6 +21,8 @@ pub struct Reader {
     started: bool,
     open: Option<Open>,
     calls: usize,
+    /// Text or a call has come.
+    answered: bool,
     finish: Option<Finish>,
     ended: bool,
 }
@@ -49,8 +51,12 @@ impl Reader {
             .flatten()
             .find(|candidate| candidate.index.unwrap_or(0) == 0);
         let Some(candidate) = first else { return Ok(()) };
+        let broken = reply_read::broken_call(&candidate);
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.part(part, sink);
+        }
+        if let Some((kind, message)) = broken.filter(|_| !self.answered) {
+            return Err(StreamProblem::Upstream { kind, message });
         }
         if let Some(reason) = candidate.reason.as_deref().filter(|reason| names_an_end(reason)) {
             self.finish = Some(reply_read::finish(Some(reason)));
@@ -82,6 +88,7 @@ impl Reader {
 
     fn part(&mut self, part: WirePart<'_>, sink: &mut Sink<'_>) {
         if let Some(call) = part.call {
+            self.answered = true;
             self.prove(part.signature.map(Str::into_text), sink);
             self.call(call, sink);
             return;
@@ -94,6 +101,7 @@ impl Reader {
         } else {
             (Open::Text, Block::Text)
         };
+        self.answered |= kind == Open::Text;
         if self.open != Some(kind) {
             self.close(sink);
             self.open = Some(kind);

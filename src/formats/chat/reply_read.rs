@@ -23,6 +23,8 @@ struct Choice<'a> {
     message: Option<Message<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
+    #[serde(borrow)]
+    error: Option<Content<'a, WireError<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +81,17 @@ pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
     }
 }
 
+/// Type and message of the error that ended an answer; `None` if it ended in another way. Relays
+/// report so what went wrong after their reply had begun.
+#[must_use]
+pub fn failed(
+    reported: Option<Content<'_, WireError<'_>>>,
+    finish_reason: Option<&str>,
+) -> Option<(Option<String>, String)> {
+    let unnamed = || (None, "the answer has the finish reason `error`".to_owned());
+    reported.map(error).or_else(|| (finish_reason == Some("error")).then(unnamed))
+}
+
 /// The text and reasoning of a content field, in its order.
 #[must_use]
 pub fn content<'a>(content: Content<'a, WirePart<'a>>) -> Vec<ReplyPart<'a>> {
@@ -129,6 +142,9 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         .flatten()
         .next()
         .ok_or_else(|| problem("no `choices`".to_owned()))?;
+    if let Some((kind, message)) = failed(choice.error, choice.finish_reason.as_deref()) {
+        return Err(ReplyProblem::Upstream { kind, message });
+    }
     let message = choice.message.ok_or_else(|| problem("no `message`".to_owned()))?;
     let reasoning = match (message.reasoning_content, message.reasoning) {
         (Some(text), _) => Some(text.into_text()),

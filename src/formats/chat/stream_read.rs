@@ -26,6 +26,8 @@ struct Choice<'a> {
     delta: Option<Delta<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
+    #[serde(borrow)]
+    error: Option<Content<'a, WireError<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -113,6 +115,11 @@ impl Reader {
         if let Some(delta) = choice.delta {
             self.delta(delta, sink)?;
         }
+        if let Some((kind, message)) =
+            reply_read::failed(choice.error, choice.finish_reason.as_deref())
+        {
+            return Err(StreamProblem::Upstream { kind, message });
+        }
         if let Some(reason) = choice.finish_reason.as_deref().filter(|reason| names_an_end(reason))
         {
             self.finish = Some(reply_read::finish(Some(reason)));
@@ -158,6 +165,10 @@ impl Reader {
     fn text(&mut self, kind: Open, text: Option<Text<'_>>, sink: &mut Sink<'_>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
         if self.open != Some(kind) {
+            // Some services send a line break while they write a call.
+            if matches!(self.open, Some(Open::Call(_))) && text.trim().is_empty() {
+                return;
+            }
             self.close(sink);
             self.open = Some(kind);
             sink(Event::Open(match kind {

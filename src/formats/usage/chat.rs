@@ -87,6 +87,7 @@ static CHOICE: Node<Tag> = Node::object(&[
     key("text", Node::value(Tag::Text, 0)),
     key("finish_reason", FINISH),
     key("usage", USAGE),
+    key("error", ERROR),
 ])
 .tagged(Tag::Choice);
 

@@ -36,6 +36,12 @@ fn errors_within_a_stream_are_recognised() {
         ),
         (Chat, true, r#"{"error":{"message":"m","code":500}}"#, (None, Some("500"), "m")),
         (
+            Chat,
+            true,
+            r#"{"choices":[{"index":0,"finish_reason":"error","error":{"message":"m","code":502}}]}"#,
+            (None, Some("502"), "m"),
+        ),
+        (
             Responses,
             true,
             r#"{"type":"error","code":"server_error","message":"oops","param":null}"#,
