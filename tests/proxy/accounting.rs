@@ -118,6 +118,33 @@ async fn a_reply_without_usage_is_billed_by_an_estimate_and_flagged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_stream_that_is_named_otherwise_is_read_and_converted_all_the_same() {
+    let fixture = Fixture::full().await;
+    // More than is held back while a reply may still turn out to be none.
+    let usage = json!({"input": 10, "output": 20});
+    let directive =
+        json!({"content_type": "application/octet-stream", "usage": usage, "words": 60_000});
+    fixture.upstream.default(directive).await;
+    for format in FORMATS {
+        let answer = fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{format}");
+        assert!(answer.bytes().await.unwrap().len() > 256 * 1024, "{format}");
+    }
+    let native = Fixture::native().await;
+    let directive = json!({"content_type": "text/plain", "usage": usage, "text": "hello back"});
+    native.upstream.default(directive).await;
+    let chat = "chat-compatible";
+    let answer = native.post(path(chat, true), &request(chat, true)).send().await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "text/event-stream");
+    assert!(answer.text().await.unwrap().contains("[DONE]"));
+    let rows = [fixture.gateway.logs(4).await, native.gateway.logs(1).await].concat();
+    for row in rows {
+        let seen = [&row["outcome"], &row["estimated"], &row["inputTokens"], &row["outputTokens"]];
+        assert_eq!(seen, [&json!("completed"), &json!(false), &json!(10), &json!(20)], "{row}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_record_names_everything_an_operator_asks_for() {
     let fixture = Fixture::native().await;
     let answer = fixture

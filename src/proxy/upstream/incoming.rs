@@ -249,7 +249,9 @@ pub(in crate::proxy) fn begin(
         .and_then(StreamDecoder::new)
         .map_err(|_| unusable(UnusableReply::WrongFormat))?
         .map(Box::new);
-    let streamed = content_type.starts_with("text/event-stream");
+    // Some services name no type of their stream, or another one.
+    let streamed = content_type.starts_with("text/event-stream")
+        || (stream_asked && generates && !content_type.contains("json"));
     let form = std::mem::replace(&mut attempt.form, ReplyForm::AsIs);
     let converted = matches!(form, ReplyForm::Convert(_));
     // A stream that was not requested cannot be converted, nor can a single reply in place of a
