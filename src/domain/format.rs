@@ -48,3 +48,13 @@ impl fmt::Display for WireFormat {
         f.write_str(self.as_str())
     }
 }
+
+/// Finish reasons of alt-cli for a call that its service dropped, as it was none. The model or the
+/// request is at fault, not the service.
+pub const BROKEN_CALLS: [&str; 5] = [
+    "MALFORMED_FUNCTION_CALL",
+    "UNEXPECTED_TOOL_CALL",
+    "TOO_MANY_TOOL_CALLS",
+    "MALFORMED_RESPONSE",
+    "MISSING_THOUGHT_SIGNATURE",
+];

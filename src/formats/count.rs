@@ -149,8 +149,9 @@ pub fn estimate(chunks: &[Bytes], limits: PeekLimits) -> Result<u64, BadRequest>
         scanner.feed(chunk, &mut sink)?;
     }
     scanner.finish(&mut sink)?;
-    let text: u64 =
-        counter.texts.iter().flat_map(|span| edit::slices(chunks, span.clone())).map(weight).sum();
+    counter.texts.sort_unstable_by_key(|span| span.start);
+    let mut walk = edit::Walk::new(chunks);
+    let text: u64 = counter.texts.into_iter().flat_map(|span| walk.slices(span)).map(weight).sum();
     Ok((text.div_ceil(TOKEN) + counter.tokens).max(1))
 }
 

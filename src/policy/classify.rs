@@ -15,6 +15,7 @@ use super::error_reply::ErrorReply;
 use super::error_rules::ReadyRule;
 use super::retry_after::cooldown_until;
 use crate::domain::clock::Timestamp;
+use crate::domain::format::BROKEN_CALLS;
 
 /// How an attempt failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,6 +207,10 @@ fn error_reply(reply: &ErrorReply<'_>, situation: &Situation) -> Verdict {
     {
         return client_error(error, reply.status);
     }
+    if reply.status < 300 && reply.kind.is_some_and(|kind| BROKEN_CALLS.contains(&kind)) {
+        let verdict = provider_error("broken_call", None);
+        return Verdict { counts: false, ..verdict };
+    }
     let rest = match reply.status {
         429 | 503 => reply
             .retry_after
@@ -275,6 +280,15 @@ mod tests {
 
     fn reply(status: u16, kind: Option<&'static str>) -> AttemptFailure<'static> {
         AttemptFailure::Reply(ErrorReply { status, kind, ..ErrorReply::default() })
+    }
+
+    #[test]
+    fn a_call_that_was_none_does_not_count_against_its_provider() {
+        let verdict = classify(&reply(200, Some("MALFORMED_FUNCTION_CALL")), &SITUATION);
+        let provider_error = FailureClass::ProviderError;
+        let expected =
+            Verdict { class: provider_error, next: SWITCH, counts: false, reason: "broken_call" };
+        assert_eq!(verdict, expected);
     }
 
     #[test]

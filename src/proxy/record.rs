@@ -111,6 +111,7 @@ impl OpenRecord {
         let span = trace.as_ref().map(|trace| trace.own);
         let trace_id = span.map(|span| tracing::field::display(span.trace_id));
         let permit = self.permit.take();
+        let is_admitted = permit.is_some();
         let snapshot = Arc::clone(&self.snapshot);
         let asked = self
             .asked
@@ -125,11 +126,12 @@ impl OpenRecord {
                 _ => permit.settle(ctx.now(), record.cost.unwrap_or_default(), record.provider_id),
             }
         }
-        // The reserve of a full journal belongs to requests in flight, not to refusals.
-        let refused = record.outcome == RequestOutcome::Refused;
-        if refused && !gateway.ledger.has_room() {
-            tracing::debug!(request_id = %record.request_id, trace_id, "a refusal is not recorded: \
-                the journal is full");
+        // The reserve of a full journal belongs to admitted requests in flight, not to refusals and to
+        // what no provider is asked for.
+        let is_free = record.outcome == RequestOutcome::Refused || !is_admitted;
+        if is_free && !gateway.ledger.has_room() {
+            tracing::debug!(request_id = %record.request_id, trace_id, "a request that cost nothing is \
+                not recorded: the journal is full");
         } else if let Err(e) = gateway.ledger.append(&record) {
             tracing::error!(request_id = %record.request_id, trace_id, error = %e, "the journal did not take a record");
         }

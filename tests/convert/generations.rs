@@ -88,23 +88,70 @@ async fn a_budget_becomes_an_effort() {
     assert_eq!(sent.changed, ["adaptive_thinking"]);
 }
 
+/// A chat request with these fields beside the usual ones.
+fn chat(fields: &Value) -> Value {
+    let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}]});
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    body
+}
+
 #[tokio::test]
-async fn without_reasoning_nothing_is_asked_for() {
-    for body in [
-        json!({"model": "m", "messages": [{"role": "user", "content": "x"}]}),
-        json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "reasoning_effort": "none"}),
+async fn what_asks_for_no_thinking_gets_none_or_the_least() {
+    let off = json!({"type": "disabled"});
+    let low = json!({"effort": "low"});
+    for (model, thinking, output, changed) in [
+        ("claude-opus-4-7", None, None, false),
+        ("claude-opus-5", Some(&off), None, false),
+        ("claude-sonnet-5", Some(&off), None, false),
+        ("claude-haiku-5-5", Some(&off), None, false),
+        ("claude-opus-5-5", None, Some(&low), true),
+        ("claude-sonnet-5-5", None, Some(&low), true),
+        ("claude-fable-5", None, Some(&low), true),
     ] {
-        let sent = sent(Chat, "claude-opus-4-7", &body).await;
-        assert_eq!((sent.body.get("thinking"), sent.body.get("output_config")), (None, None));
+        let none = sent(Chat, model, &chat(&json!({"reasoning_effort": "none"}))).await;
+        let got = (none.body.get("thinking"), none.body.get("output_config"));
+        assert_eq!(got, (thinking, output), "{model}");
+        assert_eq!(none.changed.contains(&"adaptive_thinking"), changed, "{model}");
+        let unsaid = sent(Chat, model, &chat(&json!({}))).await;
+        assert_eq!((unsaid.body.get("thinking"), unsaid.body.get("output_config")), (None, None));
     }
-    // Nor beside a tool that must be called.
+}
+
+#[tokio::test]
+async fn a_tool_that_must_be_called_keeps_the_effort() {
     let tool =
         json!({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}});
-    let body = json!({"model": "m", "messages": [{"role": "user", "content": "x"}],
-        "reasoning_effort": "high", "tools": [tool], "tool_choice": "required"});
-    let sent = sent(Chat, "claude-opus-4-7", &body).await;
-    assert_eq!(sent.body.get("thinking"), None);
-    assert!(sent.dropped.contains(&"thinking_off"));
+    let body =
+        chat(&json!({"reasoning_effort": "high", "tools": [tool], "tool_choice": "required"}));
+    for (model, thinks, choice) in [
+        ("claude-opus-4-7", false, "any"),
+        ("claude-opus-5", true, "any"),
+        ("claude-opus-5-5", true, "auto"),
+        ("claude-fable-5-1", true, "auto"),
+    ] {
+        let sent = sent(Chat, model, &body).await;
+        assert_eq!(sent.body.get("thinking").is_some(), thinks, "{model}");
+        assert_eq!(sent.body["output_config"]["effort"], "high", "{model}");
+        assert_eq!(sent.body["tool_choice"]["type"], choice, "{model}");
+        assert_eq!(sent.dropped.contains(&"thinking_off"), !thinks, "{model}");
+        assert_eq!(sent.changed.contains(&"forced_tool"), choice == "auto", "{model}");
+    }
+}
+
+#[tokio::test]
+async fn answers_to_unsigned_calls_keep_the_thinking() {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let messages = json!([
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "done"},
+    ]);
+    let body = chat(&json!({"reasoning_effort": "low", "messages": messages}));
+    for model in ["claude-opus-4-8", "claude-sonnet-5"] {
+        let sent = sent(Chat, model, &body).await;
+        assert_eq!(sent.body["thinking"]["type"], "adaptive", "{model}");
+        assert_eq!(sent.body["output_config"]["effort"], "low", "{model}");
+    }
 }
 
 #[tokio::test]

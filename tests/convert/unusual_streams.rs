@@ -85,6 +85,13 @@ fn a_call_that_repeats_its_id_is_one_call() {
 }
 
 #[test]
+fn a_call_whose_pieces_have_ids_of_their_own_is_one_call() {
+    let nameless = r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c2","function":{"arguments":"{\"a\":1}"}}]}}]}"#;
+    let out = converted(Chat, Native, &[&call(0, Some("c1"), ""), nameless, DONE]);
+    assert_eq!(calls(&out), [("c1".to_owned(), "{\"a\":1}".to_owned())]);
+}
+
+#[test]
 fn events_without_content_are_left_out() {
     let native = [
         r#"{"type":"message_start","message":{"usage":{"input_tokens":3,"output_tokens":1}}}"#,
@@ -112,7 +119,15 @@ fn events_without_content_are_left_out() {
         r#"{"type":"codex.rate_limits","delta":{"used":1},"message":{"a":2}}"#,
         r#"{"type":"response.completed","response":{"output":[]}}"#,
     ];
-    for (from, events) in [(Native, &native[..]), (Chat, &chat), (Responses, &responses)] {
+    let alt_cli = [
+        r#"{"candidates":[{"content":{"parts":[{"text":"Hi"}]}}]}"#,
+        "{}",
+        "null",
+        r#"{"candidates":[{"finishReason":"STOP"}]}"#,
+    ];
+    for (from, events) in
+        [(Native, &native[..]), (Chat, &chat), (Responses, &responses), (AltCli, &alt_cli)]
+    {
         for to in [Native, Chat, Responses, AltCli] {
             if from != to {
                 let out = String::from_utf8(converted(from, to, events)).unwrap();
@@ -190,7 +205,10 @@ fn an_answer_that_ends_in_an_error_is_no_success() {
     for problem in chat(json!({"finish_reason": "error"})) {
         assert!(problem.as_ref().unwrap().contains("finish reason `error`"), "{problem:?}");
     }
-    assert_eq!(chat(json!({"finish_reason": "stop", "error": null})), [None, None]);
+    for nothing in [json!(null), json!({}), json!(""), json!([]), json!(false)] {
+        let stopped = json!({"finish_reason": "stop", "error": nothing});
+        assert_eq!(chat(stopped), [None, None], "{nothing}");
+    }
 
     let alt = |parts: Value, reason: &str| {
         problems(
@@ -200,6 +218,9 @@ fn an_answer_that_ends_in_an_error_is_no_success() {
     };
     let thought = json!([{"text": "I call x", "thought": true}]);
     for problem in alt(thought.clone(), "MALFORMED_FUNCTION_CALL") {
+        assert!(problem.as_ref().unwrap().contains("Malformed call: x("), "{problem:?}");
+    }
+    for problem in alt(json!([{"text": ""}]), "MALFORMED_FUNCTION_CALL") {
         assert!(problem.as_ref().unwrap().contains("Malformed call: x("), "{problem:?}");
     }
     // What came before is an answer; so is the end of another kind.

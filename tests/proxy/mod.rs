@@ -18,6 +18,7 @@ mod client_versions;
 mod conversion;
 mod crash;
 mod credentials;
+mod cut_bodies;
 mod decisions;
 mod edge;
 mod error_rules;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::request_contents::WirePart;
+use crate::domain::format::BROKEN_CALLS;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
@@ -104,6 +105,19 @@ impl<'a> Body<'a> {
 /// # Errors
 /// Not a reply, or an error in its place.
 pub fn read(bytes: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
+    read_as(bytes, true)
+}
+
+/// As [`read`], but a call that the service dropped is no problem: for a client that knows the
+/// format's own finish reasons.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_own(bytes: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
+    read_as(bytes, false)
+}
+
+fn read_as(bytes: &[u8], strict: bool) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "alt-cli", message };
     let body = Body::parse(bytes).map_err(problem)?;
     if let Some(error) = &body.error {
@@ -125,7 +139,7 @@ pub fn read(bytes: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         add_part(part, &mut parts);
     }
     let any_call = parts.iter().any(ReplyPart::is_tool_call);
-    if let Some((kind, message)) = broken.filter(|_| !parts.iter().any(is_answer)) {
+    if let Some((kind, message)) = broken.filter(|_| strict && !parts.iter().any(is_answer)) {
         return Err(ReplyProblem::Upstream { kind, message });
     }
     let finish = finish(reason.as_deref()).with_calls(any_call);
@@ -167,8 +181,12 @@ fn prove<'a>(proof: Text<'a>, parts: &mut Vec<ReplyPart<'a>>) {
     }
 }
 
-const fn is_answer(part: &ReplyPart<'_>) -> bool {
-    !matches!(part, ReplyPart::Thinking(_))
+fn is_answer(part: &ReplyPart<'_>) -> bool {
+    match part {
+        ReplyPart::Thinking(_) => false,
+        ReplyPart::Text(text) => !text.is_empty(),
+        _ => true,
+    }
 }
 
 /// Kind and message if the service dropped the call that the model wrote, because it was none. If
@@ -176,14 +194,7 @@ const fn is_answer(part: &ReplyPart<'_>) -> bool {
 #[must_use]
 pub fn broken_call(candidate: &Candidate<'_>) -> Option<(Option<String>, String)> {
     let reason = candidate.reason.as_deref()?;
-    let broken = matches!(
-        reason,
-        "MALFORMED_FUNCTION_CALL"
-            | "UNEXPECTED_TOOL_CALL"
-            | "TOO_MANY_TOOL_CALLS"
-            | "MALFORMED_RESPONSE"
-            | "MISSING_THOUGHT_SIGNATURE"
-    );
+    let broken = BROKEN_CALLS.contains(&reason);
     let message = || match &candidate.message {
         Some(message) if !message.is_empty() => message.to_string(),
         _ => format!("the answer ended with {reason}"),

@@ -6,6 +6,7 @@ use super::request_contents::{FunctionCall, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName,
+    is_empty_event,
 };
 use crate::formats::usage::names_an_end;
 
@@ -23,17 +24,25 @@ pub struct Reader {
     calls: usize,
     /// Text or a call has come.
     answered: bool,
+    /// The client knows the format's own finish reasons.
+    own: bool,
     finish: Option<Finish>,
     ended: bool,
 }
 
 impl Reader {
+    /// A reader for a client of the same format: a call that the service dropped is no problem.
+    #[must_use]
+    pub fn own() -> Self {
+        Self { own: true, ..Self::default() }
+    }
+
     /// Takes one event's data.
     ///
     /// # Errors
     /// An error that the provider reports, or data that is no chunk of this format.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
-        if self.ended || data.is_empty() || data.trim_ascii() == b"[DONE]" {
+        if self.ended || is_empty_event(data) || data.trim_ascii() == b"[DONE]" {
             return Ok(());
         }
         let body = Body::parse(data).map_err(|message| StreamProblem::Malformed { message })?;
@@ -55,7 +64,7 @@ impl Reader {
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
             self.part(part, sink);
         }
-        if let Some((kind, message)) = broken.filter(|_| !self.answered) {
+        if let Some((kind, message)) = broken.filter(|_| !self.own && !self.answered) {
             return Err(StreamProblem::Upstream { kind, message });
         }
         if let Some(reason) = candidate.reason.as_deref().filter(|reason| names_an_end(reason)) {

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::request_parts::WireCall;
 use crate::domain::usage::Usage;
@@ -24,7 +25,7 @@ struct Choice<'a> {
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
     #[serde(borrow)]
-    error: Option<Content<'a, WireError<'a>>>,
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -85,11 +86,18 @@ pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
 /// report so what went wrong after their reply had begun.
 #[must_use]
 pub fn failed(
-    reported: Option<Content<'_, WireError<'_>>>,
+    reported: Option<&RawValue>,
     finish_reason: Option<&str>,
 ) -> Option<(Option<String>, String)> {
     let unnamed = || (None, "the answer has the finish reason `error`".to_owned());
-    reported.map(error).or_else(|| (finish_reason == Some("error")).then(unnamed))
+    let reported = reported.map(RawValue::get).filter(|value| {
+        let is_value = value.starts_with('{') || value.starts_with('"');
+        is_value && value.bytes().filter(|byte| !byte.is_ascii_whitespace()).count() > 2
+    });
+    reported
+        .and_then(|value| serde_json::from_str(value).ok())
+        .map(error)
+        .or_else(|| (finish_reason == Some("error")).then(unnamed))
 }
 
 /// The text and reasoning of a content field, in its order.

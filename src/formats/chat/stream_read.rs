@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
@@ -27,7 +28,7 @@ struct Choice<'a> {
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
     #[serde(borrow)]
-    error: Option<Content<'a, WireError<'a>>>,
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -189,10 +190,12 @@ impl Reader {
             _ => self.calls,
         });
         let arguments = arguments.filter(|arguments| !arguments.is_empty());
-        // Some services give all parallel calls the index 0: another id is another call.
-        let is_another = id.as_deref().is_some_and(|id| {
-            self.last.as_ref().is_some_and(|(last, its)| *last == index && *its != *id)
-        });
+        // Some services give all parallel calls the index 0: another id and a name are another call.
+        // Others give each piece of one call its own id, but the name only once.
+        let is_named = name.as_deref().is_some_and(|name| !name.is_empty());
+        let has_other_id =
+            |id: &str| self.last.as_ref().is_some_and(|(last, its)| *last == index && *its != *id);
+        let is_another = is_named && id.as_deref().is_some_and(has_other_id);
         if is_another || self.open != Some(Open::Call(index)) {
             if !is_another && index < self.calls {
                 if arguments.is_none() {

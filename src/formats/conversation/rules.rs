@@ -80,11 +80,15 @@ rules! {
         of text blocks" "left out, the text stays";
     ForeignReasoning "foreign_reasoning" LeftOut [Native Responses Chat AltCli] "reasoning in the history that another format's model gave, or whose proof is missing" "left out as a block; reasoning goes back to the format that it came from, with its proof";
     ThinkingOff "thinking_off" LeftOut [Native] "reasoning, where the service would refuse it: a \
-        tool must be called, `max_tokens` is 1024 or less, or the tool calls being answered carry \
-        no signed thinking" "thinking is not asked for in this request";
+        tool must be called (Claude before 5); before 4.7 also if `max_tokens` is 1024 or less, or \
+        the tool calls being answered carry no signed thinking" "thinking is not asked for in this \
+        request; an effort is, from 4.7 on";
     AdaptiveThinking "adaptive_thinking" Changed [Native] "a thinking budget, for Claude from 4.7 \
-        on" "adaptive thinking, with the strongest effort whose budget is not above it: the service \
-        refuses budgets";
+        on, which refuses it; or none, for those that always think" "adaptive thinking, with the \
+        strongest effort whose budget is not above it; or the effort `low`";
+    ForcedTool "forced_tool" Changed [Native] "a tool that must be called, for Claude Opus and \
+        Sonnet from 5.5 on, Fable and Mythos from 5.1 on" "the model decides: the service refuses \
+        the demand";
     AdaptiveSampling "adaptive_sampling" LeftOut [Native] "temperature, `top_p`, `top_k`, for \
         Claude from 4.7 on" "left out: the service refuses them";
     ThinkingSampling "thinking_sampling" LeftOut [Native] "temperature other than 1, `top_k`, \

@@ -219,7 +219,8 @@ fn span(document: &[u8], value: &RawValue) -> Option<Range<usize>> {
     Some(start..start + text.len())
 }
 
-/// The edits that remove the elements of these indexes from their list, each with one comma.
+/// The edits that remove the elements of these indexes, in ascending order, from their list, each
+/// with one comma.
 fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Edit> {
     let span = |index: usize| elements.get(index).and_then(|value| span(document, value));
     let mut ranges = Vec::new();
@@ -227,7 +228,7 @@ fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Ed
     // one before.
     let mut leading = true;
     for index in 0..elements.len() {
-        if !indexes.contains(&index) {
+        if indexes.binary_search(&index).is_err() {
             leading = false;
             continue;
         }

@@ -233,13 +233,14 @@ pub fn reply(
     usage: Usage,
     context: &ReplyContext,
 ) -> Result<Vec<u8>, ReplyProblem> {
-    let mut reply = read_content(from, body)?;
-    reply.usage = usage;
     if from == WireFormat::AltCli && to == from && context.wrapped {
+        alt_cli::reply_read::read_own(body)?;
         let mut out = Vec::with_capacity(body.len() + 16);
         rewrap::reply(body, context, &mut out);
         return Ok(out);
     }
+    let mut reply = read_content(from, body)?;
+    reply.usage = usage;
     finish_reply(&mut reply, context);
     Ok(match to {
         WireFormat::Native => native::reply_write::write(&reply, context),

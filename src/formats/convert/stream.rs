@@ -122,12 +122,13 @@ impl StreamConverter {
     /// `from` is the provider's format, `to` the client's.
     #[must_use]
     pub fn new(from: WireFormat, to: WireFormat, context: ReplyContext) -> Self {
-        let reader = Reader::new(from);
+        let mut reader = Reader::new(from);
         let writer = match to {
             WireFormat::Native => Writer::Native(native::stream_write::Writer::default()),
             WireFormat::Responses => Writer::Responses(responses::stream_write::Writer::default()),
             WireFormat::Chat => Writer::Chat(chat::stream_write::Writer::default()),
             WireFormat::AltCli if from == to && context.wrapped => {
+                reader = Reader::AltCli(alt_cli::stream_read::Reader::own());
                 Writer::Rewrap(rewrap::Stream::default())
             }
             WireFormat::AltCli => Writer::AltCli(alt_cli::stream_write::Writer::default()),

@@ -45,13 +45,34 @@ impl<'b> Walk<'b> {
 
     /// The parts of the chunks that lie in `range`, which begins no earlier than the one before it.
     pub fn slices(&mut self, range: Range<usize>) -> impl Iterator<Item = &'b [u8]> + use<'b> {
+        self.advance(range.start);
+        slices(self.chunks, range.start - self.from..range.end - self.from)
+    }
+
+    /// As [`Walk::slices`], appended as shared slices.
+    fn share(&mut self, range: Range<usize>, out: &mut Vec<Bytes>) {
+        self.advance(range.start);
+        let mut from = self.from;
+        for chunk in self.chunks {
+            if from >= range.end {
+                break;
+            }
+            let (a, b) = (range.start.max(from), range.end.min(from + chunk.len()));
+            if a < b {
+                out.push(chunk.slice(a - from..b - from));
+            }
+            from += chunk.len();
+        }
+    }
+
+    /// Passes the chunks that end before `start`.
+    fn advance(&mut self, start: usize) {
         while let Some((chunk, rest)) = self.chunks.split_first()
-            && self.from + chunk.len() <= range.start
+            && self.from + chunk.len() <= start
         {
             self.from += chunk.len();
             self.chunks = rest;
         }
-        slices(self.chunks, range.start - self.from..range.end - self.from)
     }
 }
 
@@ -73,18 +94,18 @@ pub fn insert(chunks: &[Bytes], at: usize, text: &[u8]) -> Vec<Bytes> {
 #[must_use]
 pub fn replace_all(chunks: &[Bytes], edits: &[(Range<usize>, Bytes)]) -> Vec<Bytes> {
     let mut out = Vec::with_capacity(chunks.len() + 2 * edits.len());
-    let mut done = 0;
+    let (mut walk, mut done) = (Walk::new(chunks), 0);
     for (range, with) in edits {
         if range.start < done || range.end < range.start {
             continue;
         }
-        share(chunks, done..range.start, &mut out);
+        walk.share(done..range.start, &mut out);
         if !with.is_empty() {
             out.push(with.clone());
         }
         done = range.end;
     }
-    share(chunks, done..usize::MAX, &mut out);
+    walk.share(done..usize::MAX, &mut out);
     out
 }
 
@@ -132,18 +153,6 @@ pub fn ask_for_usage(chunks: &[Bytes], peek: &Peek) -> Option<Vec<Bytes>> {
         Some(_) if options.include_usage => None,
         Some(span) => Some(replace(chunks, span.clone(), b"true")),
         None => Some(insert_member(chunks, options.span.start, options.is_empty, MEMBER)),
-    }
-}
-
-/// Appends the chunks' parts within `range` as shared slices.
-fn share(chunks: &[Bytes], range: Range<usize>, out: &mut Vec<Bytes>) {
-    let mut from = 0;
-    for chunk in chunks {
-        let (a, b) = (range.start.max(from), range.end.min(from + chunk.len()));
-        if a < b {
-            out.push(chunk.slice(a - from..b - from));
-        }
-        from += chunk.len();
     }
 }
 

@@ -1,52 +1,123 @@
 //! What the vendor's models accept, by the generation in their name.
+//!
+//! The sources are the vendor's notes on new models: budgets and sampling are refused from 4.7 on,
+//! thinking is the default from 5 on, and the newest models can neither be kept from thinking nor
+//! be made to call a tool.
 
-/// Whether the model decides itself how much to think, and takes neither a budget nor sampling:
-/// Claude from 4.7 on, by whatever name a cloud or a relay gives it.
-#[must_use]
-pub(super) fn is_adaptive(model: &str) -> bool {
-    let Some((_, name)) = model.rsplit_once("claude-") else { return false };
-    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let family = words.next().unwrap_or_default();
-    if family.is_empty() || !family.bytes().all(|letter| letter.is_ascii_alphabetic()) {
-        // Of the third generation the number came first.
-        return false;
+/// How a model is asked to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// With a budget of tokens.
+    Budget,
+    /// By an effort. It does not think unless it is asked to.
+    OnRequest,
+    /// By an effort. It thinks unless it is told not to.
+    ByDefault,
+    /// By an effort. It always thinks.
+    Always,
+}
+
+/// A model's generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Generation {
+    pub(super) mode: Mode,
+    /// Whether a request may demand that a tool is called.
+    pub(super) takes_forced_tools: bool,
+}
+
+impl Generation {
+    /// Whether the model takes an effort, and neither a budget nor sampling.
+    pub(super) fn is_adaptive(self) -> bool {
+        self.mode != Mode::Budget
     }
+
+    /// The generation of a model, by whatever name a cloud or a relay gives it.
+    pub(super) fn of(model: &str) -> Self {
+        let (family, number) = parse(model).unwrap_or_default();
+        let mode = match family {
+            "fable" | "mythos" => Mode::Always,
+            _ if number < (4, 7) => Mode::Budget,
+            _ if number < (5, 0) => Mode::OnRequest,
+            "haiku" => Mode::ByDefault,
+            _ if number < (5, 5) => Mode::ByDefault,
+            _ => Mode::Always,
+        };
+        let last_forced = match family {
+            "fable" | "mythos" => (5, 0),
+            _ => (5, 4),
+        };
+        Self { mode, takes_forced_tools: family == "haiku" || number <= last_forced }
+    }
+}
+
+/// Family and number, in either order: `claude-opus-4-7`, `claude-4.7-opus`.
+fn parse(model: &str) -> Option<(&str, (u8, u8))> {
+    let (_, name) = model.rsplit_once("claude-")?;
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).peekable();
+    let is_family = |word: &&str| word.bytes().all(|letter| letter.is_ascii_alphabetic());
+    let first = words.next_if(is_family);
     // A date has more digits.
-    let mut number = || words.next().filter(|word| word.len() <= 2)?.parse::<u8>().ok();
-    let Some(major) = number() else { return false };
-    (major, number().unwrap_or(0)) >= (4, 7)
+    let mut number = || words.next_if(|word| word.len() <= 2)?.parse::<u8>().ok();
+    let number = number().map_or((0, 0), |major| (major, number().unwrap_or(0)));
+    Some((first.or_else(|| words.next_if(is_family))?, number))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_adaptive;
+    use super::{Generation, Mode};
 
     #[test]
     fn the_generation_is_in_the_name() {
-        for model in [
-            "claude-opus-4-7",
-            "claude-opus-4-7-20260416",
-            "anthropic/claude-opus-4.8",
-            "us.anthropic.claude-opus-4-7-v1:0",
-            "claude-sonnet-5",
-            "claude-sonnet-5-20260901",
-            "claude-haiku-5-5@20261001",
-        ] {
-            assert!(is_adaptive(model), "{model}");
-        }
-        for model in [
-            "claude-opus-4-6",
-            "claude-opus-4-6-20260205",
-            "claude-sonnet-4",
-            "claude-sonnet-4-20250514",
-            "claude-haiku-4-5@20251001",
-            "claude-3-7-sonnet-20250219",
-            "claude-mythos-preview",
-            "claude-2.1",
-            "claude-",
-            "gpt-5.6",
-        ] {
-            assert!(!is_adaptive(model), "{model}");
+        let cases: [(Mode, bool, &[&str]); 6] = [
+            (
+                Mode::Budget,
+                true,
+                &[
+                    "claude-opus-4-6",
+                    "claude-opus-4-6-20260205",
+                    "claude-sonnet-4",
+                    "claude-sonnet-4-20250514",
+                    "claude-haiku-4-5@20251001",
+                    "claude-3-7-sonnet-20250219",
+                    "anthropic/claude-3.5-sonnet",
+                    "claude-2.1",
+                    "claude-",
+                    "gpt-5.6",
+                ],
+            ),
+            (
+                Mode::OnRequest,
+                true,
+                &[
+                    "claude-opus-4-7",
+                    "claude-opus-4-7-20260416",
+                    "anthropic/claude-opus-4.8",
+                    "anthropic/claude-4.7-opus",
+                    "us.anthropic.claude-opus-4-7-v1:0",
+                ],
+            ),
+            (
+                Mode::ByDefault,
+                true,
+                &[
+                    "claude-opus-5",
+                    "claude-sonnet-5-20260901",
+                    "claude-5-sonnet",
+                    "claude-haiku-5-5@20261001",
+                ],
+            ),
+            (Mode::Always, false, &["claude-opus-5-5", "claude-sonnet-5.5", "claude-fable-5-1"]),
+            (Mode::Always, true, &["claude-fable-5", "claude-mythos-preview"]),
+            (Mode::Always, false, &["claude-opus-6", "claude-mythos-5.1"]),
+        ];
+        for (mode, takes_forced_tools, models) in cases {
+            for model in models {
+                assert_eq!(
+                    Generation::of(model),
+                    Generation { mode, takes_forced_tools },
+                    "{model}"
+                );
+            }
         }
     }
 }

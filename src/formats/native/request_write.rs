@@ -4,8 +4,9 @@
 //! the calls before them, no text is blank, thinking excludes some other fields. Violations are
 //! fixed here, by the rules.
 
+use super::generation::Generation;
+use super::message_write;
 use super::thinking::{self, Thinking};
-use super::{generation, message_write};
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
     OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported,
@@ -28,9 +29,9 @@ pub fn write(
 ) -> Result<Vec<u8>, Unsupported> {
     let max_tokens = request.max_tokens.unwrap_or(target.default_max_tokens);
     message_write::refuse_sound(request)?;
-    let adaptive = generation::is_adaptive(target.model);
-    let thinking = if adaptive {
-        thinking::decide_adaptive(request, rules)
+    let generation = Generation::of(target.model);
+    let thinking = if generation.is_adaptive() {
+        thinking::decide_adaptive(request, generation.mode, rules)
     } else {
         thinking::decide(request, max_tokens, rules)
     };
@@ -42,7 +43,7 @@ pub fn write(
         message_write::write(o, request, rules);
         write_tools(o, request, target, rules);
         match thinking {
-            Thinking::Unset => {}
+            Thinking::Unset | Thinking::Effort(_) => {}
             Thinking::Off => o.object("thinking", |o| o.word("type", "disabled")),
             Thinking::On(budget) => o.object("thinking", |o| {
                 o.word("type", "enabled");
@@ -54,7 +55,7 @@ pub fn write(
                 o.word("display", "summarized");
             }),
         }
-        if adaptive {
+        if generation.is_adaptive() {
             leave_sampling_out(request, rules);
         } else {
             let thinks = matches!(thinking, Thinking::On(_));
@@ -143,6 +144,13 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, r
         Some(ToolChoice::None) => Some(("none", None)),
         Some(ToolChoice::Tool(name)) => Some(("tool", Some(wire_name(name)))),
         Some(ToolChoice::WebSearch) => Some(("tool", Some("web_search".into()))),
+    };
+    let choice = match choice {
+        Some(("any" | "tool", _)) if !Generation::of(target.model).takes_forced_tools => {
+            rules.note(Rule::ForcedTool);
+            Some(("auto", None))
+        }
+        choice => choice,
     };
     let Some((kind, name)) = choice else { return };
     o.object("tool_choice", |o| {
@@ -247,10 +255,7 @@ fn write_stops(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
 }
 
 fn write_output(o: &mut Object<'_>, request: &Request<'_>, thinking: &Thinking, rules: &mut Rules) {
-    let effort = match thinking {
-        Thinking::Adaptive(effort) => Some(effort.as_str()),
-        _ => None,
-    };
+    let effort = thinking.effort().map(|effort| effort.as_str());
     let format = match &request.output {
         OutputFormat::Schema { schema, .. } => Some(schema::for_native_output(schema)),
         _ => None,

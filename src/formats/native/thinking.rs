@@ -1,5 +1,6 @@
 //! Whether a native request asks for thinking: the service refuses it beside some other fields.
 
+use super::generation::Mode;
 use super::message_write;
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{Effort, Part, Request, Role, Rule, Rules, ToolChoice};
@@ -17,19 +18,39 @@ pub(super) enum Thinking {
     On(u64),
     /// As much as the model decides.
     Adaptive(Effort),
+    /// The request says nothing, but how much effort the answer is worth.
+    Effort(Effort),
 }
 
-/// Adaptive thinking is off unless it is asked for.
-pub(super) fn decide_adaptive(request: &Request<'_>, rules: &mut Rules) -> Thinking {
+impl Thinking {
+    /// The word for `output_config.effort`.
+    pub(super) const fn effort(&self) -> Option<Effort> {
+        match self {
+            Self::Adaptive(effort) | Self::Effort(effort) => Some(*effort),
+            Self::Unset | Self::Off | Self::On(_) => None,
+        }
+    }
+}
+
+/// By an effort, for the newer models. They do not require signed thinking before calls.
+pub(super) fn decide_adaptive(request: &Request<'_>, mode: Mode, rules: &mut Rules) -> Thinking {
     let effort = match request.reasoning.effort_word() {
-        None | Some(Effort::None) => return Thinking::Unset,
+        None => return Thinking::Unset,
+        Some(Effort::None) => {
+            rules.note_if(mode == Mode::Always, Rule::AdaptiveThinking);
+            return match mode {
+                Mode::ByDefault => Thinking::Off,
+                Mode::Always => Thinking::Effort(Effort::Low),
+                Mode::OnRequest | Mode::Budget => Thinking::Unset,
+            };
+        }
         // The service has no such word.
         Some(Effort::Minimal) => Effort::Low,
         Some(effort) => effort,
     };
-    if is_forced(request) || !open_calls_are_signed(request) {
+    if mode == Mode::OnRequest && is_forced(request) {
         rules.note(Rule::ThinkingOff);
-        return Thinking::Unset;
+        return Thinking::Effort(effort);
     }
     let budget = matches!(request.reasoning.mode, ReasoningMode::Budget(_));
     rules.note_if(budget && request.reasoning.effort.is_none(), Rule::AdaptiveThinking);
@@ -37,7 +58,7 @@ pub(super) fn decide_adaptive(request: &Request<'_>, rules: &mut Rules) -> Think
 }
 
 /// A tool must be called.
-fn is_forced(request: &Request<'_>) -> bool {
+pub(super) fn is_forced(request: &Request<'_>) -> bool {
     match &request.tool_choice {
         Some(ToolChoice::Required | ToolChoice::Tool(_) | ToolChoice::WebSearch) => true,
         Some(ToolChoice::Allowed { required, .. }) => *required,

@@ -102,6 +102,21 @@ impl<T: Copy> Scanner<T> {
             && matches!(self.cut, Cut::None)
     }
 
+    /// The value of interest that the last chunk's end cut: its name, and the bytes of it so far,
+    /// without quotes. A string, or else the innermost container.
+    #[must_use]
+    pub fn unfinished(&self) -> Option<(T, Kind, usize)> {
+        match (self.cut, self.stack.place_tag()) {
+            (Cut::Value(_), Some(tag)) => {
+                Some((tag, Kind::String, self.offset.saturating_sub(self.start + 1)))
+            }
+            _ => {
+                let (tag, start) = self.stack.innermost()?;
+                Some((tag, Kind::Object, self.offset.saturating_sub(start)))
+            }
+        }
+    }
+
     /// Takes the next chunk and reports the values of interest that end in it.
     ///
     /// # Errors

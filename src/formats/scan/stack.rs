@@ -84,6 +84,16 @@ impl<T: Copy> Stack<T> {
         self.place.map_or(0, |p| p.node.take)
     }
 
+    /// The name of the current value, if it is to be reported.
+    pub(super) fn place_tag(&self) -> Option<T> {
+        self.place.and_then(|place| place.node.tag)
+    }
+
+    /// The innermost open container that is to be reported: its name and its start.
+    pub(super) fn innermost(&self) -> Option<(T, usize)> {
+        self.frames.iter().rev().find_map(|frame| Some((frame.node.tag?, frame.start)))
+    }
+
     /// A scalar is complete: its place, if it is of interest.
     #[inline]
     pub(super) const fn take_place(&mut self) -> Option<Place<T>> {

@@ -4,7 +4,8 @@
 //! The prompt's count includes cached content but not the tools' results, which are added. Thoughts
 //! are output, but not among the candidates' tokens. The details per modality contain image and
 //! audio tokens. A reply based on web searches counts as one search, however many queries it names:
-//! the vendor charges per request.
+//! the vendor charges per request up to Gemini 2.5. Of a later model's queries, which are charged each,
+//! only one is billed.
 //!
 //! A stream has no terminator: it is complete if its body ends after every candidate has a finish
 //! reason. Members come in either of two spellings, as in protobuf's JSON.
@@ -145,8 +146,7 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         image_output,
         audio_input: fresh(Figure::AudioInput, Figure::AudioCached).min(input - image_input),
         audio_output: figure(Figure::AudioOutput).min(candidates - image_output),
-        // Charged per request, not per search.
-        web_searches: tally.searches.min(1),
+        web_searches: tally.searches,
         tier: tally.tier,
     }
 }

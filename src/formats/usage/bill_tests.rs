@@ -208,6 +208,56 @@ fn audio_searches_and_the_tier_are_read_in_every_format() {
     assert_eq!((alt.web_searches, alt.tier), (1, ServiceTier::Priority));
 }
 
+/// What is billed of a body that ends after its first `x`s.
+#[test]
+fn the_unfinished_part_of_a_cut_body_counts() {
+    let text = "x".repeat(36_000);
+    let cases = [
+        (Native, r#"{"type":"message","content":[{"type":"text","text":"@"#, (10_000, 0)),
+        (
+            Native,
+            r#"{"type":"message","content":[{"type":"text","text":"a"},{"type":"tool_use","name":"w","input":{"path":"b","content":"@"#,
+            (10_008, 0),
+        ),
+        (
+            Native,
+            r#"{"type":"message","content":[{"type":"thinking","thinking":"@"#,
+            (10_000, 10_000),
+        ),
+        (Chat, r#"{"choices":[{"message":{"content":"@"#, (10_000, 0)),
+        (
+            Chat,
+            r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"w","arguments":"@"#,
+            (10_001, 0),
+        ),
+        (Responses, r#"{"output":[{"type":"message","content":[{"text":"@"#, (10_000, 0)),
+        (
+            Responses,
+            r#"{"output":[{"type":"message","content":[{"text":"abc"}]},{"type":"function_call","arguments":"@"#,
+            (10_001, 0),
+        ),
+        (AltCli, r#"{"candidates":[{"content":{"parts":[{"text":"@"#, (10_000, 0)),
+        (
+            AltCli,
+            r#"{"candidates":[{"content":{"parts":[{"thought":true,"text":"@"#,
+            (10_000, 10_000),
+        ),
+        // Media are no measure of tokens, nor is what is not read.
+        (AltCli, r#"{"candidates":[{"content":{"parts":[{"inlineData":{"data":"@"#, (0, 0)),
+        (Chat, r#"{"id":"@"#, (0, 0)),
+    ];
+    for (format, beginning, (output, reasoning)) in cases {
+        let mut reader = UsageReader::new(format, false);
+        let body = beginning.replace('@', &text);
+        for piece in body.as_bytes().chunks(1000) {
+            reader.feed(piece);
+        }
+        assert!(!reader.is_whole());
+        reader.finish();
+        assert_eq!(bill(&reader), (77, output, reasoning, false), "{format} {beginning}");
+    }
+}
+
 #[test]
 fn compaction_is_added_to_the_sums_that_leave_it_out() {
     let usage = r#"{"input_tokens":23000,"output_tokens":1000,"cache_read_input_tokens":5,"output_tokens_details":{"thinking_tokens":400},"iterations":[

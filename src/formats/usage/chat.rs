@@ -109,7 +109,8 @@ pub(super) fn event_end(tally: &mut Tally) {
         tally.fail();
     }
     tally.answers();
-    tally.content |= tally.event.generated | tally.event.finish;
+    // An answer that ends in an error is not worth showing.
+    tally.content |= tally.event.generated | (tally.event.finish && !tally.event.has_error);
 }
 
 pub(super) fn usage(tally: &Tally) -> Usage {

@@ -33,6 +33,7 @@ use std::ops::Range;
 pub use self::hide::HideUsageChunk;
 pub use self::tally::names_an_end;
 
+use self::output::Output;
 use self::repeat::Repeated;
 use self::tag::Tag;
 use self::tally::Tally;
@@ -76,6 +77,8 @@ pub struct UsageReader {
     other_output: bool,
     /// The current event's (or the body's) JSON is invalid: its rest is ignored.
     broken: bool,
+    /// The body ended within its JSON.
+    cut: bool,
     /// The first bytes of the current event, enough to recognise the terminator.
     head: [u8; DONE.len()],
     head_len: usize,
@@ -105,6 +108,7 @@ impl UsageReader {
             text: 0..0,
             other_output: false,
             broken: false,
+            cut: false,
             head: [0; DONE.len()],
             head_len: 0,
             body_len: 0,
@@ -156,7 +160,8 @@ impl UsageReader {
                     let tally = &mut self.tally;
                     let format = self.format;
                     let mut sink = |found: Found<'_, Tag>| take(format, tally, &found);
-                    self.broken = self.scanner.finish(&mut sink).is_err();
+                    self.cut = self.scanner.finish(&mut sink).is_err();
+                    self.broken = self.cut;
                 }
                 let is_reply = !self.broken && self.tally.shape && self.tally.error.is_none();
                 // The complete bodies of these formats have no end marker other than being
@@ -211,7 +216,7 @@ impl UsageReader {
         if [usage.input, usage.cache_read, usage.cache_write_5m, usage.cache_write_1h] == [0; 4] {
             usage.input = input;
         }
-        let output = &self.tally.output;
+        let output = self.output_so_far();
         // Running totals report the reasoning exactly; then only its text may be ahead of them.
         let reported = usage.reasoning > 0;
         let reasoning =
@@ -219,6 +224,51 @@ impl UsageReader {
         usage.reasoning = usage.reasoning.max(reasoning);
         usage.output = usage.output.max(output.visible().saturating_add(usage.reasoning));
         usage
+    }
+
+    /// What was generated, also that part of a body that is still incomplete.
+    fn output_so_far(&self) -> Output {
+        if self.is_whole() {
+            return self.tally.output;
+        }
+        let mut tally = self.tally.clone();
+        let mut found = |tag, kind, len: usize| {
+            let span = 0..len.saturating_add(2);
+            let found = Found {
+                tag,
+                kind,
+                span,
+                text: &[],
+                whole: true,
+                escaped: false,
+                len: 1,
+                exact: true,
+            };
+            tally.found(&found);
+        };
+        match self.scanner.unfinished() {
+            Some((tag, Kind::String, len)) if tag.is_text() || tag.is_other_output() => {
+                found(tag, Kind::String, len);
+            }
+            Some((Tag::Part, kind, len)) => found(Tag::Part, kind, len),
+            _ => {}
+        }
+        match self.format {
+            WireFormat::AltCli => found(Tag::PartEnd, Kind::Object, 0),
+            WireFormat::Responses => {
+                found(Tag::Item, Kind::Object, 0);
+                responses::output(&mut tally);
+            }
+            WireFormat::Native | WireFormat::Chat => {}
+        }
+        tally.output
+    }
+
+    /// Whether the JSON of a body that is no stream is complete, or was found to be none.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        let is_json = matches!(self.layout, Layout::Json);
+        !is_json || (!self.cut && (self.broken || self.scanner.is_complete()))
     }
 
     /// Something meaningful has arrived: content, or the reply's end. Pings, a message's start and

@@ -119,7 +119,7 @@ pub(super) fn event_end(tally: &mut Tally) {
 }
 
 /// Counts what the event adds to the output.
-fn output(tally: &mut Tally) {
+pub(super) fn output(tally: &mut Tally) {
     let items = std::mem::take(&mut tally.event.items);
     let (text, thinking) = match tally.event.name.as_str() {
         // Encoded sound: no measure of tokens.

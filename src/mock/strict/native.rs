@@ -102,18 +102,37 @@ fn scalars(body: &Value, counting: bool) -> Result<(), Fault> {
 }
 
 /// Models of these names take neither a thinking budget nor sampling.
-const NEWER: [&str; 5] =
-    ["claude-opus-4-7", "claude-opus-4-8", "claude-opus-5", "claude-sonnet-5", "claude-haiku-5"];
+const NEWER: [&str; 7] = [
+    "claude-opus-4-7",
+    "claude-opus-4-8",
+    "claude-opus-5",
+    "claude-sonnet-5",
+    "claude-haiku-5",
+    "claude-fable-5",
+    "claude-mythos",
+];
+/// These always think.
+const ALWAYS: [&str; 4] =
+    ["claude-opus-5-5", "claude-sonnet-5-5", "claude-fable-5", "claude-mythos"];
+/// These take no demand that a tool is called.
+const UNFORCED: [&str; 3] = ["claude-opus-5-5", "claude-sonnet-5-5", "claude-fable-5-1"];
 
 fn newer_models(body: &Value) -> Result<(), Fault> {
-    if !NEWER.iter().any(|name| text(&body["model"]).starts_with(name)) {
+    let is_one = |names: &[&str]| names.iter().any(|name| text(&body["model"]).starts_with(name));
+    if !is_one(&NEWER) {
         return Ok(());
     }
-    if body["thinking"]["type"] == "enabled" {
-        return Err(Fault::bad(
-            "\"thinking.type.enabled\" is not supported for this model. Use \
-             \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior.",
-        ));
+    let mode = text(&body["thinking"]["type"]);
+    if mode == "enabled" || (mode == "disabled" && is_one(&ALWAYS)) {
+        return Err(Fault::bad(format!(
+            "\"thinking.type.{mode}\" is not supported for this model. Use \
+             \"thinking.type.adaptive\" and \"output_config.effort\" to control thinking behavior."
+        )));
+    }
+    let forced = matches!(text(&body["tool_choice"]["type"]), "any" | "tool");
+    let beside_thinking = mode == "adaptive" && is_one(&["claude-opus-4"]);
+    if forced && (is_one(&UNFORCED) || beside_thinking) {
+        return Err(Fault::bad("tool_choice: forced tool use is not supported".to_owned()));
     }
     match ["temperature", "top_p", "top_k"].iter().find(|field| !body[**field].is_null()) {
         Some(field) => Err(Fault::bad(format!("{field}: is not supported for this model"))),

@@ -10,6 +10,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::admit::Admitted;
+use crate::proxy::request::screen::INLINE_MAX;
 
 /// Marks the figure as an estimate.
 const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
@@ -18,13 +19,19 @@ const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
 ///
 /// # Errors
 /// When the body cannot be read as the format's request.
-pub(in crate::proxy) fn estimate(
+pub(in crate::proxy) async fn estimate(
     ctx: &RequestContext,
-    admitted: &Admitted,
+    admitted: Admitted,
 ) -> Result<Answer, Refusal> {
     let limits = PeekLimits { max_depth: ctx.live.max_json_depth };
-    let tokens = count::estimate(&admitted.inbound.body, limits)
-        .map_err(|e| Refusal::BadRequest(e.message))?;
+    let inbound = admitted.inbound;
+    let counted = if inbound.body_len() <= INLINE_MAX {
+        count::estimate(&inbound.body, limits)
+    } else {
+        let counting = tokio::task::spawn_blocking(move || count::estimate(&inbound.body, limits));
+        counting.await.map_err(|_| Refusal::Internal)?
+    };
+    let tokens = counted.map_err(|e| Refusal::BadRequest(e.message))?;
     let body = match ctx.format {
         WireFormat::AltCli => json!({"totalTokens": tokens}),
         _ => json!({"input_tokens": tokens}),

@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
-use crate::formats::convert::{self, ReplyContext, StreamConverter, StreamProblem};
+use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter, StreamProblem};
 use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
 use crate::proxy::coding::StreamDecoder;
@@ -158,6 +158,9 @@ impl Reply {
                     Ok(converted) => converted.into(),
                     Err(e) => {
                         self.problem = Some(e.to_string());
+                        if let ReplyProblem::Upstream { kind, message } = e {
+                            self.reported = Some(UpstreamError { kind, code: None, message });
+                        }
                         Bytes::new()
                     }
                 }
@@ -189,6 +192,12 @@ impl Reply {
             Shape::Events(converter) => converter.seen_end(),
             _ => self.reader.as_ref().is_none_or(UsageReader::seen_end),
         }
+    }
+
+    /// Whether a body that is no stream has arrived to the end of its JSON.
+    #[must_use]
+    pub(in crate::proxy) fn is_whole(&self) -> bool {
+        self.reader.as_ref().is_none_or(UsageReader::is_whole)
     }
 
     /// Whether only the end of the body is missing: how the provider ends it is then irrelevant.

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
@@ -228,7 +228,7 @@ async fn pieces(
     limit: usize,
 ) -> pingora::Result<Received> {
     let declared = reservation.bytes();
-    let (mut pieces, mut total) = (Vec::new(), 0_usize);
+    let (mut pieces, mut total) = (Pieces::default(), 0_usize);
     loop {
         match session.read_request_body().await {
             Ok(Some(piece)) => {
@@ -241,13 +241,52 @@ async fn pieces(
                 }
                 pieces.push(piece);
             }
-            Ok(None) => return Ok(Received { pieces, reservation }),
+            Ok(None) => return Ok(Received { pieces: pieces.finish(), reservation }),
             Err(e) => {
                 // The start of the next request after a damaged body is unknown.
                 session.set_keepalive(None);
                 return Err(unread(e));
             }
         }
+    }
+}
+
+/// A body's pieces as they arrive. Small ones are joined: each takes more than a hundred bytes of
+/// memory beside its content, which the budget does not count, and costs time in each later step.
+#[derive(Default)]
+struct Pieces {
+    done: Vec<Bytes>,
+    small: BytesMut,
+}
+
+impl Pieces {
+    /// Pieces below this size are joined.
+    const SMALL: usize = 16 * 1024;
+    /// Up to this size.
+    const JOINED: usize = 64 * 1024;
+
+    fn push(&mut self, piece: Bytes) {
+        // Most bodies have only one piece, which is not copied.
+        if self.done.is_empty() || piece.len() >= Self::SMALL {
+            self.flush();
+            self.done.push(piece);
+            return;
+        }
+        if self.small.len() + piece.len() > Self::JOINED {
+            self.flush();
+        }
+        self.small.extend_from_slice(&piece);
+    }
+
+    fn flush(&mut self) {
+        if !self.small.is_empty() {
+            self.done.push(std::mem::take(&mut self.small).freeze());
+        }
+    }
+
+    fn finish(mut self) -> Vec<Bytes> {
+        self.flush();
+        self.done
     }
 }
 
@@ -344,7 +383,27 @@ fn bad_request(bad: BadRequest) -> Refusal {
 
 #[cfg(test)]
 mod tests {
-    use super::has_field;
+    use bytes::Bytes;
+
+    use super::{Pieces, has_field};
+
+    #[test]
+    fn small_pieces_are_joined_and_the_first_and_large_ones_are_not_copied() {
+        let first = Bytes::from(vec![b'a'; 10]);
+        let large = Bytes::from(vec![b'b'; Pieces::SMALL]);
+        let mut pieces = Pieces::default();
+        pieces.push(first.clone());
+        pieces.push(large.clone());
+        let small = Pieces::JOINED + 1;
+        (0..small).for_each(|_| pieces.push(Bytes::from_static(b"c")));
+        let done = pieces.finish();
+        assert_eq!(
+            done.iter().map(Bytes::len).collect::<Vec<_>>(),
+            [10, large.len(), small - 1, 1]
+        );
+        assert_eq!((done[0].as_ptr(), done[1].as_ptr()), (first.as_ptr(), large.as_ptr()));
+        assert!(done[2].iter().all(|byte| *byte == b'c'));
+    }
 
     #[test]
     fn a_field_is_found_by_its_name_and_nothing_else() {

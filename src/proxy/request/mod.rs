@@ -10,4 +10,4 @@ pub mod on_behalf;
 pub(super) mod pipeline;
 pub(super) mod plan;
 mod query;
-mod screen;
+pub(super) mod screen;

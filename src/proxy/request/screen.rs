@@ -21,7 +21,7 @@ use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 
 /// Larger bodies are searched on a blocking thread, not on a connection's.
-const INLINE_MAX: usize = 512 * 1024;
+pub(in crate::proxy) const INLINE_MAX: usize = 512 * 1024;
 
 /// A request that its caller may make and that contains no sensitive word.
 pub(in crate::proxy) struct Screened(pub Arc<Inbound>);

@@ -1,7 +1,7 @@
 //! The answers that the gateway writes itself, and the end of replies that break.
 
 use bytes::Bytes;
-use http::Version;
+use http::{Method, Version};
 use pingora::Result;
 use pingora::proxy::{FailToProxy, ProxyHttp as _, Session};
 
@@ -27,7 +27,13 @@ impl Service {
         let mut body = Some(answer.body);
         self.response_filter(session, &mut head, ctx).await?;
         self.response_body_filter(session, &mut body, true, ctx)?;
-        session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;
+        // Pingora leaves out the body of an answer to HEAD, but not in HTTP/2.
+        let asked = session.req_header();
+        let is_head = asked.method == Method::HEAD && asked.version == Version::HTTP_2;
+        session.write_response_header(Box::new(head), is_head).await.map_err(|e| e.into_down())?;
+        if is_head {
+            return Ok(());
+        }
         session.write_response_body(body, true).await.map_err(|e| e.into_down())
     }
 

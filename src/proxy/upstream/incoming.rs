@@ -192,10 +192,11 @@ impl Relay {
     }
 
     /// Whether the reply is complete, given whether the provider's body has ended. A stream marks
-    /// its own end, which may come before its body ends.
+    /// its own end, which may come before its body ends; of other bodies the end may be a broken
+    /// connection.
     #[must_use]
     pub fn is_complete(&self, end: bool) -> bool {
-        if self.streamed { self.reply.has_end() } else { end }
+        if self.streamed { self.reply.has_end() } else { end && self.reply.is_whole() }
     }
 
     /// The billed usage, and whether it is an estimate: the provider's final figures, else an
@@ -249,9 +250,7 @@ pub(in crate::proxy) fn begin(
         .and_then(StreamDecoder::new)
         .map_err(|_| unusable(UnusableReply::WrongFormat))?
         .map(Box::new);
-    // Some services name no type of their stream, or another one.
-    let streamed = content_type.starts_with("text/event-stream")
-        || (stream_asked && generates && !content_type.contains("json"));
+    let streamed = is_stream(&content_type, stream_asked && generates);
     let form = std::mem::replace(&mut attempt.form, ReplyForm::AsIs);
     let converted = matches!(form, ReplyForm::Convert(_));
     // A stream that was not requested cannot be converted, nor can a single reply in place of a
@@ -292,6 +291,11 @@ pub(in crate::proxy) fn begin(
     };
     attempt.incoming = Incoming::Reply(Box::new(relay));
     Ok(())
+}
+
+/// Whether a reply of this type is a stream. Some services name no type of theirs, or another one.
+fn is_stream(content_type: &str, asked: bool) -> bool {
+    content_type.starts_with("text/event-stream") || (asked && !content_type.contains("json"))
 }
 
 /// Takes a piece of a provider's reply (`upstream_response_body_filter`) and replaces it by the
