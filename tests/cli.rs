@@ -62,6 +62,43 @@ fn check_prints_the_settings_in_effect_and_changes_nothing() {
 }
 
 #[test]
+fn check_and_secret_status_make_no_database() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    let (code, out, err) = texts(&run(folder.path(), &["check"], &[]));
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, out, err) = texts(&run(folder.path(), &["secret", "status"], &[]));
+    assert!(code == Some(0) && out.contains("there is no database yet"), "{out}{err}");
+    assert_eq!(std::fs::read_dir(folder.path().join("data")).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_gateway_shares_no_listener_with_the_first() {
+    let first = Gateway::with(&[]).await;
+    let folder = tempfile::tempdir().unwrap();
+    for (setting, name, url) in [
+        ("TOLLGATE_ADMIN_ADDR", "admin.addr", &first.admin),
+        ("TOLLGATE_METRICS_ADDR", "metrics.addr", &first.metrics),
+    ] {
+        let mut env = [
+            ("TOLLGATE_PROXY_ADDR", "127.0.0.1:0"),
+            ("TOLLGATE_ADMIN_ADDR", "127.0.0.1:0"),
+            ("TOLLGATE_METRICS_ADDR", "127.0.0.1:0"),
+        ];
+        for (known, value) in &mut env {
+            if *known == setting {
+                *value = url.trim_start_matches("http://");
+            }
+        }
+        let output = run(folder.path(), &["serve"], &env);
+        let (code, out, err) = texts(&output);
+        assert_eq!(code, Some(1), "{out}{err}");
+        let said = format!("{out}{err}");
+        assert!(said.contains(&format!("({name}) cannot be bound")), "{said}");
+    }
+}
+
+#[test]
 fn migrate_says_what_it_did_once() {
     let folder = tempfile::tempdir().unwrap();
     let (code, first, err) = texts(&run(folder.path(), &["migrate"], &[]));

@@ -42,11 +42,15 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
             secrets::kept_admin_token(config)?;
         }
         let mut warnings = file_modes::warnings(config);
+        if !database::exists(config)? {
+            return Ok(warnings);
+        }
         let store = database::store(config).await?;
         store
             .check_schema()
             .await
             .context("the database (tollgate migrate brings it up to date)")?;
+        secrets::not_lost(config, &store).await?;
         let vault = secrets::vault(config)?;
         warnings.extend(super::rotate::check(&store, &vault).await?);
         let state = State::open(store, vault, Events::default()).await?;

@@ -1,6 +1,7 @@
 //! Opens the database and prepares it: migrations, prices, error rules, the form of stored
 //! credentials.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -28,6 +29,28 @@ pub(super) async fn store(config: &Config) -> anyhow::Result<Store> {
             with_replica(config, opened.context("connecting to PostgreSQL")?)
         }
     }
+}
+
+/// Whether the first start has made the database. Opening an embedded one would make it.
+///
+/// # Errors
+/// When the data directory cannot be looked into, or a restore of it is not finished.
+pub(super) fn exists(config: &Config) -> anyhow::Result<bool> {
+    no_unfinished_restore(config)?;
+    match &config.database.target {
+        Target::Postgres(_) => Ok(true),
+        Target::Sqlite { dir } => exists_in(dir),
+    }
+}
+
+/// As [`exists`], of an embedded one in this directory.
+///
+/// # Errors
+/// As [`exists`].
+pub(super) fn exists_in(dir: &Path) -> anyhow::Result<bool> {
+    Store::exists(dir).with_context(|| {
+        format!("looking into {}: run this as the user of the gateway", dir.display())
+    })
 }
 
 /// Reports do not read from a replica that is further behind.

@@ -105,11 +105,15 @@ async fn done(mut tx: Tx, ring: &KeyRing) -> anyhow::Result<Rotation> {
 /// When the database or the keys cannot be read.
 pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
     runtime()?.block_on(async {
+        if !database::exists(config)? {
+            return Ok(vec!["there is no database yet: the first start makes it".to_owned()]);
+        }
         let store = database::store(config).await?;
         store
             .check_schema()
             .await
             .context("the database (tollgate migrate brings it up to date)")?;
+        secrets::not_lost(config, &store).await?;
         let ring = secrets::vault(config)?.ring();
         let (texts, sealing) = store.sealed_texts().await?;
         let mut lines: Vec<String> = ring

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use crate::config::{self, Config};
-use crate::crypto::key_ring::KeyRing;
+use crate::crypto::key_ring::{self, KeyRing};
 use crate::crypto::key_text;
 use crate::crypto::vault::Vault;
 use crate::domain::secret::Secret;
 use crate::files;
+use crate::store::Store;
 
 /// The administrator's token, and its path if the gateway generated it.
 pub(super) struct AdminToken {
@@ -82,6 +83,26 @@ pub(super) fn vault(config: &Config) -> anyhow::Result<Vault> {
         Some(ring) => Ok(Vault::new(ring)),
         None => Ok(Vault::from_data_dir(&config.data_dir)?),
     }
+}
+
+/// Looks for the data directory's keys before they are opened, which would make a new one.
+///
+/// # Errors
+/// The keys are missing, and the database has texts that only they open.
+pub(super) async fn not_lost(config: &Config, store: &Store) -> anyhow::Result<()> {
+    let path = config.data_dir.join(key_ring::FILE);
+    if config.auth.secret_key.is_some() || path.exists() {
+        return Ok(());
+    }
+    let (texts, _) = store.sealed_texts().await?;
+    anyhow::ensure!(
+        texts.is_empty(),
+        "{} is missing, and {} stored credentials open only with it: put it back, or set \
+         TOLLGATE_SECRET_KEY",
+        path.display(),
+        texts.len()
+    );
+    Ok(())
 }
 
 /// The configured secret keys, newest first.

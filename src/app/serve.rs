@@ -58,7 +58,8 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let (phase_sender, phase) = watch::channel(Phase::Serving);
     let open = Arc::new(AtomicBool::new(false));
     let readiness = tasks::readiness(&parts, Arc::clone(&open), phase.clone());
-    let listeners = io.block_on(open_listeners(&parts, io.handle(), &stop, readiness))?;
+    let listeners =
+        io.block_on(open_listeners(&parts, io.handle(), &stop, (readiness, upgrade)))?;
     let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(parts.counters.wait());
     let reloaded = Reloaded::of(&parts, log.clone());
@@ -192,9 +193,9 @@ async fn open_listeners(
     parts: &Parts,
     io: &Handle,
     stop: &watch::Receiver<bool>,
-    readiness: Readiness,
+    (readiness, upgrade): (Readiness, bool),
 ) -> anyhow::Result<Listeners> {
-    let metrics_listener = listen::bind(parts.config.metrics.addr, "metrics")?;
+    let metrics_listener = listen::bind(parts.config.metrics.addr, "metrics", upgrade)?;
     let serving = telemetry::serve(
         metrics_listener,
         Arc::clone(&parts.metrics),
@@ -206,7 +207,7 @@ async fn open_listeners(
             tracing::error!(error = %e, "the metrics listener failed");
         }
     });
-    let admin_listener = listen::bind(parts.config.admin.addr, "admin")?.into_std()?;
+    let admin_listener = listen::bind(parts.config.admin.addr, "admin", upgrade)?.into_std()?;
     let tls = parts.config.admin.tls.clone().map(|t| (t.cert, t.key));
     let router = crate::admin::router(parts.admin_context(stop.clone()));
     if parts.config.proxy.expose_admin {

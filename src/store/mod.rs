@@ -133,9 +133,15 @@ impl Store {
     }
 
     /// Whether there is an embedded database in `dir`.
-    #[must_use]
-    pub fn exists(dir: &Path) -> bool {
-        dir.join(engine::connect::FILE_NAME).is_file()
+    ///
+    /// # Errors
+    /// It cannot be seen, for example by another user than the gateway's.
+    pub fn exists(dir: &Path) -> std::io::Result<bool> {
+        match dir.join(engine::connect::FILE_NAME).metadata() {
+            Ok(found) => Ok(found.is_file()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        }
     }
 
     /// Connects to the PostgreSQL of `url` (`postgres://user:password@host/database?sslmode=…`).

@@ -137,6 +137,11 @@ async fn a_missing_secret_key_and_a_taken_port_are_found_while_no_gateway_runs()
         "{missing}"
     );
     assert!(!key.exists(), "it makes none");
+    for command in [&["check"][..], &["secret", "status"]] {
+        let (is_fine, said) = fixture.gateway.run(command);
+        assert!(!is_fine && said.contains("secret.key is missing, and 1 stored"), "{said}");
+        assert!(!key.exists(), "nor does {command:?}");
+    }
     std::fs::write(&key, "not a key\n").unwrap();
     only(&fixture.gateway, "stored credentials", "fault");
     std::fs::rename(data.join("elsewhere"), &key).unwrap();

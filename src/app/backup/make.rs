@@ -42,11 +42,10 @@ pub struct BackedUp {
 pub fn backup(config: &Config, file: &Path, with_secrets: bool) -> anyhow::Result<BackedUp> {
     let dir = embedded(config)?;
     no_unfinished_restore(dir)?;
-    let database = dir.join(DATABASE);
     ensure!(
-        database.is_file(),
+        database::exists_in(dir)?,
         "there is no database to back up: {} is missing",
-        database.display()
+        dir.join(DATABASE).display()
     );
     let is_new = || ensure_new(file);
     is_new()?;

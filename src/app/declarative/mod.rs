@@ -223,7 +223,7 @@ impl From<ApiError> for Failure {
 pub(super) async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> {
     if let Target::Sqlite { dir } = &config.database.target {
         super::backup::no_unfinished_restore(dir)?;
-        let there = Store::exists(dir);
+        let there = database::exists_in(dir)?;
         anyhow::ensure!(
             there,
             "there is no database in {}: `tollgate migrate` makes one",

@@ -23,7 +23,7 @@ const ROTATE: &str =
 /// Looks at the database; returns the configuration in it, if it can be read.
 pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) {
     if let Target::Sqlite { dir } = &config.database.target
-        && !Store::is_embedded_in(dir)
+        && !Store::exists(dir).unwrap_or(true)
     {
         let text = format!("there is none yet in {}: the first start creates it", dir.display());
         return (vec![Finding::note(PART, text)], None);

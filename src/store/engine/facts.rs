@@ -1,12 +1,10 @@
 //! What the database says of itself, for `tollgate doctor`.
 
-use std::path::Path;
 use std::time::Duration;
 
 use sqlx::{Any, Transaction};
 
 use super::column::Fields;
-use super::connect::FILE_NAME;
 use super::error::StoreError;
 use crate::domain::clock::Timestamp;
 use crate::store::{Backend, Store};
@@ -39,12 +37,6 @@ const DAMAGE: &str = "SELECT quick_check AS found FROM pragma_quick_check LIMIT 
 const LONGEST_CHECK: Duration = Duration::from_secs(10);
 
 impl Store {
-    /// Whether there is an embedded database in the directory. Does not create one.
-    #[must_use]
-    pub fn is_embedded_in(dir: &Path) -> bool {
-        dir.join(FILE_NAME).exists()
-    }
-
     /// What the database says of itself.
     ///
     /// # Errors
