@@ -72,6 +72,21 @@ fn check_and_secret_status_make_no_database() {
     assert_eq!(std::fs::read_dir(folder.path().join("data")).unwrap().count(), 0);
 }
 
+#[test]
+fn a_data_directory_that_cannot_be_made_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "x").unwrap();
+    for dir in ["file", "file/below"] {
+        let env = [("TOLLGATE_DATA_DIR", dir)];
+        let (_, out, err) = texts(&run(folder.path(), &["check"], &env));
+        let expected = "a start would fail: this user cannot write into file: it is no directory";
+        assert!(format!("{out}{err}").contains(expected), "{out}{err}");
+        let (code, out, err) = texts(&run(folder.path(), &["doctor"], &env));
+        assert_ne!(code, Some(0), "{out}{err}");
+        assert!(out.contains("cannot write into file: it is no directory"), "{out}{err}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_gateway_shares_no_listener_with_the_first() {
     let first = Gateway::with(&[]).await;

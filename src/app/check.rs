@@ -35,13 +35,16 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
                 }
             }
         }
-        if !config.data_dir.exists() {
-            return Ok(Vec::new());
+        let fault = file_modes::not_writable(&config.data_dir);
+        let mut warnings: Vec<String> =
+            fault.map(|fault| format!("a start would fail: {fault}")).into_iter().collect();
+        if !config.data_dir.is_dir() {
+            return Ok(warnings);
         }
         if config.auth.admin_token.is_none() {
             secrets::kept_admin_token(config)?;
         }
-        let mut warnings = file_modes::warnings(config);
+        warnings.extend(file_modes::warnings(config));
         if !database::exists(config)? {
             return Ok(warnings);
         }

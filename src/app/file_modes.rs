@@ -7,6 +7,8 @@
 
 use std::path::{Path, PathBuf};
 
+use nix::unistd::AccessFlags;
+
 use crate::config::Config;
 use crate::files;
 
@@ -64,6 +66,22 @@ fn directory_warning(dir: &Path) -> Option<String> {
         "other users can look into the data directory {} (mode {mode}): chmod 700 it, unless that \
          is meant",
         dir.display()
+    ))
+}
+
+/// Why this user cannot write into the data directory, or create it; `None` if that is possible.
+pub(super) fn not_writable(dir: &Path) -> Option<String> {
+    let there = dir.ancestors().find(|path| path.as_os_str().is_empty() || path.exists())?;
+    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+    let refused = if there.is_dir() {
+        nix::unistd::access(there, AccessFlags::W_OK | AccessFlags::X_OK).err()?.desc()
+    } else {
+        "it is no directory"
+    };
+    Some(format!(
+        "this user cannot write into {}: {refused}. Change its owner or data_dir \
+         (TOLLGATE_DATA_DIR), or run this as the user of the gateway",
+        there.display()
     ))
 }
 

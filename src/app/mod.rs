@@ -38,6 +38,8 @@ mod supervisor;
 mod task_parts;
 mod tasks;
 
+use anyhow::Context as _;
+
 pub use backup::{BackedUp, Restored, Restoring, backup, restore};
 pub use check::{check, migrate};
 pub use declarative::{Applying, BadDocument, Way, apply, export, schema};
@@ -60,7 +62,9 @@ use crate::http_client::readiness;
 pub fn mock(addr: std::net::SocketAddr) -> anyhow::Result<()> {
     let io = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     io.block_on(async {
-        let listener = tokio::net::TcpListener::bind(addr).await?;
+        let listener = tokio::net::TcpListener::bind(addr)
+            .await
+            .with_context(|| format!("the address {addr} (--addr) cannot be bound"))?;
         tracing::info!(addr = %listener.local_addr()?, "the mock upstream listens");
         crate::mock::serve(listener, async {
             let _ = tokio::signal::ctrl_c().await;

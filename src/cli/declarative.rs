@@ -19,12 +19,20 @@ use crate::files;
 struct WayArgs {
     /// The administration address of a running gateway, such as http://127.0.0.1:8081. Without it:
     /// the database that the settings name.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     url: Option<String>,
     /// A file that holds the administrator's token. Without it: ADMIN_TOKEN, or the data
     /// directory's.
     #[arg(long, value_name = "PATH", requires = "url")]
     token_file: Option<PathBuf>,
+}
+
+/// An address with its protocol.
+fn address(text: &str) -> Result<String, String> {
+    if text.starts_with("http://") || text.starts_with("https://") {
+        return Ok(text.to_owned());
+    }
+    Err(format!("write http://{text}, or https://{text}"))
 }
 
 impl WayArgs {

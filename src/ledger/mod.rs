@@ -167,6 +167,13 @@ impl Ledger {
         self.journal.has_room()
     }
 
+    /// Whether at least half of that reserve is left, so that a request that no provider is asked for
+    /// may be recorded.
+    #[must_use]
+    pub fn has_reserve(&self) -> bool {
+        self.journal.has_reserve()
+    }
+
     /// Why new requests are refused, if they are.
     #[must_use]
     pub fn trouble(&self) -> Option<&'static str> {

@@ -22,6 +22,7 @@ pub mod price_name;
 pub mod provider_state;
 pub mod reservation;
 pub mod retry_after;
+pub mod searches;
 pub mod select;
 pub mod session;
 pub mod stand_in;

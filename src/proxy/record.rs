@@ -18,7 +18,7 @@ use crate::domain::usage::Usage;
 use crate::formats::route::Operation;
 use crate::limits::Permit;
 use crate::otlp::RequestTrace;
-use crate::policy::cost;
+use crate::policy::{cost, searches};
 use crate::state::{Event, Snapshot};
 use crate::telemetry;
 
@@ -88,7 +88,11 @@ impl OpenRecord {
     }
 
     /// Notes the usage of a reply.
-    pub fn note_usage(&mut self, usage: Option<Usage>, estimated: bool) {
+    pub fn note_usage(&mut self, mut usage: Option<Usage>, estimated: bool) {
+        if let (Some(usage), Some(asked)) = (&mut usage, &self.asked) {
+            let format = asked.provider.kind.format();
+            usage.web_searches = searches::charged(format, &asked.model, usage.web_searches);
+        }
         (self.usage, self.usage_estimated) = (usage, estimated);
     }
 
@@ -126,10 +130,11 @@ impl OpenRecord {
                 _ => permit.settle(ctx.now(), record.cost.unwrap_or_default(), record.provider_id),
             }
         }
-        // The reserve of a full journal belongs to admitted requests in flight, not to refusals and to
-        // what no provider is asked for.
-        let is_free = record.outcome == RequestOutcome::Refused || !is_admitted;
-        if is_free && !gateway.ledger.has_room() {
+        // The reserve of a full journal belongs to requests in flight, not to refusals, and at most
+        // half of it to what no provider is asked for.
+        let refused = record.outcome == RequestOutcome::Refused;
+        let ledger = &gateway.ledger;
+        if (refused && !ledger.has_room()) || (!is_admitted && !ledger.has_reserve()) {
             tracing::debug!(request_id = %record.request_id, trace_id, "a request that cost nothing is \
                 not recorded: the journal is full");
         } else if let Err(e) = gateway.ledger.append(&record) {

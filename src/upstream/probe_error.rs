@@ -54,13 +54,17 @@ impl From<reqwest::Error> for ProbeError {
     }
 }
 
+/// An error of TLS, however many errors of input and output it is wrapped in.
+fn is_tls(cause: &(dyn Error + 'static)) -> bool {
+    let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    cause.is::<rustls::Error>() || wrapped.is_some_and(|inner| is_tls(inner))
+}
+
 /// The resolver's error has no separate type: hyper says "dns error".
 fn of_cause(cause: &(dyn Error + 'static), said: &str) -> Option<ProbeFault> {
     let io = cause.downcast_ref::<io::Error>();
-    let is_tls = cause.is::<rustls::Error>()
-        || io.and_then(io::Error::get_ref).is_some_and(|inner| inner.is::<rustls::Error>());
     match io.map(io::Error::kind) {
-        _ if is_tls => Some(ProbeFault::TlsFailed),
+        _ if is_tls(cause) => Some(ProbeFault::TlsFailed),
         _ if said == "dns error" => Some(ProbeFault::UnknownHost),
         Some(io::ErrorKind::ConnectionRefused) => Some(ProbeFault::ConnectionRefused),
         Some(io::ErrorKind::TimedOut) => Some(ProbeFault::TimedOut),

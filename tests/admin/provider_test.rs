@@ -64,6 +64,8 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
         url
     };
+    let plain = serving(200, "{}").await;
+    let port: u16 = plain.rsplit_once(':').unwrap().1.parse().unwrap();
     let refused = r#"{"error": {"message": "no such key: the-upstream-key"}}"#;
     let cases = [
         (
@@ -76,6 +78,13 @@ async fn without_a_model_the_list_or_the_connection_says_what_is_wrong() {
             "http://no-such-host.invalid".to_owned(),
             "unknown_host",
             json!({ "host": "no-such-host.invalid", "port": 80 }),
+            "",
+        ),
+        // A port that does not speak TLS.
+        (
+            plain.replace("http:", "https:"),
+            "tls_failed",
+            json!({ "host": "127.0.0.1", "port": port }),
             "",
         ),
         (serving(401, refused).await, "unauthorized", json!({ "status": 401 }), "no such key: ***"),

@@ -17,7 +17,12 @@ const ROOM: u64 = 1 << 30;
 /// Looks at the data directory and its disk.
 pub(super) fn look(config: &Config) -> Vec<Finding> {
     let dir = config.data_dir.display();
+    let fault = file_modes::not_writable(&config.data_dir)
+        .map(|fault| Finding::fault(DATA, fault, "A start fails like this."));
     let Ok(metadata) = config.data_dir.metadata() else {
+        if let Some(fault) = fault {
+            return vec![fault];
+        }
         return vec![Finding::note(
             DATA,
             format!("{dir} does not exist yet: the first start creates it"),
@@ -40,7 +45,9 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
             "Run `tollgate restore` again with the same file.",
         ));
     }
-    if let Ok(own) = std::fs::metadata("/proc/self")
+    let own = std::fs::metadata("/proc/self").ok();
+    findings.extend(fault.filter(|_| own.as_ref().is_some_and(|own| own.uid() == metadata.uid())));
+    if let Some(own) = own
         && own.uid() != metadata.uid()
     {
         let text = format!(

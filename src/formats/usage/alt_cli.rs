@@ -3,9 +3,8 @@
 //!
 //! The prompt's count includes cached content but not the tools' results, which are added. Thoughts
 //! are output, but not among the candidates' tokens. The details per modality contain image and
-//! audio tokens. A reply based on web searches counts as one search, however many queries it names:
-//! the vendor charges per request up to Gemini 2.5. Of a later model's queries, which are charged each,
-//! only one is billed.
+//! audio tokens. Web searches are the different queries that a reply names; not every model is charged
+//! for each (`policy::searches`).
 //!
 //! A stream has no terminator: it is complete if its body ends after every candidate has a finish
 //! reason. Members come in either of two spellings, as in protobuf's JSON.
@@ -66,10 +65,9 @@ static PART: Node<Tag> = Node::object(&[
 .tagged(Tag::PartEnd);
 
 static CONTENT_KEYS: [Key<Tag>; 1] = [key("parts", Node::array(&PART))];
-static GROUNDING_KEYS: [Key<Tag>; 2] = [
-    key("webSearchQueries", Node::value(Tag::Queries, 0)),
-    key("web_search_queries", Node::value(Tag::Queries, 0)),
-];
+static QUERY: Node<Tag> = Node::value(Tag::Query, 512);
+static GROUNDING_KEYS: [Key<Tag>; 2] =
+    [key("webSearchQueries", Node::array(&QUERY)), key("web_search_queries", Node::array(&QUERY))];
 
 static CANDIDATE: Node<Tag> = Node::object(&[
     key("index", Node::value(Tag::Index, 24)),

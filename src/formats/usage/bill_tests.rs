@@ -205,7 +205,7 @@ fn audio_searches_and_the_tier_are_read_in_every_format() {
         r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a","b"]}}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":20,"cachedContentTokenCount":30,"promptTokensDetails":[{"modality":"AUDIO","tokenCount":50},{"modality":"TEXT","tokenCount":50}],"cacheTokensDetails":[{"tokenCount":30,"modality":"AUDIO"}],"candidatesTokensDetails":[{"modality":"AUDIO","tokenCount":15}],"trafficType":"ON_DEMAND_PRIORITY"}}"#,
     ));
     assert_eq!((alt.input, alt.audio_input, alt.audio_output), (70, 20, 15));
-    assert_eq!((alt.web_searches, alt.tier), (1, ServiceTier::Priority));
+    assert_eq!((alt.web_searches, alt.tier), (2, ServiceTier::Priority));
 }
 
 /// What is billed of a body that ends after its first `x`s.
@@ -324,10 +324,10 @@ fn reasoning_or_cached_tokens_that_only_the_total_has_are_billed() {
 }
 
 #[test]
-fn searches_of_an_alt_cli_request_are_charged_once() {
+fn searches_of_an_alt_cli_reply_are_its_different_queries() {
     let event = r#"{"candidates":[{"content":{"parts":[{"text":"x"}]},"groundingMetadata":{"webSearchQueries":["a"]}}]}"#;
-    let last = r#"{"candidates":[{"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a"]}}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}"#;
-    assert_eq!(stream(AltCli, &format!("{event}\n{last}")).estimate(7).web_searches, 1);
+    let last = r#"{"candidates":[{"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a","b","","c","b",null]}}],"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}"#;
+    assert_eq!(stream(AltCli, &format!("{event}\n{last}")).estimate(7).web_searches, 3);
 }
 
 #[test]

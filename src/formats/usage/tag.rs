@@ -36,8 +36,8 @@ pub(super) enum Tag {
     ItemSummary,
     ItemSealed,
     Item,
-    /// alt-cli: the list of searches that a reply is based on.
-    Queries,
+    /// alt-cli: a search that a reply is based on.
+    Query,
     /// The list or object that only a reply has: identifies a complete body as a reply.
     Shape,
     /// One of several answers: its number, its finish reason, and the complete answer.

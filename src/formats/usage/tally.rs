@@ -6,6 +6,8 @@
 //! effect when their usage object ends (`usage::figures`); generated output is measured in case the
 //! final figures never come (`usage::output`).
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use super::figures::Figures;
 pub(super) use super::figures::{Figure, Modality};
 use super::output::{ItemSoFar, Items, Output};
@@ -13,6 +15,9 @@ use super::tag::Tag;
 use crate::domain::usage::ServiceTier;
 use crate::formats::error::UpstreamError;
 use crate::formats::scan::{Found, Kind, Node, key};
+
+/// A reply has a few queries. This many are told apart.
+const MAX_QUERIES: usize = 200;
 
 /// An `error` member with the members of all formats.
 pub(super) const ERROR: Node<Tag> = Node {
@@ -47,6 +52,8 @@ pub(super) struct Tally {
     pub(super) is_fast: bool,
     /// Searches that the reply shows but does not count itself.
     pub(super) searches: u64,
+    /// alt-cli: hashes of the queries so far. Events repeat them.
+    queries: Vec<u64>,
     pub(super) content: bool,
     pub(super) end: bool,
     /// Every answer that has begun has a finish reason; whether that is the end depends on the
@@ -125,9 +132,22 @@ impl Tally {
             Tag::Finish => self.event.answer.finish |= is_reason(found),
             Tag::Blocked => self.event.blocked |= is_reason(found),
             Tag::Choice => self.answer_ends(),
-            Tag::Queries => self.searches |= u64::from(found.len > 0),
+            Tag::Query => self.query(found),
             Tag::Event => {}
             _ => self.output_part(found),
+        }
+    }
+
+    fn query(&mut self, found: &Found<'_, Tag>) {
+        if found.kind != Kind::String || found.text.trim_ascii().is_empty() {
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        found.text.hash(&mut hasher);
+        let query = hasher.finish();
+        if self.queries.len() < MAX_QUERIES && !self.queries.contains(&query) {
+            self.queries.push(query);
+            self.searches += 1;
         }
     }
 

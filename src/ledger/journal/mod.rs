@@ -29,6 +29,8 @@ mod sync;
 
 /// Memory for records that the disk did not accept.
 const HELD_BYTES: usize = 8 << 20;
+/// With this many records in memory, those of requests that cost nothing are left out.
+const HELD_FOR_FREE: u64 = 1_000;
 /// A thread's buffer that grew beyond this is freed.
 const BUFFER_BYTES: usize = 64 << 10;
 
@@ -251,6 +253,12 @@ impl Journal {
         self.holds_nothing()
             && !self.tally.sync_failing.load(Ordering::Relaxed)
             && self.disk_bytes() < self.settings.max_bytes - spare
+    }
+
+    /// Whether at least half of the reserve for requests in flight is left.
+    pub(super) fn has_reserve(&self) -> bool {
+        self.tally.held_records.load(Ordering::Relaxed) < HELD_FOR_FREE
+            && self.disk_bytes() < self.settings.max_bytes - self.settings.max_bytes / 32
     }
 
     pub(super) fn holds_nothing(&self) -> bool {
