@@ -2,16 +2,16 @@
 
 use crate::domain::format::WireFormat;
 
-/// The charged searches of a reply that names `searches` queries. Google charges Gemini 2.5 and older
-/// once for each request that searches, later models for each query.
+/// The charged searches of a reply that names `searches` queries. Of the models of alt-cli, Google
+/// charges Gemini from 3 on for each query, older ones once for each request that searches. A name
+/// that tells neither counts as an older one.
 #[must_use]
 pub fn charged(format: WireFormat, model: &str, searches: u64) -> u64 {
     let name = model.rsplit('/').next().unwrap_or(model);
-    let by_request = ["gemini-1", "gemini-2", "gemini-exp"];
-    if format == WireFormat::AltCli && by_request.iter().any(|start| name.starts_with(start)) {
-        return searches.min(1);
-    }
-    searches
+    let older = ["gemini-1", "gemini-2", "gemini-exp"];
+    let by_query =
+        name.starts_with("gemini-") && !older.iter().any(|start| name.starts_with(start));
+    if format == WireFormat::AltCli && !by_query { searches.min(1) } else { searches }
 }
 
 #[cfg(test)]
@@ -25,6 +25,7 @@ mod tests {
         assert_eq!(charged(AltCli, "models/gemini-2.5-pro", 0), 0);
         assert_eq!(charged(AltCli, "gemini-3.5-flash", 3), 3);
         assert_eq!(charged(AltCli, "gemini-flash-latest", 3), 3);
+        assert_eq!(charged(AltCli, "m", 3), 1);
         assert_eq!(charged(Native, "gemini-2.5-flash", 3), 3);
     }
 }
