@@ -1,5 +1,5 @@
-//! Requests to native models by their generation: Claude from 4.7 on thinks as much as it decides, and
-//! takes neither a budget nor sampling. The mock of the service refuses what the real one would.
+//! Requests to native models by their generation: Claude from 4.7 on thinks as much as it decides,
+//! and takes neither a budget nor sampling. The mock refuses what the real service would.
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};

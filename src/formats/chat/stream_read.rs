@@ -190,8 +190,8 @@ impl Reader {
             _ => self.calls,
         });
         let arguments = arguments.filter(|arguments| !arguments.is_empty());
-        // Some services give all parallel calls the index 0: another id and a name are another call.
-        // Others give each piece of one call its own id, but the name only once.
+        // Some services give all parallel calls the index 0: another id and a name are another
+        // call. Others give each piece of one call another id, but the name only once.
         let is_named = name.as_deref().is_some_and(|name| !name.is_empty());
         let has_other_id =
             |id: &str| self.last.as_ref().is_some_and(|(last, its)| *last == index && *its != *id);

@@ -11,7 +11,7 @@ pub(super) enum Mode {
     Budget,
     /// By an effort. It does not think unless it is asked to.
     OnRequest,
-    /// By an effort. It thinks unless it is told not to.
+    /// By an effort. It thinks unless a request turns that off.
     ByDefault,
     /// By an effort. It always thinks.
     Always,

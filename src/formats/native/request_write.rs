@@ -41,7 +41,7 @@ pub fn write(
         o.uint("max_tokens", max_tokens);
         write_system(o, request, rules);
         message_write::write(o, request, rules);
-        write_tools(o, request, target, rules);
+        write_tools(o, request, (target, generation), rules);
         match thinking {
             Thinking::Unset | Thinking::Effort(_) => {}
             Thinking::Off => o.object("thinking", |o| o.word("type", "disabled")),
@@ -111,7 +111,12 @@ fn write_system(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     }
 }
 
-fn write_tools(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, rules: &mut Rules) {
+fn write_tools(
+    o: &mut Object<'_>,
+    request: &Request<'_>,
+    (target, generation): (&Target<'_>, Generation),
+    rules: &mut Rules,
+) {
     let allowed = match &request.tool_choice {
         Some(ToolChoice::Allowed { names, .. }) => Some(names),
         _ => None,
@@ -146,7 +151,7 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, r
         Some(ToolChoice::WebSearch) => Some(("tool", Some("web_search".into()))),
     };
     let choice = match choice {
-        Some(("any" | "tool", _)) if !Generation::of(target.model).takes_forced_tools => {
+        Some(("any" | "tool", _)) if !generation.takes_forced_tools => {
             rules.note(Rule::ForcedTool);
             Some(("auto", None))
         }

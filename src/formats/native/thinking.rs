@@ -58,7 +58,7 @@ pub(super) fn decide_adaptive(request: &Request<'_>, mode: Mode, rules: &mut Rul
 }
 
 /// A tool must be called.
-pub(super) fn is_forced(request: &Request<'_>) -> bool {
+fn is_forced(request: &Request<'_>) -> bool {
     match &request.tool_choice {
         Some(ToolChoice::Required | ToolChoice::Tool(_) | ToolChoice::WebSearch) => true,
         Some(ToolChoice::Allowed { required, .. }) => *required,

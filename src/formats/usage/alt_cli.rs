@@ -3,8 +3,8 @@
 //!
 //! The prompt's count includes cached content but not the tools' results, which are added. Thoughts
 //! are output, but not among the candidates' tokens. The details per modality contain image and
-//! audio tokens. Web searches are the different queries that a reply names; not every model is charged
-//! for each (`policy::searches`).
+//! audio tokens. Web searches are the different queries that a reply names; not every model is
+//! charged for each (`policy::searches`).
 //!
 //! A stream has no terminator: it is complete if its body ends after every candidate has a finish
 //! reason. Members come in either of two spellings, as in protobuf's JSON.

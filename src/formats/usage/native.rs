@@ -4,8 +4,8 @@
 //! Input, cache writes and cache reads are already separate in this format. Cache writes come as
 //! one sum and, from newer services, by lifetime: the part of the sum that is not in the split
 //! counts as five-minute writes. The service counts web searches
-//! (`server_tool_use.web_search_requests`). The sums omit the passes that shortened the conversation
-//! (`iterations` of type `compaction`), which cost as much as the others.
+//! (`server_tool_use.web_search_requests`). The sums omit the passes that shortened the
+//! conversation (`iterations` of type `compaction`), which cost as much as the others.
 
 use super::tag::Tag;
 use super::tally::{ERROR, FINISH, Figure, TIER, Tally, count};
