@@ -4,6 +4,7 @@
 mod bills;
 mod checks;
 mod checks_stream;
+mod efforts;
 mod generations;
 mod golden;
 mod pairs;

@@ -8,6 +8,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use chrono::{DateTime, SecondsFormat, TimeZone, Utc};
 use serde::{Deserialize, Serialize};
 
+/// Times that threads read one after the other, and then compare, differ by less than this. A time
+/// that is further ahead of now means that the clock was set back.
+pub const JITTER_MS: i64 = 1_000;
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
@@ -26,6 +30,13 @@ impl Timestamp {
     #[must_use]
     pub fn since(self, earlier: Self) -> i64 {
         self.0.saturating_sub(earlier.0)
+    }
+
+    /// Whether `earlier` lies less than `ms` milliseconds in the past. `false` if it lies ahead,
+    /// because the clock was set back.
+    #[must_use]
+    pub fn is_within(self, ms: i64, earlier: Self) -> bool {
+        (-JITTER_MS..ms).contains(&self.since(earlier))
     }
 
     /// As a calendar time in UTC. Out-of-range values become the epoch.
@@ -144,6 +155,16 @@ impl Clock for ManualClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_ahead_of_now_is_not_within_the_past() {
+        let now = Timestamp(1_000_000);
+        for (ago, within) in
+            [(0, true), (4_999, true), (5_000, false), (-JITTER_MS, true), (-JITTER_MS - 1, false)]
+        {
+            assert_eq!(now.is_within(5_000, now.plus_ms(-ago)), within, "{ago}");
+        }
+    }
 
     #[test]
     fn times_are_written_as_chrono_writes_them() {

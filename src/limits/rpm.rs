@@ -10,13 +10,11 @@
 
 use std::collections::VecDeque;
 
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{JITTER_MS, Timestamp};
 
 pub(super) const WINDOW_MS: i64 = 60_000;
 const EXACT_ENTRIES: usize = 1_024;
 const COARSE_MS: i64 = 100;
-/// Threads that read the clock one after the other may arrive in the other order.
-const JITTER_MS: i64 = 1_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Rpm {

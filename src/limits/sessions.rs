@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::admission::Asks;
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{JITTER_MS, Timestamp};
 use crate::domain::fast_map::FastMap;
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::money::NanoUsd;
@@ -58,6 +58,7 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Drops sessions that ended, and calls `gone` for each.
     pub(super) fn refresh(&mut self, now: Timestamp, ttl_ms: i64, mut gone: impl FnMut(&Slot)) {
+        self.end_none_ahead(now);
         while let Some((ended, slot)) = self.idle.front() {
             if still_idle(&mut self.live, *ended, slot) {
                 if now.since(*ended) < ttl_ms && self.idle_count <= MAX_IDLE {
@@ -153,6 +154,19 @@ impl Sessions {
         if self.live.capacity() > 4 * self.live.len() + 8 {
             self.live.shrink_to_fit();
             self.idle.shrink_to_fit();
+        }
+    }
+
+    /// After the clock was set back, sessions that ended ahead of `now` end now. Otherwise they
+    /// would stay for longer than the TTL, by as much as the clock was set.
+    fn end_none_ahead(&mut self, now: Timestamp) {
+        let ahead = |ended: Timestamp| ended.since(now) > JITTER_MS;
+        for (ended, slot) in self.idle.iter_mut().rev().take_while(|(ended, _)| ahead(*ended)) {
+            if let Some(live) = self.live.get_mut(slot) {
+                live.ended = live.ended.map(|at| if at == *ended { now } else { at });
+                live.queued = live.queued.map(|at| if at == *ended { now } else { at });
+            }
+            *ended = now;
         }
     }
 

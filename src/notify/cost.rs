@@ -61,7 +61,7 @@ pub(super) async fn if_due(
         return Ok(());
     }
     let now = notifier.clock.now();
-    if now.since(*checked) < i64::from(settings.cost_alert_check_interval) * 60_000 {
+    if now.is_within(i64::from(settings.cost_alert_check_interval) * 60_000, *checked) {
         return Ok(());
     }
     *checked = now;

@@ -57,7 +57,7 @@ impl ClientVersions {
         }
         let mut inner = self.0.lock();
         match inner.seen.get(&(client, version, user)) {
-            Some(noted) if now.since(noted.at) < AGAIN_MS => return,
+            Some(noted) if now.is_within(AGAIN_MS, noted.at) => return,
             Some(_) => {}
             None => {
                 let of_user = inner.seen.keys().filter(|(_, _, who)| *who == user).count();
@@ -108,7 +108,7 @@ impl ClientVersions {
     fn take_over(&self, agreed: &[(String, String)], now: Timestamp) {
         let mut inner = self.0.lock();
         // Notes that are now in the database are read from there.
-        inner.seen.retain(|_, noted| now.since(noted.at) < AGAIN_MS);
+        inner.seen.retain(|_, noted| now.is_within(AGAIN_MS, noted.at));
         inner.newest.clear();
         for (client, version) in agreed {
             if let (Some(client), Some(version)) = (Client::parse(client), Version::parse(version))

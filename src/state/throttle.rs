@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use parking_lot::Mutex;
 
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{JITTER_MS, Timestamp};
 
 const FAILURES: usize = 10;
 const WINDOW_MS: i64 = 5 * 60 * 1000;
@@ -50,9 +50,16 @@ impl Past {
         self.failures.last().copied().max(self.closed_until).unwrap_or_default()
     }
 
+    /// Milliseconds until the address may try again. At most [`CLOSED_MS`], also if the clock was
+    /// set back since.
+    fn closed_for(&self, now: Timestamp) -> Option<u64> {
+        let left = self.closed_until?.since(now);
+        (1..=CLOSED_MS + JITTER_MS).contains(&left).then(|| left.min(CLOSED_MS).unsigned_abs())
+    }
+
     fn is_over(&self, now: Timestamp) -> bool {
-        self.closed_until.is_none_or(|until| until <= now)
-            && self.failures.last().is_none_or(|at| now.since(*at) >= WINDOW_MS)
+        self.closed_for(now).is_none()
+            && !self.failures.last().is_some_and(|at| now.is_within(WINDOW_MS, *at))
     }
 }
 
@@ -89,8 +96,7 @@ impl Throttle {
 }
 
 fn closed_for(addresses: &HashMap<IpAddr, Past>, address: IpAddr, now: Timestamp) -> Option<u64> {
-    let until = addresses.get(&address)?.closed_until.filter(|until| *until > now)?;
-    Some(u64::try_from(until.since(now)).unwrap_or_default().div_ceil(1000))
+    Some(addresses.get(&address)?.closed_for(now)?.div_ceil(1000))
 }
 
 fn count(addresses: &mut HashMap<IpAddr, Past>, address: IpAddr, now: Timestamp) {
@@ -98,7 +104,7 @@ fn count(addresses: &mut HashMap<IpAddr, Past>, address: IpAddr, now: Timestamp)
         make_room(addresses, now);
     }
     let past = addresses.entry(address).or_default();
-    past.failures.retain(|at| now.since(*at) < WINDOW_MS);
+    past.failures.retain(|at| now.is_within(WINDOW_MS, *at));
     past.failures.push(now);
     if past.failures.len() >= FAILURES {
         past.failures.clear();
@@ -143,6 +149,18 @@ mod tests {
         assert_eq!(throttle.closed_for(ip("10.0.0.2"), start), None);
         assert_eq!(throttle.closed_for(ip("10.0.0.1"), start.plus_ms(CLOSED_MS - 1)), Some(1));
         assert_eq!(throttle.closed_for(ip("10.0.0.1"), start.plus_ms(CLOSED_MS)), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_closes_for_no_longer() {
+        let throttle = Throttle::default();
+        let ahead = Timestamp(100 * CLOSED_MS);
+        (0..10).for_each(|_| throttle.failed(ip("10.0.0.1"), ahead));
+        let back = ahead.plus_ms(-60 * 60 * 1000);
+        assert_eq!(throttle.closed_for(ip("10.0.0.1"), back), None);
+        (0..9).for_each(|_| throttle.failed(ip("10.0.0.2"), ahead));
+        throttle.failed(ip("10.0.0.2"), back);
+        assert_eq!(throttle.closed_for(ip("10.0.0.2"), back), None, "the nine are long ago");
     }
 
     #[test]

@@ -164,3 +164,39 @@ async fn an_effort_stands_beside_a_schema() {
     assert_eq!(sent.body["output_config"]["effort"], "low");
     assert_eq!(sent.body["output_config"]["format"]["schema"], schema);
 }
+
+#[tokio::test]
+async fn a_strict_tool_stays_strict_where_its_schema_can_be_taken() {
+    let body = |schema: Value| {
+        json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 9,
+            "tools": [{"type": "function", "function": {
+                "name": "f", "strict": true, "parameters": schema}}]})
+    };
+    let bounded = json!({"type": "object", "required": ["n"],
+        "properties": {"n": {"type": "integer", "minimum": 1}}, "additionalProperties": false});
+    let sent_bounded = sent(Chat, "claude-opus-4-6", &body(bounded)).await;
+    let tool = &sent_bounded.body["tools"][0];
+    assert_eq!(tool["strict"], true);
+    assert_eq!(tool["input_schema"]["properties"]["n"], json!({"type": "integer"}));
+    assert!(sent_bounded.changed.contains(&"schema_keywords"));
+
+    let map = json!({"type": "object", "properties": {
+        "env": {"type": "object", "additionalProperties": {"type": "string"}}}});
+    let sent_map = sent(Chat, "claude-opus-4-6", &body(map.clone())).await;
+    let tool = &sent_map.body["tools"][0];
+    assert_eq!((tool.get("strict"), &tool["input_schema"]), (None, &map));
+    assert!(sent_map.changed.contains(&"strict"));
+}
+
+#[tokio::test]
+async fn a_conversation_that_ends_with_the_assistant_goes_on() {
+    let body = json!({"model": "m", "max_tokens": 9, "messages": [
+        {"role": "user", "content": "x"}, {"role": "assistant", "content": "begun "}]});
+    let newer = sent(Chat, "claude-sonnet-4-6", &body).await;
+    let last = json!({"role": "user", "content": "(continue)"});
+    assert_eq!(newer.body["messages"].as_array().unwrap().last(), Some(&last));
+    assert!(newer.changed.contains(&"last_turn"));
+    let older = sent(Chat, "claude-opus-4-5", &body).await;
+    assert_eq!(older.body["messages"].as_array().unwrap().len(), 2);
+    assert!(!older.changed.contains(&"last_turn"));
+}

@@ -12,13 +12,18 @@ use super::converted_reply;
 use super::golden::{sources, targets, upstream_model};
 
 pub fn ask(to: WireFormat, stream: bool, body: Vec<u8>) -> Request<Body> {
+    ask_model(to, upstream_model(to), stream, body)
+}
+
+/// As [`ask`], for a model of this name, which one format has in its path.
+pub fn ask_model(to: WireFormat, model: &str, stream: bool, body: Vec<u8>) -> Request<Body> {
     let (path, key) = match to {
         WireFormat::Native => ("/v1/messages".to_owned(), "x-api-key"),
         WireFormat::Responses => ("/v1/responses".to_owned(), "authorization"),
         WireFormat::Chat => ("/v1/chat/completions".to_owned(), "authorization"),
         WireFormat::AltCli => {
             let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-            (format!("/v1beta/models/{}:{verb}", upstream_model(to)), "x-goog-api-key")
+            (format!("/v1beta/models/{model}:{verb}"), "x-goog-api-key")
         }
     };
     let value = if key == "authorization" { "Bearer test" } else { "test" };

@@ -227,3 +227,30 @@ fn an_answer_that_ends_in_an_error_is_no_success() {
     assert_eq!(alt(json!([{"text": "a"}]), "MALFORMED_FUNCTION_CALL"), [None, None]);
     assert_eq!(alt(thought, "STOP"), [None, None]);
 }
+
+#[test]
+fn half_a_surrogate_pair_ends_no_conversion() {
+    let text = |text: &str| {
+        format!(
+            r#"{{"choices":[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":null}}]}}"#
+        )
+    };
+    let events = [text("a"), text(r"b\ud83d"), text(r"\ude00c"), text("d"), DONE.to_owned()];
+    let out = converted(Chat, Native, &events.each_ref().map(String::as_str));
+    let sent: String =
+        data_of(&out).iter().filter_map(|event| event["delta"]["text"].as_str()).collect();
+    assert_eq!(sent, "ab\u{fffd}\u{fffd}cd");
+
+    let request =
+        br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"cut: \ud83d"}]}"#;
+    let options = RequestOptions::new("m", false);
+    let done = convert::request(Native, Chat, request, &options).unwrap();
+    let body: Value = serde_json::from_slice(&done.body).unwrap();
+    assert_eq!(body["messages"][0]["content"], "cut: \u{fffd}");
+
+    let reply = br#"{"choices":[{"message":{"role":"assistant","content":"\ude00"},"finish_reason":"stop"}]}"#;
+    let reply =
+        convert::reply(Chat, Native, reply, convert::read_usage(Chat, reply), &done.reply).unwrap();
+    let reply: Value = serde_json::from_slice(&reply).unwrap();
+    assert_eq!(reply["content"][0]["text"], "\u{fffd}");
+}

@@ -5,6 +5,7 @@
 //! follow the vendor's own SDK types. It depends on no other format.
 
 mod content_write;
+mod generation;
 pub mod reply_read;
 pub mod reply_write;
 mod request_contents;

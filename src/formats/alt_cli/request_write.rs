@@ -2,20 +2,17 @@
 //! the path.
 
 use super::content_write;
+use super::generation::Thinking;
 use crate::formats::conversation::json::{self, Object};
-use crate::formats::conversation::request::ReasoningMode;
+use crate::formats::conversation::request::{Reasoning, ReasoningMode};
 use crate::formats::conversation::{
-    OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported,
-    schema,
+    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName,
+    Unsupported, schema,
 };
 use crate::formats::names::wire_name;
 
 /// Maximum stop sequences of the format.
 const MAX_STOPS: usize = 5;
-
-/// The largest thinking budget; larger models accept more.
-const MAX_BUDGET: u64 = 24_576;
-const MAX_BUDGET_PRO: u64 = 32_768;
 
 /// Writes the body of `…:generateContent`. Turns alternate already, and results know their tool's
 /// name.
@@ -140,15 +137,29 @@ fn write_config(o: &mut Object<'_>, request: &Request<'_>, target: &Target<'_>, 
             o.raw("responseJsonSchema", schema);
         }
     }
-    let Some(asked) = request.reasoning.budget() else { return };
+    write_thinking(o, &request.reasoning, target.model, rules);
+}
+
+fn write_thinking(o: &mut Object<'_>, asked: &Reasoning, model: &str, rules: &mut Rules) {
+    let Some(budget) = asked.budget() else { return };
+    let is_open = asked.mode == ReasoningMode::Adaptive && asked.effort.is_none();
     o.object("thinkingConfig", |o| {
-        o.bool("includeThoughts", asked > 0);
-        if request.reasoning.mode == ReasoningMode::Adaptive && request.reasoning.effort.is_none() {
-            o.raw("thinkingBudget", "-1");
-            return;
+        o.bool("includeThoughts", budget > 0);
+        match Thinking::of(model) {
+            Thinking::Budget { .. } if is_open => o.raw("thinkingBudget", "-1"),
+            Thinking::Budget { least, most, can_stop } => {
+                let is_off = budget == 0 && can_stop;
+                let taken = if is_off { 0 } else { budget.clamp(least, most) };
+                rules.note_if(taken != budget, Rule::ThinkingBudget);
+                o.uint("thinkingBudget", taken);
+            }
+            // The model decides.
+            Thinking::Level(_) if is_open => {}
+            Thinking::Level(levels) => {
+                rules.note(Rule::ThinkingLevel);
+                let level = Effort::of_budget(budget).nearest(levels).unwrap_or(Effort::Low);
+                o.str("thinkingLevel", &level.as_str().to_ascii_uppercase());
+            }
         }
-        let most = if target.model.contains("pro") { MAX_BUDGET_PRO } else { MAX_BUDGET };
-        rules.note_if(asked > most, Rule::ThinkingBudget);
-        o.uint("thinkingBudget", asked.min(most));
     });
 }

@@ -6,8 +6,8 @@
 use super::message_write;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName,
-    Unsupported, schema,
+    Effort, Generation, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
+    ToolName, Unsupported, schema,
 };
 use crate::formats::names::{user_id, wire_name};
 
@@ -27,13 +27,16 @@ pub fn write(
     if request.stop.len() > MAX_STOPS {
         return Err(Rule::StopCount.refuse("stop_sequences"));
     }
-    let modern = is_modern(target.model);
-    let effort = request.reasoning.effort_word();
-    // Those models refuse sampling fields while they reason.
-    let reasons = modern && effort.is_some_and(|effort| effort != Effort::None);
+    let generation = Generation::of(target.model);
+    let modern = generation.is_some_and(|generation| generation.is_modern);
+    let asked = request.reasoning.effort_word();
+    let effort = match generation {
+        // The strongest is taken in the responses format only.
+        Some(generation) => asked.and_then(|asked| generation.effort(asked.min(Effort::XHigh))),
+        None => asked,
+    };
+    rules.note_if(effort.or(Some(Effort::None)) != asked.or(Some(Effort::None)), Rule::Effort);
     note_losses(request, modern, rules);
-    let sampled = request.sampling.temperature.is_some() || request.sampling.top_p.is_some();
-    rules.note_if(reasons && sampled, Rule::ReasoningSampling);
     Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
         message_write::write(o, request, rules);
@@ -41,7 +44,7 @@ pub fn write(
         if let Some(limit) = request.max_tokens {
             o.uint(if modern { "max_completion_tokens" } else { "max_tokens" }, limit);
         }
-        write_sampling(o, request, reasons);
+        write_sampling(o, request, generation.map(|generation| (generation, effort)), rules);
         if let Some(effort) = effort {
             o.str("reasoning_effort", effort.as_str());
         }
@@ -58,16 +61,6 @@ pub fn write(
             o.object("stream_options", |o| o.bool("include_usage", true));
         }
     }))
-}
-
-/// Whether the model is one of the vendor's own that need the newer fields: `gpt-5…`, `o3…`, also
-/// after a prefix.
-#[must_use]
-pub fn is_modern(model: &str) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let mut letters = name.bytes();
-    name.starts_with("gpt-5")
-        || (letters.next() == Some(b'o') && letters.next().is_some_and(|c| c.is_ascii_digit()))
 }
 
 fn note_losses(request: &Request<'_>, modern: bool, rules: &mut Rules) {
@@ -141,15 +134,32 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
     }
 }
 
-fn write_sampling(o: &mut Object<'_>, request: &Request<'_>, reasons: bool) {
+fn write_sampling(
+    o: &mut Object<'_>,
+    request: &Request<'_>,
+    model: Option<(Generation, Option<Effort>)>,
+    rules: &mut Rules,
+) {
     let sampling = &request.sampling;
-    if !reasons {
+    if model.is_some_and(|(generation, effort)| generation.refuses_sampling(effort)) {
+        let sampled = sampling.temperature.is_some() || sampling.top_p.is_some();
+        rules.note_if(sampled, Rule::ReasoningSampling);
+    } else {
         o.number("temperature", sampling.temperature.as_ref());
         o.number("top_p", sampling.top_p.as_ref());
     }
-    o.number("frequency_penalty", sampling.frequency_penalty.as_ref());
-    o.number("presence_penalty", sampling.presence_penalty.as_ref());
     o.number("seed", sampling.seed.as_ref());
+    let penalties = [
+        ("frequency_penalty", sampling.frequency_penalty.as_ref()),
+        ("presence_penalty", sampling.presence_penalty.as_ref()),
+    ];
+    if model.is_some_and(|(generation, _)| generation.refuses_stops()) {
+        let penalised = penalties.iter().any(|(_, penalty)| penalty.is_some());
+        rules.note_if(penalised, Rule::Penalties);
+        rules.note_if(!request.stop.is_empty(), Rule::Stop);
+        return;
+    }
+    penalties.into_iter().for_each(|(field, penalty)| o.number(field, penalty));
     if !request.stop.is_empty() {
         o.array("stop", |a| request.stop.iter().for_each(|stop| a.str(stop)));
     }
@@ -169,25 +179,6 @@ fn write_format(o: &mut Object<'_>, request: &Request<'_>) {
                     o.raw("schema", text);
                 });
             })
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn newer_models_are_known_by_name() {
-        for (model, expected) in [
-            ("gpt-5.1-codex", true),
-            ("o3", true),
-            ("openai/o4-mini", true),
-            ("gpt-4o", false),
-            ("opus", false),
-            ("", false),
-        ] {
-            assert_eq!(is_modern(model), expected, "{model}");
         }
     }
 }

@@ -49,6 +49,14 @@ impl Effort {
         TABLE.iter().find(|row| row.0 == self).map_or(0, |row| row.2)
     }
 
+    /// The strongest of these that is not above this one, else the weakest; `None` if there are
+    /// none. They ascend.
+    #[must_use]
+    pub fn nearest(self, taken: &[Self]) -> Option<Self> {
+        let below = taken.iter().rev().find(|effort| **effort <= self);
+        below.or(taken.first()).copied()
+    }
+
     /// The strongest effort whose budget is not above `tokens`; a single token is already the
     /// lowest effort.
     #[must_use]
@@ -77,6 +85,11 @@ mod tests {
         }
         assert_eq!(Effort::of_budget(1), Effort::Minimal);
         assert_eq!(Effort::of_budget(31_999), Effort::High);
+        let taken = [Effort::Low, Effort::High];
+        assert_eq!(Effort::Max.nearest(&taken), Some(Effort::High));
+        assert_eq!(Effort::Medium.nearest(&taken), Some(Effort::Low));
+        assert_eq!(Effort::None.nearest(&taken), Some(Effort::Low));
+        assert_eq!(Effort::None.nearest(&[]), None);
         assert_eq!(Effort::parse("HIGH"), Some(Effort::High));
         assert_eq!(Effort::parse("much"), None);
     }

@@ -9,6 +9,7 @@
 pub mod effort;
 pub mod event;
 pub mod frame;
+pub mod generation;
 pub mod json;
 pub mod locate;
 pub mod media;
@@ -17,6 +18,7 @@ pub mod request;
 pub mod rules;
 pub mod schema;
 pub mod signature;
+pub mod surrogates;
 pub mod target;
 pub mod template;
 pub mod text;
@@ -26,6 +28,7 @@ use std::borrow::Cow;
 
 pub use effort::Effort;
 pub use event::{Block, Event, Sink, StreamProblem, is_empty_event};
+pub use generation::Generation;
 pub use media::{Media, MediaKind, Source};
 pub use reply::{Finish, Reply, ReplyPart};
 pub use request::{

@@ -56,15 +56,18 @@ macro_rules! rules {
 
 rules! {
     TopK "top_k" LeftOut [Chat Responses] "`top_k`" "left out";
-    Penalties "penalties" LeftOut [Native Responses] "frequency and presence penalty" "left out";
+    Penalties "penalties" LeftOut [Native Responses Chat] "frequency and presence penalty" "left \
+        out; for chat-compatible only for the models named under `effort` that can reason, which \
+        refuse them";
     Seed "seed" LeftOut [Native Responses] "`seed`" "left out";
-    Stop "stop_sequences" LeftOut [Responses] "stop sequences" "left out: the reply may run \
-        past them";
+    Stop "stop_sequences" LeftOut [Responses Chat] "stop sequences" "left out: the reply may run \
+        past them; for chat-compatible as penalties are";
     BlankStop "blank_stop_sequences" LeftOut [Native] "a stop sequence of white \
         space only" "left out: the service refuses it";
     ParallelTools "parallel_tools" LeftOut [AltCli] "at most one tool call at a time" "left out";
     Verbosity "verbosity" LeftOut [Native AltCli Chat] "verbosity" "left out; to chat-compatible \
-        it is sent for models whose name begins with `gpt-5` or `o` and a digit";
+        it is sent for models whose name begins with `gpt-` and a number from 5 on, or with `o` \
+        and a number";
     VendorFields "vendor_fields" LeftOut [Native Responses Chat AltCli] "fields that only steer \
         one vendor's service: tier, log probabilities, logit bias, safety settings, labels, \
         truncation, context management, moderation, predictions and the like" "left out";
@@ -100,13 +103,22 @@ rules! {
         a habit" "left out: newer models of the service refuse the pair; from chat-compatible both \
                   are kept";
     ReasoningSampling "reasoning_sampling" LeftOut [Responses Chat] "temperature and `top_p` \
-        together with reasoning" "left out for responses, and for chat-compatible models named \
-            under `verbosity`: the service refuses the pair";
+        together with reasoning, which some models do unless they are told not to" "left out for \
+            responses, and for chat-compatible models named under `verbosity`: the service refuses \
+            the pair";
+    Effort "effort" Changed [Responses Chat] "a reasoning effort that the model does not take, \
+        where its name begins with `gpt-` or `o` and a number: `gpt-5` takes none of `none`, \
+        `xhigh` and `max`, `gpt-4o` no effort at all" "the strongest that it takes and that is not \
+        above it, else the weakest; left out if it takes none";
     MinOutput "min_output" Changed [Responses] "a limit of fewer than 16 \
         tokens" "16, the least that the service takes";
     ThinkingBudget "thinking_budget" Changed [Native AltCli] "a thinking budget out of the \
         target's bounds" "native: at least 1024 and below `max_tokens`; alt-cli: at most 32768 for \
-            models with `pro` in their name, else 24576";
+            models with `pro` in their name, else 24576; Gemini 2.5 Pro thinks with at least 128, \
+            2.5 Flash-Lite with 512 unless it is told not to";
+    ThinkingLevel "thinking_level" Changed [AltCli] "a thinking budget, or none, for Gemini from 3 \
+        on, which takes levels and always thinks" "the strongest level whose budget is not above \
+        it, of those that the model takes: all have `LOW` and `HIGH`";
     VendorTools "vendor_tools" LeftOut [Native Responses Chat AltCli] "tools that one vendor runs \
         (code execution, file search, computer, shell, tool search, image generation, remote MCP, \
         maps, URL context, memory, text editor \
@@ -133,10 +145,11 @@ rules! {
         chat-compatible" "the choice is left unset; from other formats it is `none`";
     StrictTools "strict" Changed [Responses Chat Native] "strict schemas" "kept; where nothing was \
         said, `strict: false` is sent to responses, whose default is another; a structured output \
-        is strict if its schema allows it";
-    SchemaKeywords "schema_keywords" Changed [Native] "keywords that the service's structured \
-        output does not take (bounds of numbers, lengths and \
-        counts)" "left out of the schema, objects are closed with `additionalProperties: false`";
+        is strict if its schema allows it; a tool of native is not strict if its schema has objects with \
+        members that it does not name, which the service refuses";
+    SchemaKeywords "schema_keywords" Changed [Native] "keywords that the service does not take in \
+        structured output and strict tools (bounds of numbers, lengths and counts; open \
+        objects)" "left out of the schema, objects are closed with `additionalProperties: false`";
     SchemaDialect "schema_dialect" Changed [Native Responses Chat AltCli] "`$schema`; alt-cli's \
         upper-case types, `nullable`, counts as \
         strings" "`$schema` is left out; schemas become plain JSON Schema, which alt-cli takes as \
@@ -152,6 +165,9 @@ rules! {
         same role" "joined into one";
     FirstTurn "first_turn" Changed [Native AltCli] "a conversation that begins with the \
         assistant" "a user message `(continued)` goes before it";
+    LastTurn "last_turn" Changed [Native] "a conversation that ends with the assistant, for Claude \
+        from 4.6 on" "a user message `(continue)` goes after it: the service refuses to continue \
+        an answer";
     EmptyText "empty_text" LeftOut [Native AltCli] "texts that are empty or only \
         white space" "left out: the services refuse them; white space at the end of a last \
                       assistant message is cut off";

@@ -238,6 +238,23 @@ pub fn for_native_output(schema: &str) -> (String, bool) {
     if changed { (value.to_string(), true) } else { (schema.to_owned(), false) }
 }
 
+/// Whether an object of the schema may have members that it does not name. The native service takes
+/// no such schema for a strict tool.
+#[must_use]
+pub fn is_open(schema: &str) -> bool {
+    serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {
+        let mut open = false;
+        find_open(&mut value, &mut open);
+        open
+    })
+}
+
+fn find_open(schema: &mut Value, open: &mut bool) {
+    let Value::Object(object) = schema else { return };
+    *open |= object.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+    for_each_subschema(object, &mut |schema| find_open(schema, open));
+}
+
 fn close_objects(schema: &mut Value, changed: &mut bool) {
     let Value::Object(object) = schema else { return };
     let before = object.len();
@@ -248,8 +265,9 @@ fn close_objects(schema: &mut Value, changed: &mut bool) {
     *changed |= object.len() != before;
     let is_object = object.get("type").is_some_and(|kind| kind == "object")
         || object.contains_key("properties");
-    if is_object && !object.contains_key("additionalProperties") {
-        object.insert("additionalProperties".to_owned(), Value::Bool(false));
+    let closed = Value::Bool(false);
+    if is_object && object.get("additionalProperties") != Some(&closed) {
+        object.insert("additionalProperties".to_owned(), closed);
         *changed = true;
     }
     for_each_subschema(object, &mut |schema| close_objects(schema, changed));

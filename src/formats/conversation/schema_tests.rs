@@ -52,6 +52,17 @@ fn the_alt_cli_dialect_becomes_json_schema() {
 }
 
 #[test]
+fn open_objects_are_found_and_closed() {
+    let map = json!({"type": "object", "properties": {
+        "env": {"type": "object", "additionalProperties": {"type": "string"}}}});
+    assert!(is_open(&map.to_string()));
+    let (text, changed) = for_native_output(&map.to_string());
+    assert!(changed && !is_open(&text));
+    let silent = json!({"type": "object", "properties": {"additionalProperties": {}}});
+    assert!(!is_open(&silent.to_string()));
+}
+
+#[test]
 fn native_output_schemas_are_closed_and_plain() {
     let given = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}, "minimum": {"type": "string"}}});
     let (text, changed) = for_native_output(&given.to_string());

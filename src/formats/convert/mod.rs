@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use super::conversation::rules::{Rule, Rules};
 use super::conversation::{
-    GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, turns,
+    GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, surrogates, turns,
 };
 use super::names::{self, NameMap};
 use super::responses::instructions::{self, Official};
@@ -85,12 +85,25 @@ pub struct ConvertedRequest {
     pub reply: ReplyContext,
 }
 
-/// Converts a request body.
+/// Converts a request body. U+FFFD replaces half a surrogate pair.
 ///
 /// # Errors
 /// The field that is invalid in the client's format, or that the provider's cannot express: a 400
 /// for the client.
 pub fn request(
+    from: WireFormat,
+    to: WireFormat,
+    body: &[u8],
+    options: &RequestOptions<'_>,
+) -> Result<ConvertedRequest, Unsupported> {
+    let result = request_without_halves(from, to, body, options);
+    match result.is_err().then(|| surrogates::replaced(body)).flatten() {
+        Some(body) => request_without_halves(from, to, &body, options),
+        None => result,
+    }
+}
+
+fn request_without_halves(
     from: WireFormat,
     to: WireFormat,
     body: &[u8],
@@ -221,12 +234,26 @@ fn note_names(request: &Request<'_>, rules: &mut Rules) {
     rules.note_if(ids, Rule::CallIds);
 }
 
-/// Converts the body of a success reply. `usage`: what [`read_usage`] finds in it, from the reader
-/// that has followed the body already.
+/// Converts the body of a success reply. U+FFFD replaces half a surrogate pair. `usage`: what
+/// [`read_usage`] finds in it, from the reader that has followed the body already.
 ///
 /// # Errors
 /// When the body is no reply of the provider's format, or contains an error: the provider failed.
 pub fn reply(
+    from: WireFormat,
+    to: WireFormat,
+    body: &[u8],
+    usage: Usage,
+    context: &ReplyContext,
+) -> Result<Vec<u8>, ReplyProblem> {
+    let result = reply_without_halves(from, to, body, usage, context);
+    match result.is_err().then(|| surrogates::replaced(body)).flatten() {
+        Some(body) => reply_without_halves(from, to, &body, usage, context),
+        None => result,
+    }
+}
+
+fn reply_without_halves(
     from: WireFormat,
     to: WireFormat,
     body: &[u8],

@@ -12,7 +12,9 @@ use serde_json::Value;
 use self::gate::Gate;
 use super::rewrap;
 use crate::domain::format::WireFormat;
-use crate::formats::conversation::{Event, ReplyContext, Sink, StreamProblem, Text, json};
+use crate::formats::conversation::{
+    Event, ReplyContext, Sink, StreamProblem, Text, json, surrogates,
+};
 use crate::formats::error::{self, ErrorReply};
 use crate::formats::sse::{Assembler, RawText};
 use crate::formats::usage::UsageReader;
@@ -40,7 +42,25 @@ impl Reader {
         }
     }
 
+    /// Takes one event's data. U+FFFD replaces half a surrogate pair: a relay that cuts text into
+    /// pieces may cut a pair.
     fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        let mut given = false;
+        let result = self.event_without_halves(data, &mut |event| {
+            given = true;
+            sink(event);
+        });
+        match result.is_err().then(|| surrogates::replaced(data)).flatten() {
+            Some(data) if !given => self.event_without_halves(&data, sink),
+            _ => result,
+        }
+    }
+
+    fn event_without_halves(
+        &mut self,
+        data: &[u8],
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StreamProblem> {
         match self {
             Self::Native(reader) => reader.event(data, sink),
             Self::Responses(reader) => reader.event(data, sink),

@@ -2,7 +2,7 @@
 //!
 //! The sources are the vendor's notes on new models: budgets and sampling are refused from 4.7 on,
 //! thinking is the default from 5 on, and the newest models can neither be kept from thinking nor
-//! be made to call a tool.
+//! be made to call a tool. From 4.6 on no model continues an answer that a request begins.
 
 /// How a model is asked to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub(super) struct Generation {
     pub(super) mode: Mode,
     /// Whether a request may demand that a tool is called.
     pub(super) takes_forced_tools: bool,
+    /// Whether a request may end with the beginning of the answer.
+    pub(super) takes_prefill: bool,
 }
 
 impl Generation {
@@ -46,7 +48,9 @@ impl Generation {
             "fable" | "mythos" => (5, 0),
             _ => (5, 4),
         };
-        Self { mode, takes_forced_tools: family == "haiku" || number <= last_forced }
+        let takes_forced_tools = family == "haiku" || number <= last_forced;
+        let takes_prefill = mode == Mode::Budget && number < (4, 6);
+        Self { mode, takes_forced_tools, takes_prefill }
     }
 }
 
@@ -112,12 +116,24 @@ mod tests {
         ];
         for (mode, takes_forced_tools, models) in cases {
             for model in models {
-                assert_eq!(
-                    Generation::of(model),
-                    Generation { mode, takes_forced_tools },
-                    "{model}"
-                );
+                let found = Generation::of(model);
+                assert_eq!(found.mode, mode, "{model}");
+                assert_eq!(found.takes_forced_tools, takes_forced_tools, "{model}");
             }
+        }
+    }
+
+    #[test]
+    fn newer_models_continue_no_answer() {
+        for (model, takes) in [
+            ("claude-opus-4-5", true),
+            ("claude-3-5-haiku", true),
+            ("m", true),
+            ("claude-sonnet-4-6", false),
+            ("claude-haiku-5", false),
+            ("claude-mythos-preview", false),
+        ] {
+            assert_eq!(Generation::of(model).takes_prefill, takes, "{model}");
         }
     }
 }

@@ -9,6 +9,8 @@ use crate::formats::names::{call_id, wire_name};
 
 /// Stands for earlier messages if the format requires a user message first.
 pub(super) const OPENING: &str = "(continued)";
+/// Follows an answer that the conversation ends with, where the model does not continue it.
+const CLOSING: &str = "(continue)";
 
 /// A message as it will be written: the remaining parts, in the format's order.
 struct Message<'m, 'a> {
@@ -48,21 +50,35 @@ pub(super) fn survives(part: &Part<'_>) -> bool {
     }
 }
 
-/// Writes `messages`.
-pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
+/// Writes `messages`. `takes_prefill`: whether the last one may be the assistant's.
+pub(super) fn write(
+    o: &mut Object<'_>,
+    request: &Request<'_>,
+    takes_prefill: bool,
+    rules: &mut Rules,
+) {
     let messages = arrange(request, rules);
     let last = messages.len().saturating_sub(1);
+    let is_assistants = |message: &Message<'_, '_>| message.role == Role::Assistant;
     o.array("messages", |a| {
-        if messages.first().is_none_or(|message| message.role == Role::Assistant) {
+        if messages.first().is_none_or(is_assistants) {
             rules.note(Rule::FirstTurn);
-            a.object(|o| {
-                o.word("role", "user");
-                o.str("content", OPENING);
-            });
+            write_user(a, OPENING);
         }
         for (index, message) in messages.iter().enumerate() {
             a.object(|o| write_message(o, message, index == last, rules));
         }
+        if !takes_prefill && messages.last().is_some_and(is_assistants) {
+            rules.note(Rule::LastTurn);
+            write_user(a, CLOSING);
+        }
+    });
+}
+
+fn write_user(a: &mut Array<'_>, text: &str) {
+    a.object(|o| {
+        o.word("role", "user");
+        o.str("content", text);
     });
 }
 

@@ -40,7 +40,7 @@ pub fn write(
         o.str("model", target.model);
         o.uint("max_tokens", max_tokens);
         write_system(o, request, rules);
-        message_write::write(o, request, rules);
+        message_write::write(o, request, generation.takes_prefill, rules);
         write_tools(o, request, (target, generation), rules);
         match thinking {
             Thinking::Unset | Thinking::Effort(_) => {}
@@ -191,10 +191,16 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         ToolKind::Function { schema, strict } => {
             o.str("name", &wire_name(&tool.name));
             o.opt_str("description", tool.description.as_deref());
-            o.raw("input_schema", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
-            if *strict == Some(true) {
-                o.bool("strict", true);
+            let given = schema.as_deref().unwrap_or(schema::NO_ARGUMENTS);
+            if *strict != Some(true) || schema::is_open(given) {
+                rules.note_if(*strict == Some(true), Rule::StrictTools);
+                o.raw("input_schema", given);
+                return;
             }
+            let (taken, changed) = schema::for_native_output(given);
+            rules.note_if(changed, Rule::SchemaKeywords);
+            o.raw("input_schema", &taken);
+            o.bool("strict", true);
         }
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);

@@ -3,8 +3,8 @@
 use super::item_write;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, Unsupported,
-    schema,
+    Effort, Generation, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
+    Unsupported, schema,
 };
 use crate::formats::names::{user_id, wire_name};
 
@@ -21,9 +21,16 @@ pub fn write(
     rules: &mut Rules,
 ) -> Result<Vec<u8>, Unsupported> {
     item_write::refuse(request)?;
-    let effort = request.reasoning.effort_word();
+    let generation = Generation::of(target.model);
+    let asked = request.reasoning.effort_word();
+    let effort = match generation {
+        Some(generation) => asked.and_then(|asked| generation.effort(asked)),
+        None => asked,
+    };
+    rules.note_if(effort.or(Some(Effort::None)) != asked.or(Some(Effort::None)), Rule::Effort);
     let reasons = effort.is_some_and(|effort| effort != Effort::None);
-    note_losses(request, reasons, rules);
+    let samples = !generation.map_or(reasons, |generation| generation.refuses_sampling(effort));
+    note_losses(request, samples, rules);
     Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
         let system: Vec<&str> = request
@@ -40,7 +47,7 @@ pub fn write(
         if let Some(limit) = request.max_tokens {
             o.uint("max_output_tokens", limit.max(MIN_OUTPUT));
         }
-        if !reasons {
+        if samples {
             o.number("temperature", request.sampling.temperature.as_ref());
             o.number("top_p", request.sampling.top_p.as_ref());
         }
@@ -67,7 +74,7 @@ pub fn write(
     }))
 }
 
-fn note_losses(request: &Request<'_>, reasons: bool, rules: &mut Rules) {
+fn note_losses(request: &Request<'_>, samples: bool, rules: &mut Rules) {
     let sampling = &request.sampling;
     rules.note_if(sampling.top_k.is_some(), Rule::TopK);
     rules.note_if(
@@ -76,7 +83,7 @@ fn note_losses(request: &Request<'_>, reasons: bool, rules: &mut Rules) {
     );
     rules.note_if(sampling.seed.is_some(), Rule::Seed);
     rules.note_if(
-        reasons && (sampling.temperature.is_some() || sampling.top_p.is_some()),
+        !samples && (sampling.temperature.is_some() || sampling.top_p.is_some()),
         Rule::ReasoningSampling,
     );
     rules.note_if(!request.stop.is_empty(), Rule::Stop);

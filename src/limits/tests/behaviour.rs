@@ -404,6 +404,24 @@ fn sessions_without_end_do_not_fill_the_memory(place: Place) {
 }
 
 #[test]
+fn sessions_end_after_their_ttl_also_if_the_clock_was_set_back() {
+    let counters = counters(Place::Own, Tz::UTC);
+    let (key, user) = (key(1, Limits::default()), user(0, Limits::default()));
+    let serve = |session, now| {
+        ask(&counters, (&key, &user), session, 0, now).unwrap().settle(now, NanoUsd::ZERO, None);
+    };
+    let live = |now| counters.key_usage(&key, now).sessions.current;
+    serve("before", NOON);
+    serve("ahead", NOON.plus_ms(HOUR));
+    serve("both", NOON.plus_ms(HOUR + 1));
+    let back = NOON.plus_ms(60_000);
+    serve("both", back);
+    assert_eq!(live(back), 2, "the first one ended when the clock was ahead");
+    assert_eq!(live(back.plus_ms(TTL_MS - 1)), 2);
+    assert_eq!(live(back.plus_ms(TTL_MS)), 0);
+}
+
+#[test]
 fn a_clock_that_steps_back_erases_nothing_that_was_counted_before_or_while_it_was_ahead() {
     let day = |mode| DailyReset { mode, time: TimeOfDay::default() };
     // The clock is ahead by minutes, past midnight, past the week's end, past the month's; then

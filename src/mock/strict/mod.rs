@@ -3,6 +3,7 @@
 
 mod alt_cli;
 mod chat;
+mod models;
 mod names;
 mod native;
 mod native_messages;
@@ -136,6 +137,7 @@ pub(super) fn request(
         return Ok(());
     }
     let counting = route.operation == Operation::CountTokens;
+    models::check(format, &asked.model, inner)?;
     match format {
         WireFormat::Native if !parts.headers.contains_key("anthropic-version") => {
             Err(Fault::bad("anthropic-version: header is required"))

@@ -119,6 +119,14 @@ const UNFORCED: [&str; 3] = ["claude-opus-5-5", "claude-sonnet-5-5", "claude-fab
 
 fn newer_models(body: &Value) -> Result<(), Fault> {
     let is_one = |names: &[&str]| names.iter().any(|name| text(&body["model"]).starts_with(name));
+    let ends_with_answer =
+        items(&body["messages"]).last().is_some_and(|last| last["role"] == "assistant");
+    if ends_with_answer && (is_one(&NEWER) || is_one(&["claude-opus-4-6", "claude-sonnet-4-6"])) {
+        return Err(Fault::bad(
+            "This model does not support assistant message prefill. The conversation must end with \
+             a user message.",
+        ));
+    }
     if !is_one(&NEWER) {
         return Ok(());
     }

@@ -227,6 +227,19 @@ impl Breaker {
         if was_open { Change::Closed } else { Change::None }
     }
 
+    /// Moves the times of the circuit by `ms` milliseconds, after the clock was set.
+    pub fn shift(&mut self, ms: i64) {
+        let times = match &mut self.state {
+            State::Closed => [None, None],
+            State::Open { until } => [Some(until), None],
+            State::HalfOpen { since, probe, .. } => [Some(since), probe.as_mut()],
+        };
+        let seen = [self.last_failure.as_mut(), self.last_success.as_mut()];
+        for time in times.into_iter().chain(seen).flatten() {
+            *time = time.plus_ms(ms);
+        }
+    }
+
     fn enter(&mut self, state: State) {
         self.state = state;
         self.generation = self.generation.wrapping_add(1);

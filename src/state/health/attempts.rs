@@ -111,7 +111,7 @@ impl AttemptLog {
         let in_a_row = self.attempts.failed(now);
         self.last_error = Some(error);
         self.unlogged = self.unlogged.saturating_add(1);
-        let due = self.last_line.is_none_or(|last| now.since(last) >= LINE_MS);
+        let due = !self.last_line.is_some_and(|last| now.is_within(LINE_MS, last));
         let line = due.then(|| {
             self.last_line = Some(now);
             std::mem::take(&mut self.unlogged)

@@ -58,6 +58,7 @@ impl Health {
             entry.log.forget_reason();
         }
         (entry.cooldown_until, entry.changed) = (update.cooldown_until, Some(update.at));
+        entry.set_at = update.at;
         drop(entry);
         self.report(
             provider,

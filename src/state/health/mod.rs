@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use self::attempts::{AttemptError, AttemptLog, Failed, Noted, Seen};
 use super::events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{JITTER_MS, Timestamp};
 use crate::domain::fast_map::FastMap;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
@@ -39,8 +39,10 @@ struct Entry {
     breaker: Breaker,
     /// No request before this time (`Retry-After`).
     cooldown_until: Option<Timestamp>,
-    /// When circuit or cooldown last changed, here or elsewhere.
+    /// When circuit or cooldown last changed, here or elsewhere. It never decreases.
     changed: Option<Timestamp>,
+    /// The time at which circuit and cooldown were set, by the clock of the node that set them.
+    set_at: Timestamp,
     /// [`Provider::health_since`] of the newest version of the provider: the entry contains nothing
     /// older.
     since: Timestamp,
@@ -57,6 +59,18 @@ impl Entry {
     /// request that began then still uses it.
     fn outdates(&self, provider: &Provider) -> bool {
         provider.health_since < self.since
+    }
+
+    /// Moves the times of circuit and cooldown back if they were set ahead of now: the clock was set
+    /// back, or the node that set them has a clock that is ahead. Otherwise they would end later,
+    /// by that difference. Once for each change, so that a `now` read long ago does little harm.
+    fn follow_clock(&mut self, now: Timestamp) {
+        let ahead_ms = self.set_at.since(now);
+        if ahead_ms > JITTER_MS {
+            self.breaker.shift(-ahead_ms);
+            self.cooldown_until = self.cooldown_until.map(|until| until.plus_ms(-ahead_ms));
+            self.set_at = now;
+        }
     }
 
     fn cooldown_at(&self, now: Timestamp) -> Option<Timestamp> {
@@ -87,7 +101,7 @@ impl Health {
             return Availability::Ready;
         };
         let mut entry = entry.lock();
-        self.renew(provider, &mut entry);
+        self.update(provider, &mut entry, now);
         match (entry.breaker.look(now), entry.cooldown_at(now)) {
             (Outlook::Refuse { until }, _) => Availability::CircuitOpen { until },
             (_, Some(until)) => Availability::Cooldown { until },
@@ -101,7 +115,7 @@ impl Health {
     pub fn enter(&self, provider: &Provider, now: Timestamp) -> Option<Ticket> {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
-        self.renew(provider, &mut entry);
+        self.update(provider, &mut entry, now);
         if entry.cooldown_at(now).is_some() {
             return None;
         }
@@ -115,7 +129,7 @@ impl Health {
     pub fn succeeded(&self, provider: &Provider, ticket: Ticket, now: Timestamp) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
-        self.renew(provider, &mut entry);
+        self.update(provider, &mut entry, now);
         if entry.outdates(provider) {
             return self.take_back(provider.id, &mut entry, ticket);
         }
@@ -138,7 +152,7 @@ impl Health {
         let noted = {
             let entry = self.entry(provider.id);
             let mut entry = entry.lock();
-            self.renew(provider, &mut entry);
+            self.update(provider, &mut entry, now);
             if entry.outdates(provider) {
                 return;
             }
@@ -190,7 +204,7 @@ impl Health {
     pub fn seen(&self, provider: &Provider, now: Timestamp) -> Seen {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
-        self.renew(provider, &mut entry);
+        self.update(provider, &mut entry, now);
         entry.log.seen(entry.breaker.snapshot(now).open_until, entry.cooldown_at(now), now)
     }
 
@@ -198,7 +212,7 @@ impl Health {
     pub fn failed(&self, provider: &Provider, ticket: Ticket, now: Timestamp, setback: Setback) {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
-        self.renew(provider, &mut entry);
+        self.update(provider, &mut entry, now);
         if entry.outdates(provider) {
             return self.take_back(provider.id, &mut entry, ticket);
         }
@@ -228,10 +242,15 @@ impl Health {
     }
 
     fn take_back(&self, provider: ProviderId, entry: &mut Entry, ticket: Ticket) {
-        let (before, now) = (entry.standing(), entry.changed);
+        let (before, set_at) = (entry.standing(), entry.set_at);
         entry.breaker.gave_up(ticket);
-        // With the time of the probe that it takes back, so that it follows the probe and wins.
-        self.mark(provider, entry, before, now.unwrap_or(Timestamp(0)).plus_ms(1));
+        // With the time of the probe that it takes back: it follows the probe, and wins.
+        self.mark(provider, entry, before, set_at);
+    }
+
+    fn update(&self, provider: &Provider, entry: &mut Entry, now: Timestamp) {
+        entry.follow_clock(now);
+        self.renew(provider, entry);
     }
 
     /// Drops the health from before the provider's address, credential or proxy was changed, or
@@ -292,7 +311,7 @@ impl Health {
     pub fn snapshot(&self, provider: &Provider, now: Timestamp) -> BreakerSnapshot {
         let entry = self.entry(provider.id);
         let mut entry = entry.lock();
-        self.renew(provider, &mut entry);
+        self.update(provider, &mut entry, now);
         entry.breaker.snapshot(now)
     }
 
@@ -310,6 +329,7 @@ impl Health {
         }
         // Two changes within one millisecond need different times.
         entry.changed = entry.changed.map(|changed| changed.plus_ms(1)).max(Some(now));
+        entry.set_at = now;
         self.mark_changed(provider);
     }
 
@@ -358,4 +378,42 @@ struct Happened {
     now: Timestamp,
     failures: u32,
     error: Option<Arc<str>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::provider::BreakerSettings;
+    use crate::policy::breaker::PROBE_LEASE_MS;
+
+    #[test]
+    fn circuit_and_cooldown_last_no_longer_when_the_clock_is_set_back() {
+        let settings = BreakerSettings { failure_threshold: 1, ..BreakerSettings::default() };
+        let length_ms = i64::try_from(settings.open_duration_ms).unwrap();
+        let ahead = Timestamp(1_000_000_000);
+        let back = ahead.plus_ms(-3_600_000);
+        let mut entry = Entry { set_at: ahead, ..Entry::default() };
+        let ticket = entry.breaker.admit(ahead).unwrap();
+        entry.breaker.failed(ticket, ahead, &settings);
+        entry.cooldown_until = Some(ahead.plus_ms(5_000));
+
+        entry.follow_clock(ahead.plus_ms(-JITTER_MS));
+        assert_eq!(
+            entry.cooldown_at(back),
+            Some(ahead.plus_ms(5_000)),
+            "threads differ by as much"
+        );
+        for _ in 0..2 {
+            entry.follow_clock(back);
+            assert_eq!(entry.cooldown_at(back), Some(back.plus_ms(5_000)));
+            let until = back.plus_ms(length_ms);
+            assert_eq!(entry.breaker.look(back), Outlook::Refuse { until });
+        }
+
+        let probe = entry.breaker.admit(ahead).unwrap();
+        entry.set_at = ahead;
+        entry.follow_clock(back);
+        assert_eq!(entry.breaker.look(back.plus_ms(PROBE_LEASE_MS)), Outlook::Probe);
+        entry.breaker.gave_up(probe);
+    }
 }

@@ -1,0 +1,169 @@
+//! What the vendor's models behind the responses and chat-compatible formats accept, by the
+//! generation in their name.
+//!
+//! The sources are the vendor's pages on its models and reasoning, and what users measured: each
+//! model takes some efforts and refuses the others. A model of another vendor may take anything.
+
+use super::Effort;
+use Effort::{High, Low, Max, Medium, Minimal, None as Off, XHigh};
+
+/// One of the vendor's models.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Generation {
+    /// Whether it takes the vendor's newer fields.
+    pub is_modern: bool,
+    /// The efforts that it takes, ascending.
+    efforts: &'static [Effort],
+    /// Whether it reasons if a request says nothing.
+    by_default: bool,
+}
+
+impl Generation {
+    /// The generation of a model, also after a relay's prefix; `None` for another vendor's.
+    #[must_use]
+    pub fn of(model: &str) -> Option<Self> {
+        let name = model.rsplit('/').next().unwrap_or(model);
+        let family = family(name)?;
+        let is_modern = !matches!(family, Family::Open | Family::Gpt((..=4, _), _));
+        let (efforts, by_default) = match family {
+            Family::Open => (&[Low, Medium, High][..], true),
+            Family::O(rest) => of_o(rest),
+            Family::Gpt(number, rest) => of_gpt(number, rest),
+        };
+        Some(Self { is_modern, efforts, by_default })
+    }
+
+    /// The effort to send in place of the one that is asked for; `None` for a model that takes
+    /// none.
+    #[must_use]
+    pub fn effort(self, asked: Effort) -> Option<Effort> {
+        asked.nearest(self.efforts)
+    }
+
+    /// Whether the model refuses temperature and `top_p` beside this effort, or beside none: it
+    /// does while it reasons.
+    #[must_use]
+    pub fn refuses_sampling(self, effort: Option<Effort>) -> bool {
+        self.is_modern && effort.map_or(self.by_default, |effort| effort != Off)
+    }
+
+    /// Whether the model refuses stop sequences and penalties: those that can reason do.
+    #[must_use]
+    pub fn refuses_stops(self) -> bool {
+        self.is_modern && (self.by_default || !self.efforts.is_empty())
+    }
+}
+
+/// Efforts that a model takes, and whether it reasons by default.
+type Reasoning = (&'static [Effort], bool);
+
+fn of_o(name: &str) -> Reasoning {
+    match name {
+        _ if name.contains("deep-research") => (&[Medium], true),
+        _ if name.starts_with("1-mini") || name.starts_with("1-preview") => (&[], true),
+        _ => (&[Low, Medium, High], true),
+    }
+}
+
+fn of_gpt(number: (u8, u8), name: &str) -> Reasoning {
+    let is = |variant| name.contains(variant);
+    match number {
+        (..=4, _) => (&[], false),
+        (5, 0) if is("chat") => (&[], false),
+        (5, _) if is("chat") => (&[Medium], true),
+        (5, 0) if is("pro") => (&[High], true),
+        (5, _) if is("pro") => (&[Medium, High, XHigh], true),
+        (5, ..=1) if is("codex") && !is("codex-max") => (&[Low, Medium, High], true),
+        (5, _) if is("codex") => (&[Low, Medium, High, XHigh], true),
+        (5, 0) => (&[Minimal, Low, Medium, High], true),
+        (5, 1) => (&[Off, Low, Medium, High], false),
+        (5, ..=4) => (&[Off, Low, Medium, High, XHigh], false),
+        (5, 5) => (&[Off, Low, Medium, High, XHigh], true),
+        (5, _) => (&[Off, Low, Medium, High, XHigh, Max], true),
+        _ => (&[Low, Medium, High, XHigh, Max], true),
+    }
+}
+
+enum Family<'m> {
+    /// Major and minor number, and the rest of the name.
+    Gpt((u8, u8), &'m str),
+    /// The name from the number on.
+    O(&'m str),
+    /// The open models.
+    Open,
+}
+
+fn family(name: &str) -> Option<Family<'_>> {
+    if name.starts_with("gpt-oss") {
+        return Some(Family::Open);
+    }
+    let Some(name) = name.strip_prefix("gpt-") else {
+        let name = name.strip_prefix('o')?;
+        return number(name).map(|_| Family::O(name));
+    };
+    let (major, rest) = number(name)?;
+    let (minor, rest) = rest.strip_prefix('.').and_then(number).unwrap_or((0, rest));
+    Some(Family::Gpt((major, minor), rest))
+}
+
+/// The number that the text begins with, and what follows it.
+fn number(text: &str) -> Option<(u8, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    Some((text[..digits].parse().ok()?, &text[digits..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_efforts_are_in_the_name() {
+        let cases: [(&[&str], &[Effort]); 11] = [
+            (&["gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "gpt-5-chat-latest", "o1-mini"], &[]),
+            (&["o1", "o3-2025-04-16", "openai/o4-mini", "gpt-oss-120b"], &[Low, Medium, High]),
+            (&["gpt-5", "gpt-5-mini", "gpt-5-2025-08-07"], &[Minimal, Low, Medium, High]),
+            (&["gpt-5-codex", "gpt-5.1-codex-mini"], &[Low, Medium, High]),
+            (&["gpt-5.1-codex-max", "gpt-5.3-codex"], &[Low, Medium, High, XHigh]),
+            (&["gpt-5.1", "gpt-5.1-2025-11-13"], &[Off, Low, Medium, High]),
+            (&["gpt-5.2", "azure/gpt-5.4-nano", "gpt-5.5"], &[Off, Low, Medium, High, XHigh]),
+            (&["gpt-5.6-sol"], &[Off, Low, Medium, High, XHigh, Max]),
+            (&["gpt-5.2-pro"], &[Medium, High, XHigh]),
+            (&["gpt-5.2-chat-latest", "o3-deep-research"], &[Medium]),
+            (&["gpt-6-astra", "gpt-7"], &[Low, Medium, High, XHigh, Max]),
+        ];
+        for (models, efforts) in cases {
+            for model in models {
+                let found = Generation::of(model);
+                assert_eq!(found.map(|generation| generation.efforts), Some(efforts), "{model}");
+            }
+        }
+        for model in ["", "m", "opus", "deepseek-v4", "gpt-", "gpt-x", "o", "olmo-3", "kimi-k3"] {
+            assert_eq!(Generation::of(model), None, "{model}");
+        }
+    }
+
+    #[test]
+    fn newer_models_are_known_by_name() {
+        for (model, is_modern) in [
+            ("gpt-5.1-codex", true),
+            ("gpt-5-chat-latest", true),
+            ("o3", true),
+            ("gpt-6-astra", true),
+            ("gpt-4o", false),
+            ("gpt-oss-120b", false),
+        ] {
+            assert_eq!(Generation::of(model).unwrap().is_modern, is_modern, "{model}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_beside_reasoning_depends_on_the_generation() {
+        let sampling = |model, effort| Generation::of(model).unwrap().refuses_sampling(effort);
+        assert!(sampling("gpt-5", None) && sampling("o1-mini", None));
+        assert!(!sampling("gpt-5.1", None) && sampling("gpt-5.1", Some(Low)));
+        assert!(!sampling("gpt-5.2", Some(Off)) && !sampling("gpt-5-chat-latest", None));
+        assert!(!sampling("gpt-4o", None) && !sampling("gpt-oss-20b", Some(Low)));
+        let stops = |model| Generation::of(model).unwrap().refuses_stops();
+        assert!(stops("gpt-5.1") && stops("o3") && !stops("gpt-4.1") && !stops("gpt-oss-20b"));
+    }
+}
