@@ -275,6 +275,26 @@ async fn what_the_target_cannot_be_given_is_a_400_that_names_the_field() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_converted_request_asks_for_no_more_output_than_the_model_gives() {
+    let fixture = pair("chat-compatible").await;
+    let mut prices = super::fixture::prices();
+    prices["m"]["max_output_tokens"] = json!(8192);
+    fixture.gateway.prices(prices).await;
+    let asked = async |path: &str, body: &Value| {
+        assert_eq!(fixture.post(path, body).send().await.unwrap().status(), 200);
+        fixture.upstream.requests().await.pop().unwrap()["body"]["max_tokens"].clone()
+    };
+    for (limit, expected) in [(64_000, 8192), (100, 100)] {
+        let mut native = request("native", false);
+        native["max_tokens"] = json!(limit);
+        assert_eq!(asked("/v1/messages", &native).await, json!(expected));
+    }
+    let mut own = request("chat-compatible", false);
+    own["max_tokens"] = json!(64_000);
+    assert_eq!(asked("/v1/chat/completions", &own).await, 64_000, "its own format passes through");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_keys_cache_lifetime_is_put_into_native_requests() {
     let fixture = pair("native").await;
     fixture

@@ -110,6 +110,8 @@ rules! {
         where its name begins with `gpt-` or `o` and a number: `gpt-5` takes none of `none`, \
         `xhigh` and `max`, `gpt-4o` no effort at all" "the strongest that it takes and that is not \
         above it, else the weakest; left out if it takes none";
+    MaxOutput "max_output" Changed [Native Responses Chat AltCli] "a limit of output tokens above \
+        the model's, by `max_output_tokens` of its price entry" "the model's";
     MinOutput "min_output" Changed [Responses] "a limit of fewer than 16 \
         tokens" "16, the least that the service takes";
     ThinkingBudget "thinking_budget" Changed [Native AltCli] "a thinking budget out of the \

@@ -44,6 +44,8 @@ pub struct RequestOptions<'o> {
     pub stream: bool,
     /// `max_tokens` of a native request if the client set none.
     pub default_max_tokens: u64,
+    /// The most output tokens that the provider's model can be asked for, if that is known.
+    pub max_output: Option<u64>,
     /// The session: the key of a responses provider's prompt cache if the client set none.
     pub cache_key: Option<&'o str>,
     /// The key's or the provider's preference: a native request then enables automatic prompt
@@ -54,7 +56,7 @@ pub struct RequestOptions<'o> {
 }
 
 impl<'o> RequestOptions<'o> {
-    /// Options without a cache key, a cache lifetime or instructions, and with
+    /// Options without a maximum, a cache key, a cache lifetime or instructions, and with
     /// [`DEFAULT_MAX_TOKENS`].
     #[must_use]
     pub const fn new(upstream_model: &'o str, stream: bool) -> Self {
@@ -62,6 +64,7 @@ impl<'o> RequestOptions<'o> {
             upstream_model,
             stream,
             default_max_tokens: DEFAULT_MAX_TOKENS,
+            max_output: None,
             cache_key: None,
             cache_ttl: CacheTtl::Inherit,
             instructions: None,
@@ -120,13 +123,16 @@ fn request_without_halves(
     mend(&mut request, to);
     let names = NameMap::of(&request);
     let mut rules = request.dropped;
+    let most = options.max_output.unwrap_or(u64::MAX);
+    rules.note_if(request.max_tokens.is_some_and(|limit| limit > most), Rule::MaxOutput);
+    request.max_tokens = request.max_tokens.map(|limit| limit.min(most));
     note_names(&request, &mut rules);
     let target = Target {
         model: options.upstream_model,
         // Quotes and line breaks in code that moves into a JSON string take one byte more each.
         size: body.len() + body.len() / 8 + 256,
         cache_ttl: (options.cache_ttl != CacheTtl::Inherit).then(|| options.cache_ttl.as_str()),
-        default_max_tokens: options.default_max_tokens,
+        default_max_tokens: options.default_max_tokens.min(most),
         cache_key: options.cache_key,
         unset_no_choice: from == WireFormat::Chat,
         keep_top_p: matches!(from, WireFormat::Chat | WireFormat::Native),

@@ -159,7 +159,9 @@ impl Source<'_> {
             [one] => one.clone(),
             pieces => pieces.concat().into(),
         };
+        let price = self.forwarding.identified.snapshot.price_for(self.model, self.model);
         let options = RequestOptions {
+            max_output: price.and_then(|price| price.max_output),
             cache_key: Some(inbound.session.as_str()),
             cache_ttl: self.cache_ttl(),
             instructions: Some((
