@@ -70,6 +70,14 @@ fn check_and_secret_status_make_no_database() {
     let (code, out, err) = texts(&run(folder.path(), &["secret", "status"], &[]));
     assert!(code == Some(0) && out.contains("there is no database yet"), "{out}{err}");
     assert_eq!(std::fs::read_dir(folder.path().join("data")).unwrap().count(), 0);
+    // Nor a secret key, beside a database.
+    let (code, out, err) = texts(&run(folder.path(), &["migrate"], &[]));
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, out, err) = texts(&run(folder.path(), &["check"], &[]));
+    assert_eq!(code, Some(0), "{out}{err}");
+    let (code, out, err) = texts(&run(folder.path(), &["secret", "status"], &[]));
+    assert!(code == Some(0) && out.contains("there is no secret key yet"), "{out}{err}");
+    assert!(!folder.path().join("data/secret.key").exists());
 }
 
 #[test]

@@ -54,7 +54,10 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
             .await
             .context("the database (tollgate migrate brings it up to date)")?;
         secrets::not_lost(config, &store).await?;
-        let vault = secrets::vault(config)?;
+        let vault = match secrets::kept_vault(config)? {
+            Some(vault) => vault,
+            None => secrets::fleeting_vault()?,
+        };
         warnings.extend(super::rotate::check(&store, &vault).await?);
         let state = State::open(store, vault, Events::default()).await?;
         let snapshot = state.snapshot();

@@ -85,6 +85,24 @@ pub(super) fn vault(config: &Config) -> anyhow::Result<Vault> {
     }
 }
 
+/// As [`vault`], for a command that makes nothing: `None` if there is no key yet.
+///
+/// # Errors
+/// When the data directory's keys cannot be read.
+pub(super) fn kept_vault(config: &Config) -> anyhow::Result<Option<Vault>> {
+    let is_kept = config.auth.secret_key.is_some() || config.data_dir.join(key_ring::FILE).exists();
+    is_kept.then(|| vault(config)).transpose()
+}
+
+/// A vault with a key that is kept nowhere, where nothing is sealed.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub(super) fn fleeting_vault() -> anyhow::Result<Vault> {
+    let secret = Secret::new(hex::encode(key_text::random::<32>()?));
+    Ok(Vault::new(KeyRing::from_secrets(&secret, None)))
+}
+
 /// Looks for the data directory's keys before they are opened, which would make a new one.
 ///
 /// # Errors

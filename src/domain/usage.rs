@@ -45,11 +45,14 @@ pub enum ServiceTier {
     Priority,
     /// Processing as part of a batch.
     Batch,
+    /// The native format's fast mode (`speed`), whose rates are the standard ones times a factor.
+    Fast,
 }
 
 impl ServiceTier {
     /// Every tier, each once.
-    pub const ALL: [Self; 4] = [Self::Standard, Self::Flex, Self::Priority, Self::Batch];
+    pub const ALL: [Self; 5] =
+        [Self::Standard, Self::Flex, Self::Priority, Self::Batch, Self::Fast];
 
     /// The name in records and on the wire, such as `flex`.
     #[must_use]
@@ -59,6 +62,7 @@ impl ServiceTier {
             Self::Flex => "flex",
             Self::Priority => "priority",
             Self::Batch => "batch",
+            Self::Fast => "fast",
         }
     }
 }

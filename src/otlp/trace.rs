@@ -110,11 +110,6 @@ impl RequestTrace {
         });
     }
 
-    /// The provider was not asked after all: its format cannot express the request.
-    pub fn attempt_is_none(&mut self) {
-        self.attempts.pop();
-    }
-
     /// The attempt failed.
     pub fn attempt_failed(&mut self, end: AttemptEnd) {
         if let Some(attempt) = self.attempts.last_mut() {

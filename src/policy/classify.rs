@@ -122,14 +122,18 @@ pub struct Verdict {
     pub reason: &'static str,
 }
 
+/// The reason of an answer that is only a malformed tool call.
+const BROKEN_CALL: &str = "broken_call";
+
 impl Verdict {
-    /// Whether the failure says something about the provider. An error of the request does not. One
-    /// about the provider's credential or account does, although it ends the request.
+    /// Whether the failure says something about the provider. An error of the request does not, nor
+    /// does a malformed call of the model. One about the provider's credential or account does,
+    /// although it ends the request.
     #[must_use]
     pub fn blames_provider(&self) -> bool {
         let auth = [ClientError::InvalidApiKey, ClientError::BillingQuotaExceeded];
         match self.class {
-            FailureClass::ProviderError | FailureClass::SystemError => true,
+            FailureClass::ProviderError | FailureClass::SystemError => self.reason != BROKEN_CALL,
             FailureClass::NonRetryableClientError => {
                 auth.iter().any(|error| error.as_str() == self.reason)
             }
@@ -208,7 +212,7 @@ fn error_reply(reply: &ErrorReply<'_>, situation: &Situation) -> Verdict {
         return client_error(error, reply.status);
     }
     if reply.status < 300 && reply.kind.is_some_and(|kind| BROKEN_CALLS.contains(&kind)) {
-        let verdict = provider_error("broken_call", None);
+        let verdict = provider_error(BROKEN_CALL, None);
         return Verdict { counts: false, ..verdict };
     }
     let rest = match reply.status {

@@ -51,8 +51,7 @@ const MEDIUM: &str = "search_context_size_medium";
 
 /// Factors on an entry's rates, by condition.
 const FACTORS: &str = "provider_specific_entry";
-/// The factor of the fast mode. Replies in that mode count as the priority tier, whose rates it
-/// makes.
+/// The factor of the fast mode. It makes the rates of [`ServiceTier::Fast`].
 const FAST: &str = "fast";
 /// Highest accepted factor. (The highest known one is 6.)
 const MAX_FACTOR: Decimal = Decimal::ONE_HUNDRED;
@@ -182,19 +181,20 @@ fn ordered(mut found: Vec<(usize, Rate)>) -> Vec<Rate> {
 
 /// The entry's factor for the fast mode, if it can be one.
 fn fast_factor(entry: &Map<String, Value>) -> Option<Decimal> {
-    amount(entry.get(FACTORS)?.get(FAST)?, FAST, MAX_FACTOR).ok()
+    let factor = amount(entry.get(FACTORS)?.get(FAST)?, FAST, MAX_FACTOR).ok()?;
+    (!factor.is_zero()).then_some(factor)
 }
 
-/// All rates, with those of the priority tier by the factor if the entry itself has none.
+/// All rates, with those of the fast mode by the factor.
 fn with_fast_mode(mut rates: Vec<Rate>, factor: Option<Decimal>) -> Rates {
-    let tier = ServiceTier::Priority;
-    if let Some(factor) = factor.filter(|_| rates.iter().all(|rate| rate.tier != tier)) {
+    if let Some(factor) = factor {
         let is_token = |kind| !matches!(kind, CostKind::WebSearch | CostKind::Request);
         let standard = rates
             .iter()
             .filter(|rate| rate.tier == ServiceTier::Standard && is_token(rate.kind))
             .filter_map(|rate| {
-                Some(Rate { tier, usd: rate.usd.checked_mul(factor)?.normalize(), ..*rate })
+                let usd = rate.usd.checked_mul(factor)?.normalize();
+                Some(Rate { tier: ServiceTier::Fast, usd, ..*rate })
             });
         let fast: Vec<Rate> = standard.collect();
         rates.extend(fast);

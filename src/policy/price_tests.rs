@@ -178,41 +178,35 @@ fn a_web_search_costs_the_medium_size_or_else_the_dearest() {
 }
 
 #[test]
-fn the_factor_of_the_fast_mode_makes_priority_rates() {
+fn the_factor_of_the_fast_mode_makes_its_rates() {
     let entry = json!({
         "input_cost_per_token": 5e-6, "input_cost_per_token_above_200k_tokens": 1e-5,
+        "input_cost_per_token_priority": 7e-6,
         "output_cost_per_token": "2.5e-5", "input_cost_per_request": 0.01,
         "provider_specific_entry": {"fast": 6.0, "us": 1.1},
     });
-    let read = rates_from_json(&entry, Belief::Usual).unwrap();
-    let priority: Vec<_> = read
-        .iter()
-        .filter(|rate| rate.tier == ServiceTier::Priority)
-        .map(|rate| (rate.kind, rate.above, rate.usd.to_string()))
-        .collect();
+    let of = |entry: &Value, tier| {
+        let read = rates_from_json(entry, Belief::Usual).unwrap();
+        let rates = read.iter().filter(|rate| rate.tier == tier);
+        rates.map(|rate| (rate.kind, rate.above, rate.usd.to_string())).collect::<Vec<_>>()
+    };
     let expected = [
         (CostKind::Input, 0, "0.00003".to_owned()),
         (CostKind::Input, 200_000, "0.00006".to_owned()),
         (CostKind::Output, 0, "0.00015".to_owned()),
     ];
-    assert_eq!(priority, expected);
-    assert_eq!(stored_rates(&entry), read);
+    assert_eq!(of(&entry, ServiceTier::Fast), expected);
+    let own = [(CostKind::Input, 0, "0.000007".to_owned())];
+    assert_eq!(of(&entry, ServiceTier::Priority), own, "another tier");
+    assert_eq!(stored_rates(&entry), rates_from_json(&entry, Belief::Usual).unwrap());
     assert_eq!(unapplied(&entry), ["provider_specific_entry.us"]);
-    // Rates of the entry's own win.
-    let mut own = entry.clone();
-    own["input_cost_per_token_priority"] = json!(7e-6);
-    let priority = |entry: &Value| {
-        let read = rates_from_json(entry, Belief::Usual).unwrap();
-        read.iter().filter(|rate| rate.tier == ServiceTier::Priority).count()
-    };
-    assert_eq!(priority(&own), 1);
     // No factor.
-    for factor in [json!("six"), json!(-1), json!(101), json!([6])] {
+    for factor in [json!("six"), json!(-1), json!(0), json!(101), json!([6])] {
         let mut entry = entry.clone();
         entry["provider_specific_entry"]["fast"] = factor.clone();
-        assert_eq!(priority(&entry), 0, "{factor}");
-        let names = unapplied(&entry);
-        assert_eq!(names.contains(&"provider_specific_entry.fast".to_owned()), factor != "six");
+        assert!(of(&entry, ServiceTier::Fast).is_empty(), "{factor}");
+        let is_named = unapplied(&entry).contains(&"provider_specific_entry.fast".to_owned());
+        assert_eq!(is_named, factor != "six" && factor != 0, "{factor}");
     }
 }
 

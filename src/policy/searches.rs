@@ -3,14 +3,16 @@
 use crate::domain::format::WireFormat;
 
 /// The charged searches of a reply that names `searches` queries. Of the models of alt-cli, Google
-/// charges Gemini from 3 on for each query, older ones once for each request that searches. A name
-/// that tells neither counts as an older one.
+/// charges Gemini from 3 on for each query, older ones once for each request that searches. The
+/// first number in the name decides. Without one, `…-latest` is a newer model and any other name an
+/// older one.
 #[must_use]
 pub fn charged(format: WireFormat, model: &str, searches: u64) -> u64 {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    let older = ["gemini-1", "gemini-2", "gemini-exp"];
-    let by_query =
-        name.starts_with("gemini-") && !older.iter().any(|start| name.starts_with(start));
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    let by_query = name.strip_prefix("gemini-").is_some_and(|rest| {
+        let number = rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
+        number.map_or(rest.ends_with("-latest"), |n| n.parse().is_ok_and(|n: u32| n >= 3))
+    });
     if format == WireFormat::AltCli && !by_query { searches.min(1) } else { searches }
 }
 
@@ -24,7 +26,12 @@ mod tests {
         assert_eq!(charged(AltCli, "gemini-2.5-flash", 3), 1);
         assert_eq!(charged(AltCli, "models/gemini-2.5-pro", 0), 0);
         assert_eq!(charged(AltCli, "gemini-3.5-flash", 3), 3);
-        assert_eq!(charged(AltCli, "gemini-flash-latest", 3), 3);
+        for newer in ["gemini-flash-latest", "gemini-10-pro", "Gemini-3-pro"] {
+            assert_eq!(charged(AltCli, newer, 3), 3, "{newer}");
+        }
+        for older in ["gemini-pro", "gemini-live-2.5-flash", "gemini-robotics-er-1.5-preview"] {
+            assert_eq!(charged(AltCli, older, 3), 1, "{older}");
+        }
         assert_eq!(charged(AltCli, "m", 3), 1);
         assert_eq!(charged(Native, "gemini-2.5-flash", 3), 3);
     }

@@ -40,13 +40,6 @@ impl RequestContext {
         }
     }
 
-    /// The attempt that had begun was none: the provider's format cannot express the request.
-    pub(super) fn trace_no_attempt(&mut self) {
-        if let Some(trace) = &mut self.trace {
-            trace.attempt_is_none();
-        }
-    }
-
     /// The attempt failed. `end` is called with the time since the request's start.
     pub(super) fn trace_failure(&mut self, end: impl FnOnce(std::time::Duration) -> AttemptEnd) {
         if let Some(trace) = &mut self.trace {

@@ -14,7 +14,8 @@ use crate::proxy::fixture::{Fixture, request, saying};
 use crate::support::redis::Redis;
 
 const AT_ONCE: usize = 1_000;
-const LONG: &str = r#"{"usage": {"output": 100}, "delay_ms": 2500}"#;
+/// All requests arrive while these run, also on a busy machine.
+const LONG: &str = r#"{"usage": {"output": 100}, "delay_ms": 6000}"#;
 
 /// A gateway whose key has five dollars.
 async fn five_dollars(mode: &str) -> Fixture {

@@ -5,7 +5,8 @@
 //! unconverted is examined here, and only if it contains the mark at all.
 //!
 //! The native service refuses thinking with a budget if the calls being answered do not follow
-//! signed thinking. If that is what was removed, the request no longer asks for thinking.
+//! signed thinking. If that is so after something was removed, here or in an earlier request of the
+//! session, the request no longer asks for thinking.
 
 use std::ops::Range;
 
@@ -62,6 +63,8 @@ struct Message<'a> {
     content: Option<&'a RawValue>,
     #[serde(borrow)]
     parts: Option<&'a RawValue>,
+    #[serde(borrow)]
+    role: Option<Str<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -144,8 +147,7 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
     }
     let messages = parsed.messages.or(parsed.contents).unwrap_or_default();
     let mut empty = Vec::new();
-    let answered = messages.len().checked_sub(2).filter(|_| answers_calls(&messages));
-    let mut lost_thinking = false;
+    let mut unsigned_calls = false;
     for (index, message) in messages.iter().enumerate() {
         let Ok(known) = serde_json::from_str::<Message<'_>>(message.get()) else { continue };
         let Some(list) = known.content.or(known.parts).filter(|list| list.get().starts_with('['))
@@ -153,14 +155,20 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
             continue;
         };
         // A message without any remaining part is removed completely.
-        let before = edits.len();
         if find_in_list(document, list, edits) {
             empty.push(index);
         }
-        lost_thinking |= answered == Some(index) && edits.len() > before && !begins_with_own(list);
+        if known.role.as_deref() == Some("assistant") {
+            // Of the last one: results follow its calls.
+            unsigned_calls = has_calls(list) && !begins_with_own(list);
+        }
     }
     edits.extend(removal(document, &messages, &empty));
-    if lost_thinking && let Some(thinking) = parsed.thinking.filter(|t| kind(t) == "enabled") {
+    let removed = !edits.is_empty();
+    if removed
+        && unsigned_calls
+        && let Some(thinking) = parsed.thinking.filter(|t| kind(t) == "enabled")
+    {
         edits.push((span(document, thinking)?, NO_THINKING));
         // An edit of thinking is refused without it.
         let management = parsed.context_management.map(|value| serde_json::from_str(value.get()));
@@ -174,11 +182,8 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
     Some(())
 }
 
-/// Whether the last message has results of calls.
-fn answers_calls(messages: &[&RawValue]) -> bool {
-    let Some(last) = messages.last() else { return false };
-    serde_json::from_str::<Message<'_>>(last.get())
-        .is_ok_and(|message| parts(message.content).iter().any(|part| kind(part) == "tool_result"))
+fn has_calls(list: &RawValue) -> bool {
+    parts(Some(list)).iter().any(|part| kind(part) == "tool_use")
 }
 
 /// Whether the first part that stays is thinking.
@@ -300,12 +305,23 @@ mod tests {
         let mut expected = body("disabled", kept, &[&call], &answer);
         expected["thinking"].as_object_mut().unwrap().remove("budget_tokens");
         assert_eq!(stripped(WireFormat::Native, &given), Some(expected));
-        // Calls with their own thinking, another way to think, and no calls.
-        let question = json!({"role": "user", "content": [{"type": "text", "text": "more"}]});
+        // A later round of the same session, and one whose results a message follows.
+        let thinking = |messages: Value| {
+            let body = json!({"thinking": {"type": "enabled", "budget_tokens": 2000},
+                "messages": messages});
+            stripped(WireFormat::Native, &body).unwrap()["thinking"]["type"].clone()
+        };
+        let first = json!({"role": "assistant", "content": [foreign, call]});
+        let later = json!({"role": "assistant", "content": [call]});
+        let question = json!({"role": "user", "content": "and hurry"});
+        assert_eq!(thinking(json!([question, first, answer, later, answer])), "disabled");
+        assert_eq!(thinking(json!([question, first, answer, question])), "disabled");
+        let text = json!({"role": "assistant", "content": [{"type": "text", "text": "done"}]});
+        assert_eq!(thinking(json!([question, first, answer, text, question])), "enabled");
+        // Calls with their own thinking, and another way to think.
         for (thinking, calls, rest, last) in [
             ("enabled", vec![&own, &foreign, &call], vec![&own, &call], &answer),
             ("adaptive", vec![&foreign, &call], vec![&call], &answer),
-            ("enabled", vec![&foreign, &call], vec![&call], &question),
         ] {
             let given = body(thinking, edits.clone(), &calls, last);
             let expected = body(thinking, edits.clone(), &rest, last);

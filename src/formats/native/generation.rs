@@ -35,7 +35,8 @@ impl Generation {
 
     /// The generation of a model, by whatever name a cloud or a relay gives it.
     pub(super) fn of(model: &str) -> Self {
-        let (family, number) = parse(model).unwrap_or_default();
+        let model = model.to_ascii_lowercase();
+        let (family, number) = parse(&model).unwrap_or_default();
         let mode = match family {
             "fable" | "mythos" => Mode::Always,
             _ if number < (4, 7) => Mode::Budget,
@@ -54,16 +55,24 @@ impl Generation {
     }
 }
 
-/// Family and number, in either order: `claude-opus-4-7`, `claude-4.7-opus`.
+const FAMILIES: [&str; 5] = ["opus", "sonnet", "haiku", "fable", "mythos"];
+
+/// Family and number, in either order: `claude-opus-4-7`, `claude-4.7-opus`. A family without a
+/// number is taken for one of the fifth generation.
 fn parse(model: &str) -> Option<(&str, (u8, u8))> {
     let (_, name) = model.rsplit_once("claude-")?;
-    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric()).peekable();
-    let is_family = |word: &&str| word.bytes().all(|letter| letter.is_ascii_alphabetic());
-    let first = words.next_if(is_family);
+    let mut words = name.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let family = words.clone().find(|word| FAMILIES.contains(word));
     // A date has more digits.
-    let mut number = || words.next_if(|word| word.len() <= 2)?.parse::<u8>().ok();
-    let number = number().map_or((0, 0), |major| (major, number().unwrap_or(0)));
-    Some((first.or_else(|| words.next_if(is_family))?, number))
+    let number = |word: &str| (word.len() <= 2).then(|| word.parse::<u8>().ok()).flatten();
+    let major = words.find_map(|word| number(word.strip_prefix('v').unwrap_or(word)));
+    let number = match major {
+        Some(major @ 40..) => (major / 10, major % 10),
+        Some(major) => (major, words.next().and_then(number).unwrap_or(0)),
+        None if family.is_some() => (5, 0),
+        None => return None,
+    };
+    Some((family.unwrap_or_default(), number))
 }
 
 #[cfg(test)]
@@ -79,6 +88,7 @@ mod tests {
                 &[
                     "claude-opus-4-6",
                     "claude-opus-4-6-20260205",
+                    "claude-opus-41",
                     "claude-sonnet-4",
                     "claude-sonnet-4-20250514",
                     "claude-haiku-4-5@20251001",
@@ -97,6 +107,8 @@ mod tests {
                     "claude-opus-4-7-20260416",
                     "anthropic/claude-opus-4.8",
                     "anthropic/claude-4.7-opus",
+                    "claude-code-opus-4-7",
+                    "claude--opus-4-7",
                     "us.anthropic.claude-opus-4-7-v1:0",
                 ],
             ),
@@ -107,6 +119,9 @@ mod tests {
                     "claude-opus-5",
                     "claude-sonnet-5-20260901",
                     "claude-5-sonnet",
+                    "Claude-5",
+                    "claude-opus-v5",
+                    "claude-sonnet-latest",
                     "claude-haiku-5-5@20261001",
                 ],
             ),

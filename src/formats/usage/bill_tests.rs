@@ -286,14 +286,14 @@ fn compaction_is_added_to_the_sums_that_leave_it_out() {
 }
 
 #[test]
-fn the_fast_mode_counts_as_the_priority_tier() {
+fn the_fast_mode_is_a_tier_of_its_own() {
     let tier = |words: &str| {
         let body = format!(
             r#"{{"type":"message","content":[],"stop_reason":"end_turn","usage":{{"input_tokens":1,"output_tokens":1,{words}}}}}"#
         );
         whole(Native, &body).usage().unwrap().tier
     };
-    assert_eq!(tier(r#""speed":"fast","service_tier":"standard""#), ServiceTier::Priority);
+    assert_eq!(tier(r#""speed":"fast","service_tier":"priority""#), ServiceTier::Fast);
     assert_eq!(tier(r#""service_tier":"priority","speed":"standard""#), ServiceTier::Priority);
     assert_eq!(tier(r#""service_tier":"standard","speed":null"#), ServiceTier::Standard);
 }
@@ -317,6 +317,14 @@ fn reasoning_or_cached_tokens_that_only_the_total_has_are_billed() {
     assert_eq!(chat(both), (20, 100, 15, 5));
     let within = r#""prompt_tokens":120,"completion_tokens":10,"total_tokens":130,"prompt_tokens_details":{"cached_tokens":100}"#;
     assert_eq!(chat(within), (20, 100, 10, 0));
+    let no_prompt = r#""completion_tokens":300,"total_tokens":1300"#;
+    assert_eq!(chat(no_prompt), (1000, 0, 300, 0));
+    assert_eq!(chat(&format!(r#""prompt_tokens":0,{no_prompt}"#)), (1000, 0, 300, 0));
+    let read_beside =
+        r#""prompt_tokens":20,"total_tokens":130,"prompt_tokens_details":{"cached_tokens":100}"#;
+    assert_eq!(chat(read_beside), (20, 100, 10, 0));
+    let writes_beside = r#""prompt_tokens":1100,"completion_tokens":10,"total_tokens":6110,"cache_creation_input_tokens":5000,"prompt_tokens_details":{"cached_tokens":1000}"#;
+    assert_eq!(chat(writes_beside), (100, 1000, 10, 0));
     let small = r#""prompt_tokens":20,"completion_tokens":198,"total_tokens":7"#;
     assert_eq!(chat(small), (20, 0, 198, 0));
     let body = r#"{"status":"completed","output":[],"usage":{"input_tokens":21,"output_tokens":0,"output_tokens_details":{"reasoning_tokens":60},"total_tokens":81}}"#;
@@ -347,6 +355,20 @@ fn figures_whose_input_is_missing_or_of_zeros_are_not_final() {
     assert_eq!(chat(r#"{"prompt_tokens":3,"completion_tokens":0}"#), (3, 0, 0, true));
     // What a provider reports counts, though it claims an empty prompt.
     assert_eq!(chat(r#"{"prompt_tokens":0,"completion_tokens":300}"#), (0, 300, 0, true));
+    // A total of other sums says nothing of later ones.
+    let lines = format!(
+        "{{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}],\"usage\":{{\"prompt_tokens\":1000,\"completion_tokens\":1,\"total_tokens\":1001}}}}\n\
+         {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":200,\"completion_tokens\":9}}}}"
+    );
+    assert_eq!(bill(&stream(Chat, &lines)), (200, 9, 0, true));
+    // Nor do those of the start count beside an output that comes later.
+    let lines = format!(
+        "{{\"type\":\"message_start\",\"message\":{{\"usage\":{{\"input_tokens\":0,\"output_tokens\":0}}}}}}\n\
+         {{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}}}\n\
+         {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}},\"usage\":{{\"output_tokens\":300}}}}\n\
+         {{\"type\":\"message_stop\"}}"
+    );
+    assert_eq!(bill(&stream(Native, &lines)), (77, 300, 0, false));
     // Zeros at the end are not the figures that replace those of the start.
     let lines = format!(
         "{{\"type\":\"message_start\",\"message\":{{\"usage\":{{\"input_tokens\":25,\"output_tokens\":1}}}}}}\n\

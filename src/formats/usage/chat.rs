@@ -113,19 +113,49 @@ pub(super) fn event_end(tally: &mut Tally) {
     tally.content |= tally.event.generated | (tally.event.finish && !tally.event.has_error);
 }
 
-pub(super) fn usage(tally: &Tally) -> Usage {
-    let figure = |figure| tally.figures.of(figure);
-    let (prompt, total) = (figure(Figure::Input), figure(Figure::Total));
-    let (read, written) = (figure(Figure::CacheRead), figure(Figure::CacheWrite));
-    let rest = total.saturating_sub(prompt);
-    let completion = tally.figures.get(Figure::Output).unwrap_or(rest);
-    let beyond = rest.saturating_sub(completion);
+/// What the reply cost, with what only its total includes.
+struct Sums {
+    /// With all cached tokens.
+    prompt: u64,
+    completion: u64,
+    total: u64,
+    reasoning: u64,
+}
+
+/// Some services leave the prompt, the completion, cached tokens or reasoning out of their sums, or
+/// some of them: the total tells which. `read` and `written`: cached tokens.
+fn sums(tally: &Tally, read: u64, written: u64) -> Sums {
+    let (mut prompt, total) = (tally.figures.of(Figure::Input), tally.figures.of(Figure::Total));
     let reported = tally.figures.get(Figure::Reasoning);
     let cached = read.saturating_add(written);
-    let is_cache_apart =
-        cached > 0 && (beyond == cached || beyond == cached.saturating_add(reported.unwrap_or(0)));
-    let reasoning = reported.unwrap_or(if is_cache_apart { 0 } else { beyond });
-    let prompt = if is_cache_apart { prompt.saturating_add(cached) } else { prompt };
+    let (completion, beside) = match tally.figures.get(Figure::Output) {
+        Some(completion) if prompt == 0 => {
+            prompt = total.saturating_sub(completion);
+            (completion, 0)
+        }
+        Some(completion) => {
+            let beyond = total.saturating_sub(prompt).saturating_sub(completion);
+            let explains = |part: &u64| {
+                let with_reasoning = part.saturating_add(reported.unwrap_or(0));
+                *part > 0 && (beyond == *part || beyond == with_reasoning)
+            };
+            (completion, [cached, written, read].into_iter().find(explains).unwrap_or(0))
+        }
+        None => {
+            let beside = if cached > prompt { cached } else { 0 };
+            (total.saturating_sub(prompt).saturating_sub(beside), beside)
+        }
+    };
+    let prompt = prompt.saturating_add(beside);
+    let beyond = total.saturating_sub(prompt).saturating_sub(completion);
+    let reasoning = reported.unwrap_or(if beside > 0 { 0 } else { beyond });
+    Sums { prompt, completion, total, reasoning }
+}
+
+pub(super) fn usage(tally: &Tally) -> Usage {
+    let figure = |figure| tally.figures.of(figure);
+    let (read, written) = (figure(Figure::CacheRead), figure(Figure::CacheWrite));
+    let Sums { prompt, completion, total, reasoning } = sums(tally, read, written);
     let cache_read = read.min(prompt);
     let cache_write_5m = written.min(prompt - cache_read);
     let input = prompt - cache_read - cache_write_5m;

@@ -51,6 +51,8 @@ pub(super) struct Figures {
     reported: Set,
     kinds: Kinds,
     pass: Pass,
+    /// One usage object had an output, and no prompt.
+    promptless: bool,
 }
 
 /// native: one of the passes over a model that a reply took.
@@ -60,7 +62,7 @@ struct Pass {
     figures: Set,
 }
 
-/// A set of figures, some of which are present. A stream keeps two for its whole life: half the
+/// A set of figures, some of which are present. A stream keeps three for its whole life: half the
 /// size of a list of options.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Set {
@@ -77,6 +79,10 @@ impl Set {
     const fn put(&mut self, index: usize, value: u64) {
         self.values[index] = value;
         self.there |= 1 << index;
+    }
+
+    const fn drop(&mut self, index: usize) {
+        self.there &= !(1 << index);
     }
 }
 
@@ -105,9 +111,9 @@ impl Figures {
         self.get(Figure::Input).is_some() || self.get(Figure::Output).is_some()
     }
 
-    /// Whether any part of the input was reported.
-    pub(super) fn tell_input(&self) -> bool {
-        (0..PROMPT).any(|index| self.known.get(index).is_some())
+    /// Whether the provider reported an output without any prompt, together.
+    pub(super) const fn promptless(&self) -> bool {
+        self.promptless
     }
 
     /// Whether the output was reported, possibly only as the rest of a total.
@@ -127,8 +133,16 @@ impl Figures {
         let reported = std::mem::take(&mut self.reported);
         let prompt = || (0..PROMPT).filter_map(|index| reported.get(index));
         let forgotten = prompt().next().is_some() && prompt().all(|value| value == 0);
-        let nothing = forgotten && reported.get(Figure::Output as usize).unwrap_or(0) == 0;
+        let is_given = |figure: Figure| reported.get(figure as usize).is_some_and(|n| n > 0);
+        let compacted = is_given(Figure::CompactionInput) || is_given(Figure::CompactionOutput);
+        let nothing = forgotten && !is_given(Figure::Output) && !compacted;
+        self.promptless = forgotten && is_given(Figure::Output);
         self.shrink_split(&reported);
+        let summed = [Figure::Input, Figure::Output].map(|figure| reported.get(figure as usize));
+        if summed.iter().any(Option::is_some) && reported.get(Figure::Total as usize).is_none() {
+            // The known total is of other sums.
+            self.known.drop(Figure::Total as usize);
+        }
         for index in 0..FIGURES {
             let Some(value) = reported.get(index) else { continue };
             let blank = value == 0 && (nothing || (forgotten && index < PROMPT));

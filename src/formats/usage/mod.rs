@@ -198,7 +198,7 @@ impl UsageReader {
         let native = matches!(self.format, WireFormat::Native);
         let ended = self.seen_end() && (!native || tally.later_figures);
         let usage = self.figures();
-        let input = usage.total_input() > 0 || (usage.output > 0 && tally.figures.tell_input());
+        let input = usage.total_input() > 0 || (usage.output > 0 && tally.figures.promptless());
         input && tally.figures.tell_output() && (tally.settled || ended)
     }
 

@@ -131,7 +131,7 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         cache_read: figure(Figure::CacheRead).saturating_add(figure(Figure::CompactionRead)),
         reasoning: figure(Figure::Reasoning).min(output),
         web_searches: figure(Figure::Searches),
-        tier: if tally.is_fast { ServiceTier::Priority } else { tally.tier },
+        tier: if tally.is_fast { ServiceTier::Fast } else { tally.tier },
         ..Usage::default()
     }
 }

@@ -117,7 +117,8 @@ impl Tally {
                 self.figures.take_over();
             }
             Tag::Tier => self.tier = tier(found).unwrap_or(self.tier),
-            Tag::Speed => self.is_fast = found.text == b"fast",
+            Tag::Speed if found.kind == Kind::String => self.is_fast = found.text == b"fast",
+            Tag::Speed => {}
             Tag::PassKind => self.figures.pass_kind(found.text),
             Tag::PassCount(figure) => self.figures.pass_figure(figure, found.as_u64()),
             Tag::PassEnd => self.figures.pass_ends(),

@@ -109,6 +109,7 @@ const fn tier_number(tier: ServiceTier) -> u64 {
         ServiceTier::Flex => 1,
         ServiceTier::Priority => 2,
         ServiceTier::Batch => 3,
+        ServiceTier::Fast => 4,
     }
 }
 

@@ -34,6 +34,17 @@ impl Stage {
         }
     }
 
+    /// Whether the provider could serve the request, and only cannot now.
+    pub(super) const fn passes(self) -> bool {
+        matches!(
+            self,
+            Self::CircuitOpen { .. }
+                | Self::Cooldown { .. }
+                | Self::LimitReached
+                | Self::SessionCap
+        )
+    }
+
     /// When the provider is available again, if known.
     pub(super) const fn until(self) -> Option<Timestamp> {
         match self {

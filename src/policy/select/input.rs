@@ -78,6 +78,15 @@ pub struct Selection {
     pub ordered: Vec<usize>,
     /// The decision chain so far: the skipped providers, the chosen one and the other candidates.
     pub decisions: Vec<Decision>,
+    /// The providers that could serve the request, but not now; `None` if there are none.
+    pub waiting: Option<Waiting>,
+}
+
+/// Providers that could serve a request, but not now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// When the first of them is available again, if known.
+    pub soonest: Option<Timestamp>,
 }
 
 /// Why no provider is available.

@@ -23,7 +23,7 @@ use std::sync::Arc;
 #[cfg(test)]
 pub(super) use tests::provider as test_provider;
 
-pub use input::{Availability, NoProvider, ProviderView, SelectInput, Selection};
+pub use input::{Availability, NoProvider, ProviderView, SelectInput, Selection, Waiting};
 pub use reasons::REASONS;
 
 use crate::domain::provider::Provider;
@@ -50,7 +50,7 @@ pub fn plan(
     let mut chain = Chain::new(ask, providers.len());
     let mut candidates = Vec::with_capacity(providers.len());
     let mut furthest = None;
-    let mut soonest = None;
+    let (mut soonest, mut waiting) = (None, false);
     for (index, provider) in providers.iter().enumerate().filter(|(_, p)| p.deleted_at.is_none()) {
         let stage = filters::pass(ask, provider, view);
         furthest = furthest.max(Some(stage.rank()));
@@ -58,6 +58,7 @@ pub fn plan(
             candidates.push(Candidate::new(index, provider, ask.format));
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();
+            waiting |= stage.passes();
             chain.passed_over(provider, stage);
         }
     }
@@ -71,5 +72,6 @@ pub fn plan(
     Ok(Selection {
         ordered: candidates.iter().map(|c| c.index).collect(),
         decisions: chain.finish(),
+        waiting: waiting.then_some(Waiting { soonest }),
     })
 }

@@ -1,5 +1,7 @@
-//! Counting tokens if no provider of the client's own format is available: a local estimate, marked
-//! as such.
+//! Counting tokens if no provider of the client's own format is available or counts: a local
+//! estimate, marked as such.
+
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -9,7 +11,7 @@ use crate::formats::peek::PeekLimits;
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::request::admit::Admitted;
+use crate::proxy::request::intake::Inbound;
 use crate::proxy::request::screen::INLINE_MAX;
 
 /// Marks the figure as an estimate.
@@ -21,10 +23,9 @@ const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
 /// When the body cannot be read as the format's request.
 pub(in crate::proxy) async fn estimate(
     ctx: &RequestContext,
-    admitted: Admitted,
+    inbound: Arc<Inbound>,
 ) -> Result<Answer, Refusal> {
     let limits = PeekLimits { max_depth: ctx.live.max_json_depth };
-    let inbound = admitted.inbound;
     let counted = if inbound.body_len() <= INLINE_MAX {
         count::estimate(&inbound.body, limits)
     } else {

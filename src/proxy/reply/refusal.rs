@@ -27,6 +27,8 @@ pub enum Refusal {
     UpgradeUnsupported,
     /// An ambiguous head (both kinds of length, no host).
     MalformedHead(&'static str),
+    /// The body has another transfer coding than `chunked`.
+    TransferCoding,
     MissingCredential,
     ConflictingCredentials,
     UnknownKey,
@@ -104,6 +106,7 @@ impl Refusal {
                     .header("upgrade", "HTTP/1.1")
             }
             Self::MalformedHead(what) => invalid(400, *what),
+            Self::TransferCoding => invalid(501, "of the transfer codings only `chunked` is taken"),
             Self::MissingCredential => unauthorized("no API key was sent"),
             Self::ConflictingCredentials => {
                 unauthorized("the request carries several different API keys")
@@ -214,6 +217,7 @@ impl Refusal {
             Self::WrongMethod { .. } => "wrong_method",
             Self::UpgradeUnsupported => "upgrade",
             Self::MalformedHead(_) => "malformed_head",
+            Self::TransferCoding => "transfer_coding",
             Self::MissingCredential => "missing_credential",
             Self::ConflictingCredentials => "conflicting_credentials",
             Self::UnknownKey => "unknown_key",

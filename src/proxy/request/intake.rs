@@ -133,6 +133,10 @@ pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
             "a body has either a length or a transfer encoding, not both",
         ));
     }
+    let coding = head.headers.get(TRANSFER_ENCODING);
+    if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        return Err(Refusal::TransferCoding);
+    }
     if head.version == http::Version::HTTP_11 && !head.headers.contains_key(HOST) {
         return Err(Refusal::MalformedHead("the Host header is missing"));
     }
@@ -207,7 +211,10 @@ pub(in crate::proxy) async fn read(
     // Before a byte is read: an accepted body is not refused half-way, and a refused one costs no
     // read.
     reservation.hold(declared.unwrap_or(0), live.max_inflight_body_bytes).map_err(Refusal::from)?;
-    if headers.contains_key(EXPECT) {
+    // Of a client of HTTP/1.0 the expectation is ignored (RFC 9110, section 10.1.1).
+    let expects =
+        headers.get(EXPECT).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+    if expects && session.req_header().version >= http::Version::HTTP_11 {
         session.write_continue_response().await.map_err(|e| e.into_down())?;
     }
     // One bound for the complete body: a client that sends a byte now and then must not occupy a

@@ -81,7 +81,7 @@ pub(in crate::proxy) async fn prepare(
         }
         // A provider of another format could reply, but not count tokens.
         Err(plan::Unplanned::Unavailable { .. }) if route.operation == Operation::CountTokens => {
-            Ok(Prepared::Answer(count::estimate(ctx, admitted).await?))
+            Ok(Prepared::Answer(count::estimate(ctx, admitted.inbound).await?))
         }
         Err(unplanned) => Err(unplanned.into_refusal(&admitted).into()),
     }

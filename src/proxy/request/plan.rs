@@ -11,14 +11,21 @@ use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
 use crate::limits::{Blocked, Permit};
-use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectInput, Selection};
+use crate::policy::select::{
+    self, Availability, NoProvider, ProviderView, SelectInput, Selection, Waiting,
+};
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::upstream::render;
 use crate::state::Snapshot;
 
-/// Indices into the snapshot's providers, in the order in which they are tried.
-pub struct Plan(pub Vec<usize>);
+/// The providers to ask.
+pub struct Plan {
+    /// Indices into the snapshot's providers, in the order in which they are tried.
+    pub order: Vec<usize>,
+    /// Others that could serve the request, but not now.
+    pub waiting: Option<Waiting>,
+}
 
 /// Why there is no plan.
 pub(in crate::proxy) enum Unplanned {
@@ -61,7 +68,10 @@ pub(in crate::proxy) async fn plan(
     let blocked = blocked(ctx, snapshot, (key, &inbound.session), now).await;
     let asked = Asked { identified, inbound, operation };
     let (planned, decisions) = match ordered(ctx, &asked, admitted.preferred, (now, blocked)) {
-        Ok(selection) => (Ok(Plan(selection.ordered)), selection.decisions),
+        Ok(selection) => {
+            let plan = Plan { order: selection.ordered, waiting: selection.waiting };
+            (Ok(plan), selection.decisions)
+        }
         Err(none) => {
             let unplanned = match &none {
                 NoProvider::NotInReach { .. } => Unplanned::NoGroup,

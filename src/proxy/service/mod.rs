@@ -25,10 +25,12 @@ use pingora::{Error, ErrorSource, Result};
 
 use self::answers::{awaits_continue, cut, drained, has_answer};
 use crate::domain::record::RequestOutcome;
+use crate::formats::route::Operation;
 use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
 use crate::proxy::gateway::Gateway;
-use crate::proxy::reply::answer;
+use crate::proxy::local::count;
+use crate::proxy::reply::answer::{self, Answer};
 use crate::proxy::reply::client_head;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::on_behalf::OnBehalf;
@@ -308,7 +310,10 @@ impl ProxyHttp for Service {
         }
         let answer = match e.cause.as_deref().and_then(|cause| cause.downcast_ref::<GiveUp>()) {
             Some(GiveUp::BrokenOff { why }) => return self.break_off(session, ctx, why).await,
-            Some(GiveUp::Refused { refusal, outcome }) => self.refusal(ctx, refusal, *outcome),
+            Some(GiveUp::Refused { refusal, outcome }) => match estimated(ctx).await {
+                Some(answer) => answer,
+                None => self.refusal(ctx, refusal, *outcome),
+            },
             Some(GiveUp::ClientError(answer)) => answer.clone(),
             None if has_answer(session) => {
                 ctx.abandon(false);
@@ -351,6 +356,16 @@ impl ProxyHttp for Service {
             ctx.id
         )
     }
+}
+
+/// The answer to a request for a token count that no provider gave.
+async fn estimated(ctx: &RequestContext) -> Option<Answer> {
+    let forwarding = ctx.forwarding_ref().ok()?;
+    if forwarding.route.operation != Operation::CountTokens {
+        return None;
+    }
+    let inbound = Arc::clone(&forwarding.inbound);
+    Box::pin(count::estimate(ctx, inbound)).await.ok()
 }
 
 fn trace(ctx: &RequestContext, hook: &str) {

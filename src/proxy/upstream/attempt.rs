@@ -14,12 +14,13 @@ use pingora::upstreams::peer::HttpPeer;
 use super::failure::{Failure, GiveUp};
 use super::incoming::Incoming;
 use super::render::{self, ReplyForm};
-use super::timing::{self, Timing};
+use super::timing::{self, TimeLeft, Timing};
 use super::verdict;
 use super::wire::Bound;
 use super::{forwarding, health_ticket::HealthTicket};
 use crate::domain::provider::Provider;
 use crate::domain::record::DecisionStep;
+use crate::formats::route::Operation;
 use crate::policy::classify::NetworkFailure;
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::Asked;
@@ -33,6 +34,8 @@ pub struct Attempt {
     pub ticket: HealthTicket,
     /// Attempts at this provider that its retry limit counts.
     pub tries: u32,
+    /// One of them failed in a way that its circuit counts.
+    pub is_at_fault: bool,
     /// The next connection must be a new one, not one from the pool.
     pub fresh: bool,
     pub began: Instant,
@@ -64,6 +67,7 @@ impl Attempt {
             model,
             ticket,
             tries: 0,
+            is_at_fault: false,
             fresh: false,
             began: Instant::now(),
             link: None,
@@ -101,6 +105,21 @@ impl Attempt {
         }
     }
 
+    /// Whether the deadline left the provider too little time for the first byte of its reply to
+    /// say anything about it.
+    #[must_use]
+    pub fn was_cut_short(&self) -> bool {
+        self.timing.was_cut_short()
+    }
+
+    /// The client took nothing of the reply for this long. That is not the provider's time.
+    pub fn was_held_up(&mut self, by: Duration) {
+        self.timing.extend(by);
+        if let Incoming::Reply(relay) = &mut self.incoming {
+            relay.was_held_up(by);
+        }
+    }
+
     /// The next piece of the rendered body.
     pub fn next_piece(&mut self) -> Option<Bytes> {
         self.pieces.next()
@@ -120,9 +139,8 @@ pub(in crate::proxy) async fn next_peer(
             let attempt = next_provider(ctx).await?;
             ctx.forwarding()?.attempt = Some(attempt);
         }
-        begin(ctx)?;
-        // Before connecting: a request that this provider's format cannot express needs no
-        // connection, and is no failure of the provider.
+        // Before the attempt begins: a request that this provider's format cannot express is none,
+        // and no failure of the provider.
         if let Err(unfit) = render_body(ctx) {
             let error = verdict::failed(ctx, unfit);
             if error.retry() {
@@ -130,6 +148,7 @@ pub(in crate::proxy) async fn next_peer(
             }
             return Err(error);
         }
+        begin(ctx)?;
         let (gateway, times) = (Arc::clone(&ctx.gateway), timing::link_times(&ctx.live));
         let attempt = ctx.attempt()?;
         let failure = match gateway.upstreams.link(&attempt.provider, times).await {
@@ -159,8 +178,14 @@ async fn next_provider(ctx: &mut RequestContext) -> pingora::Result<Box<Attempt>
         }
         let requested = Arc::clone(&forwarding.inbound.model);
         let Some(provider) = forwarding.next_provider() else { return Err(no_provider_left(ctx)) };
+        let counts = forwarding.route.operation == Operation::CountTokens;
         let now = ctx.now();
-        let Some(ticket) = HealthTicket::enter(&ctx.gateway.health, &provider, now) else {
+        let health = &ctx.gateway.health;
+        let ticket = match counts {
+            true => HealthTicket::without_effect(health, &provider, now),
+            false => HealthTicket::enter(health, &provider, now),
+        };
+        let Some(ticket) = ticket else {
             skip(ctx, &provider, DecisionStep::CircuitOpen, "its circuit lets nobody through now")?;
             continue;
         };
@@ -201,10 +226,11 @@ fn no_provider_left(ctx: &mut RequestContext) -> Box<pingora::Error> {
 fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
     let live = Arc::clone(&ctx.live);
     let forwarding = ctx.forwarding()?;
-    let (stream, deadline) = (forwarding.inbound.stream, forwarding.deadline);
+    let left = TimeLeft { deadline: forwarding.deadline, others: forwarding.remaining() > 0 };
+    let stream = forwarding.inbound.stream;
     let attempt = ctx.attempt()?;
     attempt.began = Instant::now();
-    attempt.timing = Timing::start(&attempt.provider, &live, stream, deadline);
+    attempt.timing = Timing::start(&attempt.provider, &live, stream, left);
     attempt.is_billable = false;
     attempt.incoming = Incoming::Awaited;
     let asked = Asked {

@@ -124,8 +124,10 @@ impl Service {
             if last || body.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
                 let writing = Instant::now();
                 let written = self.bounded(ctx, session.write_response_body(body, last)).await;
-                ctx.waited += writing.elapsed();
+                let took = writing.elapsed();
+                ctx.waited += took;
                 written?;
+                ctx.attempt()?.was_held_up(took);
             }
             if last {
                 return Ok(());

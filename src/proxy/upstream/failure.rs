@@ -191,6 +191,12 @@ impl Failure {
         matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::Broken, .. }))
     }
 
+    /// Whether nothing meaningful came before the bound for the first byte.
+    #[must_use]
+    pub const fn is_first_byte_timeout(&self) -> bool {
+        matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::FirstByteTimeout, .. }))
+    }
+
     /// Whether any of the time-outs ended the attempt.
     #[must_use]
     pub const fn is_timeout(&self) -> bool {

@@ -31,8 +31,8 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Starts the loop at the first provider of the plan. The deadline is `retry.deadline` after
-    /// the request's arrival.
+    /// Starts the loop at the first provider of the plan. The deadline is `retry.deadline` from
+    /// now: how long a client takes to send its body is not the providers' time.
     #[must_use]
     pub fn begin(
         ctx: &RequestContext,
@@ -42,8 +42,10 @@ impl Forwarding {
         plan: Plan,
     ) -> Box<Self> {
         let deadline_ms = ctx.live.retry.deadline_ms;
-        let deadline = (deadline_ms > 0).then(|| ctx.started + Duration::from_millis(deadline_ms));
-        let (inbound, tally) = (admitted.inbound, Tally::default());
+        let deadline =
+            (deadline_ms > 0).then(|| Instant::now() + Duration::from_millis(deadline_ms));
+        let tally = Tally::new(plan.waiting);
+        let inbound = admitted.inbound;
         Box::new(Self { identified, inbound, route, plan, next: 0, deadline, tally, attempt: None })
     }
 
@@ -63,7 +65,7 @@ impl Forwarding {
 
     /// The next provider of the plan.
     pub fn next_provider(&mut self) -> Option<Arc<Provider>> {
-        let place = *self.plan.0.get(self.next)?;
+        let place = *self.plan.order.get(self.next)?;
         let provider = self.identified.snapshot.providers.get(place).map(Arc::clone);
         self.next += 1;
         provider
@@ -72,7 +74,7 @@ impl Forwarding {
     /// How many providers of the plan have not been tried.
     #[must_use]
     pub const fn remaining(&self) -> usize {
-        self.plan.0.len().saturating_sub(self.next)
+        self.plan.order.len().saturating_sub(self.next)
     }
 
     /// Drops the request's body: no further attempt is possible.

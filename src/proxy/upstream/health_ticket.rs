@@ -6,13 +6,14 @@ use std::sync::Arc;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
 use crate::policy::breaker::Ticket;
+use crate::policy::select::Availability;
 use crate::state::health::{Health, Setback};
 
 /// A breaker ticket that reports how the attempt ended, once.
 pub struct HealthTicket {
     health: Arc<Health>,
     provider: Arc<Provider>,
-    /// `None` once reported.
+    /// `None` once reported, and if nothing is to be reported.
     ticket: Option<Ticket>,
 }
 
@@ -26,6 +27,25 @@ impl HealthTicket {
             provider: Arc::clone(provider),
             ticket: Some(ticket),
         })
+    }
+
+    /// As [`Self::enter`], for a request whose result says nothing about the provider's replies,
+    /// such as a token count.
+    #[must_use]
+    pub fn without_effect(
+        health: &Arc<Health>,
+        provider: &Arc<Provider>,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let is_ready = health.availability(provider, now) == Availability::Ready;
+        let (health, provider) = (Arc::clone(health), Arc::clone(provider));
+        is_ready.then_some(Self { health, provider, ticket: None })
+    }
+
+    /// Whether the attempt decides about a half-open circuit.
+    #[must_use]
+    pub fn is_probe(&self) -> bool {
+        self.ticket.is_some_and(Ticket::is_probe)
     }
 
     /// The reply was complete.

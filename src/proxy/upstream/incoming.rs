@@ -13,7 +13,7 @@ use pingora::http::ResponseHeader;
 use super::failure::{ErrorStatus, Failure};
 use super::render::ReplyForm;
 use super::wire::Bound;
-use crate::domain::format::WireFormat;
+use crate::domain::format::{BROKEN_CALLS, WireFormat};
 use crate::domain::usage::Usage;
 use crate::formats::convert::StreamConverter;
 use crate::formats::error::{self, UpstreamError};
@@ -28,8 +28,21 @@ use crate::telemetry::IntGauge;
 /// Bytes held back at most while no meaningful part has arrived.
 const HOLD_MAX: usize = 256 * 1024;
 /// How much of an error body is read, and for how long.
-const ERROR_BODY_MAX: usize = 64 * 1024;
+///
+/// Some services repeat the request in it: what is wrong is only known from the whole body.
+const ERROR_BODY_MAX: usize = 1024 * 1024;
 const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
+
+/// The cause of a reply that cannot continue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakCause {
+    /// Its bytes ended early, or came too late.
+    Network,
+    /// The provider reported an error within it, or sent what is no reply.
+    Provider,
+    /// The model's call was malformed: no fault of the provider.
+    Model,
+}
 
 /// What has come from the provider.
 pub enum Incoming {
@@ -47,6 +60,20 @@ impl Incoming {
         let Self::Reply(relay) = self else { return None };
         let reported = relay.reply.error().map(|error| error.message);
         reported.or_else(|| relay.reply.problem().map(str::to_owned))
+    }
+
+    /// Who is the cause of a reply that cannot continue.
+    #[must_use]
+    pub fn cause(&self) -> BreakCause {
+        let Self::Reply(relay) = self else { return BreakCause::Network };
+        match relay.reply.error() {
+            Some(error) => match error.kind.is_some_and(|k| BROKEN_CALLS.contains(&k.as_str())) {
+                true => BreakCause::Model,
+                false => BreakCause::Provider,
+            },
+            None if relay.reply.problem().is_some() => BreakCause::Provider,
+            None => BreakCause::Network,
+        }
     }
 
     /// The provider's status, once its head has arrived.
@@ -154,6 +181,11 @@ impl Relay {
     #[must_use]
     pub const fn last_progress(&self) -> Instant {
         self.reply.last_progress
+    }
+
+    /// The client took nothing for this long: the provider's next part may come later by as much.
+    pub fn was_held_up(&mut self, by: Duration) {
+        self.reply.last_progress += by;
     }
 
     /// Holds a piece back until there is content to show, or a reason for another attempt.

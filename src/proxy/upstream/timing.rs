@@ -8,9 +8,21 @@ use crate::domain::provider::Provider;
 use crate::policy::classify::NetworkFailure;
 use crate::upstream::pool::LinkTimes;
 
+/// What is left of the time for all attempts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeLeft {
+    /// No reply may begin later.
+    pub deadline: Option<Instant>,
+    /// Whether another provider can be asked after this one.
+    pub others: bool,
+}
+
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timing {
+    /// A provider that was silent for less is not at fault: it had only what other attempts left of
+    /// the deadline. Streams only.
+    fair: Option<Instant>,
     /// Until the first meaningful part of the reply. Streams only.
     first_content: Option<Instant>,
     /// Between meaningful parts of a stream.
@@ -20,28 +32,43 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    /// `deadline` bounds the first byte of a stream over all attempts. A reply in one piece has its
+    /// The deadline bounds the first byte of a stream over all attempts. If nothing of it would be
+    /// left for another provider, this one has half of what is left. A reply in one piece has its
     /// own bound; the deadline then only prevents further attempts.
     #[must_use]
-    pub(super) fn start(
-        provider: &Provider,
-        live: &Live,
-        stream: bool,
-        deadline: Option<Instant>,
-    ) -> Self {
+    pub(super) fn start(provider: &Provider, live: &Live, stream: bool, left: TimeLeft) -> Self {
         let now = Instant::now();
         let (own, defaults) = (provider.timeouts, live.timeouts);
-        let after = |own: Option<u64>, default: u64| bound(own.unwrap_or(default));
+        let time = |own: Option<u64>, default: u64| bound(own.unwrap_or(default));
         if stream {
-            let first = after(own.first_byte_streaming_ms, defaults.first_byte_streaming_ms)
-                .map(|d| now + d);
-            let first_content = [first, deadline].into_iter().flatten().min();
-            let idle = after(own.streaming_idle_ms, defaults.streaming_idle_ms);
-            return Self { first_content, idle, whole: None };
+            let first = time(own.first_byte_streaming_ms, defaults.first_byte_streaming_ms);
+            let most = left.deadline.map(|at| {
+                let most = at.saturating_duration_since(now);
+                let takes_all = first.is_none_or(|first| first >= most);
+                if left.others && takes_all { most / 2 } else { most }
+            });
+            let all = bound(live.retry.deadline_ms).map(|all| all / 2);
+            let idle = time(own.streaming_idle_ms, defaults.streaming_idle_ms);
+            return Self {
+                fair: least([first, all]).map(|d| now + d),
+                first_content: least([first, most]).map(|d| now + d),
+                idle,
+                whole: None,
+            };
         }
-        let whole =
-            after(own.request_non_streaming_ms, defaults.request_non_streaming_ms).map(|d| now + d);
-        Self { first_content: None, idle: None, whole }
+        let whole = time(own.request_non_streaming_ms, defaults.request_non_streaming_ms);
+        Self { whole: whole.map(|d| now + d), ..Self::default() }
+    }
+
+    /// Whether a first byte that did not come until now says nothing about the provider.
+    #[must_use]
+    pub(super) fn was_cut_short(&self) -> bool {
+        self.fair.is_some_and(|fair| Instant::now() < fair)
+    }
+
+    /// Extends the bound of the whole attempt by the time in which the client took nothing.
+    pub(super) fn extend(&mut self, by: Duration) {
+        self.whole = self.whole.map(|at| at + by);
     }
 
     /// How long to wait for the head, or for the first meaningful part.
@@ -77,6 +104,10 @@ pub(super) fn link_times(live: &Live) -> LinkTimes {
         tls: bound(live.timeouts.tls_ms),
         keepalive: Duration::from_millis(live.timeouts.upstream_keepalive_ms),
     }
+}
+
+fn least<const N: usize>(times: [Option<Duration>; N]) -> Option<Duration> {
+    times.into_iter().flatten().min()
 }
 
 /// 0 = none.

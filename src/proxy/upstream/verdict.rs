@@ -8,17 +8,19 @@ use pingora::{Error, ErrorSource};
 
 use super::attempt::millis;
 use super::failure::{self, Failure, GiveUp};
-use super::incoming::Incoming;
+use super::incoming::{BreakCause, Incoming};
 use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::OverrideResponse;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::formats::error::{self, ErrorReply};
+use crate::formats::route::Operation;
 use crate::otlp::AttemptEnd;
 use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::provider_state::FailureKind;
 use crate::policy::retry_after;
+use crate::policy::select::Waiting;
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
@@ -41,9 +43,9 @@ pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) 
     }
     let Ok(attempt) = ctx.attempt() else { return error };
     if matches!(&attempt.incoming, Incoming::Reply(relay) if relay.is_released()) {
-        let why =
-            attempt.incoming.problem().unwrap_or_else(|| failure::take(&mut error).describe());
-        return broken_off(ctx, why);
+        let (problem, cause) = (attempt.incoming.problem(), attempt.incoming.cause());
+        let why = problem.unwrap_or_else(|| failure::take(&mut error).describe());
+        return broken_off(ctx, why, cause);
     }
     // Only once: on a connection that is not from the pool, no request is stale.
     let is_fresh = attempt.fresh;
@@ -65,17 +67,25 @@ fn client_left(ctx: &mut RequestContext) {
 }
 
 /// The reply has begun: no further attempt is possible.
-fn broken_off(ctx: &mut RequestContext, why: String) -> Box<Error> {
+fn broken_off(ctx: &mut RequestContext, why: String, cause: BreakCause) -> Box<Error> {
     ctx.note_partial_usage();
+    let counts = match cause {
+        BreakCause::Network => ctx.live.breaker.count_network_errors,
+        BreakCause::Provider => true,
+        BreakCause::Model => false,
+    };
     let (now, gateway) = (ctx.now(), Arc::clone(&ctx.gateway));
     if let Ok(attempt) = ctx.attempt() {
         let (provider, status) = (Arc::clone(&attempt.provider), attempt.incoming.status());
         let message = format!("the reply broke off: {why}");
-        let failed = Failed { kind: FailureKind::Broken, status, message: &message };
-        gateway.health.attempt_failed(&provider, now, failed);
-        attempt.ticket.failed(now, Setback { counts: true, cooldown_until: None });
+        let counts = counts || (cause != BreakCause::Model && attempt.ticket.is_probe());
+        attempt.ticket.failed(now, Setback { counts, cooldown_until: None });
+        if cause != BreakCause::Model {
+            let failed = Failed { kind: FailureKind::Broken, status, message: &message };
+            gateway.health.attempt_failed(&provider, now, failed);
+            gateway.metrics.provider_health.failed(&provider.name, FailureKind::Broken.as_str());
+        }
         gateway.metrics.attempt(&provider.name, "broken_off");
-        gateway.metrics.provider_health.failed(&provider.name, FailureKind::Broken.as_str());
     }
     GiveUp::BrokenOff { why }.into()
 }
@@ -86,7 +96,6 @@ fn unfit(ctx: &mut RequestContext, refusal: Refusal, error: &mut Error) {
     let Ok(forwarding) = ctx.forwarding() else { return };
     forwarding.tally.unfit = Some(refusal);
     let Some(attempt) = forwarding.attempt.take() else { return };
-    ctx.trace_no_attempt();
     ctx.decide(&attempt.provider, DecisionStep::FormatNotConvertible, &message);
     error.set_retry(true);
 }
@@ -99,6 +108,9 @@ fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Err
     attempt.fresh = true;
     let (provider, took) = (Arc::clone(&attempt.provider), attempt.began.elapsed());
     ctx.gateway.metrics.attempt(&provider.name, "stale_connection");
+    if let Some(record) = &mut ctx.record {
+        record.attempts = record.attempts.saturating_sub(1);
+    }
     let why = "a pooled connection that the provider had closed: sent again on a new one";
     decide_failure(ctx, &provider, failure, Judged { step: DecisionStep::Retried, why, took });
     error.set_retry(true);
@@ -107,6 +119,8 @@ fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Err
 /// Classifies a failure: by the error rules first, then by the built-in rules.
 fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>) -> Box<Error> {
     let Ok(attempt) = ctx.attempt() else { return error };
+    let cut_short = failure.is_first_byte_timeout() && attempt.was_cut_short();
+    let is_probe = attempt.ticket.is_probe();
     attempt.tries += 1;
     // Other connections in the pool may be broken too.
     attempt.fresh |= failure.is_broken_connection();
@@ -121,7 +135,11 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
     let has_time = ctx.forwarding().is_ok_and(|forwarding| forwarding.has_time());
     let again = verdict.next == classify::Next::SameProviderAgain && has_time;
     let now = ctx.now();
-    if verdict.blames_provider() {
+    let counts_tokens = ctx
+        .forwarding()
+        .is_ok_and(|forwarding| forwarding.route.operation == Operation::CountTokens);
+    let blames = verdict.blames_provider() && !cut_short && !counts_tokens;
+    if blames {
         let (kind, message) = (failure.kind(), failure.describe());
         ctx.gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
         ctx.gateway.health.attempt_failed(
@@ -130,9 +148,15 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
             Failed { kind, status: failure.status(), message: &message },
         );
     }
-    if let (false, Ok(attempt)) = (again, ctx.attempt()) {
-        attempt.ticket.failed(now, Setback { counts: verdict.counts, cooldown_until });
+    if let Ok(attempt) = ctx.attempt() {
+        // A probe decides, whether or not such a failure counts otherwise.
+        attempt.is_at_fault |= blames && (verdict.counts || is_probe);
+        if !again {
+            let counts = attempt.is_at_fault;
+            attempt.ticket.failed(now, Setback { counts, cooldown_until });
+        }
     }
+    let max_cooldown_ms = ctx.live.retry.max_cooldown_ms;
     let step = match verdict.next {
         classify::Next::ClientError { .. } => DecisionStep::ClientError,
         _ if again => DecisionStep::Retried,
@@ -145,7 +169,7 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
     }
     if let (false, Ok(forwarding)) = (again, ctx.forwarding()) {
         forwarding.attempt = None;
-        forwarding.tally.add(failure, now);
+        forwarding.tally.add(failure, now, max_cooldown_ms);
     }
     error.set_retry(true);
     error
@@ -289,18 +313,26 @@ pub struct Tally {
     pub left_out: usize,
     /// The last provider's format could not express the request.
     pub unfit: Option<Refusal>,
+    /// Other providers could serve the request, but not now.
+    waiting: Option<Waiting>,
 }
 
 impl Tally {
+    /// `waiting`: the providers that could serve the request, but not now.
+    #[must_use]
+    pub fn new(waiting: Option<Waiting>) -> Self {
+        Self { waiting, ..Self::default() }
+    }
+
     /// Counts a failed attempt, and keeps it as the last one. `now` is the base of its
-    /// `Retry-After`.
-    pub fn add(&mut self, failure: Failure, now: Timestamp) {
+    /// `Retry-After`, which is `max_ms` at most.
+    pub fn add(&mut self, failure: Failure, now: Timestamp, max_ms: u64) {
         self.failed += 1;
         if let Failure::ErrorReply(reply) = &failure {
             let until = reply
                 .retry_after
                 .as_deref()
-                .and_then(|h| retry_after::cooldown_until(h, now, i64::MAX as u64));
+                .and_then(|h| retry_after::cooldown_until(h, now, max_ms));
             self.soonest = [self.soonest, until].into_iter().flatten().min();
         }
         self.rate_limited += u32::from(failure.status() == Some(429));
@@ -320,8 +352,13 @@ impl Tally {
             (Some(_), _) if all_limited => Refusal::Unavailable { retry_after_ms },
             (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
             (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
-            (None, Some(unfit)) => unfit,
-            (None, None) => Refusal::Unavailable { retry_after_ms: None },
+            // What these cannot express, a provider that is unavailable now may.
+            (None, Some(unfit)) if self.skipped == 0 && self.waiting.is_none() => unfit,
+            (None, _) => {
+                let soonest = self.waiting.and_then(|waiting| waiting.soonest);
+                let retry_after_ms = soonest.map(|until| until.since(now).max(0).unsigned_abs());
+                Refusal::Unavailable { retry_after_ms }
+            }
         }
     }
 }

@@ -217,8 +217,10 @@ impl Health {
             return self.take_back(provider.id, &mut entry, ticket);
         }
         let before = entry.standing();
+        // What was in flight when the provider asked for a pause tells the same once more.
+        let is_repeated = setback.cooldown_until.is_some() && entry.cooldown_at(now).is_some();
         entry.cooldown_until = entry.cooldown_until.max(setback.cooldown_until);
-        let change = if setback.counts {
+        let change = if setback.counts && !is_repeated {
             entry.breaker.failed(ticket, now, &provider.breaker)
         } else {
             entry.breaker.gave_up(ticket);
