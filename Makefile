@@ -5,7 +5,8 @@
 # make bench-check   instructions per request; fails if one is 3 % above the recorded figure;
 #                    UPDATE=1 records new figures, PROFILE=… selects the build profile
 # make bench-convert   only conversion: MB/s and ns per stream event for every pair of formats
-# make bench-admission   only the thirteen limit checks: nanoseconds to admit and settle a request
+# make bench-admission   only the thirteen limit checks: nanoseconds to admit and settle a request,
+#                        in the process and with Redis (needs redis-server)
 # make bench-nodes   one node with and without Redis, two nodes with one and two Redis servers
 # make bench-writer   records a second that the ledger's writer brings into a new PostgreSQL
 # make bench-admin   time of the administration's queries over a year of use

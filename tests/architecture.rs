@@ -30,11 +30,11 @@ const PURE: [&str; 3] = ["domain", "formats", "policy"];
 
 /// A crate (or one that begins with it and `_`) and the only modules that may name it.
 const CRATES: [(&str, &[&str], &str); 6] = [
-    ("sqlx", &["store"], "every SQL statement stands in one module"),
+    ("sqlx", &["store"], "every SQL statement is in one module"),
     (
         "redis",
         &["redis", "limits", "state"],
-        "shared counters and the change notifier alone speak to Redis",
+        "only the shared counters and the exchange of provider health speak to Redis",
     ),
     ("pingora", &["proxy", "upstream", "app"], "the proxy engine stays behind the data plane"),
     ("opentelemetry", &["otlp"], "one module speaks OTLP"),

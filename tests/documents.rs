@@ -1,8 +1,8 @@
 //! Claims of the documents about the code: each test and file that docs/threat-model.md names
-//! exists.
+//! exists, and so does each alert that a document names.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// All functions of the tests and of the unit tests in `src`.
 fn functions() -> HashSet<String> {
@@ -66,4 +66,42 @@ fn what_the_threat_model_names_is_there() {
         missing("`tests/none.rs` `no_test_has_this_name`", &functions),
         ["tests/none.rs", "no_test_has_this_name"]
     );
+}
+
+/// Adds the Markdown files of a folder, with those of its folders.
+fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of the project") {
+        let path = entry.expect("its entry").path();
+        if path.is_dir() {
+            pages(&path, found);
+        } else if path.extension().is_some_and(|e| e == "md") {
+            found.push(path);
+        }
+    }
+}
+
+/// The words of a text that look like names of alerts.
+fn alerts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| {
+        word.strip_prefix("Tollgate").is_some_and(|rest| rest.starts_with(char::is_uppercase))
+    })
+}
+
+#[test]
+fn alerts_that_documents_name_are_in_the_rules() {
+    let rules = std::fs::read_to_string("conf/prometheus/alerts.yml").expect("the rules");
+    let known: HashSet<&str> =
+        rules.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
+    let mut documents = vec!["README.md".into(), "ARCHITECTURE.md".into()];
+    pages(Path::new("docs"), &mut documents);
+    let mut named = 0;
+    for document in documents {
+        let text = std::fs::read_to_string(&document).expect("a document");
+        for alert in alerts(&text) {
+            assert!(known.contains(alert), "{}: {alert}", document.display());
+            named += 1;
+        }
+    }
+    assert!(named > 0, "no document names an alert");
+    assert_eq!(alerts("*TollgateNone* of Tollgate").collect::<Vec<_>>(), ["TollgateNone"]);
 }

@@ -24,15 +24,15 @@ impl Code {
     pub const PERMISSION_DENIED: Self = Self("PERMISSION_DENIED");
     /// There is no such record, or no such operation.
     pub const NOT_FOUND: Self = Self("NOT_FOUND");
-    /// A value of the right type that is none of the allowed ones.
+    /// A value of the right type that is not allowed.
     pub const INVALID_FORMAT: Self = Self("INVALID_FORMAT");
-    /// Something of ours failed while a record was made.
+    /// Internal error while creating a record.
     pub const CREATE_FAILED: Self = Self("CREATE_FAILED");
-    /// Something of ours failed while a record was changed.
+    /// Internal error while changing a record.
     pub const UPDATE_FAILED: Self = Self("UPDATE_FAILED");
-    /// Something of ours failed while a record was removed.
+    /// Internal error while removing a record.
     pub const DELETE_FAILED: Self = Self("DELETE_FAILED");
-    /// It cannot be done as things are, or something of ours failed.
+    /// The operation is not possible in the current state, or an internal error.
     pub const OPERATION_FAILED: Self = Self("OPERATION_FAILED");
     /// The operation has another method.
     pub const METHOD_NOT_ALLOWED: Self = Self("METHOD_NOT_ALLOWED");
@@ -40,7 +40,7 @@ impl Code {
     pub const PAYLOAD_TOO_LARGE: Self = Self("PAYLOAD_TOO_LARGE");
     /// Too many attempts, or too many at once.
     pub const TOO_MANY_ATTEMPTS: Self = Self("TOO_MANY_ATTEMPTS");
-    /// A field lacks.
+    /// A required field is missing.
     pub const REQUIRED_FIELD: Self = Self("REQUIRED_FIELD");
     /// A value of the wrong type.
     pub const INVALID_TYPE: Self = Self("INVALID_TYPE");

@@ -59,8 +59,8 @@ pub struct Key {
     pub created_at: Timestamp,
     /// When the record was last changed.
     pub updated_at: Timestamp,
-    /// When the key was deleted; `None` while it exists. Deleted records stay, and nothing restores
-    /// them.
+    /// When the key was deleted; `None` while it exists. Deleted records stay; only a declarative
+    /// file with the key's hash or text restores one.
     pub deleted_at: Option<Timestamp>,
 }
 

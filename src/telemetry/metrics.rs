@@ -281,7 +281,7 @@ impl Metrics {
         self.provider_health.keep(&keep);
     }
 
-    /// Whether Redis answers, for one of its uses (`counters`, `news`).
+    /// Whether Redis answers, for one of its uses (so far `counters` only).
     pub fn redis_up(&self, what: &'static str, up: bool) {
         self.redis.up(what, up);
     }

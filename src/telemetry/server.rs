@@ -46,7 +46,7 @@ impl Readiness {
         self
     }
 
-    /// `{"ready": …, "degraded": […], "parts": {"store": "ok", …}}`
+    /// `{"ready": …, "degraded": […], "parts": {"database": "ok", …}}`
     fn to_json(&self) -> Value {
         let text =
             |state: &PartState| Value::from(state.as_ref().err().map_or("ok", String::as_str));

@@ -44,13 +44,14 @@ impl Shape {
         let mut required: Vec<String> =
             names.filter_map(|name| Some(name.as_str()?.to_owned())).collect();
         for (name, property) in &mut properties {
-            // Of a field that serde reads as optional: one struct serves new records and edits.
+            // serde reads every field as optional, as one struct serves new records and edits; the
+            // attribute `required` marks those that a new record needs.
             if property.as_object_mut().and_then(|property| property.shift_remove("required"))
                 == Some(true.into())
             {
                 required.push(name.clone());
             }
-            // Lines of a comment are no lines of a text.
+            // The description comes from a doc comment, whose line breaks have no meaning.
             if let Some(text) = property.get("description").and_then(Value::as_str) {
                 property["description"] = text.replace('\n', " ").into();
             }

@@ -7,10 +7,8 @@
 //! Two pieces of up to `n` blocks that were chosen without knowledge of the key collide with a
 //! probability below `(3n + 1) / 2^61 + n / 2^64`. No fingerprint leaves the process.
 //!
-//! It costs 0.8 instructions per byte. Keyed BLAKE3 (the crate `blake3`, AVX2) costs 2.6 for a
-//! piece of 200 KB and 7.7 for pieces of 1 to 2 KB, as conversations have them: a request of 200
-//! KB, 1.4 million instructions in all, would cost 0.4 to 1.4 million more (callgrind;
-//! bench/RESULTS.md).
+//! It costs 0.8 instructions per byte. Keyed BLAKE3 (the crate `blake3`, AVX2) costs 2.6 to 7.9,
+//! depending on the size of the piece (bench/RESULTS.md).
 
 use std::hash::{BuildHasher, RandomState};
 
