@@ -17,8 +17,6 @@ pub struct Setting {
     named_variable: Option<&'static str>,
     /// Whether a reload applies it; otherwise it needs a restart.
     pub live: bool,
-    /// What it is for, in one sentence: the comment in `conf/tollgate.yaml` and in the reference.
-    pub doc: &'static str,
 }
 
 impl Setting {
@@ -43,16 +41,11 @@ impl Setting {
 }
 
 /// A setting with a default.
-pub(super) const fn setting(
-    path: &'static str,
-    kind: Kind,
-    default: &'static str,
-    doc: &'static str,
-) -> Setting {
-    Setting { path, kind, default: Some(default), named_variable: None, live: false, doc }
+pub(super) const fn setting(path: &'static str, kind: Kind, default: &'static str) -> Setting {
+    Setting { path, kind, default: Some(default), named_variable: None, live: false }
 }
 
 /// A setting without a default.
-pub(super) const fn unset(path: &'static str, kind: Kind, doc: &'static str) -> Setting {
-    Setting { path, kind, default: None, named_variable: None, live: false, doc }
+pub(super) const fn unset(path: &'static str, kind: Kind) -> Setting {
+    Setting { path, kind, default: None, named_variable: None, live: false }
 }

@@ -29,124 +29,42 @@ const COMPRESSIONS: &[&str] = &["none", "gzip"];
 
 /// The rows of the table.
 pub(super) const ROWS: [Setting; 24] = [
-    unset(
-        "telemetry.otlp.endpoint",
-        Endpoint,
-        "OpenTelemetry collector that spans go to; unset = nothing is sent.",
-    )
-    .variable_is("OTEL_EXPORTER_OTLP_ENDPOINT"),
-    setting(
-        "telemetry.otlp.protocol",
-        Choice(PROTOCOLS),
-        "http/protobuf",
-        "How the collector is spoken to.",
-    )
-    .variable_is("OTEL_EXPORTER_OTLP_PROTOCOL"),
-    unset(
-        "telemetry.otlp.headers",
-        Pairs { secret: true },
-        "Headers of each export, such as a credential.",
-    )
-    .variable_is("OTEL_EXPORTER_OTLP_HEADERS"),
-    unset("telemetry.otlp.headers_file", SecretFile, "A file that holds telemetry.otlp.headers."),
-    unset(
-        "telemetry.otlp.tls.ca",
-        File,
-        "Authorities (PEM) that may sign the collector's certificate; unset = the system's.",
-    )
-    .variable_is("OTEL_EXPORTER_OTLP_CERTIFICATE"),
-    setting("telemetry.otlp.compression", Choice(COMPRESSIONS), "none", "Compression of exports.")
+    unset("telemetry.otlp.endpoint", Endpoint).variable_is("OTEL_EXPORTER_OTLP_ENDPOINT"),
+    setting("telemetry.otlp.protocol", Choice(PROTOCOLS), "http/protobuf")
+        .variable_is("OTEL_EXPORTER_OTLP_PROTOCOL"),
+    unset("telemetry.otlp.headers", Pairs { secret: true })
+        .variable_is("OTEL_EXPORTER_OTLP_HEADERS"),
+    unset("telemetry.otlp.headers_file", SecretFile),
+    unset("telemetry.otlp.tls.ca", File).variable_is("OTEL_EXPORTER_OTLP_CERTIFICATE"),
+    setting("telemetry.otlp.compression", Choice(COMPRESSIONS), "none")
         .variable_is("OTEL_EXPORTER_OTLP_COMPRESSION"),
-    setting(
-        "telemetry.otlp.timeout",
-        Duration { min: 100, max: 60 * S, zero: Refused },
-        "10s",
-        "How long one export may take.",
-    ),
-    setting("telemetry.otlp.traces", Flag, "true", "Send spans, and take part in clients' traces."),
-    setting(
-        "telemetry.otlp.sampler",
-        Choice(Sampler::NAMES),
-        "parentbased_traceidratio",
-        "Which requests have spans; parentbased = the client's traceparent decides where there \
-         is one.",
-    )
-    .variable_is("OTEL_TRACES_SAMPLER"),
-    setting(
-        "telemetry.otlp.sample_ratio",
-        Ratio,
-        "0.01",
-        "Share of requests that have spans, for the ratio samplers.",
-    )
-    .variable_is("OTEL_TRACES_SAMPLER_ARG"),
-    setting(
-        "telemetry.otlp.queue",
-        Count { min: 16, max: 1_000_000 },
-        "2048",
-        "Requests, and log lines, that may wait for the collector; beyond it new ones are dropped \
-         and counted.",
-    ),
-    setting(
-        "telemetry.otlp.content",
-        Flag,
-        "false",
-        "Put prompts and replies into the spans. Who may read the traces may read them too.",
-    ),
-    setting(
-        "telemetry.otlp.to_providers",
-        Flag,
-        "true",
-        "Send providers the trace context (traceparent, tracestate).",
-    ),
-    setting("telemetry.otlp.metrics", Flag, "false", "Send the metrics too."),
+    setting("telemetry.otlp.timeout", Duration { min: 100, max: 60 * S, zero: Refused }, "10s"),
+    setting("telemetry.otlp.traces", Flag, "true"),
+    setting("telemetry.otlp.sampler", Choice(Sampler::NAMES), "parentbased_traceidratio")
+        .variable_is("OTEL_TRACES_SAMPLER"),
+    setting("telemetry.otlp.sample_ratio", Ratio, "0.01").variable_is("OTEL_TRACES_SAMPLER_ARG"),
+    setting("telemetry.otlp.queue", Count { min: 16, max: 1_000_000 }, "2048"),
+    setting("telemetry.otlp.content", Flag, "false"),
+    setting("telemetry.otlp.to_providers", Flag, "true"),
+    setting("telemetry.otlp.metrics", Flag, "false"),
     setting(
         "telemetry.otlp.metrics_interval",
         Duration { min: S, max: 3600 * S, zero: Refused },
         "1m",
-        "Time between two exports of metrics.",
     ),
-    setting("telemetry.otlp.logs", Flag, "false", "Send the log's lines and the access lines too."),
-    setting("telemetry.otlp.service_name", Text, "tollgate", "The name of this service in traces.")
-        .variable_is("OTEL_SERVICE_NAME"),
-    unset(
-        "telemetry.otlp.resource_attributes",
-        Pairs { secret: false },
-        "More attributes of this service.",
-    )
-    .variable_is("OTEL_RESOURCE_ATTRIBUTES"),
-    unset(
-        "telemetry.otlp_relay.endpoint",
-        Endpoint,
-        "Collector that gets what clients post to /v1/metrics, /v1/logs and /v1/traces (OTLP over \
-         HTTP); unset = 404.",
-    ),
-    unset(
-        "telemetry.otlp_relay.headers",
-        Pairs { secret: true },
-        "Headers of each relayed request, such as a credential.",
-    ),
-    unset(
-        "telemetry.otlp_relay.headers_file",
-        SecretFile,
-        "A file that holds telemetry.otlp_relay.headers.",
-    ),
-    unset(
-        "telemetry.otlp_relay.tls.ca",
-        File,
-        "Authorities (PEM) that may sign the relay's collector's certificate; unset = the \
-         system's.",
-    ),
-    setting(
-        "telemetry.otlp_relay.max_body",
-        Size { min: KIB, max: 64 * MIB },
-        "4MiB",
-        "Largest body that is relayed, before and after decompression; beyond it clients get 413.",
-    ),
+    setting("telemetry.otlp.logs", Flag, "false"),
+    setting("telemetry.otlp.service_name", Text, "tollgate").variable_is("OTEL_SERVICE_NAME"),
+    unset("telemetry.otlp.resource_attributes", Pairs { secret: false })
+        .variable_is("OTEL_RESOURCE_ATTRIBUTES"),
+    unset("telemetry.otlp_relay.endpoint", Endpoint),
+    unset("telemetry.otlp_relay.headers", Pairs { secret: true }),
+    unset("telemetry.otlp_relay.headers_file", SecretFile),
+    unset("telemetry.otlp_relay.tls.ca", File),
+    setting("telemetry.otlp_relay.max_body", Size { min: KIB, max: 64 * MIB }, "4MiB"),
     setting(
         "telemetry.otlp_relay.timeout",
         Duration { min: 100, max: 60 * S, zero: Refused },
         "10s",
-        "How long the relay's collector may take.",
     ),
 ];
 

@@ -1,7 +1,6 @@
 //! Sizes and times of the ledger.
 
-/// Sizes and times of the ledger. The configuration has the same values with their documentation
-/// and bounds.
+/// Sizes and times of the ledger. Defaults and bounds are in `config/table`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LedgerSettings {
     /// A segment file is closed when the next record would exceed this.
@@ -16,17 +15,4 @@ pub struct LedgerSettings {
     pub sync_interval_ms: u64,
     /// How long shutting down may take to deliver the remaining records.
     pub drain_ms: u64,
-}
-
-impl Default for LedgerSettings {
-    fn default() -> Self {
-        Self {
-            segment_bytes: 16 << 20,
-            max_bytes: 1 << 30,
-            batch_rows: 500,
-            flush_interval_ms: 200,
-            sync_interval_ms: 1_000,
-            drain_ms: 10_000,
-        }
-    }
 }

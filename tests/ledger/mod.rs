@@ -36,7 +36,14 @@ pub fn sample(number: u64) -> Record {
 }
 
 pub fn quick() -> LedgerSettings {
-    LedgerSettings { flush_interval_ms: 5, drain_ms: 20_000, ..LedgerSettings::default() }
+    LedgerSettings {
+        segment_bytes: 16 << 20,
+        max_bytes: 1 << 30,
+        batch_rows: 500,
+        flush_interval_ms: 5,
+        sync_interval_ms: 1_000,
+        drain_ms: 20_000,
+    }
 }
 
 pub fn open(root: &Path, settings: LedgerSettings) -> Arc<Ledger> {

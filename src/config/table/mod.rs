@@ -1,5 +1,5 @@
-//! All settings, as one table: path, kind with bounds, default, environment variable, reload,
-//! meaning.
+//! All settings, as one table: path, kind with bounds, default, environment variable, reload.
+//! `conf/tollgate.yaml` documents them.
 //!
 //! Parsing, environment, validation, printing, reload and the test of the documented file all read
 //! this table. A new setting is a row in one of the files below, a field in `types` or `live`, its

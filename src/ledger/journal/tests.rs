@@ -77,7 +77,14 @@ impl Bench {
         let root = tempfile::tempdir().unwrap();
         let faults = Arc::new(Faults { room: AtomicU64::new(1 << 30), ..Faults::default() });
         let tally = Arc::new(Tally::default());
-        let settings = LedgerSettings { segment_bytes, ..LedgerSettings::default() };
+        let settings = LedgerSettings {
+            segment_bytes,
+            max_bytes: 1 << 30,
+            batch_rows: 500,
+            flush_interval_ms: 200,
+            sync_interval_ms: 1_000,
+            drain_ms: 10_000,
+        };
         let disk = Box::new(FaultyDisk(Arc::clone(&faults)));
         let journal = Journal::create_on(disk, root.path(), settings, Arc::clone(&tally)).unwrap();
         Self { root, faults, tally, journal }
