@@ -163,7 +163,7 @@ impl RejectedRequests {
     /// it.
     fn fingerprint(&self, credential: &str) -> Box<str> {
         let digest = Sha256::new().chain_update(self.secret).chain_update(credential).finalize();
-        digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>().into()
+        hex::encode(&digest[..4]).into()
     }
 }
 

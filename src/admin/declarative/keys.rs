@@ -145,7 +145,7 @@ fn read(
     Ok(Some((key, made)))
 }
 
-/// Sees to it that no wanted key has the text of a stored one that stays.
+/// Checks that no wanted key has the text of a stored one that stays.
 pub(super) fn check<'p>(
     work: &mut Work<'_>,
     plans: impl Iterator<Item = &'p KeyPlan> + Clone,
@@ -165,8 +165,8 @@ pub(super) fn check<'p>(
             .filter(|other| plan.before.as_ref().map(|key| key.id) != Some(other.id))
         {
             let what = format!(
-                "is the text of the key {:?} (id {}), which stays: with --prune a key that \
-                     the file does not name goes",
+                "is the text of the key {:?} (id {}), which stays: --prune removes keys that \
+                     the file does not name",
                 other.name, other.id
             );
             work.faults.add(Code::DUPLICATE_NAME, &plan.at, &what);
@@ -184,7 +184,7 @@ fn material(work: &mut Work<'_>, entry: &mut Form, at: &str) -> Result<Option<Ma
     let Some(sent) = work.read::<MaterialFields>(&taken, at)? else { return Ok(None) };
     let (prefix, last_four) = (sent.prefix.plain(), sent.last_four.plain());
     let given = match (sent.hash.plain(), sent.key.plain()) {
-        (Some(_), Some(_)) => Err(("key", "stands beside `hash`: write one of the two")),
+        (Some(_), Some(_)) => Err(("key", "`key` and `hash` exclude each other")),
         (None, None) if prefix.is_some() || last_four.is_some() => {
             Err(("hash", "is required beside `prefix` and `last_four`"))
         }
@@ -221,14 +221,9 @@ fn of_text(key: &str) -> Option<Material> {
 }
 
 fn parse_hash(text: &str) -> Option<KeyHash> {
-    let digits = text.strip_prefix(SHA256).unwrap_or(text).as_bytes();
+    let digits = text.strip_prefix(SHA256).unwrap_or(text);
     let mut hash = [0; 32];
-    if digits.len() != 2 * hash.len() {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
+    hex::decode_to_slice(digits, &mut hash).ok()?;
     Some(KeyHash(hash))
 }
 
@@ -281,4 +276,19 @@ pub(super) fn step(plan: &KeyPlan) -> Result<Option<Step>, ApiError> {
         after,
         secret: another.then_some("key"),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_64_hexadecimal_digits_with_or_without_its_prefix() {
+        let digits = "0f".repeat(32);
+        assert!(parse_hash(&digits).is_some());
+        assert!(parse_hash(&format!("{SHA256}{digits}")).is_some());
+        for bad in ["+f".repeat(32), "0g".repeat(32), "0f".repeat(31), "0f".repeat(33)] {
+            assert!(parse_hash(&bad).is_none(), "{bad}");
+        }
+    }
 }

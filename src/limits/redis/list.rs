@@ -38,7 +38,7 @@ pub(super) fn notes(servers: &[Server]) -> Result<Vec<Option<String>>, String> {
         }
     }
     let list = Sha256::digest(places.join("\n"));
-    let list: String = list.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let list = hex::encode(&list[..6]);
     let of = servers.len();
     Ok((1..=of).map(|place| Some(format!("{list} {place}/{of}"))).collect())
 }

@@ -81,7 +81,7 @@ impl Migration {
     }
 
     fn checksum(&self, backend: Backend) -> String {
-        Sha256::digest(self.sql(backend)).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(self.sql(backend)))
     }
 }
 

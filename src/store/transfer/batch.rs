@@ -122,9 +122,9 @@ fn place(table: &Table, row: &SqliteRow) -> Result<String, TransferError> {
         let value = match column.kind {
             Kind::Int => get::<i64>(table, column, at, row)?.map(Value::from),
             Kind::Text => get::<&str>(table, column, at, row)?.map(Value::from),
-            Kind::Bytes => get::<&[u8]>(table, column, at, row)?.map(|bytes| {
-                bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
-            }),
+            Kind::Bytes => {
+                get::<&[u8]>(table, column, at, row)?.map(|bytes| hex::encode(bytes).into())
+            }
         };
         key.push(value.ok_or_else(|| wrong(table, column, "a key is null"))?);
     }

@@ -91,7 +91,7 @@ impl Figures {
 
     /// Represents all figures: two databases with the same digest have the same content.
     pub(super) fn digest(&self) -> String {
-        Sha256::digest(format!("{self:?}")).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::encode(Sha256::digest(format!("{self:?}")))
     }
 
     /// A table's number of rows.
