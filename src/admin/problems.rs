@@ -16,14 +16,14 @@ use crate::domain::provider::Provider;
 use crate::ledger::JournalStats;
 use crate::policy::provider_state::ProviderState;
 use crate::state::health::attempts::Seen;
-use crate::state::roll::{self, Roll};
+use crate::state::provider_summary::{self, ProviderSummary};
 
 /// Maximum providers in the list.
 const PROVIDERS: usize = 20;
 
 /// All problems of this node, worst first.
 pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<Problem> {
-    let roll = Roll::call(&ctx.state.snapshot(), &ctx.health, now);
+    let summary = ProviderSummary::of(&ctx.state.snapshot(), &ctx.health, now);
     let shared = ctx.counters.shared_state().filter(|shared| !shared.up);
     let counters = |closed: bool| {
         let shared = shared.filter(|shared| (shared.on_loss == OnRedisLoss::Closed) == closed)?;
@@ -33,14 +33,15 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
     problems.extend(journal.full.then(|| full(journal)));
     problems.extend(counters(true));
     problems.extend((journal.lost_records > 0).then(|| lost(journal)));
-    problems.extend(roll.none_works().then(|| {
-        let message = format!("no provider can be expected to answer: {}", roll.none_works_text());
-        problem("no_provider_usable", "critical", message, json!({ "enabled": roll.enabled }))
+    problems.extend(summary.none_works().then(|| {
+        let message =
+            format!("no provider can be expected to answer: {}", summary.none_works_text());
+        problem("no_provider_usable", "critical", message, json!({ "enabled": summary.enabled }))
     }));
     problems.extend(database(ctx, journal));
     problems.extend(counters(false));
-    let (paused, broken): (Vec<_>, Vec<_>) = roll
-        .amiss
+    let (paused, broken): (Vec<_>, Vec<_>) = summary
+        .not_working
         .iter()
         .take(PROVIDERS)
         .partition(|(_, seen)| seen.state == ProviderState::Cooldown);
@@ -105,7 +106,7 @@ fn of_provider(provider: &Provider, seen: &Seen) -> Problem {
         _ => ("provider_failing", "error"),
     };
     let error = seen.open_reason.as_ref().or(seen.last_error.as_ref());
-    let mut message = format!("provider {} {}", provider.name, roll::words(seen));
+    let mut message = format!("provider {} {}", provider.name, provider_summary::words(seen));
     if let Some(error) = error {
         message.push_str(": ");
         message.push_str(&error.message);

@@ -17,7 +17,7 @@ use crate::limits::{Counters, Holder};
 use crate::messages;
 use crate::policy::provider_state::ProviderState;
 use crate::state::Phase;
-use crate::state::roll::Roll;
+use crate::state::provider_summary::ProviderSummary;
 use crate::state::{State, refresh};
 use crate::store::Store;
 use crate::telemetry::{Metrics, Readiness};
@@ -257,7 +257,8 @@ pub(super) fn readiness(
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
         // In neither case is another node better: each has the same providers, and the old
         // configuration serves.
-        let providers = Roll::call(&state.peek(), &health, clock.now()).fault().map_or(Ok(()), Err);
+        let providers =
+            ProviderSummary::of(&state.peek(), &health, clock.now()).fault().map_or(Ok(()), Err);
         let reload = conditions
             .reload()
             .map(|fault| format!("the file was refused, the old one is in effect: {}", fault.text));

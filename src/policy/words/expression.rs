@@ -1,5 +1,5 @@
-//! What a text must contain, ignoring letter case, for a regular expression to match it: a needle,
-//! or a run of places.
+//! What a text must contain, ignoring letter case, for a regular expression to match it: a
+//! literal, or a run of places.
 //!
 //! Derived from the engine's own syntax tree, which has both cases of each letter. The engine
 //! checks all other conditions, on texts in which this was found. An expression for which nothing
@@ -8,7 +8,7 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-use super::needle::{self, LONGEST, is_plain};
+use super::literal::{self, LONGEST, is_plain};
 use super::run::Set;
 use crate::policy::fold::{fold_char, has_no_case};
 
@@ -18,7 +18,7 @@ pub(super) type Needs = Vec<Need>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Need {
     /// Bytes of the folded text.
-    Needle(Vec<u8>),
+    Literal(Vec<u8>),
     Run(Vec<Set>),
 }
 
@@ -33,18 +33,18 @@ const LEAST: u32 = 13;
 
 /// The needs of a match, and the non-ASCII characters that may stand for a byte of a run.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct Required {
     pub(super) needs: Needs,
     pub(super) others: Vec<char>,
 }
 
 /// The needs of a match of `pattern`; `None` if none can be derived.
-pub(super) fn wanted(pattern: &str) -> Option<Wanted> {
+pub(super) fn required(pattern: &str) -> Option<Required> {
     let tree = ParserBuilder::new().case_insensitive(true).build().parse(pattern).ok()?;
     let mut reader = Reader { others: Vec::new() };
     let (_, needs) = reader.needs(&tree)?;
     let runs = needs.iter().any(|need| matches!(need, Need::Run(_)));
-    Some(Wanted { needs, others: if runs { reader.others } else { Vec::new() } })
+    Some(Required { needs, others: if runs { reader.others } else { Vec::new() } })
 }
 
 /// A part of an expression.
@@ -183,22 +183,22 @@ fn either(ways: Vec<(u32, Needs)>) -> Option<(u32, Needs)> {
     (needs.len() <= MOST).then_some((rate, needs))
 }
 
-/// The best of consecutive places: a needle of at least three bytes, or else all of them.
+/// The best of consecutive places: a literal of at least three bytes, or else all of them.
 fn of_run(places: &[Set]) -> Option<(u32, Need)> {
     let letters: Vec<Option<u8>> = places.iter().map(Set::single).collect();
     let words: Vec<Vec<u8>> = letters
         .split(Option::is_none)
         .map(|word| word.iter().flatten().copied().collect())
         .collect();
-    if let Some((rate, needle)) =
-        needle::best(words.iter().map(Vec::as_slice).filter(|word| word.len() >= 3))
+    if let Some((rate, literal)) =
+        literal::best(words.iter().map(Vec::as_slice).filter(|word| word.len() >= 3))
     {
-        return Some((64 + u32::try_from(rate).unwrap_or(0), Need::Needle(needle)));
+        return Some((64 + u32::try_from(rate).unwrap_or(0), Need::Literal(literal)));
     }
     let run = places.get(places.len().saturating_sub(LONGEST)..)?;
     let rate = run.iter().map(|set| if set.len() == 1 { 7 } else { 6 - set.len().ilog2() }).sum();
     let rare_byte = match run {
-        [one] => one.single().is_some_and(|byte| needle::rarity(byte) == 9),
+        [one] => one.single().is_some_and(|byte| literal::rarity(byte) == 9),
         _ => false,
     };
     (rate >= LEAST || rare_byte).then(|| (rate, Need::Run(run.to_vec())))
@@ -210,7 +210,7 @@ mod tests {
 
     fn said(pattern: &str) -> Option<String> {
         let text = |need: Need| match need {
-            Need::Needle(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Need::Literal(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Need::Run(places) => {
                 let place = |set: &Set| {
                     set.single()
@@ -219,7 +219,7 @@ mod tests {
                 places.iter().map(place).collect()
             }
         };
-        Some(wanted(pattern)?.needs.into_iter().map(text).collect::<Vec<_>>().join(" or "))
+        Some(required(pattern)?.needs.into_iter().map(text).collect::<Vec<_>>().join(" or "))
     }
 
     #[test]
@@ -244,9 +244,9 @@ mod tests {
         ] {
             assert_eq!(said(pattern).unwrap_or_default(), takes, "{pattern}");
         }
-        assert_eq!(wanted(r"敏.{0,5}词").unwrap().needs, [Need::Needle("敏".into())]);
-        let others = wanted(r"\d{9}").unwrap().others;
+        assert_eq!(required(r"敏.{0,5}词").unwrap().needs, [Need::Literal("敏".into())]);
+        let others = required(r"\d{9}").unwrap().others;
         assert!(others.contains(&'\u{ff15}') && others.contains(&'٣'));
-        assert!(wanted(r"[0-9]{9}").unwrap().others.is_empty());
+        assert!(required(r"[0-9]{9}").unwrap().others.is_empty());
     }
 }

@@ -1,10 +1,10 @@
 //! Finds an operator's sensitive words in clients' requests.
 //!
-//! In two steps. A [`sieve`] scans the raw body once and fast, and returns where a word can be;
+//! In two steps. A [`prefilter`] scans the raw body once and fast, and returns where a word can be;
 //! nearly always that is nowhere. Then the texts at those positions are decoded from the JSON and
 //! searched exactly: `contains` words all at once, `exact` ones by a table of complete texts,
-//! regular expressions one by one, or as one set if the sieve can derive nothing from them. Letter
-//! case is ignored by the rule of [`super::fold`] (by the engine's own rule for regular
+//! regular expressions one by one, or as one set if the prefilter can derive nothing from them.
+//! Letter case is ignored by the rule of [`super::fold`] (by the engine's own rule for regular
 //! expressions). The result is a word's id: neither the word nor the text leaves this module.
 //!
 //! Most of a request was sent before, and pieces that were [`cleared`] are not searched again.
@@ -12,11 +12,11 @@
 mod cleared;
 mod expression;
 mod fingerprint;
+mod literal;
 mod many;
-mod needle;
+mod prefilter;
 mod run;
 mod search;
-mod sieve;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +26,7 @@ use regex::{Regex, RegexSet};
 
 use self::cleared::Cleared;
 use self::many::Group;
-use self::sieve::{Mesh, Sieve};
+use self::prefilter::{Prefilter, PrefilterBuilder};
 use super::fold::fold;
 use super::pattern::{self, PatternFault};
 use crate::domain::ids::WordId;
@@ -34,8 +34,8 @@ use crate::domain::matching::MatchType;
 use crate::domain::word::SensitiveWord;
 
 pub use self::cleared::Fingerprint;
+pub use self::prefilter::Suspects;
 pub use self::search::Search;
-pub use self::sieve::Suspects;
 
 /// A set of kinds of words, one bit for each: the two plain kinds, single regular expressions, the
 /// set of the others.
@@ -55,11 +55,11 @@ pub struct Words {
     exact: HashMap<Box<str>, WordId>,
     /// The longest text that can equal one of `exact`, in bytes.
     exact_longest: usize,
-    /// Regular expressions that the sieve can suspect, and all others.
+    /// Regular expressions that the prefilter can suspect, and all others.
     patterns: Vec<(Regex, WordId)>,
     rest: Option<RegexSet>,
     rest_ids: Vec<WordId>,
-    sieve: Sieve,
+    prefilter: Prefilter,
     cleared: Cleared,
     faults: Vec<String>,
 }
@@ -82,24 +82,24 @@ impl Words {
     #[must_use]
     pub fn compile(source: Vec<SensitiveWord>) -> Self {
         let mut words = Self::default();
-        let mut mesh = Mesh::default();
+        let mut builder = PrefilterBuilder::default();
         let (mut contains, mut rest) = (Vec::new(), Vec::new());
         for word in source.iter().filter(|word| word.is_enabled) {
             match word.match_type {
                 MatchType::Contains => {
                     let text = fold(&word.word);
-                    mesh.word(&text, CONTAINS);
+                    builder.word(&text, CONTAINS);
                     contains.push(text.into_bytes());
                     words.contains_ids.push(word.id);
                 }
                 MatchType::Exact => {
                     let text = fold(word.word.trim());
-                    mesh.word(&text, EXACT);
+                    builder.word(&text, EXACT);
                     words.exact_longest = words.exact_longest.max(text.len());
                     words.exact.insert(text.into(), word.id);
                 }
                 MatchType::Regex => match pattern::compile(&word.word) {
-                    Ok(regex) => words.pattern(word, regex, &mut mesh, &mut rest),
+                    Ok(regex) => words.pattern(word, regex, &mut builder, &mut rest),
                     Err(fault) => words.faults.push(format!("sensitive word {}: {fault}", word.id)),
                 },
             }
@@ -116,7 +116,7 @@ impl Words {
                     .push(format!("the sensitive words that are regular expressions: {fault}")),
             }
         }
-        words.sieve = Sieve::new(mesh);
+        words.prefilter = Prefilter::new(builder);
         words.source = source;
         words
     }
@@ -125,16 +125,16 @@ impl Words {
         &mut self,
         word: &'s SensitiveWord,
         regex: Regex,
-        mesh: &mut Mesh,
+        builder: &mut PrefilterBuilder,
         rest: &mut Vec<&'s str>,
     ) {
-        let wanted = expression::wanted(&word.word);
+        let required = expression::required(&word.word);
         let bit = FIRST_PATTERN + u32::try_from(self.patterns.len()).unwrap_or(u32::MAX);
-        if wanted.is_some() && self.patterns.len() < MOST_PATTERNS {
-            mesh.expression(wanted, 1 << bit);
+        if required.is_some() && self.patterns.len() < MOST_PATTERNS {
+            builder.expression(required, 1 << bit);
             self.patterns.push((regex, word.id));
         } else {
-            mesh.expression(wanted, REST);
+            builder.expression(required, REST);
             rest.push(word.word.as_str());
             self.rest_ids.push(word.id);
         }

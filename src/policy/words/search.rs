@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::sieve::{BLOCK, Suspects};
+use super::prefilter::{BLOCK, Suspects};
 use super::{CONTAINS, EXACT, FIRST_PATTERN, Kinds, REST, Words};
 use crate::domain::ids::WordId;
 use crate::policy::fold::fold_tail;
@@ -20,10 +20,10 @@ impl Search<'_> {
     where
         P: Iterator<Item = &'b [u8]>,
     {
-        let sieve = &self.words.sieve;
-        let mut suspects = sieve.suspects();
+        let prefilter = &self.words.prefilter;
+        let mut suspects = prefilter.suspects();
         for stretch in stretches {
-            sieve.sift(stretch, &mut suspects, &mut self.folded, BLOCK);
+            prefilter.scan(stretch, &mut suspects, &mut self.folded, BLOCK);
         }
         suspects
     }

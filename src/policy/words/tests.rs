@@ -1,4 +1,4 @@
-//! Words of each kind are found; positions that the sieve skips contain none.
+//! Words of each kind are found; positions that the prefilter skips contain none.
 
 use proptest::prelude::*;
 
@@ -175,7 +175,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn the_sieve_passes_over_nothing_and_the_close_look_is_exact(
+    fn the_prefilter_passes_over_nothing_and_the_close_look_is_exact(
         texts in prop::collection::vec(pieces(), 1..4),
         ways in prop::collection::vec(any::<u8>(), 1..40), often in any::<bool>(),
         which in any::<u32>(), block in 1_usize..90, cut in 1_usize..60,
@@ -198,8 +198,8 @@ proptest! {
         }
         let body = body.into_bytes();
         let mut search = words.search();
-        let mut suspects = words.sieve.suspects();
-        words.sieve.sift((0, body.chunks(cut)), &mut suspects, &mut search.folded, block);
+        let mut suspects = words.prefilter.suspects();
+        words.prefilter.scan((0, body.chunks(cut)), &mut suspects, &mut search.folded, block);
         for (text, span) in texts.iter().zip(&spans) {
             let expected = plainly(&source, &compiled, text);
             for found in [search.find(text), search.find_suspected(text, span, &suspects)] {

@@ -12,7 +12,7 @@ use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::identify::Identified;
 use crate::state::Reach;
-use crate::state::reach::is_listing_needed;
+use crate::state::reachable_models::is_listing_needed;
 
 /// Every reachable model, sorted, without duplicates.
 pub(in crate::proxy) async fn list(

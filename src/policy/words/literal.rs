@@ -1,12 +1,12 @@
-//! A needle: a part of a word that occurs in a request's raw bytes wherever the word occurs in a
+//! A literal: a part of a word that occurs in a request's raw bytes wherever the word occurs in a
 //! text.
 //!
 //! In JSON a text's characters may be written as escapes. Characters that must or may have a short
-//! escape (quotes, backslashes, slashes, control characters) are in no needle; the sieve itself
-//! detects unnecessary `\u…` escapes. So a needle is searched in a complete body at once, without
-//! parsing its strings. It is cut where its first bytes are rarest in prompts.
+//! escape (quotes, backslashes, slashes, control characters) are in no literal; the prefilter
+//! itself detects unnecessary `\u…` escapes. So a literal is searched in a complete body at once,
+//! without parsing its strings. It is cut where its first bytes are rarest in prompts.
 
-/// Longest needle, in bytes.
+/// Longest literal, in bytes.
 pub(super) const LONGEST: usize = 32;
 /// A shorter one would occur nearly everywhere.
 const SHORTEST: usize = 2;
@@ -22,17 +22,17 @@ pub(super) fn rarity(byte: u8) -> usize {
     FREQUENT.iter().position(|frequent| *frequent == byte).map_or(9, |at| 1 + at / 8)
 }
 
-/// Whether a needle may contain the character.
+/// Whether a literal may contain the character.
 pub(super) const fn is_plain(c: char) -> bool {
     !matches!(c, '\0'..='\x1f' | '"' | '\\' | '/' | '\x7f')
 }
 
-/// The needle of a folded word.
+/// The literal of a folded word.
 pub(super) fn of_word(folded: &str) -> Option<Vec<u8>> {
-    best(folded.split(|c| !is_plain(c)).map(str::as_bytes)).map(|(_, needle)| needle)
+    best(folded.split(|c| !is_plain(c)).map(str::as_bytes)).map(|(_, literal)| literal)
 }
 
-/// The best needle within several byte strings, each of which may be cut anywhere, and its score.
+/// The best literal within several byte strings, each of which may be cut anywhere, and its score.
 pub(super) fn best<'s>(strings: impl Iterator<Item = &'s [u8]>) -> Option<(usize, Vec<u8>)> {
     let cuts = strings.flat_map(|string| {
         let starts = 0..=string.len().saturating_sub(HEAD);
@@ -49,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_needle_has_nothing_that_may_be_an_escape_and_begins_rarely() {
-        for (word, needle) in [
+    fn a_literal_has_nothing_that_may_be_an_escape_and_begins_rarely() {
+        for (word, literal) in [
             ("the zebra", "zebra"),
             ("forbidden phrase 7", "se 7"),
             ("a/b", ""),
@@ -64,7 +64,7 @@ mod tests {
         ] {
             assert_eq!(
                 String::from_utf8_lossy(&of_word(word).unwrap_or_default()),
-                needle,
+                literal,
                 "{word}"
             );
         }

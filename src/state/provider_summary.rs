@@ -13,31 +13,31 @@ use crate::policy::provider_state::ProviderState;
 const NAMED: usize = 5;
 
 /// The enabled providers of a snapshot, from the point of view of one process.
-pub struct Roll {
+pub struct ProviderSummary {
     /// The number of enabled providers, working or not.
     pub enabled: usize,
     /// Enabled providers that do not work now, the most harmful state first, then by id.
-    pub amiss: Vec<(Arc<Provider>, Seen)>,
+    pub not_working: Vec<(Arc<Provider>, Seen)>,
     /// Providers exist, enabled or not.
     any: bool,
 }
 
-impl Roll {
+impl ProviderSummary {
     /// Looks at each provider of the snapshot, as of `now`. Changes nothing.
     #[must_use]
-    pub fn call(snapshot: &Snapshot, health: &Health, now: Timestamp) -> Self {
+    pub fn of(snapshot: &Snapshot, health: &Health, now: Timestamp) -> Self {
         let enabled = || snapshot.providers.iter().filter(|provider| provider.is_enabled);
         let seen = enabled().map(|provider| (Arc::clone(provider), health.seen(provider, now)));
         let works = |state| matches!(state, ProviderState::Healthy | ProviderState::NeverUsed);
-        let mut amiss: Vec<_> = seen.filter(|(_, seen)| !works(seen.state)).collect();
-        amiss.sort_by_key(|(provider, seen)| (rank(seen.state), provider.id));
-        Self { enabled: enabled().count(), amiss, any: !snapshot.providers.is_empty() }
+        let mut not_working: Vec<_> = seen.filter(|(_, seen)| !works(seen.state)).collect();
+        not_working.sort_by_key(|(provider, seen)| (rank(seen.state), provider.id));
+        Self { enabled: enabled().count(), not_working, any: !snapshot.providers.is_empty() }
     }
 
     /// Providers exist, and none of them is expected to answer.
     #[must_use]
     pub fn none_works(&self) -> bool {
-        self.any && self.amiss.len() == self.enabled
+        self.any && self.not_working.len() == self.enabled
     }
 
     /// The text of `/readyz` and the overview if none works.
@@ -53,12 +53,12 @@ impl Roll {
     /// works.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
-        let fails = self.amiss.iter().any(|(_, seen)| seen.state != ProviderState::Cooldown);
+        let fails = self.not_working.iter().any(|(_, seen)| seen.state != ProviderState::Cooldown);
         match () {
             () if self.none_works() => Some(self.none_works_text()),
             () if fails => Some(format!(
                 "{} of {} enabled ones do not work: {}",
-                self.amiss.len(),
+                self.not_working.len(),
                 self.enabled,
                 self.names()
             )),
@@ -68,12 +68,12 @@ impl Roll {
 
     fn names(&self) -> String {
         let named = self
-            .amiss
+            .not_working
             .iter()
             .take(NAMED)
             .map(|(provider, seen)| format!("{} {}", provider.name, words(seen)));
         let mut text = named.collect::<Vec<_>>().join(", ");
-        if self.amiss.len() > NAMED {
+        if self.not_working.len() > NAMED {
             text.push_str(", …");
         }
         text

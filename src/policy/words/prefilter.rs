@@ -1,32 +1,32 @@
 //! Finds in a request's raw bytes where a sensitive word can be at all, without parsing the JSON.
 //!
 //! Nearly every request contains none, so this must be cheap. The bytes are folded block by block
-//! and searched at once for the [`needle`] of every word and for the needs of every regular
+//! and searched at once for the [`literal`] of every word and for the needs of every regular
 //! expression ([`expression`](super::expression)). If nothing is found, there is no word; otherwise
-//! the texts around it are searched exactly. Anything in JSON that could hide a needle counts as
-//! found: an escape `\u…` of a character that needles contain, of a letter, or of a backslash.
+//! the texts around it are searched exactly. Anything in JSON that could hide a literal counts as
+//! found: an escape `\u…` of a character that literals contain, of a letter, or of a backslash.
 //!
-//! Words without a needle are always suspected.
+//! Words without a literal are always suspected.
 //!
 //! `aho-corasick` does the search ([`many`]); folding and the escapes of JSON are ours. Its
 //! automaton alone over the raw bytes, with ASCII letters folded, costs 4.0 instructions per byte
-//! with 50 words: 0.8 of the 1.4 million of a request of 200 KB, and it would not find a word
-//! behind an escape or in another script's upper case.
+//! with 50 words (bench/RESULTS.md). It would not find a word behind an escape or in another
+//! script's upper case.
 
 use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-use super::expression::{Need, Wanted};
+use super::expression::{Need, Required};
+use super::literal::LONGEST;
 use super::many::{self, Group};
-use super::needle::LONGEST;
 use super::run::{Run, Set};
-use super::{Kinds, needle};
+use super::{Kinds, literal};
 use crate::policy::fold::{ascii_length, fold_char, fold_tail, ideographs};
 
 /// Bytes that are searched together: they and their folded form stay in the core's cache.
 pub(super) const BLOCK: usize = 8 * 1024;
-/// Bytes of a block that are searched again with the next: no needle, run or escape is longer.
+/// Bytes of a block that are searched again with the next: no literal, run or escape is longer.
 const KEPT: usize = LONGEST;
 /// After this many findings a block is suspected of everything.
 const MANY: usize = 32;
@@ -73,7 +73,7 @@ impl Suspects {
 
 /// Built from the words in effect.
 #[derive(Debug, Default)]
-pub(super) struct Sieve {
+pub(super) struct Prefilter {
     groups: Vec<Group>,
     kinds: Vec<Kinds>,
     runs: Vec<(Run, Kinds)>,
@@ -84,41 +84,41 @@ pub(super) struct Sieve {
     /// The lowest of them.
     first_other: u8,
     unicode_escape: Option<Finder<'static>>,
-    /// The bytes of needles and runs.
+    /// The bytes of literals and runs.
     holds: Set,
     beyond_ascii: bool,
     all: Kinds,
     always: Kinds,
 }
 
-/// The source of a sieve.
+/// What a prefilter is built from.
 #[derive(Debug, Default)]
-pub(super) struct Mesh {
-    pub(super) needles: Vec<(Vec<u8>, Kinds)>,
+pub(super) struct PrefilterBuilder {
+    pub(super) literals: Vec<(Vec<u8>, Kinds)>,
     pub(super) runs: Vec<(Run, Kinds)>,
     pub(super) others: Vec<char>,
     pub(super) always: Kinds,
 }
 
-impl Mesh {
+impl PrefilterBuilder {
     /// Adds a folded word.
     pub(super) fn word(&mut self, folded: &str, kind: Kinds) {
-        match needle::of_word(folded) {
-            Some(needle) => self.needles.push((needle, kind)),
+        match literal::of_word(folded) {
+            Some(literal) => self.literals.push((literal, kind)),
             None => self.always |= kind,
         }
     }
 
-    /// Adds a regular expression with the derived `wanted`.
-    pub(super) fn expression(&mut self, wanted: Option<Wanted>, kind: Kinds) {
-        let Some(Wanted { needs, others }) = wanted else {
+    /// Adds a regular expression with the derived `required`.
+    pub(super) fn expression(&mut self, required: Option<Required>, kind: Kinds) {
+        let Some(Required { needs, others }) = required else {
             self.always |= kind;
             return;
         };
         self.others.extend(others);
         for need in needs {
             match need {
-                Need::Needle(needle) => self.needles.push((needle, kind)),
+                Need::Literal(literal) => self.literals.push((literal, kind)),
                 Need::Run(places) => match Run::new(&places) {
                     Some(run) => self.runs.push((run, kind)),
                     None => self.always |= kind,
@@ -128,21 +128,21 @@ impl Mesh {
     }
 }
 
-impl Sieve {
-    /// A sieve that suspects everything that it cannot hold.
-    pub(super) fn new(mesh: Mesh) -> Self {
-        let Mesh { needles, runs, mut others, mut always } = mesh;
+impl Prefilter {
+    /// A prefilter that suspects everything that it cannot hold.
+    pub(super) fn new(builder: PrefilterBuilder) -> Self {
+        let PrefilterBuilder { literals, runs, mut others, mut always } = builder;
         others.sort_unstable();
         others.dedup();
-        let strings: Vec<Vec<u8>> = needles.iter().map(|(needle, _)| needle.clone()).collect();
+        let strings: Vec<Vec<u8>> = literals.iter().map(|(literal, _)| literal.clone()).collect();
         let groups = many::groups(&strings).unwrap_or_else(|_| {
-            always |= needles.iter().fold(0, |all, (_, kind)| all | kind);
+            always |= literals.iter().fold(0, |all, (_, kind)| all | kind);
             Vec::new()
         });
-        // Of two needles, one a prefix of the other, either may be found.
+        // Of two literals, one a prefix of the other, either may be found.
         let begins = |a: &[u8], b: &[u8]| a.starts_with(b) || b.starts_with(a);
         let kinds = strings.iter().map(|string| {
-            let hidden = needles.iter().filter(|(needle, _)| begins(string, needle));
+            let hidden = literals.iter().filter(|(literal, _)| begins(string, literal));
             hidden.fold(0, |all, (_, kind)| all | kind)
         });
         let kinds: Vec<Kinds> = kinds.collect();
@@ -178,7 +178,7 @@ impl Sieve {
 
     /// Scans a stretch of a body, which begins at `from` and cuts no string; `block` is [`BLOCK`]
     /// except in tests.
-    pub(super) fn sift<'b>(
+    pub(super) fn scan<'b>(
         &self,
         (from, parts): (usize, impl Iterator<Item = &'b [u8]>),
         suspects: &mut Suspects,
@@ -237,7 +237,7 @@ impl Sieve {
         kinds
     }
 
-    /// Everything, if a character that a needle may contain is written as an escape.
+    /// Everything, if a character that a literal may contain is written as an escape.
     fn escapes(&self, text: &[u8]) -> Kinds {
         let Some(finder) = &self.unicode_escape else { return 0 };
         let hides = finder.find_iter(text).any(|at| {
