@@ -58,7 +58,7 @@ impl BackgroundService for Drain {
             supervisor::stopping(self.grace);
         }
         let (running, open) = (self.running.get(), self.open.get());
-        tracing::info!(running, open, "stopping: no new connections, running requests go on");
+        tracing::info!(running, open, "stopping: no new connections, in-flight requests continue");
         stopped(self.closed.clone()).await;
         let handed_over = *self.phase.borrow() == Phase::HandingOver;
         let silent = if handed_over { SILENT_HANDED_OVER } else { SILENT };

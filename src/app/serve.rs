@@ -105,7 +105,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     match wait(&ended, &returned) {
         Ended::Drained => finish(io, listeners, tasks, &parts),
         Ended::AtOnce => log_cut(&parts),
-        Ended::Failed => anyhow::bail!("the proxy has ended by itself: the log says why"),
+        Ended::Failed => anyhow::bail!("the proxy ended unexpectedly; see the log"),
     }
     log.flush();
     Ok(())

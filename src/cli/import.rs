@@ -24,7 +24,8 @@ pub(super) struct ImportArgs {
         conflicts_with = "from_file"
     )]
     from: Option<String>,
-    /// A file that holds the address, so that the password is not seen in the list of processes.
+    /// A file that holds the address, so that the password does not appear in the list of
+    /// processes.
     #[arg(long, value_name = "PATH")]
     from_file: Option<PathBuf>,
     /// Show what would be imported, and change nothing.

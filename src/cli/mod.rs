@@ -72,7 +72,7 @@ enum Command {
     Import(import::ImportArgs),
     /// Print the OpenAPI document of the administration API.
     Openapi,
-    /// Print what completes this program's commands in a shell.
+    /// Print a shell completion script.
     Completions { shell: Shell },
     /// Write the manual pages into a folder.
     Man { folder: PathBuf },
@@ -91,13 +91,13 @@ enum SecretCommand {
         #[arg(long)]
         distributed: bool,
     },
-    /// Tell which keys there are, and how many credentials are sealed with each.
+    /// List the keys, and how many credentials are sealed with each.
     Status,
 }
 
 #[derive(Debug, Default, Args)]
 struct ServeArgs {
-    /// Take the listeners over from the running process, which then drains and leaves.
+    /// Take the listeners over from the running process, which then drains and exits.
     #[arg(long, short)]
     upgrade: bool,
 }
@@ -146,8 +146,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Loads the configuration and goes on with it, or says everything that is wrong with it. Variables
-/// that look like settings and are none are named either way.
+/// Loads the configuration and runs `go` with it, or reports every problem. Variables that look
+/// like settings and are none are named either way.
 fn with_config(
     file: Option<PathBuf>,
     go: impl FnOnce(Config, Option<PathBuf>) -> anyhow::Result<()>,

@@ -22,10 +22,11 @@ pub(super) struct MoveArgs {
         conflicts_with = "to_file"
     )]
     to: Option<String>,
-    /// A file that holds the address, so that the password is not seen in the list of processes.
+    /// A file that holds the address, so that the password does not appear in the list of
+    /// processes.
     #[arg(long, value_name = "PATH")]
     to_file: Option<PathBuf>,
-    /// Look whether the move can be made, and change nothing. The gateway may run.
+    /// Check whether the move is possible, and change nothing. The gateway may run.
     #[arg(long)]
     check: bool,
 }

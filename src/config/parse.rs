@@ -21,7 +21,7 @@ fn fault<T>(wrong: impl Into<String>, remedy: impl Into<String>) -> Result<T, Fa
 }
 
 impl Kind {
-    /// Reads a value from the YAML tree. Types are strict: `"8"` is no number, `5` no text.
+    /// Reads a value from the YAML tree. Types are strict: `"8"` is not a number, `5` is not text.
     ///
     /// # Errors
     /// What is wrong with the value, and what is expected; without the value itself.
@@ -32,7 +32,7 @@ impl Kind {
                 self.read_text(if *flag { yes } else { no })
             }
             (Self::Count { .. }, Yaml::Number(number)) => self.read_text(&number.to_string()),
-            (Self::Count { min, max }, _) => fault("is no number", count_remedy(min, max)),
+            (Self::Count { min, max }, _) => fault("is not a number", count_remedy(min, max)),
             (
                 Self::Duration { .. } | Self::Seconds { .. } | Self::Size { .. } | Self::Ratio,
                 Yaml::Number(number),
@@ -41,23 +41,25 @@ impl Kind {
                 let items: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
                 match items {
                     Some(items) => self.read_list(&items),
-                    None => fault("holds something that is no text", self.shape()),
+                    None => fault("contains a value that is not text", self.shape()),
                 }
             }
-            (Self::Headers | Self::Networks, _) => fault("is no list", self.shape()),
+            (Self::Headers | Self::Networks, _) => fault("is not a list", self.shape()),
             (Self::RedisUrls, Yaml::Sequence(items)) => {
                 let items: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
                 match items {
                     Some(items) => self.read_text(&items.join(",")),
-                    None => fault("holds something that is no text", self.shape()),
+                    None => fault("contains a value that is not text", self.shape()),
                 }
             }
             (_, Yaml::String(text)) if text.trim().is_empty() => {
                 fault("is empty", "give a value, or remove the line to have the default")
             }
             (_, Yaml::String(text)) => self.read_text(text),
-            (_, Yaml::Mapping(_)) => fault("is a section, where one value is wanted", self.shape()),
-            (_, Yaml::Sequence(_)) => fault("is a list, where one value is wanted", self.shape()),
+            (_, Yaml::Mapping(_)) => {
+                fault("is a section, where one value is expected", self.shape())
+            }
+            (_, Yaml::Sequence(_)) => fault("is a list, where one value is expected", self.shape()),
             _ => fault("has the wrong type", self.shape()),
         }
     }
@@ -71,7 +73,7 @@ impl Kind {
         match self {
             Self::Address => match text.parse() {
                 Ok(addr) => Ok(Value::Address(addr)),
-                Err(_) => fault("is no address", self.shape()),
+                Err(_) => fault("is not an address", self.shape()),
             },
             Self::FlagOrAuto if text == "auto" => Ok(Value::Text(text.to_owned())),
             Self::Flag | Self::FlagOrAuto => match text.to_ascii_lowercase().as_str() {
@@ -82,12 +84,12 @@ impl Kind {
             Self::Count { min, max } => match text.parse::<u64>() {
                 Ok(count) if (min..=max).contains(&count) => Ok(Value::Count(count)),
                 Ok(_) => fault("is out of range", count_remedy(min, max)),
-                Err(_) => fault("is no whole number", count_remedy(min, max)),
+                Err(_) => fault("is not a whole number", count_remedy(min, max)),
             },
             Self::Size { min, max } => match read_size(text) {
                 Some(bytes) if (min..=max).contains(&bytes) => Ok(Value::Size(bytes)),
                 Some(_) => fault("is out of range", self.shape()),
-                None => fault("is no size", self.shape()),
+                None => fault("is not a size", self.shape()),
             },
             Self::Duration { .. } | Self::Seconds { .. } => self.read_time(text),
             Self::Choice(names) => self.read_choice(names, text),
@@ -105,22 +107,22 @@ impl Kind {
             Self::Secret { min_len } => read_secret(text, min_len),
             Self::DatabaseUrl => read_database_url(text),
             Self::RedisUrl if is_address(text) => Ok(Value::Secret(Secret::new(text))),
-            Self::RedisUrl => fault("is no Redis address", self.shape()),
+            Self::RedisUrl => fault("is not a Redis address", self.shape()),
             Self::RedisUrls => match addresses(text) {
                 Some(list) => Ok(Value::Secret(Secret::new(list.join(",")))),
-                None => fault("is no list of Redis addresses", self.shape()),
+                None => fault("is not a list of Redis addresses", self.shape()),
             },
             Self::Name => {
                 let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
                 if (1..=64).contains(&text.len()) && text.bytes().all(fits) {
                     Ok(Value::Text(text.to_owned()))
                 } else {
-                    fault("is no short name", self.shape())
+                    fault("is not a short name", self.shape())
                 }
             }
             Self::Zone => match text.parse() {
                 Ok(zone) => Ok(Value::Zone(zone)),
-                Err(_) => fault("is no known time zone", self.shape()),
+                Err(_) => fault("is not a known time zone", self.shape()),
             },
             Self::Endpoint | Self::Ratio | Self::Pairs { .. } | Self::Text => {
                 self.read_telemetry(text)
@@ -136,14 +138,14 @@ impl Kind {
                 Ok(ratio) if (Decimal::ZERO..=Decimal::ONE).contains(&ratio) => {
                     Ok(Value::Decimal(ratio))
                 }
-                _ => fault("is no number from 0 to 1", self.shape()),
+                _ => fault("is not a number from 0 to 1", self.shape()),
             },
             Self::Pairs { secret } => match read_pairs(text) {
                 Some(pairs) if secret && are_headers(&pairs) => {
                     Ok(Value::Secret(Secret::new(text)))
                 }
                 Some(_) if !secret => Ok(Value::Text(text.to_owned())),
-                _ => fault("is no list of name=value pairs", self.shape()),
+                _ => fault("is not a list of name=value pairs", self.shape()),
             },
             Self::Text if !text.contains(char::is_control) => Ok(Value::Text(text.to_owned())),
             _ => fault("is more than one line", self.shape()),
@@ -160,7 +162,7 @@ impl Kind {
     fn read_list(self, items: &[&str]) -> Result<Value, Fault> {
         match self {
             Self::Networks => match items.iter().find(|item| Network::parse(item).is_none()) {
-                Some(_) => fault("holds something that is no network", self.shape()),
+                Some(_) => fault("contains a value that is not a network", self.shape()),
                 None => Ok(Value::List(items.iter().map(|item| (*item).to_owned()).collect())),
             },
             _ => read_headers(items),
@@ -171,7 +173,7 @@ impl Kind {
         let (min, max, zero, bare) = match self {
             Self::Duration { min, max, zero } => (min, max, zero == Zero::MeansNone, false),
             Self::Seconds { min, max } => (min, max, false, true),
-            _ => return fault("is no duration", self.shape()),
+            _ => return fault("is not a duration", self.shape()),
         };
         let in_seconds = || text.parse::<u64>().ok().and_then(|seconds| seconds.checked_mul(1000));
         let read =
@@ -181,7 +183,7 @@ impl Kind {
             Some(ms) if (min..=max).contains(&ms) => Ok(Value::Millis(ms)),
             Some(_) => fault("is out of range", self.shape()),
             None if text.parse::<u64>().is_ok() => fault("has no unit", self.shape()),
-            None => fault("is no duration", self.shape()),
+            None => fault("is not a duration", self.shape()),
         }
     }
 
@@ -192,7 +194,7 @@ impl Kind {
             Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ']) => {
                 Ok(Value::Text(text.to_owned()))
             }
-            _ => fault("is no web address", self.shape()),
+            _ => fault("is not a web address", self.shape()),
         }
     }
 }
@@ -209,7 +211,7 @@ fn choice_or_flag<'a>(text: &'a str, yes: &'a str, no: &'a str) -> &'a str {
 fn read_headers(names: &[&str]) -> Result<Value, Fault> {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     match names.iter().find(|name| name.is_empty() || !name.bytes().all(is_token)) {
-        Some(_) => fault("holds something that is no header name", HEADERS_REMEDY),
+        Some(_) => fault("contains a value that is not a header name", HEADERS_REMEDY),
         None => Ok(Value::List(names.iter().map(|name| name.to_ascii_lowercase()).collect())),
     }
 }
@@ -222,7 +224,7 @@ fn read_source(text: &str) -> Result<Value, Fault> {
         Some(rest) if !rest.is_empty() && !rest.contains(char::is_whitespace) => {
             Ok(Value::Text(text.to_owned()))
         }
-        _ => fault("is no such address", Kind::Source.shape()),
+        _ => fault("is not a valid address", Kind::Source.shape()),
     }
 }
 
@@ -235,7 +237,7 @@ fn read_database_url(text: &str) -> Result<Value, Fault> {
             "names the embedded database",
             "leave it out, and set data_dir to the folder of the database",
         ),
-        _ => fault("is no PostgreSQL address", Kind::DatabaseUrl.shape()),
+        _ => fault("is not a PostgreSQL address", Kind::DatabaseUrl.shape()),
     }
 }
 
@@ -249,7 +251,7 @@ fn read_endpoint(text: &str) -> Result<Value, Fault> {
         Ok(uri) if is_sound && uri.host().is_some_and(|host| !host.is_empty()) => {
             Ok(Value::Text(text.to_owned()))
         }
-        _ => fault("is no web address", Kind::Endpoint.shape()),
+        _ => fault("is not a web address", Kind::Endpoint.shape()),
     }
 }
 

@@ -112,7 +112,7 @@ fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
             } else {
                 prefix.trim_end_matches('.')
             };
-            problems.add(at, "has a key that is no text", "write setting names as plain words");
+            problems.add(at, "has a key that is not text", "write setting names as plain words");
             continue;
         };
         let path = format!("{prefix}{key}");
@@ -131,7 +131,7 @@ fn unknown_keys(section: &Mapping, prefix: &str, problems: &mut Problems) {
                 ),
             }
         } else {
-            problems.add(&path, "is no setting", did_you_mean(&path));
+            problems.add(&path, "is not a setting", did_you_mean(&path));
         }
     }
 }

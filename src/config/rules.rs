@@ -205,7 +205,7 @@ fn files(values: &Values, problems: &mut Problems) {
             File::open(path).and_then(|file| file.metadata()).map(|about| about.is_file());
         let wrong = match readable {
             Ok(true) => continue,
-            Ok(false) => "is no file".to_owned(),
+            Ok(false) => "is not a file".to_owned(),
             Err(error) => format!("cannot be read: {error}"),
         };
         let variable = match values.origin(setting.path) {

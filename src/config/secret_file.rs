@@ -111,7 +111,7 @@ fn read(path: &Path) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
     let about = std::fs::metadata(path).map_err(unreadable)?;
     if !about.is_file() {
-        return Err("is no file".to_owned());
+        return Err("is not a file".to_owned());
     }
     if about.len() > MAX_BYTES {
         return Err(format!("is larger than {} KiB", MAX_BYTES >> 10));

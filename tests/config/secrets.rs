@@ -75,7 +75,7 @@ const FAULTS: [Fault; 13] = [
         "auth.admin_token_file",
         "`no/such/file` cannot be read",
     ),
-    (&[("ADMIN_TOKEN_FILE", "{}")], "auth.admin_token_file", "is no file"),
+    (&[("ADMIN_TOKEN_FILE", "{}")], "auth.admin_token_file", "is not a file"),
     (&[("ADMIN_TOKEN_FILE", "")], "auth.admin_token_file", ""),
     (&[("TOLLGATE_SECRET_KEY_FILE", "{}/empty")], "auth.secret_key_file", "is empty"),
     (
@@ -88,9 +88,9 @@ const FAULTS: [Fault; 13] = [
         "auth.secret_key_file",
         "bytes that are no text",
     ),
-    (&[("DATABASE_URL_FILE", "{}/database")], "database.url_file", "is no PostgreSQL address"),
-    (&[("REDIS_URL_FILE", "{}/good")], "redis.url_file", "is no Redis address"),
-    (&[("REDIS_URLS_FILE", "{}/good")], "redis.urls_file", "is no list of Redis addresses"),
+    (&[("DATABASE_URL_FILE", "{}/database")], "database.url_file", "is not a PostgreSQL address"),
+    (&[("REDIS_URL_FILE", "{}/good")], "redis.url_file", "is not a Redis address"),
+    (&[("REDIS_URLS_FILE", "{}/good")], "redis.urls_file", "is not a list of Redis addresses"),
     (
         &[("REDIS_URL_FILE", "credential:redis")],
         "redis.url_file",

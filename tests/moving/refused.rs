@@ -117,9 +117,9 @@ async fn wrong_addresses_and_sources_are_reported_without_a_password() {
         (
             &["--to", "mysql://someone:hunter2@localhost/x"],
             2,
-            "--to is no PostgreSQL address: write postgres://",
+            "--to is not a PostgreSQL address: write postgres://",
         ),
-        (&["--to", "hunter2"], 2, "--to is no PostgreSQL address"),
+        (&["--to", "hunter2"], 2, "--to is not a PostgreSQL address"),
         (
             &["--to", "sqlite:///data/hunter2.db"],
             2,

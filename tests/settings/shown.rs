@@ -272,6 +272,6 @@ fn every_setting_names_a_test_that_shows_it() {
         all.difference(&named)
             .map(|setting| format!("{setting}: which test fails if it is ignored?")),
     );
-    faults.extend(named.difference(&all).map(|setting| format!("{setting} is no setting")));
+    faults.extend(named.difference(&all).map(|setting| format!("{setting} is not a setting")));
     assert!(faults.is_empty(), "{faults:#?}");
 }

@@ -78,10 +78,8 @@ pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/usage-logs/getUsageLogs", Permission::User, get_usage_logs)
             .doc("A page of the usage log, newest first; users see their own requests only."),
-        Operation::action("actions/usage-logs/getModelList", Permission::User, get_model_list).doc(
-            "The models that were ever asked for, sorted, at most 1000; by the user \
-                  themselves, for a user.",
-        ),
+        Operation::action("actions/usage-logs/getModelList", Permission::User, get_model_list)
+            .doc("The models that requests named, sorted, at most 1000; users see their own."),
         Operation::action(
             "actions/usage-logs/getStatusCodeList",
             Permission::User,

@@ -28,11 +28,11 @@ pub struct SettingsFields {
     pub currency_display: Sent<Text<1, 16>>,
     /// Remove old entries of the request log each day.
     pub enable_auto_cleanup: Sent<bool>,
-    /// How far the request log goes back. Costs and statistics are kept for ever.
+    /// How far the request log goes back. Costs and statistics are kept permanently.
     pub cleanup_retention_days: Sent<Whole<u32, 1, 365>>,
     /// When it is cleaned up each day, `HH:MM` in the gateway's time zone.
     pub cleanup_schedule: Sent<Clock>,
-    /// Turn away coding clients older than the newest version that several users run.
+    /// Refuse coding clients older than the newest version that several users run.
     pub enable_client_version_check: Sent<bool>,
 }
 
@@ -45,8 +45,8 @@ pub fn operations() -> Vec<Operation> {
             .doc("Changes what is sent, and returns the current settings."),
         Operation::action("actions/system-config/runCleanup", Permission::Admin, run_cleanup)
             .doc(
-                "Starts to remove old entries of the request log; ask getCleanupStatus how far \
-                  it is.",
+                "Starts to remove old entries of the request log; getCleanupStatus reports the \
+                 progress.",
             )
             .errors(&[Code::OPERATION_FAILED]),
         Operation::action(
@@ -54,7 +54,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Admin,
             cleanup_status,
         )
-        .doc("How far cleaning up the request log is, or how it ended."),
+        .doc("The progress or the result of cleaning up the request log."),
     ]
 }
 

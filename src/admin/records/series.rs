@@ -10,15 +10,13 @@ use super::{Exact, Iso};
 use crate::domain::clock::Timestamp;
 use crate::store::Series;
 
-/// A chart: lines, and a point for each stretch of time, in which every line has its two values, be
-/// they zero.
+/// A chart: lines, and one point per interval. Each line has two values in every point, 0 if none.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatisticsRecord {
-    /// One point for each stretch of time, in order. None is left out.
+    /// One point per interval, in order. None is left out.
     pub chart_data: Vec<ChartPoint>,
-    /// The lines, most expensive first, at most 500; those without any request in the time are left
-    /// out.
+    /// The lines, most expensive first, at most 500; lines without a request are left out.
     pub users: Vec<LineRecord>,
     /// As asked.
     pub time_range: &'static str,
@@ -33,8 +31,8 @@ pub struct StatisticsRecord {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LineRecord {
-    /// Of the user, key or provider; 0 = the administrator token's requests, or those that no
-    /// provider was asked for; of a model its place in this list.
+    /// Id of the user, key or provider; 0 = requests with the admin token, or requests that reached
+    /// no provider. For a model, its place in this list.
     pub id: i64,
     /// The user's, key's, model's or provider's name; its id where the name is not known.
     pub name: String,

@@ -130,11 +130,11 @@ impl<'t> Reader<'t> {
             Event::Alias(anchor) => {
                 let value = self.anchors.get(&anchor).cloned();
                 let value =
-                    value.ok_or_else(|| fault(span, "is an alias within what it stands for"))?;
+                    value.ok_or_else(|| fault(span, "is an alias that refers to itself"))?;
                 self.count(size(&value), span)?;
                 (value, 0)
             }
-            _ => return Err(fault(span, "is no value")),
+            _ => return Err(fault(span, "is not a value")),
         };
         if anchor > 0 {
             self.anchors.insert(anchor, value.clone());
@@ -197,7 +197,7 @@ fn size(value: &Value) -> usize {
 fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: &Span) -> Result<Value, Fault> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
-            return Err(fault(span, format!("!{}: is no tag that is known here", tag.suffix)));
+            return Err(fault(span, format!("!{}: is an unknown tag", tag.suffix)));
         }
         Some(tag) if tag.suffix == "str" => return Ok(text.into()),
         _ => {}

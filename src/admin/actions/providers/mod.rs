@@ -42,44 +42,31 @@ fn records() -> Vec<Operation> {
     vec![
         Operation::action("actions/providers/getProviders", Permission::Admin, get_providers)
             .doc("All providers, their credentials masked."),
-        Operation::action(
-            "actions/providers/addProvider",
-            Permission::Admin,
-            add_provider,
-        )
-        .doc("Adds an upstream provider.")
-        .errors(&[Code::OPERATION_FAILED]),
-        Operation::action(
-            "actions/providers/editProvider",
-            Permission::Admin,
-            edit_provider,
-        )
-        .doc(
-            "Changes what is sent and leaves the rest, the credential too. Another `url`, \
-             `provider_type` or `proxy_url`, or a `key`, closes the circuit and clears the \
-             provider's health, which described what was there before; so does enabling a provider \
-             that the gateway itself disabled. Where `url` gets another origin (scheme, host, \
-             port), or `proxy_url` changes, `key` must be sent again: else `REQUIRED_FIELD`.",
-        )
-        .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
-        Operation::action(
-            "actions/providers/removeProvider",
-            Permission::Admin,
-            remove_provider,
-        )
-        .doc("Removes a provider and its stored credential; requests that it is answering end \
-              properly.")
-        .errors(&[Code::NOT_FOUND]),
-        Operation::action(
-            "actions/providers/testProvider",
-            Permission::Admin,
-            test::test_provider,
-        )
-        .doc(
-            "Sends one small real request to a provider, stored or not yet, and tells what came \
-             back. Leaves an audit record.",
-        )
-        .errors(&[Code::NOT_FOUND]),
+        Operation::action("actions/providers/addProvider", Permission::Admin, add_provider)
+            .doc("Adds an upstream provider.")
+            .errors(&[Code::OPERATION_FAILED]),
+        Operation::action("actions/providers/editProvider", Permission::Admin, edit_provider)
+            .doc(
+                "Changes what is sent and leaves the rest, the credential too. Another `url`, \
+                 `provider_type` or `proxy_url`, or a `key`, closes the circuit and clears the \
+                 provider's health, which described what was there before; so does enabling a \
+                 provider that the gateway itself disabled. Where `url` gets another origin \
+                 (scheme, host, port), or `proxy_url` changes, `key` must be sent again: else \
+                 `REQUIRED_FIELD`.",
+            )
+            .errors(&[Code::NOT_FOUND, Code::OPERATION_FAILED]),
+        Operation::action("actions/providers/removeProvider", Permission::Admin, remove_provider)
+            .doc(
+                "Removes a provider and its stored credential; requests that it is answering end \
+                 properly.",
+            )
+            .errors(&[Code::NOT_FOUND]),
+        Operation::action("actions/providers/testProvider", Permission::Admin, test::test_provider)
+            .doc(
+                "Sends one small real request to a provider, stored or not yet, and reports the \
+                 result. Leaves an audit record.",
+            )
+            .errors(&[Code::NOT_FOUND]),
     ]
 }
 
