@@ -90,13 +90,12 @@ async fn answer(
         Verb::Post => head.method == Method::POST,
     };
     if !allowed {
+        let allow = operation.verb.allow();
         let refusal = ApiError::by_code(
             Code::METHOD_NOT_ALLOWED,
-            format!("this operation is {}", operation.verb.as_str()),
+            format!("this operation takes {allow} only"),
         );
-        return Err(
-            refusal.header(header::ALLOW, HeaderValue::from_static(operation.verb.as_str()))
-        );
+        return Err(refusal.header(header::ALLOW, HeaderValue::from_static(allow)));
     }
     let ctx = &surface.ctx;
     let now = ctx.clock.now();

@@ -58,6 +58,14 @@ impl Verb {
             Self::Post => "POST",
         }
     }
+
+    /// The accepted methods, as `Allow` lists them.
+    pub const fn allow(self) -> &'static str {
+        match self {
+            Self::Get => "GET, HEAD",
+            Self::Post => "POST",
+        }
+    }
 }
 
 /// What goes back.

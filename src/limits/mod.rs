@@ -326,7 +326,7 @@ impl Counters {
         self.memory().sweep(self.backend.time(now), keep);
     }
 
-    /// The time zone of calendar windows: this node's, or the cluster's if it differs.
+    /// The time zone of calendar windows: this node's, or the nodes' shared one if it differs.
     #[must_use]
     pub fn zone(&self) -> Tz {
         self.backend.zone()

@@ -14,7 +14,7 @@ impl Counters {
         // With several servers, the users of the others are served.
         let serves = || self.server_states().iter().any(|server| server.up);
         let ready = readiness.ready && (on_loss != OnRedisLoss::Closed || serves());
-        // Neither makes the node unready: limits hold by the cluster's time and zone.
+        // Neither makes the node unready: limits hold by Redis' time and the nodes' shared zone.
         let readiness =
             readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
         Readiness { ready, ..readiness.with_optional("time_zone", time_zone(other_zone)) }
@@ -56,6 +56,6 @@ fn clock(off_ms: i64) -> PartState {
 
 fn time_zone(other: Option<chrono_tz::Tz>) -> PartState {
     other.map_or(Ok(()), |zone| {
-        Err(format!("differs from the cluster's: shared windows are in {}", zone.name()))
+        Err(format!("differs from the nodes' shared zone: shared windows are in {}", zone.name()))
     })
 }

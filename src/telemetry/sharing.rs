@@ -22,7 +22,7 @@ pub struct RedisMetrics {
     pub waiting: IntGauge,
     /// This node's clock less Redis', whole seconds.
     pub clock_off_seconds: IntGauge,
-    /// 1 = `TZ` is not the cluster's.
+    /// 1 = `TZ` is not the nodes' shared time zone.
     pub zone_differs: IntGauge,
 }
 
@@ -78,7 +78,7 @@ impl RedisMetrics {
             )?,
             zone_differs: on.gauge(
                 "tollgate_redis_time_zone_differs",
-                "1 if TZ is not the cluster's time zone, in which shared windows are.",
+                "1 if TZ is not the nodes' shared time zone, in which shared windows are.",
             )?,
         })
     }

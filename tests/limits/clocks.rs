@@ -90,7 +90,7 @@ async fn a_node_in_another_time_zone_uses_the_clusters_until_it_is_the_only_node
     let (ready, parts) = pair.nodes[1].readiness().await;
     let said = parts["time_zone"].as_str().unwrap();
     assert!(
-        ready && said.starts_with("differs from the cluster's: shared windows are in "),
+        ready && said.starts_with("differs from the nodes' shared zone: shared windows are in "),
         "{parts}"
     );
     assert_eq!(pair.nodes[0].readiness().await.1["time_zone"], "ok");
@@ -99,7 +99,7 @@ async fn a_node_in_another_time_zone_uses_the_clusters_until_it_is_the_only_node
     pair.nodes[1].log_shows("TZ is not the other nodes'").await;
     assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 200);
     pair.settled(&who, 2).await;
-    assert_eq!(resets(&pair, 1, who.key).await, before, "the windows are the cluster's");
+    assert_eq!(resets(&pair, 1, who.key).await, before, "the windows are the other node's");
     // The last node of the zone stops.
     pair.nodes[0].signal("TERM");
     pair.nodes[0].ended().await;

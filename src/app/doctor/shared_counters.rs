@@ -1,4 +1,5 @@
-//! Redis: its answer, what it does when its memory is full, its clock, and the cluster's time zone.
+//! Redis: its answer, what it does when its memory is full, its clock, and the nodes' shared time
+//! zone.
 
 use super::database::clock;
 use super::finding::{Finding, bytes};
@@ -71,13 +72,7 @@ fn about(config: &Config, facts: &RedisFacts, which: &str) -> Vec<Finding> {
             "Raise maxmemory: a full Redis takes no counts.",
         ));
     }
-    if facts.is_of_others {
-        let text = format!("{which}gateways count there that have another list of servers");
-        let advice = "Give all gateways the same redis.urls, in the same order, and the same \
-            redis.cluster_parts. This one counts for itself until the others are gone \
-            (docs/several-nodes.md).";
-        findings.push(Finding::fault(PART, text, advice));
-    }
+    findings.extend(list(facts.is_of_others, which));
     findings.push(clock(&whose, facts.off_ms));
     findings.push(match facts.zone {
         Some(zone) if zone != config.time_zone => Finding::warning(
@@ -88,4 +83,22 @@ fn about(config: &Config, facts: &RedisFacts, which: &str) -> Vec<Finding> {
         _ => Finding::ok("time zone", config.time_zone.name()),
     });
     findings
+}
+
+/// Whether the gateways that count there have this gateway's list of servers.
+fn list(is_of_others: Option<bool>, which: &str) -> Option<Finding> {
+    match is_of_others {
+        Some(false) => None,
+        Some(true) => {
+            let text = format!("{which}gateways count there that have another list of servers");
+            let advice = "Give all gateways the same redis.urls, in the same order, and the same \
+                redis.cluster_parts. This one counts for itself until the others are gone \
+                (docs/several-nodes.md).";
+            Some(Finding::fault(PART, text, advice))
+        }
+        None => {
+            let text = format!("{which}the list of servers of its gateways could not be read");
+            Some(Finding::warning(PART, text, "Run tollgate doctor again."))
+        }
+    }
 }

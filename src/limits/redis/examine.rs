@@ -34,7 +34,8 @@ pub struct RedisFacts {
     /// The time zone of the gateways that count there now.
     pub zone: Option<Tz>,
     /// Gateways count there that have another list of servers, or another place of this one in it.
-    pub is_of_others: bool,
+    /// `None` if the server did not answer the query for it.
+    pub is_of_others: Option<bool>,
     /// Of a cluster: the prefix of this part's names, and the primary that has them.
     pub in_cluster: Option<String>,
 }
@@ -48,7 +49,7 @@ pub async fn examine(servers: &[Server], prefix: &str) -> Vec<Result<RedisFacts,
     };
     let each = servers.iter().zip(notes).map(async |(server, note)| {
         let mut facts = examine_one(server, prefix).await?;
-        facts.is_of_others = is_of_others(server, prefix, note).await.unwrap_or(false);
+        facts.is_of_others = is_of_others(server, prefix, note).await.ok();
         Ok(facts)
     });
     join_all(each).await
@@ -111,7 +112,7 @@ async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<Re
         off_ms: own.plus_ms(half).since(server),
         took,
         zone: zone.filter(|_| is_held).and_then(|name| name.parse().ok()),
-        is_of_others: false,
+        is_of_others: None,
         in_cluster: None,
     })
 }

@@ -1,5 +1,5 @@
-//! The time and the time zone of shared windows: those of Redis and of the cluster, not this node's
-//! own.
+//! The time and the time zone of shared windows: Redis' time and the nodes' shared zone, not this
+//! node's own.
 //!
 //! The keeper compares this node's clock with Redis' when it connects and with every heartbeat.
 //! From then on, everything that is counted in Redis carries the time by Redis' clock. The scripts
@@ -7,8 +7,8 @@
 //! node was set since the last heartbeat, and is compared again.
 //!
 //! The calendar windows of all nodes use one time zone: that of the first node. A node with another
-//! `TZ` uses the cluster's. If no node with the cluster's zone has sent a heartbeat for the lease,
-//! the next node puts its own into effect, and the counters are rebuilt from the ledger.
+//! `TZ` uses the shared zone. If no node of that zone has sent a heartbeat for the lease, the next
+//! node puts its own into effect, and the counters are rebuilt from the ledger.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -36,7 +36,7 @@ pub enum TimeSource {
     Caller,
 }
 
-/// How far this node's clock and time zone differ from the cluster's.
+/// How far this node's clock differs from Redis', and its time zone from the shared one.
 pub(super) struct Agreement {
     source: TimeSource,
     /// This node's clock minus Redis', as last measured.
@@ -108,7 +108,7 @@ impl Agreement {
         *self.zone.read()
     }
 
-    /// The cluster's zone, if this node has another.
+    /// The shared zone, if this node has another.
     pub(super) fn other_zone(&self) -> Option<Tz> {
         Some(self.zone()).filter(|zone| *zone != self.own_zone)
     }
@@ -117,11 +117,11 @@ impl Agreement {
     fn follow(&self, zone: Tz) -> bool {
         let changed = std::mem::replace(&mut *self.zone.write(), zone) != zone;
         if changed {
-            let (own, cluster) = (self.own_zone.name(), zone.name());
+            let (own, shared) = (self.own_zone.name(), zone.name());
             match self.other_zone() {
                 Some(_) => tracing::error!(
                     own,
-                    cluster,
+                    shared,
                     "TZ is not the other nodes': shared windows are in theirs"
                 ),
                 None => tracing::info!(own, "shared windows are in this node's time zone again"),
@@ -148,7 +148,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Finds the cluster's zone, or makes this node's the cluster's. `true`: the existing counters
+    /// Finds the shared zone, or makes this node's the shared one. `true`: the existing counters
     /// were made for a zone other than the one in effect now.
     pub(super) async fn agree_on_zone(
         &self,
@@ -161,8 +161,8 @@ impl Shared {
         let _: Option<String> = within(TIME_LIMIT, first.query_async(connection)).await?;
         let found: Option<String> =
             within(TIME_LIMIT, redis::cmd("GET").arg(&name).query_async(connection)).await?;
-        let cluster = found.and_then(|name| name.parse::<Tz>().ok());
-        if let Some(zone) = cluster.filter(|zone| *zone != own) {
+        let shared = found.and_then(|name| name.parse::<Tz>().ok());
+        if let Some(zone) = shared.filter(|zone| *zone != own) {
             let is_held: bool =
                 within(TIME_LIMIT, redis::cmd("EXISTS").arg(&held).query_async(connection)).await?;
             if is_held {
@@ -177,7 +177,7 @@ impl Shared {
             tracing::warn!(
                 before = zone.name(),
                 own = own.name(),
-                "no node has the cluster's time zone any more"
+                "no node has the shared time zone any more"
             );
         }
         let lease = u64::try_from(self.settings.lease.as_millis()).unwrap_or(u64::MAX);
@@ -187,7 +187,7 @@ impl Shared {
         if self.agreement.follow(own) {
             *self.spans.lock() = None;
         }
-        Ok(cluster.is_some_and(|zone| zone != own))
+        Ok(shared.is_some_and(|zone| zone != own))
     }
 
     fn key(&self, name: &str) -> String {
