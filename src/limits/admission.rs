@@ -11,6 +11,7 @@ use crate::domain::key::Key;
 use crate::domain::money::NanoUsd;
 use crate::domain::user::User;
 
+use super::held::Held;
 use super::spend::Period;
 
 /// One request that asks for admission.
@@ -191,18 +192,24 @@ pub struct Denied {
     pub limit: Amount,
     /// When a request may pass again; `None` if that is unknown, or never.
     pub reset_at: Option<Timestamp>,
-    /// Set if the limit is not reached, but the request together with those in flight could exceed
-    /// it.
+    /// Set if what is spent does not reach the limit: requests in flight have reserved the rest, or
+    /// together with this one they could exceed it.
     pub exceeds: Option<Exceeds>,
 }
 
-/// Why a strict reservation refused a request.
+/// Why reservations refused a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exceeds {
     /// What requests in flight have reserved in the limit's window.
     pub reserved: NanoUsd,
     /// What the refused request would have reserved.
     pub own: NanoUsd,
+}
+
+impl Exceeds {
+    pub(super) fn of(held: Held, estimate: NanoUsd) -> Self {
+        Self { reserved: held.reserved, own: estimate.max(NanoUsd::ZERO) }
+    }
 }
 
 impl Denied {

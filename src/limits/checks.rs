@@ -33,10 +33,11 @@ pub(super) fn strict(
     limit: NanoUsd,
     mode: Reservation,
 ) -> Option<Exceeds> {
-    let (reserved, own) = (held.reserved, estimate.max(NanoUsd::ZERO));
-    let refused =
-        mode == Reservation::Strict && reserved > NanoUsd::ZERO && held.both() + own > limit;
-    refused.then_some(Exceeds { reserved, own })
+    let exceeds = Exceeds::of(held, estimate);
+    let refused = mode == Reservation::Strict
+        && exceeds.reserved > NanoUsd::ZERO
+        && held.both() + exceeds.own > limit;
+    refused.then_some(exceeds)
 }
 
 struct Checks<'a, 'b> {
@@ -72,23 +73,19 @@ impl Checks<'_, '_> {
         let spend =
             if limit_type.is_keys() { &mut self.pair.key.spend } else { &mut *self.pair.spend };
         let held = spend.held(period, reset, self.admission.now, self.settings.time_zone);
-        let exceeds = match held.both() >= limit {
-            true => None,
-            false => {
-                match strict(held, self.admission.estimate, limit, self.settings.reservation) {
-                    Some(exceeds) => Some(exceeds),
-                    None => {
-                        let (remaining, reset_at) =
-                            (limit - held.both(), spend.ends_at(period, reset));
-                        if self.tightest.is_none_or(|tightest| remaining < tightest.remaining) {
-                            self.tightest =
-                                Some(MoneyLeft { limit_type, limit, remaining, reset_at });
-                        }
-                        return None;
-                    }
-                }
-            }
+        let (is_reached, estimate) = (held.both() >= limit, self.admission.estimate);
+        let exceeds = match is_reached {
+            // What requests in flight reserved is not spent yet.
+            true => (held.spent < limit).then(|| Exceeds::of(held, estimate)),
+            false => strict(held, estimate, limit, self.settings.reservation),
         };
+        if !is_reached && exceeds.is_none() {
+            let (remaining, reset_at) = (limit - held.both(), spend.ends_at(period, reset));
+            if self.tightest.is_none_or(|tightest| remaining < tightest.remaining) {
+                self.tightest = Some(MoneyLeft { limit_type, limit, remaining, reset_at });
+            }
+            return None;
+        }
         // It is unknown when a request in flight will release its reservation.
         let reset_at = if exceeds.is_none() { spend.below_at(period, reset, limit) } else { None };
         let (current, limit) = (Amount::Money(held.both()), Amount::Money(limit));

@@ -21,7 +21,7 @@ const MISTAKES: [Mistake; 51] = [
     ("proxy: {addr: [1]}", "", "", "is a list"),
     ("proxy: {addr: ''}", "", "", "is empty"),
     ("session: {headers: x-session-id}", "", "", "is not a list"),
-    ("session: {headers: ['x id']}", "", "", "no header name"),
+    ("session: {headers: ['x id']}", "", "", "not a header name"),
     ("proxy: {tls: {cert: Cargo.toml}}", "", "", "proxy.tls.key: is missing"),
     ("proxy: {tls: {cert: Cargo.toml, key: nowhere.pem}}", "", "", "`nowhere.pem` cannot be read"),
     ("prices: {seed_file: conf}", "", "", "is not a file"),

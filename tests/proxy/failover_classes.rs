@@ -215,11 +215,12 @@ async fn no_attempt_is_begun_after_the_deadline() {
     let slow = Upstream::start().await;
     let fixture = Fixture::bare(&[("TOLLGATE_RETRY_DEADLINE", "3s")]).await;
     for _ in 0..3 {
-        let fields = json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
+        let fields = json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1,
+            "request_timeout_non_streaming_ms": 3500});
         fixture.gateway.provider("native", &slow.url, fields).await;
     }
     slow.default(json!({"delay_ms": 600_000})).await;
-    let (status, body) = ask(&fixture, "native", true, "a").await;
+    let (status, body) = ask(&fixture, "native", false, "a").await;
     assert_eq!(status, 502, "{body}");
     assert_eq!(slow.requests().await.len(), 1, "two were left");
     let row = &fixture.gateway.logs(1).await[0];

@@ -25,6 +25,7 @@ mod error_rules;
 mod events;
 mod failover;
 mod failover_classes;
+mod fault;
 pub mod fixture;
 mod hooks;
 mod listeners;

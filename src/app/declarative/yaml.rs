@@ -257,7 +257,7 @@ mod tests {
             ("a: 1\na: 2\n", 2, 1, "a: is there already, in line 1"),
             ("a: [1, 2\nb: 3\n", 2, 0, "is no valid YAML"),
             ("a: 1\n---\nb: 2\n", 3, 1, "second document"),
-            ("a: !secret x\n", 1, 4, "no tag"),
+            ("a: !secret x\n", 1, 4, "unknown tag"),
             ("a: *none\n", 1, 4, "is no valid YAML"),
             ("? [a]\n: b\n", 1, 3, "must be a name"),
         ] {

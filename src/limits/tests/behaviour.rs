@@ -78,7 +78,9 @@ fn strict_reservation_refuses_what_could_exceed_a_limit_unless_nothing_else_runs
         );
         assert_eq!((denied.exceeds, denied.reset_at), (exceeds, None));
         let second = ask(30).unwrap();
-        assert_eq!(ask(0).err().unwrap().exceeds, None, "all of the limit is used or reserved");
+        let denied = ask(0).err().unwrap();
+        let reserved = Some(Exceeds { reserved: NanoUsd(70), own: NanoUsd(0) });
+        assert_eq!((denied.exceeds, denied.reset_at), (reserved, None), "30 of 100 are spent");
         first.settle(NOON, NanoUsd(69), None);
         assert!(ask(1).is_err(), "99 spent, 30 reserved");
         drop(second);

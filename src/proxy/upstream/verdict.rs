@@ -108,9 +108,6 @@ fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Err
     attempt.fresh = true;
     let (provider, took) = (Arc::clone(&attempt.provider), attempt.began.elapsed());
     ctx.gateway.metrics.attempt(&provider.name, "stale_connection");
-    if let Some(record) = &mut ctx.record {
-        record.attempts = record.attempts.saturating_sub(1);
-    }
     let why = "a pooled connection that the provider had closed: sent again on a new one";
     decide_failure(ctx, &provider, failure, Judged { step: DecisionStep::Retried, why, took });
     error.set_retry(true);

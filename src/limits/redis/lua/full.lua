@@ -20,6 +20,8 @@ local function refusal(a)
       if a.strict == 0 or others <= 0 or sum + (a.low + a.high * BASE) <= limit then return end
       return { check, int(sum), '', int(others) }
     end
+    -- What requests in flight reserved is not spent yet.
+    if sum - others < limit then return { check, int(sum), '', int(others) } end
     local reset = ''
     if period == 2 then reset = falls_in(r, b, 300, sum, limit)
     elseif period == 3 and day == 14 then reset = falls_in(r, b, 1440, sum, limit) end
