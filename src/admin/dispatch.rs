@@ -36,7 +36,7 @@ pub(super) async fn dispatch(
     request: Request<Body>,
 ) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    let operation = table::find(path.trim_start_matches("/api/"));
+    let operation = path.strip_prefix("/api/").and_then(table::find);
     let ctx = Arc::clone(&surface.ctx);
     let answer = match operation {
         None => Err(unknown(&path)),

@@ -74,6 +74,8 @@ reasons! {
     MessagesNotStored = "messages_not_stored", "messages are not stored: STORE_SESSION_MESSAGES \
         (session.store_messages) is not true";
     MustBeBoolean = "must_be_boolean", "must be true or false";
+    MustBeHeaderText = "must_be_header_text", "must be visible ASCII without blanks: it is sent in \
+        a header";
     MustBeHttpAddress = "must_be_http_address", "must be an http address";
     MustBeList = "must_be_list", "must be a list";
     MustBeMoment = "must_be_moment", "must be YYYY-MM-DD or an ISO 8601 time";
@@ -143,6 +145,7 @@ reasons! {
         its own";
     TooFine = "too_fine", "has too many digits after the point";
     TooManyAttempts = "too_many_attempts", "too many failed attempts from this address";
+    TooManyKeys = "too_many_keys", "there are {max} keys already";
     TooManyPlaces = "too_many_places", "takes at most {places} digits after the point";
     TooManyRules = "too_many_rules", "there are {max} rules already";
     TooManyWatchers = "too_many_watchers", "too many connections watch already";

@@ -29,7 +29,7 @@ pub(super) fn build(values: Values, problems: &mut Problems) -> Config {
     let mut take = Take { values: &values, problems };
     let data_dir = take.path("data_dir").unwrap_or_default();
     let proxy = proxy(&mut take, &data_dir);
-    let admin = admin(&mut take);
+    let admin = admin(&mut take, &proxy);
     let metrics = metrics(&mut take);
     let database = database(&mut take, &data_dir);
     let redis = redis(&mut take);
@@ -113,11 +113,13 @@ fn proxy(take: &mut Take, data_dir: &std::path::Path) -> Proxy {
     }
 }
 
-fn admin(take: &mut Take) -> Admin {
+/// `proxy`: whose listener may serve the administration too.
+fn admin(take: &mut Take, proxy: &Proxy) -> Admin {
     let tls = take.tls("admin.tls.cert", "admin.tls.key");
     let app_url = take.optional_text("admin.app_url");
-    let over_https =
-        tls.is_some() || app_url.as_ref().is_some_and(|url| url.starts_with("https://"));
+    let over_https = tls.is_some()
+        || (proxy.expose_admin && proxy.tls.is_some())
+        || app_url.as_ref().is_some_and(|url| url.starts_with("https://"));
     let secure_cookies = match take.values.get("admin.secure_cookies") {
         Value::Flag(flag) => *flag,
         _ => over_https,

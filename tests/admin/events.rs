@@ -270,6 +270,10 @@ async fn one_user_has_so_many_places_and_gets_them_back() {
     let refused = Reply::of(request()).await;
     assert_eq!(refused.failure(), (429, "TOO_MANY_ATTEMPTS"));
     assert!(refused.headers.contains_key("retry-after"));
+    // Another key of the user has no places of its own.
+    let (_, reading) = gate.key(ada.id, "reading", json!({"canLoginWebUi": false})).await;
+    let request_of = gate.http.get(format!("{}/api/events", gate.url)).bearer_auth(&reading);
+    assert_eq!(Reply::of(request_of).await.failure(), (429, "TOO_MANY_ATTEMPTS"));
     Watcher::start(&gate, TOKEN).await;
     drop(watchers);
     let again = async {

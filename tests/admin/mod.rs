@@ -2,6 +2,7 @@
 
 mod attempts;
 mod audit;
+mod audited;
 mod bodies;
 mod bounds;
 mod cleanup;

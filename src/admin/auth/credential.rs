@@ -9,7 +9,6 @@ use crate::admin::envelope::{ApiError, Code, DatabaseTrouble};
 use crate::admin::reasons::Reason;
 use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
 use crate::domain::user::User;
 use crate::state::TokenCheck;
@@ -112,24 +111,20 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
         if found.token_check == Some(ctx.admin_token.session_check(token)) {
             return Ok(Actor::Token);
         }
-        ctx.store.delete_web_session(&hash).await.map_err(ApiError::internal)?;
+        // This node may only not know the token yet: the session stays until it expires.
         return Err(unauthorized(Reason::TokenChanged));
     };
-    match of_key(ctx, key_id, now) {
-        Ok(actor) => Ok(actor),
+    let snapshot = ctx.state.snapshot();
+    // Nor may it know the key yet.
+    let caller = snapshot.key(key_id).ok_or_else(|| unauthorized(Reason::SessionKeyDeleted))?;
+    match usable(&caller.key, &caller.user, now) {
+        Ok(()) => Ok(Actor::Key { key: Arc::clone(&caller.key), user: Arc::clone(&caller.user) }),
         Err(refusal) => {
             // Whatever made the key unusable ends the session permanently.
             ctx.store.delete_web_session(&hash).await?;
             Err(refusal)
         }
     }
-}
-
-fn of_key(ctx: &Context, key_id: KeyId, now: Timestamp) -> Result<Actor, ApiError> {
-    let snapshot = ctx.state.snapshot();
-    let caller = snapshot.key(key_id).ok_or_else(|| unauthorized(Reason::SessionKeyDeleted))?;
-    usable(&caller.key, &caller.user, now)?;
-    Ok(Actor::Key { key: Arc::clone(&caller.key), user: Arc::clone(&caller.user) })
 }
 
 fn usable(key: &Key, user: &User, now: Timestamp) -> Result<(), ApiError> {

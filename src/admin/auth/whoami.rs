@@ -73,7 +73,12 @@ pub async fn whoami(call: Call, _: Nothing) -> Result<WhoAmI, ApiError> {
     let settings = &snapshot.settings;
     let user = match &who.actor {
         Actor::Key { user, .. } if !who.is_read_only() => {
-            Some(UserRecord::of(user, &snapshot, call.now))
+            let mut record = UserRecord::of(user, &snapshot, call.now);
+            if !who.is_admin() {
+                // Written by administrators for themselves.
+                (record.note, record.tags) = (String::new(), Vec::new());
+            }
+            Some(record)
         }
         _ => None,
     };

@@ -15,6 +15,10 @@ use crate::domain::limits::TimeOfDay;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text<const MIN: usize, const MAX: usize>(pub String);
 
+/// As [`Text`], of visible ASCII without blanks: a credential that is sent in a header.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeaderText<const MIN: usize, const MAX: usize>(pub String);
+
 /// A time of day, `HH:MM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock(pub TimeOfDay);
@@ -70,6 +74,20 @@ impl<const MIN: usize, const MAX: usize> Kind for Text<MIN, MAX> {
     }
 }
 
+impl<const MIN: usize, const MAX: usize> Kind for HeaderText<MIN, MAX> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = Text::<MIN, MAX>::take(json)?.0;
+        match text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            true => Ok(Self(text)),
+            false => Err(Fault::format(Reason::MustBeHeaderText).into()),
+        }
+    }
+
+    fn describe(generator: &mut SchemaGenerator) -> Value {
+        Text::<MIN, MAX>::describe(generator)
+    }
+}
+
 impl Kind for Clock {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<4, 5>::take(json)?.0;
@@ -102,6 +120,7 @@ impl<F: Address, const MIN: usize, const MAX: usize> Kind for Url<F, MIN, MAX> {
 }
 
 kind!([const MIN: usize, const MAX: usize] Text<MIN, MAX> => String);
+kind!([const MIN: usize, const MAX: usize] HeaderText<MIN, MAX> => String);
 kind!([] Clock => TimeOfDay);
 kind!([F: Address, const MIN: usize, const MAX: usize] Url<F, MIN, MAX> => String);
 

@@ -76,8 +76,9 @@ impl Viewer {
     }
 }
 
-/// Concurrent clients, in total and of one user (or read-only key).
+/// Concurrent clients: in total, those that only administrators get, and of one user.
 const CLIENTS: usize = 256;
+const CLIENTS_OF_ADMINISTRATORS: usize = 64;
 const CLIENTS_OF_A_USER: usize = 16;
 
 /// All subscribers of one administration surface.
@@ -135,10 +136,15 @@ impl Live {
     pub fn join(self: &Arc<Self>, viewer: Viewer) -> Option<Joined> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let mut watched = self.watched.lock();
-        let feed = watched.feeds.entry(viewer).or_default();
-        if viewer != Viewer::Everybody && feed.clients() >= CLIENTS_OF_A_USER {
-            return None;
+        if viewer != Viewer::Everybody {
+            let of_user = watched.feeds.iter().filter(|(other, _)| other.scope() == viewer.scope());
+            let clients: usize = of_user.map(|(_, feed)| feed.clients()).sum();
+            let left = self.places.available_permits();
+            if clients >= CLIENTS_OF_A_USER || left < CLIENTS_OF_ADMINISTRATORS {
+                return None;
+            }
         }
+        let feed = watched.feeds.entry(viewer).or_default();
         let joined = Joined { first: feed.latest(), frames: feed.join(), _place: place };
         if !std::mem::replace(&mut watched.at_work, true) {
             let events = self.ctx.events.watch();

@@ -5,7 +5,8 @@ use super::fields::{KeyFields, OfUser};
 use super::rules;
 use crate::admin::bodies::With;
 use crate::admin::call::{Call, Change, recorded};
-use crate::admin::envelope::ApiError;
+use crate::admin::envelope::{ApiError, Code};
+use crate::admin::reasons::Reason;
 use crate::admin::records::key::{GeneratedKey, KeyRecord};
 use crate::crypto::key_text::{self, NewKey};
 use crate::domain::clock::Timestamp;
@@ -14,6 +15,9 @@ use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::{CacheTtl, Key};
 use crate::domain::limits::Limits;
 use crate::policy::key_rules;
+
+/// Keys that a user may have by its own doing: every change loads all keys, so they are bounded.
+const MAX_KEYS: usize = 200;
 
 /// A key record before any field is set.
 pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
@@ -50,6 +54,10 @@ pub(super) async fn add_key(
     let mut tx = call.ctx.store.begin().await?;
     let user = tx.user(user_id).await?.ok_or_else(|| ApiError::missing("user", user_id.0))?;
     let keys = tx.keys_of(user_id).await?;
+    if keys.len() >= MAX_KEYS && !who.is_admin() {
+        let refusal = ApiError::because(Code::OPERATION_FAILED, Reason::TooManyKeys);
+        return Err(refusal.with("max", MAX_KEYS.into()));
+    }
     if user.lock_key_limits && !who.is_admin() {
         // Such a user may not choose limits, and a key without limits would bypass those of the
         // other keys.

@@ -12,13 +12,14 @@ pub(super) async fn remove_key(call: Call, body: OfKey) -> Result<(), ApiError> 
     let mut tx = call.ctx.store.begin().await?;
     let held = rules::held(&call, &mut tx, body.key_id).await?;
     key_rules::may_delete(&held.keys, held.key.id, call.who()?.is_admin(), call.now)?;
+    let before = recorded(&KeyRecord::new(&held.key, call.now))?;
     let gone = Key { deleted_at: Some(call.now), updated_at: call.now, ..held.key };
     tx.update_key(&gone).await?;
     rules::regroup(&mut tx, held.user, call.now).await?;
     let change = Change {
         action: "keys.removeKey",
         target: format!("key {}", gone.id),
-        before: recorded(&KeyRecord::new(&gone, call.now))?,
+        before,
         after: None,
     };
     call.audit(&mut tx, change).await?;

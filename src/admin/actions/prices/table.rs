@@ -139,8 +139,9 @@ pub(in crate::admin) fn read(
     data: Value,
     taking: Taking,
 ) -> Result<Price, PriceFault> {
+    let model = model.trim();
     let length = model.chars().count();
-    if model.trim().is_empty() || length > MAX_NAME || model.contains('\0') {
+    if model.is_empty() || length > MAX_NAME || model.contains('\0') {
         return Err(PriceFault {
             reason: Reason::PriceName,
             rate: None,

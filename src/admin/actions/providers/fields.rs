@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
-    BaseUrl, Choice, Clock, Fraction, Id, List, Pairs, Patch, ProxyUrl, Sent, Text, Url, Usd, Whole,
+    BaseUrl, Choice, Clock, Fraction, HeaderText, Id, List, Pairs, Patch, ProxyUrl, Sent, Text,
+    Url, Usd, Whole,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::limit_patch;
@@ -39,7 +40,7 @@ pub struct ProviderFields {
     pub url: Sent<Url<BaseUrl, 1, 2048>>,
     /// The upstream's credential. Write-only: records show it masked.
     #[schemars(extend("required" = true))]
-    pub key: Sent<Text<1, 4096>>,
+    pub key: Sent<HeaderText<1, 4096>>,
     /// How the upstream is spoken to.
     #[schemars(extend("default" = "native"))]
     pub provider_type: Sent<Choice<ProviderType>>,

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 
 use super::outcome::{self, Report};
 use super::{blank, destination};
-use crate::admin::bodies::{BaseUrl, Choice, Id, Patch, Plain, ProxyUrl, Sent, Text, Url};
+use crate::admin::bodies::{
+    BaseUrl, Choice, HeaderText, Id, Patch, Plain, ProxyUrl, Sent, Text, Url,
+};
 use crate::admin::call::{Call, Change};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
@@ -47,7 +49,7 @@ pub(super) struct TestProvider {
     /// Left out: the stored one, which is sent only to the stored provider's origin (scheme, host,
     /// port) and through its proxy. Needed again where one of these differs.
     #[serde(default)]
-    pub key: Sent<Text<1, 1000>>,
+    pub key: Sent<HeaderText<1, 1000>>,
     /// As of a provider.
     #[serde(default, rename = "provider_type")]
     pub provider_type: Sent<Choice<ProviderType>>,

@@ -1,0 +1,76 @@
+//! What an audit of the administration found: each was accepted, shown or recorded wrongly.
+
+use serde_json::json;
+
+use super::gate::{Gate, audit_entries};
+
+#[tokio::test]
+async fn notes_and_tags_are_for_administrators() {
+    let gate = Gate::start().await;
+    let person = gate.person("ada", json!({"note": "on watch", "tags": ["churn"]})).await;
+    let user = gate.call("auth/whoami", &person.key, json!({})).await.data()["user"].clone();
+    assert_eq!((&user["note"], &user["tags"]), (&json!(""), &json!([])), "{user}");
+}
+
+#[tokio::test]
+async fn the_audit_has_a_removed_key_as_it_was() {
+    let gate = Gate::start().await;
+    let person = gate.person("ada", json!({})).await;
+    let (key, _) = gate.key(person.id, "second", json!({})).await;
+    assert_eq!(gate.admin("keys/removeKey", json!({"keyId": key})).await.status, 200);
+    let entries = audit_entries(&gate).await;
+    let removed = entries.iter().find(|entry| entry.action == "keys.removeKey").unwrap();
+    assert!(removed.before.as_ref().unwrap()["deletedAt"].is_null(), "{:?}", removed.before);
+}
+
+#[tokio::test]
+async fn a_credential_that_no_header_can_hold_is_refused() {
+    let gate = Gate::start().await;
+    for key in ["a\nb", "ключ", "two words"] {
+        let body = json!({"name": "p", "url": "http://127.0.0.1:9", "key": key});
+        let refused = gate.admin("providers/addProvider", body).await;
+        assert_eq!(refused.failure(), (400, "INVALID_FORMAT"), "{key}");
+    }
+    let body = json!({"name": "p", "url": "http://127.0.0.1:9", "key": " sk-pasted\n"});
+    assert_eq!(gate.admin("providers/addProvider", body).await.status, 200);
+}
+
+#[tokio::test]
+async fn assertions_alone_are_no_pattern() {
+    let gate = Gate::start().await;
+    for word in ["\\b", "^", "(?m)$"] {
+        let body = json!({"word": word, "matchType": "regex"});
+        let refused = gate.admin("sensitive-words/createSensitiveWordAction", body).await;
+        assert_eq!(refused.status, 400, "{word}");
+    }
+}
+
+#[tokio::test]
+async fn blanks_around_a_models_name_are_not_part_of_it() {
+    let gate = Gate::start().await;
+    let table = json!({" gpt-spaced ": {"input_cost_per_token": 1e-6}}).to_string();
+    let uploaded = gate.admin("model-prices/uploadPriceTable", json!({"jsonContent": table})).await;
+    assert_eq!(uploaded.status, 200);
+    let removed =
+        gate.admin("model-prices/deleteModelPrice", json!({"modelName": "gpt-spaced"})).await;
+    assert_eq!(removed.status, 200);
+}
+
+#[tokio::test]
+async fn a_path_has_its_beginning_once() {
+    let gate = Gate::start().await;
+    assert_eq!(gate.call("/api/auth/whoami", "x", json!({})).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_user_makes_so_many_keys_and_administrators_more() {
+    let gate = Gate::start().await;
+    let person = gate.person("ada", json!({})).await;
+    let add = |name: String| json!({"userId": person.id, "name": name});
+    for n in 1..200 {
+        assert_eq!(gate.admin("keys/addKey", add(format!("k{n}"))).await.status, 200);
+    }
+    let refused = gate.call("keys/addKey", &person.key, add("more".to_owned())).await;
+    assert_eq!(refused.failure(), (400, "OPERATION_FAILED"));
+    assert_eq!(gate.admin("keys/addKey", add("more".to_owned())).await.status, 200);
+}
