@@ -1,8 +1,9 @@
 //! Resolves names without blocking: the system resolver on Tokio's blocking pool, behind a small
 //! cache.
 //!
-//! If a name no longer resolves, its last addresses stay in use: a short failure of DNS does not
-//! make a provider unreachable.
+//! A known address is used at once, and looked up again in the background: neither a slow nor a
+//! failing DNS makes a provider unreachable. After a longer pause the look-up is awaited for a
+//! moment, because the address may be another one.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,6 +14,11 @@ use parking_lot::Mutex;
 
 /// How long an answer is used before the name is resolved again.
 const FRESH: Duration = Duration::from_secs(30);
+/// How long it is used while that happens in the background.
+const STALE: Duration = Duration::from_secs(300);
+/// How long a look-up is awaited after that, and how long one for a new name.
+const REFRESH_TIME: Duration = Duration::from_secs(1);
+const FIRST_TIME: Duration = Duration::from_secs(10);
 /// Names kept at most; providers are few, so this is only a safety bound.
 const CAPACITY: usize = 4096;
 
@@ -31,52 +37,77 @@ struct Lookup {
 }
 
 /// The cache of names.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub struct Resolver {
-    answers: Mutex<HashMap<String, Lookup>>,
+    answers: Arc<Mutex<HashMap<String, Lookup>>>,
 }
 
 impl Resolver {
     /// An address of `host`; several are used in turn, so that a retry may reach another machine.
     ///
     /// # Errors
-    /// When the name does not resolve and there is no earlier answer.
+    /// When the name does not resolve, or not in time, and there is no earlier answer.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<SocketAddr, ResolveError> {
         if let Ok(ip) = host.parse::<IpAddr>() {
             return Ok(SocketAddr::new(ip, port));
         }
-        if let Some(ip) = self.cached(host, |answer| answer.asked.elapsed() < FRESH) {
-            return Ok(SocketAddr::new(ip, port));
-        }
-        let reason = match tokio::net::lookup_host((host, port)).await {
-            Ok(found) => {
-                let addresses: Arc<[IpAddr]> = found.map(|a| a.ip()).collect();
-                if let Some(first) = addresses.first().copied() {
-                    self.remember(host, addresses);
-                    return Ok(SocketAddr::new(first, port));
-                }
-                "no address".to_owned()
+        let found = match self.known(host) {
+            Some((ip, age)) if age < FRESH => Ok(ip),
+            Some((ip, age)) if age < STALE => {
+                self.refresh(host);
+                Ok(ip)
             }
-            Err(e) => e.to_string(),
+            Some((ip, _)) => {
+                self.mark(host);
+                let looked_up = tokio::time::timeout(REFRESH_TIME, self.look_up(host)).await;
+                Ok(looked_up.ok().and_then(Result::ok).unwrap_or(ip))
+            }
+            None => tokio::time::timeout(FIRST_TIME, self.look_up(host))
+                .await
+                .unwrap_or_else(|_| Err("no answer in time".to_owned())),
         };
-        match self.cached(host, |_| true) {
-            Some(ip) => {
+        found
+            .map(|ip| SocketAddr::new(ip, port))
+            .map_err(|reason| ResolveError { host: host.to_owned(), reason })
+    }
+
+    /// Requests that come meanwhile do not resolve the name too.
+    fn mark(&self, host: &str) {
+        if let Some(answer) = self.answers.lock().get_mut(host) {
+            answer.asked = Instant::now();
+        }
+    }
+
+    /// Resolves the name in the background.
+    fn refresh(&self, host: &str) {
+        self.mark(host);
+        let (resolver, host) = (self.clone(), host.to_owned());
+        tokio::runtime::Handle::current().spawn(async move {
+            if let Err(reason) = resolver.look_up(&host).await {
                 tracing::warn!(
                     host,
                     reason,
                     "the name does not resolve now: its last address is used"
                 );
-                Ok(SocketAddr::new(ip, port))
             }
-            None => Err(ResolveError { host: host.to_owned(), reason }),
-        }
+        });
     }
 
-    fn cached(&self, host: &str, usable: impl Fn(&Lookup) -> bool) -> Option<IpAddr> {
+    async fn look_up(&self, host: &str) -> Result<IpAddr, String> {
+        let found = tokio::net::lookup_host((host, 0)).await.map_err(|e| e.to_string())?;
+        let addresses: Arc<[IpAddr]> = found.map(|a| a.ip()).collect();
+        let first = addresses.first().copied().ok_or("no address")?;
+        self.remember(host, addresses);
+        Ok(first)
+    }
+
+    /// An address of the last answer, and the answer's age.
+    fn known(&self, host: &str) -> Option<(IpAddr, Duration)> {
         let mut answers = self.answers.lock();
-        let answer = answers.get_mut(host).filter(|a| usable(a))?;
+        let answer = answers.get_mut(host)?;
         answer.next = answer.next.wrapping_add(1);
-        answer.addresses.get(answer.next % answer.addresses.len()).copied()
+        let ip = answer.addresses.get(answer.next % answer.addresses.len()).copied()?;
+        Some((ip, answer.asked.elapsed()))
     }
 
     fn remember(&self, host: &str, addresses: Arc<[IpAddr]>) {
@@ -85,5 +116,25 @@ impl Resolver {
             answers.clear();
         }
         answers.insert(host.to_owned(), Lookup { addresses, asked: Instant::now(), next: 0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_known_address_is_used_while_the_name_does_not_resolve() {
+        let resolver = Resolver::default();
+        let ip = IpAddr::from([192, 0, 2, 7]);
+        assert!(resolver.resolve("no-such-host.invalid", 1).await.is_err());
+        for age in [Duration::ZERO, FRESH, STALE] {
+            resolver.remember("no-such-host.invalid", Arc::from([ip]));
+            if let Some(answer) = resolver.answers.lock().get_mut("no-such-host.invalid") {
+                answer.asked = Instant::now().checked_sub(age).unwrap();
+            }
+            let found = resolver.resolve("no-such-host.invalid", 443).await.unwrap();
+            assert_eq!(found, SocketAddr::new(ip, 443), "{age:?}");
+        }
     }
 }

@@ -2,13 +2,14 @@
 
 use serde_json::json;
 
-use super::gate::{Gate, audit_entries};
+use super::gate::{Gate, Reply, audit_entries};
 
 #[tokio::test]
 async fn notes_and_tags_are_for_administrators() {
     let gate = Gate::start().await;
     let person = gate.person("ada", json!({"note": "on watch", "tags": ["churn"]})).await;
-    let user = gate.call("auth/whoami", &person.key, json!({})).await.data()["user"].clone();
+    let asked = gate.post("auth/whoami").bearer_auth(&person.key).json(&json!({}));
+    let user = Reply::of(asked).await.data()["user"].clone();
     assert_eq!((&user["note"], &user["tags"]), (&json!(""), &json!([])), "{user}");
 }
 
@@ -59,7 +60,8 @@ async fn blanks_around_a_models_name_are_not_part_of_it() {
 #[tokio::test]
 async fn a_path_has_its_beginning_once() {
     let gate = Gate::start().await;
-    assert_eq!(gate.call("/api/auth/whoami", "x", json!({})).await.status, 404);
+    let asked = gate.http.post(format!("{}/api//api/auth/whoami", gate.url)).json(&json!({}));
+    assert_eq!(Reply::of(asked).await.status, 404);
 }
 
 #[tokio::test]

@@ -32,6 +32,8 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Any,
+    /// Visible ASCII without blanks.
+    Header,
     TimeOfDay,
     BaseUrl,
     ProxyUrl,
@@ -125,6 +127,7 @@ fn kind(name: &str, schema: &Value) -> Kind {
 
 fn form(name: &str, schema: &Value) -> Form {
     match schema["format"].as_str() {
+        _ if schema["pattern"] == "^[!-~]*$" => Form::Header,
         Some("uri") if name == "proxy_url" => Form::ProxyUrl,
         Some("uri") if name == "url" => Form::BaseUrl,
         Some("uri") => Form::Webhook,

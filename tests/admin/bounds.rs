@@ -140,6 +140,12 @@ fn text(min: usize, max: usize, form: Form) -> Vec<Case> {
             (json!(format!("a\u{0}{}", "b".repeat(min))), Some("INVALID_FORMAT")),
         ]),
         Form::Any => {}
+        Form::Header => cases.extend([
+            (json!("~".repeat(max)), None),
+            (json!(" !x\n"), None),
+            (json!("é".repeat(min.max(1))), Some("INVALID_FORMAT")),
+            (json!("a b"), Some("INVALID_FORMAT")),
+        ]),
         Form::TimeOfDay => cases.extend([
             (json!("23:59"), None),
             (json!("9:05"), None),

@@ -139,7 +139,7 @@ async fn a_removed_key_comes_back_by_its_hash(backend: Backend) {
     assert_eq!(ids(&bed.users().await), before);
     let said = bed.refused(Way::Api, &full, &[]);
     assert!(
-        said.contains("is the text of the key \"deux\"") && said.contains("with --prune"),
+        said.contains("is the text of the key \"deux\"") && said.contains("--prune removes"),
         "{said}"
     );
     bed.apply(Way::Api, &full, &["--prune"]);

@@ -111,11 +111,11 @@ async fn of_session(ctx: &Context, token: &str, now: Timestamp) -> Result<Actor,
         if found.token_check == Some(ctx.admin_token.session_check(token)) {
             return Ok(Actor::Token);
         }
-        // This node may only not know the token yet: the session stays until it expires.
+        ctx.store.delete_web_session(&hash).await?;
         return Err(unauthorized(Reason::TokenChanged));
     };
     let snapshot = ctx.state.snapshot();
-    // Nor may it know the key yet.
+    // This node may not know the key yet: the session stays.
     let caller = snapshot.key(key_id).ok_or_else(|| unauthorized(Reason::SessionKeyDeleted))?;
     match usable(&caller.key, &caller.user, now) {
         Ok(()) => Ok(Actor::Key { key: Arc::clone(&caller.key), user: Arc::clone(&caller.user) }),

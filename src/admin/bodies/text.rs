@@ -84,7 +84,9 @@ impl<const MIN: usize, const MAX: usize> Kind for HeaderText<MIN, MAX> {
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Value {
-        Text::<MIN, MAX>::describe(generator)
+        let mut schema = Text::<MIN, MAX>::describe(generator);
+        schema["pattern"] = "^[!-~]*$".into();
+        schema
     }
 }
 

@@ -185,7 +185,7 @@ fn of_a_place() -> Value {
         "SessionUsage.current": 1,
         "SessionUsage.limit": 3,
         "providers.name": "main",
-        "providers.key": "the credential of your account",
+        "providers.key": "sk-of-your-account",
         "ProviderRecord.name": "main",
         "ProviderRecord.key": "***",
         "ProviderHealth.failureCount": 0,
