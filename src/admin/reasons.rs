@@ -107,8 +107,8 @@ reasons! {
         proxy that it was entered for";
     PatternBackReference = "back_reference", "back-references, as in \\1, are not supported";
     PatternLookAround = "look_around", "look-around, as in (?=…) or (?<!…), is not supported";
-    PatternMatchesEmpty = "matches_empty", "the pattern matches the empty text, so it would match \
-        everything";
+    PatternMatchesEmpty = "matches_empty", "the pattern can match without any character, so it \
+        would match everything";
     PatternNestedRepeat = "nested_repeat", "a repeat without an upper bound stands within another \
         one, as in (a+)+: bound one of them";
     PatternSyntax = "syntax", "this is no regular expression: {detail}";

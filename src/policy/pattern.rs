@@ -40,8 +40,8 @@ pub enum PatternFault {
     /// The compiled pattern, or a set of patterns, exceeds its bound in bytes.
     #[error("the pattern is too complex: its repeats or character classes make it too large")]
     TooLarge,
-    /// The pattern matches the empty text.
-    #[error("the pattern matches the empty text, so it would match everything")]
+    /// The pattern can match without any character.
+    #[error("the pattern can match without any character, so it would match everything")]
     MatchesEmpty,
     /// The text is not a regular expression. The value is the engine's reason, in one line.
     #[error("this is no regular expression: {0}")]
@@ -69,7 +69,7 @@ pub fn compile(pattern: &str) -> Result<Regex, PatternFault> {
         regex::Error::CompiledTooBig(_) => PatternFault::TooLarge,
         other => PatternFault::Syntax(last_line(&other.to_string())),
     })?;
-    // `\b` and other assertions match in nearly every text, though not in the empty one.
+    // `\b` and other assertions take no character: they match in nearly every text.
     if regex_syntax::parse(pattern).is_ok_and(|hir| hir.properties().minimum_len() == Some(0)) {
         return Err(PatternFault::MatchesEmpty);
     }

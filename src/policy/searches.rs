@@ -11,7 +11,9 @@ pub fn charged(format: WireFormat, model: &str, searches: u64) -> u64 {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let by_query = name.strip_prefix("gemini-").is_some_and(|rest| {
         let number = rest.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty());
-        number.map_or(rest.ends_with("-latest"), |n| n.parse().is_ok_and(|n: u32| n >= 3))
+        number.map_or(rest.ends_with("-latest"), |n| {
+            n.parse().is_ok_and(|n: u32| (3..100).contains(&n))
+        })
     });
     if format == WireFormat::AltCli && !by_query { searches.min(1) } else { searches }
 }
@@ -29,7 +31,12 @@ mod tests {
         for newer in ["gemini-flash-latest", "gemini-10-pro", "Gemini-3-pro"] {
             assert_eq!(charged(AltCli, newer, 3), 3, "{newer}");
         }
-        for older in ["gemini-pro", "gemini-live-2.5-flash", "gemini-robotics-er-1.5-preview"] {
+        for older in [
+            "gemini-pro",
+            "gemini-exp-1206",
+            "gemini-live-2.5-flash",
+            "gemini-robotics-er-1.5-preview",
+        ] {
             assert_eq!(charged(AltCli, older, 3), 1, "{older}");
         }
         assert_eq!(charged(AltCli, "m", 3), 1);

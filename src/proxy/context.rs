@@ -227,6 +227,14 @@ impl RequestContext {
         });
     }
 
+    /// The gateway answers in the place of the providers that were asked.
+    pub fn answers_itself(&mut self, why: &str) {
+        if let Some(record) = &mut self.record {
+            record.asked = None;
+        }
+        self.decide_itself(DecisionStep::Exhausted, why.to_owned(), None);
+    }
+
     fn push_decision(&mut self, decision: Decision) {
         if let Some(record) = &mut self.record {
             record.decisions.push(decision);

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
 /// How long an answer is used before the name is resolved again.
 const FRESH: Duration = Duration::from_secs(30);
@@ -53,18 +55,15 @@ impl Resolver {
         }
         let found = match self.known(host) {
             Some((ip, age)) if age < FRESH => Ok(ip),
-            Some((ip, age)) if age < STALE => {
-                self.refresh(host);
-                Ok(ip)
-            }
-            Some((ip, _)) => {
+            Some((ip, age)) => {
                 self.mark(host);
-                let looked_up = tokio::time::timeout(REFRESH_TIME, self.look_up(host)).await;
-                Ok(looked_up.ok().and_then(Result::ok).unwrap_or(ip))
+                let looked_up = self.begin(host);
+                if age < STALE {
+                    return Ok(SocketAddr::new(ip, port));
+                }
+                Ok(within(REFRESH_TIME, looked_up).await.unwrap_or(ip))
             }
-            None => tokio::time::timeout(FIRST_TIME, self.look_up(host))
-                .await
-                .unwrap_or_else(|_| Err("no answer in time".to_owned())),
+            None => within(FIRST_TIME, self.begin(host)).await,
         };
         found
             .map(|ip| SocketAddr::new(ip, port))
@@ -78,19 +77,20 @@ impl Resolver {
         }
     }
 
-    /// Resolves the name in the background.
-    fn refresh(&self, host: &str) {
-        self.mark(host);
+    /// Resolves the name in the background: its answer is kept, however late it comes.
+    fn begin(&self, host: &str) -> JoinHandle<Result<IpAddr, String>> {
         let (resolver, host) = (self.clone(), host.to_owned());
-        tokio::runtime::Handle::current().spawn(async move {
-            if let Err(reason) = resolver.look_up(&host).await {
+        Handle::current().spawn(async move {
+            let found = resolver.look_up(&host).await;
+            if let (Err(reason), Some(_)) = (&found, resolver.known(&host)) {
                 tracing::warn!(
                     host,
                     reason,
                     "the name does not resolve now: its last address is used"
                 );
             }
-        });
+            found
+        })
     }
 
     async fn look_up(&self, host: &str) -> Result<IpAddr, String> {
@@ -116,6 +116,18 @@ impl Resolver {
             answers.clear();
         }
         answers.insert(host.to_owned(), Lookup { addresses, asked: Instant::now(), next: 0 });
+    }
+}
+
+/// What a look-up found in time.
+async fn within(
+    time: Duration,
+    looked_up: JoinHandle<Result<IpAddr, String>>,
+) -> Result<IpAddr, String> {
+    match tokio::time::timeout(time, looked_up).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(fault)) => Err(fault.to_string()),
+        Err(_) => Err("no answer in time".to_owned()),
     }
 }
 

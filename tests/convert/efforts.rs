@@ -98,6 +98,23 @@ async fn an_effort_is_the_nearest_that_the_model_takes() {
 }
 
 #[tokio::test]
+async fn functions_of_newer_models_keep_their_reasoning_in_responses_only() {
+    let tools = json!([{"name": "f", "input_schema": {"type": "object", "properties": {}}}]);
+    let thinking = json!({"type": "enabled", "budget_tokens": 9000});
+    for fields in [json!({"tools": tools, "thinking": thinking}), json!({"tools": tools})] {
+        let body = native(&fields);
+        let chat = sent(Native, Chat, "gpt-5.6-sol", &body).await;
+        assert_eq!(chat.body["reasoning_effort"], "none");
+        assert!(chat.rules.contains(&"effort"));
+        let older = sent(Native, Chat, "gpt-5.2", &body).await;
+        assert_ne!(older.body.get("reasoning_effort"), Some(&json!("none")));
+    }
+    let body = native(&json!({"tools": tools, "thinking": thinking}));
+    let responses = sent(Native, Responses, "gpt-5.6-sol", &body).await;
+    assert_eq!(responses.body["reasoning"]["effort"], "medium");
+}
+
+#[tokio::test]
 async fn what_a_model_refuses_beside_reasoning_is_left_out() {
     let body = native(&json!({}));
     for (model, temperature, stops) in

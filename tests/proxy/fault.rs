@@ -54,15 +54,12 @@ async fn a_slow_upload_is_not_the_providers_time() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_hangs_leaves_time_for_the_next() {
     let (hangs, answers) = (Upstream::start().await, Upstream::start().await);
-    let once = json!({"max_retry_attempts": 1});
-    let fixture = with(
-        &[("TOLLGATE_RETRY_DEADLINE", "4s")],
-        &[(&hangs, once.clone()), (&answers, once.clone())],
-    )
-    .await;
+    let providers = [(&hangs, json!({})), (&answers, json!({}))];
+    let fixture = with(&[("TOLLGATE_RETRY_DEADLINE", "4s")], &providers).await;
     hangs.default(json!({"delay_ms": 600_000})).await;
     assert_eq!(streamed(&fixture, "a").await, 200);
     assert_eq!(failures(&fixture).await, [1, 0]);
+    assert_eq!(hangs.requests().await.len(), 1, "the rest of the time is for the other one");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 //! Writes turns as contents.
 
+use super::generation::demands_proof;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
     Media, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolResult, Turn, schema,
@@ -35,17 +36,6 @@ pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, model: &str, rule
             });
         }
     });
-}
-
-/// Whether the model refuses calls in the history without a proof of thought: `gemini-3` and later.
-fn demands_proof(model: &str) -> bool {
-    let generation = model
-        .split("gemini-")
-        .nth(1)
-        .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
-    generation
-        .and_then(|digits| digits.parse::<u32>().ok())
-        .is_some_and(|generation| generation >= 3)
 }
 
 fn write_content(a: &mut Array<'_>, role: &str, parts: impl FnOnce(&mut Array<'_>)) {
@@ -149,22 +139,4 @@ fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
             o.str("fileUri", url);
         }),
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn models_that_demand_a_proof() {
-        for (model, expected) in [
-            ("gemini-3-pro-preview", true),
-            ("models/gemini-10", true),
-            ("gemini-2.5-pro", false),
-            ("gemini-pro", false),
-            ("x", false),
-        ] {
-            assert_eq!(demands_proof(model), expected, "{model}");
-        }
-    }
 }

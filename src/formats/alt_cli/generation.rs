@@ -22,37 +22,61 @@ pub(super) enum Thinking {
     Level(&'static [Effort]),
 }
 
-impl Thinking {
-    /// How this model is asked, by whatever name a cloud or a relay gives it.
-    pub(super) fn of(model: &str) -> Self {
-        let name = model.rsplit('/').next().unwrap_or(model);
-        let is_pro = name.contains("pro");
-        let Some(number) = name.strip_prefix("gemini-").map(number) else {
-            return Self::budget(1, is_pro, true);
+/// A model's generation, by whatever name a cloud or a relay gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Generation {
+    /// Major and minor number.
+    Of(u8, u8),
+    /// `gemini-pro-latest` and the like.
+    Latest,
+    /// Another vendor's, or a name without a number.
+    Unknown,
+}
+
+impl Generation {
+    /// `name`: in lower case.
+    fn of(name: &str) -> Self {
+        let Some((_, rest)) = name.split_once("gemini-") else { return Self::Unknown };
+        let starts = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let Ok(major) = rest[..rest.len() - starts.len()].parse() else {
+            return if rest.ends_with("-latest") { Self::Latest } else { Self::Unknown };
         };
-        match number {
-            // `gemini-pro-latest`: the levels that all of them take.
-            None if name.ends_with("-latest") => Self::Level(&[Low, High]),
-            Some((2, 5)) if is_pro => Self::budget(128, true, false),
-            Some((2, 5)) if name.contains("flash-lite") => Self::budget(512, false, true),
-            None | Some((..=2, _)) => Self::budget(1, is_pro, true),
-            Some((3, 0)) if is_pro => Self::Level(&[Low, High]),
-            Some((3, ..=6)) if !is_pro => Self::Level(&[Minimal, Low, Medium, High]),
-            Some(_) => Self::Level(&[Low, Medium, High]),
+        let minor = starts.strip_prefix('.').map(|rest| {
+            let end = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..end].parse().unwrap_or(0)
+        });
+        Self::Of(major, minor.unwrap_or(0))
+    }
+}
+
+/// Whether the model refuses calls in the history without a proof of thought: from 3 on.
+pub(super) fn demands_proof(model: &str) -> bool {
+    let generation = Generation::of(&model.to_ascii_lowercase());
+    matches!(generation, Generation::Of(3.., _) | Generation::Latest)
+}
+
+impl Thinking {
+    /// How this model is asked.
+    pub(super) fn of(model: &str) -> Self {
+        let name = model.to_ascii_lowercase();
+        let is = |part| name.contains(part);
+        let is_pro = is("pro");
+        match Generation::of(&name) {
+            // The levels that all of them take.
+            Generation::Latest => Self::Level(&[Low, High]),
+            Generation::Of(2, 5) if is_pro => Self::budget(128, true, false),
+            Generation::Of(2, 5) if is("flash-lite") => Self::budget(512, false, true),
+            Generation::Of(..=2, _) | Generation::Unknown => Self::budget(1, is_pro, true),
+            Generation::Of(..) if is("flash") && is("image") => Self::Level(&[Minimal, High]),
+            Generation::Of(3, 0) if is_pro => Self::Level(&[Low, High]),
+            Generation::Of(3, ..=6) if !is_pro => Self::Level(&[Minimal, Low, Medium, High]),
+            Generation::Of(..) => Self::Level(&[Low, Medium, High]),
         }
     }
 
     const fn budget(least: u64, is_pro: bool, can_stop: bool) -> Self {
         Self::Budget { least, most: if is_pro { 32_768 } else { 24_576 }, can_stop }
     }
-}
-
-/// Major and minor number at the beginning of a name.
-fn number(name: &str) -> Option<(u8, u8)> {
-    let mut words = name.split(|letter: char| !letter.is_ascii_digit());
-    let major = words.next()?.parse().ok()?;
-    let minor = if name.contains('.') { words.next()?.parse().unwrap_or(0) } else { 0 };
-    Some((major, minor))
 }
 
 #[cfg(test)]
@@ -81,6 +105,21 @@ mod tests {
             for model in models {
                 assert_eq!(Thinking::of(model), thinking, "{model}");
             }
+        }
+    }
+
+    #[test]
+    fn models_that_demand_a_proof() {
+        for (model, expected) in [
+            ("gemini-3-pro-preview", true),
+            ("models/gemini-10", true),
+            ("vertex-Gemini-3.5-flash", true),
+            ("gemini-flash-latest", true),
+            ("gemini-2.5-pro", false),
+            ("gemini-pro", false),
+            ("x", false),
+        ] {
+            assert_eq!(demands_proof(model), expected, "{model}");
         }
     }
 }

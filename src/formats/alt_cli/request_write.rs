@@ -156,8 +156,8 @@ fn write_thinking(o: &mut Object<'_>, asked: &Reasoning, model: &str, rules: &mu
             // The model decides.
             Thinking::Level(_) if is_open => {}
             Thinking::Level(levels) => {
-                rules.note(Rule::ThinkingLevel);
                 let level = Effort::of_budget(budget).nearest(levels).unwrap_or(Effort::Low);
+                rules.note_if(level.budget() != budget, Rule::ThinkingLevel);
                 o.str("thinkingLevel", &level.as_str().to_ascii_uppercase());
             }
         }

@@ -30,12 +30,16 @@ pub fn write(
     let generation = Generation::of(target.model);
     let modern = generation.is_some_and(|generation| generation.is_modern);
     let asked = request.reasoning.effort_word();
-    let effort = match generation {
-        // The strongest is taken in the responses format only.
-        Some(generation) => asked.and_then(|asked| generation.effort(asked.min(Effort::XHigh))),
-        None => asked,
-    };
-    rules.note_if(effort.or(Some(Effort::None)) != asked.or(Some(Effort::None)), Rule::Effort);
+    // The strongest is taken in the responses format only.
+    let (mut effort, mut is_other) = Generation::settle(generation, asked, Effort::XHigh);
+    let has_functions =
+        request.tools.iter().any(|tool| !matches!(tool.kind, ToolKind::WebSearch(_)));
+    if let Some(model) = generation.filter(|model| has_functions && model.separates_tools)
+        && model.refuses_sampling(effort)
+    {
+        (effort, is_other) = (Some(Effort::None), true);
+    }
+    rules.note_if(is_other, Rule::Effort);
     note_losses(request, modern, rules);
     Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);

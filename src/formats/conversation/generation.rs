@@ -16,27 +16,42 @@ pub struct Generation {
     efforts: &'static [Effort],
     /// Whether it reasons if a request says nothing.
     by_default: bool,
+    /// Whether the chat-compatible service refuses functions while it reasons.
+    pub separates_tools: bool,
 }
 
 impl Generation {
     /// The generation of a model, also after a relay's prefix; `None` for another vendor's.
     #[must_use]
     pub fn of(model: &str) -> Option<Self> {
-        let name = model.rsplit('/').next().unwrap_or(model);
-        let family = family(name)?;
+        let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+        let family = family(&name)?;
         let is_modern = !matches!(family, Family::Open | Family::Gpt((..=4, _), _));
         let (efforts, by_default) = match family {
             Family::Open => (&[Low, Medium, High][..], true),
             Family::O(rest) => of_o(rest),
             Family::Gpt(number, rest) => of_gpt(number, rest),
         };
-        Some(Self { is_modern, efforts, by_default })
+        let separates_tools = matches!(family, Family::Gpt((5, 4..), _)) && efforts.contains(&Off);
+        Some(Self { is_modern, efforts, by_default, separates_tools })
+    }
+
+    /// The effort to send for a model, at most `most`, and whether that is another one than asked
+    /// for. A model of another vendor is sent what is asked for.
+    #[must_use]
+    pub fn settle(
+        model: Option<Self>,
+        asked: Option<Effort>,
+        most: Effort,
+    ) -> (Option<Effort>, bool) {
+        let Some(model) = model else { return (asked, false) };
+        let sent = asked.and_then(|asked| model.effort(asked.min(most)));
+        (sent, sent.unwrap_or(Off) != asked.unwrap_or(Off))
     }
 
     /// The effort to send in place of the one that is asked for; `None` for a model that takes
     /// none.
-    #[must_use]
-    pub fn effort(self, asked: Effort) -> Option<Effort> {
+    fn effort(self, asked: Effort) -> Option<Effort> {
         asked.nearest(self.efforts)
     }
 
@@ -103,7 +118,9 @@ fn family(name: &str) -> Option<Family<'_>> {
     };
     let (major, rest) = number(name)?;
     let (minor, rest) = rest.strip_prefix('.').and_then(number).unwrap_or((0, rest));
-    Some(Family::Gpt((major, minor), rest))
+    // A cloud leaves the point out: `gpt-35-turbo`, `gpt-41`.
+    let number = if major >= 30 { (major / 10, major % 10) } else { (major, minor) };
+    Some(Family::Gpt(number, rest))
 }
 
 /// The number that the text begins with, and what follows it.
@@ -119,7 +136,17 @@ mod tests {
     #[test]
     fn the_efforts_are_in_the_name() {
         let cases: [(&[&str], &[Effort]); 11] = [
-            (&["gpt-4o", "gpt-4.1-mini", "gpt-3.5-turbo", "gpt-5-chat-latest", "o1-mini"], &[]),
+            (
+                &[
+                    "gpt-4o",
+                    "GPT-4.1-mini",
+                    "gpt-35-turbo",
+                    "gpt-41",
+                    "gpt-5-chat-latest",
+                    "o1-mini",
+                ],
+                &[],
+            ),
             (&["o1", "o3-2025-04-16", "openai/o4-mini", "gpt-oss-120b"], &[Low, Medium, High]),
             (&["gpt-5", "gpt-5-mini", "gpt-5-2025-08-07"], &[Minimal, Low, Medium, High]),
             (&["gpt-5-codex", "gpt-5.1-codex-mini"], &[Low, Medium, High]),

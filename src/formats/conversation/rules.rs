@@ -107,11 +107,13 @@ rules! {
             responses, and for chat-compatible models named under `verbosity`: the service refuses \
             the pair";
     Effort "effort" Changed [Responses Chat] "a reasoning effort that the model does not take, \
-        where its name begins with `gpt-` or `o` and a number: `gpt-5` takes none of `none`, \
-        `xhigh` and `max`, `gpt-4o` no effort at all" "the strongest that it takes and that is not \
-        above it, else the weakest; left out if it takes none";
+        where its name begins with `gpt-` or `o` and a number, or `gpt-oss`: `gpt-5` takes none of \
+        `none`, `xhigh` and `max`, `gpt-4o` no effort at all. Any effort beside functions, for \
+        chat-compatible and `gpt-5.4` and later" "the strongest that it takes and that is not \
+        above it, else the weakest; left out if it takes none; `none` beside functions, as the \
+        service refuses the pair: a responses provider keeps the reasoning";
     MaxOutput "max_output" Changed [Native Responses Chat AltCli] "a limit of output tokens above \
-        the model's, by `max_output_tokens` of its price entry" "the model's";
+        the model's, by `max_output_tokens` (or else `max_tokens`) of its price entry" "the model's";
     MinOutput "min_output" Changed [Responses] "a limit of fewer than 16 \
         tokens" "16, the least that the service takes";
     ThinkingBudget "thinking_budget" Changed [Native AltCli] "a thinking budget out of the \
@@ -120,7 +122,7 @@ rules! {
             2.5 Flash-Lite with 512 unless it is told not to";
     ThinkingLevel "thinking_level" Changed [AltCli] "a thinking budget, or none, for Gemini from 3 \
         on, which takes levels and always thinks" "the strongest level whose budget is not above \
-        it, of those that the model takes: all have `LOW` and `HIGH`";
+        it, of those that the model takes, else the weakest";
     VendorTools "vendor_tools" LeftOut [Native Responses Chat AltCli] "tools that one vendor runs \
         (code execution, file search, computer, shell, tool search, image generation, remote MCP, \
         maps, URL context, memory, text editor \
@@ -147,8 +149,8 @@ rules! {
         chat-compatible" "the choice is left unset; from other formats it is `none`";
     StrictTools "strict" Changed [Responses Chat Native] "strict schemas" "kept; where nothing was \
         said, `strict: false` is sent to responses, whose default is another; a structured output \
-        is strict if its schema allows it; a tool of native is not strict if its schema has objects with \
-        members that it does not name, which the service refuses";
+        is strict if its schema allows it; a tool of native is not strict if its schema has objects \
+        that are meant to have members without a name, as the service takes closed ones only";
     SchemaKeywords "schema_keywords" Changed [Native] "keywords that the service does not take in \
         structured output and strict tools (bounds of numbers, lengths and counts; open \
         objects)" "left out of the schema, objects are closed with `additionalProperties: false`";

@@ -238,8 +238,16 @@ pub fn for_native_output(schema: &str) -> (String, bool) {
     if changed { (value.to_string(), true) } else { (schema.to_owned(), false) }
 }
 
-/// Whether an object of the schema may have members that it does not name. The native service takes
-/// no such schema for a strict tool.
+/// Whether the schema lets a value be an object.
+fn is_of_objects(schema: &Map<String, Value>) -> bool {
+    match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        kind => kind.is_some_and(|kind| kind == "object"),
+    }
+}
+
+/// Whether an object of the schema is meant to have members that it does not name: closed, it would
+/// lose them. The native service takes no such schema for a strict tool.
 #[must_use]
 pub fn is_open(schema: &str) -> bool {
     serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {
@@ -251,7 +259,11 @@ pub fn is_open(schema: &str) -> bool {
 
 fn find_open(schema: &mut Value, open: &mut bool) {
     let Value::Object(object) = schema else { return };
-    *open |= object.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
+    *open |= object.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false))
+        || object.contains_key("patternProperties")
+        || (is_of_objects(object)
+            && !object.contains_key("properties")
+            && !object.contains_key("additionalProperties"));
     for_each_subschema(object, &mut |schema| find_open(schema, open));
 }
 
@@ -263,8 +275,7 @@ fn close_objects(schema: &mut Value, changed: &mut bool) {
         !few && !NOT_NATIVE.contains(&key.as_str())
     });
     *changed |= object.len() != before;
-    let is_object = object.get("type").is_some_and(|kind| kind == "object")
-        || object.contains_key("properties");
+    let is_object = is_of_objects(object) || object.contains_key("properties");
     let closed = Value::Bool(false);
     if is_object && object.get("additionalProperties") != Some(&closed) {
         object.insert("additionalProperties".to_owned(), closed);

@@ -147,9 +147,12 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
     }
     let messages = parsed.messages.or(parsed.contents).unwrap_or_default();
     let mut empty = Vec::new();
-    let mut unsigned_calls = false;
+    let mut last_answer = None;
     for (index, message) in messages.iter().enumerate() {
         let Ok(known) = serde_json::from_str::<Message<'_>>(message.get()) else { continue };
+        if known.role.as_deref() == Some("assistant") {
+            last_answer = known.content;
+        }
         let Some(list) = known.content.or(known.parts).filter(|list| list.get().starts_with('['))
         else {
             continue;
@@ -158,15 +161,11 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
         if find_in_list(document, list, edits) {
             empty.push(index);
         }
-        if known.role.as_deref() == Some("assistant") {
-            // Of the last one: results follow its calls.
-            unsigned_calls = has_calls(list) && !begins_with_own(list);
-        }
     }
     edits.extend(removal(document, &messages, &empty));
-    let removed = !edits.is_empty();
-    if removed
-        && unsigned_calls
+    let answers_unsigned_calls = !edits.is_empty()
+        && last_answer.is_some_and(|answer| has_calls(answer) && !begins_with_own(answer));
+    if answers_unsigned_calls
         && let Some(thinking) = parsed.thinking.filter(|t| kind(t) == "enabled")
     {
         edits.push((span(document, thinking)?, NO_THINKING));
@@ -316,8 +315,10 @@ mod tests {
         let question = json!({"role": "user", "content": "and hurry"});
         assert_eq!(thinking(json!([question, first, answer, later, answer])), "disabled");
         assert_eq!(thinking(json!([question, first, answer, question])), "disabled");
-        let text = json!({"role": "assistant", "content": [{"type": "text", "text": "done"}]});
-        assert_eq!(thinking(json!([question, first, answer, text, question])), "enabled");
+        for content in [json!([{"type": "text", "text": "done"}]), json!("done")] {
+            let text = json!({"role": "assistant", "content": content});
+            assert_eq!(thinking(json!([question, first, answer, text, question])), "enabled");
+        }
         // Calls with their own thinking, and another way to think.
         for (thinking, calls, rest, last) in [
             ("enabled", vec![&own, &foreign, &call], vec![&own, &call], &answer),

@@ -67,7 +67,7 @@ fn parse(model: &str) -> Option<(&str, (u8, u8))> {
     let number = |word: &str| (word.len() <= 2).then(|| word.parse::<u8>().ok()).flatten();
     let major = words.find_map(|word| number(word.strip_prefix('v').unwrap_or(word)));
     let number = match major {
-        Some(major @ 40..) => (major / 10, major % 10),
+        Some(major @ 20..) => (major / 10, major % 10),
         Some(major) => (major, words.next().and_then(number).unwrap_or(0)),
         None if family.is_some() => (5, 0),
         None => return None,
@@ -89,6 +89,7 @@ mod tests {
                     "claude-opus-4-6",
                     "claude-opus-4-6-20260205",
                     "claude-opus-41",
+                    "claude-37-sonnet",
                     "claude-sonnet-4",
                     "claude-sonnet-4-20250514",
                     "claude-haiku-4-5@20251001",

@@ -23,11 +23,13 @@ pub fn write(
     item_write::refuse(request)?;
     let generation = Generation::of(target.model);
     let asked = request.reasoning.effort_word();
-    let effort = match generation {
-        Some(generation) => asked.and_then(|asked| generation.effort(asked)),
-        None => asked,
-    };
-    rules.note_if(effort.or(Some(Effort::None)) != asked.or(Some(Effort::None)), Rule::Effort);
+    let (mut effort, mut is_other) = Generation::settle(generation, asked, Effort::Max);
+    let searches = request.tools.iter().any(|tool| matches!(tool.kind, ToolKind::WebSearch(_)));
+    if generation.is_some() && searches && effort == Some(Effort::Minimal) {
+        // The service refuses its search beside the least effort.
+        (effort, is_other) = (Some(Effort::Low), true);
+    }
+    rules.note_if(is_other, Rule::Effort);
     let reasons = effort.is_some_and(|effort| effort != Effort::None);
     let samples = !generation.map_or(reasons, |generation| generation.refuses_sampling(effort));
     note_losses(request, samples, rules);

@@ -325,6 +325,8 @@ fn reasoning_or_cached_tokens_that_only_the_total_has_are_billed() {
     assert_eq!(chat(read_beside), (20, 100, 10, 0));
     let writes_beside = r#""prompt_tokens":1100,"completion_tokens":10,"total_tokens":6110,"cache_creation_input_tokens":5000,"prompt_tokens_details":{"cached_tokens":1000}"#;
     assert_eq!(chat(writes_beside), (100, 1000, 10, 0));
+    let hidden = r#""prompt_tokens":20,"completion_tokens":10,"total_tokens":135,"prompt_tokens_details":{"cached_tokens":100}"#;
+    assert_eq!(chat(hidden), (20, 100, 15, 5));
     let small = r#""prompt_tokens":20,"completion_tokens":198,"total_tokens":7"#;
     assert_eq!(chat(small), (20, 0, 198, 0));
     let body = r#"{"status":"completed","output":[],"usage":{"input_tokens":21,"output_tokens":0,"output_tokens_details":{"reasoning_tokens":60},"total_tokens":81}}"#;

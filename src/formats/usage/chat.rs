@@ -139,7 +139,10 @@ fn sums(tally: &Tally, read: u64, written: u64) -> Sums {
                 let with_reasoning = part.saturating_add(reported.unwrap_or(0));
                 *part > 0 && (beyond == *part || beyond == with_reasoning)
             };
-            (completion, [cached, written, read].into_iter().find(explains).unwrap_or(0))
+            let exactly = [cached, written, read].into_iter().find(explains);
+            // More cached tokens than prompt: they cannot be a part of it.
+            let more = (cached > prompt && beyond >= cached).then_some(cached);
+            (completion, exactly.or(more).unwrap_or(0))
         }
         None => {
             let beside = if cached > prompt { cached } else { 0 };
@@ -148,7 +151,7 @@ fn sums(tally: &Tally, read: u64, written: u64) -> Sums {
     };
     let prompt = prompt.saturating_add(beside);
     let beyond = total.saturating_sub(prompt).saturating_sub(completion);
-    let reasoning = reported.unwrap_or(if beside > 0 { 0 } else { beyond });
+    let reasoning = reported.unwrap_or(beyond);
     Sums { prompt, completion, total, reasoning }
 }
 

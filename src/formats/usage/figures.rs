@@ -51,7 +51,7 @@ pub(super) struct Figures {
     reported: Set,
     kinds: Kinds,
     pass: Pass,
-    /// One usage object had an output, and no prompt.
+    /// The last usage object with an output had an empty prompt beside it.
     promptless: bool,
 }
 
@@ -136,10 +136,15 @@ impl Figures {
         let is_given = |figure: Figure| reported.get(figure as usize).is_some_and(|n| n > 0);
         let compacted = is_given(Figure::CompactionInput) || is_given(Figure::CompactionOutput);
         let nothing = forgotten && !is_given(Figure::Output) && !compacted;
-        self.promptless = forgotten && is_given(Figure::Output);
+        if reported.get(Figure::Output as usize).is_some() {
+            self.promptless = forgotten && is_given(Figure::Output);
+        }
         self.shrink_split(&reported);
         let summed = [Figure::Input, Figure::Output].map(|figure| reported.get(figure as usize));
-        if summed.iter().any(Option::is_some) && reported.get(Figure::Total as usize).is_none() {
+        if !nothing
+            && summed.iter().any(Option::is_some)
+            && reported.get(Figure::Total as usize).is_none()
+        {
             // The known total is of other sums.
             self.known.drop(Figure::Total as usize);
         }

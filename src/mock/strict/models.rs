@@ -51,6 +51,19 @@ fn effort(model: &str, asked: &Value, field: &str, body: &Value) -> Result<(), F
         );
         return Err(Fault::bad(message).param(field).code("unsupported_value"));
     }
+    let has_functions = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
+    if field == "reasoning_effort"
+        && has_functions
+        && model.starts_with("gpt-5.6")
+        && text(asked) != "none"
+    {
+        let message = format!(
+            "Function tools with reasoning_effort are not supported for {model} in \
+             /v1/chat/completions. To use function tools, use /v1/responses or set \
+             reasoning_effort to 'none'."
+        );
+        return Err(Fault::bad(message).param(field));
+    }
     let is_off = asked.is_null() && taken.contains(&"none") || text(asked) == "none";
     let refused: &[&str] = match (taken.is_empty(), is_off) {
         (true, _) => &[],

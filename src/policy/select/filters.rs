@@ -35,7 +35,7 @@ impl Stage {
     }
 
     /// Whether the provider could serve the request, and only cannot now.
-    pub(super) const fn passes(self) -> bool {
+    pub(super) const fn is_waiting(self) -> bool {
         matches!(
             self,
             Self::CircuitOpen { .. }

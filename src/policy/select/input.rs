@@ -78,7 +78,8 @@ pub struct Selection {
     pub ordered: Vec<usize>,
     /// The decision chain so far: the skipped providers, the chosen one and the other candidates.
     pub decisions: Vec<Decision>,
-    /// The providers that could serve the request, but not now; `None` if there are none.
+    /// The providers of the client's format that could serve the request, but not now; `None` if
+    /// there are none.
     pub waiting: Option<Waiting>,
 }
 

@@ -58,7 +58,7 @@ pub fn plan(
             candidates.push(Candidate::new(index, provider, ask.format));
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();
-            waiting |= stage.passes();
+            waiting |= stage.is_waiting() && provider.kind.format() == ask.format;
             chain.passed_over(provider, stage);
         }
     }

@@ -10,6 +10,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
+use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 use pingora::{Error, ErrorType};
 
@@ -133,8 +134,8 @@ pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
             "a body has either a length or a transfer encoding, not both",
         ));
     }
-    let coding = head.headers.get(TRANSFER_ENCODING);
-    if coding.is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    if !codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
         return Err(Refusal::TransferCoding);
     }
     if head.version == http::Version::HTTP_11 && !head.headers.contains_key(HOST) {
@@ -211,10 +212,7 @@ pub(in crate::proxy) async fn read(
     // Before a byte is read: an accepted body is not refused half-way, and a refused one costs no
     // read.
     reservation.hold(declared.unwrap_or(0), live.max_inflight_body_bytes).map_err(Refusal::from)?;
-    // Of a client of HTTP/1.0 the expectation is ignored (RFC 9110, section 10.1.1).
-    let expects =
-        headers.get(EXPECT).is_some_and(|v| v.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-    if expects && session.req_header().version >= http::Version::HTTP_11 {
+    if expects_continue(session.req_header()) {
         session.write_continue_response().await.map_err(|e| e.into_down())?;
     }
     // One bound for the complete body: a client that sends a byte now and then must not occupy a
@@ -226,6 +224,14 @@ pub(in crate::proxy) async fn read(
             .await
             .unwrap_or_else(|_| Err(Refusal::BodyTimedOut.into())),
     }
+}
+
+/// Whether the client waits for an interim response before it sends the body. An expectation of
+/// HTTP/1.0 is ignored (RFC 9110, section 10.1.1).
+pub(in crate::proxy) fn expects_continue(head: &RequestHeader) -> bool {
+    let expected = head.headers.get(EXPECT).map(|value| value.as_bytes());
+    head.version >= http::Version::HTTP_11
+        && expected.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }
 
 async fn pieces(

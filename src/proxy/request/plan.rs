@@ -66,6 +66,7 @@ pub(in crate::proxy) async fn plan(
     // Reading the body may have taken long.
     let (now, key) = (ctx.now(), identified.caller.key_id());
     let blocked = blocked(ctx, snapshot, (key, &inbound.session), now).await;
+    let now = ctx.now();
     let asked = Asked { identified, inbound, operation };
     let (planned, decisions) = match ordered(ctx, &asked, admitted.preferred, (now, blocked)) {
         Ok(selection) => {

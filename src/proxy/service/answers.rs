@@ -12,6 +12,7 @@ use crate::proxy::record::{self, Ending};
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::limit_headers;
 use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::intake::expects_continue;
 use crate::proxy::upstream::incoming::Incoming;
 
 impl Service {
@@ -122,7 +123,7 @@ pub(super) fn has_answer(session: &Session) -> bool {
 
 /// Whether the client waits for a `100 Continue` that it has not received.
 pub(super) fn awaits_continue(session: &mut Session) -> bool {
-    session.req_header().headers.contains_key(http::header::EXPECT)
+    expects_continue(session.req_header())
         && session.response_written().is_none()
         && !session.as_downstream_mut().is_body_done()
 }

@@ -359,13 +359,15 @@ impl ProxyHttp for Service {
 }
 
 /// The answer to a request for a token count that no provider gave.
-async fn estimated(ctx: &RequestContext) -> Option<Answer> {
+async fn estimated(ctx: &mut RequestContext) -> Option<Answer> {
     let forwarding = ctx.forwarding_ref().ok()?;
     if forwarding.route.operation != Operation::CountTokens {
         return None;
     }
     let inbound = Arc::clone(&forwarding.inbound);
-    Box::pin(count::estimate(ctx, inbound)).await.ok()
+    let answer = Box::pin(count::estimate(ctx, inbound)).await.ok()?;
+    ctx.answers_itself("no provider counted: the answer is an estimate");
+    Some(answer)
 }
 
 fn trace(ctx: &RequestContext, hook: &str) {

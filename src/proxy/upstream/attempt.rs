@@ -108,8 +108,14 @@ impl Attempt {
     /// Whether the deadline left the provider too little time for the first byte of its reply to
     /// say anything about it.
     #[must_use]
-    pub fn was_cut_short(&self) -> bool {
-        self.timing.was_cut_short()
+    pub const fn was_cut_short(&self) -> bool {
+        self.timing.is_cut_short
+    }
+
+    /// Whether the rest of the deadline is for the other providers.
+    #[must_use]
+    pub const fn had_a_share(&self) -> bool {
+        self.timing.is_share
     }
 
     /// The client took nothing of the reply for this long. That is not the provider's time.
@@ -213,7 +219,8 @@ fn skip(
     why: &str,
 ) -> pingora::Result<()> {
     ctx.decide(provider, step, why);
-    ctx.forwarding()?.tally.skipped += 1;
+    let is_own = provider.kind.format() == ctx.format;
+    ctx.forwarding()?.tally.skip(is_own);
     Ok(())
 }
 

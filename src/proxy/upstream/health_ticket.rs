@@ -42,6 +42,12 @@ impl HealthTicket {
         is_ready.then_some(Self { health, provider, ticket: None })
     }
 
+    /// Whether the result says something about the provider.
+    #[must_use]
+    pub const fn has_effect(&self) -> bool {
+        self.ticket.is_some()
+    }
+
     /// Whether the attempt decides about a half-open circuit.
     #[must_use]
     pub fn is_probe(&self) -> bool {

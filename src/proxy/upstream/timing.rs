@@ -20,9 +20,11 @@ pub(super) struct TimeLeft {
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timing {
-    /// A provider that was silent for less is not at fault: it had only what other attempts left of
-    /// the deadline. Streams only.
-    fair: Option<Instant>,
+    /// The time until the first byte is only a share of what is left: the rest is for the other
+    /// providers. Streams only.
+    pub(super) is_share: bool,
+    /// It is less than the provider's due, because other attempts took most of the deadline.
+    pub(super) is_cut_short: bool,
     /// Until the first meaningful part of the reply. Streams only.
     first_content: Option<Instant>,
     /// Between meaningful parts of a stream.
@@ -42,28 +44,22 @@ impl Timing {
         let time = |own: Option<u64>, default: u64| bound(own.unwrap_or(default));
         if stream {
             let first = time(own.first_byte_streaming_ms, defaults.first_byte_streaming_ms);
-            let most = left.deadline.map(|at| {
-                let most = at.saturating_duration_since(now);
-                let takes_all = first.is_none_or(|first| first >= most);
-                if left.others && takes_all { most / 2 } else { most }
-            });
-            let all = bound(live.retry.deadline_ms).map(|all| all / 2);
-            let idle = time(own.streaming_idle_ms, defaults.streaming_idle_ms);
+            let rest = left.deadline.map(|at| at.saturating_duration_since(now));
+            let takes_all = rest.is_some_and(|rest| first.is_none_or(|first| first >= rest));
+            let is_share = left.others && takes_all;
+            let granted = least([first, rest.map(|rest| if is_share { rest / 2 } else { rest })]);
+            let due = least([first, bound(live.retry.deadline_ms).map(|all| all / 2)]);
             return Self {
-                fair: least([first, all]).map(|d| now + d),
-                first_content: least([first, most]).map(|d| now + d),
-                idle,
+                is_share,
+                // A tenth for what came before the attempt.
+                is_cut_short: granted.zip(due).is_some_and(|(time, due)| time < due * 9 / 10),
+                first_content: granted.map(|d| now + d),
+                idle: time(own.streaming_idle_ms, defaults.streaming_idle_ms),
                 whole: None,
             };
         }
         let whole = time(own.request_non_streaming_ms, defaults.request_non_streaming_ms);
         Self { whole: whole.map(|d| now + d), ..Self::default() }
-    }
-
-    /// Whether a first byte that did not come until now says nothing about the provider.
-    #[must_use]
-    pub(super) fn was_cut_short(&self) -> bool {
-        self.fair.is_some_and(|fair| Instant::now() < fair)
     }
 
     /// Extends the bound of the whole attempt by the time in which the client took nothing.

@@ -14,7 +14,6 @@ use crate::domain::error_rule::OverrideResponse;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::formats::error::{self, ErrorReply};
-use crate::formats::route::Operation;
 use crate::otlp::AttemptEnd;
 use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
 use crate::policy::error_rules::ReadyRule;
@@ -69,8 +68,10 @@ fn client_left(ctx: &mut RequestContext) {
 /// The reply has begun: no further attempt is possible.
 fn broken_off(ctx: &mut RequestContext, why: String, cause: BreakCause) -> Box<Error> {
     ctx.note_partial_usage();
+    let counts_network = ctx.live.breaker.count_network_errors
+        || ctx.attempt().is_ok_and(|attempt| attempt.ticket.is_probe());
     let counts = match cause {
-        BreakCause::Network => ctx.live.breaker.count_network_errors,
+        BreakCause::Network => counts_network,
         BreakCause::Provider => true,
         BreakCause::Model => false,
     };
@@ -78,13 +79,12 @@ fn broken_off(ctx: &mut RequestContext, why: String, cause: BreakCause) -> Box<E
     if let Ok(attempt) = ctx.attempt() {
         let (provider, status) = (Arc::clone(&attempt.provider), attempt.incoming.status());
         let message = format!("the reply broke off: {why}");
-        let counts = counts || (cause != BreakCause::Model && attempt.ticket.is_probe());
-        attempt.ticket.failed(now, Setback { counts, cooldown_until: None });
-        if cause != BreakCause::Model {
+        if cause != BreakCause::Model && attempt.ticket.has_effect() {
             let failed = Failed { kind: FailureKind::Broken, status, message: &message };
             gateway.health.attempt_failed(&provider, now, failed);
             gateway.metrics.provider_health.failed(&provider.name, FailureKind::Broken.as_str());
         }
+        attempt.ticket.failed(now, Setback { counts, cooldown_until: None });
         gateway.metrics.attempt(&provider.name, "broken_off");
     }
     GiveUp::BrokenOff { why }.into()
@@ -116,8 +116,10 @@ fn stale_connection(ctx: &mut RequestContext, failure: &Failure, error: &mut Err
 /// Classifies a failure: by the error rules first, then by the built-in rules.
 fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>) -> Box<Error> {
     let Ok(attempt) = ctx.attempt() else { return error };
-    let cut_short = failure.is_first_byte_timeout() && attempt.was_cut_short();
-    let is_probe = attempt.ticket.is_probe();
+    let is_late = failure.is_first_byte_timeout();
+    let (cut_short, had_a_share) =
+        (is_late && attempt.was_cut_short(), is_late && attempt.had_a_share());
+    let (is_probe, has_effect) = (attempt.ticket.is_probe(), attempt.ticket.has_effect());
     attempt.tries += 1;
     // Other connections in the pool may be broken too.
     attempt.fresh |= failure.is_broken_connection();
@@ -130,12 +132,9 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
         _ => None,
     };
     let has_time = ctx.forwarding().is_ok_and(|forwarding| forwarding.has_time());
-    let again = verdict.next == classify::Next::SameProviderAgain && has_time;
+    let again = verdict.next == classify::Next::SameProviderAgain && has_time && !had_a_share;
     let now = ctx.now();
-    let counts_tokens = ctx
-        .forwarding()
-        .is_ok_and(|forwarding| forwarding.route.operation == Operation::CountTokens);
-    let blames = verdict.blames_provider() && !cut_short && !counts_tokens;
+    let blames = verdict.blames_provider() && !cut_short && has_effect;
     if blames {
         let (kind, message) = (failure.kind(), failure.describe());
         ctx.gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
@@ -146,8 +145,12 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
         );
     }
     if let Ok(attempt) = ctx.attempt() {
-        // A probe decides, whether or not such a failure counts otherwise.
-        attempt.is_at_fault |= blames && (verdict.counts || is_probe);
+        // A probe decides, whether or not such a failure counts otherwise. An answer that does not
+        // blame the provider clears what an earlier try did.
+        attempt.is_at_fault = match verdict.blames_provider() {
+            true => attempt.is_at_fault || blames && (verdict.counts || is_probe),
+            false => false,
+        };
         if !again {
             let counts = attempt.is_at_fault;
             attempt.ticket.failed(now, Setback { counts, cooldown_until });
@@ -305,12 +308,12 @@ pub struct Tally {
     /// When the first of the rate-limited providers is available again.
     soonest: Option<Timestamp>,
     /// Providers whose circuit or limits did not admit the request.
-    pub skipped: u32,
+    skipped: u32,
     /// Providers that were not tried because the time for attempts was over.
     pub left_out: usize,
     /// The last provider's format could not express the request.
     pub unfit: Option<Refusal>,
-    /// Other providers could serve the request, but not now.
+    /// Other providers of the client's format could serve the request, but not now.
     waiting: Option<Waiting>,
 }
 
@@ -319,6 +322,15 @@ impl Tally {
     #[must_use]
     pub fn new(waiting: Option<Waiting>) -> Self {
         Self { waiting, ..Self::default() }
+    }
+
+    /// Counts a provider whose circuit or limits did not admit the request. `is_own`: it speaks the
+    /// client's format.
+    pub fn skip(&mut self, is_own: bool) {
+        self.skipped += 1;
+        if is_own {
+            self.waiting.get_or_insert(Waiting { soonest: None });
+        }
     }
 
     /// Counts a failed attempt, and keeps it as the last one. `now` is the base of its
@@ -350,7 +362,7 @@ impl Tally {
             (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
             (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
             // What these cannot express, a provider that is unavailable now may.
-            (None, Some(unfit)) if self.skipped == 0 && self.waiting.is_none() => unfit,
+            (None, Some(unfit)) if self.waiting.is_none() => unfit,
             (None, _) => {
                 let soonest = self.waiting.and_then(|waiting| waiting.soonest);
                 let retry_after_ms = soonest.map(|until| until.since(now).max(0).unsigned_abs());

@@ -70,11 +70,12 @@ impl Health {
     fn update_of(&self, provider: ProviderId) -> Option<HealthUpdate> {
         let entry = self.entries.read().get(&provider).cloned()?;
         let entry = entry.lock();
-        Some(HealthUpdate {
-            provider,
-            at: entry.changed?,
-            standing: entry.breaker.standing(),
-            cooldown_until: entry.cooldown_until,
-        })
+        let at = entry.changed?;
+        // Its times are right for `set_at`, and are sent as those of `at`, which only orders.
+        let ahead_ms = at.since(entry.set_at).max(0);
+        let mut breaker = entry.breaker.clone();
+        breaker.shift(ahead_ms);
+        let cooldown_until = entry.cooldown_until.map(|until| until.plus_ms(ahead_ms));
+        Some(HealthUpdate { provider, at, standing: breaker.standing(), cooldown_until })
     }
 }

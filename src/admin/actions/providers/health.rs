@@ -49,7 +49,11 @@ async fn get_providers_health_status(
     _: Nothing,
 ) -> Result<Vec<ProviderHealth>, ApiError> {
     let snapshot = call.ctx.state.snapshot();
-    Ok(snapshot.providers.iter().map(|provider| of(&call.ctx, provider, call.now)).collect())
+    Ok(snapshot
+        .providers
+        .iter()
+        .map(|provider| of(&call.ctx, provider, call.ctx.clock.now()))
+        .collect())
 }
 
 async fn reset_provider_circuit(call: Call, body: OfProvider) -> Result<(), ApiError> {
@@ -60,11 +64,11 @@ async fn reset_provider_circuit(call: Call, body: OfProvider) -> Result<(), ApiE
     let change = Change {
         action: "providers.resetProviderCircuit",
         target: format!("provider {id}"),
-        before: recorded(&of(&call.ctx, provider, call.now))?,
+        before: recorded(&of(&call.ctx, provider, call.ctx.clock.now()))?,
         after: Some(json!({ "state": "CLOSED" })),
     };
     call.audit(&mut tx, change).await?;
     call.commit(tx).await?;
-    call.ctx.health.reset(provider, call.now);
+    call.ctx.health.reset(provider, call.ctx.clock.now());
     Ok(())
 }
