@@ -75,7 +75,7 @@ async fn an_upgrade_to_an_address_that_is_anothers_ends_the_new_process() {
     assert_eq!(fixture.gateway.exit_code().await, Some(1));
     let said = fixture.gateway.log();
     assert!(
-        said.contains("belongs to another program") && said.contains("ended by itself"),
+        said.contains("belongs to another program") && said.contains("ended unexpectedly"),
         "{said}"
     );
     gone(old).await;
