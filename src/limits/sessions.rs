@@ -58,7 +58,7 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Drops sessions that ended, and calls `gone` for each.
     pub(super) fn refresh(&mut self, now: Timestamp, ttl_ms: i64, mut gone: impl FnMut(&Slot)) {
-        self.end_none_ahead(now);
+        self.clamp_ends(now);
         while let Some((ended, slot)) = self.idle.front() {
             if still_idle(&mut self.live, *ended, slot) {
                 if now.since(*ended) < ttl_ms && self.idle_count <= MAX_IDLE {
@@ -159,7 +159,7 @@ impl Sessions {
 
     /// After the clock was set back, sessions that ended ahead of `now` end now. Otherwise they
     /// would stay for longer than the TTL, by as much as the clock was set.
-    fn end_none_ahead(&mut self, now: Timestamp) {
+    fn clamp_ends(&mut self, now: Timestamp) {
         let ahead = |ended: Timestamp| ended.since(now) > JITTER_MS;
         for (ended, slot) in self.idle.iter_mut().rev().take_while(|(ended, _)| ahead(*ended)) {
             if let Some(live) = self.live.get_mut(slot) {

@@ -71,17 +71,16 @@ async fn what_others_left_of_the_deadline_says_nothing_about_a_provider() {
         &[(&fails_late, once.clone()), (&slow, once.clone())],
     )
     .await;
-    // Non-streaming: the first one's own bound is far away.
     fails_late.default(json!({"status": 500, "delay_ms": 1700})).await;
     slow.default(json!({"delay_ms": 600_000})).await;
-    let env = json!({"first_byte_timeout_streaming_ms": 1900});
-    fixture.gateway.admin("providers/editProvider", edit(&fixture, 0, env).await).await;
+    let bound = json!({"first_byte_timeout_streaming_ms": 1900});
+    fixture.gateway.admin("providers/editProvider", edit(&fixture, 0, bound).await).await;
     // 1.7 s of 4 are gone; the slow one gets the other 2.3, which is more than half of all.
     assert_eq!(streamed(&fixture, "a").await, 502);
     assert_eq!(failures(&fixture).await, [1, 1]);
     fails_late.default(json!({"status": 500, "delay_ms": 3000})).await;
-    let env = json!({"first_byte_timeout_streaming_ms": 3500});
-    fixture.gateway.admin("providers/editProvider", edit(&fixture, 0, env).await).await;
+    let bound = json!({"first_byte_timeout_streaming_ms": 3500});
+    fixture.gateway.admin("providers/editProvider", edit(&fixture, 0, bound).await).await;
     assert_eq!(streamed(&fixture, "b").await, 502);
     assert_eq!(failures(&fixture).await, [2, 1], "one second says nothing");
 }

@@ -50,7 +50,7 @@ pub fn plan(
     let mut chain = Chain::new(ask, providers.len());
     let mut candidates = Vec::with_capacity(providers.len());
     let mut furthest = None;
-    let (mut soonest, mut waiting) = (None, false);
+    let (mut soonest, mut waiting) = (None, None::<Waiting>);
     for (index, provider) in providers.iter().enumerate().filter(|(_, p)| p.deleted_at.is_none()) {
         let stage = filters::pass(ask, provider, view);
         furthest = furthest.max(Some(stage.rank()));
@@ -58,7 +58,11 @@ pub fn plan(
             candidates.push(Candidate::new(index, provider, ask.format));
         } else {
             soonest = [soonest, stage.until()].into_iter().flatten().min();
-            waiting |= stage.is_waiting() && provider.kind.format() == ask.format;
+            if stage.is_waiting() && provider.kind.format() == ask.format {
+                let before = waiting.and_then(|waiting| waiting.soonest);
+                let soonest = [before, stage.until()].into_iter().flatten().min();
+                waiting = Some(Waiting { soonest });
+            }
             chain.passed_over(provider, stage);
         }
     }
@@ -72,6 +76,6 @@ pub fn plan(
     Ok(Selection {
         ordered: candidates.iter().map(|c| c.index).collect(),
         decisions: chain.finish(),
-        waiting: waiting.then_some(Waiting { soonest }),
+        waiting,
     })
 }

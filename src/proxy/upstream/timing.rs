@@ -8,7 +8,7 @@ use crate::domain::provider::Provider;
 use crate::policy::classify::NetworkFailure;
 use crate::upstream::pool::LinkTimes;
 
-/// What is left of the time for all attempts.
+/// The remaining time for all attempts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeLeft {
     /// No reply may begin later.
@@ -20,8 +20,8 @@ pub(super) struct TimeLeft {
 /// The bounds of one attempt.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timing {
-    /// The time until the first byte is only a share of what is left: the rest is for the other
-    /// providers. Streams only.
+    /// The time until the first byte is only a share of the remaining time: the rest is for the
+    /// other providers. Streams only.
     pub(super) is_share: bool,
     /// It is less than the provider's due, because other attempts took most of the deadline.
     pub(super) is_cut_short: bool,
@@ -35,7 +35,7 @@ pub(super) struct Timing {
 
 impl Timing {
     /// The deadline bounds the first byte of a stream over all attempts. If nothing of it would be
-    /// left for another provider, this one has half of what is left. A reply in one piece has its
+    /// left for another provider, this one has half of the rest. A reply in one piece has its
     /// own bound; the deadline then only prevents further attempts.
     #[must_use]
     pub(super) fn start(provider: &Provider, live: &Live, stream: bool, left: TimeLeft) -> Self {

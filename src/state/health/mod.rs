@@ -218,7 +218,9 @@ impl Health {
         }
         let before = entry.standing();
         // What was in flight when the provider asked for a pause tells the same once more.
-        let is_repeated = setback.cooldown_until.is_some() && entry.cooldown_at(now).is_some();
+        let is_repeated = !ticket.is_probe()
+            && setback.cooldown_until.is_some()
+            && entry.cooldown_at(now).is_some();
         entry.cooldown_until = entry.cooldown_until.max(setback.cooldown_until);
         let change = if setback.counts && !is_repeated {
             entry.breaker.failed(ticket, now, &provider.breaker)
@@ -250,6 +252,7 @@ impl Health {
         self.mark(provider, entry, before, set_at);
     }
 
+    /// Brings the entry up to the clock and to the provider's version.
     fn update(&self, provider: &Provider, entry: &mut Entry, now: Timestamp) {
         entry.follow_clock(now);
         self.renew(provider, entry);
