@@ -21,7 +21,7 @@ use pingora::proxy::Session;
 use tokio::sync::mpsc;
 
 use super::context::RequestContext;
-use super::request::intake;
+use super::request::received;
 use super::upstream::wire;
 
 /// The administration's service in this process.
@@ -158,7 +158,7 @@ impl Feeding {
                 Err(e) => {
                     // The start of the next request after a damaged body is unknown.
                     session.set_keepalive(None);
-                    return Err(intake::unread(e));
+                    return Err(received::unread(e));
                 }
             }
         }

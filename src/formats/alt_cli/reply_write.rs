@@ -8,7 +8,7 @@ use crate::formats::names::call_id;
 /// Writes a complete reply as a JSON body.
 #[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
-    json::document(|o| {
+    json::document_of(reply.size(), |o| {
         in_wrapper(o, context, |o| {
             write_candidate(o, Some(&reply.finish), |a| {
                 reply.parts.iter().for_each(|part| write_part(a, part))

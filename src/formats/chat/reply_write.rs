@@ -8,7 +8,7 @@ use crate::formats::names::call_id;
 /// Writes a completion.
 #[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
-    json::document(|o| {
+    json::document_of(reply.size(), |o| {
         write_head(o, context, "chat.completion");
         o.array("choices", |a| {
             a.object(|o| {

@@ -14,6 +14,21 @@ pub struct Reply<'a> {
     pub usage: Usage,
 }
 
+impl Reply<'_> {
+    /// The approximate size of the reply in a format, in bytes: what its buffer begins with.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let texts = self.parts.iter().map(|part| match part {
+            ReplyPart::Text(text) | ReplyPart::Refusal(text) => text.len(),
+            ReplyPart::Thinking(thinking) => thinking.text.len(),
+            ReplyPart::ToolCall(call) => call.arguments.len(),
+        });
+        let texts: usize = texts.sum();
+        // Escapes, and the members around the texts.
+        texts + texts / 8 + 512
+    }
+}
+
 /// One piece of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyPart<'a> {

@@ -10,7 +10,7 @@ use crate::formats::names::call_id;
 /// Writes a message.
 #[must_use]
 pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
-    json::document(|o| {
+    json::document_of(reply.size(), |o| {
         write_head(o, context);
         o.array("content", |a| {
             for part in &reply.parts {

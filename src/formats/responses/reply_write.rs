@@ -33,7 +33,7 @@ pub fn write(reply: &Reply<'_>, context: &ReplyContext) -> Vec<u8> {
         });
     }
     let state = State::Ended { finish: &reply.finish, usage: &reply.usage };
-    json::document(|o| envelope::write(o, context, state, &items))
+    json::document_of(reply.size(), |o| envelope::write(o, context, state, &items))
 }
 
 fn to_json(item: Item<'_>, index: usize, context: &ReplyContext) -> Vec<u8> {

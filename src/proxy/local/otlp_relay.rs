@@ -18,8 +18,8 @@ use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::reply::refusal_reply::RefusalReply;
 use crate::proxy::request::body_budget::BodyReservation;
-use crate::proxy::request::intake::Received;
-use crate::proxy::request::{identify, intake};
+use crate::proxy::request::received::Received;
+use crate::proxy::request::{head, identify, received};
 use crate::proxy::upstream::failure::GiveUp;
 use crate::proxy::upstream::wire;
 
@@ -37,7 +37,7 @@ pub(in crate::proxy) async fn serve(
     relay: &Relay,
     signal: Signal,
 ) -> Result<Answer> {
-    intake::note_head(session, ctx);
+    head::note(session, ctx);
     if session.req_header().method != Method::POST {
         return Err(Refusal::WrongMethod { allow: "POST" }.into());
     }
@@ -76,10 +76,10 @@ async fn received(
     reservation: BodyReservation,
     limit: usize,
 ) -> Result<Received> {
-    let received = intake::read(session, reservation, &ctx.live, limit).await?;
+    let received = received::read(session, reservation, &ctx.live, limit).await?;
     let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING))
-        .map_err(intake::coding_refusal)?;
-    Ok(intake::decode(coding, received, &ctx.live, limit).await?)
+        .map_err(received::coding_refusal)?;
+    Ok(received::decode(coding, received, &ctx.live, limit).await?)
 }
 
 /// The refusal of a request that has no record, although its caller is known: it is not counted

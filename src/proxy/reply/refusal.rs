@@ -8,6 +8,7 @@ use super::limit_refusal;
 use super::refusal_reply::RefusalReply;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::WordId;
+use crate::formats::bad_request::BadRequest;
 use crate::limits::Denied;
 use crate::policy::client_version::{Client, Version};
 
@@ -89,6 +90,12 @@ pub enum Refusal {
     },
     UpstreamTimedOut,
     Internal,
+}
+
+impl From<BadRequest> for Refusal {
+    fn from(bad: BadRequest) -> Self {
+        Self::BadRequest(bad.message)
+    }
 }
 
 impl Refusal {

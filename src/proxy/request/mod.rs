@@ -3,6 +3,7 @@
 pub(super) mod admit;
 pub mod body_budget;
 mod credentials;
+pub(super) mod head;
 pub(super) mod identify;
 pub mod instructions;
 pub(super) mod intake;
@@ -10,4 +11,5 @@ pub mod on_behalf;
 pub(super) mod pipeline;
 pub(super) mod plan;
 mod query;
+pub(super) mod received;
 pub(super) mod screen;

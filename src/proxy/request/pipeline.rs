@@ -5,7 +5,7 @@
 //! some stages are in these values.
 //!
 //! ```text
-//! intake::head → Route → identify → Identified → intake::body → Inbound → screen → Screened
+//! head::read → Route → identify → Identified → intake::body → Inbound → screen → Screened
 //!   → admit → Admitted → plan → Forwarding
 //! ```
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use pingora::Result;
 use pingora::proxy::Session;
 
-use super::{admit, identify, intake, plan, screen};
+use super::{admit, head, identify, intake, plan, screen};
 use crate::formats::route::Operation;
 use crate::otlp::Signal;
 use crate::proxy::context::RequestContext;
@@ -42,7 +42,7 @@ pub(in crate::proxy) async fn prepare(
     session: &mut Session,
     ctx: &mut RequestContext,
 ) -> Result<Prepared> {
-    intake::framing(session)?;
+    head::framing(session)?;
     let gateway = Arc::clone(&ctx.gateway);
     if let Some(admin) =
         gateway.admin.get().filter(|_| embedded_admin::is_admin(session.req_header()))
@@ -57,7 +57,7 @@ pub(in crate::proxy) async fn prepare(
             Box::pin(otlp_relay::serve(session, ctx, relay, signal)).await?,
         ));
     }
-    let route = intake::head(session, ctx)?;
+    let route = head::read(session, ctx)?;
     let identified = identify::identify(session, ctx, &route)?;
     ctx.stage("identified");
     match &route.operation {

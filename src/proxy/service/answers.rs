@@ -12,7 +12,7 @@ use crate::proxy::record::{self, Ending};
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::limit_headers;
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::request::intake::expects_continue;
+use crate::proxy::request::head::expects_continue;
 use crate::proxy::upstream::incoming::Incoming;
 
 impl Service {

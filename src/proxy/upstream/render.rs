@@ -91,7 +91,7 @@ impl Source<'_> {
             // In this format the name is part of the path.
             let named_by_client = self.model == &*self.forwarding.inbound.model;
             let check = if named_by_client { route::check_model } else { route::check_redirect };
-            check(self.model).map_err(|bad| Refusal::BadRequest(bad.message))?;
+            check(self.model)?;
         }
         // A wrapped alt-cli body is unwrapped for a provider, and the reply wrapped again: that is
         // a conversion too.

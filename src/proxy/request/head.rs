@@ -1,0 +1,106 @@
+//! The first stage: the head of a request, with its route, its client's address and its framing.
+
+use http::header::{CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
+use pingora::http::RequestHeader;
+use pingora::proxy::Session;
+
+use crate::domain::format::WireFormat;
+use crate::formats::client_address::client_address;
+use crate::formats::framing::has_field;
+use crate::formats::query;
+use crate::formats::route::{self, Operation, Route};
+use crate::proxy::context::{HeadFacts, RequestContext};
+use crate::proxy::reply::refusal::Refusal;
+
+/// Longest part of a `User-Agent` that is recorded.
+const MAX_USER_AGENT: usize = 256;
+
+/// Reads the head: the format, the operation and the client's address.
+///
+/// # Errors
+/// When nothing is served at this path or by this method, or the head is invalid.
+pub(in crate::proxy) fn read(
+    session: &Session,
+    ctx: &mut RequestContext,
+) -> Result<Route, Refusal> {
+    note(session, ctx);
+    let head = session.req_header();
+    let path = head.uri.path();
+    let upgrade = head.headers.contains_key(UPGRADE);
+    if let Err(bad) = route::check_path(&head.method, path) {
+        ctx.format = WireFormat::AltCli;
+        return Err(bad.into());
+    }
+    let Some(route) = route::match_path(&head.method, path) else {
+        let allow = route::methods(path).ok_or(Refusal::UnknownRoute)?;
+        let would_be = allow.parse().ok().and_then(|method| route::match_path(&method, path));
+        ctx.format = would_be.map_or(ctx.format, |route| route.format);
+        return Err(if upgrade {
+            Refusal::UpgradeUnsupported
+        } else {
+            Refusal::WrongMethod { allow }
+        });
+    };
+    ctx.format = route.format;
+    ctx.head.query = query::upstream(route.format, head.uri.query())?;
+    let lists = matches!(route.operation, Operation::ListModels | Operation::GetModel(_));
+    if lists && head.headers.contains_key("anthropic-version") {
+        ctx.format = WireFormat::Native;
+    }
+    Ok(route)
+}
+
+/// Notes the facts of a head that are recorded.
+pub(in crate::proxy) fn note(session: &Session, ctx: &mut RequestContext) {
+    let head = session.req_header();
+    ctx.head = HeadFacts {
+        endpoint: head.uri.path().into(),
+        query: None,
+        user_agent: head.headers.get(USER_AGENT).map(|v| {
+            let text = String::from_utf8_lossy(v.as_bytes());
+            match text.char_indices().nth(MAX_USER_AGENT) {
+                Some((end, _)) => text[..end].into(),
+                None => text.into(),
+            }
+        }),
+        client_ip: session
+            .client_addr()
+            .and_then(|a| a.as_inet())
+            .map(|peer| client_address(peer.ip(), &head.headers, &ctx.live.trusted_proxies)),
+    };
+}
+
+/// Refuses heads that another server on the path could read differently.
+///
+/// # Errors
+/// When a head has a length and a transfer encoding, or no host.
+pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
+    let head = session.req_header();
+    if head.version > http::Version::HTTP_11 {
+        return Ok(());
+    }
+    // Pingora drops `Content-Length` if both are present, so the raw head is checked.
+    if head.headers.contains_key(TRANSFER_ENCODING)
+        && has_field(&session.to_h1_raw(), CONTENT_LENGTH.as_str())
+    {
+        return Err(Refusal::MalformedHead(
+            "a body has either a length or a transfer encoding, not both",
+        ));
+    }
+    let mut codings = head.headers.get_all(TRANSFER_ENCODING).iter();
+    if !codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        return Err(Refusal::TransferCoding);
+    }
+    if head.version == http::Version::HTTP_11 && !head.headers.contains_key(HOST) {
+        return Err(Refusal::MalformedHead("the Host header is missing"));
+    }
+    Ok(())
+}
+
+/// Whether the client waits for an interim response before it sends the body. An expectation of
+/// HTTP/1.0 is ignored (RFC 9110, section 10.1.1).
+pub(in crate::proxy) fn expects_continue(head: &RequestHeader) -> bool {
+    let expected = head.headers.get(EXPECT).map(|value| value.as_bytes());
+    head.version >= http::Version::HTTP_11
+        && expected.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
+}
