@@ -65,6 +65,8 @@ reasons! {
     DatabaseUnreachable = "database_unreachable", "the database cannot be reached since {since}";
     GroupsByAdministrator = "groups_by_administrator", "only an administrator changes a key's \
         provider groups";
+    HasControl = "has_control", "must not contain control characters, or characters that end a line \
+        or change the direction of text";
     HasNul = "has_nul", "must not contain NUL";
     Internal = "internal", "internal error";
     IsRequired = "is_required", "is required";
@@ -92,6 +94,7 @@ reasons! {
     MustBeWebAddress = "must_be_web_address", "must be an http or https address";
     MustBeWholeNumber = "must_be_whole_number", "must be a whole number";
     MustNotBeEmpty = "must_not_be_empty", "must not be empty";
+    NamedTwice = "named_twice", "has two names that differ only in blanks around them";
     NamesNoField = "names_no_field", "must name at least one field";
     NeedsAdministrator = "needs_administrator", "this needs an administrator";
     NeitherKeyNorToken = "neither_key_nor_token", "this is neither a known key nor the \

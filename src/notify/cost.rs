@@ -124,7 +124,10 @@ impl Check<'_> {
     ) -> Result<(), Fault> {
         let settings = &self.stored.settings;
         let Some(limit) = money.limit.filter(|limit| *limit > NanoUsd::ZERO) else { return Ok(()) };
-        if money.current.to_decimal() < limit.to_decimal() * settings.cost_alert_threshold {
+        // With a threshold of 0, any spending is an alert, and none is not.
+        let is_below =
+            money.current.to_decimal() < limit.to_decimal() * settings.cost_alert_threshold;
+        if is_below || money.current == NanoUsd::ZERO {
             return Ok(());
         }
         // A lifetime limit has no end, nor has a rolling window.

@@ -28,6 +28,8 @@ struct Token {
     hash: KeyHash,
     /// It has the shape of an API key: unknown keys may be guesses at it.
     is_like_a_key: bool,
+    /// It has the shape of a web session's secret.
+    is_like_a_session: bool,
 }
 
 /// The result for a text that is not a valid API key.
@@ -92,6 +94,17 @@ impl AdminToken {
         }
     }
 
+    /// Whether `text`, which has the shape of a web session's secret, is the token. Another text is
+    /// not counted as a failed attempt: it is a stale cookie that a browser still sends. From a
+    /// blocked address nothing is compared, as in [`Self::check`].
+    #[must_use]
+    pub fn is_in_cookie(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> bool {
+        let token = self.token.load();
+        token.is_like_a_session
+            && client.is_none_or(|address| self.failures.closed_for(address, now).is_none())
+            && token.hash.matches(&key_text::hash(text))
+    }
+
     /// Binds a web session to the token: a MAC of the token under the session's own secret, which
     /// only the browser has. Read access to the database does not allow guesses at the token to be
     /// tested.
@@ -106,9 +119,10 @@ impl AdminToken {
 
 impl Token {
     fn new(text: Secret) -> Self {
-        let (hash, is_like_a_key) =
-            (key_text::hash(text.expose()), key_text::is_like_a_key(text.expose()));
-        Self { text, hash, is_like_a_key }
+        let hash = key_text::hash(text.expose());
+        let is_like_a_key = key_text::is_like_a_key(text.expose());
+        let is_like_a_session = key_text::is_like_a_session(text.expose());
+        Self { text, hash, is_like_a_key, is_like_a_session }
     }
 }
 

@@ -193,6 +193,9 @@ fn url() -> Vec<Case> {
         "http://up.example?x=1",
         "http://up.example#x",
         "http://up example",
+        "http://[]",
+        "http://[::g]:80",
+        "http://up,down",
     ];
     let mut cases = vec![(json!("http://10.0.0.1:3128"), None)];
     cases.extend(refused.map(|text| (json!(text), Some("INVALID_FORMAT"))));

@@ -18,13 +18,13 @@ use crate::store::make::bare_record;
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// A subscribed client.
-struct Watcher {
+pub(super) struct Watcher {
     response: reqwest::Response,
     text: String,
 }
 
 impl Watcher {
-    async fn start(gate: &Gate, credential: &str) -> Self {
+    pub(super) async fn start(gate: &Gate, credential: &str) -> Self {
         Self::of(gate.http.get(format!("{}/api/events", gate.url)).bearer_auth(credential)).await
     }
 
@@ -60,7 +60,7 @@ impl Watcher {
     }
 
     /// The data of the next event of this name that `fits`.
-    async fn until(&mut self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
+    pub(super) async fn until(&mut self, name: &str, fits: impl Fn(&Value) -> bool) -> Value {
         loop {
             let (found, data) = self.next().await.expect("the stream ended");
             if found == name && fits(&data) {

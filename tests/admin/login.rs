@@ -1,6 +1,7 @@
 //! Login, sessions, throttling, and pages of other origins.
 
 use serde_json::{Value, json};
+use tollgate::domain::secret::Secret;
 use tollgate::store::Backend;
 
 use super::gate::{Gate, Reply, TOKEN};
@@ -91,6 +92,42 @@ async fn raw_credentials_are_taken_in_header_and_cookie_and_bearer_wins() {
     assert_eq!(bearer.failure(), (401, "UNAUTHORIZED"), "a session belongs into its cookie");
     for empty in ["", " ", "\"\""] {
         assert_eq!(with_cookie(&gate, empty).await, 401);
+    }
+}
+
+#[tokio::test]
+async fn a_token_in_the_shape_of_a_session_is_taken_in_the_cookie_and_its_guesses_are_refused() {
+    let gate = Gate::start().await;
+    let like_a_session = "A_token-of_43-characters_0123456789_abcdefg";
+    assert_eq!(like_a_session.len(), 43);
+    gate.admin_token.replace(Secret::new(like_a_session));
+    assert_eq!(with_cookie(&gate, like_a_session).await, 200);
+    let stale = like_a_session.replace('A', "B");
+    for _ in 0..12 {
+        assert_eq!(with_cookie(&gate, &stale).await, 401, "a stale cookie counts as no attempt");
+    }
+    assert_eq!(login(&gate, like_a_session).await.status, 200);
+    for _ in 0..10 {
+        login(&gate, "another text").await;
+    }
+    assert_eq!(with_cookie(&gate, like_a_session).await, 401, "the address is blocked");
+}
+
+#[tokio::test]
+async fn a_key_has_a_hundred_logins_at_most_and_a_further_one_ends_the_oldest() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let (ann, bob) = (gate.person("ann", json!({})).await, gate.person("bob", json!({})).await);
+        let other = token(&login(&gate, &bob.key).await);
+        let mut tokens = Vec::new();
+        for _ in 0..101 {
+            tokens.push(token(&login(&gate, &ann.key).await));
+            gate.clock.advance_ms(1);
+        }
+        assert_eq!(with_cookie(&gate, &tokens[0]).await, 401);
+        for kept in [&tokens[1], &tokens[100], &other] {
+            assert_eq!(with_cookie(&gate, kept).await, 200);
+        }
     }
 }
 

@@ -21,6 +21,7 @@ mod logs;
 mod my_usage;
 mod notifications;
 mod overview;
+mod own_requests;
 mod places;
 mod playground;
 mod prices;

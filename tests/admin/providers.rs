@@ -51,3 +51,21 @@ async fn a_provider_is_in_effect_before_the_reply_is_read_and_its_credential_is_
         assert_eq!(gate.call(operation, TOKEN, body).await.failure(), (400, "NOT_FOUND"));
     }
 }
+
+#[tokio::test]
+async fn redirects_whose_names_are_one_without_blanks_are_refused() {
+    let gate = Gate::start().await;
+    let add = async |redirects: serde_json::Value| {
+        let body = json!({
+            "name": "up", "url": "https://up.example", "key": "upstream-credential-0123456789",
+            "model_redirects": redirects,
+        });
+        gate.admin("providers/addProvider", body).await
+    };
+    let refused = add(json!({ "b": "c", " b ": "d" })).await;
+    assert_eq!(refused.failure(), (400, "INVALID_FORMAT"));
+    assert_eq!(refused.body["errorParams"]["field"], "model_redirects");
+    assert!(gate.state.snapshot().providers.is_empty());
+    add(json!({ " b ": "c" })).await.data();
+    assert_eq!(gate.state.snapshot().providers[0].upstream_model("b"), "c");
+}

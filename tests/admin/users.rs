@@ -95,3 +95,26 @@ async fn every_write_leaves_an_audit_record_without_secrets() {
         assert!(!all.contains(secret), "a secret stands in the audit");
     }
 }
+
+/// Lists, logs and messages show names to people.
+#[tokio::test]
+async fn names_have_no_characters_that_hide_or_reorder_text() {
+    let gate = Gate::start().await;
+    let ann = gate.person("ann", json!({})).await;
+    for name in ["a\nb", "a\u{7}b", "a\u{2028}b", "a\u{202e}b", "a\u{2066}b"] {
+        let calls = [
+            ("users/addUser", json!({ "name": name })),
+            ("users/editUser", json!({ "userId": ann.id, "name": name })),
+            ("keys/addKey", json!({ "userId": ann.id, "name": name })),
+            ("keys/editKey", json!({ "keyId": ann.key_id, "name": name })),
+        ];
+        for (operation, body) in calls {
+            let reply = gate.admin(operation, body).await;
+            assert_eq!(reply.failure(), (400, "INVALID_FORMAT"), "{operation} {name:?}");
+            assert_eq!(reply.body["errorParams"]["field"], "name", "{operation} {name:?}");
+        }
+    }
+    for name in ["Zoë 👩‍💻", "می‌خواهم", "王 小明"] {
+        gate.admin("users/addUser", json!({ "name": name })).await.data();
+    }
+}

@@ -318,6 +318,17 @@ async fn another_import_knows_users_and_keys_by_their_keys() {
     );
 }
 
+/// A limit that cannot be read would be none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_that_cannot_be_read_are_named() {
+    let bed = Bed::new(Backend::Sqlite).await;
+    let from = bed.new_api().await;
+    let damage = "UPDATE users SET quota = 'plenty' WHERE username = 'grace'";
+    execute(&format!("sqlite:{from}"), damage).await;
+    let said = bed.import("new-api", &from, &["--dry-run"]);
+    notes(&said, &["the value cannot be read, so tollgate has none", "users 2: quota"]);
+}
+
 /// The address may be in a file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_is_read_from_a_file() {

@@ -9,6 +9,7 @@ use crate::admin::envelope::{ApiError, Code};
 use crate::admin::live::{client, sessions};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
+use crate::admin::records::log::Reader;
 use crate::admin::records::session::{ActiveSession, SessionDetails};
 use crate::domain::ids::KeyId;
 use crate::store::{LogFilter, LogPage, LogPageAsk, StoreError};
@@ -68,7 +69,8 @@ async fn get_session_details(call: Call, body: SessionPage) -> Result<SessionDet
     let live = call.ctx.counters.live_sessions(call.now).await;
     let live =
         live.into_iter().find(|live| Some(live.key) == key && live.session.as_str() == session);
-    Ok(SessionDetails::new(session, found, live.as_ref()))
+    let reader = Reader::of(call.who()?.is_admin());
+    Ok(SessionDetails::new(session, found, reader, live.as_ref()))
 }
 
 /// The key of the session (`None`: the administrator token's): the given one, else that of the

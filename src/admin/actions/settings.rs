@@ -98,6 +98,10 @@ impl SettingsFields {
 }
 
 async fn run_cleanup(call: Call, _: Nothing) -> Result<CleanupRecord, ApiError> {
+    // One that runs already leaves no entry; one that begins in this moment on another node may.
+    if call.ctx.jobs.cleanup().await?.running {
+        return Err(ApiError::because(Code::OPERATION_FAILED, Reason::CleanupRuns));
+    }
     let mut tx = call.ctx.store.begin().await?;
     let target = "request log".to_owned();
     let change = Change { action: "system-config.runCleanup", target, before: None, after: None };

@@ -74,6 +74,9 @@ pub async fn identify(
         return Ok(Who { actor, via });
     }
     if via == Via::Cookie && key_text::is_like_a_session(&text) {
+        if ctx.admin_token.is_in_cookie(&text, client, now) {
+            return Ok(Who { actor: Actor::Token, via });
+        }
         return Ok(Who { actor: of_session(ctx, &text, now).await?, via });
     }
     match ctx.admin_token.check(&text, client, now) {

@@ -18,6 +18,8 @@ use crate::store::WebSession;
 /// The name of the cookie with the session token.
 pub const COOKIE: &str = "auth-token";
 const SECONDS: i64 = 7 * 24 * 3600;
+/// Logins of one key, or of the admin token, at once. A further one ends the oldest.
+const MOST: u32 = 100;
 
 /// SHA-256 of a token: 256 random bits need no slow hash.
 pub fn hash(token: &str) -> [u8; 32] {
@@ -53,6 +55,7 @@ pub async fn open(ctx: &Context, who: &Who, now: Timestamp) -> Result<HeaderValu
     };
     ctx.store.prune_web_sessions(now).await?;
     ctx.store.insert_web_session(&session).await?;
+    ctx.store.keep_newest_web_sessions(key_id, &session.hash, MOST - 1).await?;
     cookie(&token, SECONDS, ctx.secure_cookies)
 }
 

@@ -1,5 +1,7 @@
 //! Fields that hold several values: lists, texts by text, and JSON objects as they are.
 
+use std::collections::HashSet;
+
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -61,7 +63,14 @@ impl<const MAX: usize, const LENGTH: usize> Kind for Pairs<MAX, LENGTH> {
         let text = |json: &Value| Text::<1, LENGTH>::take(json).map(Plain::plain);
         let each =
             sent.iter().map(|(name, json)| Ok((text(&Value::from(name.as_str()))?, text(json)?)));
-        each.collect::<Result<_, _>>().map(Self)
+        let pairs = each.collect::<Result<Vec<_>, Faults>>()?;
+        // Names are trimmed, so two of the object may be one.
+        let names: HashSet<&str> =
+            pairs.iter().map(|(name, _): &(String, _)| name.as_str()).collect();
+        if names.len() < pairs.len() {
+            return Err(Fault::format(Reason::NamedTwice).into());
+        }
+        Ok(Self(pairs))
     }
 
     fn describe(schemas: &mut SchemaGenerator) -> Value {

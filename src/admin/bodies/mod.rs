@@ -30,5 +30,7 @@ pub use patch::{Patch, Plain, Sent};
 pub use read::{Input, read};
 pub use shape::Shape;
 pub use target::{Edit, Nothing, Part, With};
-pub use text::{Address, BaseUrl, Clock, HeaderText, ProxyUrl, Text, Url, WebhookUrl};
+pub use text::{
+    Address, BaseUrl, Clock, HeaderText, NameText, ProxyUrl, Text, Url, WebhookUrl, spoils_names,
+};
 pub use word::{Choice, Word};

@@ -13,6 +13,9 @@ use super::{Fault, Faults};
 use crate::admin::reasons::Reason;
 use crate::domain::clock::Timestamp;
 
+/// The last millisecond of the year 9999, in UTC.
+const LAST: Timestamp = Timestamp(253_402_300_799_999);
+
 /// A date or a time of 1970 … 9999. An empty text counts as not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
@@ -48,7 +51,8 @@ impl Moment {
             Self::Wall(wall) => local(wall, tz),
             Self::Instant(instant) => Some(instant),
         };
-        moment.map(Timestamp::from).unwrap_or_default()
+        // West of UTC the last day of 9999 ends in the year 10000, which ISO texts cannot name.
+        moment.map(Timestamp::from).unwrap_or_default().min(LAST)
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -165,6 +169,7 @@ mod tests {
             ("tomorrow", DayEdge::End, "UTC", None),
             ("1969-12-31", DayEdge::Start, "UTC", None),
             ("9999-12-31", DayEdge::End, "UTC", Some("9999-12-31T23:59:59.999Z")),
+            ("9999-12-31", DayEdge::End, "America/New_York", Some("9999-12-31T23:59:59.999Z")),
             ("12026-01-01", DayEdge::End, "UTC", None),
             ("1700000000", DayEdge::End, "UTC", None),
         ];

@@ -1,6 +1,7 @@
 //! Strings in request bodies: trimmed and bounded in length; times of day; URLs.
 
 use std::marker::PhantomData;
+use std::net::Ipv6Addr;
 
 use schemars::SchemaGenerator;
 use serde_json::{Value, json};
@@ -18,6 +19,11 @@ pub struct Text<const MIN: usize, const MAX: usize>(pub String);
 /// As [`Text`], of visible ASCII without blanks: a credential that is sent in a header.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderText<const MIN: usize, const MAX: usize>(pub String);
+
+/// As [`Text`], without control characters, and without those that end a line or reverse the
+/// direction of what follows: a name that people read in lists, logs and messages.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NameText<const MIN: usize, const MAX: usize>(pub String);
 
 /// A time of day, `HH:MM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,6 +96,28 @@ impl<const MIN: usize, const MAX: usize> Kind for HeaderText<MIN, MAX> {
     }
 }
 
+impl<const MIN: usize, const MAX: usize> Kind for NameText<MIN, MAX> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = Text::<MIN, MAX>::take(json)?.0;
+        match text.chars().any(spoils_names) {
+            true => Err(Fault::format(Reason::HasControl).into()),
+            false => Ok(Self(text)),
+        }
+    }
+
+    fn describe(generator: &mut SchemaGenerator) -> Value {
+        Text::<MIN, MAX>::describe(generator)
+    }
+}
+
+/// Whether names may not have this character: control characters, line and paragraph separators, and
+/// marks of direction. Joiners are allowed: emoji and several scripts need them.
+#[must_use]
+pub fn spoils_names(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
+
 impl Kind for Clock {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<4, 5>::take(json)?.0;
@@ -123,6 +151,7 @@ impl<F: Address, const MIN: usize, const MAX: usize> Kind for Url<F, MIN, MAX> {
 
 kind!([const MIN: usize, const MAX: usize] Text<MIN, MAX> => String);
 kind!([const MIN: usize, const MAX: usize] HeaderText<MIN, MAX> => String);
+kind!([const MIN: usize, const MAX: usize] NameText<MIN, MAX> => String);
 kind!([] Clock => TimeOfDay);
 kind!([F: Address, const MIN: usize, const MAX: usize] Url<F, MIN, MAX> => String);
 
@@ -155,7 +184,7 @@ fn url_fault(text: &str, schemes: &[&str]) -> Option<Reason> {
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
         return Some(Reason::MustBeWebAddress);
     };
-    if !schemes.contains(&scheme) || authority.host().is_empty() {
+    if !schemes.contains(&scheme) || !is_host(authority.host()) {
         return Some(if schemes.contains(&"https") {
             Reason::MustBeWebAddress
         } else {
@@ -172,4 +201,15 @@ fn url_fault(text: &str, schemes: &[&str]) -> Option<Reason> {
         return Some(Reason::AddressHasBadPort);
     }
     (text.contains('#') || uri.query().is_some()).then_some(Reason::AddressHasQuery)
+}
+
+/// Whether it is the name or the address of a host, an IPv6 address in brackets.
+fn is_host(text: &str) -> bool {
+    match text.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']').is_some_and(|inner| inner.parse::<Ipv6Addr>().is_ok()),
+        None => {
+            let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+            !text.is_empty() && text.bytes().all(is_allowed)
+        }
+    }
 }

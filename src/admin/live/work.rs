@@ -12,7 +12,7 @@ use crate::admin::actions::overview;
 use crate::admin::actions::providers::health;
 use crate::admin::records::Iso;
 use crate::admin::records::live::{LiveEvent, LiveStatus, NewConfiguration};
-use crate::admin::records::log::LogEntry;
+use crate::admin::records::log::{LogEntry, Reader};
 use crate::domain::ids::ProviderId;
 use crate::domain::record::Record;
 use crate::limits::LiveSession;
@@ -92,12 +92,14 @@ impl Live {
         }
         let user = record.user_id.map(Viewer::User);
         let key = record.user_id.zip(record.key_id).map(|(user, key)| Viewer::Key(user, key));
-        let mut entry = None;
-        for viewer in [Some(Viewer::Everybody), user, key].into_iter().flatten() {
+        let entry = |reader| frame(&LiveEvent::Log(Box::new(LogEntry::new(record, reader))));
+        if let Some(feed) = feeds.get_mut(&Viewer::Everybody) {
+            feed.send_log(entry(Reader::Administrator));
+        }
+        let mut own = None;
+        for viewer in [user, key].into_iter().flatten() {
             if let Some(feed) = feeds.get_mut(&viewer) {
-                let entry = entry
-                    .get_or_insert_with(|| frame(&LiveEvent::Log(Box::new(LogEntry::new(record)))));
-                feed.send_log(entry.clone());
+                feed.send_log(own.get_or_insert_with(|| entry(Reader::Owner)).clone());
             }
         }
     }

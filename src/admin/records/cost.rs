@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Exact;
-use super::log::LogEntry;
+use super::log::{LogEntry, Reader};
 use crate::domain::price::Price;
 use crate::domain::record::Record;
 use crate::policy::cost::{self, CostLine};
@@ -47,7 +47,7 @@ pub struct CostLineRecord {
 
 impl LogDetail {
     /// `price`: the entry that priced the request, or that would price it now.
-    pub fn new(record: &Record, price: Option<&Price>) -> Self {
+    pub fn new(record: &Record, reader: Reader, price: Option<&Price>) -> Self {
         let priced =
             price.map(|price| cost::price(&price.rates, &record.usage, record.cost_multiplier));
         let lines = priced.iter().flat_map(|priced| &priced.lines);
@@ -57,7 +57,7 @@ impl LogDetail {
         Self {
             input_above: lines.map(|line| line.rate.above).max().filter(|above| *above > 0),
             explanation: explain(record, price, is_billed),
-            entry: LogEntry::new(record),
+            entry: LogEntry::new(record, reader),
             cost_at_present_prices: priced.as_ref().map(|priced| Exact::usd(priced.total)),
             cost_lines: priced
                 .iter()

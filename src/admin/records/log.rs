@@ -5,8 +5,51 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Exact, Iso};
-use crate::domain::record::Record;
+use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::store::{LogPage, LogSummary};
+
+/// Who reads an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    /// An administrator.
+    Administrator,
+    /// The user whose request it was. Providers of other groups, and what a failed provider
+    /// answered or where it is, stay the operator's.
+    Owner,
+}
+
+impl Reader {
+    /// The reader that a caller is.
+    pub const fn of(is_admin: bool) -> Self {
+        if is_admin { Self::Administrator } else { Self::Owner }
+    }
+
+    fn error_message(self, record: &Record) -> Option<String> {
+        // These texts are written for operators; the others were sent to the client.
+        let is_internal =
+            matches!(record.outcome, RequestOutcome::BrokenOff | RequestOutcome::Internal);
+        let is_shown = self == Self::Administrator || !is_internal;
+        record.error_message.clone().filter(|_| is_shown)
+    }
+
+    fn decisions(self, record: &Record) -> Value {
+        let shown = match self {
+            Self::Administrator => serde_json::to_value(&record.decisions),
+            Self::Owner => {
+                let shown = record.decisions.iter().filter_map(for_owner);
+                serde_json::to_value(shown.collect::<Vec<_>>())
+            }
+        };
+        shown.unwrap_or_default()
+    }
+}
+
+fn for_owner(decision: &Decision) -> Option<Decision> {
+    let has_failed = matches!(decision.step, DecisionStep::AttemptFailed | DecisionStep::Retried);
+    let detail = decision.detail.clone().filter(|_| !has_failed);
+    let is_of_another_group = decision.step == DecisionStep::OtherGroup;
+    (!is_of_another_group).then(|| Decision { detail, ..decision.clone() })
+}
 
 /// One request, as billed and as logged.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -82,11 +125,13 @@ pub struct LogEntry {
     /// How it ended: `completed`, `refused`, `client_error`, `upstream_failed`, `broken_off`,
     /// `client_aborted`, `internal`.
     pub outcome: &'static str,
-    /// Why the request did not succeed; `null` where it did.
+    /// Why the request did not succeed; `null` where it did, and for users where the text is the
+    /// operator's (`broken_off`, `internal`).
     pub error_message: Option<String>,
     /// Requests that were sent to providers for it, the first and all retries; 0 = none.
     pub attempts: u32,
-    /// Which providers were considered, skipped, chosen and tried, and why.
+    /// Which providers were considered, skipped, chosen and tried, and why. Users do not see those
+    /// of other groups, nor what a failed provider answered.
     pub decision_chain: Value,
     /// The client's `User-Agent` header; `null` = it sent none.
     pub user_agent: Option<String>,
@@ -98,7 +143,7 @@ pub struct LogEntry {
 
 impl LogEntry {
     /// The entry as shown, with the names that the record holds: those at the time of the request.
-    pub fn new(record: &Record) -> Self {
+    pub fn new(record: &Record, reader: Reader) -> Self {
         let usage = &record.usage;
         let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
         Self {
@@ -135,9 +180,9 @@ impl LogEntry {
             overhead_us: record.overhead_us,
             status_code: record.status_code,
             outcome: record.outcome.as_str(),
-            error_message: record.error_message.clone(),
+            error_message: reader.error_message(record),
             attempts: record.attempts,
-            decision_chain: serde_json::to_value(&record.decisions).unwrap_or_default(),
+            decision_chain: reader.decisions(record),
             user_agent: text(&record.user_agent),
             client_address: text(&record.client_addr),
             created_at: Iso(record.started_at),
@@ -222,9 +267,9 @@ impl LogSums {
 
 impl LogPageRecord {
     /// `page` and `page_size` are given back as the caller asked for them.
-    pub fn new(found: LogPage, page: u32, page_size: u32) -> Self {
+    pub fn new(found: LogPage, reader: Reader, page: u32, page_size: u32) -> Self {
         Self {
-            logs: found.rows.iter().map(|row| LogEntry::new(&row.record)).collect(),
+            logs: found.rows.iter().map(|row| LogEntry::new(&row.record, reader)).collect(),
             total: found.total,
             total_is_exact: found.total_is_exact,
             page,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Exact;
-use super::log::{LogEntry, LogSums};
+use super::log::{LogEntry, LogSums, Reader};
 use crate::domain::format::WireFormat;
 use crate::limits::LiveSession;
 use crate::state::Snapshot;
@@ -129,7 +129,12 @@ pub struct SessionDetails {
 
 impl SessionDetails {
     /// `found`: newest first.
-    pub fn new(session: String, found: LogPage, live: Option<&LiveSession>) -> Self {
+    pub fn new(
+        session: String,
+        found: LogPage,
+        reader: Reader,
+        live: Option<&LiveSession>,
+    ) -> Self {
         let newest = found.rows.first().map(|row| &row.record);
         let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().map(str::to_owned);
         Self {
@@ -140,7 +145,12 @@ impl SessionDetails {
             key_name: newest.and_then(|r| text(&r.key_name)),
             status: live.map_or("ended", |live| if live.running > 0 { "active" } else { "idle" }),
             concurrent_count: live.map_or(0, |live| live.running),
-            requests: found.rows.iter().rev().map(|row| LogEntry::new(&row.record)).collect(),
+            requests: found
+                .rows
+                .iter()
+                .rev()
+                .map(|row| LogEntry::new(&row.record, reader))
+                .collect(),
             total: found.total,
             summary: LogSums::new(&found.summary),
             next_cursor: found.next_cursor,

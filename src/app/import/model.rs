@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Map, Value};
 
+use crate::admin::bodies::spoils_names;
 use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::key::KeyHash;
@@ -125,7 +126,7 @@ pub(super) struct Names(HashSet<String>);
 impl Names {
     /// The wanted name, or one made of it and `id` if another record has it.
     pub(super) fn unique(&mut self, wanted: &str, id: &str) -> String {
-        let wanted: String = wanted.chars().filter(|c| !c.is_control()).collect();
+        let wanted: String = wanted.chars().filter(|c| !spoils_names(*c)).collect();
         let short = |text: &str, room: usize| {
             text.trim().chars().take(room).collect::<String>().trim().to_owned()
         };

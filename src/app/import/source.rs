@@ -138,12 +138,29 @@ pub(super) async fn mapped(
     };
     let data =
         read_peer(source, schema, &since).await.map_err(|error| failed(peer, source, error))?;
-    Ok(match peer {
+    let mut mapped = match peer {
         Peer::ClaudeCodeHub => claude_code_hub::map(&data),
         Peer::Litellm => litellm::map(&data, place),
         Peer::NewApi => new_api::map(&data, true),
         Peer::OneApi => new_api::map(&data, false),
-    })
+    };
+    note_unreadable(&data.tables, &mut mapped);
+    Ok(mapped)
+}
+
+/// Notes the values that the mapping could not read.
+fn note_unreadable(tables: &BTreeMap<&'static str, Vec<PeerRow>>, mapped: &mut Mapped) {
+    for (table, rows) in tables {
+        for (number, row) in (1..).zip(rows) {
+            let place = row.text("id").map_or_else(|| format!("row {number}"), str::to_owned);
+            for column in row.unreadable() {
+                mapped.notes.add(
+                    "the value cannot be read, so tollgate has none",
+                    format!("{table} {place}: {column}"),
+                );
+            }
+        }
+    }
 }
 
 /// The error for a wrong database differs from that for one that cannot be reached.

@@ -9,6 +9,7 @@ use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, json,
 };
+use crate::formats::usage::ENDED_IN_ERROR;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -89,7 +90,7 @@ pub fn failed(
     reported: Option<&RawValue>,
     finish_reason: Option<&str>,
 ) -> Option<(Option<String>, String)> {
-    let unnamed = || (None, "the answer has the finish reason `error`".to_owned());
+    let unnamed = || (None, ENDED_IN_ERROR.to_owned());
     let reported = reported.map(RawValue::get).filter(|value| {
         let is_value = value.starts_with('{') || value.starts_with('"');
         is_value && value.bytes().filter(|byte| !byte.is_ascii_whitespace()).count() > 2

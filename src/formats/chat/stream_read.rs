@@ -92,13 +92,10 @@ impl Reader {
     /// An error that the provider reports, data that is no chunk, or a call's arguments after
     /// another call has begun.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
-        if self.ended || is_empty_event(data) {
-            return Ok(());
+        if data.trim_ascii() == b"[DONE]" && self.started && !self.ended {
+            self.end(sink);
         }
-        if data.trim_ascii() == b"[DONE]" {
-            if self.started {
-                self.end(sink);
-            }
+        if self.ended || is_empty_event(data) {
             return Ok(());
         }
         let chunk: Chunk<'_> = json::read(data)

@@ -59,10 +59,14 @@ impl Event<'_> {
     }
 }
 
-/// Whether an event's data have no content: keep-alive events of some services.
+/// Whether an event's data have no content: keep-alive events of some services, which may be no
+/// JSON, and the end of a chat-compatible stream, which relays also add to others.
 #[must_use]
 pub fn is_empty_event(data: &[u8]) -> bool {
-    matches!(data.trim_ascii(), b"" | b"{}" | b"null")
+    match data.trim_ascii() {
+        b"{}" | b"[DONE]" => true,
+        data => !matches!(data.first(), Some(b'{' | b'[')),
+    }
 }
 
 /// Why a stream cannot continue.

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::text::{Str, Text};
-use super::{Rule, Rules, json};
+use super::{Rule, Rules, json, surrogates};
 
 /// The schema of a tool without arguments.
 pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
@@ -42,9 +42,17 @@ pub fn free_text_description(description: Option<&str>, format: Option<&RawValue
     .to_owned()
 }
 
-/// The input of a free-text tool, from the function's arguments.
+/// The input of a free-text tool, from the function's arguments. U+FFFD replaces half a surrogate
+/// pair, as in [`as_object`].
 #[must_use]
 pub fn free_text_input(arguments: &str) -> Text<'_> {
+    match surrogates::replaced_text(arguments) {
+        None => input_of(arguments),
+        Some(arguments) => Text::Owned(input_of(&arguments).into_owned()),
+    }
+}
+
+fn input_of(arguments: &str) -> Text<'_> {
     #[derive(serde::Deserialize)]
     struct Input<'a> {
         #[serde(borrow)]
@@ -325,9 +333,21 @@ fn check_strict(schema: &mut Value, strict: &mut bool) {
     for_each_subschema(object, &mut |schema| check_strict(schema, strict));
 }
 
-/// Arguments or inputs as the text of a JSON object. Returns whether they had to be wrapped.
+/// Arguments or inputs as the text of a JSON object. Returns whether they had to be wrapped. U+FFFD
+/// replaces half a surrogate pair: this JSON is a text in the body's JSON, where no reader of the
+/// body has seen it.
 #[must_use]
 pub fn as_object(text: &str) -> (Text<'_>, bool) {
+    match surrogates::replaced_text(text) {
+        None => object_of(text),
+        Some(text) => {
+            let (object, wrapped) = object_of(&text);
+            (Text::Owned(object.into_owned()), wrapped)
+        }
+    }
+}
+
+fn object_of(text: &str) -> (Text<'_>, bool) {
     let trimmed = text.trim();
     if trimmed.is_empty() || trimmed == "null" {
         return ("{}".into(), false);

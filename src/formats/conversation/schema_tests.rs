@@ -95,8 +95,20 @@ fn arguments_become_objects() {
         (" {\"a\":1} ", "{\"a\":1}", false),
         ("[1]", "{\"value\":[1]}", true),
         ("{\"a", "{\"value\":\"{\\\"a\"}", true),
+        (r#"{"a":"\ud83d","b":"\ud83d\ude00"}"#, r#"{"a":"\ufffd","b":"\ud83d\ude00"}"#, false),
     ] {
         let (text, changed) = as_object(given);
         assert_eq!((&*text, changed), (expected, wrapped), "{given}");
+    }
+}
+
+#[test]
+fn the_input_of_a_free_text_tool_is_read_from_its_arguments() {
+    for (given, expected) in [
+        (r#"{"input":"a\nb"}"#, "a\nb"),
+        (r#"{"input":"a\uDC00"}"#, "a\u{fffd}"),
+        ("no json", "no json"),
+    ] {
+        assert_eq!(free_text_input(given), expected, "{given}");
     }
 }

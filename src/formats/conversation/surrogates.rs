@@ -23,6 +23,14 @@ pub fn replaced(document: &[u8]) -> Option<Vec<u8>> {
     replaced
 }
 
+/// As [`replaced`], of JSON that is a text itself. Nearly all texts have no such escape, which is
+/// found without looking at each byte.
+#[must_use]
+pub fn replaced_text(document: &str) -> Option<String> {
+    let has_one = ["\\ud", "\\uD"].iter().any(|escape| document.contains(escape));
+    has_one.then(|| replaced(document.as_bytes())).flatten().and_then(|b| String::from_utf8(b).ok())
+}
+
 fn is_escape(byte: &u8) -> bool {
     *byte == b'\\'
 }

@@ -68,7 +68,7 @@ impl Reader {
     /// # Errors
     /// An error that the provider reports, or data that is no event of this format.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
-        if self.ended || is_empty_event(data) || data.trim_ascii() == b"[DONE]" {
+        if self.ended || is_empty_event(data) {
             return Ok(());
         }
         let data: Data<'_> = json::read(data)

@@ -105,6 +105,7 @@ pub(super) static ROOT: Node<Tag> = Node::object(&[
 
 /// Evaluates the chunk, which is now complete. The stream's own end (`[DONE]`) is no chunk.
 pub(super) fn event_end(tally: &mut Tally) {
+    tally.report_end_in_error();
     if tally.event.has_error {
         tally.fail();
     }

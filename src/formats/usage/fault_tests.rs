@@ -42,6 +42,18 @@ fn errors_within_a_stream_are_recognised() {
             (None, Some("502"), "m"),
         ),
         (
+            Chat,
+            true,
+            r#"{"choices":[{"index":0,"delta":{},"finish_reason":"error"}]}"#,
+            (None, None, "the answer has the finish reason `error`"),
+        ),
+        (
+            Chat,
+            false,
+            r#"{"choices":[{"message":{"content":null},"finish_reason":"error"}]}"#,
+            (None, None, "the answer has the finish reason `error`"),
+        ),
+        (
             Responses,
             true,
             r#"{"type":"error","code":"server_error","message":"oops","param":null}"#,

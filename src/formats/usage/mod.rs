@@ -31,7 +31,7 @@ mod tests;
 use std::ops::Range;
 
 pub use self::hide::HideUsageChunk;
-pub use self::tally::names_an_end;
+pub use self::tally::{ENDED_IN_ERROR, names_an_end};
 
 use self::output::Output;
 use self::repeat::Repeated;

@@ -38,6 +38,8 @@ pub(super) const fn count(figure: Figure) -> Node<Tag> {
     Node::value(Tag::Count(figure), 24)
 }
 
+/// The message of an answer that ended in an error without one.
+pub const ENDED_IN_ERROR: &str = "the answer has the finish reason `error`";
 /// An answer's finish reason.
 pub(super) const FINISH: Node<Tag> = Node::value(Tag::Finish, 64);
 /// The provider's service tier for the request.
@@ -80,6 +82,8 @@ pub(super) struct EventSoFar {
     pub(super) name: String,
     pub(super) status: String,
     pub(super) has_error: bool,
+    /// An answer has the finish reason `error`.
+    pub(super) ended_in_error: bool,
     /// Generated text or parts.
     pub(super) generated: bool,
     /// An answer's end, or a refused prompt.
@@ -130,7 +134,10 @@ impl Tally {
             Tag::Name => text(found, &mut self.event.name),
             Tag::Status => text(found, &mut self.event.status),
             Tag::Index => self.event.answer.index = found.as_u64(),
-            Tag::Finish => self.event.answer.finish |= is_reason(found),
+            Tag::Finish => {
+                self.event.answer.finish |= is_reason(found);
+                self.event.ended_in_error |= found.text == b"error";
+            }
             Tag::Blocked => self.event.blocked |= is_reason(found),
             Tag::Choice => self.answer_ends(),
             Tag::Query => self.query(found),
@@ -234,6 +241,14 @@ impl Tally {
         self.finish |= self.event.finish;
     }
 
+    /// For a format whose answers may end in an error that nothing else reports.
+    pub(super) fn report_end_in_error(&mut self) {
+        if self.event.ended_in_error && !self.event.has_error {
+            self.event.has_error = true;
+            self.event.reported.message = ENDED_IN_ERROR.to_owned();
+        }
+    }
+
     /// Makes the event's error the reply's error: its `error` member, or else its own code and
     /// message.
     pub(super) fn fail(&mut self) {
@@ -260,6 +275,7 @@ impl Tally {
         event.name.clear();
         event.status.clear();
         event.has_error = false;
+        event.ended_in_error = false;
         event.generated = false;
         event.finish = false;
         event.figures = false;

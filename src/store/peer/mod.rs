@@ -8,7 +8,8 @@
 mod database;
 mod dump;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use rust_decimal::Decimal;
@@ -78,18 +79,22 @@ pub struct PeerSchema {
 /// A row as text, by column; a null is absent. Flags are `true`, `false`, `1` or `0`; times are
 /// seconds since the epoch; lists are JSON.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct PeerRow(BTreeMap<&'static str, String>);
+pub struct PeerRow {
+    values: BTreeMap<&'static str, String>,
+    /// Columns whose text was asked for as something that it is not.
+    unreadable: RefCell<BTreeSet<String>>,
+}
 
 /// Without the values, which may be secrets.
 impl std::fmt::Debug for PeerRow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
+        f.debug_set().entries(self.values.keys()).finish()
     }
 }
 
 impl FromIterator<(&'static str, String)> for PeerRow {
     fn from_iter<T: IntoIterator<Item = (&'static str, String)>>(values: T) -> Self {
-        Self(values.into_iter().collect())
+        Self { values: values.into_iter().collect(), unreadable: RefCell::default() }
     }
 }
 
@@ -97,42 +102,58 @@ impl PeerRow {
     /// The text of a column; `None` if it is null, empty or not there.
     #[must_use]
     pub fn text(&self, column: &str) -> Option<&str> {
-        self.0.get(column).map(|text| text.trim()).filter(|text| !text.is_empty())
+        self.values.get(column).map(|text| text.trim()).filter(|text| !text.is_empty())
+    }
+
+    /// Columns that were asked for as a number, a flag, a time or JSON, and hold something else.
+    #[must_use]
+    pub fn unreadable(&self) -> Vec<String> {
+        self.unreadable.borrow().iter().cloned().collect()
+    }
+
+    fn read<T>(&self, column: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let value = parse(self.text(column)?);
+        if value.is_none() {
+            self.unreadable.borrow_mut().insert(column.to_owned());
+        }
+        value
     }
 
     /// A whole number; `None` if there is none.
     #[must_use]
     pub fn int(&self, column: &str) -> Option<i64> {
-        self.text(column)?.parse().ok()
+        self.read(column, |text| text.parse().ok())
     }
 
     /// A decimal number, also in scientific notation; `None` if there is none.
     #[must_use]
     pub fn decimal(&self, column: &str) -> Option<Decimal> {
-        decimal(self.text(column)?)
+        self.read(column, decimal)
     }
 
     /// A flag; `None` if there is none.
     #[must_use]
     pub fn flag(&self, column: &str) -> Option<bool> {
-        match self.text(column)?.to_ascii_lowercase().as_str() {
+        self.read(column, |text| match text.to_ascii_lowercase().as_str() {
             "true" | "t" | "1" => Some(true),
             "false" | "f" | "0" => Some(false),
             _ => None,
-        }
+        })
     }
 
     /// A time; `None` if there is none.
     #[must_use]
     pub fn time(&self, column: &str) -> Option<Timestamp> {
-        let millis = self.decimal(column)?.checked_mul(Decimal::ONE_THOUSAND)?;
-        rust_decimal::prelude::ToPrimitive::to_i64(&millis).map(Timestamp)
+        self.read(column, |text| {
+            let millis = decimal(text)?.checked_mul(Decimal::ONE_THOUSAND)?;
+            rust_decimal::prelude::ToPrimitive::to_i64(&millis).map(Timestamp)
+        })
     }
 
     /// A JSON value; `None` if there is none.
     #[must_use]
     pub fn json(&self, column: &str) -> Option<serde_json::Value> {
-        serde_json::from_str(self.text(column)?).ok()
+        self.read(column, |text| serde_json::from_str(text).ok())
     }
 }
 

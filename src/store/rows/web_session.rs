@@ -65,6 +65,35 @@ impl Store {
         Ok(())
     }
 
+    /// Logs out the logins of a key (`None`: of the admin token) but `newest` and the `most` newest
+    /// others; returns the number of those that ended.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn keep_newest_web_sessions(
+        &self,
+        key: Option<KeyId>,
+        newest: &[u8; 32],
+        most: u32,
+    ) -> Result<u64, StoreError> {
+        let mut values = Values::default();
+        values.bytes(newest).int(most.into());
+        let sql = match key {
+            None => {
+                "DELETE FROM web_sessions WHERE key_id IS NULL AND hash <> $1 AND hash NOT IN \
+                 (SELECT hash FROM web_sessions WHERE key_id IS NULL AND hash <> $1 \
+                 ORDER BY created_at DESC, hash LIMIT $2)"
+            }
+            Some(key) => {
+                values.int(key.0);
+                "DELETE FROM web_sessions WHERE key_id = $3 AND hash <> $1 AND hash NOT IN \
+                 (SELECT hash FROM web_sessions WHERE key_id = $3 AND hash <> $1 \
+                 ORDER BY created_at DESC, hash LIMIT $2)"
+            }
+        };
+        self.delete_sessions(sql, values).await
+    }
+
     /// The login with this hash, expired or not: the caller decides whether it is still valid.
     ///
     /// # Errors

@@ -4,7 +4,9 @@ use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::admin::bodies::{Choice, Clock, Id, List, Moment, Part, Patch, Sent, Text, Usd, Whole};
+use crate::admin::bodies::{
+    Choice, Clock, Id, List, Moment, NameText, Part, Patch, Sent, Text, Usd, Whole,
+};
 use crate::admin::envelope::Code;
 use crate::admin::limits::{LimitPatch, limit_patch};
 use crate::domain::group::Groups;
@@ -29,7 +31,7 @@ pub struct OfKey {
 const MAX_BATCH: usize = 500;
 
 /// The name of a key, a user or a provider.
-pub type Name = Text<1, 64>;
+pub type Name = NameText<1, 64>;
 /// Names of provider groups, between commas.
 pub type GroupText = Text<0, 200>;
 

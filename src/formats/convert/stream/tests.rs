@@ -206,3 +206,58 @@ fn usage_is_read_as_if_each_event_was_read() {
     }
     assert!(repeated > 10_000, "{repeated} of the events repeat the one before");
 }
+
+#[test]
+fn events_that_are_no_json_are_left_out_like_other_pings() {
+    let streams: [(WireFormat, &[&str]); 4] = [
+        (
+            Native,
+            &[
+                r#"{"type":"message_start","message":{"usage":{"input_tokens":1}}}"#,
+                r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+                r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"a"}}"#,
+                r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}"#,
+                r#"{"type":"message_stop"}"#,
+            ],
+        ),
+        (
+            Responses,
+            &[
+                r#"{"type":"response.output_item.added","item":{"type":"message"}}"#,
+                r#"{"type":"response.output_text.delta","delta":"a"}"#,
+                r#"{"type":"response.completed","response":{"status":"completed","output":[]}}"#,
+            ],
+        ),
+        (
+            Chat,
+            &[
+                r#"{"choices":[{"index":0,"delta":{"content":"a"}}]}"#,
+                r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+            ],
+        ),
+        (
+            AltCli,
+            &[r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}]}"#],
+        ),
+    ];
+    let mut rng = Rng::with_seed(1);
+    for (from, events) in streams {
+        let to = if from == Native { Chat } else { Native };
+        let context = context(&mut rng);
+        let convert = |noise: &str| {
+            let mut converter = StreamConverter::new(from, to, context.clone());
+            let mut out = Vec::new();
+            for event in events {
+                let text = format!("{noise}data: {event}\n\n");
+                converter.feed(text.as_bytes(), &mut out).unwrap();
+            }
+            converter.finish(&mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let quiet = convert("");
+        assert!(quiet.contains("\"a\""), "{quiet}");
+        for noise in ["event: ping\ndata: keep-alive\n\n", "data: \"x\"\n\n", "data: null\n\n"] {
+            assert_eq!(convert(noise), quiet, "{from:?} {noise:?}");
+        }
+    }
+}
