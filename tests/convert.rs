@@ -12,6 +12,7 @@ mod properties;
 mod rules;
 mod services;
 mod unusual_streams;
+mod web_search;
 
 use tollgate::domain::format::WireFormat;
 use tollgate::formats::convert::{self, ReplyContext, ReplyProblem};

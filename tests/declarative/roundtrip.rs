@@ -50,6 +50,11 @@ fn text(rng: &mut Rng) -> String {
     text.chars().take(60).collect()
 }
 
+/// A name is one line.
+fn name(rng: &mut Rng) -> String {
+    text(rng).replace('\n', " ")
+}
+
 fn maybe(rng: &mut Rng, value: Value) -> Value {
     if rng.bool() { value } else { Value::Null }
 }
@@ -94,7 +99,7 @@ async fn singles(bed: &Bed, rng: &mut Rng) {
 async fn providers(bed: &Bed, rng: &mut Rng) {
     for n in 0..8 {
         let kinds = ["native", "native-auth", "responses", "chat-compatible", "alt-cli"];
-        let fields = json!({"name": format!("{n} {}", text(rng)), "url": format!("https://p{n}.example.com/x"),
+        let fields = json!({"name": format!("{n} {}", name(rng)), "url": format!("https://p{n}.example.com/x"),
             "key": format!("the-credential-{n}-{}", rng.u64(..)), "provider_type": kinds[rng.usize(..5)], "weight": rng.u32(1..100),
             "priority": rng.i32(-5..5), "cost_multiplier": format!("0.{:04}", rng.u32(1..9999)), "note": text(rng),
             "group_tag": maybe(rng, json!("b,a")), "allowed_models": ["claude-*", text(rng)], "is_enabled": rng.bool(),
@@ -107,13 +112,13 @@ async fn providers(bed: &Bed, rng: &mut Rng) {
 async fn users(bed: &Bed, rng: &mut Rng) {
     let gateway = &bed.gateway;
     for n in 0..12 {
-        let fields = json!({"name": format!("{n} {}", text(rng)), "note": text(rng), "rpm": rng.u32(0..100), "tags": ["a", "b c"],
+        let fields = json!({"name": format!("{n} {}", name(rng)), "note": text(rng), "rpm": rng.u32(0..100), "tags": ["a", "b c"],
             "role": if rng.bool() { "admin" } else { "user" }, "isEnabled": rng.bool(), "dailyResetMode": "rolling",
             "expiresAt": maybe(rng, json!("2098-05-06T07:08:09.123Z")), "providerGroup": maybe(rng, json!("z,y")),
             "allowedClients": [text(rng)], "lockKeyLimits": rng.bool(), "limitConcurrentSessions": rng.u32(0..9)});
         let id = gateway.user(with(fields, limits(rng))).await.0;
         for key in 0..rng.usize(0..4) {
-            let fields = json!({"userId": id, "name": format!("{key} {}", text(rng)), "canLoginWebUi": rng.bool(),
+            let fields = json!({"userId": id, "name": format!("{key} {}", name(rng)), "canLoginWebUi": rng.bool(),
                 "providerGroup": maybe(rng, json!("gold")), "cacheTtlPreference": "1h", "isEnabled": rng.bool(), "limitTotalUsd": 0.01});
             gateway.call("keys/addKey", fields).await;
         }

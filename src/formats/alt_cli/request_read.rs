@@ -41,10 +41,10 @@ struct Body<'a> {
 struct WireTool<'a> {
     #[serde(borrow, rename = "functionDeclarations", alias = "function_declarations")]
     functions: Option<Vec<Declaration<'a>>>,
-    #[serde(rename = "googleSearch", alias = "google_search")]
-    search: Option<IgnoredAny>,
-    #[serde(rename = "googleSearchRetrieval", alias = "google_search_retrieval")]
-    old_search: Option<IgnoredAny>,
+    #[serde(borrow, rename = "googleSearch", alias = "google_search")]
+    search: Option<&'a RawValue>,
+    #[serde(borrow, rename = "googleSearchRetrieval", alias = "google_search_retrieval")]
+    old_search: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -189,7 +189,9 @@ fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> 
     for tool in tools {
         let searches = tool.search.is_some() || tool.old_search.is_some();
         if searches {
-            let kind = ToolKind::WebSearch(WebSearch::default());
+            let options = [tool.search, tool.old_search].into_iter().flatten();
+            let has_more = options.map(RawValue::get).any(|options| options.len() > "{}".len());
+            let kind = ToolKind::WebSearch(WebSearch { has_more, ..WebSearch::default() });
             all.push(Tool { name: ToolName::plain("web_search"), description: None, kind });
         }
         rules.note_if(!searches && tool.functions.is_none(), Rule::VendorTools);

@@ -7,7 +7,7 @@ use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::request::{Reasoning, ReasoningMode};
 use crate::formats::conversation::{
     Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName,
-    Unsupported, schema,
+    Unsupported, WebSearch, schema,
 };
 use crate::formats::names::wire_name;
 
@@ -57,8 +57,14 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         _ => None,
     };
     rules.note_if(allowed.is_some(), Rule::AllowedTools);
-    let searches = request.tools.iter().any(|tool| matches!(tool.kind, ToolKind::WebSearch(_)));
+    let mut search = request.tools.iter().filter_map(|tool| match &tool.kind {
+        ToolKind::WebSearch(search) => Some(search),
+        _ => None,
+    });
+    let is_bounded = search.clone().any(WebSearch::is_bounded);
+    let searches = search.next().is_some();
     rules.note_if(searches, Rule::WebSearch);
+    rules.note_if(is_bounded, Rule::SearchFields);
     let is_sent = |tool: &&Tool<'_>| {
         let wanted = allowed.is_none_or(|names: &Vec<ToolName<'_>>| names.contains(&tool.name));
         wanted && !matches!(tool.kind, ToolKind::WebSearch(_))

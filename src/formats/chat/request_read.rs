@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::request_parts::{self, Message};
 use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::{
-    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool,
+    Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Text, Tool,
     ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, schema,
 };
 
@@ -50,7 +50,7 @@ struct Body<'a> {
     #[serde(borrow)]
     modalities: Option<Vec<Str<'a>>>,
     #[serde(borrow)]
-    web_search_options: Option<&'a RawValue>,
+    web_search_options: Option<SearchOptions<'a>>,
     n: Option<u64>,
     functions: Option<IgnoredAny>,
     function_call: Option<IgnoredAny>,
@@ -156,7 +156,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let (system, turns) = request_parts::read(body.messages, &mut rules)?;
     let mut tools: Vec<Tool<'_>> =
         body.tools.into_iter().flatten().filter_map(|tool| read_tool(tool, &mut rules)).collect();
-    tools.extend(body.web_search_options.map(|_| web_search()));
+    tools.extend(body.web_search_options.map(|options| web_search(options.read())));
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
         system,
@@ -220,11 +220,39 @@ fn note_vendor_fields(body: &Body<'_>, rules: &mut Rules) {
     rules.note_if(body.prompt_cache_retention.is_some(), Rule::CacheMarks);
 }
 
-fn web_search() -> Tool<'static> {
+/// `web_search_options`.
+#[derive(Deserialize)]
+struct SearchOptions<'a> {
+    #[serde(borrow)]
+    user_location: Option<SearchLocation<'a>>,
+    #[serde(borrow)]
+    search_context_size: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct SearchLocation<'a> {
+    #[serde(borrow)]
+    approximate: Option<&'a RawValue>,
+}
+
+impl<'a> SearchOptions<'a> {
+    fn read(self) -> WebSearch<'a> {
+        // The members of `approximate` stand beside the type in the other formats.
+        let place = self.user_location.and_then(|location| location.approximate);
+        let members = place.and_then(|place| place.get().strip_prefix('{'));
+        let user_location = members
+            .filter(|members| !members.trim_start().starts_with('}'))
+            .map(|members| Text::Owned(format!("{{\"type\":\"approximate\",{members}")));
+        let has_more = self.search_context_size.is_some();
+        WebSearch { user_location, has_more, ..WebSearch::default() }
+    }
+}
+
+fn web_search(search: WebSearch<'_>) -> Tool<'_> {
     Tool {
         name: ToolName::plain("web_search"),
         description: None,
-        kind: ToolKind::WebSearch(WebSearch::default()),
+        kind: ToolKind::WebSearch(search),
     }
 }
 
@@ -247,7 +275,7 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
         });
     }
     if tool.kind.is_some_and(|kind| kind.starts_with("web_search")) {
-        return Some(web_search());
+        return Some(web_search(WebSearch::default()));
     }
     rules.note(Rule::VendorTools);
     None

@@ -103,12 +103,26 @@ pub enum ToolKind<'a> {
 pub struct WebSearch<'a> {
     /// Domains that results come from; empty = any.
     pub allowed_domains: Vec<Text<'a>>,
-    /// Domains that results do not come from. Native only.
+    /// Domains that results do not come from.
     pub blocked_domains: Vec<Text<'a>>,
     /// The most searches for one reply; `None` = no limit. Native only.
     pub max_uses: Option<u64>,
     /// `{type: approximate, city, country, region, timezone}` as JSON text.
     pub user_location: Option<Text<'a>>,
+    /// The request has fields that only its vendor's search has.
+    pub has_more: bool,
+}
+
+impl WebSearch<'_> {
+    /// Whether the search is bounded in any way.
+    #[must_use]
+    pub const fn is_bounded(&self) -> bool {
+        !self.allowed_domains.is_empty()
+            || !self.blocked_domains.is_empty()
+            || self.max_uses.is_some()
+            || self.user_location.is_some()
+            || self.has_more
+    }
 }
 
 /// Which tools the model must, may or must not call.

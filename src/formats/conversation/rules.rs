@@ -128,6 +128,8 @@ rules! {
         maps, URL context, memory, text editor \
         and such)" "left out, and a choice that names one too";
     WebSearch "web_search" Changed [Native Responses AltCli] "the vendor's web search" "becomes the target's own; to alt-cli only where no function is declared beside it, as the service refuses the mixture, else left out; its search steps and sources are not in the converted reply; a responses search without external access has no equal and is left out";
+    SearchFields "web_search_fields" LeftOut [Native Responses AltCli] "fields of a web search that \
+        the target has none for ([web search](#web-search))" "left out";
     WebSearchChat "web_search_chat" LeftOut [Chat] "the vendor's web search" "left out";
     VendorHistory "vendor_history" LeftOut [Native Responses Chat AltCli] "steps of vendor-run tools, compaction and other items in the history that only their vendor can read" "left out";
     FreeTextTools "free_text_tools" Changed [Native Responses Chat AltCli] "tools that take free \

@@ -19,6 +19,12 @@ pub const MARK: &str = "tg1.";
 /// of the next character).
 pub const MARK_BASE64: &str = "dGcxL";
 
+/// Whether a proof has the mark of another format. Its first bytes are enough.
+#[must_use]
+pub fn is_foreign(proof: &[u8]) -> bool {
+    proof.starts_with(MARK.as_bytes()) || proof.starts_with(MARK_BASE64.as_bytes())
+}
+
 /// The format of the model that reasoned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {

@@ -2,7 +2,7 @@
 //!
 //! In a session with replies from providers of several formats, a client sends back reasoning with
 //! the mark of another format's model. Conversion handles it. A request whose bytes pass through
-//! unconverted is examined here, and only if it contains the mark at all.
+//! unconverted is examined here, and only if the peek has seen the mark.
 //!
 //! The native service refuses thinking with a budget if the calls being answered do not follow
 //! signed thinking. If that is so after something was removed, here or in an earlier request of the
@@ -95,24 +95,6 @@ const fn mark_in(format: WireFormat) -> Option<&'static str> {
         WireFormat::AltCli => Some(MARK_BASE64),
         WireFormat::Chat => None,
     }
-}
-
-/// Whether a body, given in pieces, may contain the format's mark: a quick search, also across the
-/// pieces' boundaries.
-#[must_use]
-pub fn may_hold<'p>(format: WireFormat, pieces: impl Iterator<Item = &'p [u8]>) -> bool {
-    let Some(mark) = mark_in(format).map(str::as_bytes) else { return false };
-    let finder = memchr::memmem::Finder::new(mark);
-    let mut seam: Vec<u8> = Vec::with_capacity(mark.len() * 2);
-    for piece in pieces {
-        seam.extend_from_slice(&piece[..piece.len().min(mark.len())]);
-        if finder.find(&seam).is_some() || finder.find(piece).is_some() {
-            return true;
-        }
-        let tail = if piece.len() >= mark.len() { piece } else { &seam[..] };
-        seam = tail[tail.len().saturating_sub(mark.len() - 1)..].to_vec();
-    }
-    false
 }
 
 /// The body without foreign reasoning, or `None` if it contains none (or cannot be read).

@@ -217,6 +217,7 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
                 .collect(),
             max_uses: tool.max_uses,
             user_location: tool.user_location.map(|location| location.get().into()),
+            has_more: false,
         }),
         Some(_) => {
             rules.note(Rule::VendorTools);

@@ -173,13 +173,17 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             rules.note(Rule::WebSearch);
             o.str("type", "web_search_20250305");
             o.str("name", "web_search");
-            for (key, domains) in [
-                ("allowed_domains", &search.allowed_domains),
-                ("blocked_domains", &search.blocked_domains),
-            ] {
-                if !domains.is_empty() {
-                    o.array(key, |a| domains.iter().for_each(|domain| a.str(domain)));
-                }
+            let (allowed, blocked) = (&search.allowed_domains, &search.blocked_domains);
+            // The service takes one list.
+            let is_one = allowed.is_empty() || blocked.is_empty();
+            rules.note_if(search.has_more || !is_one, Rule::SearchFields);
+            let domains = if allowed.is_empty() {
+                ("blocked_domains", blocked)
+            } else {
+                ("allowed_domains", allowed)
+            };
+            if !domains.1.is_empty() {
+                o.array(domains.0, |a| domains.1.iter().for_each(|domain| a.str(domain)));
             }
             if let Some(uses) = search.max_uses {
                 o.uint("max_uses", uses);

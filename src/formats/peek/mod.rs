@@ -118,6 +118,8 @@ pub struct Peek {
     pub remote_count: usize,
     /// responses: the reply is to be generated in the background.
     pub background: bool,
+    /// It has reasoning that another format's model wrote: `convert::foreign` removes it.
+    pub has_foreign_proof: bool,
     /// The pieces of the body.
     pub pieces: Pieces,
     has_prompt: bool,

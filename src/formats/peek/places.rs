@@ -49,6 +49,8 @@ pub(super) enum Place {
     /// Media by address or id, and the member that shows its kind.
     Remote,
     Kind,
+    /// The proof of reasoning.
+    Proof,
     /// A complete block, item or tool.
     Block,
     InnerBlock,
@@ -100,6 +102,7 @@ impl Place {
             | Self::ImageUrl
             | Self::Remote
             | Self::Kind
+            | Self::Proof
             | Self::Block
             | Self::InnerBlock => {
                 return None;
@@ -153,7 +156,10 @@ const FILE_DATA: Node<Place> = Node::object(&FILE_KEYS).tagged(Place::Media);
 /// A content block or part, of any format.
 static BLOCK: Node<Place> = Node::object(&BLOCK_KEYS).tagged(Place::Block);
 
-static BLOCK_KEYS: [Key<Place>; 14] = [
+/// Its first bytes tell whose it is.
+const PROOF: Node<Place> = Node::value(Place::Proof, 8);
+
+static BLOCK_KEYS: [Key<Place>; 17] = [
     key("type", Node::value(Place::Kind, 16)),
     key("text", Node::value(Place::Text, 0)),
     key("source", SOURCE),
@@ -174,6 +180,9 @@ static BLOCK_KEYS: [Key<Place>; 14] = [
     key("file_url", Node::value(Place::Remote, 0)),
     key("content", Node::array(&INNER_BLOCK)),
     key("output", Node::array(&INNER_BLOCK)),
+    key("signature", PROOF),
+    key("thoughtSignature", PROOF),
+    key("thought_signature", PROOF),
 ];
 
 /// A message, or an item of a responses input.
@@ -184,6 +193,7 @@ static MESSAGE: Node<Place> = Node::object(&[
     key("image_url", IMAGE_URL),
     key("file_id", Node::value(Place::Remote, 0)),
     key("file_url", Node::value(Place::Remote, 0)),
+    key("encrypted_content", PROOF),
 ])
 .tagged(Place::Message);
 

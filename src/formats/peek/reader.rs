@@ -7,6 +7,7 @@ use bytes::Bytes;
 use super::places::Place;
 use super::{Peek, StreamOptions};
 use crate::formats::bad_request::BadRequest;
+use crate::formats::conversation::signature::is_foreign;
 use crate::formats::scan::{Found, Kind};
 
 #[derive(Default)]
@@ -35,6 +36,7 @@ impl Reader {
         match found.tag {
             Place::Text | Place::SystemText | Place::Role => self.content(found),
             Place::Media | Place::ImageUrl | Place::Remote | Place::Kind => self.medium(found),
+            Place::Proof => self.peek.has_foreign_proof |= is_foreign(found.text),
             Place::InnerBlock => self.block_ends(),
             Place::Message | Place::AltMessage => {
                 self.block_ends();

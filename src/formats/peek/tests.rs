@@ -318,3 +318,28 @@ fn large_blocks_of_every_format_are_pieces_and_what_stands_around_them_changes_n
         assert_eq!(texts, [count, count], "{shape}");
     }
 }
+
+#[test]
+fn reasoning_with_a_foreign_mark_is_seen_where_each_format_has_it() {
+    let bodies = [
+        r#"{"model":"m","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"PROOF"}]}]}"#,
+        r#"{"model":"m","input":[{"type":"reasoning","encrypted_content":"PROOF"}]}"#,
+        r#"{"contents":[{"role":"model","parts":[{"text":"x","thoughtSignature":"PROOF"}]}]}"#,
+        r#"{"model":"m","request":{"contents":[{"parts":[{"thought_signature":"PROOF"}]}]}}"#,
+    ];
+    for body in bodies {
+        for (proof, foreign) in [
+            ("tg1.n.abcdefgh", true),
+            ("dGcxLm4uYWJj", true),
+            ("tg1", false),
+            ("EqQBCgIYAhIM", false),
+            ("", false),
+        ] {
+            let body = body.replace("PROOF", proof);
+            for size in [1, 3, 1 << 16] {
+                let found = peek(&cut(&body, size), PeekLimits { max_depth: 16 }).unwrap();
+                assert_eq!(found.has_foreign_proof, foreign, "{proof} in {body}");
+            }
+        }
+    }
+}

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::formats::conversation::{
-    Content, Rule, Rules, Str, Tool, ToolChoice, ToolKind, ToolName, WebSearch, schema,
+    Content, Rule, Rules, Str, Text, Tool, ToolChoice, ToolKind, ToolName, WebSearch, schema,
 };
 
 /// A tool, or a namespace of tools.
@@ -28,12 +28,16 @@ pub(super) struct WireTool<'a> {
     #[serde(borrow)]
     user_location: Option<&'a RawValue>,
     external_web_access: Option<bool>,
+    #[serde(borrow)]
+    search_context_size: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
 struct Filters<'a> {
     #[serde(borrow, default)]
     allowed_domains: Option<Vec<Str<'a>>>,
+    #[serde(borrow, default)]
+    blocked_domains: Option<Vec<Str<'a>>>,
 }
 
 /// A choice that is not just a word.
@@ -99,19 +103,20 @@ fn read_search<'a>(tool: &WireTool<'a>) -> WebSearch<'a> {
         .and_then(|filters| serde_json::from_str(filters.get()).ok())
         .unwrap_or_default();
     WebSearch {
-        allowed_domains: filters
-            .allowed_domains
-            .into_iter()
-            .flatten()
-            .map(Str::into_text)
-            .collect(),
+        allowed_domains: domains(filters.allowed_domains),
+        blocked_domains: domains(filters.blocked_domains),
         user_location: tool
             .user_location
             .map(RawValue::get)
             .filter(|text| *text != "null")
             .map(Into::into),
-        ..WebSearch::default()
+        has_more: tool.search_context_size.is_some(),
+        max_uses: None,
     }
+}
+
+fn domains(list: Option<Vec<Str<'_>>>) -> Vec<Text<'_>> {
+    list.into_iter().flatten().map(Str::into_text).collect()
 }
 
 /// Reads a tool choice. A namespaced tool is chosen by its bare name.

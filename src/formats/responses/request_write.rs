@@ -132,11 +132,16 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         ToolKind::WebSearch(search) => {
             rules.note(Rule::WebSearch);
             o.word("type", "web_search");
-            if !search.allowed_domains.is_empty() {
+            rules.note_if(search.has_more || search.max_uses.is_some(), Rule::SearchFields);
+            let lists = [
+                ("allowed_domains", &search.allowed_domains),
+                ("blocked_domains", &search.blocked_domains),
+            ];
+            if lists.iter().any(|(_, domains)| !domains.is_empty()) {
                 o.object("filters", |o| {
-                    o.array("allowed_domains", |a| {
-                        search.allowed_domains.iter().for_each(|domain| a.str(domain))
-                    });
+                    for (key, domains) in lists.iter().filter(|(_, domains)| !domains.is_empty()) {
+                        o.array(key, |a| domains.iter().for_each(|domain| a.str(domain)));
+                    }
                 });
             }
             if let Some(location) = &search.user_location {

@@ -123,7 +123,10 @@ impl Source<'_> {
         let mut reply = ReplyForm::AsIs;
         // An edit moves the bytes after it: after one, the body is peeked at again.
         let mut moved: Option<Peek> = None;
-        if let Some(stripped) = without_foreign_reasoning(ctx.format, &body) {
+        // This provider could not verify reasoning with another format's signature.
+        let has_foreign = inbound.peek.has_foreign_proof;
+        let stripped = has_foreign.then(|| foreign::strip(ctx.format, &body.concat())).flatten();
+        if let Some(stripped) = stripped {
             body = vec![stripped.into()];
             moved = Some(peek_again(&body)?);
         }
@@ -193,17 +196,6 @@ impl Source<'_> {
             query,
             reply: ReplyForm::Convert(Box::new(request.reply)),
         })
-    }
-}
-
-/// Removes reasoning with another format's signature, which this provider could not verify.
-fn without_foreign_reasoning(format: WireFormat, body: &[Bytes]) -> Option<Vec<u8>> {
-    match body {
-        [whole] => foreign::strip(format, whole),
-        pieces if foreign::may_hold(format, pieces.iter().map(|p| &p[..])) => {
-            foreign::strip(format, &pieces.concat())
-        }
-        _ => None,
     }
 }
 
