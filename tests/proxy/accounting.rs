@@ -119,29 +119,55 @@ async fn a_reply_without_usage_is_billed_by_an_estimate_and_flagged() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_named_otherwise_is_read_and_converted_all_the_same() {
-    let fixture = Fixture::full().await;
-    // More than is held back while a reply may still turn out to be none.
     let usage = json!({"input": 10, "output": 20});
-    let directive =
-        json!({"content_type": "application/octet-stream", "usage": usage, "words": 60_000});
+    for kind in ["application/octet-stream", "application/json; charset=utf-8"] {
+        let (fixture, native) = (Fixture::full().await, Fixture::native().await);
+        // More than is held back while a reply may still turn out to be none.
+        let directive = json!({"content_type": kind, "usage": usage, "words": 60_000});
+        fixture.upstream.default(directive).await;
+        for format in FORMATS {
+            let answer =
+                fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
+            assert_eq!(answer.status(), 200, "{format}");
+            let named = answer.headers()["content-type"].to_str().unwrap();
+            assert!(!named.contains("json"), "{format} {named}");
+            assert!(answer.bytes().await.unwrap().len() > 256 * 1024, "{format}");
+        }
+        let directive = json!({"content_type": kind, "usage": usage, "text": "hello back"});
+        native.upstream.default(directive).await;
+        let chat = "chat-compatible";
+        let answer = native.post(path(chat, true), &request(chat, true)).send().await.unwrap();
+        assert_eq!(answer.headers()["content-type"], "text/event-stream");
+        assert!(answer.text().await.unwrap().contains("[DONE]"));
+        let rows = [fixture.gateway.logs(4).await, native.gateway.logs(1).await].concat();
+        for row in rows {
+            let seen =
+                [&row["outcome"], &row["estimated"], &row["inputTokens"], &row["outputTokens"]];
+            assert_eq!(seen, [&json!("completed"), &json!(false), &json!(10), &json!(20)], "{row}");
+        }
+    }
+}
+
+/// Its bytes tell that it is none.
+#[tokio::test(flavor = "multi_thread")]
+async fn json_in_place_of_a_stream_is_passed_on_and_cannot_be_converted() {
+    let fixture = Fixture::native().await;
+    let reply = json!({"id": "m", "type": "message", "role": "assistant", "model": "m",
+        "content": [{"type": "text", "text": "hello back"}], "stop_reason": "end_turn",
+        "usage": {"input_tokens": 10, "output_tokens": 20}});
+    let directive = json!({"status": 200, "content_type": "application/json",
+        "body": format!("\n {reply}")});
     fixture.upstream.default(directive).await;
-    for format in FORMATS {
-        let answer = fixture.post(path(format, true), &request(format, true)).send().await.unwrap();
-        assert_eq!(answer.status(), 200, "{format}");
-        assert!(answer.bytes().await.unwrap().len() > 256 * 1024, "{format}");
-    }
-    let native = Fixture::native().await;
-    let directive = json!({"content_type": "text/plain", "usage": usage, "text": "hello back"});
-    native.upstream.default(directive).await;
+    let native = "native";
+    let answer = fixture.post(path(native, true), &request(native, true)).send().await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "application/json");
+    assert!(answer.text().await.unwrap().contains("hello back"));
+    let row = fixture.gateway.logs(1).await.remove(0);
+    assert_eq!((&row["outcome"], &row["outputTokens"]), (&json!("completed"), &json!(20)), "{row}");
+
     let chat = "chat-compatible";
-    let answer = native.post(path(chat, true), &request(chat, true)).send().await.unwrap();
-    assert_eq!(answer.headers()["content-type"], "text/event-stream");
-    assert!(answer.text().await.unwrap().contains("[DONE]"));
-    let rows = [fixture.gateway.logs(4).await, native.gateway.logs(1).await].concat();
-    for row in rows {
-        let seen = [&row["outcome"], &row["estimated"], &row["inputTokens"], &row["outputTokens"]];
-        assert_eq!(seen, [&json!("completed"), &json!(false), &json!(10), &json!(20)], "{row}");
-    }
+    let answer = fixture.post(path(chat, true), &request(chat, true)).send().await.unwrap();
+    assert_eq!(answer.status(), 502);
 }
 
 #[tokio::test(flavor = "multi_thread")]

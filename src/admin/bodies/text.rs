@@ -110,8 +110,8 @@ impl<const MIN: usize, const MAX: usize> Kind for NameText<MIN, MAX> {
     }
 }
 
-/// Whether names may not have this character: control characters, line and paragraph separators, and
-/// marks of direction. Joiners are allowed: emoji and several scripts need them.
+/// Whether names may not have this character: control characters, separators of lines and
+/// paragraphs, and marks of direction. Joiners are allowed: emoji and several scripts need them.
 #[must_use]
 pub fn spoils_names(c: char) -> bool {
     c.is_control()

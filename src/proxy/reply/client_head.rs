@@ -12,7 +12,7 @@ use pingora::{Error, ErrorType};
 use super::{answer, provider_headers};
 use crate::domain::format::WireFormat;
 use crate::proxy::context::RequestContext;
-use crate::proxy::upstream::incoming::Relay;
+use crate::proxy::upstream::relay::Relay;
 
 /// Whether a header is not forwarded, because it belongs to one connection, or to the provider's
 /// own account.
@@ -68,6 +68,10 @@ pub(in crate::proxy) fn build(
             if !dropped(name.as_str()) && name != CONTENT_LENGTH {
                 headers.try_append(name.clone(), value.clone()).map_err(|_| too_many())?;
             }
+        }
+        let is_json = |value: &HeaderValue| value.as_bytes().windows(4).any(|part| part == b"json");
+        if relay.streamed && headers.get(CONTENT_TYPE).is_some_and(is_json) {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         }
     }
     let untouched =

@@ -17,7 +17,8 @@ use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorSource, ErrorType, Result};
 
 use super::failure::Failure;
-use super::incoming::{Hold, Incoming};
+use super::incoming::Incoming;
+use super::relay::Hold;
 use super::wire::Wire;
 use crate::config::OnAbort;
 use crate::policy::classify::NetworkFailure;

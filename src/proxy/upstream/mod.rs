@@ -2,10 +2,12 @@
 
 pub(super) mod attempt;
 mod driver;
+mod error_body;
 pub(super) mod failure;
 pub(super) mod forwarding;
 mod health_ticket;
 pub(super) mod incoming;
+pub(super) mod relay;
 pub(super) mod render;
 mod timing;
 pub(super) mod verdict;

@@ -1,0 +1,92 @@
+//! An error that a provider answers with: collected, decoded and read before it is judged.
+
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use pingora::http::ResponseHeader;
+
+use super::failure::{ErrorStatus, Failure};
+use super::wire::Bound;
+use crate::domain::format::WireFormat;
+use crate::domain::usage::Usage;
+use crate::formats::error::{self, UpstreamError};
+use crate::policy::classify::NetworkFailure;
+use crate::proxy::coding::{self, Coding};
+
+/// How much of an error body is read, and for how long.
+///
+/// Some services repeat the request in it: what is wrong is only known from the whole body.
+const ERROR_BODY_MAX: usize = 1024 * 1024;
+const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
+
+/// An error reply, collected before it is judged.
+pub struct ErrorBody {
+    head: Box<ResponseHeader>,
+    format: WireFormat,
+    collected: BytesMut,
+    until: Instant,
+}
+
+impl ErrorBody {
+    pub(super) fn new(head: &ResponseHeader, format: WireFormat) -> Self {
+        let until = Instant::now() + ERROR_BODY_TIME;
+        Self { head: Box::new(head.clone()), format, collected: BytesMut::new(), until }
+    }
+
+    /// The provider's status.
+    #[must_use]
+    pub fn status(&self) -> u16 {
+        self.head.status.as_u16()
+    }
+
+    /// How long to wait for the rest of it.
+    #[must_use]
+    pub fn bound(&self) -> Bound {
+        let left = self.until.saturating_duration_since(Instant::now());
+        Bound { time: Some(left), timeout: NetworkFailure::TotalTimeout }
+    }
+
+    /// Adds a piece. Returns whether the body is collected as far as needed.
+    pub(super) fn add(&mut self, piece: &[u8]) -> bool {
+        let wanted = ERROR_BODY_MAX - self.collected.len();
+        self.collected.extend_from_slice(&piece[..piece.len().min(wanted)]);
+        self.collected.len() >= ERROR_BODY_MAX
+    }
+
+    /// What the collected body says.
+    pub(super) fn failure(&mut self) -> Failure {
+        let (status, raw) = (self.head.status.as_u16(), self.collected.split().freeze());
+        let coding =
+            Coding::of(self.head.headers.get(CONTENT_ENCODING)).unwrap_or(Coding::Identity);
+        let body = coding::decode_whole(coding, vec![raw.clone()], ERROR_BODY_MAX)
+            .ok()
+            .and_then(|mut pieces| pieces.pop())
+            .unwrap_or(raw);
+        Failure::ErrorReply(ErrorStatus {
+            status,
+            retry_after: text(&self.head, &RETRY_AFTER),
+            content_type: text(&self.head, &CONTENT_TYPE),
+            error: error::read(self.format, status, &body),
+            body,
+            usage: None,
+        })
+    }
+}
+
+/// A success status whose body is an error: judged by the error.
+pub(super) fn in_place(error: UpstreamError, usage: Option<Usage>) -> Failure {
+    Failure::ErrorReply(ErrorStatus {
+        status: 200,
+        retry_after: None,
+        content_type: None,
+        error,
+        body: Bytes::new(),
+        usage,
+    })
+}
+
+/// A header's value as text.
+pub(super) fn text(head: &ResponseHeader, name: &http::HeaderName) -> Option<String> {
+    Some(String::from_utf8_lossy(head.headers.get(name)?.as_bytes()).into_owned())
+}

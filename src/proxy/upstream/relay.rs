@@ -1,0 +1,209 @@
+//! A reply on its way to the client: held back until there is content to show, then passed on.
+
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+
+use super::error_body;
+use super::failure::Failure;
+use crate::domain::format::WireFormat;
+use crate::domain::usage::Usage;
+use crate::formats::usage::UsageReader;
+use crate::policy::classify::{NetworkFailure, UnusableReply};
+use crate::proxy::context::InFlight;
+use crate::proxy::reply::relay::{Reply, Shape};
+use crate::telemetry::IntGauge;
+
+/// Bytes held back at most while no meaningful part has arrived.
+const HOLD_MAX: usize = 256 * 1024;
+/// A reply on its way to the client.
+pub struct Relay {
+    pub status: u16,
+    /// The reply is a stream of events.
+    pub streamed: bool,
+    /// The provider's format is not the client's.
+    pub converted: bool,
+    pub(super) reply: Reply,
+    /// Only the first bytes tell whether it is a stream.
+    unsure: Option<Unsure>,
+    held: BytesMut,
+    /// The provider's body has ended.
+    pub is_over: bool,
+    released: bool,
+    /// The length of the client's body, if all of it had arrived when the head was made.
+    pub length: Option<usize>,
+    /// Counts the stream as live.
+    in_flight: Option<InFlight>,
+}
+
+/// A reply to a request for a stream, of a JSON type: some relays call a stream so too.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unsure {
+    pub format: WireFormat,
+    /// The client did not ask for the usage chunk of a stream.
+    pub hides_usage: bool,
+}
+
+/// What to do with a piece of a reply that is held back.
+pub enum Hold {
+    /// Nothing meaningful has arrived.
+    Wait,
+    /// The client's head is written, and these bytes with it.
+    Release(Bytes),
+}
+
+impl Relay {
+    /// `unsure`: a reply that is converted is taken for a stream, another one for JSON, until its
+    /// first bytes come.
+    pub(super) fn new(
+        status: u16,
+        (streamed, converted): (bool, bool),
+        reply: Reply,
+        unsure: Option<Unsure>,
+    ) -> Self {
+        Self {
+            status,
+            streamed,
+            converted,
+            reply,
+            unsure,
+            held: BytesMut::new(),
+            is_over: false,
+            released: false,
+            length: None,
+            in_flight: None,
+        }
+    }
+
+    /// Decides by the first bytes whether the reply is a stream, if its head left that open.
+    ///
+    /// # Errors
+    /// It is not, and only a stream can be converted.
+    pub(super) fn begins(&mut self, piece: &[u8]) -> pingora::Result<()> {
+        let Some(unsure) = self.unsure else { return Ok(()) };
+        let Some(first) = piece.iter().find(|byte| !byte.is_ascii_whitespace()) else {
+            return Ok(());
+        };
+        self.unsure = None;
+        let is_json = matches!(first, b'{' | b'[');
+        match (is_json, self.converted) {
+            (true, true) => {
+                let what = UnusableReply::WrongFormat;
+                return Err(Failure::Unusable { what, usage: None }.into());
+            }
+            (false, false) => {
+                let shape = match unsure.hides_usage {
+                    true => Shape::HideUsage(Box::default()),
+                    false => Shape::AsIs,
+                };
+                self.reply = Reply::new(None, Some(UsageReader::new(unsure.format, true)), shape);
+                self.streamed = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether the client's head has been written, or is about to be.
+    #[must_use]
+    pub const fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// When the last meaningful part arrived.
+    #[must_use]
+    pub const fn last_progress(&self) -> Instant {
+        self.reply.last_progress
+    }
+
+    /// The client took nothing for this long: the provider's next part may come later by as much.
+    pub fn was_held_up(&mut self, by: Duration) {
+        self.reply.last_progress += by;
+    }
+
+    /// Holds a piece back until there is content to show, or a reason for another attempt.
+    ///
+    /// # Errors
+    /// When the reply has ended without being a reply.
+    pub fn hold(&mut self, piece: Bytes, end: bool) -> pingora::Result<Hold> {
+        let whole = if self.held.is_empty() {
+            piece
+        } else {
+            self.held.extend_from_slice(&piece);
+            self.held.split().freeze()
+        };
+        // A regular end without content is a reply too: an immediate stop, for example.
+        let is_empty_reply = end && self.reply.has_end() && !whole.is_empty();
+        if self.reply.has_content() || whole.len() > HOLD_MAX || is_empty_reply {
+            return Ok(Hold::Release(whole));
+        }
+        if !end {
+            self.held = BytesMut::from(whole);
+            return Ok(Hold::Wait);
+        }
+        let what = match (whole.is_empty(), self.streamed) {
+            (true, _) => UnusableReply::Empty,
+            (false, true) => UnusableReply::StreamWithoutContent,
+            (false, false) => UnusableReply::WrongFormat,
+        };
+        Err(Failure::Unusable { what, usage: self.reply.usage() }.into())
+    }
+
+    /// The client's head is written: no further attempt is possible.
+    pub fn release(&mut self, streams: &IntGauge, whole: Option<usize>) {
+        self.released = true;
+        self.length = whole.filter(|_| !self.streamed || self.reply.has_end());
+        self.in_flight = self.streamed.then(|| InFlight::enter(streams));
+    }
+
+    /// Whether the reply is complete, given whether the provider's body has ended. A stream marks
+    /// its own end, which may come before its body ends; of other bodies the end may be a broken
+    /// connection.
+    #[must_use]
+    pub fn is_complete(&self, end: bool) -> bool {
+        if self.streamed { self.reply.has_end() } else { end && self.reply.is_whole() }
+    }
+
+    /// The billed usage, and whether it is an estimate: the provider's final figures, else an
+    /// estimate from the bytes that arrived.
+    #[must_use]
+    pub fn bill(&self, estimated_input: u64) -> (Option<Usage>, bool) {
+        self.reply
+            .bill(estimated_input)
+            .map_or((None, false), |(usage, estimated)| (Some(usage), estimated))
+    }
+
+    /// Whether nothing is missing but the end of the provider's body.
+    #[must_use]
+    pub fn lacks_only_the_end(&self) -> bool {
+        self.reply.lacks_only_the_end()
+    }
+
+    /// The client's error event, to end a stream that has begun.
+    pub fn error_event(&mut self, format: WireFormat, message: &str) -> Bytes {
+        self.reply.fail(format, message).into()
+    }
+
+    /// Whether the reply can continue.
+    ///
+    /// # Errors
+    /// The provider reported an error, or sent what is no reply.
+    pub(super) fn check(&self) -> pingora::Result<()> {
+        let reply = &self.reply;
+        if self.released {
+            // An error of the provider in mid-stream is forwarded unchanged.
+            return match reply.problem() {
+                Some(problem) => Err(Failure::network(NetworkFailure::Broken, problem).into()),
+                None => Ok(()),
+            };
+        }
+        if let Some(error) = reply.error() {
+            return Err(error_body::in_place(error, reply.usage()).into());
+        }
+        if reply.problem().is_some() {
+            let (what, usage) = (UnusableReply::WrongFormat, reply.usage());
+            return Err(Failure::Unusable { what, usage }.into());
+        }
+        Ok(())
+    }
+}
