@@ -1,5 +1,6 @@
-//! Keys' texts and hashes, and encryption at rest.
+//! Keys' texts and hashes, where requests carry them, and encryption at rest.
 
+pub mod carried;
 pub mod key_ring;
 pub mod key_text;
 pub mod vault;

@@ -7,7 +7,7 @@ use super::{Actor, Via, Who, session};
 use crate::admin::context::Context;
 use crate::admin::envelope::{ApiError, Code, DatabaseTrouble};
 use crate::admin::reasons::Reason;
-use crate::crypto::key_text;
+use crate::crypto::{carried, key_text};
 use crate::domain::clock::Timestamp;
 use crate::domain::key::Key;
 use crate::domain::user::User;
@@ -16,16 +16,10 @@ use axum::http::{HeaderMap, header};
 
 /// The first credential that the headers carry: Bearer, else the cookie. Empty values are none.
 pub fn find(headers: &HeaderMap) -> Option<(Via, String)> {
-    bearer(headers)
-        .map(|text| (Via::Bearer, text))
+    let bearer = carried::bearers(headers).next();
+    bearer
+        .map(|text| (Via::Bearer, text.to_owned()))
         .or_else(|| cookie(headers).map(|text| (Via::Cookie, text)))
-}
-
-fn bearer(headers: &HeaderMap) -> Option<String> {
-    let text = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = text.trim().split_once(' ')?;
-    let token = token.trim();
-    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
 /// Only the headers that may contain a credential.
@@ -43,13 +37,7 @@ pub fn headers(from: &HeaderMap) -> HeaderMap {
 
 /// The session cookie's value, if the browser sent one.
 pub fn cookie(headers: &HeaderMap) -> Option<String> {
-    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
-    let pairs =
-        lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let mut values = pairs
-        .filter(|(name, _)| *name == session::COOKIE)
-        .map(|(_, value)| value.trim_matches('"'));
-    values.find(|value| !value.is_empty()).map(str::to_owned)
+    carried::cookies(headers).next().map(str::to_owned)
 }
 
 /// The owner of the request's credential. Failed attempts at the admin token are counted for the

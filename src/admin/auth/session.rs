@@ -12,11 +12,10 @@ use sha2::{Digest, Sha256};
 use super::{Actor, Who};
 use crate::admin::context::Context;
 use crate::admin::envelope::ApiError;
+use crate::crypto::carried::COOKIE_NAME;
 use crate::domain::clock::Timestamp;
 use crate::store::WebSession;
 
-/// The name of the cookie with the session token.
-pub const COOKIE: &str = "auth-token";
 const SECONDS: i64 = 7 * 24 * 3600;
 /// Logins of one key, or of the admin token, at once. A further one ends the oldest.
 const MOST: u32 = 100;
@@ -70,6 +69,6 @@ pub fn forget(secure: bool) -> Result<HeaderValue, ApiError> {
 fn cookie(token: &str, max_age: i64, secure: bool) -> Result<HeaderValue, ApiError> {
     let secure = if secure { "; Secure" } else { "" };
     let text =
-        format!("{COOKIE}={token}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Lax{secure}");
+        format!("{COOKIE_NAME}={token}; Path=/; Max-Age={max_age}; HttpOnly; SameSite=Lax{secure}");
     HeaderValue::try_from(text).map_err(ApiError::internal)
 }

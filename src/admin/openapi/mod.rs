@@ -71,7 +71,7 @@ fn security_schemes() -> Value {
         "cookie": {
             "type": "apiKey",
             "in": "cookie",
-            "name": super::auth::session::COOKIE,
+            "name": crate::crypto::carried::COOKIE_NAME,
             "description": "The session that a login opens; the administrator token or an API key \
                 is taken too.",
         },

@@ -2,12 +2,9 @@
 //! the alias headers.
 
 use http::HeaderMap;
-use http::header::{AUTHORIZATION, COOKIE};
 
 use super::query;
-
-/// Name of the web UI's cookie, which may hold a key too.
-const COOKIE_NAME: &str = "auth-token";
+use crate::crypto::carried;
 
 /// The combined result of a request's credential sources.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,10 +34,11 @@ pub(super) fn presented(
         .flat_map(|name| headers.get_all(name))
         .filter_map(|v| v.to_str().ok())
         .map(str::to_owned);
-    let bearer =
-        headers.get_all(AUTHORIZATION).into_iter().filter_map(|v| bearer(v.to_str().ok()?));
+    let bearer = carried::bearers(headers).map(str::to_owned);
     let in_query = query.into_iter().flat_map(|q| query::values(q, "key"));
-    let in_cookie = cookies(headers).filter(|text| text.starts_with("sk-") || is_admin_token(text));
+    let in_cookie = carried::cookies(headers)
+        .filter(|text| text.starts_with("sk-") || is_admin_token(text))
+        .map(str::to_owned);
     for candidate in bearer.chain(in_headers).chain(in_query).chain(in_cookie) {
         let candidate = candidate.trim();
         match &found {
@@ -51,19 +49,6 @@ pub(super) fn presented(
         }
     }
     found.map_or(Presented::None, Presented::One)
-}
-
-fn bearer(value: &str) -> Option<String> {
-    let (scheme, token) = value.trim().split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
-}
-
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = String> {
-    let lines = headers.get_all(COOKIE).into_iter().filter_map(|v| v.to_str().ok());
-    lines.flat_map(|line| line.split(';')).filter_map(|pair| {
-        let (name, value) = pair.trim().split_once('=')?;
-        (name == COOKIE_NAME).then(|| value.trim_matches('"').to_owned())
-    })
 }
 
 #[cfg(test)]
