@@ -107,6 +107,15 @@ pub fn recorded<T: Serialize>(record: &T) -> Result<Option<Value>, ApiError> {
     serde_json::to_value(record).map(Some).map_err(ApiError::internal)
 }
 
+/// Whether a record is stored as it was: an edit that changes nothing is no write, and leaves no
+/// audit record. Compared before the time of the change is set.
+///
+/// # Errors
+/// A record cannot be written as JSON.
+pub fn is_unchanged<T: Serialize>(before: &T, after: &T) -> Result<bool, ApiError> {
+    Ok(recorded(before)? == recorded(after)?)
+}
+
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {

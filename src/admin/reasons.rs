@@ -65,8 +65,8 @@ reasons! {
     DatabaseUnreachable = "database_unreachable", "the database cannot be reached since {since}";
     GroupsByAdministrator = "groups_by_administrator", "only an administrator changes a key's \
         provider groups";
-    HasControl = "has_control", "must not contain control characters, or characters that end a line \
-        or change the direction of text";
+    HasControl = "has_control", "must not contain control characters, or characters that end a \
+        line, have no width or change the direction of text";
     HasNul = "has_nul", "must not contain NUL";
     Internal = "internal", "internal error";
     IsRequired = "is_required", "is required";

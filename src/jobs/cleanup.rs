@@ -43,11 +43,12 @@ pub struct Cleanup {
 }
 
 impl Jobs {
-    /// Starts a run now, unless one is in progress. Returns whether it did.
+    /// Takes the job for a run that [`Self::start_cleanup`] starts, unless one is in progress.
+    /// Returns whether it did.
     ///
     /// # Errors
     /// [`StoreError`] of the job's table.
-    pub async fn start_cleanup(&self) -> Result<bool, StoreError> {
+    pub async fn take_cleanup(&self) -> Result<bool, StoreError> {
         let parts = &self.0.parts;
         let now = parts.clock.now();
         let held = parts.store.job::<CleanupReport>(JOB).await?.is_some_and(|job| job.is_held(now));
@@ -56,8 +57,19 @@ impl Jobs {
         }
         let report = self.begin(now, &parts.store.settings().await?);
         parts.store.report_job(JOB, &report).await?;
-        self.0.clean.notify_one();
         Ok(true)
+    }
+
+    /// Starts the run that the job was taken for.
+    pub fn start_cleanup(&self) {
+        self.0.clean.notify_one();
+    }
+
+    /// Releases the job: the run that it was taken for does not take place.
+    pub async fn give_up_cleanup(&self) {
+        if let Err(error) = self.0.parts.store.leave_job(JOB, &self.0.node, None).await {
+            tracing::warn!(%error, "the job of the clean-up could not be released");
+        }
     }
 
     /// The present state.

@@ -262,6 +262,15 @@ pub fn effective_groups(keys: &[Key]) -> Groups {
     undeleted(keys).flat_map(|key| key.provider_group.effective()).collect()
 }
 
+/// A user's groups after keys were added or deleted: what an administrator has granted to the user
+/// beyond the keys that there were, and the union over those that there are.
+#[must_use]
+pub fn groups_after(stored: &Groups, before: &[Key], after: &[Key]) -> Groups {
+    let (held, now) = (effective_groups(before), effective_groups(after));
+    let granted = stored.names().iter().filter(|name| !held.names().contains(name));
+    granted.chain(now.names()).map(String::as_str).collect()
+}
+
 fn undeleted(keys: &[Key]) -> impl Iterator<Item = &Key> {
     keys.iter().filter(|key| key.deleted_at.is_none())
 }

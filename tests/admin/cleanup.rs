@@ -76,6 +76,25 @@ async fn a_run_removes_what_is_old_beside_the_writer_and_nothing_else() {
     }
 }
 
+/// The audit log has the runs that were started, and no refused one.
+#[tokio::test]
+async fn a_second_run_beside_the_first_is_refused_and_is_not_in_the_audit_log() {
+    let gate = Gate::start().await;
+    let now = gate.clock.now();
+    assert!(
+        gate.store.take_job("cleanup", "another node", now, now.plus_ms(60_000)).await.unwrap()
+    );
+    let refused = gate.admin("system-config/runCleanup", json!({})).await;
+    assert_eq!(refused.failure(), (400, "OPERATION_FAILED"));
+    assert_eq!(refused.body["errorParams"]["reason"], "cleanup_runs");
+    assert!(super::gate::audit_entries(&gate).await.is_empty());
+    gate.store.leave_job("cleanup", "another node", None).await.unwrap();
+    gate.admin("system-config/runCleanup", json!({})).await.data();
+    let entries = super::gate::audit_entries(&gate).await;
+    let actions: Vec<&str> = entries.iter().map(|entry| entry.action.as_str()).collect();
+    assert_eq!(actions, ["system-config.runCleanup"]);
+}
+
 #[tokio::test]
 async fn the_schedule_is_served_once_a_day_by_one_node() {
     for backend in [Backend::Sqlite, Backend::Postgres] {

@@ -37,6 +37,7 @@ fn record(person: &Person, outcome: RequestOutcome) -> Record {
             decision("secret tier", DecisionStep::OtherGroup, "none of its groups"),
             decision("first", DecisionStep::Chosen, "priority 0"),
             decision("first", DecisionStep::AttemptFailed, "401 wrong key sk-abc"),
+            decision("second", DecisionStep::ClientError, "400 account 17 has no such model"),
             decision("second", DecisionStep::Succeeded, "200"),
         ],
         ..bare_record()
@@ -62,8 +63,12 @@ async fn users_do_not_see_what_is_for_operators() {
             ("active-sessions/getSessionDetails", json!({ "sessionId": "s" }), "/requests/0"),
             ("my-usage/getMyUsageLogs", json!({}), "/logs/0"),
         ];
-        let own =
-            [("chosen", Some("priority 0")), ("attempt_failed", None), ("succeeded", Some("200"))];
+        let own = [
+            ("chosen", Some("priority 0")),
+            ("attempt_failed", None),
+            ("client_error", None),
+            ("succeeded", Some("200")),
+        ];
         for (operation, body, place) in &doors {
             let data = gate.call(operation, &ada.key, body.clone()).await.data();
             let entry = data.pointer(place).unwrap();
@@ -74,7 +79,7 @@ async fn users_do_not_see_what_is_for_operators() {
         for (operation, body, place) in &doors[..3] {
             let data = gate.call(operation, TOKEN, body.clone()).await.data();
             let entry = data.pointer(place).unwrap();
-            assert_eq!(shown(entry).len(), 4, "{operation}");
+            assert_eq!(shown(entry).len(), 5, "{operation}");
             assert_eq!(entry["errorMessage"], json!(broken.error_message), "{operation}");
         }
     }
@@ -101,7 +106,7 @@ async fn live_events_show_no_more_than_the_log() {
     }
     let broken = record(&ada, RequestOutcome::BrokenOff);
     gate.events.tell(|| Event::Request(broken.clone().into()));
-    assert_eq!(shown(&all.until("log", |_| true).await).len(), 4);
+    assert_eq!(shown(&all.until("log", |_| true).await).len(), 5);
     let entry = own.until("log", |_| true).await;
-    assert_eq!((shown(&entry).len(), &entry["errorMessage"]), (3, &Value::Null));
+    assert_eq!((shown(&entry).len(), &entry["errorMessage"]), (4, &Value::Null));
 }

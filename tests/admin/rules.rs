@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tollgate::store::Backend;
 
-use super::gate::{Gate, Person};
+use super::gate::{Gate, Person, TOKEN};
 
 const BOTH: [Backend; 2] = [Backend::Sqlite, Backend::Postgres];
 
@@ -319,4 +319,32 @@ async fn users_hand_on_only_the_groups_that_they_hold() {
         .data();
     assert_eq!(add(&gold, "granted", json!("iron")).await, fine);
     assert_eq!(groups().await, "gold,iron,silver");
+}
+
+#[tokio::test]
+async fn a_granted_group_stays_when_keys_come_and_go() {
+    let gate = Gate::start().await;
+    let ann = gate.person("ann", json!({})).await;
+    let grant = json!({ "userId": ann.id, "providerGroup": "default,gold" });
+    gate.admin("users/editUser", grant).await.data();
+    let groups = async || gate.user_record(ann.id).await["providerGroup"].clone();
+    let add = async |who: &str, body: Value| gate.call("keys/addKey", who, body).await.data();
+    let own = add(&ann.key, json!({ "userId": ann.id, "name": "own" })).await;
+    assert_eq!(groups().await, "default,gold");
+    let iron = json!({ "userId": ann.id, "name": "iron", "providerGroup": "iron" });
+    let iron = add(TOKEN, iron).await;
+    assert_eq!(groups().await, "default,gold,iron");
+    for gone in [own, iron] {
+        gate.admin("keys/removeKey", json!({ "keyId": gone["id"] })).await.data();
+    }
+    assert_eq!(groups().await, "default,gold", "what only the key had goes with it");
+    let gold = json!({ "userId": ann.id, "name": "gold", "providerGroup": "gold" });
+    add(&ann.key, gold).await;
+    // An unrelated batch is no change of groups.
+    let grant = json!({ "userId": ann.id, "providerGroup": "default,gold,silver" });
+    gate.admin("users/editUser", grant).await.data();
+    let batch =
+        json!({ "keyIds": [ann.key_id], "updates": { "providerGroup": null, "limit5hUsd": 1 } });
+    gate.admin("keys/batchUpdateKeys", batch).await.data();
+    assert_eq!(groups().await, "default,gold,silver");
 }

@@ -96,12 +96,64 @@ async fn every_write_leaves_an_audit_record_without_secrets() {
     }
 }
 
+#[tokio::test]
+async fn an_edit_that_changes_nothing_is_not_in_the_audit_log() {
+    let gate = Gate::start().await;
+    let ann = gate.person("ann", json!({ "note": "n", "limitTotalUsd": 7 })).await;
+    let provider = gate.provider("up").await;
+    let word = json!({ "word": "w", "matchType": "contains", "description": "d" });
+    let word = gate.admin("sensitive-words/createSensitiveWordAction", word).await.data();
+    let price = json!({ "modelName": "m", "priceData": { "input_cost_per_token": 1e-6 } });
+    gate.admin("model-prices/upsertModelPrice", price.clone()).await.data();
+    let settings = gate.admin("system-config/fetchSystemSettings", json!({})).await.data();
+    let before = super::gate::audit_entries(&gate).await.len();
+    gate.clock.advance_ms(1_000);
+    let (user, key) = (gate.user_record(ann.id).await, gate.key_record(ann.id, ann.key_id).await);
+
+    let edit = json!({ "keyId": ann.key_id, "name": "default", "isEnabled": true });
+    let toggle = json!({ "keyId": ann.key_id, "enabled": true });
+    let renew = json!({ "keyId": ann.key_id, "expiresAt": null });
+    for who in [ann.key.as_str(), TOKEN] {
+        gate.call("keys/editKey", who, edit.clone()).await.data();
+        gate.call("keys/toggleKeyEnabled", who, toggle.clone()).await.data();
+        gate.call("keys/renewKeyExpiresAt", who, renew.clone()).await.data();
+    }
+    let batch = json!({ "keyIds": [ann.key_id], "updates": { "isEnabled": true } });
+    assert_eq!(gate.admin("keys/batchUpdateKeys", batch).await.data()["updatedCount"], 1);
+    let title = json!({ "siteTitle": settings["siteTitle"] });
+    let word = json!({ "id": word["id"], "word": "w", "isEnabled": true });
+    let others = [
+        ("users/editUser", json!({ "userId": ann.id, "note": " n", "limitTotalUsd": "7.00" })),
+        ("providers/editProvider", json!({ "providerId": provider, "name": "up" })),
+        ("system-config/saveSystemSettings", title),
+        ("sensitive-words/updateSensitiveWordAction", word),
+        ("notifications/updateNotificationSettingsAction", json!({ "enabled": false })),
+        ("model-prices/upsertModelPrice", price),
+    ];
+    for (operation, body) in others {
+        gate.admin(operation, body).await.data();
+        let entries = super::gate::audit_entries(&gate).await;
+        assert_eq!(entries.len(), before, "{operation} {:?}", entries.last().map(|e| &e.action));
+    }
+    assert_eq!(gate.user_record(ann.id).await, user, "also the time of the change");
+    assert_eq!(gate.key_record(ann.id, ann.key_id).await, key);
+
+    // A refusal is one also if nothing would change; a credential that is sent is a change.
+    let refused = json!({ "keyId": ann.key_id, "name": "a\nb" });
+    assert_eq!(gate.admin("keys/editKey", refused).await.failure(), (400, "INVALID_FORMAT"));
+    let again = json!({ "providerId": provider, "key": "upstream-credential-0123456789" });
+    gate.admin("providers/editProvider", again).await.data();
+    assert_eq!(super::gate::audit_entries(&gate).await.len(), before + 1);
+}
+
 /// Lists, logs and messages show names to people.
 #[tokio::test]
 async fn names_have_no_characters_that_hide_or_reorder_text() {
     let gate = Gate::start().await;
     let ann = gate.person("ann", json!({})).await;
-    for name in ["a\nb", "a\u{7}b", "a\u{2028}b", "a\u{202e}b", "a\u{2066}b"] {
+    for name in
+        ["a\nb", "a\u{7}b", "a\u{2028}b", "a\u{202e}b", "a\u{2066}b", "a\u{200b}b", "a\u{200f}b"]
+    {
         let calls = [
             ("users/addUser", json!({ "name": name })),
             ("users/editUser", json!({ "userId": ann.id, "name": name })),

@@ -95,6 +95,8 @@ async fn a_rules_answer_reaches_the_client_in_its_format_without_a_failover() {
             "{last}"
         );
         assert!(last["tookMs"].is_u64(), "{last}");
+        // Users read this text; the provider's is in the decision chain, for administrators.
+        assert_eq!(row["errorMessage"], "No gribbles here.");
     }
     let text = fixture.gateway.scrape().await;
     assert!(

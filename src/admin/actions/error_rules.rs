@@ -154,6 +154,9 @@ async fn update(call: Call, body: Edit<OfRule, RuleFields>) -> Result<RuleRecord
     let before = found(&mut tx, &body.target).await?;
     let mut rule = before.clone();
     body.change.apply(&mut rule)?;
+    if rule == before {
+        return Ok(RuleRecord::new(&rule));
+    }
     rule.is_edited = rule.builtin_code.is_some();
     rule.updated_at = call.now;
     check(&mut tx, &rule).await?;

@@ -49,7 +49,7 @@ pub struct NotificationFields {
     pub cost_alert_enabled: Sent<bool>,
     /// Where that is sent.
     pub cost_alert_webhook: Patch<Webhook>,
-    /// The share of a limit at which an alert is sent.
+    /// The share of a limit at which an alert is sent; 0 = at the first spending.
     pub cost_alert_threshold: Sent<Fraction<1, 2>>,
     /// Minutes between two looks.
     pub cost_alert_check_interval: Sent<Whole<u32, 1, 1440>>,
@@ -110,8 +110,11 @@ async fn update_settings(
     let mut after = before.clone();
     sent.apply(&mut after.settings);
     seal_secret(&call, &mut tx, sent.webhook_secret.plain(), &mut after).await?;
-    tx.save_notifications(&after).await?;
     let shown = NotificationsRecord::new(&after);
+    if after == before {
+        return Ok(shown);
+    }
+    tx.save_notifications(&after).await?;
     let change = Change {
         action: "notifications.updateNotificationSettingsAction",
         target: "notification settings".to_owned(),

@@ -114,6 +114,9 @@ async fn update(call: Call, body: Edit<OfWord, WordFields>) -> Result<WordRecord
     let before = found(&mut tx, &body.target).await?;
     let mut word = before.clone();
     body.change.apply(&mut word);
+    if word == before {
+        return Ok(WordRecord::new(&word));
+    }
     word.updated_at = call.now;
     check(&mut tx, &word).await?;
     tx.update_word(&word).await?;

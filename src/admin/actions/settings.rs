@@ -71,8 +71,11 @@ async fn save(call: Call, body: Edit<Nothing, SettingsFields>) -> Result<Setting
     let before = tx.settings().await?;
     let mut after = before.clone();
     body.change.apply(&mut after);
-    tx.save_settings(&after).await?;
     let shown = |settings| SettingsRecord::new(settings, call.ctx.time_zone, (call.ctx.unpriced)());
+    if after == before {
+        return Ok(shown(&after));
+    }
+    tx.save_settings(&after).await?;
     let change = Change {
         action: "system-config.saveSystemSettings",
         target: "system settings".to_owned(),
@@ -97,20 +100,26 @@ impl SettingsFields {
     }
 }
 
+/// The audit record comes after the refusal of a second run and before the first removal.
 async fn run_cleanup(call: Call, _: Nothing) -> Result<CleanupRecord, ApiError> {
-    // One that runs already leaves no entry; one that begins in this moment on another node may.
-    if call.ctx.jobs.cleanup().await?.running {
+    let jobs = &call.ctx.jobs;
+    if !jobs.take_cleanup().await? {
         return Err(ApiError::because(Code::OPERATION_FAILED, Reason::CleanupRuns));
     }
+    if let Err(refusal) = audit_cleanup(&call).await {
+        jobs.give_up_cleanup().await;
+        return Err(refusal);
+    }
+    jobs.start_cleanup();
+    cleanup_status(call, Nothing {}).await
+}
+
+async fn audit_cleanup(call: &Call) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
     let target = "request log".to_owned();
     let change = Change { action: "system-config.runCleanup", target, before: None, after: None };
     call.audit(&mut tx, change).await?;
-    tx.commit().await?;
-    if !call.ctx.jobs.start_cleanup().await? {
-        return Err(ApiError::because(Code::OPERATION_FAILED, Reason::CleanupRuns));
-    }
-    cleanup_status(call, Nothing {}).await
+    Ok(tx.commit().await?)
 }
 
 async fn cleanup_status(call: Call, _: Nothing) -> Result<CleanupRecord, ApiError> {

@@ -114,8 +114,11 @@ impl<const MIN: usize, const MAX: usize> Kind for NameText<MIN, MAX> {
 /// paragraphs, and marks of direction. Joiners are allowed: emoji and several scripts need them.
 #[must_use]
 pub fn spoils_names(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    // The others have no width: two names that differ in one of them look the same.
+    let is_unseen = matches!(c, '\u{AD}' | '\u{200B}' | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}');
+    let ends_line = matches!(c, '\u{2028}' | '\u{2029}');
+    let directs = matches!(c, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}');
+    c.is_control() || is_unseen || ends_line || directs || matches!(c, '\u{2060}'..='\u{206F}')
 }
 
 impl Kind for Clock {

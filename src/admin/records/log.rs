@@ -45,9 +45,11 @@ impl Reader {
 }
 
 fn for_owner(decision: &Decision) -> Option<Decision> {
-    let has_failed = matches!(decision.step, DecisionStep::AttemptFailed | DecisionStep::Retried);
+    use DecisionStep::{AttemptFailed, ClientError, OtherGroup, Retried};
+    // What the client was told of a client error is in the entry's message.
+    let has_failed = matches!(decision.step, AttemptFailed | ClientError | Retried);
     let detail = decision.detail.clone().filter(|_| !has_failed);
-    let is_of_another_group = decision.step == DecisionStep::OtherGroup;
+    let is_of_another_group = decision.step == OtherGroup;
     (!is_of_another_group).then(|| Decision { detail, ..decision.clone() })
 }
 

@@ -261,13 +261,16 @@ fn client_error(
     status: u16,
     rule: Option<&ReadyRule>,
 ) -> Answer {
-    let (body, content_type) = match rule.and_then(|rule| rule.response.as_ref()) {
-        Some(response) => (overridden(ctx, response, status), None),
-        None => providers_words(ctx, failure, status),
+    // The record has what the client is told; the decision chain what the provider answered.
+    let (body, content_type, told) = match rule.and_then(|rule| rule.response.as_ref()) {
+        Some(response) => (overridden(ctx, response, status), None, response.message.clone()),
+        None => {
+            let (body, content_type) = providers_words(ctx, failure, status);
+            (body, content_type, failure.describe())
+        }
     };
     let headers = content_type.map(|value| ("content-type", value)).into_iter().collect();
-    let ending =
-        Ending { outcome: RequestOutcome::ClientError, status, error: Some(failure.describe()) };
+    let ending = Ending { outcome: RequestOutcome::ClientError, status, error: Some(told) };
     Answer { ending, headers, body }
 }
 

@@ -68,7 +68,7 @@ pub(super) async fn add_key(
     key_rules::limits_within(&body.new.limits().sent(), &user.limits)?;
     rules::may_assign(who, &user, &keys, &key.provider_group)?;
     key.id = tx.insert_key(&key).await?;
-    rules::regroup(&mut tx, user, call.now).await?;
+    rules::regroup_after(&mut tx, user, &keys, call.now).await?;
     let after = recorded(&KeyRecord::new(&key, call.now))?;
     let change =
         Change { action: "keys.addKey", target: format!("key {}", key.id), before: None, after };

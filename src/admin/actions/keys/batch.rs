@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::fields::{BatchUpdate, KeyUpdates};
+use super::fields::BatchUpdate;
 use super::rules;
 use crate::admin::bodies::Plain;
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{Call, Change, is_unchanged, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::key::KeyRecord;
 use crate::domain::ids::{KeyId, UserId};
@@ -37,17 +37,21 @@ pub(super) async fn update(call: Call, body: BatchUpdate) -> Result<BatchResult,
     let mut after = before.clone();
     for key in &mut after {
         updates.apply(key);
-        key.updated_at = call.now;
         if let Some(user) = users.get(&key.user_id) {
             key_rules::limits_within(&limits, &user.limits)
                 .map_err(|e| ApiError::from(e).with("keyId", key.id.0.into()))?;
         }
-        tx.update_key(key).await?;
     }
-    verify(&call, &mut tx, &updates, (&before, users)).await?;
-    audit(&call, &mut tx, &before, &after).await?;
-    call.commit(tx).await?;
-    rules::end_sessions(&call, &after).await?;
+    if !is_unchanged(&before, &after)? {
+        for key in &mut after {
+            key.updated_at = call.now;
+            tx.update_key(key).await?;
+        }
+        verify(&call, &mut tx, (&before, &after), users).await?;
+        audit(&call, &mut tx, &before, &after).await?;
+        call.commit(tx).await?;
+        rules::end_sessions(&call, &after).await?;
+    }
     let updated_ids: Vec<i64> = after.iter().map(|key| key.id.0).collect();
     Ok(BatchResult {
         requested_count: updated_ids.len(),
@@ -89,8 +93,8 @@ async fn owners(tx: &mut Tx, keys: &[Key]) -> Result<BTreeMap<UserId, User>, Api
 async fn verify(
     call: &Call,
     tx: &mut Tx,
-    updates: &KeyUpdates,
-    (before, users): (&[Key], BTreeMap<UserId, User>),
+    (before, after): (&[Key], &[Key]),
+    users: BTreeMap<UserId, User>,
 ) -> Result<(), ApiError> {
     for (id, user) in users {
         let keys = tx.keys_of(id).await?;
@@ -102,7 +106,8 @@ async fn verify(
             let kept = key_rules::leaves_usable_key(&keys, call.now);
             kept.map_err(|error| ApiError::from(error).with("userId", id.0.into()))?;
         }
-        if updates.provider_group.is_sent() {
+        let mut pairs = before.iter().zip(after).filter(|(old, _)| old.user_id == id);
+        if pairs.any(|(old, new)| old.provider_group != new.provider_group) {
             rules::regroup(tx, user, call.now).await?;
         }
     }

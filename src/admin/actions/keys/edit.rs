@@ -3,7 +3,7 @@
 use super::fields::{KeyFields, OfKey, RenewKey, ToggleKey};
 use super::rules::{self, Held};
 use crate::admin::bodies::Edit;
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{Call, Change, is_unchanged, recorded};
 use crate::admin::envelope::ApiError;
 use crate::admin::reasons::Reason;
 use crate::admin::records::key::KeyRecord;
@@ -47,7 +47,7 @@ pub(super) async fn renew_key(call: Call, body: RenewKey) -> Result<(), ApiError
     save(&call, tx, "keys.renewKeyExpiresAt", held, after).await
 }
 
-/// Stores the changed key, unless the user would lose their last usable key.
+/// Stores the key if it changed, unless the user would lose their last usable key.
 async fn save(
     call: &Call,
     mut tx: Tx,
@@ -58,6 +58,9 @@ async fn save(
     let now = call.now;
     if held.key.is_usable(now) && !after.is_usable(now) {
         key_rules::may_disable(&held.keys, after.id, now)?;
+    }
+    if is_unchanged(&held.key, &after)? {
+        return Ok(());
     }
     after.updated_at = now;
     tx.update_key(&after).await?;

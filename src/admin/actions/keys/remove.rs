@@ -15,7 +15,7 @@ pub(super) async fn remove_key(call: Call, body: OfKey) -> Result<(), ApiError> 
     let before = recorded(&KeyRecord::new(&held.key, call.now))?;
     let gone = Key { deleted_at: Some(call.now), updated_at: call.now, ..held.key };
     tx.update_key(&gone).await?;
-    rules::regroup(&mut tx, held.user, call.now).await?;
+    rules::regroup_after(&mut tx, held.user, &held.keys, call.now).await?;
     let change = Change {
         action: "keys.removeKey",
         target: format!("key {}", gone.id),

@@ -66,12 +66,37 @@ pub fn may_assign(who: &Who, user: &User, keys: &[Key], wanted: &Groups) -> Resu
     Ok(key_rules::may_assign_groups(keys, wanted)?)
 }
 
-/// Recomputes and stores the user's groups from the present keys.
+/// Recomputes and stores the user's groups from the present keys, after the group of one changed.
 ///
 /// # Errors
 /// The store failed.
-pub async fn regroup(tx: &mut Tx, mut user: User, now: Timestamp) -> Result<(), ApiError> {
+pub async fn regroup(tx: &mut Tx, user: User, now: Timestamp) -> Result<(), ApiError> {
     let groups = key_rules::effective_groups(&tx.keys_of(user.id).await?);
+    save_groups(tx, user, groups, now).await
+}
+
+/// Stores the user's groups after a key was added or deleted; `before`: the keys before that.
+/// Groups that an administrator has granted stay.
+///
+/// # Errors
+/// The store failed.
+pub async fn regroup_after(
+    tx: &mut Tx,
+    user: User,
+    before: &[Key],
+    now: Timestamp,
+) -> Result<(), ApiError> {
+    let after = tx.keys_of(user.id).await?;
+    let groups = key_rules::groups_after(&user.provider_group, before, &after);
+    save_groups(tx, user, groups, now).await
+}
+
+async fn save_groups(
+    tx: &mut Tx,
+    mut user: User,
+    groups: Groups,
+    now: Timestamp,
+) -> Result<(), ApiError> {
     if groups != user.provider_group {
         user.provider_group = groups;
         user.updated_at = now;

@@ -187,6 +187,11 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
     let price = read.map_err(|fault| fault.refusal().field("priceData"))?;
     let mut tx = call.ctx.store.begin().await?;
     let before = known(&mut tx).await?.remove(&model);
+    if let Some(before) = &before
+        && *before == (Price { updated_at: before.updated_at, ..price.clone() })
+    {
+        return Ok(PriceRecord::new(before));
+    }
     tx.upsert_prices(std::slice::from_ref(&price)).await?;
     let shown = PriceRecord::new(&price);
     let change = Change {

@@ -13,7 +13,7 @@ use rust_decimal::Decimal;
 
 use self::fields::{OfProvider, ProviderFields};
 use crate::admin::bodies::{Edit, Nothing};
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{Call, Change, is_unchanged, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
@@ -149,6 +149,9 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     let mut after = before.clone();
     body.change.apply(&mut after.provider);
     fields::check_redirects(&after.provider)?;
+    if body.change.key.0.is_none() && is_unchanged(&before.provider, &after.provider)? {
+        return Ok(());
+    }
     after.provider.updated_at = call.now;
     let cipher = match sealed(&call, &mut tx, id, body.change.key.plain()).await? {
         None => {

@@ -3,7 +3,7 @@
 use super::fields::{OfUser, UserFields};
 use crate::admin::actions::keys::blank_key;
 use crate::admin::bodies::Edit;
-use crate::admin::call::{Call, Change, recorded};
+use crate::admin::call::{Call, Change, is_unchanged, recorded};
 use crate::admin::envelope::ApiError;
 use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::{DefaultKey, NewUser, UserRecord};
@@ -70,6 +70,9 @@ pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Res
     let (before, _) = found(&mut tx, &body.target).await?;
     let mut after = before.clone();
     body.change.apply(&mut after, call.ctx.time_zone)?;
+    if is_unchanged(&before, &after)? {
+        return Ok(());
+    }
     after.updated_at = call.now;
     tx.update_user(&after).await?;
     let change = Change {
