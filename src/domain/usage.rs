@@ -47,12 +47,24 @@ pub enum ServiceTier {
     Batch,
     /// The native format's fast mode (`speed`), whose rates are the standard ones times a factor.
     Fast,
+    /// native: inference in the United States only (`inference_geo`), at another factor.
+    Us,
+    /// Both: the factors are multiplied.
+    #[serde(rename = "fast_us")]
+    FastUs,
 }
 
 impl ServiceTier {
     /// Every tier, each once.
-    pub const ALL: [Self; 5] =
-        [Self::Standard, Self::Flex, Self::Priority, Self::Batch, Self::Fast];
+    pub const ALL: [Self; 7] = [
+        Self::Standard,
+        Self::Flex,
+        Self::Priority,
+        Self::Batch,
+        Self::Fast,
+        Self::Us,
+        Self::FastUs,
+    ];
 
     /// The name in records and on the wire, such as `flex`.
     #[must_use]
@@ -63,6 +75,8 @@ impl ServiceTier {
             Self::Priority => "priority",
             Self::Batch => "batch",
             Self::Fast => "fast",
+            Self::Us => "us",
+            Self::FastUs => "fast_us",
         }
     }
 }

@@ -53,6 +53,8 @@ const MEDIUM: &str = "search_context_size_medium";
 const FACTORS: &str = "provider_specific_entry";
 /// The factor of the fast mode. It makes the rates of [`ServiceTier::Fast`].
 const FAST: &str = "fast";
+/// The factor of inference in the United States. It makes the rates of [`ServiceTier::Us`].
+const US: &str = "us";
 /// Highest accepted factor. (The highest known one is 6.)
 const MAX_FACTOR: Decimal = Decimal::ONE_HUNDRED;
 
@@ -118,7 +120,7 @@ impl PriceProblem {
 pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProblem> {
     let entry = entry.as_object().ok_or(PriceProblem::NotAnObject)?;
     let found = rates(entry, belief).collect::<Result<Vec<_>, _>>()?;
-    let rates = with_fast_mode(ordered(found), fast_factor(entry));
+    let rates = with_factors(ordered(found), entry);
     if rates.is_empty() { Err(PriceProblem::NoRates) } else { Ok(rates) }
 }
 
@@ -130,7 +132,7 @@ pub fn stored_rates(entry: &Value) -> Rates {
         .as_object()
         .map(|entry| {
             let rates = ordered(rates(entry, Belief::Forced).flatten().collect());
-            with_fast_mode(rates, fast_factor(entry))
+            with_factors(rates, entry)
         })
         .unwrap_or_default()
 }
@@ -144,7 +146,7 @@ pub fn unapplied(entry: &Value) -> Vec<String> {
         |name: &str| ["cost", "price", "pricing"].iter().any(|word| name.contains(word));
     let mut names = Vec::new();
     let factors = entry.get(FACTORS).and_then(Value::as_object).into_iter().flatten();
-    let is_applied = |name: &str| name == FAST && fast_factor(entry).is_some();
+    let is_applied = |name: &str| [FAST, US].contains(&name) && factor(entry, name).is_some();
     let other = factors.filter(|(name, factor)| charges(factor) && !is_applied(name));
     names.extend(other.map(|(name, _)| format!("{FACTORS}.{name}")));
     for (name, value) in entry.iter().filter(|(name, value)| looks_like_one(name) && charges(value))
@@ -179,25 +181,29 @@ fn ordered(mut found: Vec<(usize, Rate)>) -> Vec<Rate> {
     found.into_iter().map(|(_, rate)| rate).collect()
 }
 
-/// The entry's factor for the fast mode, if it can be one.
-fn fast_factor(entry: &Map<String, Value>) -> Option<Decimal> {
-    let factor = amount(entry.get(FACTORS)?.get(FAST)?, FAST, MAX_FACTOR).ok()?;
+/// The entry's factor of this name, if it can be one.
+fn factor(entry: &Map<String, Value>, name: &str) -> Option<Decimal> {
+    let factor = amount(entry.get(FACTORS)?.get(name)?, name, MAX_FACTOR).ok()?;
     (!factor.is_zero()).then_some(factor)
 }
 
-/// All rates, with those of the fast mode by the factor.
-fn with_fast_mode(mut rates: Vec<Rate>, factor: Option<Decimal>) -> Rates {
-    if let Some(factor) = factor {
-        let is_token = |kind| !matches!(kind, CostKind::WebSearch | CostKind::Request);
-        let standard = rates
-            .iter()
-            .filter(|rate| rate.tier == ServiceTier::Standard && is_token(rate.kind))
-            .filter_map(|rate| {
-                let usd = rate.usd.checked_mul(factor)?.normalize();
-                Some(Rate { tier: ServiceTier::Fast, usd, ..*rate })
-            });
-        let fast: Vec<Rate> = standard.collect();
-        rates.extend(fast);
+/// All rates, with those that the entry's factors make of the standard ones.
+fn with_factors(mut rates: Vec<Rate>, entry: &Map<String, Value>) -> Rates {
+    let (fast, us) = (factor(entry, FAST), factor(entry, US));
+    let both = match (fast, us) {
+        (Some(fast), Some(us)) => fast.checked_mul(us),
+        (one, other) => one.or(other),
+    };
+    let is_token = |kind| !matches!(kind, CostKind::WebSearch | CostKind::Request);
+    let is_standard = |rate: &Rate| rate.tier == ServiceTier::Standard && is_token(rate.kind);
+    let standard: Vec<Rate> = rates.iter().filter(|rate| is_standard(rate)).copied().collect();
+    let tiers = [(ServiceTier::Fast, fast), (ServiceTier::Us, us), (ServiceTier::FastUs, both)];
+    for (tier, factor) in tiers {
+        let Some(factor) = factor else { continue };
+        rates.extend(standard.iter().filter_map(|rate| {
+            let usd = rate.usd.checked_mul(factor)?.normalize();
+            Some(Rate { tier, usd, ..*rate })
+        }));
     }
     Rates::new(rates)
 }

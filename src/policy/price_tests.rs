@@ -178,12 +178,12 @@ fn a_web_search_costs_the_medium_size_or_else_the_dearest() {
 }
 
 #[test]
-fn the_factor_of_the_fast_mode_makes_its_rates() {
+fn the_factors_of_fast_mode_and_place_make_their_rates() {
     let entry = json!({
         "input_cost_per_token": 5e-6, "input_cost_per_token_above_200k_tokens": 1e-5,
         "input_cost_per_token_priority": 7e-6,
         "output_cost_per_token": "2.5e-5", "input_cost_per_request": 0.01,
-        "provider_specific_entry": {"fast": 6.0, "us": 1.1},
+        "provider_specific_entry": {"fast": 6.0, "us": 1.1, "eu": 1.2},
     });
     let of = |entry: &Value, tier| {
         let read = rates_from_json(entry, Belief::Usual).unwrap();
@@ -196,10 +196,23 @@ fn the_factor_of_the_fast_mode_makes_its_rates() {
         (CostKind::Output, 0, "0.00015".to_owned()),
     ];
     assert_eq!(of(&entry, ServiceTier::Fast), expected);
+    let input = |tier| of(&entry, tier).remove(0).2;
+    assert_eq!(
+        (of(&entry, ServiceTier::Us).len(), input(ServiceTier::Us)),
+        (3, "0.0000055".into())
+    );
+    assert_eq!(input(ServiceTier::FastUs), "0.000033");
+    let mut only = entry.clone();
+    for (left_out, [us, both]) in [("fast", [3, 3]), ("us", [0, 3])] {
+        only["provider_specific_entry"] = entry["provider_specific_entry"].clone();
+        only["provider_specific_entry"][left_out] = Value::Null;
+        let found = [ServiceTier::Us, ServiceTier::FastUs].map(|tier| of(&only, tier).len());
+        assert_eq!(found, [us, both], "without {left_out}");
+    }
     let own = [(CostKind::Input, 0, "0.000007".to_owned())];
     assert_eq!(of(&entry, ServiceTier::Priority), own, "another tier");
     assert_eq!(stored_rates(&entry), rates_from_json(&entry, Belief::Usual).unwrap());
-    assert_eq!(unapplied(&entry), ["provider_specific_entry.us"]);
+    assert_eq!(unapplied(&entry), ["provider_specific_entry.eu"]);
     // No factor.
     for factor in [json!("six"), json!(-1), json!(0), json!(101), json!([6])] {
         let mut entry = entry.clone();

@@ -6,8 +6,7 @@ use tollgate::formats::convert::{self, ReplyContext, RequestOptions, StreamConve
 
 use super::checks_stream;
 
-/// A stream of these events' data, converted.
-fn converted(from: WireFormat, to: WireFormat, events: &[&str]) -> Vec<u8> {
+fn converter(from: WireFormat, to: WireFormat) -> StreamConverter {
     let request = match to {
         Native => {
             json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]})
@@ -18,9 +17,12 @@ fn converted(from: WireFormat, to: WireFormat, events: &[&str]) -> Vec<u8> {
     };
     let options = RequestOptions::new("m", true);
     let done = convert::request(to, from, request.to_string().as_bytes(), &options).unwrap();
-    let context = ReplyContext { seed: "s".to_owned(), ..done.reply };
-    let mut converter = StreamConverter::new(from, to, context);
-    let mut out = Vec::new();
+    StreamConverter::new(from, to, ReplyContext { seed: "s".to_owned(), ..done.reply })
+}
+
+/// A stream of these events' data, converted.
+fn converted(from: WireFormat, to: WireFormat, events: &[&str]) -> Vec<u8> {
+    let (mut converter, mut out) = (converter(from, to), Vec::new());
     for data in events {
         converter.feed(format!("data: {data}\n\n").as_bytes(), &mut out).unwrap();
     }
@@ -253,4 +255,194 @@ fn half_a_surrogate_pair_ends_no_conversion() {
         convert::reply(Chat, Native, reply, convert::read_usage(Chat, reply), &done.reply).unwrap();
     let reply: Value = serde_json::from_slice(&reply).unwrap();
     assert_eq!(reply["content"][0]["text"], "\u{fffd}");
+}
+
+#[test]
+fn pieces_of_parallel_calls_may_be_mixed() {
+    let events = [
+        call(0, Some("c1"), ""),
+        call(1, Some("c2"), ""),
+        call(0, None, "{\"city\":"),
+        call(1, None, "{\"city\":"),
+        call(0, None, "\"Bern\"}"),
+        call(2, Some("c3"), "{}"),
+        call(1, None, "\"Sion\"}"),
+        DONE.to_owned(),
+    ];
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let out = converted(Chat, Native, &events);
+    let expected = [("c1", r#"{"city":"Bern"}"#), ("c2", r#"{"city":"Sion"}"#), ("c3", "{}")]
+        .map(|(id, arguments)| (id.to_owned(), arguments.to_owned()));
+    assert_eq!(calls(&out), expected);
+    for to in [Responses, AltCli] {
+        let out = String::from_utf8(converted(Chat, to, &events)).unwrap();
+        let place = |word: &str| out.find(word).unwrap_or_else(|| panic!("{to}: {word}: {out}"));
+        assert!(place("Bern") < place("Sion"), "{to}: {out}");
+    }
+}
+
+/// A call is shown as it arrives, also if more follow it.
+#[test]
+fn calls_that_are_not_mixed_are_converted_as_they_arrive() {
+    let mut converter = converter(Chat, Native);
+    let pieces = [
+        (call(0, Some("c1"), "{\"a\":"), "{\\\"a\\\":"),
+        (call(0, None, "\"}\"}"), "\\\"}\\\"}"),
+        (call(1, Some("c2"), ""), "c2"),
+        (call(1, None, "{}"), "{}"),
+    ];
+    for (event, expected) in pieces {
+        let mut out = Vec::new();
+        converter.feed(format!("data: {event}\n\n").as_bytes(), &mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains(expected), "{event}: {out}");
+    }
+}
+
+#[test]
+fn more_of_a_call_that_has_ended_is_a_problem() {
+    let text = r#"{"choices":[{"index":0,"delta":{"content":"so"}}]}"#;
+    for between in [text.to_owned(), call(1, Some("c2"), "{}")] {
+        let events = [call(0, Some("c1"), "{}"), between, call(0, None, "{}")];
+        let mut converter = converter(Chat, Native);
+        let fed = events.iter().try_for_each(|event| {
+            converter.feed(format!("data: {event}\n\n").as_bytes(), &mut Vec::new())
+        });
+        assert!(fed.unwrap_err().to_string().contains("mixed"));
+    }
+}
+
+/// The arguments of calls are JSON in a string of JSON: the outer JSON has no half itself.
+#[test]
+fn half_a_surrogate_pair_in_arguments_reaches_no_one() {
+    let is_json = |text: &str| serde_json::from_str::<Value>(text).is_ok();
+    // A stream whose pieces cut the escape.
+    let events = [
+        call(0, Some("c1"), r#"{"a":"\ud8"#),
+        call(0, None, r"3d"),
+        call(0, None, r#"x\ud83d\ud"#),
+        call(0, None, r#"e00","b":"\\ud83d"}"#),
+        DONE.to_owned(),
+    ];
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let expected = "{\"a\":\"\u{fffd}x\u{1f600}\",\"b\":\"\\\\ud83d\"}";
+    let expected: Value = serde_json::from_str(expected).unwrap();
+    for to in [Native, Responses, AltCli] {
+        let out = converted(Chat, to, &events);
+        let given = match to {
+            Native => serde_json::from_str(&calls(&out)[0].1).unwrap(),
+            AltCli => {
+                data_of(&out)[0]["candidates"][0]["content"]["parts"][0]["functionCall"]["args"]
+                    .clone()
+            }
+            _ => {
+                let data = data_of(&out);
+                let deltas: String = data
+                    .iter()
+                    .filter(|event| event["type"] == "response.function_call_arguments.delta")
+                    .filter_map(|event| event["delta"].as_str())
+                    .collect();
+                let last = data.last().unwrap()["response"]["output"][0]["arguments"].clone();
+                assert_eq!(last, deltas);
+                serde_json::from_str(&deltas).unwrap()
+            }
+        };
+        assert_eq!(given, expected, "{to}");
+    }
+
+    // A whole reply and a history, from a format where the arguments are JSON in the body itself.
+    let reply = br#"{"content":[{"type":"tool_use","id":"c1","name":"f","input":{"a":"\ud83d"}}],"stop_reason":"tool_use"}"#;
+    for to in [Chat, Responses] {
+        let request = match to {
+            Chat => r#"{"model":"m","messages":[{"role":"user","content":"x"}]}"#,
+            _ => r#"{"model":"m","input":"x"}"#,
+        };
+        let options = RequestOptions::new("m", false);
+        let done = convert::request(to, Native, request.as_bytes(), &options).unwrap();
+        let usage = convert::read_usage(Native, reply);
+        let out = convert::reply(Native, to, reply, usage, &done.reply).unwrap();
+        let out: Value = serde_json::from_slice(&out).unwrap();
+        let arguments = match to {
+            Chat => &out["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"],
+            _ => &out["output"][0]["arguments"],
+        };
+        assert!(is_json(arguments.as_str().unwrap()), "{to}: {arguments}");
+
+        let history = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"},
+            {"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"a":"\ud83d"}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"y"}]}]}"#;
+        let done = convert::request(Native, to, history, &options).unwrap();
+        let body: Value = serde_json::from_slice(&done.body).unwrap();
+        let arguments = match to {
+            Chat => &body["messages"][1]["tool_calls"][0]["function"]["arguments"],
+            _ => &body["input"][1]["arguments"],
+        };
+        assert!(is_json(arguments.as_str().unwrap()), "{to}: {arguments}");
+    }
+}
+
+#[test]
+fn half_a_surrogate_pair_in_a_schema_or_a_result_reaches_no_provider() {
+    let schema = r#"{"type":"object","properties":{"a":{"description":"cut: \ud83d"}}}"#;
+    let native = format!(
+        r#"{{"model":"m","max_tokens":9,"messages":[{{"role":"user","content":"x"}}],
+            "tools":[{{"name":"f","input_schema":{schema}}}],
+            "output_config":{{"format":{{"type":"json_schema","schema":{schema}}}}}}}"#
+    );
+    let alt_cli = format!(
+        r#"{{"contents":[{{"parts":[{{"text":"x"}}]}},
+            {{"role":"model","parts":[{{"functionCall":{{"name":"f","args":{{}}}}}}]}},
+            {{"parts":[{{"functionResponse":{{"name":"f","response":{{"output":"cut: \ud83d"}}}}}}]}}],
+            "tools":[{{"functionDeclarations":[{{"name":"f","parameters":{schema}}}]}}]}}"#
+    );
+    for (from, request) in [(Native, native), (AltCli, alt_cli)] {
+        for to in [Native, Chat, Responses, AltCli].into_iter().filter(|to| *to != from) {
+            let options = RequestOptions::new("m", false);
+            let done = convert::request(from, to, request.as_bytes(), &options).unwrap();
+            let body: Value = serde_json::from_slice(&done.body)
+                .unwrap_or_else(|e| panic!("{from} to {to}: {e}"));
+            let body = body.to_string();
+            assert_eq!(body.matches("\"cut: \u{fffd}\"").count(), 2, "{from} to {to}: {body}");
+        }
+    }
+}
+
+#[test]
+fn events_of_other_kinds_are_ignored_whatever_their_data_are() {
+    let native = [
+        "data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}",
+        "event: ping\ndata: {keep-alive}",
+        "event: ping\ndata: {\"at\":17}",
+        "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}",
+        "event: progress\ndata: [1,",
+        "data: {\"type\":\"new\",\"delta\":\"text\",\"error\":7}",
+        "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}",
+        "data: {\"type\":\"message_stop\"}",
+    ];
+    let responses = [
+        "data: {\"type\":\"response.created\",\"response\":{}}",
+        "event: keepalive\ndata: {\"sequence_number\":3}",
+        "data: {\"type\":\"response.output_text.delta\",\"delta\":\"Hi\"}",
+        "data: {\"type\":\"codex.new\",\"item\":[],\"response\":1}",
+        "data: {\"type\":\"response.completed\",\"response\":{\"output\":[]}}",
+    ];
+    for (from, events) in [(Native, &native[..]), (Responses, &responses)] {
+        let (mut converter, mut out) = (converter(from, Chat), Vec::new());
+        for event in events {
+            converter.feed(format!("{event}\n\n").as_bytes(), &mut out).unwrap();
+        }
+        converter.finish(&mut out).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains("\"Hi\"") && out.ends_with("[DONE]\n\n"), "{from}: {out}");
+    }
+    let known = [
+        "event: content_block_delta\ndata: {",
+        "event: message\ndata: {",
+        "data: {\"type\":\"message_delta\",\"delta\":1}",
+    ];
+    for known in known {
+        let fed = converter(Native, Chat).feed(format!("{known}\n\n").as_bytes(), &mut Vec::new());
+        assert!(fed.is_err(), "{known}");
+    }
 }

@@ -27,6 +27,18 @@ fn plain() -> Value {
     json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1})
 }
 
+/// A fixture with two providers of a format: the first choice, and another one.
+async fn two_of(format: &str) -> (Fixture, Upstream, Upstream) {
+    let fixture = Fixture::bare(&[]).await;
+    let (first, second) = (Upstream::start().await, Upstream::start().await);
+    for (upstream, priority) in [(&first, 0), (&second, 5)] {
+        let mut fields = plain();
+        fields["priority"] = json!(priority);
+        fixture.gateway.provider(format, &upstream.url, fields).await;
+    }
+    (fixture, first, second)
+}
+
 async fn ask(
     fixture: &Fixture,
     format: &str,
@@ -248,4 +260,67 @@ async fn the_last_word_says_when_to_come_back() {
     assert_eq!(answer.status(), 429);
     let wait: u64 = answer.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=30).contains(&wait), "the first one that can be asked again: {wait}");
+}
+
+/// As in a conversion: what the client gets depends on whether something was shown before.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_ends_in_an_error_is_no_success_where_formats_agree() {
+    let (fixture, bad, healthy) = two_of("chat-compatible").await;
+    let chat = "chat-compatible";
+    let events = |text: &str| {
+        let delta = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+        let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]});
+        // Several, so that some of them come before the end.
+        format!("{}data: {end}\n\ndata: [DONE]\n\n", format!("data: {delta}\n\n").repeat(20))
+    };
+    let body = |text: &str| {
+        let message = json!({"role": "assistant", "content": text.repeat(20)});
+        json!({"choices": [{"index": 0, "message": message, "finish_reason": "error"}]}).to_string()
+    };
+    let reply = |stream: bool, text: &str| {
+        let (kind, body) = match stream {
+            true => ("text/event-stream", events(text)),
+            false => ("application/json", body(text)),
+        };
+        json!({"status": 200, "content_type": kind, "body": body})
+    };
+    for stream in [true, false] {
+        bad.default(reply(stream, "")).await;
+        let (status, answer) = ask(&fixture, chat, stream, stream).await;
+        assert_eq!(status, 200, "{answer}");
+    }
+    assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (2, 2));
+
+    // More than is held back while a reply may still turn out to be none.
+    let long = "word ".repeat(8_000);
+    for stream in [true, false] {
+        bad.default(reply(stream, &long)).await;
+        let asked = fixture.post(path(chat, stream), &request(chat, stream));
+        let answer = asked.header("x-session-id", "long").send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let _ = answer.bytes().await;
+    }
+    assert_eq!(healthy.requests().await.len(), 2, "no further attempt");
+    let rows = fixture.gateway.logs(4).await;
+    let of = |outcome: &str| rows.iter().filter(|row| row["outcome"] == outcome).count();
+    assert_eq!((of("completed"), of("broken_off")), (2, 2), "{rows:?}");
+}
+
+/// Conversion keeps neither codes nor bodies that are no stream.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_in_place_of_a_converted_reply_is_judged_by_its_code() {
+    let (fixture, bad, healthy) = two_of("chat-compatible").await;
+    let error = json!({"type": "some_error", "message": "as told", "code": "prompt_too_long"});
+    let in_place = json!({"error_in_200": true, "error": error});
+    let body = json!({"error": error}).to_string();
+    let json_body = json!({"status": 200, "content_type": "application/json", "body": body});
+    for (fault, stream) in
+        [(&in_place, true), (&in_place, false), (&json_body, true), (&json_body, false)]
+    {
+        bad.default(fault.clone()).await;
+        let (status, body) = ask(&fixture, "native", stream, bad.requests().await.len()).await;
+        assert_eq!(status, 400, "{fault} {stream}: {body}");
+        assert_eq!(body["error"]["message"], "as told", "{fault} {stream}: {body}");
+    }
+    assert_eq!((bad.requests().await.len(), healthy.requests().await.len()), (4, 0));
 }

@@ -106,7 +106,8 @@ pub struct LogEntry {
     pub audio_output_tokens: u64,
     /// Web searches that the provider ran and charges for.
     pub web_searches: u64,
-    /// The provider's service tier: `standard`, `flex`, `priority`, `batch` or `fast`.
+    /// The provider's service tier: `standard`, `flex`, `priority`, `batch`, `fast`, `us` or
+    /// `fast_us`.
     pub service_tier: &'static str,
     /// `null` = there was no price for the model.
     pub cost_usd: Option<Exact>,

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{
     Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text,
-    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported,
+    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, schema,
 };
 
 /// One message.
@@ -291,15 +291,24 @@ fn read_result<'a>(
 /// The response is an object by definition; if it has only the usual member, that member's text is
 /// used.
 fn response_text(response: &RawValue) -> (Text<'_>, bool) {
-    let members = serde_json::from_str::<Members<'_>>(response.get())
-        .map(|members| members.0)
-        .unwrap_or_default();
+    match schema::without_halves(response) {
+        Text::Borrowed(response) => text_of(response),
+        Text::Owned(response) => {
+            let (text, is_error) = text_of(&response);
+            (Text::Owned(text.into_owned()), is_error)
+        }
+    }
+}
+
+fn text_of(response: &str) -> (Text<'_>, bool) {
+    let members =
+        serde_json::from_str::<Members<'_>>(response).map(|members| members.0).unwrap_or_default();
     let (key, value) = match members.as_slice() {
         [(key, value)] => (&**key, *value),
-        _ => return (response.get().into(), false),
+        _ => return (response.into(), false),
     };
     if !matches!(key, "output" | "result" | "error") {
-        return (response.get().into(), false);
+        return (response.into(), false);
     }
     let text = serde_json::from_str::<Str<'_>>(value.get())
         .map_or(Text::Borrowed(value.get()), Str::into_text);

@@ -3,7 +3,7 @@
 use crate::formats::conversation::json::{Array, Object};
 use crate::formats::conversation::{
     Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, ToolResult, Turn,
-    Unsupported, json,
+    Unsupported, json, schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -200,10 +200,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
                         o.word("type", "function");
                         o.object("function", |o| {
                             o.str("name", &wire_name(&call.name));
-                            o.str(
-                                "arguments",
-                                if call.arguments.is_empty() { "{}" } else { &call.arguments },
-                            );
+                            o.str("arguments", &schema::as_text(&call.arguments));
                         });
                     });
                 }

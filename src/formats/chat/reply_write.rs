@@ -85,7 +85,7 @@ fn write_call(a: &mut Array<'_>, call: &ToolCall<'_>, context: &ReplyContext) {
             o.word("type", "function");
             o.object("function", |o| {
                 o.str("name", &call.name.name);
-                o.str("arguments", if call.arguments.is_empty() { "{}" } else { &call.arguments });
+                o.str("arguments", &schema::as_text(&call.arguments));
             });
         }
     });

@@ -311,7 +311,7 @@ fn read_format(format: ResponseFormat<'_>) -> OutputFormat<'_> {
             OutputFormat::Schema {
                 name: name.map(Str::into_text),
                 description: description.map(Str::into_text),
-                schema: schema.get().into(),
+                schema: schema::without_halves(schema),
                 strict,
             }
         }

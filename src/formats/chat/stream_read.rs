@@ -77,8 +77,10 @@ enum Open {
 pub struct Reader {
     started: bool,
     open: Option<Open>,
-    /// Number of calls so far: the lowest free index, for services that send none.
+    /// The lowest index above those of all calls so far, for services that send none.
     calls: u64,
+    /// One bit for each index below 64 that a call has.
+    begun: u64,
     /// The last call's index and id.
     last: Option<(u64, String)>,
     finish: Option<Finish>,
@@ -89,8 +91,7 @@ impl Reader {
     /// Takes one event's data: a chunk, or `[DONE]`.
     ///
     /// # Errors
-    /// An error that the provider reports, data that is no chunk, or a call's arguments after
-    /// another call has begun.
+    /// An error that the provider reports, data that is no chunk, or more of a call that has ended.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         if data.trim_ascii() == b"[DONE]" && self.started && !self.ended {
             self.end(sink);
@@ -194,16 +195,24 @@ impl Reader {
             |id: &str| self.last.as_ref().is_some_and(|(last, its)| *last == index && *its != *id);
         let is_another = is_named && id.as_deref().is_some_and(has_other_id);
         if is_another || self.open != Some(Open::Call(index)) {
-            if !is_another && index < self.calls {
-                if arguments.is_none() {
-                    return Ok(());
-                }
-                let message = "the arguments of two tool calls are mixed".to_owned();
-                return Err(StreamProblem::Malformed { message });
+            let is_known = !is_another && self.has_begun(index);
+            if is_known && arguments.is_none() {
+                return Ok(());
             }
-            self.close(sink);
-            self.calls = self.calls.max(index.saturating_add(1));
+            if !matches!(self.open, Some(Open::Call(_))) {
+                if is_known {
+                    return Err(StreamProblem::mixed_calls());
+                }
+                self.close(sink);
+            }
             self.open = Some(Open::Call(index));
+            sink(Event::Turn(index));
+            if is_known {
+                sink(Event::Delta(arguments.unwrap_or_default().into_text()));
+                return Ok(());
+            }
+            self.calls = self.calls.max(index.saturating_add(1));
+            self.begun |= bit(index);
             self.last = id.as_deref().map(|id| (index, id.to_owned()));
             let position = usize::try_from(index).unwrap_or(usize::MAX);
             let id =
@@ -217,6 +226,10 @@ impl Reader {
             sink(Event::Delta(arguments.into_text()));
         }
         Ok(())
+    }
+
+    fn has_begun(&self, index: u64) -> bool {
+        if index < 64 { self.begun & bit(index) != 0 } else { index < self.calls }
     }
 
     fn close(&mut self, sink: &mut Sink<'_>) {
@@ -237,4 +250,9 @@ impl Reader {
         let finish = if refused && finish == Finish::Stop { Finish::Refusal } else { finish };
         sink(Event::Finish { finish, usage: Usage::default() });
     }
+}
+
+/// The bit of a call's index; none above 63.
+fn bit(index: u64) -> u64 {
+    u32::try_from(index).ok().and_then(|index| 1_u64.checked_shl(index)).unwrap_or(0)
 }

@@ -1,6 +1,7 @@
 //! The neutral stream: one block at a time, opened, filled, closed.
 //!
-//! Readers keep the order (never two blocks open), so writers need no look-up by index.
+//! Blocks are in order (never two open), so writers need no look-up by index. Only the calls of a
+//! reader may be mixed: see [`Event::Turn`].
 
 use super::{Finish, Signature, Text, ToolName};
 use crate::domain::usage::Usage;
@@ -42,6 +43,10 @@ pub enum Event<'a> {
     Signature(Signature<'a>),
     /// The open block ends.
     Close,
+    /// What follows is of the call that the provider gives this number: begun by the next event, or
+    /// continued. In place of [`Event::Close`] between calls that may be mixed, and before the
+    /// first of them. The converter puts them one after the other, so writers never receive it.
+    Turn(u64),
     /// The reply is complete.
     Finish {
         /// Why the model stopped.
@@ -95,6 +100,14 @@ pub enum StreamProblem {
     /// The stream ended before the format's own end.
     #[error("the provider's stream ended before the reply was complete")]
     Cut,
+}
+
+impl StreamProblem {
+    /// More of a call came after its end.
+    #[must_use]
+    pub fn mixed_calls() -> Self {
+        Self::Malformed { message: "the arguments of two tool calls are mixed".to_owned() }
+    }
 }
 
 /// Receives the readers' events.

@@ -26,7 +26,8 @@ pub fn free_text_description(description: Option<&str>, format: Option<&RawValue
         grammar: Option<&'a RawValue>,
     }
     let read = |raw: &RawValue| -> Option<String> {
-        let mut format: Format<'_> = serde_json::from_str(raw.get()).ok()?;
+        let text = without_halves(raw);
+        let mut format: Format<'_> = serde_json::from_str(&text).ok()?;
         if let Some(inner) = format.grammar {
             format = serde_json::from_str(inner.get()).ok()?;
         }
@@ -40,6 +41,12 @@ pub fn free_text_description(description: Option<&str>, format: Option<&RawValue
     )
     .trim_start()
     .to_owned()
+}
+
+/// A part of the body that was not parsed with it, where half a surrogate pair is still in.
+#[must_use]
+pub fn without_halves(raw: &RawValue) -> Text<'_> {
+    surrogates::replaced_text(raw.get()).map_or(Text::Borrowed(raw.get()), Text::Owned)
 }
 
 /// The input of a free-text tool, from the function's arguments. U+FFFD replaces half a surrogate
@@ -93,11 +100,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 /// `None` if it is not an object at all.
 #[must_use]
 pub fn of_tool(schema: &RawValue) -> Option<Text<'_>> {
-    let Members(members) = serde_json::from_str(schema.get()).ok()?;
+    match without_halves(schema) {
+        Text::Borrowed(schema) => complete(schema),
+        Text::Owned(schema) => complete(&schema).map(|whole| Text::Owned(whole.into_owned())),
+    }
+}
+
+fn complete(schema: &str) -> Option<Text<'_>> {
+    let Members(members) = serde_json::from_str(schema).ok()?;
     let has = |key: &str| members.iter().any(|(name, _)| &**name == key);
     let complete = has("type") && (has("properties") || has("$ref"));
     if complete && !has("$schema") {
-        return Some(schema.get().into());
+        return Some(schema.into());
     }
     let bytes = json::document(|o| {
         if !has("type") {
@@ -123,7 +137,7 @@ pub fn read_tool<'a>(schema: Option<&'a RawValue>, rules: &mut Rules) -> Option<
 /// From the alt-cli format's own dialect, or from JSON Schema with that dialect's type names.
 #[must_use]
 pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
-    let value: Value = serde_json::from_str(schema.get()).ok()?;
+    let value: Value = serde_json::from_str(&without_halves(schema)).ok()?;
     let mut plain = plain_schema(value);
     let object = plain.as_object_mut()?;
     object.remove("$schema");
@@ -238,9 +252,27 @@ const NOT_NATIVE: [&str; 14] = [
 /// A schema for the native format's structured output. Returns whether it was changed.
 #[must_use]
 pub fn for_native_output(schema: &str) -> (String, bool) {
-    let Ok(mut value) = serde_json::from_str::<Value>(schema) else {
-        return (schema.to_owned(), false);
+    match serde_json::from_str(schema) {
+        Ok(value) => closed(schema, value),
+        Err(_) => (schema.to_owned(), false),
+    }
+}
+
+/// As [`for_native_output`], for a strict tool. `None` if an object of the schema is meant to have
+/// members that it does not name: closed, it would lose them. The native service takes no such
+/// schema for a strict tool.
+#[must_use]
+pub fn for_native_tool(schema: &str) -> Option<(String, bool)> {
+    let Ok(mut value) = serde_json::from_str(schema) else {
+        return Some((schema.to_owned(), false));
     };
+    let mut open = false;
+    find_open(&mut value, &mut open);
+    (!open).then(|| closed(schema, value))
+}
+
+/// `value`: what `schema` contains.
+fn closed(schema: &str, mut value: Value) -> (String, bool) {
     let mut changed = false;
     close_objects(&mut value, &mut changed);
     if changed { (value.to_string(), true) } else { (schema.to_owned(), false) }
@@ -252,17 +284,6 @@ fn is_of_objects(schema: &Map<String, Value>) -> bool {
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
         kind => kind.is_some_and(|kind| kind == "object"),
     }
-}
-
-/// Whether an object of the schema is meant to have members that it does not name: closed, it would
-/// lose them. The native service takes no such schema for a strict tool.
-#[must_use]
-pub fn is_open(schema: &str) -> bool {
-    serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {
-        let mut open = false;
-        find_open(&mut value, &mut open);
-        open
-    })
 }
 
 fn find_open(schema: &mut Value, open: &mut bool) {
@@ -344,6 +365,17 @@ pub fn as_object(text: &str) -> (Text<'_>, bool) {
             let (object, wrapped) = object_of(&text);
             (Text::Owned(object.into_owned()), wrapped)
         }
+    }
+}
+
+/// Arguments as a text that contains JSON. No reader of the body has seen that JSON, so half a
+/// surrogate pair is still in it: U+FFFD replaces it.
+#[must_use]
+pub fn as_text(arguments: &str) -> Text<'_> {
+    match surrogates::replaced_text(arguments) {
+        Some(replaced) => Text::Owned(replaced),
+        None if arguments.is_empty() => "{}".into(),
+        None => arguments.into(),
     }
 }
 

@@ -55,11 +55,11 @@ fn the_alt_cli_dialect_becomes_json_schema() {
 fn open_objects_are_found_and_closed() {
     let map = json!({"type": "object", "properties": {
         "env": {"type": "object", "additionalProperties": {"type": "string"}}}});
-    assert!(is_open(&map.to_string()));
+    assert!(for_native_tool(&map.to_string()).is_none());
     let (text, changed) = for_native_output(&map.to_string());
-    assert!(changed && !is_open(&text));
+    assert!(changed && for_native_tool(&text).is_some());
     let silent = json!({"type": "object", "properties": {"additionalProperties": {}}});
-    assert!(!is_open(&silent.to_string()));
+    assert!(for_native_tool(&silent.to_string()).is_some());
 }
 
 #[test]

@@ -1,28 +1,33 @@
 //! Converts a stream as it arrives: bytes in, bytes out, any chunk boundary, one pass.
 //!
 //! Memory is bounded by one event, and by what the client's format requires the writer to keep
-//! (responses: the reply, for its last event; alt-cli: one call's arguments), which is bounded too.
+//! (responses: the reply, for its last event; alt-cli: one call's arguments), or calls that come
+//! mixed. All of that is bounded too.
 
+mod calls;
 mod gate;
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 
+use self::calls::Calls;
 use self::gate::Gate;
 use super::rewrap;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::{
-    Event, ReplyContext, Sink, StreamProblem, Text, json, surrogates,
+    Event, ReplyContext, Sink, Str, StreamProblem, Text, json, surrogates,
 };
 use crate::formats::error::{self, ErrorReply};
-use crate::formats::sse::{Assembler, RawText};
+use crate::formats::sse::{Assembler, Event as SseEvent, RawText};
 use crate::formats::usage::UsageReader;
 use crate::formats::{alt_cli, chat, native, responses};
 
 /// Maximum bytes of a provider's event; the last one of a responses stream repeats the complete
 /// reply.
 const MAX_EVENT: usize = 32 << 20;
+/// Names of events without content, in formats whose events have none.
+const KEEP_ALIVE: [&str; 4] = ["ping", "heartbeat", "keepalive", "keep-alive"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reader {
@@ -42,17 +47,48 @@ impl Reader {
         }
     }
 
-    /// Takes one event's data. U+FFFD replaces half a surrogate pair: a relay that cuts text into
-    /// pieces may cut a pair.
-    fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+    /// Takes one event. U+FFFD replaces half a surrogate pair: a relay that cuts text into pieces
+    /// may cut a pair. What cannot be read of a kind that is not read otherwise is ignored.
+    fn event(
+        &mut self,
+        SseEvent { name, data }: SseEvent<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StreamProblem> {
         let mut given = false;
         let result = self.event_without_halves(data, &mut |event| {
             given = true;
             sink(event);
         });
-        match result.is_err().then(|| surrogates::replaced(data)).flatten() {
-            Some(data) if !given => self.event_without_halves(&data, sink),
+        let result = match result.is_err().then(|| surrogates::replaced(data)).flatten() {
+            Some(data) if !given => self.event_without_halves(&data, &mut |event| {
+                given = true;
+                sink(event);
+            }),
             _ => result,
+        };
+        match result {
+            Err(StreamProblem::Malformed { .. }) if !given && !self.reads(name, data) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Whether events of this kind are read: of this name, or else of this type.
+    fn reads(&self, name: &str, data: &[u8]) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Kind<'a> {
+            #[serde(borrow, rename = "type")]
+            kind: Str<'a>,
+        }
+        let reads = match self {
+            Self::Native(_) => native::stream_read::reads,
+            Self::Responses(_) => responses::stream_read::reads,
+            // Their events have no kinds.
+            Self::Chat(_) | Self::AltCli(_) => return !KEEP_ALIVE.contains(&name),
+        };
+        match name {
+            // The second is the standard's name for events without one.
+            "" | "message" => json::read::<Kind<'_>>(data).map_or(true, |event| reads(&event.kind)),
+            name => reads(name),
         }
     }
 
@@ -179,7 +215,7 @@ impl StreamConverter {
         let fed = assembler.feed(chunk, |event| {
             let only = gate.usage.event(event.data);
             if running && problem.is_none() {
-                let event = (event.data, only);
+                let event = (event, only);
                 problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
             }
         });
@@ -208,7 +244,7 @@ impl StreamConverter {
         assembler.finish(|event| {
             let only = gate.usage.event(event.data);
             if running {
-                let event = (event.data, only);
+                let event = (event, only);
                 problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
             }
         });
@@ -301,24 +337,34 @@ pub fn read_events(
     each: &mut Sink<'_>,
 ) -> Result<(), StreamProblem> {
     let (mut assembler, mut reader) = (Assembler::new(MAX_EVENT), Reader::new(format));
-    let mut problem = None;
-    let mut take = |data: &[u8]| {
-        if problem.is_none() {
-            problem = reader.event(data, each).err();
+    let (mut calls, mut problem, mut mixed) = (Calls::default(), None, None);
+    let mut in_order = |event: Event<'_>| {
+        let mut pass = |event: Event<'_>| {
+            each(event);
+            Ok(())
+        };
+        if mixed.is_none() {
+            mixed = calls.pass(event, &mut pass).err();
         }
     };
-    let fed = assembler.feed(body, |event| take(event.data));
-    assembler.finish(|event| take(event.data));
-    match (problem, fed) {
+    let mut take = |event: SseEvent<'_>| {
+        if problem.is_none() {
+            problem = reader.event(event, &mut in_order).err();
+        }
+    };
+    let fed = assembler.feed(body, &mut take);
+    assembler.finish(&mut take);
+    let read = match (problem, fed) {
         (Some(problem), _) => Err(problem),
         (None, Err(_)) => Err(StreamProblem::TooLarge { what: "one event" }),
-        (None, Ok(())) => reader.finish(each),
-    }
+        (None, Ok(())) => reader.finish(&mut in_order),
+    };
+    mixed.map_or(read, Err)
 }
 
-/// Takes one event's data. `only`: the text that alone distinguishes it from the event before it.
+/// Takes one event. `only`: the text that alone distinguishes it from the event before it.
 fn take<'d>(
-    (data, only): (&'d [u8], Option<RawText<'d>>),
+    (event, only): (SseEvent<'d>, Option<RawText<'d>>),
     (reader, repeats): (&mut Reader, &mut bool),
     gate: &mut Gate,
     writer: &mut Writer,
@@ -327,11 +373,12 @@ fn take<'d>(
     if let Some(text) = only.filter(|_| *repeats).and_then(unescaped) {
         gate.pass(Event::Delta(text), context, &mut |event| writer.event(event, context, out))?;
     } else {
+        let data = event.data;
         let like_this = gate.usage.text_of(data).map(|text| (text, reader.clone()));
         // Whether the reader gave that text and nothing else.
         let mut only_text = None;
         let read = &mut |reader: &mut Reader, sink: &mut Sink<'_>| {
-            reader.event(data, &mut |event| {
+            reader.event(event, &mut |event| {
                 let text = like_this.as_ref().map(|(text, _)| *text);
                 only_text = Some(only_text.is_none() && is(&event, text));
                 sink(event);
@@ -341,8 +388,10 @@ fn take<'d>(
         *repeats =
             only_text == Some(true) && like_this.is_some_and(|(_, before)| before == *reader);
     }
-    if let Writer::Rewrap(stream) = writer {
-        stream.chunk(data, context, out);
+    if let Writer::Rewrap(stream) = writer
+        && !KEEP_ALIVE.contains(&event.name)
+    {
+        stream.chunk(event.data, context, out);
     }
     Ok(())
 }

@@ -154,7 +154,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
             OutputFormat::Schema {
                 name: None,
                 description: None,
-                schema: schema.get().into(),
+                schema: schema::without_halves(schema),
                 strict: None,
             }
         }),

@@ -196,12 +196,14 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             o.str("name", &wire_name(&tool.name));
             o.opt_str("description", tool.description.as_deref());
             let given = schema.as_deref().unwrap_or(schema::NO_ARGUMENTS);
-            if *strict != Some(true) || schema::is_open(given) {
-                rules.note_if(*strict == Some(true), Rule::StrictTools);
+            let is_strict = *strict == Some(true);
+            let Some((taken, changed)) =
+                is_strict.then(|| schema::for_native_tool(given)).flatten()
+            else {
+                rules.note_if(is_strict, Rule::StrictTools);
                 o.raw("input_schema", given);
                 return;
-            }
-            let (taken, changed) = schema::for_native_output(given);
+            };
             rules.note_if(changed, Rule::SchemaKeywords);
             o.raw("input_schema", &taken);
             o.bool("strict", true);

@@ -182,6 +182,13 @@ impl Reader {
     }
 }
 
+/// Whether a reader takes anything from events of this type.
+#[must_use]
+pub fn reads(kind: &str) -> bool {
+    let kinds = ["message_start", "message_delta", "message_stop", "error"];
+    kinds.contains(&kind) || kind.starts_with("content_block_")
+}
+
 fn upstream_error(error: Option<WireError<'_>>) -> StreamProblem {
     let error = error.unwrap_or(WireError { kind: None, message: None });
     StreamProblem::Upstream {

@@ -3,7 +3,7 @@
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
     Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Thinking, ToolResult, Turn,
-    Unsupported,
+    Unsupported, schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -119,7 +119,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
             Part::ToolCall(call) => a.typed("function_call", |o| {
                 o.str("call_id", &call_id(&call.id));
                 o.str("name", &wire_name(&call.name));
-                o.str("arguments", if call.arguments.is_empty() { "{}" } else { &call.arguments });
+                o.str("arguments", &schema::as_text(&call.arguments));
             }),
             // The service requires an item after the reasoning that led to it.
             Part::Thinking(thinking) => {

@@ -47,6 +47,6 @@ fn call_json(call: &ToolCall<'_>, index: usize, context: &ReplyContext) -> Vec<u
         let input = schema::free_text_input(&call.arguments);
         return to_json(Item::FreeText { id: &id, name, namespace, input: &input }, index, context);
     }
-    let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
+    let arguments = &schema::as_text(&call.arguments);
     to_json(Item::Call { id: &id, name, namespace, arguments }, index, context)
 }

@@ -10,6 +10,7 @@ use super::request_tools::{self, Choice, WireTool};
 use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Unsupported,
+    schema,
 };
 
 #[derive(Deserialize)]
@@ -162,7 +163,7 @@ fn read_format(format: Format<'_>) -> OutputFormat<'_> {
         ("json_schema", Some(schema)) => OutputFormat::Schema {
             name: format.name.map(Str::into_text),
             description: format.description.map(Str::into_text),
-            schema: schema.get().into(),
+            schema: schema::without_halves(schema),
             strict: format.strict,
         },
         ("json_object" | "json_schema", _) => OutputFormat::Json,

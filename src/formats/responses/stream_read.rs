@@ -258,6 +258,31 @@ impl Reader {
     }
 }
 
+/// Whether a reader takes anything from events of this type.
+#[must_use]
+pub fn reads(kind: &str) -> bool {
+    const KINDS: [&str; 17] = [
+        "created",
+        "in_progress",
+        "queued",
+        "output_text.delta",
+        "refusal.delta",
+        "reasoning_summary_text.delta",
+        "reasoning_text.delta",
+        "reasoning_summary_part.added",
+        "content_part.done",
+        "output_item.added",
+        "function_call_arguments.delta",
+        "output_item.done",
+        "completed",
+        "incomplete",
+        "failed",
+        "cancelled",
+        "error",
+    ];
+    KINDS.contains(&kind.strip_prefix("response.").unwrap_or(kind))
+}
+
 fn failed(error: Option<WireError<'_>>) -> StreamProblem {
     let (kind, message) = error.unwrap_or_default().kind_and_message();
     StreamProblem::Upstream { kind, message }

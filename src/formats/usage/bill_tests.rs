@@ -296,6 +296,12 @@ fn the_fast_mode_is_a_tier_of_its_own() {
     assert_eq!(tier(r#""speed":"fast","service_tier":"priority""#), ServiceTier::Fast);
     assert_eq!(tier(r#""service_tier":"priority","speed":"standard""#), ServiceTier::Priority);
     assert_eq!(tier(r#""service_tier":"standard","speed":null"#), ServiceTier::Standard);
+    assert_eq!(tier(r#""service_tier":"standard","inference_geo":"us""#), ServiceTier::Us);
+    assert_eq!(tier(r#""inference_geo":"us","speed":"fast""#), ServiceTier::FastUs);
+    assert_eq!(tier(r#""inference_geo":"us","service_tier":"batch""#), ServiceTier::Batch);
+    for other in ["\"global\"", "\"not_available\"", "null"] {
+        assert_eq!(tier(&format!(r#""inference_geo":{other}"#)), ServiceTier::Standard, "{other}");
+    }
 }
 
 #[test]

@@ -38,7 +38,7 @@ const fn pass_count(figure: Figure) -> Node<Tag> {
     Node::value(Tag::PassCount(figure), 24)
 }
 
-static USAGE_KEYS: [Key<Tag>; 10] = [
+static USAGE_KEYS: [Key<Tag>; 11] = [
     key("input_tokens", count(Figure::Input)),
     key("output_tokens", count(Figure::Output)),
     key("cache_creation_input_tokens", count(Figure::CacheWrite)),
@@ -48,6 +48,7 @@ static USAGE_KEYS: [Key<Tag>; 10] = [
     key("server_tool_use", Node::object(&TOOL_KEYS)),
     key("service_tier", TIER),
     key("speed", Node::value(Tag::Speed, 16)),
+    key("inference_geo", Node::value(Tag::Place, 16)),
     key("iterations", Node::array(&PASS)),
 ];
 const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
@@ -131,7 +132,12 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         cache_read: figure(Figure::CacheRead).saturating_add(figure(Figure::CompactionRead)),
         reasoning: figure(Figure::Reasoning).min(output),
         web_searches: figure(Figure::Searches),
-        tier: if tally.is_fast { ServiceTier::Fast } else { tally.tier },
+        tier: match (tally.is_fast, tally.is_us, tally.tier) {
+            (true, false, _) => ServiceTier::Fast,
+            (true, true, _) => ServiceTier::FastUs,
+            (false, true, ServiceTier::Standard) => ServiceTier::Us,
+            (false, _, tier) => tier,
+        },
         ..Usage::default()
     }
 }

@@ -55,6 +55,8 @@ pub(super) enum Tag {
     Tier,
     /// The reply was generated faster, at the price of a better tier.
     Speed,
+    /// native: where the model ran.
+    Place,
     /// native: a pass over the model within one reply: its kind, a figure, the complete pass.
     PassKind,
     PassCount(Figure),

@@ -52,6 +52,8 @@ pub(super) struct Tally {
     pub(super) tier: ServiceTier,
     /// native: in its fast mode, whatever the tier.
     pub(super) is_fast: bool,
+    /// native: the model ran in the United States only.
+    pub(super) is_us: bool,
     /// Searches that the reply shows but does not count itself.
     pub(super) searches: u64,
     /// alt-cli: hashes of the queries so far. Events repeat them.
@@ -122,7 +124,8 @@ impl Tally {
             }
             Tag::Tier => self.tier = tier(found).unwrap_or(self.tier),
             Tag::Speed if found.kind == Kind::String => self.is_fast = found.text == b"fast",
-            Tag::Speed => {}
+            Tag::Place if found.kind == Kind::String => self.is_us = found.text == b"us",
+            Tag::Speed | Tag::Place => {}
             Tag::PassKind => self.figures.pass_kind(found.text),
             Tag::PassCount(figure) => self.figures.pass_figure(figure, found.as_u64()),
             Tag::PassEnd => self.figures.pass_ends(),

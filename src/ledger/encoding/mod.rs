@@ -110,6 +110,8 @@ const fn tier_number(tier: ServiceTier) -> u64 {
         ServiceTier::Priority => 2,
         ServiceTier::Batch => 3,
         ServiceTier::Fast => 4,
+        ServiceTier::Us => 5,
+        ServiceTier::FastUs => 6,
     }
 }
 

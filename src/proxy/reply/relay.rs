@@ -119,7 +119,7 @@ impl Reply {
                 let mut out = Vec::with_capacity(plain.len());
                 if let Err(e) = converter.feed(&plain, &mut out) {
                     self.problem = Some(e.to_string());
-                    self.reported = upstream_error(e);
+                    self.reported = complete(upstream_error(e), converter.usage());
                 }
                 out.into()
             }
@@ -147,7 +147,7 @@ impl Reply {
                 let mut out = Vec::new();
                 if let Err(e) = converter.finish(&mut out) {
                     self.problem = Some(e.to_string());
-                    self.reported = upstream_error(e);
+                    self.reported = complete(upstream_error(e), converter.usage());
                 }
                 out.into()
             }
@@ -159,7 +159,9 @@ impl Reply {
                     Err(e) => {
                         self.problem = Some(e.to_string());
                         if let ReplyProblem::Upstream { kind, message } = e {
-                            self.reported = Some(UpstreamError { kind, code: None, message });
+                            let error = Some(UpstreamError { kind, code: None, message });
+                            self.reported =
+                                self.reader.as_ref().and_then(|reader| complete(error, reader));
                         }
                         Bytes::new()
                     }
@@ -251,6 +253,16 @@ fn upstream_error(problem: StreamProblem) -> Option<UpstreamError> {
         StreamProblem::Malformed { .. } | StreamProblem::TooLarge { .. } | StreamProblem::Cut => {
             None
         }
+    }
+}
+
+/// The error that a conversion found, with its code, or the one that only the reader of the usage
+/// found: a conversion reads neither codes nor errors that have another structure.
+fn complete(error: Option<UpstreamError>, reader: &UsageReader) -> Option<UpstreamError> {
+    let seen = reader.seen_error().cloned();
+    match (error, seen) {
+        (Some(error), Some(seen)) => Some(UpstreamError { code: seen.code, ..error }),
+        (error, seen) => error.or(seen),
     }
 }
 

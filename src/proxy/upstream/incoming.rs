@@ -204,7 +204,7 @@ pub(in crate::proxy) fn take(
         Incoming::Reply(relay) => {
             let mut bytes = Bytes::new();
             if let Some(piece) = body.take() {
-                relay.begins(&piece)?;
+                relay.begins(&piece);
                 bytes = relay.reply.take(piece);
             }
             if end && !std::mem::replace(&mut relay.is_over, true) {

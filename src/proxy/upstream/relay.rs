@@ -26,6 +26,8 @@ pub struct Relay {
     pub(super) reply: Reply,
     /// Only the first bytes tell whether it is a stream.
     unsure: Option<Unsure>,
+    /// It is none, and only a stream can be converted: nothing of it but an error is of use.
+    is_unfit: bool,
     held: BytesMut,
     /// The provider's body has ended.
     pub is_over: bool,
@@ -67,6 +69,7 @@ impl Relay {
             converted,
             reply,
             unsure,
+            is_unfit: false,
             held: BytesMut::new(),
             is_over: false,
             released: false,
@@ -76,20 +79,16 @@ impl Relay {
     }
 
     /// Decides by the first bytes whether the reply is a stream, if its head left that open.
-    ///
-    /// # Errors
-    /// It is not, and only a stream can be converted.
-    pub(super) fn begins(&mut self, piece: &[u8]) -> pingora::Result<()> {
-        let Some(unsure) = self.unsure else { return Ok(()) };
-        let Some(first) = piece.iter().find(|byte| !byte.is_ascii_whitespace()) else {
-            return Ok(());
-        };
+    pub(super) fn begins(&mut self, piece: &[u8]) {
+        let Some(unsure) = self.unsure else { return };
+        let Some(first) = piece.iter().find(|byte| !byte.is_ascii_whitespace()) else { return };
         self.unsure = None;
         let is_json = matches!(first, b'{' | b'[');
         match (is_json, self.converted) {
             (true, true) => {
-                let what = UnusableReply::WrongFormat;
-                return Err(Failure::Unusable { what, usage: None }.into());
+                let reader = UsageReader::new(unsure.format, false);
+                self.reply = Reply::new(None, Some(reader), Shape::AsIs);
+                self.is_unfit = true;
             }
             (false, false) => {
                 let shape = match unsure.hides_usage {
@@ -101,7 +100,6 @@ impl Relay {
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// Whether the client's head has been written, or is about to be.
@@ -132,9 +130,14 @@ impl Relay {
             self.held.extend_from_slice(&piece);
             self.held.split().freeze()
         };
+        if self.is_unfit && (end || whole.len() > HOLD_MAX) {
+            let (what, usage) = (UnusableReply::WrongFormat, self.reply.usage());
+            return Err(Failure::Unusable { what, usage }.into());
+        }
         // A regular end without content is a reply too: an immediate stop, for example.
         let is_empty_reply = end && self.reply.has_end() && !whole.is_empty();
-        if self.reply.has_content() || whole.len() > HOLD_MAX || is_empty_reply {
+        let shows = self.reply.has_content() || whole.len() > HOLD_MAX || is_empty_reply;
+        if shows && !self.is_unfit {
             return Ok(Hold::Release(whole));
         }
         if !end {
@@ -158,10 +161,13 @@ impl Relay {
 
     /// Whether the reply is complete, given whether the provider's body has ended. A stream marks
     /// its own end, which may come before its body ends; of other bodies the end may be a broken
-    /// connection.
+    /// connection. An answer that ends in an error is not complete.
     #[must_use]
     pub fn is_complete(&self, end: bool) -> bool {
-        if self.streamed { self.reply.has_end() } else { end && self.reply.is_whole() }
+        match self.streamed {
+            true => self.reply.has_end(),
+            false => end && self.reply.is_whole() && self.reply.error().is_none(),
+        }
     }
 
     /// The billed usage, and whether it is an estimate: the provider's final figures, else an

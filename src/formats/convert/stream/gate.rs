@@ -1,14 +1,22 @@
 //! What a reader gives on its way to the writer.
 
 use super::super::seeded;
+use super::calls::Calls;
 use crate::domain::format::WireFormat;
+use crate::formats::conversation::surrogates::Pieces;
 use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem};
 use crate::formats::usage::UsageReader;
 
-/// The step between reader and writer: restores names and ids, adds usage, leaves out hidden and
-/// empty blocks.
+/// Takes an event to the writer.
+type Write<'w> = dyn FnMut(&Event<'_>) -> Result<(), StreamProblem> + 'w;
+
+/// The step between reader and writer: puts mixed calls in order, restores names and ids, adds
+/// usage, leaves out hidden and empty blocks.
 #[derive(Debug)]
 pub(super) struct Gate {
+    calls: Calls,
+    /// The open block is a call: its arguments are a text that contains JSON.
+    arguments: Option<Pieces>,
     /// The open block is not shown.
     hidden: bool,
     /// A text block that is opened once it has text.
@@ -25,20 +33,44 @@ pub(super) struct Gate {
 impl Gate {
     pub(super) fn new(from: WireFormat) -> Self {
         let usage = UsageReader::of_events(from);
-        Self { hidden: false, held: None, content: false, seen: false, end: false, usage }
+        Self {
+            calls: Calls::default(),
+            arguments: None,
+            hidden: false,
+            held: None,
+            content: false,
+            seen: false,
+            end: false,
+            usage,
+        }
     }
 
     /// Passes on an event of the reader, or not.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// Those of [`Calls::pass`] and of `write`.
     pub(super) fn pass(
         &mut self,
         event: Event<'_>,
         context: &ReplyContext,
-        write: &mut dyn FnMut(&Event<'_>) -> Result<(), StreamProblem>,
+        write: &mut Write<'_>,
     ) -> Result<(), StreamProblem> {
         self.seen |= event.is_content();
+        if self.calls.is_idle() && !matches!(event, Event::Turn(_)) {
+            return self.pass_in_order(event, context, write);
+        }
+        let mut calls = std::mem::take(&mut self.calls);
+        let passed = calls.pass(event, &mut |event| self.pass_in_order(event, context, write));
+        self.calls = calls;
+        passed
+    }
+
+    fn pass_in_order(
+        &mut self,
+        event: Event<'_>,
+        context: &ReplyContext,
+        write: &mut Write<'_>,
+    ) -> Result<(), StreamProblem> {
         let event = match event {
             Event::Start { .. } => Event::Start { usage: self.usage.usage().unwrap_or_default() },
             Event::Finish { finish, .. } => {
@@ -61,15 +93,31 @@ impl Gate {
                 return Ok(());
             }
             _ if self.hidden => return Ok(()),
-            Event::Open(Block::Tool { id, name }) => Event::Open(Block::Tool {
-                id: seeded(id, context),
-                name: context.names.restore(name),
-            }),
-            Event::Delta(_) => {
+            Event::Open(Block::Tool { id, name }) => {
+                self.arguments = Some(Pieces::default());
+                Event::Open(Block::Tool {
+                    id: seeded(id, context),
+                    name: context.names.restore(name),
+                })
+            }
+            Event::Close => {
+                let rest = self.arguments.take().map(|mut pieces| pieces.rest());
+                if let Some(rest) = rest.filter(|rest| !rest.is_empty()) {
+                    write(&Event::Delta(rest.into()))?;
+                }
+                Event::Close
+            }
+            Event::Delta(text) => {
                 if let Some(block) = self.held.take() {
                     write(&Event::Open(block))?;
                 }
-                event
+                match &mut self.arguments {
+                    None => Event::Delta(text),
+                    Some(pieces) => match pieces.next(text) {
+                        text if text.is_empty() => return Ok(()),
+                        text => Event::Delta(text),
+                    },
+                }
             }
             event => event,
         };

@@ -256,7 +256,14 @@ fn events_that_are_no_json_are_left_out_like_other_pings() {
         };
         let quiet = convert("");
         assert!(quiet.contains("\"a\""), "{quiet}");
-        for noise in ["event: ping\ndata: keep-alive\n\n", "data: \"x\"\n\n", "data: null\n\n"] {
+        let noises = [
+            "event: ping\ndata: keep-alive\n\n",
+            "event: ping\ndata: {now}\n\n",
+            "event: ping\ndata: [1\n\n",
+            "data: \"x\"\n\n",
+            "data: null\n\n",
+        ];
+        for noise in noises {
             assert_eq!(convert(noise), quiet, "{from:?} {noise:?}");
         }
     }
