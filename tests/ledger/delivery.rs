@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Mood, Rows, Running, TIME_LIMIT, journals, open, quick, recover, sample, set_aside};
+use super::{
+    Mood, Rows, Running, TIME_LIMIT, journals, open, quick, recover, recover_once_free, sample,
+    set_aside,
+};
 use tollgate::domain::record::Record;
 use tollgate::ledger::{LedgerSettings, SinkError};
 
@@ -176,7 +179,7 @@ async fn a_commit_whose_reply_was_lost_gives_no_duplicate_after_the_restart() {
     assert_eq!(running.stop().await.writer_rows, 0, "nothing is known to be written");
     assert_eq!(journals(root.path()).len(), 1);
     sink.set(Mood::Well);
-    let stats = recover(root.path(), &sink).await;
+    let stats = recover_once_free(root.path(), &sink).await;
     assert_eq!((stats.adopted, stats.writer_repeated, stats.writer_rows), (1, 20, 0));
     assert_eq!(sink.all().len(), 20);
     assert!(journals(root.path()).is_empty());
