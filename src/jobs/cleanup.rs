@@ -43,7 +43,7 @@ pub struct Cleanup {
 }
 
 impl Jobs {
-    /// Takes the job for a run that [`Self::start_cleanup`] starts, unless one is in progress.
+    /// Reserves the job for a run that [`Self::start_cleanup`] starts, unless one is in progress.
     /// Returns whether it did.
     ///
     /// # Errors
@@ -60,12 +60,12 @@ impl Jobs {
         Ok(true)
     }
 
-    /// Starts the run that the job was taken for.
+    /// Starts the run for which the job is reserved.
     pub fn start_cleanup(&self) {
         self.0.clean.notify_one();
     }
 
-    /// Releases the job: the run that it was taken for does not take place.
+    /// Releases the job without a run.
     pub async fn give_up_cleanup(&self) {
         if let Err(error) = self.0.parts.store.leave_job(JOB, &self.0.node, None).await {
             tracing::warn!(%error, "the job of the clean-up could not be released");

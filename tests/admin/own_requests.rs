@@ -54,9 +54,9 @@ async fn users_do_not_see_what_is_for_operators() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         let gate = Gate::start_on(backend).await;
         let ada = gate.person("ada", json!({})).await;
-        let broken = record(&ada, RequestOutcome::BrokenOff);
-        gate.store.append_records(std::slice::from_ref(&broken)).await.unwrap();
-        let id = broken.request_id.to_string();
+        let failed = record(&ada, RequestOutcome::Internal);
+        gate.store.append_records(std::slice::from_ref(&failed)).await.unwrap();
+        let id = failed.request_id.to_string();
         let doors = [
             ("usage-logs/getUsageLogs", json!({}), "/logs/0"),
             ("usage-logs/getUsageLogDetail", json!({ "requestId": id }), "/entry"),
@@ -80,19 +80,24 @@ async fn users_do_not_see_what_is_for_operators() {
             let data = gate.call(operation, TOKEN, body.clone()).await.data();
             let entry = data.pointer(place).unwrap();
             assert_eq!(shown(entry).len(), 5, "{operation}");
-            assert_eq!(entry["errorMessage"], json!(broken.error_message), "{operation}");
+            assert_eq!(entry["errorMessage"], json!(failed.error_message), "{operation}");
         }
     }
 }
 
 #[tokio::test]
-async fn users_are_told_why_a_request_was_refused() {
+async fn users_see_in_the_log_what_their_client_received() {
     let gate = Gate::start_on(Backend::Sqlite).await;
     let ada = gate.person("ada", json!({})).await;
-    let refused = record(&ada, RequestOutcome::Refused);
-    gate.store.append_records(std::slice::from_ref(&refused)).await.unwrap();
+    let outcomes = RequestOutcome::ALL.into_iter().filter(|it| *it != RequestOutcome::Internal);
+    let records: Vec<Record> = outcomes.map(|outcome| record(&ada, outcome)).collect();
+    gate.store.append_records(&records).await.unwrap();
     let data = gate.call("usage-logs/getUsageLogs", &ada.key, json!({})).await.data();
-    assert_eq!(data["logs"][0]["errorMessage"], json!(refused.error_message));
+    let shown = data["logs"].as_array().unwrap();
+    assert_eq!(shown.len(), records.len());
+    for entry in shown {
+        assert_eq!(entry["errorMessage"], json!(records[0].error_message), "{}", entry["outcome"]);
+    }
 }
 
 #[tokio::test]
@@ -104,8 +109,8 @@ async fn live_events_show_no_more_than_the_log() {
     for watcher in [&mut all, &mut own] {
         watcher.until("overview", |_| true).await;
     }
-    let broken = record(&ada, RequestOutcome::BrokenOff);
-    gate.events.tell(|| Event::Request(broken.clone().into()));
+    let failed = record(&ada, RequestOutcome::Internal);
+    gate.events.tell(|| Event::Request(failed.clone().into()));
     assert_eq!(shown(&all.until("log", |_| true).await).len(), 5);
     let entry = own.until("log", |_| true).await;
     assert_eq!((shown(&entry).len(), &entry["errorMessage"]), (4, &Value::Null));

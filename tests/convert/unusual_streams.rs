@@ -1,4 +1,4 @@
-//! Streams and histories as services and clients send them beside the documentation of their format.
+//! Streams and histories as services and clients send them beside their format's documentation.
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};

@@ -25,9 +25,8 @@ impl Reader {
     }
 
     fn error_message(self, record: &Record) -> Option<String> {
-        // These texts are written for operators; the others were sent to the client.
-        let is_internal =
-            matches!(record.outcome, RequestOutcome::BrokenOff | RequestOutcome::Internal);
+        // Clients do not receive this text. All others are what they received.
+        let is_internal = record.outcome == RequestOutcome::Internal;
         let is_shown = self == Self::Administrator || !is_internal;
         record.error_message.clone().filter(|_| is_shown)
     }
@@ -46,7 +45,7 @@ impl Reader {
 
 fn for_owner(decision: &Decision) -> Option<Decision> {
     use DecisionStep::{AttemptFailed, ClientError, OtherGroup, Retried};
-    // What the client was told of a client error is in the entry's message.
+    // The entry's message has what the client received for its own error.
     let has_failed = matches!(decision.step, AttemptFailed | ClientError | Retried);
     let detail = decision.detail.clone().filter(|_| !has_failed);
     let is_of_another_group = decision.step == OtherGroup;
@@ -128,8 +127,8 @@ pub struct LogEntry {
     /// How it ended: `completed`, `refused`, `client_error`, `upstream_failed`, `broken_off`,
     /// `client_aborted`, `internal`.
     pub outcome: &'static str,
-    /// Why the request did not succeed; `null` where it did, and for users where the text is the
-    /// operator's (`broken_off`, `internal`).
+    /// Why the request did not succeed; `null` where it did, and for users where the gateway itself
+    /// failed (`internal`).
     pub error_message: Option<String>,
     /// Requests that were sent to providers for it, the first and all retries; 0 = none.
     pub attempts: u32,

@@ -59,7 +59,7 @@ impl Pieces {
         }
     }
 
-    /// What is left at the text's end.
+    /// The rest, at the text's end.
     pub fn rest(&mut self) -> String {
         let held = std::mem::take(&mut self.held);
         replaced_text(&held).unwrap_or(held)

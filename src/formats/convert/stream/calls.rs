@@ -1,9 +1,9 @@
 //! Puts calls whose pieces come mixed one after the other.
 //!
-//! Targets have one open block at a time. A call is passed on as it arrives. Another one that begins
-//! before the first one's arguments are complete JSON is kept until they are, or until all calls
-//! end. Only a reader that announces turns ([`Event::Turn`]) can mix calls; the events of all others
-//! pass through.
+//! Targets have one open block at a time. A call is passed on as it arrives. Another one that
+//! begins before the first one's arguments are complete JSON is kept until they are, or until all
+//! calls end. Only a reader that announces turns ([`Event::Turn`]) can mix calls; the events of all
+//! others pass through.
 
 use crate::formats::conversation::{Block, Event, StreamProblem, Text, ToolName};
 
@@ -195,7 +195,7 @@ mod tests {
         Open(Block::Tool { id: id.into(), name: ToolName::plain(id) })
     }
 
-    /// The calls as `id(arguments)`, in the order in which they are passed on; `|` after each event.
+    /// The calls as `id(arguments)`, in the order in which they are passed on; `|` ends each event.
     fn passed(events: Vec<Event<'static>>) -> Result<String, StreamProblem> {
         let (mut calls, mut out) = (Calls::default(), String::new());
         for event in events {
