@@ -94,6 +94,18 @@ pub fn methods(path: &str) -> Option<&'static str> {
     }
 }
 
+/// The format of the clients that ask for an unknown path, by its beginning.
+#[must_use]
+pub fn format_near(path: &str) -> Option<WireFormat> {
+    const NEAR: [(&str, WireFormat); 4] = [
+        ("/v1beta/", WireFormat::AltCli),
+        ("/v1internal", WireFormat::AltCli),
+        ("/v1/messages/", WireFormat::Native),
+        ("/v1/responses/", WireFormat::Responses),
+    ];
+    NEAR.into_iter().find(|(start, _)| path.starts_with(start)).map(|(_, format)| format)
+}
+
 fn models(path: &str) -> Option<Route> {
     let (rest, format) = match path.strip_prefix("/v1beta/models") {
         Some(rest) => (rest, WireFormat::AltCli),
@@ -202,7 +214,9 @@ fn decode(text: &str) -> Option<String> {
 mod tests {
     use http::Method;
 
-    use super::{Operation, Route, check_model, check_path, check_redirect, match_path, methods};
+    use super::{
+        Operation, Route, check_model, check_path, check_redirect, format_near, match_path, methods,
+    };
     use crate::domain::format::WireFormat;
 
     #[test]
@@ -309,6 +323,9 @@ mod tests {
         assert_eq!(match_path(&Method::DELETE, "/v1/messages"), None);
         assert_eq!(methods("/v1/embeddings"), None);
         assert_eq!(methods("/v1/models/g:generateContent"), Some("GET, HEAD, POST"));
+        assert_eq!(format_near("/v1beta/models/g:embedContent"), Some(WireFormat::AltCli));
+        assert_eq!(format_near("/v1/messages/batches"), Some(WireFormat::Native));
+        assert_eq!(format_near("/v1/embeddings"), None);
     }
 
     #[test]

@@ -111,6 +111,25 @@ async fn the_operators_own_credential_at_fault_switches_where_configured() {
     );
 }
 
+/// Some services repeat the credential in their errors.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_providers_credential_reaches_neither_clients_nor_the_log() {
+    const KEY: &str = "upstream-secret-key";
+    for format in FORMATS {
+        let (fixture, upstream) = (Fixture::bare(&[]).await, Upstream::start().await);
+        fixture.gateway.provider(format, &upstream.url, plain()).await;
+        let message = format!("Incorrect API key provided: {KEY}.");
+        for (status, code) in [(401, "invalid_api_key"), (500, "server_error")] {
+            let error = json!({"type": code, "message": message, "code": code});
+            upstream.default(json!({"status": status, "error": error})).await;
+            let answer = ask(&fixture, format, false, status).await.1.to_string();
+            assert!(answer.contains("Incorrect API key") && !answer.contains(KEY), "{answer}");
+        }
+        let rows = json!(fixture.gateway.logs(2).await).to_string();
+        assert!(rows.contains("Incorrect API key") && !rows.contains(KEY), "{rows}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unrecognised_4xx_and_what_is_no_reply_are_the_providers_fault() {
     let bad = Upstream::start().await;

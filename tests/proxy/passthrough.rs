@@ -180,6 +180,13 @@ async fn websocket_probes_and_wrong_methods() {
         (405, "POST")
     );
     assert_eq!(get("/nowhere").send().await.unwrap().status(), 404);
+    // Each in the format of its path: alt-cli errors have a numeric code, native ones a type.
+    for (path, status) in [("/v1beta/models/m:nope", 404), ("/v1internal:generateContent", 405)] {
+        let error: Value = get(path).send().await.unwrap().json().await.unwrap();
+        assert_eq!(error["error"]["code"], status, "{path} {error}");
+    }
+    let error: Value = get("/v1/messages/batches").send().await.unwrap().json().await.unwrap();
+    assert_eq!(error["type"], "error", "{error}");
 }
 
 /// When queried one after another, they took three seconds each.

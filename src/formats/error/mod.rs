@@ -110,6 +110,23 @@ pub fn stream_event(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
     out
 }
 
+/// Whether an error body has the shape that clients of the format read.
+#[must_use]
+pub fn has_shape(format: WireFormat, body: &[u8]) -> bool {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
+    // alt-cli streams without SSE are arrays, and so are their errors.
+    let value = match (format, value.get(0)) {
+        (WireFormat::AltCli, Some(first)) => first,
+        _ => &value,
+    };
+    let Some(error) = value.get("error").filter(|error| error.is_object()) else { return false };
+    match format {
+        WireFormat::Native => value.get("type").is_some_and(|kind| kind == "error"),
+        WireFormat::AltCli => error.get("code").is_some_and(Value::is_number),
+        WireFormat::Chat | WireFormat::Responses => true,
+    }
+}
+
 /// The error kind for a status, in the native format's terms.
 #[must_use]
 pub const fn kind_of_status(status: u16) -> &'static str {

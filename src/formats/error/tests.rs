@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ErrorReply, body, kind_of_status, read, stream_event};
+use super::{ErrorReply, body, has_shape, kind_of_status, read, stream_event};
 use crate::domain::format::WireFormat;
 use crate::formats::sse::Assembler;
 
@@ -186,4 +186,20 @@ fn every_status_has_a_kind() {
     ] {
         assert_eq!(kind_of_status(status), kind, "{status}");
     }
+}
+
+#[test]
+fn a_format_has_the_shape_of_its_own_errors_only() {
+    let error = reply(&[]);
+    for format in WireFormat::ALL {
+        assert!(has_shape(format, &body(format, &error)), "{format}");
+        for other in ["", "<html>", "{}", "[]", r#"{"error":"text"}"#, r#"{"detail":"text"}"#] {
+            assert!(!has_shape(format, other.as_bytes()), "{format} {other}");
+        }
+    }
+    let of_chat = body(WireFormat::Chat, &error);
+    assert!(!has_shape(WireFormat::Native, &of_chat));
+    assert!(!has_shape(WireFormat::AltCli, &of_chat));
+    let listed = [b"[".as_slice(), &body(WireFormat::AltCli, &error), b"]"].concat();
+    assert!(has_shape(WireFormat::AltCli, &listed));
 }

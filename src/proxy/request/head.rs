@@ -32,9 +32,13 @@ pub(in crate::proxy) fn read(
         return Err(bad.into());
     }
     let Some(route) = route::match_path(&head.method, path) else {
-        let allow = route::methods(path).ok_or(Refusal::UnknownRoute)?;
-        let would_be = allow.parse().ok().and_then(|method| route::match_path(&method, path));
-        ctx.format = would_be.map_or(ctx.format, |route| route.format);
+        let allow = route::methods(path);
+        // The last method is the most specific: of a path with several, `POST` is that of a reply.
+        let method = allow.and_then(|allow| allow.rsplit(", ").next()?.parse().ok());
+        let would_be = method.and_then(|method| route::match_path(&method, path));
+        let near = would_be.map(|route| route.format).or_else(|| route::format_near(path));
+        ctx.format = near.unwrap_or(ctx.format);
+        let allow = allow.ok_or(Refusal::UnknownRoute)?;
         return Err(if upgrade {
             Refusal::UpgradeUnsupported
         } else {

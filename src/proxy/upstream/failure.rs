@@ -5,6 +5,7 @@ use bytes::Bytes;
 use pingora::{Error, ErrorType};
 
 use crate::domain::record::RequestOutcome;
+use crate::domain::secret::Secret;
 use crate::domain::usage::Usage;
 use crate::formats::error::UpstreamError;
 use crate::policy::classify::{NetworkFailure, UnusableReply};
@@ -117,6 +118,22 @@ impl Failure {
         Self::network(what, format!("nothing within {} ms", after.as_millis()))
     }
 
+    /// The same without the provider's credential, which some services repeat in their errors. A
+    /// body that holds it is dropped: the client gets the message in its place.
+    #[must_use]
+    pub fn without(self, key: &Secret) -> Self {
+        match self {
+            Self::ErrorReply(mut e) => {
+                e.error.message = masked(&e.error.message, key);
+                if holds(&e.body, key) {
+                    e.body = Bytes::new();
+                }
+                Self::ErrorReply(e)
+            }
+            other => other,
+        }
+    }
+
     /// The upstream status, if one was received.
     #[must_use]
     pub const fn status(&self) -> Option<u16> {
@@ -213,6 +230,23 @@ impl Failure {
     }
 }
 
+/// Shorter credentials are not masked: they could be part of any word.
+const SHORTEST_MASKED: usize = 8;
+
+/// A provider's text without its credential.
+#[must_use]
+pub(super) fn masked(text: &str, key: &Secret) -> String {
+    match holds(text.as_bytes(), key) {
+        true => text.replace(key.expose(), "***"),
+        false => text.to_owned(),
+    }
+}
+
+fn holds(text: &[u8], key: &Secret) -> bool {
+    let key = key.expose().as_bytes();
+    key.len() >= SHORTEST_MASKED && text.windows(key.len()).any(|part| part == key)
+}
+
 const fn network_words(what: NetworkFailure) -> &'static str {
     match what {
         NetworkFailure::Resolve => "its name does not resolve",
@@ -233,5 +267,34 @@ const fn unusable_words(what: UnusableReply) -> &'static str {
         UnusableReply::Html => "an HTML page in place of a reply",
         UnusableReply::WrongFormat => "a reply of another format",
         UnusableReply::StreamWithoutContent => "a stream without content",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn without(body: &'static str, key: &str) -> (String, Bytes) {
+        let body = Bytes::from_static(body.as_bytes());
+        let error =
+            UpstreamError { message: "bad key hunter-2-of-2.".into(), ..Default::default() };
+        let (retry_after, content_type) = (None, None);
+        let reply =
+            ErrorStatus { status: 400, retry_after, content_type, error, body, usage: None };
+        match Failure::ErrorReply(reply).without(&Secret::new(key)) {
+            Failure::ErrorReply(e) => (e.error.message, e.body),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn a_providers_credential_is_neither_shown_nor_passed_on() {
+        let (message, body) = without("the key hunter-2-of-2", "hunter-2-of-2");
+        assert_eq!((message.as_str(), body.len()), ("bad key ***.", 0));
+        let (message, body) = without("no key here", "hunter-2-of-2");
+        assert_eq!((message.as_str(), body.len()), ("bad key ***.", 11));
+        for key in ["", "hunter", "another-key"] {
+            assert_eq!(without("no key here", key).0, "bad key hunter-2-of-2.", "{key}");
+        }
     }
 }

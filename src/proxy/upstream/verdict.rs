@@ -44,11 +44,12 @@ pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) 
     if matches!(&attempt.incoming, Incoming::Reply(relay) if relay.is_released()) {
         let (problem, cause) = (attempt.incoming.problem(), attempt.incoming.cause());
         let why = problem.unwrap_or_else(|| failure::take(&mut error).describe());
+        let why = failure::masked(&why, &attempt.provider.key);
         return broken_off(ctx, why, cause);
     }
     // Only once: on a connection that is not from the pool, no request is stale.
     let is_fresh = attempt.fresh;
-    match failure::take(&mut error) {
+    match failure::take(&mut error).without(&attempt.provider.key) {
         Failure::Unfit(refusal) => unfit(ctx, refusal, &mut error),
         failure if unprocessed && !is_fresh => stale_connection(ctx, &failure, &mut error),
         failure => return classified(ctx, failure, error),
@@ -253,8 +254,7 @@ fn classify(
     Judgement { verdict: classify::classify(&seen, &situation), rule: None }
 }
 
-/// The answer to a client's own error: an error rule's text if there is one, else the provider's,
-/// unchanged if the formats agree.
+/// The answer to a client's own error: an error rule's text if there is one, else the provider's.
 fn client_error(
     ctx: &RequestContext,
     failure: &Failure,
@@ -281,6 +281,7 @@ fn overridden(ctx: &RequestContext, response: &OverrideResponse, status: u16) ->
     error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
 }
 
+/// The provider's error for the client, unchanged if it is in the client's format.
 fn providers_words(
     ctx: &RequestContext,
     failure: &Failure,
@@ -290,7 +291,9 @@ fn providers_words(
     let same_format = asked.is_some_and(|asked| asked.provider.kind.format() == ctx.format);
     let fallback = failure.public();
     let (kind, code, message) = match failure {
-        Failure::ErrorReply(e) if same_format && e.status == status && !e.body.is_empty() => {
+        Failure::ErrorReply(e)
+            if same_format && e.status == status && error::has_shape(ctx.format, &e.body) =>
+        {
             return (e.body.clone(), e.content_type.clone());
         }
         Failure::ErrorReply(e) => {
