@@ -1,5 +1,8 @@
 //! The program on the command line: exit codes, and the output of each stream.
 
+mod checked;
+mod output;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -86,7 +89,8 @@ fn a_data_directory_that_cannot_be_made_is_reported() {
     std::fs::write(folder.path().join("file"), "x").unwrap();
     for dir in ["file", "file/below"] {
         let env = [("TOLLGATE_DATA_DIR", dir)];
-        let (_, out, err) = texts(&run(folder.path(), &["check"], &env));
+        let (code, out, err) = texts(&run(folder.path(), &["check"], &env));
+        assert_eq!(code, Some(1), "{out}{err}");
         let expected = "a start would fail: this user cannot write into file: it is no directory";
         assert!(format!("{out}{err}").contains(expected), "{out}{err}");
         let (code, out, err) = texts(&run(folder.path(), &["doctor"], &env));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 
 use super::runtime::runtime;
-use super::{database, file_modes, secrets};
+use super::{certificates, database, file_modes, secrets};
 use crate::config::{Config, Redis};
 use crate::limits;
 use crate::policy::price;
@@ -18,12 +18,14 @@ const GROUPS_SHOWN: usize = 20;
 const FIELDS_SHOWN: usize = 4;
 const MODELS_SHOWN: usize = 5;
 
-/// Tests Redis, the data directory, the database with its schema, and the upstream credentials.
+/// Tests the certificates, Redis, the data directory, the database with its schema, and the
+/// upstream credentials.
 /// Changes nothing. Returns warnings: what is not an error but worth knowing.
 ///
 /// # Errors
 /// The first error.
 pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
+    certificates::usable(config)?;
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
             let servers = redis.servers()?;
@@ -35,30 +37,32 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
                 }
             }
         }
-        let fault = file_modes::not_writable(&config.data_dir);
-        let mut warnings: Vec<String> =
-            fault.map(|fault| format!("a start would fail: {fault}")).into_iter().collect();
-        if !config.data_dir.is_dir() {
-            return Ok(warnings);
+        if let Some(fault) = file_modes::not_writable(&config.data_dir) {
+            anyhow::bail!("a start would fail: {fault}");
         }
         if config.auth.admin_token.is_none() {
             secrets::kept_admin_token(config)?;
         }
-        warnings.extend(file_modes::warnings(config));
+        let mut warnings = file_modes::warnings(config);
         if !database::exists(config)? {
             return Ok(warnings);
         }
         let store = database::store(config).await?;
+        if store.schema_version().await.context("the database")? == 0 {
+            warnings.push("the database is empty: the first start migrates it".to_owned());
+            return Ok(warnings);
+        }
         store
             .check_schema()
             .await
             .context("the database (tollgate migrate brings it up to date)")?;
-        secrets::not_lost(config, &store).await?;
+        let (stored, _) = store.sealed_texts().await?;
+        secrets::not_lost(config, &stored)?;
         let vault = match secrets::kept_vault(config)? {
             Some(vault) => vault,
             None => secrets::fleeting_vault()?,
         };
-        warnings.extend(super::rotate::check(&store, &vault).await?);
+        warnings.extend(super::rotate::check(&stored, &vault)?);
         let state = State::open(store, vault, Events::default()).await?;
         let snapshot = state.snapshot();
         let prices: BTreeMap<_, _> = snapshot.prices.iter().collect();

@@ -43,6 +43,19 @@ pub(super) fn exists(config: &Config) -> anyhow::Result<bool> {
     }
 }
 
+/// For commands that work on what is stored: opening an embedded database would make an empty one.
+///
+/// # Errors
+/// There is none, or as [`exists`].
+pub(super) fn ensure_exists(config: &Config) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        exists(config)?,
+        "there is no database in {} (data_dir): `tollgate migrate` makes one",
+        config.data_dir.display()
+    );
+    Ok(())
+}
+
 /// As [`exists`], of an embedded one in this directory.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::in_use::InUse;
 use super::not_embedded::NotEmbedded;
 use super::runtime::runtime;
-use super::{database, journal};
+use super::{database, file_modes, journal};
 use crate::config::{Config, Target as Configured};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::domain::record::Record;
@@ -124,9 +124,13 @@ pub fn move_database(
 /// What prevents the move, other than a running gateway.
 pub fn check_move(config: &Config, to: &Secret) -> anyhow::Result<Vec<String>> {
     embedded(config)?;
+    if let Some(fault) = file_modes::not_writable(&config.data_dir) {
+        anyhow::bail!("a move would fail: {fault}");
+    }
     runtime()?.block_on(async {
         let mut lines = Vec::new();
         let store = database::store(config).await?;
+        store.check_schema().await.context("the SQLite database")?;
         let source = Source::looked_at(&store).await.context("the SQLite database")?;
         let target = Target::connect(to).await.context("the target")?;
         match target.standing(&source, None).await.context("the target")? {

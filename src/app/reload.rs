@@ -59,6 +59,11 @@ async fn reload(current: &mut Config, source: &Source, parts: &Reloaded) {
             tracing::error!(%problems, "the new configuration has faults: the old one stays in \
                 effect");
         }
+        Ok(new) if source.is_emptied() && !current.changes(&new).is_empty() => {
+            let why = "the configuration file is empty";
+            parts.record_reload(Err(why));
+            tracing::error!("{why}: the old settings stay in effect");
+        }
         Ok(new) => {
             let changes = current.changes(&new);
             tracing::info!(changes = changes.describe(), "read the configuration again");

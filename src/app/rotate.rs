@@ -16,7 +16,7 @@ use crate::crypto::key_ring::{KeyFile, KeyRing};
 use crate::crypto::vault::{self, Vault};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::state::reseal::{self, Rotated};
-use crate::store::{AuditEntry, Backend, Store, Tx};
+use crate::store::{AuditEntry, Backend, SealedText, Tx};
 
 /// The result of `tollgate secret rotate`.
 #[derive(Debug)]
@@ -41,6 +41,7 @@ pub enum Rotation {
 /// A text that none of the keys opens: then nothing was changed.
 pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
     runtime()?.block_on(async {
+        database::ensure_exists(config)?;
         let store = database::store(config).await?;
         store.check_schema().await.context("the database")?;
         // Held to the end: only one rotation at a time on one database.
@@ -48,6 +49,7 @@ pub fn rotate(config: &Config, distributed: bool) -> anyhow::Result<Rotation> {
         match secrets::key_ring(config) {
             Some(ring) => done(tx, &ring).await,
             None => {
+                secrets::not_lost(config, &tx.sealed_texts().await?)?;
                 let mut file = KeyFile::open(&config.data_dir)?;
                 let ready = ready_file(&mut tx, &mut file, store.backend(), distributed).await?;
                 if !ready {
@@ -113,12 +115,12 @@ pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
             .check_schema()
             .await
             .context("the database (tollgate migrate brings it up to date)")?;
-        secrets::not_lost(config, &store).await?;
+        let (texts, sealing) = store.sealed_texts().await?;
+        secrets::not_lost(config, &texts)?;
         let Some(vault) = secrets::kept_vault(config)? else {
             return Ok(vec!["there is no secret key yet: the first start makes it".to_owned()]);
         };
         let ring = vault.ring();
-        let (texts, sealing) = store.sealed_texts().await?;
         let mut lines: Vec<String> = ring
             .keys()
             .iter()
@@ -159,12 +161,10 @@ pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
 ///
 /// # Errors
 /// Texts that do not open, by name.
-pub(super) async fn check(store: &Store, vault: &Vault) -> anyhow::Result<Vec<String>> {
-    let (texts, _) = store.sealed_texts().await?;
+pub(super) fn check(texts: &[SealedText], vault: &Vault) -> anyhow::Result<Vec<String>> {
     let ring = vault.ring();
     let named = |text: reseal::Examined| text.fault.map(|fault| format!("{} {fault}", text.name));
-    let faults: Vec<String> =
-        reseal::examine(&ring, &texts).into_iter().filter_map(named).collect();
+    let faults: Vec<String> = reseal::examine(&ring, texts).into_iter().filter_map(named).collect();
     anyhow::ensure!(faults.is_empty(), faults.join("; "));
     let newest = ring.newest().map(|key| key.id.clone());
     let (unbound, bound): (Vec<_>, Vec<_>) = texts.iter().partition(|text| !reseal::is_bound(text));

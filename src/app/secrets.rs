@@ -11,7 +11,7 @@ use crate::crypto::key_text;
 use crate::crypto::vault::Vault;
 use crate::domain::secret::Secret;
 use crate::files;
-use crate::store::Store;
+use crate::store::SealedText;
 
 /// The administrator's token, and its path if the gateway generated it.
 pub(super) struct AdminToken {
@@ -75,10 +75,16 @@ fn make(path: &Path) -> anyhow::Result<()> {
 }
 
 /// The vault for upstream credentials: with the configured keys, else with the data directory's.
+/// Makes the first key. `stored` are the sealed texts of the database.
 ///
 /// # Errors
-/// When the data directory's keys cannot be read or created.
-pub(super) fn vault(config: &Config) -> anyhow::Result<Vault> {
+/// When the data directory's keys cannot be read or created, or are lost ([`not_lost`]).
+pub(super) fn vault(config: &Config, stored: &[SealedText]) -> anyhow::Result<Vault> {
+    not_lost(config, stored)?;
+    opened_vault(config)
+}
+
+fn opened_vault(config: &Config) -> anyhow::Result<Vault> {
     match key_ring(config) {
         Some(ring) => Ok(Vault::new(ring)),
         None => Ok(Vault::from_data_dir(&config.data_dir)?),
@@ -91,7 +97,7 @@ pub(super) fn vault(config: &Config) -> anyhow::Result<Vault> {
 /// When the data directory's keys cannot be read.
 pub(super) fn kept_vault(config: &Config) -> anyhow::Result<Option<Vault>> {
     let is_kept = config.auth.secret_key.is_some() || config.data_dir.join(key_ring::FILE).exists();
-    is_kept.then(|| vault(config)).transpose()
+    is_kept.then(|| opened_vault(config)).transpose()
 }
 
 /// A vault with a key that is kept nowhere, where nothing is sealed.
@@ -107,18 +113,14 @@ pub(super) fn fleeting_vault() -> anyhow::Result<Vault> {
 ///
 /// # Errors
 /// The keys are missing, and the database has texts that only they open.
-pub(super) async fn not_lost(config: &Config, store: &Store) -> anyhow::Result<()> {
+pub(super) fn not_lost(config: &Config, stored: &[SealedText]) -> anyhow::Result<()> {
     let path = config.data_dir.join(key_ring::FILE);
-    if config.auth.secret_key.is_some() || path.exists() {
-        return Ok(());
-    }
-    let (texts, _) = store.sealed_texts().await?;
     anyhow::ensure!(
-        texts.is_empty(),
-        "{} is missing, and {} stored credentials open only with it: put it back, or set \
-         TOLLGATE_SECRET_KEY",
+        config.auth.secret_key.is_some() || path.exists() || stored.is_empty(),
+        "{} is missing, and {} stored credentials are sealed with that secret key: put it back. If \
+         it is lost for good, `tollgate secret forget` removes these credentials",
         path.display(),
-        texts.len()
+        stored.len()
     );
     Ok(())
 }

@@ -24,11 +24,11 @@ use super::in_process::Reached;
 use super::listen_socket::{ListenSocket, Proxy, Watched};
 use super::parts::{self, Parts};
 use super::reloaded::Reloaded;
-use super::signals::{ForcedStop, Signals};
+use super::signals::Signals;
 use super::source::Source;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
-use super::{banner::Banner, connection_slots, listen, reload, snapshot};
+use super::{banner::Banner, certificates, connection_slots, listen, reload, snapshot};
 use crate::config::Config;
 use crate::proxy::connections::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
@@ -50,8 +50,11 @@ const TLS_READ_BUFFER: usize = 17 << 10;
 /// When a part cannot be built or a listener cannot be bound: then nothing is served. When the
 /// proxy ends without a stop.
 pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
+    certificates::usable(&config)?;
     let background = Background::start(config.redis.is_none())?;
     let io = &background.io;
+    // First: without a receiver the signal ends the process.
+    let hangups = io.block_on(async { reload::hangups() });
     let socket = ListenSocket::claim(config.proxy.addr, upgrade)?;
     let parts = background.wait(parts::build(config, upgrade))??;
     let (stop_sender, stop) = watch::channel(false);
@@ -63,10 +66,10 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     let tasks = tasks::start(&parts, io.handle(), &stop);
     io.block_on(parts.counters.wait());
     let reloaded = Reloaded::of(&parts, log.clone());
-    // Signals are handled from here on; the proxy opens later, and only then reports that it is
-    // ready.
+    // The other signals are handled from here on; the proxy opens later, and only then reports that
+    // it is ready.
     let successor = Successor::of(&parts.config, &source);
-    let (hangups, (signals, forced_stop)) = listen_to_signals(io, phase_sender, successor);
+    let (signals, forced_stop) = io.block_on(async { Signals::new(phase_sender, successor) });
     io.spawn(reload::run(hangups, parts.config.clone(), source, reloaded));
     let (ended_sender, ended) = sync_channel(3);
     let (closed_sender, closed) = watch::channel(false);
@@ -88,6 +91,7 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
         counted: Counted::new(connection_slots::of_proxy(&parts)),
     };
     let watched = watched(&parts, open, io.handle(), &phase, &ended_sender);
+    log_waiting(upgrade, &parts.config, &log);
     let server = server(&parts, connections, drain, upgrade, |listening| Proxy {
         socket,
         listening,
@@ -109,6 +113,21 @@ pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> a
     }
     log.flush();
     Ok(())
+}
+
+/// In an upgrade, Pingora waits for the listeners next, and ends the process without a message if
+/// they do not come.
+fn log_waiting(upgrade: bool, config: &Config, log: &LogHandle) {
+    if !upgrade {
+        return;
+    }
+    let socket = config.proxy.upgrade_socket.as_ref().map(|path| path.display().to_string());
+    tracing::info!(
+        socket,
+        "waiting for the running process to hand its listeners over: SIGQUIT asks it to. Without \
+         it this process ends in some seconds"
+    );
+    log.flush();
 }
 
 /// Logs what a forced stop leaves behind.
@@ -154,16 +173,6 @@ fn reachable(
         goaway,
     });
     proxy
-}
-
-/// Within the runtime that receives the signals.
-fn listen_to_signals(
-    io: &Runtime,
-    phase: watch::Sender<Phase>,
-    successor: Successor,
-) -> (Option<tokio::signal::unix::Signal>, (Signals, ForcedStop)) {
-    let _within = io.enter();
-    (reload::hangups(), Signals::new(phase, successor))
 }
 
 /// Waits until everything has ended, a second SIGINT arrives, or the grace is over.

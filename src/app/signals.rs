@@ -6,6 +6,7 @@
 //! | SIGQUIT | the same, after handing the listeners to the process that waits for them |
 //! | SIGUSR2 | starts that process; the same once it waits for them |
 //! | SIGINT during either | exits at once |
+//! | SIGUSR1 | none: log rotation sends it to programs that write their log to a file |
 //!
 //! Pingora receives the first of them through [`Signals`], in place of its built-in handler,
 //! which treats SIGINT as a stop that cuts requests off. `reload` handles SIGHUP.
@@ -52,6 +53,8 @@ impl Signals {
             SignalKind::user_defined2(),
         ];
         let [quit, terminate, interrupt, replace] = kinds.map(listen);
+        // It would end the process; without its receiver it is ignored.
+        let _ignored = listen(SignalKind::user_defined1());
         let receivers =
             Mutex::new(Some(Receivers { quit, terminate, interrupt, replace, forced_stop }));
         (Self { successor, phase, receivers }, ForcedStop(receiver))
@@ -68,7 +71,7 @@ impl ShutdownSignalWatch for Signals {
             return std::future::pending().await;
         };
         let (phase, asked) = tokio::select! {
-            () = next(&mut quit) => (Phase::HandingOver, ShutdownSignal::GracefulUpgrade),
+            () = self.handed_over(&mut quit) => (Phase::HandingOver, ShutdownSignal::GracefulUpgrade),
             () = self.replaced(&mut replace) => (Phase::HandingOver, ShutdownSignal::GracefulUpgrade),
             () = next(&mut terminate) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
             () = next(&mut interrupt) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
@@ -81,6 +84,20 @@ impl ShutdownSignalWatch for Signals {
 }
 
 impl Signals {
+    /// Resolves when a process waits for the listeners that was started by hand.
+    async fn handed_over(&self, asked: &mut Option<Signal>) {
+        loop {
+            next(asked).await;
+            match self.successor.awaited().await {
+                Ok(()) => return,
+                Err(e) => {
+                    let error = format!("{e:#}");
+                    tracing::error!(error, "nothing was handed over: this process goes on serving");
+                }
+            }
+        }
+    }
+
     /// Resolves when a process that was started as the successor waits for the listeners.
     async fn replaced(&self, asked: &mut Option<Signal>) {
         loop {

@@ -3,11 +3,11 @@
 //! hands them over only when the new one is ready. If anything fails before, this one continues to
 //! serve.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use tokio::time::Instant;
 
 use super::source::Source;
@@ -17,6 +17,9 @@ use crate::config::{self, Config};
 const LOOK: Duration = Duration::from_millis(50);
 /// How long it may take until it waits for the listeners: it may have a large database to migrate.
 const TIME_LIMIT: Duration = Duration::from_mins(15);
+
+/// How long a process that an operator started may take from the signal until it waits.
+const HAND_OVER_WITHIN: Duration = Duration::from_secs(5);
 
 pub(super) struct Successor {
     /// The configuration file that this process was started with.
@@ -60,6 +63,26 @@ impl Successor {
         Ok(())
     }
 
+    /// Returns when another process waits for the listeners, for a hand-over that an operator asked
+    /// for.
+    ///
+    /// # Errors
+    /// When none does within [`HAND_OVER_WITHIN`]: without one, a hand-over would be a stop.
+    pub(super) async fn awaited(&self) -> anyhow::Result<()> {
+        let socket = self.socket.as_ref().context("proxy.upgrade_socket is not set")?;
+        let began = Instant::now();
+        while !is_listened_to(socket) {
+            ensure!(
+                began.elapsed() < HAND_OVER_WITHIN,
+                "no process waits at {} (proxy.upgrade_socket). Start `tollgate serve --upgrade` \
+                 first, or send SIGUSR2; SIGTERM stops",
+                socket.display()
+            );
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+
     fn spawn(&self) -> anyhow::Result<Child> {
         let program = config::program().context("finding this program's file")?;
         let mut command = Command::new(&program);
@@ -70,4 +93,19 @@ impl Successor {
         command.args(["serve", "--upgrade"]).env_remove("WATCHDOG_PID").stdin(Stdio::null());
         command.spawn().with_context(|| format!("starting {}", program.display()))
     }
+}
+
+/// Whether a process listens on a socket. The file alone may be left from one that ended.
+/// Connecting would use up the one connection that the process accepts.
+fn is_listened_to(socket: &Path) -> bool {
+    // Flags of a listening socket in the kernel's table.
+    const LISTENING: &str = "00010000";
+    let Ok(table) = std::fs::read_to_string("/proc/net/unix") else { return socket.exists() };
+    // The path is as its process spelled it, perhaps relative to another directory.
+    let name = socket.file_name();
+    socket.exists()
+        && table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|columns| {
+            columns.get(3) == Some(&LISTENING)
+                && columns.get(7).is_some_and(|path| Path::new(path).file_name() == name)
+        })
 }

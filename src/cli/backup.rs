@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{complain, say};
+use super::{complain, report};
 use crate::app::{self, BackedUp, Restored, Restoring};
 use crate::config::Config;
 
@@ -31,13 +31,13 @@ pub(super) struct RestoreArgs {
 pub(super) fn backup(config: &Config, args: &BackupArgs) -> anyhow::Result<()> {
     let BackedUp { bytes, database_bytes, waiting_bytes, secret_keys, key_in_settings, secrets } =
         app::backup(config, &args.file, args.with_secrets)?;
-    say(&format!(
+    report(&format!(
         "{}: {bytes} bytes, with the database ({database_bytes} bytes) and {waiting_bytes} bytes \
          of the journal\n",
         args.file.display()
     ))?;
     if !secrets.is_empty() {
-        say(&format!(
+        report(&format!(
             "it holds secrets ({}): keep it as safe as the provider credentials\n",
             secrets.join(", ")
         ))?;
@@ -64,11 +64,11 @@ pub(super) fn restore(config: &Config, args: &RestoreArgs) -> anyhow::Result<()>
         app::restore(config, &Restoring { file: &args.file, replace: args.replace })?;
     let dir = dir.display();
     if went_on {
-        say("went on with a restore that was interrupted\n")?;
+        report("went on with a restore that was interrupted\n")?;
     }
-    say(&format!("restored the backup of {made_at} (tollgate {program}) to {dir}\n"))?;
+    report(&format!("restored the backup of {made_at} (tollgate {program}) to {dir}\n"))?;
     if let Some(before) = before {
-        say(&format!(
+        report(&format!(
             "the state from before is in {}: remove it when it is not needed\n",
             before.display()
         ))?;

@@ -2,13 +2,15 @@
 //! read it.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use super::say;
+use super::{report, say};
 use crate::admin::declarative::{Plan, PlannedChange, Secrets};
 use crate::app::{self, Applying, Way};
 use crate::config::Config;
@@ -85,10 +87,9 @@ pub(super) fn apply(config: &Config, args: &ApplyArgs) -> anyhow::Result<()> {
     let way = args.way.way();
     let applying =
         Applying { file: &args.file, way: &way, dry_run: args.dry_run, prune: args.prune };
-    say(&reported(
-        &app::apply(config, &applying)?,
-        "No changes: everything is as the file describes it.",
-    ))
+    let plan = app::apply(config, &applying)?;
+    let text = reported(&plan, "No changes: everything is as the file describes it.");
+    if plan.applied { report(&text) } else { say(&text) }
 }
 
 pub(super) fn export(config: &Config, args: &ExportArgs) -> anyhow::Result<()> {
@@ -99,9 +100,19 @@ pub(super) fn export(config: &Config, args: &ExportArgs) -> anyhow::Result<()> {
     let text = app::export(config, &args.way.way(), secrets)?;
     match &args.output {
         None => say(&text),
-        Some(path) => files::write_synced(path, text.as_bytes())
-            .with_context(|| format!("writing {}", path.display())),
+        Some(path) => written(path, &text).with_context(|| format!("writing {}", path.display())),
     }
+}
+
+/// Replaces a file in one step. A pipe or a device is written to.
+fn written(path: &Path, text: &str) -> io::Result<()> {
+    // The target of a link, not the link.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if path.metadata().is_ok_and(|about| !about.is_file()) {
+        return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
+    }
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    files::replace_synced(&path, &beside, text.as_bytes())
 }
 
 pub(super) fn schema() -> anyhow::Result<()> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::declarative::reported;
-use super::{complain, say};
+use super::{complain, report, say};
 use crate::app::{self, Imported, Importing, Peer};
 use crate::config::Config;
 
@@ -60,8 +60,8 @@ pub(super) fn import(config: &Config, args: &ImportArgs) -> anyhow::Result<()> {
     };
     let importing = Importing { peer: args.peer.peer(), from: &from, dry_run: args.dry_run };
     let Imported { plan, notes, restart } = app::import(config, &importing)?;
-    say(&reported(&plan, "No changes: everything is as the peer has it."))?;
-    say(&left_out(&notes))?;
+    let text = reported(&plan, "No changes: everything is as the peer has it.") + &left_out(&notes);
+    if plan.applied { report(&text) } else { say(&text) }?;
     if let Some(why) = restart {
         complain(&format!("warning: {why}. Restart the gateways after you have emptied Redis"));
     }

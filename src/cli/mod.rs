@@ -8,6 +8,7 @@ mod declarative;
 mod doctor;
 mod import;
 mod moving;
+mod secret;
 
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ enum Command {
     /// The key that stored credentials are sealed with.
     Secret {
         #[command(subcommand)]
-        command: SecretCommand,
+        command: secret::SecretCommand,
     },
     /// Move the embedded SQLite database to an empty PostgreSQL database. The gateway must be
     /// stopped; an interrupted move goes on when it is started again.
@@ -79,20 +80,6 @@ enum Command {
     /// Run a scripted upstream that speaks all four wire formats.
     #[cfg(feature = "mock")]
     Mock(MockArgs),
-}
-
-#[derive(Debug, Subcommand)]
-enum SecretCommand {
-    /// Seal every stored credential again, with auth.secret_key or with a new key in the data
-    /// directory. Gateways may run.
-    Rotate {
-        /// The new key in the data directory's secret.key was copied to every gateway on this
-        /// PostgreSQL database.
-        #[arg(long)]
-        distributed: bool,
-    },
-    /// List the keys, and how many credentials are sealed with each.
-    Status,
 }
 
 #[derive(Debug, Default, Args)]
@@ -124,7 +111,9 @@ pub fn run() -> ExitCode {
         Command::Doctor(args) => with_config(file, |config, _| doctor::doctor(&config, &args)),
         Command::Health => with_config(file, |config, _| health(&config)),
         Command::Migrate => with_config(file, |config, _| migrate(&config)),
-        Command::Secret { command } => with_config(file, |config, _| secret(&config, &command)),
+        Command::Secret { command } => {
+            with_config(file, |config, _| secret::run(&config, &command))
+        }
         Command::Move(args) => match args.address() {
             Ok(to) => with_config(file, |config, _| moving::run(&config, &args, &to)),
             Err(wrong) => {
@@ -155,6 +144,7 @@ fn with_config(
     for stray in config::stray_variables() {
         complain(&format!("warning: {stray}"));
     }
+    let file = config::found(file);
     match config::load(file.as_deref(), &config::process_env) {
         Ok(config) => exit_code(go(config, file)),
         Err(problems) => {
@@ -186,6 +176,11 @@ fn say(text: &str) -> anyhow::Result<()> {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e.into()),
         _ => Ok(()),
     }
+}
+
+/// As [`say`], after a command has changed what it was asked to: the error says that it has.
+fn report(text: &str) -> anyhow::Result<()> {
+    say(text).context("everything was done, but the report of it cannot be written")
 }
 
 /// Writes a fault to standard error, where nothing can be done about one that cannot be written.
@@ -222,37 +217,10 @@ fn health(config: &Config) -> anyhow::Result<()> {
 fn migrate(config: &Config) -> anyhow::Result<()> {
     let applied = app::migrate(config)?;
     for name in &applied {
-        say(&format!("applied {name}\n"))?;
+        report(&format!("applied {name}\n"))?;
     }
     if applied.is_empty() {
         say("the database is up to date\n")?;
-    }
-    Ok(())
-}
-
-fn secret(config: &Config, command: &SecretCommand) -> anyhow::Result<()> {
-    match command {
-        SecretCommand::Status => {
-            for line in app::secret_status(config)? {
-                say(&format!("{line}\n"))?;
-            }
-        }
-        SecretCommand::Rotate { distributed } => match app::rotate(config, *distributed)? {
-            app::Rotation::Done { key, rotated } => {
-                let (resealed, texts) = (rotated.resealed, rotated.texts);
-                say(&format!(
-                    "re-encrypted {resealed} of {texts} stored texts; all are sealed with key \
-                     {key}\n"
-                ))?;
-            }
-            app::Rotation::Distribute { file } => {
-                say(&format!(
-                    "a new key is in {file}; nothing is sealed with it yet\ncopy this file to the \
-                     data directory of every gateway on this database, then run:\n  tollgate \
-                     secret rotate --distributed\n"
-                ))?;
-            }
-        },
     }
     Ok(())
 }

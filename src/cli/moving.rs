@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::{complain, say};
+use super::{complain, report, say};
 use crate::app::{self, MoveNews, Moved};
 use crate::config::{self, Config};
 use crate::domain::secret::Secret;
@@ -56,8 +56,8 @@ pub(super) fn run(config: &Config, args: &MoveArgs, to: &Secret) -> anyhow::Resu
     let moved = app::move_database(config, to, &mut |news| screen.show(&news));
     screen.clear();
     let moved = moved?;
-    say(&figures(&moved))?;
-    say(&done(&moved))
+    report(&figures(&moved))?;
+    report(&done(&moved))
 }
 
 /// A line on a terminal that is written over, or now and then a line elsewhere. On standard error:

@@ -45,6 +45,13 @@ pub const DEFAULT_FILE: &str = "conf/tollgate.yaml";
 /// The price table of `conf/prices.json` at build time, for an empty database.
 pub const BUILT_IN_PRICES: &str = include_str!("../../conf/prices.json");
 
+/// The file to load: the default one if none is named and it is there. A process keeps to it: when
+/// the file is gone at a reload, its settings do not become the defaults.
+#[must_use]
+pub fn found(named: Option<PathBuf>) -> Option<PathBuf> {
+    named.or_else(|| Some(PathBuf::from(DEFAULT_FILE)).filter(|file| file.exists()))
+}
+
 /// Loads, overrides, checks. `file: None` = [`DEFAULT_FILE`] if it exists, else the defaults.
 ///
 /// # Errors
@@ -58,7 +65,7 @@ pub fn load(file: Option<&Path>, env: &dyn Fn(&str) -> Option<String>) -> Result
             String::new()
         }
         Err(error) => {
-            let remedy = "name a readable YAML file with --config, or leave --config out";
+            let remedy = "put a readable YAML file there, or name another with --config";
             problems.add(&name.display().to_string(), format!("cannot be read: {error}"), remedy);
             String::new()
         }

@@ -124,15 +124,24 @@ impl KeyFile {
     /// # Errors
     /// When it cannot be read or created, or contains no key.
     pub fn open(dir: &Path) -> Result<Self, KeyFileError> {
+        if let Some(file) = Self::kept(dir)? {
+            return Ok(file);
+        }
         let path = dir.join(FILE);
-        match std::fs::read(&path) {
-            Ok(bytes) => Ok(Self { secrets: parse(&bytes).map_err(|e| fault(&path, e))?, path }),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                files::place_new(&path, &text(&[generate()?])).map_err(|e| fault(&path, e))?;
-                // A process that started at the same time may have been first.
-                let bytes = std::fs::read(&path).map_err(|e| fault(&path, e))?;
-                Ok(Self { secrets: parse(&bytes).map_err(|e| fault(&path, e))?, path })
-            }
+        files::place_new(&path, &text(&[generate()?])).map_err(|e| fault(&path, e))?;
+        // A process that started at the same time may have been first.
+        Self::kept(dir)?.ok_or_else(|| fault(&path, std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Reads the file; `None` if it is missing.
+    ///
+    /// # Errors
+    /// When it cannot be read, or contains no key.
+    pub fn kept(dir: &Path) -> Result<Option<Self>, KeyFileError> {
+        let path = dir.join(FILE);
+        match std::fs::read(&path).and_then(|bytes| parse(&bytes)) {
+            Ok(secrets) => Ok(Some(Self { path, secrets })),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(fault(&path, e)),
         }
     }
@@ -170,8 +179,7 @@ impl KeyFile {
     /// A crash leaves the old content or the new one.
     fn write(&mut self, secrets: Vec<Vec<u8>>) -> Result<(), KeyFileError> {
         let beside = self.path.with_extension("key.new");
-        files::write_synced(&beside, &text(&secrets))
-            .and_then(|()| files::rename_synced(&beside, &self.path))
+        files::replace_synced(&self.path, &beside, &text(&secrets))
             .map_err(|e| fault(&self.path, e))?;
         self.secrets = secrets;
         Ok(())

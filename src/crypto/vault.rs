@@ -88,6 +88,9 @@ pub enum VaultError {
     /// than a nonce.
     #[error("is not a sealed text of a known version")]
     UnknownForm,
+    /// The text is empty: `tollgate secret forget` removed it.
+    #[error("is missing: enter it again")]
+    Forgotten,
     /// The machine's random source gave no nonce. Only sealing needs one.
     #[error("the system's random source failed")]
     NoRandomness,
@@ -153,7 +156,7 @@ impl Vault {
 
     /// Whether there is a file to read again: another process may have rotated the key.
     fn read_again(&self) -> bool {
-        let file = self.dir.as_ref().and_then(|dir| KeyFile::open(dir).ok());
+        let file = self.dir.as_ref().and_then(|dir| KeyFile::kept(dir).ok().flatten());
         file.map(|file| self.replace(file.ring())).is_some()
     }
 
@@ -229,6 +232,9 @@ impl Vault {
 /// # Errors
 /// As [`Vault::open`].
 pub fn open(ring: &KeyRing, place: Place, sealed: &str) -> Result<Secret, VaultError> {
+    if sealed.is_empty() {
+        return Err(VaultError::Forgotten);
+    }
     if let Some(encoded) = sealed.strip_prefix(UNBOUND) {
         let opened = ring.keys().iter().map(|key| decrypt(&key.aead, String::new(), encoded));
         return opened
@@ -308,7 +314,8 @@ mod tests {
                 "{elsewhere:?}"
             );
         }
-        for bad in ["", "v1:", "v1:!!", "v2:AAAA", "plain", "v3:x:AAAA"] {
+        assert!(matches!(vault.open(HERE, ""), Err(VaultError::Forgotten)));
+        for bad in ["v1:", "v1:!!", "v2:AAAA", "plain", "v3:x:AAAA"] {
             assert!(matches!(vault.open(HERE, bad), Err(VaultError::UnknownForm)), "{bad}");
         }
     }

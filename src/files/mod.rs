@@ -67,6 +67,30 @@ pub fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Replaces a file by a private one with this content, or creates it. A crash leaves the old
+/// content or the new one; `beside` is the name that the new one has meanwhile.
+///
+/// # Errors
+/// Those of the file system: then the old content is unchanged.
+pub fn replace_synced(path: &Path, beside: &Path, bytes: &[u8]) -> io::Result<()> {
+    let replaced = write_synced(beside, bytes).and_then(|()| rename_synced(beside, path));
+    if replaced.is_err() {
+        let _ = fs::remove_file(beside);
+    }
+    replaced
+}
+
+/// Removes a directory with its content, if there is one.
+///
+/// # Errors
+/// Those of the file system.
+pub fn remove_dir(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Renames a file within its directory, and syncs the directory.
 ///
 /// # Errors

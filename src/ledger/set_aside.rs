@@ -69,8 +69,7 @@ impl SetAside {
         // The journal deletes these bytes next, so they and their name must be on the disk.
         files::make_dir(&self.dir)?;
         let half = self.dir.join(format!("{name}.new"));
-        files::write_synced(&half, bytes)?;
-        files::rename_synced(&half, &path)?;
+        files::replace_synced(&path, &half, bytes)?;
         Ok(true)
     }
 }

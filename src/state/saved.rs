@@ -169,12 +169,7 @@ pub fn write<T: Serialize>(
     }
     // Each process has a name of its own: during an upgrade two write.
     let beside = dir.join(format!("{}.{}.new", part.name(), uuid::Uuid::new_v4().simple()));
-    let placed = files::write_synced(&beside, &bytes)
-        .and_then(|()| files::rename_synced(&beside, &part.path(dir)));
-    if placed.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    Ok(placed?)
+    Ok(files::replace_synced(&part.path(dir), &beside, &bytes)?)
 }
 
 /// Reads a file; `None` if there is none. `oldest`: a file that was taken before is refused.

@@ -8,21 +8,15 @@ use std::process::Command;
 use super::{Bed, data, sums, system, tree, url};
 use crate::support::gateway::Gateway;
 
-/// A restore that is killed at its `nth` rename; whether it was.
-fn killed_at(gateway: &Gateway, file: &Path, nth: usize) -> bool {
+const RENAME: &str = "rename,renameat,renameat2";
+const REMOVE: &str = "unlink,unlinkat,rmdir";
+
+/// A restore that is killed at its `nth` call of these; whether it was.
+fn killed_at(gateway: &Gateway, file: &Path, (calls, nth): (&str, usize)) -> bool {
     let restore = gateway.command(&["restore", file.to_str().unwrap(), "--replace"]);
-    let inject = format!("inject=rename,renameat,renameat2:signal=KILL:when={nth}");
+    let inject = format!("inject={calls}:signal=KILL:when={nth}");
     let mut strace = Command::new("strace");
-    strace.args([
-        "-f",
-        "-q",
-        "-o",
-        "/dev/null",
-        "-e",
-        "trace=rename,renameat,renameat2",
-        "-e",
-        &inject,
-    ]);
+    strace.args(["-f", "-q", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e", &inject]);
     strace
         .arg(restore.get_program())
         .args(restore.get_args())
@@ -62,13 +56,20 @@ async fn another_backup_is_refused(bed: &mut Bed, other: &Gateway) {
     assert!(!well && said.contains("the restore of another backup"), "{said}");
 }
 
-/// A completed restore: nothing unfinished is left, and the state from before is kept.
-fn is_completed(other: &Gateway) {
+/// The names in the data directory after a completed restore: nothing unfinished is among them.
+fn names(other: &Gateway) -> Vec<String> {
     let names: Vec<String> = std::fs::read_dir(data(other))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     assert!(!names.iter().any(|name| name.starts_with("restore.")), "{names:?}");
+    assert!(names.contains(&"tollgate.db".to_owned()), "{names:?}");
+    names
+}
+
+/// A completed restore that has kept the state from before.
+fn is_completed(other: &Gateway) {
+    let names = names(other);
     let before = names.iter().find(|name| name.starts_with("before-restore-")).unwrap();
     assert!(data(other).join(before).join("tollgate.db").exists(), "{names:?}");
 }
@@ -88,7 +89,7 @@ async fn a_restore_that_is_killed_anywhere_goes_on() {
     for nth in 1..30 {
         let mut other = bed.other(&[]);
         system("cp", &["-r", kept.to_str().unwrap(), data(&other).to_str().unwrap()]);
-        if !killed_at(&other, &file, nth) {
+        if !killed_at(&other, &file, (RENAME, nth)) {
             break;
         }
         if data(&other).join("restore.unfinished").exists() {
@@ -118,6 +119,31 @@ async fn a_restore_that_is_killed_anywhere_goes_on() {
         }
     }
     assert!(before_switch >= 1 && after_switch >= 4, "{before_switch}, {after_switch}");
+}
+
+/// The last step removes what is no longer needed. Whatever is left of it, the state is restored.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_that_is_killed_while_it_removes_the_rest_is_done() {
+    let mut bed = Bed::start(&[("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m")], 3).await;
+    bed.backup("file", &["--with-secrets"]);
+    bed.fixture.gateway.kill();
+    let mut done = 0;
+    for nth in 1..20 {
+        let other = bed.other(&[]);
+        if !killed_at(&other, &bed.file("file"), (REMOVE, nth)) {
+            break;
+        }
+        if data(&other).join("tollgate.db").exists()
+            && !data(&other).join("restore.unfinished").exists()
+        {
+            done += 1;
+            let (well, said) = other.run(&["check"]);
+            assert!(well, "{nth}: {said}");
+        }
+        assert!(bed.restore(&other, "file", &["--replace"]).0, "{nth}");
+        names(&other);
+    }
+    assert!(done >= 1, "none was killed in the last step");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -137,7 +137,17 @@ async fn a_missing_secret_key_and_a_taken_port_are_found_while_no_gateway_runs()
         "{missing}"
     );
     assert!(!key.exists(), "it makes none");
-    for command in [&["check"][..], &["secret", "status"]] {
+    let (file, empty) = (data.join("export.yaml"), data.join("empty.yaml"));
+    std::fs::write(&empty, "version: 1\nusers: []\n").unwrap();
+    let [file, empty] = [&file, &empty].map(|path| path.to_str().unwrap());
+    for command in [
+        &["check"][..],
+        &["serve"],
+        &["secret", "status"],
+        &["secret", "rotate"],
+        &["apply", "--file", empty],
+        &["export", "--secrets", "sealed", "-o", file],
+    ] {
         let (is_fine, said) = fixture.gateway.run(command);
         assert!(!is_fine && said.contains("secret.key is missing, and 1 stored"), "{said}");
         assert!(!key.exists(), "nor does {command:?}");

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::fixture::Fixture;
+use crate::support::gateway::Gateway;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reload_changes_what_can_change_live() {
@@ -35,4 +36,31 @@ async fn a_reload_changes_what_can_change_live() {
     let log = fixture.gateway.log_shows("many").await;
     assert!(log.contains("max_body_bytes"), "the fault is named");
     assert_eq!(refused(100_000).await, 413, "a faulty file changes nothing");
+}
+
+/// A file that is gone or empty, as while it is being replaced, does not set everything to its
+/// default.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_gone_or_empty_changes_nothing() {
+    let mut gateway = Gateway::prepare(&[]);
+    let file = gateway.dir.path().join("conf/tollgate.yaml");
+    std::fs::create_dir(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "proxy:\n  max_body_bytes: 64KiB\n").unwrap();
+    gateway.spawn();
+    gateway.ready().await;
+    let key = gateway.user(json!({"name": "user"})).await.2;
+    let status = async |gateway: &Gateway| {
+        gateway.readiness_shows(|_, parts| parts["configuration"] != "ok").await;
+        let body = super::fixture::saying("native", false, &"x".repeat(100_000));
+        let ask = gateway.client.post(format!("{}/v1/messages", gateway.proxy)).json(&body);
+        ask.header("x-api-key", &key).send().await.unwrap().status()
+    };
+    std::fs::remove_file(&file).unwrap();
+    gateway.signal("HUP");
+    gateway.log_shows("conf/tollgate.yaml: cannot be read").await;
+    assert_eq!(status(&gateway).await, 413);
+    std::fs::write(&file, "").unwrap();
+    gateway.signal("HUP");
+    gateway.log_shows("the configuration file is empty").await;
+    assert_eq!(status(&gateway).await, 413);
 }

@@ -143,3 +143,52 @@ async fn a_new_process_that_cannot_start_leaves_the_old_one_serving() {
     gateway.ended().await;
     assert!(gateway.readiness().await.0);
 }
+
+/// Pingora reads the pair only when it has the listeners: too late for the old process.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_without_its_key_leaves_the_old_process_serving() {
+    let mut gateway = Gateway::prepare(&[]);
+    let from = |name: &str| format!("{}/tests/{name}", env!("CARGO_MANIFEST_DIR"));
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| gateway.dir.path().join(name));
+    std::fs::copy(from("admin/tls/cert.pem"), &cert).unwrap();
+    std::fs::copy(from("admin/tls/key.pem"), &key).unwrap();
+    gateway.set("TOLLGATE_PROXY_TLS_CERT", cert.to_str().unwrap());
+    gateway.set("TOLLGATE_PROXY_TLS_KEY", key.to_str().unwrap());
+    gateway.spawn();
+    gateway.ready().await;
+    std::fs::copy(from("doctor/tls/key.pem"), &key).unwrap();
+    gateway.signal("USR2");
+    gateway.log_shows("no new process took over: this one goes on serving").await;
+    assert!(gateway.log().contains("is not the certificate's key"), "{}", gateway.log());
+    assert!(gateway.readiness().await.0);
+    let client = reqwest::Client::builder().danger_accept_invalid_certs(true).build().unwrap();
+    let url = format!("https://{}/v1/models", gateway.proxy_addr());
+    assert_eq!(client.get(url).send().await.unwrap().status(), 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_new_process_nothing_is_handed_over() {
+    let mut gateway = Gateway::with(&[]).await;
+    // Left by a process that ended.
+    let socket = gateway.dir.path().join("data/upgrade.sock");
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    gateway.signal("USR1");
+    gateway.signal("QUIT");
+    gateway.log_shows("nothing was handed over: this process goes on serving").await;
+    assert!(gateway.log().contains("SIGTERM stops"), "{}", gateway.log());
+    assert!(gateway.readiness().await.0);
+    // It still hands over to a process that waits.
+    let mut old = gateway.upgrade().await;
+    gateway.ready().await;
+    assert!(old.wait().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_process_that_is_given_nothing_has_said_what_it_waits_for() {
+    let mut gateway = Gateway::with(&[]).await;
+    let mut old = gateway.begin_upgrade().await;
+    assert_eq!(gateway.exit_code().await, Some(1));
+    assert!(gateway.log().contains("SIGQUIT asks it to"), "{}", gateway.log());
+    old.kill().unwrap();
+    old.wait().unwrap();
+}

@@ -160,3 +160,35 @@ async fn a_database_address_and_a_credential_of_systemd_come_from_files() {
     assert!(log.contains("database.url"), "{log}");
     assert_eq!(statuses(&gateway, OTHER_TOKEN).await, (200, 200));
 }
+
+/// A key that is lost for good must not leave a database that no gateway starts on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn credentials_of_a_lost_key_are_forgotten_and_entered_again() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let mut bed = Bed::start(backend, &[]).await;
+        let (user, id) = (bed.user().await, bed.provider("one", "credential-one", 1).await);
+        bed.gateway
+            .admin(
+                "notifications/updateNotificationSettingsAction",
+                json!({"webhookSecret": "a-secret-for-webhooks"}),
+            )
+            .await;
+        assert!(bed.done(&["secret", "forget", "--yes"]).contains("nothing to remove"));
+        bed.gateway.kill();
+        let key = bed.gateway.dir.path().join("data/secret.key");
+        std::fs::remove_file(&key).unwrap();
+        let (before, said) = (bed.ciphers().await, bed.done(&["secret", "forget"]));
+        assert!(said.contains(&format!("the credential of provider {id} (one)")), "{said}");
+        assert!(said.contains("the signing secret of webhooks"), "{said}");
+        assert_eq!(bed.ciphers().await, before, "only listed");
+        assert!(bed.done(&["secret", "forget", "--yes"]).starts_with("removed:\n"));
+        assert!(!key.exists());
+        bed.restart().await;
+        bed.credential_used(&user).await.unwrap_err();
+        let change = json!({"providerId": id, "key": "credential-new"});
+        bed.gateway.admin("providers/editProvider", change).await;
+        assert_eq!(bed.credential_used(&user).await, Ok("credential-new".to_owned()));
+        let audit = bed.gateway.admin("audit/getAuditLog", json!({})).await.to_string();
+        assert!(audit.contains("secret.forget"), "{audit}");
+    }
+}

@@ -123,6 +123,11 @@ async fn copy_database(config: &Config, to: &Path) -> anyhow::Result<(i64, Vec<S
     store.close().await;
     let copy = Store::open_sqlite(to).await.context("opening the copy of the database")?;
     let schema = copy.schema_version().await.context("the copy of the database")?;
+    ensure!(
+        schema > 0,
+        "the database in {} has no tables: is data_dir the gateway's?",
+        config.data_dir.display()
+    );
     // An older schema may lack the columns.
     let mut keys: Vec<String> = match copy.check_schema().await {
         Ok(()) => {

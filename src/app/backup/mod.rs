@@ -42,10 +42,7 @@ struct Scratch(PathBuf);
 impl Scratch {
     /// Creates it empty, for its user alone.
     fn make(path: PathBuf) -> std::io::Result<Self> {
-        match std::fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+        crate::files::remove_dir(&path)?;
         crate::files::make_dir(&path)?;
         Ok(Self(path))
     }

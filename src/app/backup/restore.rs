@@ -11,7 +11,7 @@ use super::{DATABASE, JOURNAL, SECRETS, Scratch, embedded};
 use crate::app::in_use::InUse;
 use crate::app::{journal, secrets};
 use crate::config::Config;
-use crate::crypto::key_ring::{self, KeyFile};
+use crate::crypto::key_ring::KeyFile;
 use crate::files;
 use crate::ledger;
 use crate::store::Store;
@@ -147,11 +147,7 @@ fn stage(config: &Config, file: &Path, manifest: &Manifest) -> anyhow::Result<()
 fn missing_keys(config: &Config, manifest: &Manifest) -> anyhow::Result<Vec<String>> {
     let ring = match secrets::key_ring(config) {
         Some(ring) => Some(ring),
-        // Opening it would make one where there is none.
-        None if config.data_dir.join(key_ring::FILE).exists() => {
-            Some(KeyFile::open(&config.data_dir)?.ring())
-        }
-        None => None,
+        None => KeyFile::kept(&config.data_dir)?.map(|file| file.ring()),
     };
     let is_there = |id: &String| ring.as_ref().is_some_and(|ring| ring.key(id).is_some());
     Ok(manifest.secret_keys.iter().filter(|id| !is_there(id)).cloned().collect())

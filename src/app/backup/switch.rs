@@ -18,6 +18,8 @@ use crate::files;
 pub(super) const STAGED: &str = "restore.new";
 /// The same directory once its contents are to be put in place.
 const UNFINISHED: &str = "restore.unfinished";
+/// The same again while it is removed. What an interruption leaves of it takes no part in anything.
+const DONE: &str = "restore.done";
 /// In that directory: what is being restored, and where the old state goes.
 const STATE: &str = "restore.json";
 /// Parts of the old state that have no counterpart in a backup. The first two go with the database.
@@ -99,8 +101,12 @@ pub(super) fn finish(dir: &Path) -> anyhow::Result<Option<PathBuf>> {
     }
     // Before the directory goes that says that something is left to do.
     files::sync_dir(dir).with_context(|| format!("syncing {}", dir.display()))?;
-    std::fs::remove_dir_all(&from).with_context(|| format!("removing {}", from.display()))?;
-    files::sync_dir(dir).with_context(|| format!("syncing {}", dir.display()))?;
+    // Under another name first: without its state file, the directory could not be gone on with.
+    let done = dir.join(DONE);
+    let removed = files::remove_dir(&done)
+        .and_then(|()| files::rename_synced(&from, &done))
+        .and_then(|()| files::remove_dir(&done));
+    removed.with_context(|| format!("removing {}", from.display()))?;
     Ok(before.exists().then_some(before))
 }
 

@@ -19,14 +19,14 @@ use super::runtime::runtime;
 use super::{database, secrets, seed};
 use crate::admin::declarative::{self, By, Desk, Order, Plan, Secrets};
 use crate::admin::envelope::ApiError;
-use crate::config::{self, Config, Target};
+use crate::config::{self, Config};
 use crate::domain::clock::{Clock as _, SystemClock};
 use crate::domain::secret::Secret;
 use crate::http_client::Webhooks;
 use crate::http_client::administration::{self, AskError};
 use crate::policy::builtin_rules::BUILTIN_RULES;
 use crate::state::builtin;
-use crate::store::Store;
+use crate::store::{SealedText, Store};
 
 /// Larger than any sound file.
 const MAX_FILE: u64 = 16 << 20;
@@ -221,20 +221,16 @@ impl From<ApiError> for Failure {
 /// # Errors
 /// It is not there, cannot be reached, or has another schema.
 pub(super) async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> {
-    if let Target::Sqlite { dir } = &config.database.target {
-        super::backup::no_unfinished_restore(dir)?;
-        let there = database::exists_in(dir)?;
-        anyhow::ensure!(
-            there,
-            "there is no database in {}: `tollgate migrate` makes one",
-            dir.display()
-        );
-    }
+    database::ensure_exists(config)?;
     secrets::data_dir(config)?;
     let in_use = InUse::to_serve(&config.data_dir)?;
     let store = database::store(config).await?;
     store.check_schema().await.context("the database (tollgate migrate brings it up to date)")?;
     Ok((in_use, store))
+}
+
+async fn stored(store: &Store) -> anyhow::Result<Vec<SealedText>> {
+    Ok(store.sealed_texts().await.context("the database")?.0)
 }
 
 async fn on_database(
@@ -243,7 +239,7 @@ async fn on_database(
     applying: &Applying<'_>,
 ) -> Result<Plan, Failure> {
     let (_in_use, store) = database(config).await?;
-    let vault = secrets::vault(config)?;
+    let vault = secrets::vault(config, &stored(&store).await?)?;
     let webhooks = Webhooks::new(config.webhooks.allow_private.clone());
     let now = SystemClock.now();
     let desk = Desk { vault: &vault, webhooks: &webhooks, time_zone: config.time_zone, now };
@@ -272,7 +268,7 @@ pub fn export(config: &Config, way: &Way, secrets: Secrets) -> anyhow::Result<St
         match way {
             Way::Database => {
                 let (_in_use, store) = database(config).await?;
-                let vault = self::secrets::vault(config)?;
+                let vault = self::secrets::vault(config, &stored(&store).await?)?;
                 let whole = store.load_whole().await.context("the database")?;
                 let document = declarative::export(&vault, &whole, secrets);
                 document.map(Value::Object).map_err(|refusal| match Failure::from(refusal) {

@@ -1,17 +1,13 @@
 //! The certificates of the configuration: readable, with their private keys, and how long they are
 //! valid.
 
-use std::path::Path;
-
 use anyhow::Context as _;
-use rustls::crypto::ring::sign::any_supported_type;
-use rustls::sign::CertifiedKey;
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::finding::{Finding, time};
-use crate::config::{Config, TlsFiles};
+use crate::app::certificates::{self, chain, pair};
+use crate::config::Config;
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 
 const PART: &str = "certificates";
@@ -21,21 +17,15 @@ const DAY_MS: i64 = 86_400_000;
 
 /// Looks at the certificates of the listeners, and at those for Redis.
 pub(super) fn look(config: &Config) -> Vec<Finding> {
-    let listeners =
-        [("proxy.tls", config.proxy.tls.as_ref()), ("admin.tls", config.admin.tls.as_ref())];
     let redis = config.redis.as_ref();
     let of_client = ("redis.tls", redis.and_then(|redis| redis.tls.as_ref()));
-    let pairs = listeners.into_iter().chain([of_client]);
+    let pairs = certificates::of_listeners(config).into_iter().chain([of_client]);
     let mut findings: Vec<Finding> =
-        pairs.filter_map(|(name, files)| Some(pair(name, files?))).collect();
+        pairs.filter_map(|(name, files)| Some(of(name, pair(files?)))).collect();
     if let Some(file) = redis.and_then(|redis| redis.ca.as_ref()) {
         findings.push(of("redis.tls.ca", chain(file)));
     }
     findings
-}
-
-fn pair(name: &str, files: &TlsFiles) -> Finding {
-    of(name, chain(&files.cert).and_then(|chain| with_key(chain, &files.key)))
 }
 
 fn of(name: &str, chain: anyhow::Result<Vec<CertificateDer<'static>>>) -> Finding {
@@ -50,7 +40,8 @@ fn of(name: &str, chain: anyhow::Result<Vec<CertificateDer<'static>>>) -> Findin
 }
 
 fn valid(name: &str, end: Timestamp, now: Timestamp) -> Finding {
-    let renew = "Renew it, put the new files in the same place and reload (docs/operating.md).";
+    let renew = "Renew it, put the new files in the same place, and restart or send SIGUSR2 \
+                 (docs/operating.md).";
     let left = end.since(now);
     if left <= 0 {
         return Finding::fault(PART, format!("{name}: expired {} ago", time(left)), renew);
@@ -61,30 +52,6 @@ fn valid(name: &str, end: Timestamp, now: Timestamp) -> Finding {
     } else {
         Finding::ok(PART, text)
     }
-}
-
-/// The certificates of a PEM file: at least one.
-fn chain(file: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
-    let about = || file.display().to_string();
-    let pem = std::fs::read(file).with_context(about)?;
-    let chain: Vec<_> =
-        CertificateDer::pem_slice_iter(&pem).collect::<Result<_, _>>().with_context(about)?;
-    anyhow::ensure!(!chain.is_empty(), "{} holds no certificate (PEM)", file.display());
-    Ok(chain)
-}
-
-/// The chain, if the file holds the private key of its first certificate.
-fn with_key(
-    chain: Vec<CertificateDer<'static>>,
-    file: &Path,
-) -> anyhow::Result<Vec<CertificateDer<'static>>> {
-    let about = || file.display().to_string();
-    let key = any_supported_type(&PrivateKeyDer::from_pem_file(file).with_context(about)?)
-        .with_context(about)?;
-    let pair = CertifiedKey::new(chain, key);
-    pair.keys_match()
-        .with_context(|| format!("{} is not the certificate's key", file.display()))?;
-    Ok(pair.cert)
 }
 
 /// When the first certificate of a chain ends.

@@ -7,12 +7,11 @@ use std::time::Instant;
 use super::finding::{Finding, bytes, time};
 use crate::app::{database, rotate, secrets};
 use crate::config::{Config, Target};
-use crate::crypto::key_ring;
 use crate::crypto::vault::Vault;
 use crate::domain::clock::{Clock as _, SystemClock};
 use crate::limits::TOLERATED_MS;
 use crate::state::{Events, State};
-use crate::store::{DatabaseFacts, ReplicaState, Store};
+use crate::store::{DatabaseFacts, ReplicaState, SchemaError, Store, StoreError};
 
 const PART: &str = "database";
 const SECRETS: &str = "stored credentials";
@@ -28,13 +27,18 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
         let text = format!("there is none yet in {}: the first start creates it", dir.display());
         return (vec![Finding::note(PART, text)], None);
     }
+    if database::no_unfinished_restore(config).is_err() {
+        let text = "not examined: a restore into the data directory is not finished";
+        return (vec![Finding::note(PART, text)], None);
+    }
     let began = Instant::now();
     let (store, facts) = match opened(config).await {
         Ok(opened) => opened,
         Err(error) => {
             let advice = match config.database.target {
                 Target::Sqlite { .. } => {
-                    "Correct the rights of the file, or restore a backup (docs/backup.md)."
+                    "Run this as the gateway's user. Else correct the rights of the file, or \
+                     restore a backup (docs/backup.md)."
                 }
                 Target::Postgres(_) => {
                     "Start PostgreSQL, or correct database.url. A running gateway goes on without \
@@ -46,8 +50,12 @@ pub(super) async fn look(config: &Config) -> (Vec<Finding>, Option<Arc<State>>) 
     };
     let mut findings = about(config, &facts, began.elapsed().as_millis());
     if let Err(error) = store.check_schema().await {
-        let advice = "Run `tollgate migrate`, or start the version of tollgate that this database \
-                      was migrated by.";
+        let advice = match &error {
+            StoreError::Schema(SchemaError::Behind { .. }) => {
+                "`tollgate migrate` does it, and so does the next start."
+            }
+            _ => "No gateway of this version starts on it.",
+        };
         findings.push(Finding::fault(PART, error.to_string(), advice));
         return (findings, None);
     }
@@ -155,18 +163,10 @@ async fn examined_vault(
     config: &Config,
     store: &Store,
 ) -> anyhow::Result<Option<(Vault, Vec<String>)>> {
-    let file = config.data_dir.join(key_ring::FILE);
-    if secrets::key_ring(config).is_none() && !file.exists() {
-        let stored = store.sealed_texts().await?.0.len();
-        anyhow::ensure!(
-            stored == 0,
-            "{} is missing, and {stored} stored credentials are sealed",
-            file.display()
-        );
-        return Ok(None);
-    }
-    let vault = secrets::vault(config)?;
-    let warnings = rotate::check(store, &vault).await?;
+    let (stored, _) = store.sealed_texts().await?;
+    secrets::not_lost(config, &stored)?;
+    let Some(vault) = secrets::kept_vault(config)? else { return Ok(None) };
+    let warnings = rotate::check(&stored, &vault)?;
     Ok(Some((vault, warnings)))
 }
 

@@ -178,7 +178,8 @@ impl Work<'_> {
     ) -> anyhow::Result<(Applied, bool)> {
         let before = self.tx.whole().await.context("the database")?.everything;
         let document = document::build(self.mapped, &before);
-        let vault = secrets::vault(self.config)?;
+        let stored = self.tx.sealed_texts().await.context("the database")?;
+        let vault = secrets::vault(self.config, &stored)?;
         let webhooks = Webhooks::new(self.config.webhooks.allow_private.clone());
         let (time_zone, now) = (self.config.time_zone, self.now);
         let desk = Desk { vault: &vault, webhooks: &webhooks, time_zone, now };

@@ -37,10 +37,12 @@ pub(in crate::app) async fn begin(
     upgrade: bool,
     events: &Events,
 ) -> anyhow::Result<(Store, Arc<State>, Option<Started>)> {
-    let vault = secrets::vault(config)?;
     let (store, away) = find(config).await?;
     if let Some(away) = away {
         let connecting = || "connecting to PostgreSQL";
+        let Some(vault) = secrets::kept_vault(config)? else {
+            return Err(away).with_context(connecting);
+        };
         let (everything, started) =
             from_disk(config, &vault, clock.now(), away).await.with_context(connecting)?;
         store.hold();
@@ -48,6 +50,7 @@ pub(in crate::app) async fn begin(
         return Ok((store, state, Some(started)));
     }
     database::prepare(config, &store, clock).await?;
+    let vault = secrets::vault(config, &store.sealed_texts().await?.0)?;
     let vault = database::ready_vault(vault, &store, upgrade).await?;
     if !upgrade && let Err(error) = saved::remove_unfinished(&config.data_dir) {
         tracing::warn!(%error, "what an interrupted write left cannot be removed");

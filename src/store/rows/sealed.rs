@@ -28,7 +28,8 @@ pub enum SealedOwner {
 }
 
 async fn all(connection: &mut AnyConnection) -> Result<Vec<SealedText>, StoreError> {
-    let sql = "SELECT id, name, key_cipher FROM providers WHERE deleted_at IS NULL ORDER BY id";
+    let sql = "SELECT id, name, key_cipher FROM providers \
+               WHERE deleted_at IS NULL AND key_cipher <> '' ORDER BY id";
     let rows = sqlx::query(sql).fetch_all(&mut *connection).await?;
     let mut texts = Vec::with_capacity(rows.len() + 1);
     for row in &rows {
@@ -118,6 +119,21 @@ impl Tx {
             .execute(&mut *self.inner)
             .await?;
         Ok(())
+    }
+
+    /// Removes a sealed text; its owner stays, without a credential.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the write.
+    pub async fn forget_sealed(&mut self, owner: &SealedOwner) -> Result<(), StoreError> {
+        match owner {
+            SealedOwner::Provider(id, _) => self.set_provider_key(*id, "").await,
+            SealedOwner::WebhookSecret => {
+                let sql = "UPDATE notification_settings SET secret_cipher = NULL WHERE id = 1";
+                sqlx::query(sql).execute(&mut *self.inner).await?;
+                Ok(())
+            }
+        }
     }
 
     /// Erases credentials of removed providers: an older version may have removed one.
