@@ -3,8 +3,11 @@
 //! An event that is completely in its chunk is borrowed from it; only one that chunks cut is
 //! copied. The data is not checked for UTF-8 or JSON here.
 
+use std::ptr;
+
 use memchr::memchr2_iter;
 
+use super::frame::Frame;
 use super::{Piece, Splitter};
 
 /// One complete event.
@@ -30,13 +33,14 @@ pub struct Assembler {
     splitter: Splitter,
     buffer: Vec<u8>,
     max: usize,
+    frame: Frame,
 }
 
 impl Assembler {
     /// `max`: bytes of data that one event may have.
     #[must_use]
     pub const fn new(max: usize) -> Self {
-        Self { splitter: Splitter::new(), buffer: Vec::new(), max }
+        Self { splitter: Splitter::new(), buffer: Vec::new(), max, frame: Frame::NONE }
     }
 
     /// Takes one chunk and passes every event that it completes to `each`, in order.
@@ -49,11 +53,39 @@ impl Assembler {
         mut each: impl FnMut(Event<'_>),
     ) -> Result<(), EventTooLarge> {
         let mut rest = chunk;
+        while !rest.is_empty() {
+            rest = match self.framed(rest) {
+                Some((data, next)) => {
+                    each(Event { name: self.splitter.name(), data });
+                    next
+                }
+                None => self.next_event(rest, &mut each)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// The data of the event at the start of `bytes`, if it has the frame of the one before it, and
+    /// what follows. Its name is that one's, and so is the splitter's state after it.
+    fn framed<'d>(&self, bytes: &'d [u8]) -> Option<(&'d [u8], &'d [u8])> {
+        self.frame.strip(bytes).filter(|(data, _)| self.splitter.ended && data.len() <= self.max)
+    }
+
+    /// Takes bytes up to the end of an event. Returns what follows it.
+    fn next_event<'d>(
+        &mut self,
+        chunk: &'d [u8],
+        each: &mut impl FnMut(Event<'_>),
+    ) -> Result<&'d [u8], EventTooLarge> {
+        let began = self.splitter.ended.then_some(self.splitter.after_cr);
+        let (mut rest, mut at) = (chunk, 0);
         // The event's only piece so far, as long as it needs no copy.
         let mut whole: Option<&[u8]> = None;
         while let Some(piece) = self.splitter.next(&mut rest) {
             match piece {
                 Piece::Data(part) => {
+                    // If the event ends in this chunk, the line's end is no longer in the rest.
+                    at = (chunk.len() - rest.len()).saturating_sub(part.len() + 1);
                     let had = self.buffer.len() + whole.map_or(0, <[u8]>::len);
                     if had + part.len() > self.max {
                         return Err(EventTooLarge { max: self.max });
@@ -66,14 +98,24 @@ impl Assembler {
                     }
                 }
                 Piece::End => {
-                    let data = whole.take().unwrap_or(&self.buffer);
+                    let data = whole.unwrap_or(&self.buffer);
                     each(Event { name: self.splitter.name(), data });
+                    let place = at..at + data.len();
+                    let is_there =
+                        |data| chunk.get(place.clone()).is_some_and(|d| ptr::eq(d, data));
+                    match whole.filter(|data| is_there(*data)) {
+                        Some(_) if began == Some(self.splitter.after_cr) => {
+                            self.frame.set(&chunk[..chunk.len() - rest.len()], place);
+                        }
+                        _ => self.frame.clear(),
+                    }
                     self.release();
+                    return Ok(rest);
                 }
             }
         }
         self.buffer.extend_from_slice(whole.unwrap_or_default());
-        Ok(())
+        Ok(rest)
     }
 
     /// At the stream's end: passes on an event whose blank line is missing.
@@ -169,6 +211,45 @@ mod tests {
                 assert_eq!(events(&[a, b"", b]), expected, "{text:?} split at {at}");
             }
         }
+    }
+
+    /// The same bytes as of the event before around other data; and nearly the same.
+    #[test]
+    fn events_in_one_frame_are_read_as_alone() {
+        for (stream, expected) in [
+            (
+                "event: a\ndata: 1\n\nevent: a\ndata: 2\n\nevent: a\ndata: 33\n\nevent: b\ndata: 4\n\n",
+                "a1 a2 a33 b4",
+            ),
+            (
+                "data:1\n\ndata:2\n\ndata: 3\n\ndata:  4\n\ndata:\n\ndata: \n\ndata:5\n\n",
+                "1 2 3  4   5",
+            ),
+            (
+                "data: 1\r\n\r\ndata: 2\r\n\r\ndata: 3\r\n\r\ndata: 4\n\ndata: 5\r\r\ndata: 6\n\n",
+                "1 2 3 4 5 6",
+            ),
+            (
+                "data: 1\n\ndata: 2\n\ndata: 3\ndata: 4\n\ndata: 5\n\ndata: 6\n: c\n\ndata: 7\n\n",
+                "1 2 3|4 5 6 7",
+            ),
+            ("data\ndata\n\ndata\ndata\n\ndata: 1\n\n", "| | 1"),
+        ] {
+            let shown = |size: usize| {
+                let chunks: Vec<&[u8]> = stream.as_bytes().chunks(size).collect();
+                let events = events(&chunks).into_iter();
+                let shown = events.map(|(name, data)| name + &data.replace('\n', "|"));
+                shown.collect::<Vec<_>>().join(" ")
+            };
+            for size in [usize::MAX, 1, 2, 3, 7, 19] {
+                assert_eq!(shown(size), expected, "{stream:?} in chunks of {size}");
+            }
+        }
+        let mut assembler = Assembler::new(4);
+        let whole = assembler.feed(b"data: 1\n\ndata: 2\n\ndata: 3456\n\n", |_| {});
+        assert_eq!(whole, Ok(()));
+        let large = assembler.feed(b"data: 34567\n\n", |_| {});
+        assert_eq!(large, Err(EventTooLarge { max: 4 }));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! omit that line. Reconnection is not handled: a gateway does not need it.
 
 mod event;
+mod frame;
 mod pattern;
 
 use memchr::memchr2;

@@ -3,7 +3,8 @@
 //!
 //! An event is read once. If it changed nothing but the length of the output, by the length of one
 //! text, then so does each event of its [`Pattern`] that directly follows: the findings that it meets
-//! are the same.
+//! are the same. It may also have been the first with content, or of its answer: the next one finds
+//! these set, and sets them again.
 
 use std::ops::Range;
 
@@ -39,6 +40,7 @@ impl Repeated {
         let added =
             Added { thinking: is.thinking > was.thinking, summary: is.summary > was.summary };
         added.add(&mut before.output, text.len());
+        before.begin(now);
         if text.is_empty() || before != *now {
             return None;
         }
@@ -83,10 +85,10 @@ impl UsageReader {
             repeated.add(text, &mut self.tally);
             return Some(text);
         }
-        let before = self.findings();
+        let before = self.tally.clone();
         self.data(data);
         self.end_of_event();
-        self.learn(data, 0, before);
+        self.learn(data, 0, Some(before));
         None
     }
 
@@ -108,7 +110,7 @@ impl UsageReader {
 
     /// Takes bytes up to the end of an event. Returns what follows it.
     pub(super) fn next_event<'d>(&mut self, chunk: &'d [u8]) -> &'d [u8] {
-        let before = if self.splitter.is_between_events() { self.findings() } else { None };
+        let before = self.splitter.is_between_events().then(|| self.tally.clone());
         let (mut rest, mut lines, mut at) = (chunk, 0, 0);
         while let Some(piece) = self.splitter.next(&mut rest) {
             match piece {
@@ -127,11 +129,6 @@ impl UsageReader {
             }
         }
         rest
-    }
-
-    /// The findings before an event, if it is worth learning from: some text has come.
-    fn findings(&self) -> Option<Tally> {
-        (self.tally.output.all > 0).then(|| self.tally.clone())
     }
 
     /// Learns from an event that was just read, whose data begin at `at`.

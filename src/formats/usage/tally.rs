@@ -271,6 +271,13 @@ impl Tally {
         }
     }
 
+    /// Takes over what an event sets and no later one unsets: that there is content, and which
+    /// answers have begun.
+    pub(super) const fn begin(&mut self, later: &Self) {
+        self.content |= later.content;
+        self.begun |= later.begun;
+    }
+
     /// Drops the event; called at its end, whether it was readable or not.
     pub(super) fn next_event(&mut self) {
         self.figures.forget();
