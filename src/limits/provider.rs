@@ -9,14 +9,35 @@ use crate::domain::clock::Timestamp;
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
+use crate::policy::select::SOON_MS;
 
 /// Which of a provider's limits is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocked {
     /// A spending limit.
-    Limit,
+    Limit {
+        /// When it leaves room again; `None`: never, or unknown.
+        until: Option<Timestamp>,
+    },
     /// It serves the maximum number of sessions, and this is a new one.
-    SessionCap,
+    SessionCap {
+        /// When to try again: another session may end at any time.
+        until: Timestamp,
+    },
+}
+
+/// The spending limits, in the order in which they are checked.
+pub(super) const PERIODS: [Period; 5] =
+    [Period::Total, Period::FiveHours, Period::Daily, Period::Weekly, Period::Monthly];
+
+/// When spending limits that are reached leave room again: each must. `ends`: of those that what is
+/// spent reaches. What requests in flight reserve is soon free.
+pub(super) fn room_at(
+    now: Timestamp,
+    ends: impl Iterator<Item = Option<Timestamp>>,
+) -> Option<Timestamp> {
+    let soon = Some(now.plus_ms(SOON_MS));
+    ends.fold(soon, |until, end| until.zip(end).map(|(until, end)| until.max(end)))
 }
 
 #[derive(Debug, Default)]
@@ -39,20 +60,20 @@ impl ProviderState {
         now: Timestamp,
         settings: &CounterSettings,
     ) -> Option<Blocked> {
-        const PERIODS: [Period; 5] =
-            [Period::Total, Period::FiveHours, Period::Daily, Period::Weekly, Period::Monthly];
-        let limits = &provider.limits;
-        for period in PERIODS {
-            if let Some(limit) = period.limit_of(limits)
-                && self.spend.held(period, limits.daily_reset, now, settings.time_zone).both()
-                    >= limit
-            {
-                return Some(Blocked::Limit);
-            }
+        let (limits, reset) = (&provider.limits, provider.limits.daily_reset);
+        let reached = PERIODS.map(|period| {
+            let limit = period.limit_of(limits)?;
+            let held = self.spend.held(period, reset, now, settings.time_zone);
+            (held.both() >= limit).then_some((period, limit, held.spent >= limit))
+        });
+        if reached.iter().any(Option::is_some) {
+            let spent = reached.iter().flatten().filter(|(_, _, is_spent)| *is_spent);
+            let ends = spent.map(|(period, limit, _)| self.spend.below_at(*period, reset, *limit));
+            return Some(Blocked::Limit { until: room_at(now, ends) });
         }
         let cap = limits.concurrent_sessions as usize;
         let full = cap > 0 && self.sessions.len() >= cap && !self.sessions.is_live(slot);
-        full.then_some(Blocked::SessionCap)
+        full.then_some(Blocked::SessionCap { until: now.plus_ms(SOON_MS) })
     }
 
     pub(super) fn enter(&mut self, charge: &Charge, now: Timestamp) {

@@ -281,6 +281,33 @@ async fn the_last_word_says_when_to_come_back() {
     assert!((1..=30).contains(&wait), "the first one that can be asked again: {wait}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn where_limits_of_providers_leave_none_the_503_says_when_to_come_back() {
+    let fixture = Fixture::bare(&[]).await;
+    let dear = json!({"input_cost_per_token": 0.1, "output_cost_per_token": 0.1});
+    fixture.gateway.prices(json!({"m": dear})).await;
+    let url = &fixture.upstream.url;
+    let id = fixture.gateway.provider("native", url, json!({"limit_daily_usd": 0.01})).await;
+    let edit = async |mut fields: Value| {
+        fields["providerId"] = json!(id);
+        fixture.gateway.admin("providers/editProvider", fields).await;
+    };
+    let wait = async || {
+        let answer = fixture.ask().header("x-session-id", "another").send().await.unwrap();
+        assert_eq!(answer.status(), 503);
+        answer.headers()["retry-after"].to_str().unwrap().parse::<u64>().unwrap()
+    };
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    // The time zone of these gateways is one where the day is far from its end.
+    let until = wait().await;
+    assert!((3_600..86_400).contains(&until), "the day ends later: {until}");
+    // A total never resets, and sessions may end at any time.
+    edit(json!({"limit_daily_usd": null, "limit_total_usd": 0.01})).await;
+    assert_eq!(wait().await, 5);
+    edit(json!({"limit_total_usd": null, "limit_concurrent_sessions": 1})).await;
+    assert_eq!(wait().await, 5);
+}
+
 /// As in a conversion: what the client gets depends on whether something was shown before.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_ends_in_an_error_is_no_success_where_formats_agree() {

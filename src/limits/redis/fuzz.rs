@@ -7,6 +7,7 @@
 use redis::Value;
 
 use super::super::admission::{Admission, Amount, Asks, LimitType};
+use super::super::provider::Blocked;
 use super::super::settings::CounterSettings;
 use super::reply::{self, Passed, Reader};
 use super::scripts::Spans;
@@ -28,8 +29,9 @@ const NOW: Timestamp = Timestamp(1_700_000_000_000);
 /// When a property from this file's header does not hold.
 pub fn answer(data: &[u8]) {
     let Ok(value) = redis::parse_redis_value(data) else { return };
-    let _ = (reply::int(Some(&value)), reply::blocked(Some(&value)));
+    let _ = reply::int(Some(&value));
     for mode in [ResetMode::Fixed, ResetMode::Rolling] {
+        blocks(&value, &limits(mode));
         Passed::read(&value).iter().for_each(|passed| stands(passed, limits(mode)));
     }
     if let Some(session) = reply::session(&value) {
@@ -37,16 +39,28 @@ pub fn answer(data: &[u8]) {
         assert!(session.asks.is_none_or(|asks| asks.model.len() <= data.len()));
     }
     let Value::Array(parts) = value else { return };
-    parts.iter().for_each(|part| drop((reply::session(part), reply::blocked(Some(part)))));
+    parts.iter().for_each(|part| drop(reply::session(part)));
     for mode in [ResetMode::Fixed, ResetMode::Rolling] {
         with_limits(&parts, limits(mode));
     }
 }
 
-fn with_limits(parts: &[Value], limits: Limits) {
+fn settings() -> CounterSettings {
     let time_zone = chrono_tz::Europe::Berlin;
-    let settings =
-        CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone };
+    CounterSettings { session_ttl_ms: 300_000, reservation: Reservation::Expected, time_zone }
+}
+
+fn blocks(value: &Value, limits: &Limits) {
+    let until = match reply::blocked(Some(value), limits, NOW, &settings()) {
+        Some(Blocked::SessionCap { until }) => Some(until),
+        Some(Blocked::Limit { until }) => until,
+        None => None,
+    };
+    assert!(until.is_none_or(|at| at > NOW), "{until:?}");
+}
+
+fn with_limits(parts: &[Value], limits: Limits) {
+    let settings = settings();
     let spans = Spans::at(NOW, &settings);
     let (key, user) = (key(limits), user(limits));
     let asks = Asks { model: "m".into(), format: WireFormat::Native };

@@ -62,7 +62,10 @@ impl Shared {
             };
         };
         let each = limited.iter().zip(answer.iter().skip(1));
-        each.filter_map(|(provider, why)| Some((provider.id, reply::blocked(Some(why))?))).collect()
+        let settings = self.counting();
+        let why =
+            |provider: &Provider, why| reply::blocked(Some(why), &provider.limits, now, &settings);
+        each.filter_map(|(provider, said)| Some((provider.id, why(provider, said)?))).collect()
     }
 
     async fn peek(

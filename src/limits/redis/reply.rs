@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::super::admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType};
 use super::super::listing::LiveSession;
-use super::super::provider::Blocked;
+use super::super::provider::{Blocked, PERIODS, room_at};
 use super::super::settings::CounterSettings;
 use super::super::spend::Period;
 use super::super::standing::{MoneyLeft, RequestsLeft, Standing};
@@ -15,6 +15,7 @@ use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::limits::{Limits, ResetMode};
 use crate::domain::money::NanoUsd;
+use crate::policy::select::SOON_MS;
 use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Window};
 
 const MINUTE_MS: i64 = 60_000;
@@ -192,13 +193,27 @@ pub(super) fn usage(answer: &[Value], reader: &Reader<'_>) -> HolderUsage {
     }
 }
 
-/// `'limit'`, `'cap'` or nothing.
-pub(super) fn blocked(value: Option<&Value>) -> Option<Blocked> {
-    match text(value) {
-        "limit" => Some(Blocked::Limit),
-        "cap" => Some(Blocked::SessionCap),
-        _ => None,
+/// `'cap'`, `'limit'` with the places of those that what is spent reaches, or nothing. Redis does
+/// not tell when amounts leave a rolling window.
+pub(super) fn blocked(
+    value: Option<&Value>,
+    limits: &Limits,
+    now: Timestamp,
+    settings: &CounterSettings,
+) -> Option<Blocked> {
+    let (why, soon) = (text(value), now.plus_ms(SOON_MS));
+    if why == "cap" {
+        return Some(Blocked::SessionCap { until: soon });
     }
+    let places = why.strip_prefix("limit")?.bytes();
+    let spans = Spans::at(now, settings);
+    let spent = places.filter_map(|place| PERIODS.get(usize::from(place.checked_sub(b'1')?)));
+    let ends = spent.map(|period| match rolling_ms(*period, limits) {
+        _ if period.limit_of(limits).is_none_or(|limit| limit <= NanoUsd::ZERO) => None,
+        Some(_) => Some(soon),
+        None => ends(*period, limits, now, &spans, settings),
+    });
+    Some(Blocked::Limit { until: room_at(now, ends) })
 }
 
 /// `{member, run, start, end, requests, cost, provider, user, model, format}`

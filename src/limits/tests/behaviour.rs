@@ -10,12 +10,15 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId};
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
 use crate::limits::sessions::MAX_IDLE;
 use crate::limits::{
     Admission, Amount, Blocked, CounterSettings, Denied, Exceeds, Holder, LimitType, MoneyLeft,
     MoneyUsage, RequestsLeft, Standing,
 };
 use crate::policy::reservation::Reservation;
+use crate::policy::select::SOON_MS;
+use crate::policy::window::Window;
 
 super::on_each_place! {
     one_client_alone_is_refused_when_what_it_spent_reaches_the_limit_and_not_before,
@@ -274,14 +277,20 @@ fn a_provider_keeps_its_limits_and_its_sessions(place: Place) {
         let permit = ask(&counters, (&key, &user), "s", 0, now).unwrap();
         permit.session_provider()
     };
+    let soon = NOON.plus_ms(SOON_MS);
+    let session_cap = Some(Blocked::SessionCap { until: soon });
     let mut permit = ask(&counters, (&key, &user), "s", 60, NOON).unwrap();
     assert!(counters.enter(&mut permit, &first, NOON));
-    assert_eq!((blocked(&first, "s"), blocked(&first, "o")), (None, Some(Blocked::SessionCap)));
+    assert_eq!((blocked(&first, "s"), blocked(&first, "o")), (None, session_cap));
     assert!(counters.enter(&mut permit, &second, NOON), "failing over");
-    assert_eq!((blocked(&first, "o"), blocked(&second, "o")), (None, Some(Blocked::SessionCap)));
+    assert_eq!((blocked(&first, "o"), blocked(&second, "o")), (None, session_cap));
     assert_eq!(served_by(NOON), Some(ProviderId(2)));
     permit.settle(NOON, NanoUsd(100), Some(ProviderId(2)));
-    assert_eq!(blocked(&second, "s"), Some(Blocked::Limit));
+    let monday = Window::Weekly.reset(NOON, Tz::UTC);
+    assert_eq!(blocked(&second, "s"), Some(Blocked::Limit { until: monday }));
+    let total = Limits { total: Some(NanoUsd(1)), ..limits };
+    let third = Provider { limits: total, ..second.clone() };
+    assert_eq!(blocked(&third, "s"), Some(Blocked::Limit { until: None }), "never");
     assert_eq!(counters.provider_usage(&second, NOON).weekly.current, NanoUsd(100));
     assert_eq!(counters.provider_usage(&first, NOON).total.current, NanoUsd::ZERO);
     let later = NOON.plus_ms(TTL_MS);

@@ -46,8 +46,8 @@ impl Chain {
             Stage::ModelNotSupported => (DecisionStep::ModelNotSupported, shared(&NO_MODEL)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),
             Stage::FormatNotConvertible => (DecisionStep::FormatNotConvertible, shared(&NO_FORMAT)),
-            Stage::LimitReached => (DecisionStep::LimitReached, shared(&LIMIT)),
-            Stage::SessionCap => (DecisionStep::SessionCapReached, shared(&SESSION_CAP)),
+            Stage::LimitReached { .. } => (DecisionStep::LimitReached, shared(&LIMIT)),
+            Stage::SessionCap { .. } => (DecisionStep::SessionCapReached, shared(&SESSION_CAP)),
             Stage::CircuitOpen { until } => (
                 DecisionStep::CircuitOpen,
                 Some(format!("circuit open, tried again in {} s", seconds(until)).into()),

@@ -19,8 +19,12 @@ pub(super) enum Stage {
     Cooldown {
         until: Timestamp,
     },
-    LimitReached,
-    SessionCap,
+    LimitReached {
+        until: Option<Timestamp>,
+    },
+    SessionCap {
+        until: Timestamp,
+    },
     Ready,
 }
 
@@ -40,15 +44,18 @@ impl Stage {
             self,
             Self::CircuitOpen { .. }
                 | Self::Cooldown { .. }
-                | Self::LimitReached
-                | Self::SessionCap
+                | Self::LimitReached { .. }
+                | Self::SessionCap { .. }
         )
     }
 
     /// When the provider is available again, if known.
     pub(super) const fn until(self) -> Option<Timestamp> {
         match self {
-            Self::CircuitOpen { until } | Self::Cooldown { until } => Some(until),
+            Self::CircuitOpen { until } | Self::Cooldown { until } | Self::SessionCap { until } => {
+                Some(until)
+            }
+            Self::LimitReached { until } => until,
             _ => None,
         }
     }
@@ -82,7 +89,7 @@ pub(super) fn pass(ask: &SelectInput<'_>, provider: &Provider, view: &dyn Provid
         Availability::Ready => Stage::Ready,
         Availability::CircuitOpen { until } => Stage::CircuitOpen { until },
         Availability::Cooldown { until } => Stage::Cooldown { until },
-        Availability::LimitReached => Stage::LimitReached,
-        Availability::SessionCap => Stage::SessionCap,
+        Availability::LimitReached { until } => Stage::LimitReached { until },
+        Availability::SessionCap { until } => Stage::SessionCap { until },
     }
 }

@@ -7,6 +7,10 @@ use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::domain::record::Decision;
 
+/// How long a client waits, in milliseconds, where it is unknown when a provider is available again
+/// and that may be at any time.
+pub const SOON_MS: i64 = 5_000;
+
 /// What the selection needs to know of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct SelectInput<'a> {
@@ -45,9 +49,15 @@ pub enum Availability {
         until: Timestamp,
     },
     /// One of the provider's spending limits is used up.
-    LimitReached,
+    LimitReached {
+        /// When it leaves room again; `None`: never, or unknown.
+        until: Option<Timestamp>,
+    },
     /// It serves the maximum number of sessions, and this is a new one.
-    SessionCap,
+    SessionCap {
+        /// When to try again.
+        until: Timestamp,
+    },
 }
 
 /// The present state of providers, beyond their records.

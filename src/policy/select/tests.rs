@@ -90,6 +90,14 @@ fn choose(
     plan(ask, providers, view, &mut fastrand::Rng::with_seed(7))
 }
 
+fn limit(ms: Option<i64>) -> Availability {
+    Availability::LimitReached { until: ms.map(|ms| NOW.plus_ms(ms)) }
+}
+
+fn session_cap(ms: i64) -> Availability {
+    Availability::SessionCap { until: NOW.plus_ms(ms) }
+}
+
 #[test]
 fn what_stands_in_the_way_decides_the_status() {
     let until = |ms| NOW.plus_ms(ms);
@@ -116,20 +124,21 @@ fn what_stands_in_the_way_decides_the_status() {
         (
             "one without a price, one away",
             vec![unpriced(1), provider(2, |_| ())],
-            vec![(2, Availability::LimitReached)],
+            vec![(2, limit(None))],
             503,
             None,
         ),
         ("another format", vec![provider(1, |p| p.kind = ProviderType::AltCli)], vec![], 503, None),
-        ("limits", vec![provider(1, |_| ())], vec![(1, Availability::LimitReached)], 503, None),
-        ("sessions", vec![provider(1, |_| ())], vec![(1, Availability::SessionCap)], 503, None),
+        ("limits", vec![provider(1, |_| ())], vec![(1, limit(None))], 503, None),
+        ("a window", vec![provider(1, |_| ())], vec![(1, limit(Some(700)))], 503, Some(700)),
+        ("sessions", vec![provider(1, |_| ())], vec![(1, session_cap(600))], 503, Some(600)),
         (
             "the soonest is reported",
             vec![provider(1, |_| ()), provider(2, |_| ()), provider(3, |_| ())],
             vec![
                 (1, Availability::CircuitOpen { until: until(9_000) }),
                 (2, Availability::Cooldown { until: until(2_500) }),
-                (3, Availability::LimitReached),
+                (3, limit(None)),
             ],
             503,
             Some(2_500),
@@ -203,7 +212,7 @@ fn the_order_is_session_priority_format_draw() {
     let kept = kept.unwrap();
     assert_eq!(kept.ordered, [3, 2, 1, 0]);
     assert_eq!(kept.decisions[0].step, DecisionStep::ChosenForSession);
-    let away = View(HashMap::from([(4, Availability::LimitReached)]));
+    let away = View(HashMap::from([(4, limit(None))]));
     let moved =
         choose(&SelectInput { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &away)
             .unwrap();

@@ -11,6 +11,7 @@ use crate::domain::ids::WordId;
 use crate::formats::bad_request::BadRequest;
 use crate::limits::Denied;
 use crate::policy::client_version::{Client, Version};
+use crate::policy::select::SOON_MS;
 
 /// Seconds after which a client may repeat a request whose body exceeded the budget: bodies are
 /// dropped as soon as providers answer.
@@ -172,7 +173,8 @@ impl Refusal {
             // 403 and not 400: the request is valid, and is served once a price is set.
             Self::ModelNotPriced { model } => forbidden(not_priced(model)).code("model_not_priced"),
             Self::Unavailable { retry_after_ms } => {
-                overloaded("no provider can take the request now").retry_after(*retry_after_ms)
+                let wait = retry_after_ms.unwrap_or(SOON_MS.unsigned_abs());
+                overloaded("no provider can take the request now").retry_after(Some(wait))
             }
             Self::UpstreamFailed { message } => {
                 RefusalReply::new(502, "api_error", message.as_str())

@@ -199,8 +199,8 @@ impl ProviderView for View<'_> {
             blocked => return blocked,
         }
         match self.blocked.iter().find(|(blocked, _)| *blocked == provider.id) {
-            Some((_, Blocked::Limit)) => Availability::LimitReached,
-            Some((_, Blocked::SessionCap)) => Availability::SessionCap,
+            Some((_, Blocked::Limit { until })) => Availability::LimitReached { until: *until },
+            Some((_, Blocked::SessionCap { until })) => Availability::SessionCap { until: *until },
             None => Availability::Ready,
         }
     }

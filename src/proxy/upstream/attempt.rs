@@ -220,7 +220,8 @@ fn skip(
 ) -> pingora::Result<()> {
     ctx.decide(provider, step, why);
     let is_own = provider.kind.format() == ctx.format;
-    ctx.forwarding()?.tally.skip(is_own);
+    let now = ctx.now();
+    ctx.forwarding()?.tally.skip(is_own, now);
     Ok(())
 }
 

@@ -19,7 +19,7 @@ use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::provider_state::FailureKind;
 use crate::policy::retry_after;
-use crate::policy::select::Waiting;
+use crate::policy::select::{SOON_MS, Waiting};
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
@@ -330,12 +330,14 @@ impl Tally {
         Self { waiting, ..Self::default() }
     }
 
-    /// Counts a provider whose circuit or limits did not admit the request. `is_own`: it speaks the
-    /// client's format.
-    pub fn skip(&mut self, is_own: bool) {
+    /// Counts a provider whose circuit or limits do not admit the request now, but may at any time.
+    /// `is_own`: it speaks the client's format.
+    pub fn skip(&mut self, is_own: bool, now: Timestamp) {
         self.skipped += 1;
         if is_own {
-            self.waiting.get_or_insert(Waiting { soonest: None });
+            let before = self.waiting.and_then(|waiting| waiting.soonest);
+            let soonest = [before, Some(now.plus_ms(SOON_MS))].into_iter().flatten().min();
+            self.waiting = Some(Waiting { soonest });
         }
     }
 

@@ -1,6 +1,6 @@
 -- Which of several providers a session may not be given to now. ARGV: 3 member, 4 numbers: for each
 -- provider its id and its nine limits. KEYS: from 2 the providers' hashes. Gives {'ok', '' or
--- 'limit' or 'cap', …} or {'gone'}.
+-- what blocks it, …} or {'gone'}.
 --include head
 --include gone
 --include record
