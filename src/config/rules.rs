@@ -5,6 +5,7 @@ use std::fs::File;
 use std::net::SocketAddr;
 
 use super::kind::Kind;
+use super::live::OnAbort;
 use super::problem::{Problem, Problems};
 use super::table::SETTINGS;
 use super::types::{Config, Target};
@@ -83,6 +84,7 @@ fn without_effect(config: &Config, problems: &mut Problems) {
         );
     }
     redis_without_effect(config, problems);
+    live_without_effect(config, problems);
     let (proxy, admin) = (config.live.max_connections, config.live.admin_max_connections);
     for (listener, bounds) in [("proxy", proxy), ("admin", admin)] {
         let path = format!("{listener}.max_connections_per_address");
@@ -102,6 +104,23 @@ fn without_effect(config: &Config, problems: &mut Problems) {
             format!("has no effect above retry.deadline ({})", show_duration(deadline)),
             "lower it, or raise retry.deadline",
         );
+    }
+}
+
+/// As [`without_effect`], of settings that belong to a choice.
+fn live_without_effect(config: &Config, problems: &mut Problems) {
+    let drains = config.live.on_abort == OnAbort::Drain;
+    let stores = config.session.store_messages;
+    for (path, has_effect, choice) in [
+        ("proxy.abort_drain", drains, "proxy.abort: drain"),
+        ("proxy.abort_drain_bytes", drains, "proxy.abort: drain"),
+        ("session.message_bytes", stores, "session.store_messages: true"),
+        ("session.messages_total_bytes", stores, "session.store_messages: true"),
+    ] {
+        if config.values.is_given(path) && !has_effect {
+            let wrong = format!("has no effect without {choice}");
+            problems.add(path, wrong, format!("remove it, or set {choice}"));
+        }
     }
 }
 

@@ -70,6 +70,10 @@ fn companions(path: &str) -> Vec<&'static str> {
             vec!["redis.url"]
         }
         "redis.cluster_parts" => vec!["redis.urls"],
+        "proxy.abort_drain" | "proxy.abort_drain_bytes" => vec!["proxy.abort"],
+        "session.message_bytes" | "session.messages_total_bytes" => {
+            vec!["session.store_messages"]
+        }
         "timeouts.connect" => vec!["timeouts.tls"],
         "ledger.max_bytes" => vec!["ledger.segment_bytes"],
         "proxy.max_inflight_body_bytes" => vec!["proxy.max_body_bytes"],
