@@ -117,6 +117,9 @@ pub struct Operation {
 
 const MAX_BODY: usize = 1024 * 1024;
 
+/// Body bound of an operation that is open to all, in bytes.
+pub const OPEN_BODY: usize = 4096;
+
 impl Operation {
     /// An action: POST, its result in the envelope. The schemas of the body and of the result are
     /// those of the types that the action takes and returns.

@@ -3,12 +3,15 @@
 use serde_json::json;
 use tollgate::domain::price::CostKind;
 
-use super::gate::Gate;
+use super::gate::{Gate, Reply};
 
 #[tokio::test]
 async fn an_uploaded_price_is_in_effect_and_a_bad_entry_fails_alone() {
     let gate = Gate::start().await;
-    assert_eq!(gate.admin("model-prices/hasPriceTable", json!({})).await.data(), json!(false));
+    let has_prices = async || {
+        Reply::of(gate.post("actions/model-prices/hasPriceTable").json(&json!({}))).await.data()
+    };
+    assert_eq!(has_prices().await, json!(false), "without a credential");
     let table = json!({
         "alpha": { "mode": "chat", "input_cost_per_token": 3e-6, "output_cost_per_token": 0.000015, "other": [1, { "x": null }] },
         "beta": { "input_cost_per_token": "cheap" },
@@ -30,7 +33,7 @@ async fn an_uploaded_price_is_in_effect_and_a_bad_entry_fails_alone() {
         "0.000003"
     );
     assert!(snapshot.price_for("beta", "").is_none());
-    assert_eq!(gate.admin("model-prices/hasPriceTable", json!({})).await.data(), json!(true));
+    assert_eq!(has_prices().await, json!(true));
     let shown = gate.admin("model-prices/getModelPrices", json!({})).await.data();
     assert_eq!(shown.as_array().unwrap().len(), 1);
     assert_eq!((&shown[0]["modelName"], &shown[0]["source"]), (&json!("alpha"), &json!("manual")));

@@ -3,10 +3,7 @@
 use crate::admin::auth::login::{login, logout};
 use crate::admin::auth::whoami::{site, whoami};
 use crate::admin::envelope::Code;
-use crate::admin::operation::{Operation, Permission};
-
-/// Body bound of an operation that is open to all.
-const OPEN_BODY: usize = 4096;
+use crate::admin::operation::{OPEN_BODY, Operation, Permission};
 
 /// The operations of this file, for the table of all.
 pub fn operations() -> Vec<Operation> {

@@ -16,7 +16,7 @@ use self::table::{MAX_NAME, MAX_TABLE, Taking};
 use crate::admin::bodies::{Document, Nothing, Text};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
-use crate::admin::operation::{Operation, Permission};
+use crate::admin::operation::{OPEN_BODY, Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::price::{PriceRecord, PriceUpload};
 use crate::domain::price::{Price, PriceSource};
@@ -89,8 +89,9 @@ pub fn operations() -> Vec<Operation> {
             models::available,
         )
         .doc("Model names to choose from for providers of a type."),
-        Operation::action("actions/model-prices/hasPriceTable", Permission::Any, has_prices)
-            .doc("Whether there is any price."),
+        Operation::action("actions/model-prices/hasPriceTable", Permission::Open, has_prices)
+            .doc("Whether there is any price.")
+            .max_body(OPEN_BODY),
     ]
 }
 
