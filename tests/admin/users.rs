@@ -160,10 +160,27 @@ async fn names_have_no_characters_that_hide_or_reorder_text() {
             ("keys/addKey", json!({ "userId": ann.id, "name": name })),
             ("keys/editKey", json!({ "keyId": ann.key_id, "name": name })),
         ];
-        for (operation, body) in calls {
+        let in_batch = json!({ "keyIds": [ann.key_id], "updates": { "providerGroup": name } });
+        let provider = json!({ "name": "p", "url": "http://127.0.0.1:9", "key": "k" });
+        let with = |mut body: serde_json::Value, field: &str| {
+            body[field] = format!("team,{name}").into();
+            body
+        };
+        let of_groups = [
+            ("users/addUser", with(json!({ "name": "bob" }), "providerGroup"), "providerGroup"),
+            (
+                "keys/editKey",
+                with(json!({ "keyId": ann.key_id }), "providerGroup"),
+                "providerGroup",
+            ),
+            ("keys/batchUpdateKeys", in_batch, "updates.providerGroup"),
+            ("providers/addProvider", with(provider, "group_tag"), "group_tag"),
+        ];
+        let named = calls.map(|(operation, body)| (operation, body, "name"));
+        for (operation, body, field) in named.into_iter().chain(of_groups) {
             let reply = gate.admin(operation, body).await;
             assert_eq!(reply.failure(), (400, "INVALID_FORMAT"), "{operation} {name:?}");
-            assert_eq!(reply.body["errorParams"]["field"], "name", "{operation} {name:?}");
+            assert_eq!(reply.body["errorParams"]["field"], field, "{operation} {name:?}");
         }
     }
     for name in ["Zoë 👩‍💻", "می‌خواهم", "王 小明"] {

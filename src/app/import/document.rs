@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::model::{Form, Mapped, MappedUser, OF_KEY, OF_PROVIDER, OF_USER};
+use crate::admin::bodies::spoils_names;
 use crate::admin::declarative::VERSION;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::key::KeyHash;
@@ -46,11 +47,24 @@ pub(super) fn build(mapped: &mut Mapped, stored: &Everything) -> Document {
     Document { document, users, providers }
 }
 
+/// Adds the fields of a record. Groups lose the characters that names may not have.
+fn fill(form: &mut Form, fields: &Form) {
+    for (field, value) in fields {
+        let value = match (field.as_str(), value) {
+            ("group_tag" | "provider_group", Value::String(text)) => {
+                text.replace(spoils_names, "").into()
+            }
+            _ => value.clone(),
+        };
+        form.insert(field.clone(), value);
+    }
+}
+
 fn providers(mapped: &mut Mapped, document: &mut Map<String, Value>) -> Vec<Named> {
     let mut entries = Vec::new();
     for provider in &mapped.providers {
         let mut form = Form::from_iter([("name".to_owned(), provider.name.as_str().into())]);
-        form.extend(provider.form.clone());
+        fill(&mut form, &provider.form);
         provider.limits.write(
             &mut form,
             OF_PROVIDER,
@@ -117,7 +131,7 @@ fn users(
         if *nth > 1 {
             form.insert("nth".to_owned(), (*nth).into());
         }
-        form.extend(user.form.clone());
+        fill(&mut form, &user.form);
         user.limits.write(&mut form, OF_USER, &format!("user {name:?}"), &mut mapped.notes);
         let keys = keys(user, name, &owners, &mut mapped.notes);
         form.insert("keys".to_owned(), keys.into());
@@ -152,7 +166,7 @@ fn keys(
         };
         let mut form = Form::from_iter([("name".to_owned(), name.as_str().into())]);
         form.insert("hash".to_owned(), format!("sha256:{}", hex::encode(key.hash.0)).into());
-        form.extend(key.form.clone());
+        fill(&mut form, &key.form);
         let limits = key.limits.within(&user.limits);
         if limits != key.limits {
             let why = "a key's limit cannot be above its user's here: it has its user's";

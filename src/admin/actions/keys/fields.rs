@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::admin::bodies::{
-    Choice, Clock, Id, List, Moment, NameText, Part, Patch, Sent, Text, Usd, Whole,
+    Choice, Clock, Id, List, Moment, NameText, Part, Patch, Sent, Usd, Whole,
 };
 use crate::admin::envelope::Code;
 use crate::admin::limits::{LimitPatch, limit_patch};
@@ -33,7 +33,7 @@ const MAX_BATCH: usize = 500;
 /// The name of a key, a user or a provider.
 pub type Name = NameText<1, 64>;
 /// Names of provider groups, between commas.
-pub type GroupText = Text<0, 200>;
+pub type GroupText = NameText<0, 200>;
 
 /// A key's own fields: of a new one, and of an edit.
 #[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
