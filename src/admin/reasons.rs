@@ -142,6 +142,8 @@ reasons! {
     SessionEnded = "session_ended", "the session is not known or has ended";
     SessionKeyDeleted = "session_key_deleted", "the session's key was deleted";
     SessionOfAnother = "session_of_another", "this session is another user's";
+    StarInRedirect = "star_in_redirect", "must not contain `*`: a redirect is for one model";
+    StarNotAtEnd = "star_not_at_end", "may have `*` only at its end, where it matches any suffix";
     StoredKeyUnreadable = "stored_key_unreadable", "the stored one {detail}";
     TokenChanged = "token_changed", "the admin token has changed since this login";
     TokenHasNoUsage = "token_has_no_usage", "the administrator token is no key: it has no usage of \

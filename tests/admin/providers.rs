@@ -69,3 +69,29 @@ async fn redirects_whose_names_are_one_without_blanks_are_refused() {
     add(json!({ " b ": "c" })).await.data();
     assert_eq!(gate.state.snapshot().providers[0].upstream_model("b"), "c");
 }
+
+#[tokio::test]
+async fn stars_that_would_match_nothing_are_refused() {
+    let gate = Gate::start().await;
+    let ann = gate.person("ann", json!({})).await;
+    let add = async |mut fields: serde_json::Value| {
+        fields["name"] = json!("up");
+        fields["url"] = json!("https://up.example");
+        fields["key"] = json!("upstream-credential-0123456789");
+        gate.admin("providers/addProvider", fields).await
+    };
+    for (fields, reason) in [
+        (json!({ "model_redirects": { "a-*": "b" } }), "star_in_redirect"),
+        (json!({ "model_redirects": { "a": "b-*" } }), "star_in_redirect"),
+        (json!({ "allowed_models": ["a*b"] }), "star_not_at_end"),
+        (json!({ "allowed_models": ["a**"] }), "star_not_at_end"),
+    ] {
+        let refused = add(fields.clone()).await;
+        assert_eq!(refused.failure(), (400, "INVALID_FORMAT"), "{fields}");
+        assert_eq!(refused.body["errorParams"]["reason"], reason, "{fields}");
+    }
+    let edit = json!({ "userId": ann.id, "allowedModels": ["*-large"] });
+    let refused = gate.admin("users/editUser", edit).await;
+    assert_eq!(refused.body["errorParams"]["reason"], "star_not_at_end");
+    add(json!({ "allowed_models": ["*", "a*"] })).await.data();
+}

@@ -55,6 +55,11 @@ fn name(rng: &mut Rng) -> String {
     text(rng).replace('\n', " ")
 }
 
+/// In a model's name a star counts, and only at the end.
+fn model(rng: &mut Rng) -> String {
+    text(rng).replace('*', "+")
+}
+
 fn maybe(rng: &mut Rng, value: Value) -> Value {
     if rng.bool() { value } else { Value::Null }
 }
@@ -102,7 +107,7 @@ async fn providers(bed: &Bed, rng: &mut Rng) {
         let fields = json!({"name": format!("{n} {}", name(rng)), "url": format!("https://p{n}.example.com/x"),
             "key": format!("the-credential-{n}-{}", rng.u64(..)), "provider_type": kinds[rng.usize(..5)], "weight": rng.u32(1..100),
             "priority": rng.i32(-5..5), "cost_multiplier": format!("0.{:04}", rng.u32(1..9999)), "note": text(rng),
-            "group_tag": maybe(rng, json!("b,a")), "allowed_models": ["claude-*", text(rng)], "is_enabled": rng.bool(),
+            "group_tag": maybe(rng, json!("b,a")), "allowed_models": ["claude-*", model(rng)], "is_enabled": rng.bool(),
             "model_redirects": {"a": "b", "yes": "no"}, "limit_daily_usd": maybe(rng, json!(0)), "streaming_idle_timeout_ms": maybe(rng, json!(0)),
             "preserve_client_ip": rng.bool(), "circuit_breaker_failure_threshold": rng.u32(0..9)});
         bed.gateway.admin("providers/addProvider", fields).await;

@@ -1,4 +1,4 @@
-//! Fields that hold several values: lists, texts by text, and JSON objects as they are.
+//! Fields that hold several values: lists, redirects of models, and JSON objects as they are.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::admin::reasons::Reason;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct List<T, const MIN: usize, const MAX: usize, const BATCH: bool = false>(pub Vec<T>);
 
-/// At most `MAX` texts by text, each of 1 … `LENGTH` characters.
+/// At most `MAX` redirects, names of models by name, each of 1 … `LENGTH` characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pairs<const MAX: usize, const LENGTH: usize>(pub Vec<(String, String)>);
 
@@ -69,6 +69,9 @@ impl<const MAX: usize, const LENGTH: usize> Kind for Pairs<MAX, LENGTH> {
             pairs.iter().map(|(name, _): &(String, _)| name.as_str()).collect();
         if names.len() < pairs.len() {
             return Err(Fault::format(Reason::NamedTwice).into());
+        }
+        if pairs.iter().any(|(from, to)| from.contains('*') || to.contains('*')) {
+            return Err(Fault::format(Reason::StarInRedirect).into());
         }
         Ok(Self(pairs))
     }

@@ -25,6 +25,10 @@ pub struct HeaderText<const MIN: usize, const MAX: usize>(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NameText<const MIN: usize, const MAX: usize>(pub String);
 
+/// As [`Text`]: a model's name, or the beginning of several with `*` after it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ModelText<const MIN: usize, const MAX: usize>(pub String);
+
 /// A time of day, `HH:MM`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock(pub TimeOfDay);
@@ -110,6 +114,20 @@ impl<const MIN: usize, const MAX: usize> Kind for NameText<MIN, MAX> {
     }
 }
 
+impl<const MIN: usize, const MAX: usize> Kind for ModelText<MIN, MAX> {
+    fn take(json: &Value) -> Result<Self, Faults> {
+        let text = Text::<MIN, MAX>::take(json)?.0;
+        match text.strip_suffix('*').unwrap_or(&text).contains('*') {
+            true => Err(Fault::format(Reason::StarNotAtEnd).into()),
+            false => Ok(Self(text)),
+        }
+    }
+
+    fn describe(generator: &mut SchemaGenerator) -> Value {
+        Text::<MIN, MAX>::describe(generator)
+    }
+}
+
 /// Whether names may not have this character: control characters, separators of lines and
 /// paragraphs, and marks of direction. Joiners are allowed: emoji and several scripts need them.
 #[must_use]
@@ -155,6 +173,7 @@ impl<F: Address, const MIN: usize, const MAX: usize> Kind for Url<F, MIN, MAX> {
 kind!([const MIN: usize, const MAX: usize] Text<MIN, MAX> => String);
 kind!([const MIN: usize, const MAX: usize] HeaderText<MIN, MAX> => String);
 kind!([const MIN: usize, const MAX: usize] NameText<MIN, MAX> => String);
+kind!([const MIN: usize, const MAX: usize] ModelText<MIN, MAX> => String);
 kind!([] Clock => TimeOfDay);
 kind!([F: Address, const MIN: usize, const MAX: usize] Url<F, MIN, MAX> => String);
 

@@ -47,17 +47,34 @@ pub(super) fn build(mapped: &mut Mapped, stored: &Everything) -> Document {
     Document { document, users, providers }
 }
 
-/// Adds the fields of a record. Groups lose the characters that names may not have.
+/// Adds the fields of a record, as this gateway accepts them. Groups lose the characters that names
+/// may not have. A star counts only at the end of a model's name: another one stands for nothing,
+/// which is less than the peer allows. Redirects with a star are left out.
 fn fill(form: &mut Form, fields: &Form) {
     for (field, value) in fields {
         let value = match (field.as_str(), value) {
             ("group_tag" | "provider_group", Value::String(text)) => {
                 text.replace(spoils_names, "").into()
             }
+            ("allowed_models", Value::Array(models)) => {
+                let models = models.iter().map(|model| model.as_str().map(with_star_at_end));
+                models.collect::<Vec<_>>().into()
+            }
+            ("model_redirects", Value::Object(redirects)) => {
+                let has_star = |to: &Value| to.as_str().is_some_and(|to| to.contains('*'));
+                let each =
+                    redirects.iter().filter(|(from, to)| !from.contains('*') && !has_star(to));
+                Value::Object(each.map(|(from, to)| (from.clone(), to.clone())).collect())
+            }
             _ => value.clone(),
         };
         form.insert(field.clone(), value);
     }
+}
+
+fn with_star_at_end(model: &str) -> String {
+    let end = if model.ends_with('*') { "*" } else { "" };
+    model.replace('*', "") + end
 }
 
 fn providers(mapped: &mut Mapped, document: &mut Map<String, Value>) -> Vec<Named> {

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
-    BaseUrl, Choice, Clock, Fraction, HeaderText, Id, List, Pairs, Patch, ProxyUrl, Sent, Text,
-    Url, Usd, Whole,
+    BaseUrl, Choice, Clock, Fraction, HeaderText, Id, List, ModelText, Pairs, Patch, ProxyUrl,
+    Sent, Text, Url, Usd, Whole,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::limit_patch;
@@ -59,7 +59,7 @@ pub struct ProviderFields {
     /// Comma-separated provider groups; empty or `null` = the default group.
     pub group_tag: Patch<GroupText>,
     /// A trailing `*` matches any suffix; empty = every model.
-    pub allowed_models: Patch<List<Text<1, 200>, 0, 1000>>,
+    pub allowed_models: Patch<List<ModelText<1, 200>, 0, 1000>>,
     /// Requested model → model sent upstream.
     pub model_redirects: Patch<Pairs<500, 200>>,
     /// USD in any 5 hours; `null` = no limit, 0 = nothing.

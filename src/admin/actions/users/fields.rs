@@ -5,7 +5,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
-use crate::admin::bodies::{Choice, Clock, Id, List, Moment, Patch, Sent, Text, Usd, Whole};
+use crate::admin::bodies::{
+    Choice, Clock, Id, List, ModelText, Moment, Patch, Sent, Text, Usd, Whole,
+};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::limit_patch;
 use crate::admin::reasons::Reason;
@@ -67,7 +69,7 @@ pub struct UserFields {
     /// Conversations at once; 0 or `null` = no limit.
     pub limit_concurrent_sessions: Patch<Whole<u32, 0, 1000>>,
     /// A trailing `*` matches any suffix; empty = every model.
-    pub allowed_models: Patch<List<Text<1, 200>, 0, 200>>,
+    pub allowed_models: Patch<List<ModelText<1, 200>, 0, 200>>,
     /// Parts of `User-Agent`; empty = every client.
     pub allowed_clients: Patch<List<Text<1, 200>, 0, 50>>,
     /// Only administrators change the limits of the user's keys; a key that the user adds gets the
