@@ -69,6 +69,8 @@ reasons! {
         line, have no width or change the direction of text";
     HasNul = "has_nul", "must not contain NUL";
     Internal = "internal", "internal error";
+    IsMasked = "is_masked", "is the mask of a secret: leave it out to keep the stored one, or enter \
+        it whole";
     IsRequired = "is_required", "is required";
     KeyDeleted = "key_deleted", "the key was deleted";
     KeyDisabled = "key_disabled", "the key is disabled";

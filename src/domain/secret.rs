@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::Deserialize;
 
+/// Stands for a secret that is too short to show a part of.
+pub const MASK: &str = "***";
+
 /// A credential. `Debug` and `Display` print `***`; only [`Secret::expose`] returns the text.
 #[derive(Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(transparent)]
@@ -27,7 +30,7 @@ impl Secret {
     pub fn masked(&self) -> String {
         let chars: Vec<char> = self.0.chars().collect();
         if chars.len() < 16 {
-            return "***".to_owned();
+            return MASK.to_owned();
         }
         let head: String = chars[..4].iter().collect();
         let tail: String = chars[chars.len() - 4..].iter().collect();
@@ -35,14 +38,20 @@ impl Secret {
     }
 }
 
+/// Whether the text stands for a secret that it does not hold.
+#[must_use]
+pub fn is_masked(text: &str) -> bool {
+    text.ends_with(MASK) || text.contains('…')
+}
+
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
+        f.write_str(MASK)
     }
 }
 
 impl fmt::Display for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
+        f.write_str(MASK)
     }
 }

@@ -37,6 +37,30 @@ async fn a_credential_that_no_header_can_hold_is_refused() {
 }
 
 #[tokio::test]
+async fn a_mask_that_is_sent_back_does_not_replace_the_credential() {
+    let gate = Gate::start().await;
+    let url = "http://127.0.0.1:9";
+    for key in ["short", "upstream-credential-0123456789"] {
+        let body = json!({"name": key, "url": url, "key": key});
+        let id = gate.admin("providers/addProvider", body).await.data()["id"].clone();
+        let shown = gate.admin("providers/getProviders", json!({})).await.data();
+        let record = shown.as_array().unwrap().iter().find(|p| p["id"] == id).unwrap();
+        let mask = &record["key"];
+        for (operation, body) in [
+            ("providers/editProvider", json!({"providerId": id, "key": mask})),
+            ("providers/testProvider", json!({"providerId": id, "key": mask})),
+            ("providers/addProvider", json!({"name": "p", "url": url, "key": mask})),
+        ] {
+            let refused = gate.admin(operation, body).await;
+            assert_eq!(refused.failure(), (400, "INVALID_FORMAT"), "{operation} {mask}");
+            assert_eq!(refused.body["errorParams"]["reason"], "is_masked", "{operation} {mask}");
+        }
+        let snapshot = gate.state.snapshot();
+        assert_eq!(snapshot.providers.last().unwrap().key.expose(), key);
+    }
+}
+
+#[tokio::test]
 async fn assertions_alone_are_no_pattern() {
     let gate = Gate::start().await;
     for word in ["\\b", "^", "(?m)$"] {

@@ -11,12 +11,14 @@ use super::{Fault, Faults};
 use crate::admin::envelope::Code;
 use crate::admin::reasons::Reason;
 use crate::domain::limits::TimeOfDay;
+use crate::domain::secret::is_masked;
 
 /// A trimmed string of `MIN` … `MAX` characters without NUL.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Text<const MIN: usize, const MAX: usize>(pub String);
 
-/// As [`Text`], of visible ASCII without blanks: a credential that is sent in a header.
+/// As [`Text`], of visible ASCII without blanks: a credential that is sent in a header. A mask that
+/// is shown in place of one is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderText<const MIN: usize, const MAX: usize>(pub String);
 
@@ -87,6 +89,9 @@ impl<const MIN: usize, const MAX: usize> Kind for Text<MIN, MAX> {
 impl<const MIN: usize, const MAX: usize> Kind for HeaderText<MIN, MAX> {
     fn take(json: &Value) -> Result<Self, Faults> {
         let text = Text::<MIN, MAX>::take(json)?.0;
+        if is_masked(&text) {
+            return Err(Fault::format(Reason::IsMasked).into());
+        }
         match text.bytes().all(|byte| byte.is_ascii_graphic()) {
             true => Ok(Self(text)),
             false => Err(Fault::format(Reason::MustBeHeaderText).into()),

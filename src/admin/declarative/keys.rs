@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::form::{self, Form};
 use super::plan::Step;
-use super::secrets::is_masked;
 use super::work::Work;
 use crate::admin::actions::keys::blank_key;
 use crate::admin::actions::keys::fields::KeyFields;
@@ -22,7 +21,7 @@ use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::{Key, KeyHash};
-use crate::domain::secret::Secret;
+use crate::domain::secret::{Secret, is_masked};
 use crate::domain::user::User;
 use crate::policy::key_rules;
 

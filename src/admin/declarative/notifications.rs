@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::form::{self, Form};
 use super::plan::Step;
-use super::secrets::{self, MASK, Written};
+use super::secrets::Written;
 use super::work::Work;
 use crate::admin::actions::notifications::NotificationFields;
 use crate::admin::bodies::Shape;
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::records::notifications::NotificationsRecord;
 use crate::crypto::vault::Place;
-use crate::domain::secret::Secret;
+use crate::domain::secret::{MASK, Secret, is_masked};
 use crate::state::reseal;
 use crate::store::StoredNotifications;
 
@@ -110,7 +110,7 @@ fn webhooks(work: &mut Work<'_>, entry: &mut Form) -> Vec<&'static str> {
         let name = form::snake(field);
         let Some(value) = entry.remove(&name) else { continue };
         let written = match &value {
-            Value::String(text) if secrets::is_masked(text) || text.starts_with("sealed:") => {
+            Value::String(text) if is_masked(text) || text.starts_with("sealed:") => {
                 Written::read(Some(value))
             }
             _ => {

@@ -17,7 +17,7 @@ use crate::admin::records::provider::ProviderRecord;
 use crate::crypto::vault::{Place, Vault};
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
-use crate::domain::secret::Secret;
+use crate::domain::secret::{MASK, Secret};
 use crate::state::reseal;
 use crate::store::StoredProvider;
 
@@ -46,7 +46,7 @@ pub(super) fn credential(vault: &Vault, stored: &StoredProvider) -> Option<Secre
 }
 
 fn masked(key: Option<&Secret>) -> String {
-    key.map_or_else(|| secrets::MASK.to_owned(), Secret::masked)
+    key.map_or_else(|| MASK.to_owned(), Secret::masked)
 }
 
 pub(super) async fn apply(
@@ -231,7 +231,7 @@ pub(super) fn exported(
         let provider = &stored.provider;
         let mut form = form::shortened(form_of(provider, String::new())?, &defaults);
         let key = credential(vault, stored);
-        let shown = key.map_or_else(|| Ok(secrets::MASK.into()), |key| secret(provider, &key))?;
+        let shown = key.map_or_else(|| Ok(MASK.into()), |key| secret(provider, &key))?;
         form.insert(CREDENTIAL.to_owned(), shown);
         Ok(numbered(form, nth))
     };

@@ -11,14 +11,11 @@ use super::work::Desk;
 use crate::admin::envelope::ApiError;
 use crate::crypto::vault::{Place, Vault};
 use crate::domain::provider::Provider;
-use crate::domain::secret::Secret;
+use crate::domain::secret::{Secret, is_masked};
 use crate::upstream::endpoint::Endpoint;
 
 /// Begins a sealed secret.
 const SEALED: &str = "sealed:";
-/// Stands for a secret that is too short to show a part of.
-pub(super) const MASK: &str = "***";
-
 /// How an export shows secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Secrets {
@@ -81,11 +78,6 @@ impl Written {
             }
         }
     }
-}
-
-/// Whether the text stands for a secret that it does not hold.
-pub(super) fn is_masked(text: &str) -> bool {
-    text.ends_with(MASK) || text.contains('…')
 }
 
 /// A secret as an export shows it.

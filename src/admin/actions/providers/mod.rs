@@ -27,7 +27,7 @@ use crate::domain::limits::Limits;
 use crate::domain::provider::{
     BreakerSettings, InstructionsStrategy, Provider, ProviderTimeouts, ProviderType,
 };
-use crate::domain::secret::Secret;
+use crate::domain::secret::{MASK, Secret};
 use crate::state::reseal::{self, SealError};
 use crate::store::{StoredProvider, Tx};
 
@@ -106,7 +106,7 @@ pub(in crate::admin) fn blank(now: Timestamp) -> Provider {
 fn shown(call: &Call, stored: &StoredProvider) -> ProviderRecord {
     let key =
         call.ctx.state.vault().open(Place::ProviderKey(stored.provider.id), &stored.key_cipher);
-    let masked = key.map_or_else(|_| "***".to_owned(), |key| key.masked());
+    let masked = key.map_or_else(|_| MASK.to_owned(), |key| key.masked());
     ProviderRecord::new(&stored.provider, masked)
 }
 
