@@ -104,8 +104,8 @@ reasons! {
     NoCredential = "no_credential", "not logged in: no credential was sent";
     NoUser = "no_user", "this credential is no user's";
     NotLoggedIn = "not_logged_in", "not logged in";
-    NothingToChange = "nothing_to_change", "nothing to change: send at least one field beside \
-        the id";
+    NothingToChange = "nothing_to_change", "nothing to change: send at least one of the fields that \
+        can change";
     OtherDestination = "other_destination", "enter it again: the stored key is only sent to the \
         scheme, host and port that it was entered for";
     OtherProxy = "other_proxy", "enter it again: the stored key is only sent through the HTTP \

@@ -40,6 +40,8 @@ async fn settings_are_saved_in_part_and_in_effect_at_once() {
         ] {
             let reply = gate.admin("system-config/saveSystemSettings", body.clone()).await;
             assert_eq!(reply.failure(), (400, code), "{body}");
+            let words = reply.body["error"].as_str().unwrap();
+            assert!(!words.contains(" id"), "these settings have no id: {words}");
         }
         assert_eq!(
             gate.admin("system-config/fetchSystemSettings", json!({})).await.data(),
