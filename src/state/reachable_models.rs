@@ -50,7 +50,9 @@ impl Reach<'_> {
             }
         }
         names.retain(|model| {
-            self.allowed_models.is_empty() || model_matches(self.allowed_models, model)
+            let is_allowed =
+                self.allowed_models.is_empty() || model_matches(self.allowed_models, model);
+            is_allowed && !model.is_empty()
         });
         names
     }

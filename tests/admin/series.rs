@@ -163,6 +163,9 @@ async fn users_see_their_own_unless_they_may_see_all() {
     let records =
         [record(&ada, "m", NOON, 1), Record { status_code: 429, ..record(&bob, "n", NOON, 2) }];
     gate.store.append_records(&records).await.unwrap();
+    // A request that was refused before its model was read.
+    let without_model = record(&ada, "", NOON.plus_ms(-30 * 24 * HOUR), 0);
+    gate.store.append_records(&[without_model]).await.unwrap();
     let own = ask(&gate, &ada.key, json!({})).await;
     assert_eq!(own["users"].as_array().unwrap().len(), 1);
     assert_eq!(own["chartData"].as_array().unwrap().len(), 24);

@@ -138,13 +138,15 @@ pub struct UsageTotal {
 const MOST: i64 = 1_000;
 
 impl Store {
-    /// All models that were ever requested, sorted; of one user, if given. At most 1000.
+    /// All models that were ever requested, sorted; of one user, if given. At most 1000. Requests
+    /// that named none have an empty name, which is left out.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn models_asked_for(&self, scope: Option<UserId>) -> Result<Vec<String>, StoreError> {
         let rows = self.distinct("model", scope).await?;
-        rows.iter().map(|row| Fields { row, table: "usage_totals" }.text("model")).collect()
+        let names = rows.iter().map(|row| Fields { row, table: "usage_totals" }.text("model"));
+        names.filter(|name| name.as_ref().map_or(true, |name| !name.is_empty())).collect()
     }
 
     /// All statuses that requests ever ended with, sorted; of one user, if given.

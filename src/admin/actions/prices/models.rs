@@ -42,6 +42,7 @@ pub async fn available(call: Call, body: OfType) -> Result<Vec<String>, ApiError
     let priced =
         snapshot.prices.values().filter(|price| asked.is_none_or(|kind| fits(price, kind)));
     names.extend(priced.map(|price| price.model.clone()));
+    names.remove("");
     Ok(names.into_iter().collect())
 }
 
