@@ -121,6 +121,7 @@ async fn an_edit_that_changes_nothing_is_not_in_the_audit_log() {
     let batch = json!({ "keyIds": [ann.key_id], "updates": { "isEnabled": true } });
     assert_eq!(gate.admin("keys/batchUpdateKeys", batch).await.data()["updatedCount"], 1);
     let title = json!({ "siteTitle": settings["siteTitle"] });
+    let table = json!({ "m": { "input_cost_per_token": 1e-6 } }).to_string();
     let word = json!({ "id": word["id"], "word": "w", "isEnabled": true });
     let others = [
         ("users/editUser", json!({ "userId": ann.id, "note": " n", "limitTotalUsd": "7.00" })),
@@ -129,6 +130,8 @@ async fn an_edit_that_changes_nothing_is_not_in_the_audit_log() {
         ("sensitive-words/updateSensitiveWordAction", word),
         ("notifications/updateNotificationSettingsAction", json!({ "enabled": false })),
         ("model-prices/upsertModelPrice", price),
+        ("model-prices/uploadPriceTable", json!({ "jsonContent": table })),
+        ("model-prices/uploadPriceTable", json!({ "jsonContent": "{\"bad\":{}}" })),
     ];
     for (operation, body) in others {
         gate.admin(operation, body).await.data();

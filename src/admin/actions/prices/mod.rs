@@ -156,6 +156,9 @@ async fn take(
     let mut tx = call.ctx.store.begin().await?;
     let known = known(&mut tx).await?;
     let (report, prices) = table::sort(listed, &known, taking);
+    if prices.is_empty() {
+        return Ok(report);
+    }
     tx.upsert_prices(&prices).await?;
     let after = json!({
         "added": report.added, "updated": report.updated, "failed": report.failed, "total": report.total,
