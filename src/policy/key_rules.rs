@@ -39,10 +39,16 @@ pub enum KeyRuleError {
         name: String,
     },
     /// A limit of the key is above the same limit of its user.
-    #[error("the key's {} limit ({key}) is above the user's ({user})", limit.describe())]
+    #[error(
+        "the {} limit ({key}) of the key{} is above the user's ({user})",
+        limit.describe(),
+        quoted(name)
+    )]
     ExceedsUserLimit {
         /// Which limit.
         limit: SharedLimit,
+        /// The key's name; empty for the key that is being changed.
+        name: String,
         /// The key's limit: USD, or a number of sessions.
         key: String,
         /// The user's limit, in the same unit.
@@ -69,6 +75,11 @@ pub enum KeyRuleError {
     /// The user's key limits are locked, and a user (not an administrator) changes them.
     #[error("only an administrator changes the limits of this user's keys")]
     KeyLimitsLocked,
+}
+
+/// A name in a message, after a blank; nothing for an empty one.
+fn quoted(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" {name:?}") }
 }
 
 impl SharedLimit {
@@ -112,8 +123,10 @@ impl KeyRuleError {
     pub fn params(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::DuplicateName { name } => vec![("name", name.clone())],
-            Self::ExceedsUserLimit { key, user, .. } => {
-                vec![("keyLimit", key.clone()), ("userLimit", user.clone())]
+            Self::ExceedsUserLimit { name, key, user, .. } => {
+                let named = (!name.is_empty()).then(|| ("name", name.clone()));
+                let limits = [("keyLimit", key.clone()), ("userLimit", user.clone())];
+                limits.into_iter().chain(named).collect()
             }
             Self::NoGroupPermission { groups } => vec![("groups", groups.join(","))],
             _ => Vec::new(),
@@ -181,20 +194,49 @@ pub fn limits_within(key: &Limits, user: &Limits) -> Result<(), KeyRuleError> {
         if let (Some(key), Some(user)) = (key, user)
             && key > user
         {
-            let show = |amount: NanoUsd| amount.to_string();
-            return Err(KeyRuleError::ExceedsUserLimit { limit, key: show(key), user: show(user) });
+            return Err(exceeds(limit, &key, &user));
         }
     }
     let (key, user) = (key.concurrent_sessions, user.concurrent_sessions);
     if user > 0 && key > user {
-        let limit = SharedLimit::ConcurrentSessions;
-        return Err(KeyRuleError::ExceedsUserLimit {
-            limit,
-            key: key.to_string(),
-            user: user.to_string(),
-        });
+        return Err(exceeds(SharedLimit::ConcurrentSessions, &key, &user));
     }
     Ok(())
+}
+
+fn exceeds(limit: SharedLimit, key: &impl ToString, user: &impl ToString) -> KeyRuleError {
+    let (key, user) = (key.to_string(), user.to_string());
+    KeyRuleError::ExceedsUserLimit { limit, name: String::new(), key, user }
+}
+
+/// A user's limit is not set below the same limit of one of their keys. A limit that does not
+/// change is not checked.
+///
+/// # Errors
+/// [`KeyRuleError::ExceedsUserLimit`] for the first key that is above, with its name.
+pub fn keys_stay_within<'k>(
+    mut keys: impl Iterator<Item = &'k Key>,
+    before: &Limits,
+    after: &Limits,
+) -> Result<(), KeyRuleError> {
+    let set = |of: fn(&Limits) -> Option<NanoUsd>| of(after).filter(|_| of(before) != of(after));
+    let sessions = Some(after.concurrent_sessions).filter(|now| *now != before.concurrent_sessions);
+    let changed = Limits {
+        five_hours: set(|limits| limits.five_hours),
+        daily: set(|limits| limits.daily),
+        weekly: set(|limits| limits.weekly),
+        monthly: set(|limits| limits.monthly),
+        total: set(|limits| limits.total),
+        concurrent_sessions: sessions.unwrap_or_default(),
+        ..Limits::default()
+    };
+    keys.try_for_each(|found| match limits_within(&found.limits, &changed) {
+        Err(KeyRuleError::ExceedsUserLimit { limit, key, user, .. }) => {
+            let name = found.name.clone();
+            Err(KeyRuleError::ExceedsUserLimit { limit, name, key, user })
+        }
+        other => other,
+    })
 }
 
 /// A user's last usable key stays enabled. A key that is not usable anyway may always be disabled.

@@ -66,6 +66,16 @@ fn each_limit_is_held_by_the_users() {
         assert_eq!(code(limits_within(&key, &user)), expected, "0 allows nothing");
     }
     let sessions = |n| Limits { concurrent_sessions: n, ..Limits::default() };
+    // Of a user that was given a limit below a key's before that was refused, the others change.
+    let old = Limits { total: Some(NanoUsd::usd(1)), ..Limits::default() };
+    let keys =
+        [Key { limits: Limits { total: Some(NanoUsd::usd(2)), ..sessions(3) }, ..key(1, "") }];
+    let lower = |to: Limits| code(keys_stay_within(keys.iter(), &old, &to));
+    assert_eq!(lower(Limits { weekly: Some(NanoUsd::ZERO), ..old }), "ok");
+    assert_eq!(
+        lower(Limits { concurrent_sessions: 2, ..old }),
+        "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT"
+    );
     let cases = [
         (3, 2, "KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT"),
         (2, 2, "ok"),

@@ -257,9 +257,14 @@ async fn no_limit_of_a_key_is_above_its_users() {
         let edit = gate.admin("keys/editKey", json!({ "keyId": id, limit: 11 })).await;
         assert_eq!(edit.failure(), (400, code));
         assert!(edit.body["errorParams"]["userLimit"].is_string());
-        // A user's limit may go below a key's; the key's other fields can still be changed.
-        gate.admin("users/editUser", json!({ "userId": user.id, limit: 5 })).await.data();
-        gate.admin("keys/editKey", json!({ "keyId": id, "name": "renamed" })).await.data();
+        let lower = json!({ "userId": user.id, limit: 5 });
+        let refused = gate.admin("users/editUser", lower.clone()).await;
+        assert_eq!(refused.failure(), (400, code));
+        assert_eq!(refused.body["errorParams"]["name"], "k");
+        let note = json!({ "userId": user.id, limit: 10, "note": "as before" });
+        gate.admin("users/editUser", note).await.data();
+        gate.admin("keys/editKey", json!({ "keyId": id, limit: 5 })).await.data();
+        gate.admin("users/editUser", lower).await.data();
         if !["limitTotalUsd", "limitConcurrentSessions"].contains(&limit) {
             let batch = json!({ "keyIds": [id], "updates": { limit: 6 } });
             assert_eq!(gate.admin("keys/batchUpdateKeys", batch).await.failure(), (400, code));

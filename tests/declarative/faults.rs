@@ -145,6 +145,14 @@ async fn rules_that_need_stored_records_are_kept(backend: Backend) {
         bed.refused(Way::Api, &user(twice), &[])
             .contains("users[0].keys[1]: is there already, at users[0].keys[0]")
     );
+    // A user's limit below that of a key that the file does not name.
+    let grace = |usd: u8, keys: &str| {
+        format!("version: 1\nusers:\n  - {{ name: grace, limit_weekly_usd: {usd}{keys} }}\n")
+    };
+    bed.apply(Way::Api, &grace(10, ", keys: [{ name: one, limit_weekly_usd: 9 }]"), &[]);
+    let said = bed.refused(Way::Api, &grace(5, ""), &[]);
+    assert!(said.contains("users[0]: the weekly limit (9) of the key \"one\" is above"), "{said}");
+    bed.apply(Way::Api, &grace(5, ", keys: [{ name: one, limit_weekly_usd: 5 }]"), &[]);
     // A webhook to where none may lead.
     let said = bed.refused(
         Way::Api,

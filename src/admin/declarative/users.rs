@@ -123,6 +123,16 @@ fn plan(
     {
         work.faults.take(&format!("{at}/keys"), error.into())?;
     }
+    // Keys whose limits change are checked by themselves.
+    let same = keys.iter().filter(|plan| {
+        plan.after.as_ref().map(|key| &key.limits) == plan.before.as_ref().map(|key| &key.limits)
+    });
+    let same = same.filter_map(|plan| plan.after.as_ref());
+    if let Some(before) = before
+        && let Err(error) = key_rules::keys_stay_within(same, &before.limits, &user.limits)
+    {
+        work.faults.take(at, error.into())?;
+    }
     if is_first || !fields.provider_group.is_sent() {
         user.provider_group = key_rules::effective_groups(&after);
     }

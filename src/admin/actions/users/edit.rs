@@ -67,9 +67,10 @@ pub(super) async fn add_user(call: Call, body: UserFields) -> Result<NewUser, Ap
 
 pub(super) async fn edit_user(call: Call, body: Edit<OfUser, UserFields>) -> Result<(), ApiError> {
     let mut tx = call.ctx.store.begin().await?;
-    let (before, _) = found(&mut tx, &body.target).await?;
+    let (before, keys) = found(&mut tx, &body.target).await?;
     let mut after = before.clone();
     body.change.apply(&mut after, call.ctx.time_zone)?;
+    key_rules::keys_stay_within(keys.iter(), &before.limits, &after.limits)?;
     if is_unchanged(&before, &after)? {
         return Ok(());
     }

@@ -4,7 +4,9 @@ use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::admin::actions::keys::fields::{GroupText, Name, groups};
+use crate::admin::actions::keys::fields::{
+    CONCURRENT, DAILY, GroupText, H5, MONTHLY, Name, TOTAL, WEEKLY, groups,
+};
 use crate::admin::bodies::{
     Choice, Clock, Id, List, ModelText, Moment, Patch, Sent, Text, Usd, Whole,
 };
@@ -21,6 +23,9 @@ pub struct OfUser {
     /// The user.
     pub user_id: Id,
 }
+
+/// The codes of `users/editUser`, beside those of every body's check.
+pub const EDIT_ERRORS: &[Code] = &[Code::NOT_FOUND, H5, DAILY, WEEKLY, MONTHLY, TOTAL, CONCURRENT];
 
 /// A user's own fields: of a new one, and of an edit.
 #[derive(Debug, Default, Clone, Deserialize, JsonSchema)]

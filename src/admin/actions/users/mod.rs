@@ -22,8 +22,11 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/users/addUser", Permission::Admin, edit::add_user)
             .doc("Creates a user and a key named `default`, which is shown this once."),
         Operation::action("actions/users/editUser", Permission::Admin, edit::edit_user)
-            .doc("Changes what is sent and leaves the rest.")
-            .errors(&[Code::NOT_FOUND]),
+            .doc(
+                "Changes what is sent and leaves the rest. A limit is not set below that of one \
+                 of the user's keys.",
+            )
+            .errors(fields::EDIT_ERRORS),
         Operation::action("actions/users/removeUser", Permission::Admin, edit::remove_user)
             .doc("Deletes a user; their keys stop working at once. What they used stays on record.")
             .errors(&[Code::NOT_FOUND]),
