@@ -120,10 +120,12 @@ async fn a_reply_without_usage_is_billed_by_an_estimate_and_flagged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_that_is_named_otherwise_is_read_and_converted_all_the_same() {
     let usage = json!({"input": 10, "output": 20});
-    for kind in ["application/octet-stream", "application/json; charset=utf-8"] {
+    let json = "application/json; charset=utf-8";
+    for (kind, gzip) in [("application/octet-stream", false), (json, false), (json, true)] {
         let (fixture, native) = (Fixture::full().await, Fixture::native().await);
         // More than is held back while a reply may still turn out to be none.
-        let directive = json!({"content_type": kind, "usage": usage, "words": 60_000});
+        let directive =
+            json!({"content_type": kind, "usage": usage, "words": 60_000, "gzip": gzip});
         fixture.upstream.default(directive).await;
         for format in FORMATS {
             let answer =
@@ -133,7 +135,8 @@ async fn a_stream_that_is_named_otherwise_is_read_and_converted_all_the_same() {
             assert!(!named.contains("json"), "{format} {named}");
             assert!(answer.bytes().await.unwrap().len() > 256 * 1024, "{format}");
         }
-        let directive = json!({"content_type": kind, "usage": usage, "text": "hello back"});
+        let directive =
+            json!({"content_type": kind, "usage": usage, "text": "hello back", "gzip": gzip});
         native.upstream.default(directive).await;
         let chat = "chat-compatible";
         let answer = native.post(path(chat, true), &request(chat, true)).send().await.unwrap();
@@ -151,13 +154,19 @@ async fn a_stream_that_is_named_otherwise_is_read_and_converted_all_the_same() {
 /// Its bytes tell that it is none.
 #[tokio::test(flavor = "multi_thread")]
 async fn json_in_place_of_a_stream_is_passed_on_and_cannot_be_converted() {
-    let fixture = Fixture::native().await;
     let reply = json!({"id": "m", "type": "message", "role": "assistant", "model": "m",
         "content": [{"type": "text", "text": "hello back"}], "stop_reason": "end_turn",
         "usage": {"input_tokens": 10, "output_tokens": 20}});
-    let directive = json!({"status": 200, "content_type": "application/json",
-        "body": format!("\n {reply}")});
-    fixture.upstream.default(directive).await;
+    for gzip in [false, true] {
+        let fixture = Fixture::native().await;
+        let directive = json!({"status": 200, "content_type": "application/json",
+            "body": format!("\n {reply}"), "gzip": gzip});
+        fixture.upstream.default(directive).await;
+        json_is_passed_on_and_not_converted(&fixture).await;
+    }
+}
+
+async fn json_is_passed_on_and_not_converted(fixture: &Fixture) {
     let native = "native";
     let answer = fixture.post(path(native, true), &request(native, true)).send().await.unwrap();
     assert_eq!(answer.headers()["content-type"], "application/json");

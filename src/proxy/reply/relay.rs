@@ -73,19 +73,20 @@ impl Reply {
         }
     }
 
-    /// Takes a piece from the provider and returns the bytes for the client. Check
-    /// [`Reply::problem`] afterwards.
-    pub(in crate::proxy) fn take(&mut self, piece: Bytes) -> Bytes {
-        let plain = match &mut self.decoder {
-            Some(decoder) => match decoder.push(&piece) {
-                Ok(plain) => plain,
-                Err(e) => {
-                    self.problem = Some(e.to_string());
-                    return Bytes::new();
-                }
-            },
-            None => piece,
-        };
+    /// Reads the reply as another kind than its head told, before any of it was taken.
+    pub(in crate::proxy) fn read_as(&mut self, reader: UsageReader, shape: Shape) {
+        (self.reader, self.shape) = (Some(reader), shape);
+    }
+
+    /// Decodes a piece from the provider. `None` if it is damaged: see [`Reply::problem`].
+    pub(in crate::proxy) fn decode(&mut self, piece: Bytes) -> Option<Bytes> {
+        let Some(decoder) = &mut self.decoder else { return Some(piece) };
+        decoder.push(&piece).map_err(|e| self.problem = Some(e.to_string())).ok()
+    }
+
+    /// Takes a decoded piece and returns the bytes for the client. Check [`Reply::problem`]
+    /// afterwards.
+    pub(in crate::proxy) fn take(&mut self, plain: Bytes) -> Bytes {
         self.received += plain.len() as u64;
         if let Some(reader) = &mut self.reader {
             reader.feed(&plain);

@@ -128,8 +128,6 @@ pub(in crate::proxy) fn begin(
     let (streamed, unsure) = match Sort::of(&content_type, asked) {
         Sort::Stream => (true, None),
         Sort::Json => (false, None),
-        // The bytes of an encoded body tell nothing.
-        Sort::Unsure if decoder.is_some() => (false, None),
         Sort::Unsure => (converted, Some(Unsure { format, hides_usage })),
     };
     // A stream that was not requested cannot be converted, nor can a single reply in place of a
@@ -203,9 +201,9 @@ pub(in crate::proxy) fn take(
         }
         Incoming::Reply(relay) => {
             let mut bytes = Bytes::new();
-            if let Some(piece) = body.take() {
-                relay.begins(&piece);
-                bytes = relay.reply.take(piece);
+            if let Some(plain) = body.take().and_then(|piece| relay.reply.decode(piece)) {
+                relay.begins(&plain);
+                bytes = relay.reply.take(plain);
             }
             if end && !std::mem::replace(&mut relay.is_over, true) {
                 let rest = relay.reply.finish();

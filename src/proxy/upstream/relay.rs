@@ -78,7 +78,8 @@ impl Relay {
         }
     }
 
-    /// Decides by the first bytes whether the reply is a stream, if its head left that open.
+    /// Decides by the first bytes, decoded, whether the reply is a stream, if its head left that
+    /// open.
     pub(super) fn begins(&mut self, piece: &[u8]) {
         let Some(unsure) = self.unsure else { return };
         let Some(first) = piece.iter().find(|byte| !byte.is_ascii_whitespace()) else { return };
@@ -86,8 +87,7 @@ impl Relay {
         let is_json = matches!(first, b'{' | b'[');
         match (is_json, self.converted) {
             (true, true) => {
-                let reader = UsageReader::new(unsure.format, false);
-                self.reply = Reply::new(None, Some(reader), Shape::AsIs);
+                self.reply.read_as(UsageReader::new(unsure.format, false), Shape::AsIs);
                 self.is_unfit = true;
             }
             (false, false) => {
@@ -95,7 +95,7 @@ impl Relay {
                     true => Shape::HideUsage(Box::default()),
                     false => Shape::AsIs,
                 };
-                self.reply = Reply::new(None, Some(UsageReader::new(unsure.format, true)), shape);
+                self.reply.read_as(UsageReader::new(unsure.format, true), shape);
                 self.streamed = true;
             }
             _ => {}
