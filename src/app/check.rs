@@ -2,15 +2,17 @@
 //! serving.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::Context;
 
 use super::runtime::runtime;
 use super::{certificates, database, file_modes, secrets};
 use crate::config::{Config, Redis};
+use crate::domain::provider::{InstructionsStrategy, Provider, ProviderType};
 use crate::limits;
 use crate::policy::price;
-use crate::state::{Events, State};
+use crate::state::{Events, Snapshot, State};
 
 /// Bounds of the report about prices that are not applied: the public list has thousands of
 /// entries.
@@ -71,7 +73,30 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
                 .into_values()
                 .map(|price| (price.model.as_str(), price::unapplied(&price.data.parse()))),
         ));
+        warnings.extend(without_instructions(config, &snapshot));
         Ok(warnings)
+    })
+}
+
+/// A warning of the providers that are to replace instructions, if there is no text to replace them
+/// by.
+pub(super) fn without_instructions(config: &Config, snapshot: &Snapshot) -> Option<String> {
+    let texts = &config.instructions;
+    if texts.short_file.is_some() || texts.long_file.is_some() {
+        return None;
+    }
+    let is_idle = |provider: &&Arc<Provider>| {
+        provider.kind == ProviderType::Responses
+            && provider.instructions != InstructionsStrategy::KeepOriginal
+    };
+    let idle = snapshot.providers.iter().filter(is_idle);
+    let names: Vec<&str> = idle.map(|provider| provider.name.as_str()).collect();
+    let named = first(&names, MODELS_SHOWN);
+    (!names.is_empty()).then(|| {
+        format!(
+            "instructions_strategy has no effect on the providers {named}: set \
+             instructions.short_file or instructions.long_file"
+        )
     })
 }
 

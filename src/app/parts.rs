@@ -11,7 +11,7 @@ use super::in_process::InProcess;
 use super::in_use::InUse;
 use super::opening::Counted;
 use super::snapshot::{self, Started};
-use super::{journal, secrets};
+use super::{check, journal, secrets};
 use crate::config::{Config, Live};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::jobs::{JobParts, Jobs};
@@ -22,7 +22,9 @@ use crate::otlp::{self, Exporters, Relay};
 use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
 use crate::proxy::request::instructions::Instructions;
 use crate::state::health::Health;
-use crate::state::{AdminToken, ClientVersions, Conditions, Events, RejectedRequests, State};
+use crate::state::{
+    AdminToken, ClientVersions, Conditions, Events, RejectedRequests, Snapshot, State,
+};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
@@ -102,7 +104,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         messages,
         admin: OnceLock::new(),
         admin_token: Arc::new(AdminToken::new(admin_token.token)),
-        fixed: fixed(&config)?,
+        fixed: fixed(&config, &state.snapshot())?,
         otlp,
     });
     Ok(Parts {
@@ -164,7 +166,10 @@ fn jobs(config: &Config, store: &Store, gateway: &Gateway) -> Jobs {
 }
 
 /// The settings that change only with a restart.
-fn fixed(config: &Config) -> anyhow::Result<Fixed> {
+fn fixed(config: &Config, snapshot: &Snapshot) -> anyhow::Result<Fixed> {
+    if let Some(warning) = check::without_instructions(config, snapshot) {
+        tracing::warn!("{warning}");
+    }
     Ok(Fixed {
         alt_key_headers: config.auth.alt_key_headers.clone(),
         session_headers: config.session.headers.clone(),

@@ -121,6 +121,21 @@ async fn coding_models_get_the_short_instructions() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_strategy_without_instructions_is_warned_of() {
+    let mut fixture = Fixture::bare(&[]).await;
+    let forced = json!({"name": "forced", "instructions_strategy": "force_official"});
+    fixture.gateway.provider("responses", &fixture.upstream.url, forced).await;
+    let warning = "instructions_strategy has no effect on the providers forced: set \
+                   instructions.short_file or instructions.long_file";
+    let (is_fine, said) = fixture.gateway.check();
+    assert!(is_fine && said.contains(warning), "{said}");
+    fixture.gateway.kill();
+    fixture.gateway.spawn();
+    fixture.gateway.ready().await;
+    fixture.gateway.log_shows(warning).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_pool_keeps_so_many_idle_connections() {
     const AT_ONCE: usize = 6;
     for (size, least, most) in [("1", 0.0, 2.0), ("512", 5.0, 6.0)] {

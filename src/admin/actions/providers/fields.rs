@@ -101,7 +101,8 @@ pub struct ProviderFields {
     /// Lifetime that prompt caches are asked for.
     #[schemars(extend("default" = "inherit"))]
     pub cache_ttl_preference: Sent<Choice<CacheTtl>>,
-    /// What becomes of a request's instructions (responses only).
+    /// What becomes of a request's instructions (responses only). `auto` and `force_official` have
+    /// no effect without `instructions.short_file` or `long_file` in the configuration.
     #[schemars(extend("default" = "keep_original"))]
     pub instructions_strategy: Sent<Choice<InstructionsStrategy>>,
     /// Whether the upstream receives the client's address.
