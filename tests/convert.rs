@@ -7,6 +7,7 @@ mod checks_stream;
 mod efforts;
 mod generations;
 mod golden;
+mod overlapping_calls;
 mod pairs;
 mod properties;
 mod rules;

@@ -21,7 +21,7 @@ fn converter(from: WireFormat, to: WireFormat) -> StreamConverter {
 }
 
 /// A stream of these events' data, converted.
-fn converted(from: WireFormat, to: WireFormat, events: &[&str]) -> Vec<u8> {
+pub(super) fn converted(from: WireFormat, to: WireFormat, events: &[&str]) -> Vec<u8> {
     let (mut converter, mut out) = (converter(from, to), Vec::new());
     for data in events {
         converter.feed(format!("data: {data}\n\n").as_bytes(), &mut out).unwrap();
@@ -48,7 +48,7 @@ fn call(index: u64, id: Option<&str>, arguments: &str) -> String {
 const DONE: &str = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}"#;
 
 /// The arguments of each call that the client gets.
-fn calls(out: &[u8]) -> Vec<(String, String)> {
+pub(super) fn calls(out: &[u8]) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     for event in data_of(out) {
         let block = &event["content_block"];

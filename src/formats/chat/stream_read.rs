@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
+use crate::formats::conversation::open_calls::bit;
 use crate::formats::conversation::{
     Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text,
     ToolName, is_empty_event, json,
@@ -250,9 +251,4 @@ impl Reader {
         let finish = if refused && finish == Finish::Stop { Finish::Refusal } else { finish };
         sink(Event::Finish { finish, usage: Usage::default() });
     }
-}
-
-/// The bit of a call's index; none above 63.
-fn bit(index: u64) -> u64 {
-    u32::try_from(index).ok().and_then(|index| 1_u64.checked_shl(index)).unwrap_or(0)
 }

@@ -45,7 +45,8 @@ pub enum Event<'a> {
     Close,
     /// What follows is of the call that the provider gives this number: begun by the next event, or
     /// continued. In place of [`Event::Close`] between calls that may be mixed, and before the
-    /// first of them. The converter puts them one after the other, so writers never receive it.
+    /// first of them. Of two in a row, the first is for the call that is open already. The
+    /// converter puts calls one after the other, so writers never receive it.
     Turn(u64),
     /// The reply is complete.
     Finish {

@@ -13,6 +13,7 @@ pub mod generation;
 pub mod json;
 pub mod locate;
 pub mod media;
+pub mod open_calls;
 pub mod reply;
 pub mod request;
 pub mod rules;

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 
 use super::reply_read::{self, WireError};
 use crate::domain::usage::Usage;
+use crate::formats::conversation::open_calls::{OpenCalls, block_number};
 use crate::formats::conversation::{
     Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, is_empty_event,
     json,
@@ -14,6 +15,9 @@ use crate::formats::conversation::{
 struct Data<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
+    /// A number, or of no use.
+    #[serde(borrow)]
+    index: Option<&'a RawValue>,
     #[serde(borrow)]
     content_block: Option<WireBlock<'a>>,
     #[serde(borrow)]
@@ -62,6 +66,7 @@ pub struct Reader {
     started: bool,
     /// A block is open that the neutral stream has too.
     open: bool,
+    calls: OpenCalls,
     finish: Finish,
     ended: bool,
 }
@@ -77,20 +82,30 @@ impl Reader {
         }
         let data: Data<'_> = json::read(data)
             .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        let index = block_number(data.index);
         match &*data.kind {
             "message_start" => self.start(sink),
             "content_block_start" => {
                 self.start(sink);
-                self.close(sink);
+                let is_call =
+                    data.content_block.as_ref().is_some_and(|block| &*block.kind == "tool_use");
+                if !(is_call && self.calls.join(index, sink)) {
+                    self.close(sink);
+                    if is_call {
+                        self.calls.start(index);
+                    }
+                }
                 if let Some(block) = data.content_block {
                     self.open(block, sink);
                 }
             }
             "content_block_delta" => {
+                self.calls.turn(index, sink);
                 if let Some(delta) = data.delta {
                     self.delta(delta, sink);
                 }
             }
+            "content_block_stop" if self.calls.go_on_after(index) => {}
             "content_block_stop" => self.close(sink),
             "message_delta" => {
                 if let Some(delta) = data.delta.filter(|delta| delta.stop_reason.is_some()) {
@@ -169,6 +184,7 @@ impl Reader {
     }
 
     fn close(&mut self, sink: &mut Sink<'_>) {
+        self.calls = OpenCalls::default();
         if std::mem::take(&mut self.open) {
             sink(Event::Close);
         }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::reply_read::{self, Incomplete, OutputItem, WireError};
 use crate::domain::usage::Usage;
+use crate::formats::conversation::open_calls::{OpenCalls, block_number};
 use crate::formats::conversation::{
     Block, Content, Event, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall, ToolName,
     is_empty_event, json,
@@ -21,6 +22,9 @@ struct Data<'a> {
     #[serde(borrow)]
     item: Option<OutputItem<'a>>,
     summary_index: Option<u64>,
+    /// A number, or of no use.
+    #[serde(borrow)]
+    output_index: Option<&'a RawValue>,
     #[serde(borrow)]
     response: Option<Response<'a>>,
     #[serde(borrow)]
@@ -53,6 +57,8 @@ enum Open {
 pub struct Reader {
     started: bool,
     open: Option<Open>,
+    /// Those whose items have not ended.
+    open_calls: OpenCalls,
     /// A part of the current item was emitted.
     reported: bool,
     /// A part of any item was emitted.
@@ -74,6 +80,7 @@ impl Reader {
         let data: Data<'_> = json::read(data)
             .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         let kind = data.kind.strip_prefix("response.").unwrap_or(&data.kind);
+        let index = block_number(data.output_index);
         match kind {
             "created" | "in_progress" | "queued" => self.start(sink),
             "output_text.delta" => self.delta(Open::Text, data.delta, sink),
@@ -88,11 +95,13 @@ impl Reader {
                 sink(Event::Delta("\n\n".into()));
             }
             "content_part.done" => self.close(sink),
-            "output_item.added" => self.item_added(data.item, sink),
+            "output_item.added" => self.item_added(data.item, index, sink),
             "function_call_arguments.delta" if self.open == Some(Open::Call) => {
+                self.open_calls.turn(index, sink);
+                self.open_calls.begin();
                 self.delta(Open::Call, data.delta, sink);
             }
-            "output_item.done" => self.item_done(data.item, sink),
+            "output_item.done" => self.item_done(data.item, index, sink),
             "completed" | "incomplete" => self.end(kind == "incomplete", data.response, sink)?,
             "failed" | "cancelled" => {
                 return Err(failed(data.response.and_then(|response| response.error)));
@@ -155,21 +164,36 @@ impl Reader {
         sink(Event::Delta(text));
     }
 
-    fn item_added(&mut self, item: Option<OutputItem<'_>>, sink: &mut Sink<'_>) {
+    fn item_added(
+        &mut self,
+        item: Option<OutputItem<'_>>,
+        index: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) {
         self.start(sink);
-        self.close(sink);
+        let call = item.filter(|item| item.kind.as_deref() == Some("function_call"));
+        let joins = call.is_some() && self.open_calls.join(index, sink);
+        if !joins {
+            self.close(sink);
+        }
         self.reported = false;
-        let Some(item) = item else { return };
-        if item.kind.as_deref() == Some("function_call") {
-            let id = item.call_id.unwrap_or_default().into_text();
-            let name = ToolName::plain(item.name.unwrap_or_default().into_text());
-            self.open(Open::Call, Block::Tool { id, name }, sink);
+        let Some(call) = call else { return };
+        let id = call.call_id.unwrap_or_default().into_text();
+        let block =
+            Block::Tool { id, name: ToolName::plain(call.name.unwrap_or_default().into_text()) };
+        if joins {
+            sink(Event::Open(block));
+        } else {
+            self.open(Open::Call, block, sink);
+            self.open_calls.start(index);
         }
     }
 
     /// The complete item: only parts that no delta contained are emitted.
-    fn item_done(&mut self, item: Option<OutputItem<'_>>, sink: &mut Sink<'_>) {
+    fn item_done(&mut self, item: Option<OutputItem<'_>>, index: Option<u64>, sink: &mut Sink<'_>) {
+        self.open_calls.turn(index, sink);
         let reported = std::mem::take(&mut self.reported);
+        let reported = self.open_calls.has_begun().unwrap_or(reported);
         for part in item.into_iter().flat_map(OutputItem::into_parts) {
             match part {
                 ReplyPart::Thinking(thinking) => self.thinking(thinking, reported, sink),
@@ -183,7 +207,9 @@ impl Reader {
                 ReplyPart::Text(_) | ReplyPart::Refusal(_) => {}
             }
         }
-        self.close(sink);
+        if !self.open_calls.go_on_after(index) {
+            self.close(sink);
+        }
     }
 
     fn whole(&mut self, kind: Open, block: Block<'_>, text: Text<'_>, sink: &mut Sink<'_>) {
@@ -219,10 +245,10 @@ impl Reader {
         if !reported && !call.arguments.is_empty() {
             sink(Event::Delta(call.arguments));
         }
-        self.close(sink);
     }
 
     fn close(&mut self, sink: &mut Sink<'_>) {
+        self.open_calls = OpenCalls::default();
         if self.open.take().is_some() {
             sink(Event::Close);
         }
@@ -246,7 +272,7 @@ impl Reader {
         {
             let items: Vec<OutputItem<'_>> = serde_json::from_str(output.get()).unwrap_or_default();
             for item in items {
-                self.item_done(Some(item), sink);
+                self.item_done(Some(item), None, sink);
             }
         }
         let reason =

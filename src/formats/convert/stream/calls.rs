@@ -2,8 +2,8 @@
 //!
 //! Targets have one open block at a time. A call is passed on as it arrives. Another one that
 //! begins before the first one's arguments are complete JSON is kept until they are, or until all
-//! calls end. Only a reader that announces turns ([`Event::Turn`]) can mix calls; the events of all
-//! others pass through.
+//! calls end. Only where a reader announces turns ([`Event::Turn`]) are calls mixed; other events
+//! pass through.
 
 use crate::formats::conversation::{Block, Event, StreamProblem, Text, ToolName};
 
@@ -58,7 +58,11 @@ impl Calls {
     ) -> Result<(), StreamProblem> {
         match event {
             Event::Turn(number) => {
-                self.turn = Some(number);
+                if let Some(first) = self.turn.replace(number)
+                    && self.open.is_none()
+                {
+                    self.open = Some(Call { number: first, arguments: Json::default() });
+                }
                 Ok(())
             }
             Event::Open(block) if self.turn.is_some() => self.begin(block, next),
