@@ -45,7 +45,9 @@ fn example(code: Code) -> Option<(&'static str, Value)> {
         Code::UNAUTHORIZED => ("not logged in", none()),
         Code::PERMISSION_DENIED => ("this needs an administrator", none()),
         Code::NOT_FOUND => ("there is no such key", json!({ "id": 7 })),
-        Code::EMPTY_UPDATE => ("nothing to change: send at least one field beside the id", none()),
+        Code::EMPTY_UPDATE => {
+            ("nothing to change: send at least one of the fields that can change", none())
+        }
         Code::PAYLOAD_TOO_LARGE => {
             ("the body is larger than 1048576 bytes", json!({ "max": 1_048_576 }))
         }
@@ -79,7 +81,7 @@ fn example(code: Code) -> Option<(&'static str, Value)> {
         Code::UPDATE_FAILED => ("it could not be changed", none()),
         Code::DELETE_FAILED => ("it could not be removed", none()),
         Code(name) if name.ends_with("_EXCEEDS_USER_LIMIT") => {
-            ("the key's daily limit (10) is above the user's (5)", above())
+            ("the daily limit (10) of the key is above the user's (5)", above())
         }
         _ => return of_a_field(code),
     })
