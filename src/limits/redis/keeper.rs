@@ -50,9 +50,10 @@ pub(super) struct ServerKeeper {
     clock: Arc<dyn Clock>,
     /// The epoch of the counters that this process uses.
     pub(super) epoch: Option<String>,
-    /// The name under which it last counted, and the batches that were confirmed under it.
+    /// The name under which it last counted, and the number of the last batch or heartbeat that was
+    /// confirmed under it.
     pub(super) name: Option<String>,
-    pub(super) batches: u64,
+    pub(super) number: i64,
     /// The counters in Redis are not reliable, whichever node built them.
     pub(super) must_rebuild: bool,
     /// The address of the server that had the counters last.
@@ -60,6 +61,8 @@ pub(super) struct ServerKeeper {
     /// The counters of this epoch may lack something: another server has them now, or is about to.
     /// A replica lacks the last writes of its primary; while a slot moves, a script can break off.
     pub(super) is_doubtful: bool,
+    /// The server may have been started again, with older data, since this node last counted there.
+    pub(super) may_be_older: bool,
     /// Since when nothing could be sent.
     pub(super) lost_at: Timestamp,
     /// How often this node had taken servers over when these counters were last rebuilt.
@@ -75,10 +78,11 @@ impl ServerKeeper {
             clock,
             epoch: None,
             name: None,
-            batches: 0,
+            number: 0,
             must_rebuild,
             server: None,
             is_doubtful: false,
+            may_be_older: true,
             lost_at,
             moves: 0,
         }
@@ -146,6 +150,7 @@ impl ServerKeeper {
                     }
                 }
             }
+            self.may_be_older = true;
             tokio::select! {
                 () = &mut stop => return,
                 () = tokio::time::sleep(pause) => {}
@@ -179,9 +184,9 @@ impl ServerKeeper {
         let node = uuid::Uuid::new_v4().simple().to_string();
         self.must_rebuild |= self.shared.agree_on_list(&mut connection).await?;
         let epoch = self.agree(&mut connection, &node).await?;
-        self.is_doubtful = false;
+        (self.is_doubtful, self.may_be_older) = (false, false);
         self.shared.call_oneself(node.clone());
-        (self.epoch, self.name, self.batches) = (Some(epoch.clone()), Some(node.clone()), 0);
+        (self.epoch, self.name, self.number) = (Some(epoch.clone()), Some(node.clone()), 0);
         let up = Arc::new(Up::new(connection, &self.shared.space, epoch, node));
         up.serve_requests(client, self.shared.link.key.clone());
         self.beat(&up, true).await?;
@@ -268,7 +273,7 @@ impl ServerKeeper {
         up: &Up,
         have_ended: impl Fn(u64) -> bool,
     ) -> Result<bool, Fault> {
-        let number = i64::try_from(self.batches + 1).unwrap_or(i64::MAX);
+        let number = self.number + 1;
         for _ in 0..COMPARED {
             let now = self.now();
             let ops = self.shared.outbox.batch(self.shared.present_of(now), &have_ended);
@@ -285,7 +290,7 @@ impl ServerKeeper {
                 }
                 Err(fault) => return Err(fault),
                 Ok(()) => {
-                    self.batches += 1;
+                    self.number = number;
                     self.shared.outbox.confirmed(self.now());
                     return Ok(true);
                 }
@@ -295,7 +300,7 @@ impl ServerKeeper {
     }
 
     /// Sends a heartbeat, and checks the other nodes, the clock and the time zone. The first one
-    /// under a name lets it count.
+    /// under a name lets it count. Its number is one of those of batches: none is being sent now.
     async fn beat(&mut self, up: &Up, is_first: bool) -> Result<(), Fault> {
         let mut connection = up.connection.clone();
         self.shared.compare_clocks(&mut connection, &*self.clock).await?;
@@ -321,10 +326,11 @@ impl ServerKeeper {
             return Err(Fault::Gone);
         }
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
-        let keys = [self.key("epoch"), self.key("nodes")];
+        let keys = [self.key("epoch"), self.key("nodes"), up.names.seq.clone()];
         let call = self.shared.call(&BEAT, up, self.now(), keys.each_ref().map(String::as_str));
         let call = call.int(lease).text(if is_first { "1" } else { "0" }).text(&up.epoch);
-        let answer = ask(&mut connection, call, TIME_LIMIT).await?;
+        let answer = ask(&mut connection, call.int(self.number + 1), TIME_LIMIT).await?;
+        self.number += 1;
         for dead in answer
             .iter()
             .skip(1)

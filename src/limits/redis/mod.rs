@@ -27,6 +27,7 @@
 mod admit;
 mod batch;
 mod calls;
+mod checked;
 mod earlier;
 mod enter;
 mod examine;

@@ -34,7 +34,7 @@ pub(super) struct Names {
     pub(super) counters: String,
     /// The hash of what the node runs.
     pub(super) running: String,
-    /// The number of the node's last batch.
+    /// The number of the node's last batch or heartbeat.
     pub(super) seq: String,
 }
 

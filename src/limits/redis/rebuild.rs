@@ -112,6 +112,7 @@ impl Rebuild<'_> {
         }
         self.load_ids(&past.ended).await?;
         self.shared.adopt(made, &Read { at: self.now, ended: &past.ended, ended_since });
+        self.shared.set_checked(&mut self.connection, self.epoch).await?;
         let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];
         let flip = self.call(&FLIP, keys.iter().map(String::as_str));
         let flip = flip.int(ended_since.0).int(self.now.0).text(self.epoch);

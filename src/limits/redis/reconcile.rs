@@ -32,13 +32,18 @@ impl ServerKeeper {
             // Asked each time: the node that takes them over removes their names.
             let earlier_gone =
                 self.epoch.is_some() && self.shared.earlier(connection).await? == Earlier::Gone;
-            let must_rebuild = (self.must_rebuild || earlier_gone) && self.ledger.is_complete();
             let found = self.get(connection, "epoch").await?;
+            let is_unsure = self.is_unsure(connection, found.as_deref()).await?;
+            let must_rebuild =
+                (self.must_rebuild || earlier_gone || is_unsure) && self.ledger.is_complete();
             match &found {
                 Some(found)
                     if !must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) =>
                 {
                     if self.finish(connection, found).await? {
+                        if !self.must_rebuild {
+                            self.shared.set_checked(connection, found).await?;
+                        }
                         return Ok(found.clone());
                     }
                     let server = self.shared.part.number();
@@ -48,6 +53,7 @@ impl ServerKeeper {
                 }
                 // Another node has built them since.
                 Some(found) if !must_rebuild && self.epoch.as_ref() != Some(found) => {
+                    self.must_rebuild |= is_unsure;
                     self.shared.outbox.replay();
                     return Ok(found.clone());
                 }
@@ -60,6 +66,19 @@ impl ServerKeeper {
                 return Ok(epoch);
             }
             tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Whether the counters of this epoch, on which this node did not count, may be those of a
+    /// server that was started with older data.
+    async fn is_unsure(
+        &self,
+        connection: &mut MultiplexedConnection,
+        found: Option<&str>,
+    ) -> Result<bool, Fault> {
+        match found.filter(|_| self.may_be_older && self.epoch.as_deref() != found) {
+            Some(epoch) => Ok(!self.shared.is_checked(connection, epoch).await?),
+            None => Ok(false),
         }
     }
 
@@ -127,7 +146,7 @@ impl ServerKeeper {
             }
         }
         let applied = self.get(connection, &format!("seq:{}", before.node)).await?;
-        if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.batches {
+        if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.number {
             return Ok(false);
         }
         self.bury(&before).await?;

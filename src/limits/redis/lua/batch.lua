@@ -1,13 +1,13 @@
 -- Operations of a node whose results no request waits for. A batch has a number, and is applied
--- once. Every holder is read once and written once. KEYS: 2 the number of the node's last batch,
--- then the hashes of users and providers. ARGV: 3 the batch's number, 4 the channel of the news,
--- then an operation each (OP), ordered by user, key and session: kind, the places of the user's and
--- the provider's hash in KEYS (0: none), request, user, key, start, reserved and cost (two numbers
--- each), provider, time, admitted, the key's field, the member, and what it asks for. Kinds: S
--- settled, W withdrawn from a provider, G given back, E entered a provider, R running (registered
--- again), L a cost that became known late. A provider below zero is counted on another server; here
--- it only is the session's provider. Gives {'ok'} or {'gone'}, and publishes the amounts to all
--- nodes.
+-- once. Every holder is read once and written once. KEYS: 2 the number of the node's last batch or
+-- heartbeat, then the hashes of users and providers. ARGV: 3 the batch's number, 4 the channel of
+-- the news, then an operation each (OP), ordered by user, key and session: kind, the places of the
+-- user's and the provider's hash in KEYS (0: none), request, user, key, start, reserved and cost
+-- (two numbers each), provider, time, admitted, the key's field, the member, and what it asks for.
+-- Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running
+-- (registered again), L a cost that became known late. A provider below zero is counted on another
+-- server; here it only is the session's provider. Gives {'ok'} or {'gone'}, and publishes the
+-- amounts to all nodes.
 --include head
 local last = call('GET', KEYS[2])
 if last and tonumber(last) >= tonumber(ARGV[3]) then return { 'ok' } end
