@@ -326,14 +326,15 @@ impl ServerKeeper {
             return Err(Fault::Gone);
         }
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
-        let keys = [self.key("epoch"), self.key("nodes"), up.names.seq.clone()];
+        let keys = [self.key("epoch"), self.key("nodes"), up.names.seq.clone(), self.key("lock")];
         let call = self.shared.call(&BEAT, up, self.now(), keys.each_ref().map(String::as_str));
         let call = call.int(lease).text(if is_first { "1" } else { "0" }).text(&up.epoch);
         let answer = ask(&mut connection, call.int(self.number + 1), TIME_LIMIT).await?;
         self.number += 1;
+        self.shared.outbox.keep_all(reply::int(answer.get(1)) == Some(1));
         for dead in answer
             .iter()
-            .skip(1)
+            .skip(2)
             .map(|name| reply::text(Some(name)))
             .filter(|name| *name != up.node)
         {

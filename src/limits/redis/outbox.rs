@@ -2,9 +2,9 @@
 //! numbered batches.
 //!
 //! A batch whose reply was lost is sent again under its number, which Redis applies once.
-//! Settlements of the past two minutes are kept after they were sent. If the counters in Redis are
-//! rebuilt from the ledger meanwhile, they are sent again, and ignored there if the ledger had
-//! them. While Redis is lost the queue grows up to a bound. Beyond it the oldest operations are
+//! Settlements of the past two minutes are kept after they were sent, and all while the counters in
+//! Redis are being rebuilt from the ledger. When that is done they are sent again, and ignored there
+//! if the ledger had them. While Redis is lost the queue grows up to a bound. Beyond it the oldest operations are
 //! dropped, and the counters are rebuilt from the ledger when Redis is back.
 
 use std::collections::VecDeque;
@@ -101,6 +101,8 @@ struct Queue {
     sent: Vec<Op>,
     /// Settlements that Redis has confirmed.
     kept: VecDeque<Op>,
+    /// A node rebuilds the counters: settlements are kept whatever their age.
+    keeps_all: bool,
     overflowed: bool,
     /// When what is pending has waited long enough; `None` before the first call.
     ripe_at: Option<Instant>,
@@ -238,16 +240,22 @@ impl Outbox {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
         queue.kept.extend(sent.into_iter().filter(|op| matches!(op.kind, Kind::Settled { .. })));
+        let longest = if queue.keeps_all { i64::MAX } else { KEEP_MS };
         while queue
             .kept
             .front()
-            .is_some_and(|op| now.since(op.now) > KEEP_MS || queue.kept.len() > self.most)
+            .is_some_and(|op| now.since(op.now) > longest || queue.kept.len() > self.most)
         {
             queue.kept.pop_front();
         }
         if queue.pending.is_empty() {
             self.emptied.notify_waiters();
         }
+    }
+
+    /// Whether settlements are kept whatever their age: while a node rebuilds the counters.
+    pub(super) fn keep_all(&self, keep: bool) {
+        self.queue.lock().keeps_all = keep;
     }
 
     /// A batch is being sent, and it is unknown whether it arrived.

@@ -1,9 +1,9 @@
 //! Builds the counters in Redis from the ledger: if Redis is empty, if it came back with less than
 //! it had confirmed, or if a process ended without sending everything that it had counted.
 //!
-//! One node does it, under a lock, into names of a new epoch; then the epoch takes effect at once.
-//! Requests that ended shortly before are loaded by id, so that what nodes send again is counted
-//! once.
+//! One node does it, under a lock that it renews, into names of a new epoch; then the epoch takes
+//! effect at once. Requests that ended shortly before are loaded by id, so that what nodes send
+//! again is counted once. While there is a lock, nodes keep all settlements ([`super::outbox`]).
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use futures_util::future::try_join_all;
 use redis::aio::MultiplexedConnection;
+use tokio::time::Instant;
 
 use super::super::memory::Memory;
 use super::super::rebuild::Owned;
@@ -21,13 +22,22 @@ use super::link::{Fault, TIME_LIMIT, ask, within};
 use super::mirror::Read;
 use super::names::Names;
 use super::outbox::KEEP_MS;
-use super::scripts::{FLIP, LOAD, Numbers, Present, Script, ScriptCall, UNLOCK};
+use super::reply;
+use super::scripts::{FLIP, HOLD, LOAD, Numbers, Present, Script, ScriptCall};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
 use crate::store::SpendSeen;
 
-/// How long the lock holds without renewal by its node; longer than a rebuild takes.
-const LOCK: Duration = Duration::from_secs(120);
+/// How long the lock holds without renewal by its node, in leases: 120 s by default.
+const LOCK_LEASES: u32 = 8;
+/// How often the lock is renewed while it holds.
+const RENEWALS: u32 = 4;
+/// A rebuild that takes longer is given up.
+const LONGEST: Duration = Duration::from_secs(15 * 60);
+/// Time-out of calls that load counters.
+const LOADED: Duration = Duration::from_secs(120);
+/// What ended so long after the ledger was read is not in it: the clocks of the nodes differ.
+const READ_MARGIN_MS: i64 = 5_000;
 /// Requests known by id reach back to this long before the connection was lost.
 pub(super) const MARGIN_MS: i64 = KEEP_MS + 30_000;
 const SEEN_TTL: Duration = Duration::from_secs(24 * 3600);
@@ -70,16 +80,41 @@ pub(super) struct Rebuild<'a> {
 
 impl Rebuild<'_> {
     /// Gives the lock back, if this node still holds it.
-    pub(super) async fn unlock(&mut self) -> Result<(), Fault> {
+    pub(super) async fn unlock(&self) -> Result<(), Fault> {
+        self.hold(Duration::ZERO, TIME_LIMIT).await.map(|_| ())
+    }
+
+    /// Holds the lock for longer. `false`: this node does not have it.
+    async fn hold(&self, long: Duration, bound: Duration) -> Result<bool, Fault> {
         let lock = self.name("lock");
-        let unlock = ScriptCall::bare(&UNLOCK, &[lock.as_str()]).text(self.node);
-        within(TIME_LIMIT, unlock.run(&mut self.connection)).await.map(|_| ())
+        let hold = ScriptCall::bare(&HOLD, &[lock.as_str()]).text(self.node).int(millis(long));
+        let held = within(bound, hold.run(&mut self.connection.clone())).await?;
+        Ok(reply::int(Some(&held)) == Some(1))
+    }
+
+    /// Renews the lock. Resolves when that is not possible, or when the rebuild takes too long.
+    async fn keep_lock(&self) -> Fault {
+        let (began, pause) = (Instant::now(), self.lock_holds() / RENEWALS);
+        while began.elapsed() < LONGEST {
+            tokio::time::sleep(pause).await;
+            match self.hold(self.lock_holds(), 2 * pause).await {
+                Ok(true) => {}
+                Ok(false) => return Fault::Gone,
+                Err(fault) => return fault,
+            }
+        }
+        Fault::TimedOut(LONGEST)
+    }
+
+    fn lock_holds(&self) -> Duration {
+        self.shared.settings.lease * LOCK_LEASES
     }
 
     /// `false`: another node has the lock.
     pub(super) async fn lock(&mut self) -> Result<bool, Fault> {
         let mut set = redis::cmd("SET");
-        set.arg(self.name("lock")).arg(self.node).arg("NX").arg("PX").arg(LOCK.as_millis() as u64);
+        set.arg(self.name("lock")).arg(self.node);
+        set.arg("NX").arg("PX").arg(millis(self.lock_holds()));
         let taken: Option<String> =
             within(TIME_LIMIT, set.query_async(&mut self.connection)).await?;
         Ok(taken.is_some())
@@ -88,14 +123,18 @@ impl Rebuild<'_> {
     /// Loads everything, puts it into effect, and removes all other counters. The lock is held
     /// until then: counters that another node began to load would be removed. `lost_at`: since when
     /// this node could not send anything to Redis.
-    pub(super) async fn run(
-        &mut self,
-        ledger: &dyn Ledger,
-        lost_at: Timestamp,
-    ) -> Result<(), Fault> {
-        let ended_since = lost_at.plus_ms(-MARGIN_MS);
+    pub(super) async fn run(&self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
+        tokio::select! {
+            made = self.build(ledger, lost_at) => made,
+            fault = self.keep_lock() => Err(fault),
+        }
+    }
+
+    async fn build(&self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
+        let (began, ended_since) = (Instant::now(), lost_at.plus_ms(-MARGIN_MS));
         let past = ledger.read(self.shared.zone(), self.now, ended_since).await;
         let past = past.map_err(Fault::Ledger)?;
+        let read_by = self.now.plus_ms(millis(began.elapsed()) + READ_MARGIN_MS);
         let part = self.shared.part;
         let past = part.of_past(past);
         let made = Memory::of_ledger(self.shared.counting(), &past, self.now);
@@ -112,12 +151,13 @@ impl Rebuild<'_> {
         }
         self.load_ids(&past.ended).await?;
         self.shared.adopt(made, &Read { at: self.now, ended: &past.ended, ended_since });
-        self.shared.set_checked(&mut self.connection, self.epoch).await?;
+        let mut connection = self.connection.clone();
+        self.shared.set_checked(&mut connection, self.epoch).await?;
         let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];
         let flip = self.call(&FLIP, keys.iter().map(String::as_str));
         let flip = flip.int(ended_since.0).int(self.now.0).text(self.epoch);
-        let flip = flip.text(&self.name("news")).text(&self.shared.space);
-        ask(&mut self.connection.clone(), flip, TIME_LIMIT).await?;
+        let flip = flip.text(&self.name("news")).text(&self.shared.space).int(read_by.0);
+        ask(&mut connection, flip, TIME_LIMIT).await?;
         self.forget_others().await
     }
 
@@ -140,31 +180,44 @@ impl Rebuild<'_> {
         for (minute, amount) in &sums.minutes {
             call = call.int(*minute).int(amount.0);
         }
-        ask(&mut self.connection.clone(), call, LOCK).await.map(|_| ())
+        ask(&mut self.connection.clone(), call, LOADED).await.map(|_| ())
     }
 
-    async fn load_ids(&mut self, ids: &[RequestId]) -> Result<(), Fault> {
+    async fn load_ids(&self, ids: &[RequestId]) -> Result<(), Fault> {
         let name = format!("{}seen", self.names.counters);
+        let mut connection = self.connection.clone();
         for some in ids.chunks(1_000) {
             let mut add = redis::cmd("SADD");
             add.arg(&name);
             for id in some {
                 add.arg(id.0.as_bytes().as_slice());
             }
-            within(LOCK, add.query_async::<i64>(&mut self.connection)).await?;
+            within(LOADED, add.query_async::<i64>(&mut connection)).await?;
         }
         let mut expire = redis::cmd("PEXPIRE");
         expire.arg(&name).arg(SEEN_TTL.as_millis() as u64);
-        within(TIME_LIMIT, expire.query_async::<i64>(&mut self.connection)).await?;
+        within(TIME_LIMIT, expire.query_async::<i64>(&mut connection)).await?;
         Ok(())
     }
 
     /// Drops the counters of other epochs, and of the earlier layout once no node uses them.
-    async fn forget_others(&mut self) -> Result<(), Fault> {
-        let ours = self.names.counters.as_bytes();
+    async fn forget_others(&self) -> Result<(), Fault> {
+        let (ours, mut connection) = (self.names.counters.as_bytes(), self.connection.clone());
         let all = self.name("e-*");
-        unlink(&mut self.connection, &all, |name| !name.starts_with(ours)).await?;
-        self.shared.forget_earlier(&mut self.connection).await
+        unlink(&mut connection, &all, |name| !name.starts_with(ours)).await?;
+        self.shared.forget_earlier(&mut connection).await
+    }
+
+    /// Removes what a failed rebuild wrote, unless it took effect and the answer was lost. Call
+    /// [`Self::unlock`] first: after that it cannot take effect any more.
+    pub(super) async fn forget(&self) -> Result<(), Fault> {
+        let mut connection = self.connection.clone();
+        let get = redis::cmd("GET").arg(self.name("epoch")).to_owned();
+        let found: Option<String> = within(TIME_LIMIT, get.query_async(&mut connection)).await?;
+        if found.as_deref() == Some(self.epoch) {
+            return Ok(());
+        }
+        unlink(&mut connection, &format!("{}*", self.names.counters), |_| true).await
     }
 
     fn name(&self, name: &str) -> String {
@@ -180,4 +233,8 @@ impl Rebuild<'_> {
         let present = Present { is_set: true, ..self.shared.present(self.now) };
         ScriptCall::new(script, &self.names, &present, keys)
     }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

@@ -111,6 +111,10 @@ impl ServerKeeper {
             other => other.map(|_| false),
         };
         let unlocked = rebuild.unlock().await;
+        let has_written = matches!(&made, Err(fault) if !matches!(fault, Fault::Ledger(_)));
+        if has_written && unlocked.is_ok() {
+            rebuild.forget().await?;
+        }
         let is_made = made?;
         if is_made {
             // Else a heartbeat has them built again, once it is.

@@ -82,7 +82,7 @@ scripts! {
     LOAD: "load";
     FLIP: "flip";
     FORGET: "forget";
-    UNLOCK: "unlock";
+    HOLD: "hold";
 }
 
 /// The text of a file, with the files that it includes.

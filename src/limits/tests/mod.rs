@@ -36,6 +36,7 @@ mod packed;
 #[path = "../../../tests/support/ports.rs"]
 mod ports;
 mod races;
+mod rebuilt;
 mod restored;
 #[path = "../../../tests/support/redis.rs"]
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]

@@ -32,6 +32,8 @@ pub(super) struct Written {
     late: Mutex<usize>,
     /// It cannot be read.
     fails: AtomicBool,
+    /// Held for writing, it delays answers: they have what was there when it was read.
+    pub(super) slow: tokio::sync::RwLock<()>,
 }
 
 impl Written {
@@ -56,7 +58,10 @@ impl Ledger for Written {
         let (key_id, user_id, provider_id) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
         let rows = vec![SpendRow { minute: NOON, key_id, user_id, provider_id, cost }];
         let totals = vec![SpendTotal { key_id, user_id, provider_id, cost }];
-        Box::pin(std::future::ready(Ok(SpendSeen { rows, totals, ended, ..SpendSeen::default() })))
+        Box::pin(async move {
+            let _passed = self.slow.read().await;
+            Ok(SpendSeen { rows, totals, ended, ..SpendSeen::default() })
+        })
     }
 }
 
@@ -68,6 +73,17 @@ impl Node {
     }
 
     pub(super) fn start_with(
+        urls: &[String],
+        ledger: &Arc<Written>,
+        (lease, most_waiting): (Duration, usize),
+    ) -> Self {
+        let node = Self::begin_with(urls, ledger, (lease, most_waiting));
+        runtime().block_on(node.0.connected());
+        node
+    }
+
+    /// A node that has no connection yet.
+    pub(super) fn begin_with(
         urls: &[String],
         ledger: &Arc<Written>,
         (lease, most_waiting): (Duration, usize),
@@ -87,7 +103,6 @@ impl Node {
         let clock = Arc::new(ManualClock::at(NOON));
         let keeper = counters.keeper(ledger, Arc::<ManualClock>::clone(&clock)).unwrap();
         runtime().spawn(keeper.run(std::future::pending()));
-        runtime().block_on(counters.connected());
         Self(counters, clock)
     }
 

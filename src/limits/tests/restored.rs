@@ -24,10 +24,10 @@ fn restore(server: &mut Redis) {
 }
 
 /// Waits until each node has sent another heartbeat.
-async fn beaten(server: &Redis) {
-    let ends = || -> Vec<(String, f64)> {
-        redis(server, &["ZRANGE", "several:{3}:nodes", "0", "-1", "WITHSCORES"])
-    };
+pub(super) async fn beaten(server: &Redis, prefix: &str) {
+    let name = format!("{prefix}:{{3}}:nodes");
+    let ends =
+        || -> Vec<(String, f64)> { redis(server, &["ZRANGE", &name, "0", "-1", "WITHSCORES"]) };
     let before = ends();
     let is_later = |(name, end): &(String, f64)| {
         ends().iter().any(|(other, later)| other == name && later > end)
@@ -67,7 +67,7 @@ fn a_node_that_sent_nothing_notices_that_redis_came_back_with_older_data() {
         serve(&busy, &ledger).await;
         save(&server);
         serve(&busy, &ledger).await;
-        beaten(&server).await;
+        beaten(&server, "several").await;
         busy.end().await;
         let before = losses(&idle);
         restore(&mut server);

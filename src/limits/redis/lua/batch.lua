@@ -14,9 +14,9 @@ if last and tonumber(last) >= tonumber(ARGV[3]) then return { 'ok' } end
 --include gone
 local OP = '<c1HHc16ddddddddddBc0Hc0'
 -- Sums that came from the ledger may hold what a node settled shortly before they were read.
-local meta = call('HMGET', P .. 'meta', 'seen_from', 'read_at')
+local meta = call('HMGET', P .. 'meta', 'seen_from', 'read_at', 'read_by')
 local counted_before, read_at = tonumber(meta[1] or '0'), tonumber(meta[2] or '0')
-local MADE_WITHIN = 125000
+local read_by = tonumber(meta[3] or read_at + 125000)
 local news, gone, left = {}, {}, {}
 do
   --include settled

@@ -1,7 +1,8 @@
 -- A node's heartbeat; the first one puts up the node's fence. KEYS: 2 the epoch, 3 the nodes, 4 the
--- number of the node's last batch or heartbeat. ARGV: 3 how long it holds (ms), 4 '1' if it is the
--- first, 5 the epoch of the node, 6 its number. Gives {'ok', nodes whose time is over…} or {'gone'}.
--- Redis's own clock counts, so that nodes need not agree on theirs.
+-- number of the node's last batch or heartbeat, 5 the lock of rebuilds. ARGV: 3 how long it holds
+-- (ms), 4 '1' if it is the first, 5 the epoch of the node, 6 its number. Gives {'ok', 1 if a node
+-- has the lock, nodes whose time is over…} or {'gone'}. Redis's own clock counts, so that nodes
+-- need not agree on theirs.
 --include head
 if call('GET', KEYS[2]) ~= ARGV[5] then return { 'gone' } end
 if ARGV[4] == '1' then call('HSET', KEYS[1], '', '1') end
@@ -17,4 +18,4 @@ call('ZADD', KEYS[3], int(ms + ARGV[3]), string.match(KEYS[1], '[^:]*$'))
 local over = call('ZRANGEBYSCORE', KEYS[3], '-inf', int(ms), 'LIMIT', 0, 16)
 --include due
 --include sweep
-return { 'ok', unpack(over) }
+return { 'ok', call('EXISTS', KEYS[5]), unpack(over) }

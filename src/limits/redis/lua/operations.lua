@@ -52,7 +52,7 @@ end
 local has_seen
 local function is_counted(o)
   if o.time < counted_before then return true end
-  if o.time > read_at + MADE_WITHIN then return false end
+  if o.time > read_by then return false end
   if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
   return has_seen and call('SISMEMBER', P .. 'seen', o.request) == 1
 end

@@ -12,7 +12,7 @@ for i = 5, #ARGV do
   local kind, at, p_at, request, uid, kid, started, low, high, cost, added, pid, time, _, name, of = unpacked(OP, ARGV[i])
   local note, fits = entered[request] or found[i - 4], false
   -- Whether sums that came from the ledger may have it.
-  local may_be_counted = counted_before ~= 0 and time <= read_at + MADE_WITHIN
+  local may_be_counted = counted_before ~= 0 and time <= read_by
   if may_be_counted and time >= counted_before then
     if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
     may_be_counted = has_seen

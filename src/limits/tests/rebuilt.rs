@@ -1,0 +1,106 @@
+//! Rebuilds of the counters from a slow ledger: longer than the lock holds, and longer than nodes
+//! keep what they settled; and one that fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::overflow::{Node, Written};
+use super::restored::beaten;
+use super::server::Redis;
+use super::servers::soon;
+use super::wire::{calls, redis};
+use super::{NOON, runtime};
+use crate::limits::MOST_WAITING;
+
+/// The lock holds for 1.6 s without renewal.
+const LEASE: Duration = Duration::from_millis(200);
+const LOCK: &str = "overflow:{3}:lock";
+
+fn begin(server: &Redis, ledger: &Arc<Written>) -> Node {
+    Node::begin_with(&[server.url()], ledger, (LEASE, MOST_WAITING))
+}
+
+/// Waits until a node holds the lock.
+async fn locked(server: &Redis) -> String {
+    let holder = || redis::<Option<String>>(server, &["GET", LOCK]);
+    soon(async || holder().is_some()).await;
+    holder().unwrap()
+}
+
+#[test]
+fn a_rebuild_may_take_longer_than_its_lock_holds() {
+    let (server, ledger) = (Redis::start(), Arc::new(Written::default()));
+    runtime().block_on(async {
+        ledger.adds(3);
+        let slow = ledger.slow.write().await;
+        let node = begin(&server, &ledger);
+        let holder = locked(&server).await;
+        let waiting = begin(&server, &ledger);
+        // It is renewed when it holds for 1.2 s.
+        let is_fresh = || redis::<i64>(&server, &["PTTL", LOCK]) > 1_400;
+        for _ in 0..5 {
+            soon(async || !is_fresh()).await;
+            soon(async || is_fresh()).await;
+            assert_eq!(locked(&server).await, holder);
+        }
+        drop(slow);
+        for node in [&node, &waiting] {
+            node.0.connected().await;
+            node.knows(3).await;
+        }
+    });
+}
+
+#[test]
+fn what_is_settled_during_a_long_rebuild_counts_once() {
+    let (server, ledger) = (Redis::start(), Arc::new(Written::default()));
+    runtime().block_on(async {
+        let node = begin(&server, &ledger);
+        node.0.connected().await;
+        node.serve(2, &ledger).await;
+        node.0.flushed().await;
+        // A node that starts has the counters rebuilt.
+        let () = redis(&server, &["SCRIPT", "FLUSH"]);
+        let slow = ledger.slow.write().await;
+        let other = begin(&server, &ledger);
+        locked(&server).await;
+        beaten(&server, "overflow").await;
+        node.serve(1, &ledger).await;
+        node.0.flushed().await;
+        node.1.set(NOON.plus_ms(300_000));
+        node.serve(1, &ledger).await;
+        node.0.flushed().await;
+        drop(slow);
+        other.0.connected().await;
+        other.knows(4).await;
+        node.knows(4).await;
+    });
+}
+
+#[test]
+fn a_rebuild_that_fails_removes_what_it_wrote() {
+    let (server, ledger) = (Redis::start(), Arc::new(Written::default()));
+    runtime().block_on(async {
+        let node = begin(&server, &ledger);
+        node.0.connected().await;
+        node.serve(2, &ledger).await;
+        node.0.flushed().await;
+        let epoch: String = redis(&server, &["GET", "overflow:{3}:epoch"]);
+        let () = redis(&server, &["SCRIPT", "FLUSH"]);
+        let slow = ledger.slow.write().await;
+        let other = begin(&server, &ledger);
+        locked(&server).await;
+        let () = redis(&server, &["SET", LOCK, "another"]);
+        let () = redis(&server, &["CONFIG", "RESETSTAT"]);
+        drop(slow);
+        let others = || {
+            let names: Vec<String> = redis(&server, &["KEYS", "overflow:{3}:e-*"]);
+            names.into_iter().filter(|name| !name.contains(&epoch)).collect::<Vec<_>>()
+        };
+        soon(async || calls(&server, "scan") > 0 && others().is_empty()).await;
+        node.knows(2).await;
+        let () = redis(&server, &["DEL", LOCK]);
+        other.0.connected().await;
+        other.knows(2).await;
+    });
+}
