@@ -80,6 +80,11 @@ impl Op {
         Self { after: calls, ..self }
     }
 
+    /// Whether it adds to what was spent.
+    fn spends(&self) -> bool {
+        matches!(self.kind, Kind::Settled { .. } | Kind::Late { .. })
+    }
+
     /// Whether it moves the request to a provider, or away from one.
     fn moves(&self, request: RequestId) -> bool {
         let is_move = matches!(self.kind, Kind::Withdrawn { .. } | Kind::Entered { .. });
@@ -99,7 +104,7 @@ struct Queue {
     pending: VecDeque<Op>,
     /// The batch being sent.
     sent: Vec<Op>,
-    /// Settlements that Redis has confirmed.
+    /// Settlements and late costs that Redis has confirmed.
     kept: VecDeque<Op>,
     /// A node rebuilds the counters: settlements are kept whatever their age.
     keeps_all: bool,
@@ -206,8 +211,7 @@ impl Outbox {
     pub(super) fn settled_since(&self, from: Timestamp) -> Vec<Op> {
         let queue = self.queue.lock();
         let all = queue.kept.iter().chain(&queue.sent).chain(&queue.pending);
-        let settled = |op: &&Op| matches!(op.kind, Kind::Settled { .. } | Kind::Late { .. });
-        all.filter(settled).filter(|op| op.now >= from).cloned().collect()
+        all.filter(|op| op.spends() && op.now >= from).cloned().collect()
     }
 
     /// How many moves of a request between providers Redis may not have yet. A very long queue is not
@@ -239,7 +243,7 @@ impl Outbox {
     pub(super) fn confirmed(&self, now: Timestamp) {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
-        queue.kept.extend(sent.into_iter().filter(|op| matches!(op.kind, Kind::Settled { .. })));
+        queue.kept.extend(sent.into_iter().filter(Op::spends));
         let longest = if queue.keeps_all { i64::MAX } else { KEEP_MS };
         while queue
             .kept

@@ -157,7 +157,7 @@ impl Node {
     }
 
     /// A cost that arrived late, in the ledger and then here.
-    fn priced_late(&self, ledger: &Written, now: Timestamp) {
+    pub(super) fn priced_late(&self, ledger: &Written, now: Timestamp) {
         *ledger.late.lock() += 1;
         let (key_id, user_id, provider_id) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
         self.0.spent_late(
