@@ -9,6 +9,7 @@ mod key_statistics;
 mod logs;
 pub mod make;
 mod messages;
+mod notified;
 mod partitions;
 mod pruned;
 mod publication;

@@ -26,7 +26,7 @@ pub(in crate::store) const FILE_NAME: &str = "tollgate.db";
 /// Readers beside SQLite's one writer.
 const SQLITE_READERS: u32 = 4;
 /// How long a caller waits for a free connection, or for PostgreSQL to accept one.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a kept connection may take to answer before it is replaced.
 const ANSWER: Duration = Duration::from_secs(2);
 /// Statements that take longer are logged as warnings (their text, never their values).

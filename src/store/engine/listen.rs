@@ -5,6 +5,7 @@
 
 use sqlx::postgres::PgListener;
 
+use super::connect::ACQUIRE_TIMEOUT;
 use super::error::StoreError;
 use crate::store::Store;
 
@@ -20,14 +21,20 @@ impl Store {
     /// `None` on SQLite, where there are no notifications.
     ///
     /// # Errors
-    /// [`StoreError::Unreachable`] when no connection is possible.
+    /// [`StoreError::Unreachable`] when no connection is possible, and [`StoreError::Busy`] when
+    /// there is no answer within 5 s.
     pub async fn changes(&self) -> Result<Option<Changes>, StoreError> {
         let Some(url) = &self.pools.url else { return Ok(None) };
         self.hold.check()?;
-        let mut listener = PgListener::connect(url.expose()).await?;
-        listener.ignore_pool_close_event(true);
-        listener.listen(CHANNEL).await?;
-        Ok(Some(Changes(listener)))
+        let listening = async {
+            let mut listener = PgListener::connect(url.expose()).await?;
+            listener.ignore_pool_close_event(true);
+            listener.listen(CHANNEL).await?;
+            Ok(Some(Changes(listener)))
+        };
+        // A server that accepts connections and does not answer must not delay the version check.
+        let listening = tokio::time::timeout(ACQUIRE_TIMEOUT, listening).await;
+        Ok(listening.unwrap_or(Err(sqlx::Error::PoolTimedOut))?)
     }
 }
 

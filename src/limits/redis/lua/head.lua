@@ -4,8 +4,9 @@
 -- have one hash tag, so that they are in one slot.
 local call, P = redis.call, ARGV[1]
 local NOW, is_test, TTL, WEEK_START, WEEK_END, MONTH_START, MONTH_END = struct.unpack('<ddddddd', ARGV[2])
--- The present is Redis' own. A call whose time, or whose week or month, is not of this time changes
--- nothing: the answer is {'time', now}. It may be a little late, since it may have waited.
+-- The present is Redis' own. A call changes nothing if its time is more than 1 s ahead or 5 s
+-- behind, or if its week or month has not begun: the answer is {'time', now}. It may be late, since
+-- it may have waited.
 if is_test == 0 then
   local time, sent = call('TIME'), NOW
   NOW = time[1] * 1000 + math.floor(time[2] / 1000)
