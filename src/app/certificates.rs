@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use rustls::Error;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject as _;
@@ -62,7 +63,11 @@ fn with_key(
     let key = any_supported_type(&PrivateKeyDer::from_pem_file(file).with_context(about)?)
         .with_context(about)?;
     let pair = CertifiedKey::new(chain, key);
-    pair.keys_match()
-        .with_context(|| format!("{} is not the certificate's key", file.display()))?;
+    pair.keys_match().map_err(|error| match error {
+        Error::InconsistentKeys(_) => {
+            anyhow::anyhow!("{} is not the certificate's key", file.display())
+        }
+        error => anyhow::anyhow!("the certificate cannot be used: {error}"),
+    })?;
     Ok(pair.cert)
 }

@@ -117,8 +117,9 @@ pub(super) fn not_lost(config: &Config, stored: &[SealedText]) -> anyhow::Result
     let path = config.data_dir.join(key_ring::FILE);
     anyhow::ensure!(
         config.auth.secret_key.is_some() || path.exists() || stored.is_empty(),
-        "{} is missing, and {} stored credentials are sealed with that secret key: put it back. If \
-         it is lost for good, `tollgate secret forget` removes these credentials",
+        "{} is missing, and {} stored credentials are sealed with that secret key, or with a \
+         TOLLGATE_SECRET_KEY that is not set here: put it back. If it is lost for good, see \
+         `tollgate secret forget`",
         path.display(),
         stored.len()
     );

@@ -102,10 +102,47 @@ fn is_listened_to(socket: &Path) -> bool {
     const LISTENING: &str = "00010000";
     let Ok(table) = std::fs::read_to_string("/proc/net/unix") else { return socket.exists() };
     // The path is as its process spelled it, perhaps relative to another directory.
-    let name = socket.file_name();
+    let is_it = |path: &Path| match path.is_absolute() && socket.is_absolute() {
+        true => path == socket,
+        false => path.file_name() == socket.file_name(),
+    };
     socket.exists()
-        && table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).any(|columns| {
-            columns.get(3) == Some(&LISTENING)
-                && columns.get(7).is_some_and(|path| Path::new(path).file_name() == name)
-        })
+        && table
+            .lines()
+            .filter_map(socket_of_row)
+            .any(|(flags, path)| flags == LISTENING && is_it(Path::new(path)))
+}
+
+/// The flags and the path of a row of the kernel's table: its fourth column, and what follows the
+/// seventh.
+fn socket_of_row(row: &str) -> Option<(&str, &str)> {
+    let (mut rest, mut flags) = (row, "");
+    for column in 0..7 {
+        let (value, after) = rest.trim_start().split_once(' ')?;
+        if column == 3 {
+            flags = value;
+        }
+        rest = after;
+    }
+    Some((flags, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_the_kernels_table_may_have_blanks_in_its_path() {
+        let row = "ffff888104a3b000: 00000002 00000000 00010000 0001 01    83411 /run/a b/up.sock";
+        assert_eq!(socket_of_row(row), Some(("00010000", "/run/a b/up.sock")));
+        let unnamed = "0000000000000000: 00000003 00000000 00000000 0001 03 17206";
+        assert_eq!(socket_of_row(unnamed), None);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a b.sock");
+        assert!(!is_listened_to(&path));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(is_listened_to(&path));
+        drop(listener);
+        assert!(path.exists() && !is_listened_to(&path));
+    }
 }

@@ -17,7 +17,8 @@ pub(super) enum SecretCommand {
         distributed: bool,
     },
     /// For a key that is lost for good: list the stored credentials that no key here opens, and
-    /// remove them with --yes. Gateways may run.
+    /// remove them with --yes, for which the gateways must be stopped. Run it with the gateway's own
+    /// settings.
     Forget {
         /// Remove them. They cannot be brought back: enter the credentials again afterwards.
         #[arg(long)]
@@ -64,8 +65,10 @@ fn forgotten(found: &app::Forgotten) -> anyhow::Result<()> {
         true => report(&format!(
             "removed:\n{lines}enter them again in the web UI, or with `tollgate apply`\n"
         )),
-        false => {
-            say(&format!("no key here opens:\n{lines}nothing was changed: --yes removes these\n"))
-        }
+        false => say(&format!(
+            "no key here opens:\n{lines}keys here: {}\nnothing was changed. First look whether this \
+             command has the settings of the gateway (TOLLGATE_SECRET_KEY); --yes removes these\n",
+            if found.keys.is_empty() { "none" } else { &found.keys }
+        )),
     }
 }

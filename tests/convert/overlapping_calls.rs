@@ -74,6 +74,49 @@ fn responses() -> Vec<String> {
     [vec![start], items, vec![end.to_string()]].concat()
 }
 
+/// The end of a call that had begun before another is not guessed from its later pieces.
+#[test]
+fn a_call_that_had_begun_before_another_goes_on_to_its_end() {
+    for (first, rest) in [
+        ("{\"x\":1,", ["\"b\":{\"c\":2},", "\"d\":3}"]),
+        ("{\"code\":\"f() { return ", ["1; }", "\",\"lang\":\"c\"}"]),
+        ("{\"a\":{\"b\":1", ["}", "}"]),
+    ] {
+        let start = native();
+        let block = |index: usize| {
+            json!({"type": "content_block_start", "index": index, "content_block":
+                {"type": "tool_use", "id": format!("c{index}"), "name": "f", "input": {}}})
+            .to_string()
+        };
+        let piece = |index: usize, piece: &str| {
+            json!({"type": "content_block_delta", "index": index,
+                "delta": {"type": "input_json_delta", "partial_json": piece}})
+            .to_string()
+        };
+        let stop = |index: usize| json!({"type": "content_block_stop", "index": index}).to_string();
+        let blocks = vec![
+            block(0),
+            piece(0, first),
+            block(1),
+            piece(1, "{\"y\":"),
+            piece(0, rest[0]),
+            piece(1, "2}"),
+            piece(0, rest[1]),
+            stop(0),
+            stop(1),
+        ];
+        let events = [&start[..1], &blocks, &start[start.len() - 2..]].concat();
+        let events: Vec<&str> = events.iter().map(String::as_str).collect();
+        for arguments in [[first, rest[0], rest[1]].concat(), "{\"y\":2}".to_owned()] {
+            let of_responses = Value::from(arguments.as_str()).to_string();
+            for (to, expected) in [(Responses, &of_responses), (AltCli, &arguments)] {
+                let out = String::from_utf8(converted(Native, to, &events)).unwrap();
+                assert!(out.contains(expected.as_str()), "{to}: {expected}: {out}");
+            }
+        }
+    }
+}
+
 #[test]
 fn arguments_of_calls_that_overlap_are_not_mixed() {
     let from_responses = responses();

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
+use super::accepted::fill;
 use super::model::{Form, Mapped, MappedUser, OF_KEY, OF_PROVIDER, OF_USER};
-use crate::admin::bodies::spoils_names;
 use crate::admin::declarative::VERSION;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::key::KeyHash;
@@ -47,47 +47,13 @@ pub(super) fn build(mapped: &mut Mapped, stored: &Everything) -> Document {
     Document { document, users, providers }
 }
 
-/// Adds the fields of a record, as this gateway accepts them. Groups lose the characters that names
-/// may not have. A star counts only at the end of a model's name: another one stands for nothing,
-/// which is less than the peer allows. Redirects with a star are left out.
-fn fill(form: &mut Form, fields: &Form) {
-    for (field, value) in fields {
-        let value = match (field.as_str(), value) {
-            ("group_tag" | "provider_group", Value::String(text)) => {
-                text.replace(spoils_names, "").into()
-            }
-            ("allowed_models", Value::Array(models)) => {
-                let models = models.iter().map(|model| model.as_str().map(with_star_at_end));
-                models.collect::<Vec<_>>().into()
-            }
-            ("model_redirects", Value::Object(redirects)) => {
-                let has_star = |to: &Value| to.as_str().is_some_and(|to| to.contains('*'));
-                let each =
-                    redirects.iter().filter(|(from, to)| !from.contains('*') && !has_star(to));
-                Value::Object(each.map(|(from, to)| (from.clone(), to.clone())).collect())
-            }
-            _ => value.clone(),
-        };
-        form.insert(field.clone(), value);
-    }
-}
-
-fn with_star_at_end(model: &str) -> String {
-    let end = if model.ends_with('*') { "*" } else { "" };
-    model.replace('*', "") + end
-}
-
 fn providers(mapped: &mut Mapped, document: &mut Map<String, Value>) -> Vec<Named> {
     let mut entries = Vec::new();
     for provider in &mapped.providers {
         let mut form = Form::from_iter([("name".to_owned(), provider.name.as_str().into())]);
-        fill(&mut form, &provider.form);
-        provider.limits.write(
-            &mut form,
-            OF_PROVIDER,
-            &format!("provider {:?}", provider.name),
-            &mut mapped.notes,
-        );
+        let subject = format!("provider {:?}", provider.name);
+        fill(&mut form, &provider.form, &subject, &mut mapped.notes);
+        provider.limits.write(&mut form, OF_PROVIDER, &subject, &mut mapped.notes);
         entries.push(Value::Object(form));
     }
     let named = mapped.providers.iter().map(|provider| (provider.name.clone(), 1)).collect();
@@ -148,8 +114,9 @@ fn users(
         if *nth > 1 {
             form.insert("nth".to_owned(), (*nth).into());
         }
-        fill(&mut form, &user.form);
-        user.limits.write(&mut form, OF_USER, &format!("user {name:?}"), &mut mapped.notes);
+        let subject = format!("user {name:?}");
+        fill(&mut form, &user.form, &subject, &mut mapped.notes);
+        user.limits.write(&mut form, OF_USER, &subject, &mut mapped.notes);
         let keys = keys(user, name, &owners, &mut mapped.notes);
         form.insert("keys".to_owned(), keys.into());
         entries.push((*nth, Value::Object(form)));
@@ -183,13 +150,14 @@ fn keys(
         };
         let mut form = Form::from_iter([("name".to_owned(), name.as_str().into())]);
         form.insert("hash".to_owned(), format!("sha256:{}", hex::encode(key.hash.0)).into());
-        fill(&mut form, &key.form);
+        let subject = format!("key \"{owner}/{name}\"");
+        fill(&mut form, &key.form, &subject, notes);
         let limits = key.limits.within(&user.limits);
         if limits != key.limits {
             let why = "a key's limit cannot be above its user's here: it has its user's";
-            notes.add(why, format!("key \"{owner}/{name}\""));
+            notes.add(why, subject.clone());
         }
-        limits.write(&mut form, OF_KEY, &format!("key \"{owner}/{name}\""), notes);
+        limits.write(&mut form, OF_KEY, &subject, notes);
         entries.push(Value::Object(form));
     }
     entries

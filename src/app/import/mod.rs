@@ -5,6 +5,7 @@
 //! reads from a file (`document.rs`), so checks, plan and audit are the same, and rows of opening
 //! balances (`balances.rs`). What has no place here is listed with the reason.
 
+mod accepted;
 mod balances;
 mod channels;
 mod claude_code_hub;

@@ -193,11 +193,11 @@ impl Reader {
     fn item_done(&mut self, item: Option<OutputItem<'_>>, index: Option<u64>, sink: &mut Sink<'_>) {
         self.open_calls.turn(index, sink);
         let reported = std::mem::take(&mut self.reported);
-        let reported = self.open_calls.has_begun().unwrap_or(reported);
+        let call_reported = self.open_calls.has_begun().unwrap_or(reported);
         for part in item.into_iter().flat_map(OutputItem::into_parts) {
             match part {
                 ReplyPart::Thinking(thinking) => self.thinking(thinking, reported, sink),
-                ReplyPart::ToolCall(call) => self.call(call, reported, sink),
+                ReplyPart::ToolCall(call) => self.call(call, call_reported, sink),
                 ReplyPart::Text(text) if !reported => {
                     self.whole(Open::Text, Block::Text, text, sink)
                 }

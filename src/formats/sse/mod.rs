@@ -104,6 +104,12 @@ impl Splitter {
         self.ended || (at_line && !self.data_lines && self.name.is_empty())
     }
 
+    /// True directly after the end of an event.
+    #[must_use]
+    pub const fn is_after_event(&self) -> bool {
+        self.ended
+    }
+
     /// The next piece; `None` if `rest` is used up. Call it until then, once per chunk.
     pub fn next<'a>(&mut self, rest: &mut &'a [u8]) -> Option<Piece<'a>> {
         if self.ended {

@@ -110,7 +110,8 @@ impl UsageReader {
 
     /// Takes bytes up to the end of an event. Returns what follows it.
     pub(super) fn next_event<'d>(&mut self, chunk: &'d [u8]) -> &'d [u8] {
-        let before = self.splitter.is_between_events().then(|| self.tally.clone());
+        // Not the stream's first event: a byte order mark may precede it.
+        let before = self.splitter.is_after_event().then(|| self.tally.clone());
         let (mut rest, mut lines, mut at) = (chunk, 0, 0);
         while let Some(piece) = self.splitter.next(&mut rest) {
             match piece {

@@ -47,13 +47,15 @@ const COMPARED: u32 = 20;
 pub(super) struct ServerKeeper {
     pub(super) shared: Arc<Shared>,
     pub(super) ledger: Arc<dyn Ledger>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
     /// The epoch of the counters that this process uses.
     pub(super) epoch: Option<String>,
     /// The name under which it last counted, and the number of the last batch or heartbeat that was
     /// confirmed under it.
     pub(super) name: Option<String>,
     pub(super) number: i64,
+    /// The number of the last heartbeat under it, also if its answer never came.
+    beaten: i64,
     /// The counters in Redis are not reliable, whichever node built them.
     pub(super) must_rebuild: bool,
     /// The address of the server that had the counters last.
@@ -79,6 +81,7 @@ impl ServerKeeper {
             epoch: None,
             name: None,
             number: 0,
+            beaten: 0,
             must_rebuild,
             server: None,
             is_doubtful: false,
@@ -186,7 +189,8 @@ impl ServerKeeper {
         let epoch = self.agree(&mut connection, &node).await?;
         (self.is_doubtful, self.may_be_older) = (false, false);
         self.shared.call_oneself(node.clone());
-        (self.epoch, self.name, self.number) = (Some(epoch.clone()), Some(node.clone()), 0);
+        (self.epoch, self.name) = (Some(epoch.clone()), Some(node.clone()));
+        (self.number, self.beaten) = (0, 0);
         let up = Arc::new(Up::new(connection, &self.shared.space, epoch, node));
         up.serve_requests(client, self.shared.link.key.clone());
         self.beat(&up, true).await?;
@@ -273,7 +277,7 @@ impl ServerKeeper {
         up: &Up,
         have_ended: impl Fn(u64) -> bool,
     ) -> Result<bool, Fault> {
-        let number = self.number + 1;
+        let number = self.next_number();
         for _ in 0..COMPARED {
             let now = self.now();
             let ops = self.shared.outbox.batch(self.shared.present_of(now), &have_ended);
@@ -297,6 +301,12 @@ impl ServerKeeper {
             }
         }
         Err(Fault::Broken("the clocks of this node and of Redis do not stay together"))
+    }
+
+    /// A number that neither a batch nor a heartbeat has had. A heartbeat that a stop cut off may have
+    /// reached Redis.
+    fn next_number(&self) -> i64 {
+        self.number.max(self.beaten) + 1
     }
 
     /// Sends a heartbeat, and checks the other nodes, the clock and the time zone. The first one
@@ -329,8 +339,9 @@ impl ServerKeeper {
         let keys = [self.key("epoch"), self.key("nodes"), up.names.seq.clone(), self.key("lock")];
         let call = self.shared.call(&BEAT, up, self.now(), keys.each_ref().map(String::as_str));
         let call = call.int(lease).text(if is_first { "1" } else { "0" }).text(&up.epoch);
-        let answer = ask(&mut connection, call.int(self.number + 1), TIME_LIMIT).await?;
-        self.number += 1;
+        self.beaten = self.next_number();
+        let answer = ask(&mut connection, call.int(self.beaten), TIME_LIMIT).await?;
+        self.number = self.beaten;
         self.shared.outbox.keep_all(reply::int(answer.get(1)) == Some(1));
         for dead in answer
             .iter()

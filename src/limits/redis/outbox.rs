@@ -245,11 +245,13 @@ impl Outbox {
         let sent = std::mem::take(&mut queue.sent);
         queue.kept.extend(sent.into_iter().filter(Op::spends));
         let longest = if queue.keeps_all { i64::MAX } else { KEEP_MS };
-        while queue
-            .kept
-            .front()
-            .is_some_and(|op| now.since(op.now) > longest || queue.kept.len() > self.most)
-        {
+        while let Some(op) = queue.kept.front() {
+            let is_old = now.since(op.now) > longest;
+            if !is_old && queue.kept.len() <= self.most {
+                break;
+            }
+            // The counters that are being rebuilt may lack it.
+            queue.overflowed |= queue.keeps_all && !is_old;
             queue.kept.pop_front();
         }
         if queue.pending.is_empty() {
@@ -278,12 +280,16 @@ impl Outbox {
     pub(super) fn replay(&self) {
         self.not_sent();
         let mut queue = self.queue.lock();
-        queue.overflowed = false;
         let kept = std::mem::take(&mut queue.kept);
         kept.into_iter().rev().for_each(|op| queue.pending.push_front(op));
     }
 
-    /// Whether the queue has lost operations since the counters were last rebuilt.
+    /// As [`Self::has_overflowed`]; from now on, only what is lost later counts.
+    pub(super) fn take_overflow(&self) -> bool {
+        std::mem::take(&mut self.queue.lock().overflowed)
+    }
+
+    /// Whether the queue has lost operations since this node last began to rebuild the counters.
     pub(super) fn has_overflowed(&self) -> bool {
         self.queue.lock().overflowed
     }
@@ -380,7 +386,25 @@ mod tests {
         (0..=1_000).for_each(|n| outbox.push(op(n)));
         assert!(outbox.has_overflowed());
         assert_eq!((outbox.len(), outbox.batch(None, |_| true)[0].now), (1_000, Timestamp(1)));
+        // Another node's rebuild does not make up for it.
         outbox.replay();
-        assert!(!outbox.has_overflowed());
+        assert!(outbox.take_overflow() && !outbox.has_overflowed());
+    }
+
+    #[test]
+    fn what_is_dropped_during_a_rebuild_is_noted() {
+        let outbox = Outbox::holding(1_000);
+        let settle = |times: std::ops::Range<i64>| {
+            times.clone().for_each(|n| outbox.push(op(n)));
+            while !outbox.batch(None, |_| true).is_empty() {
+                outbox.confirmed(Timestamp(times.end));
+            }
+        };
+        settle(0..600);
+        settle(600..1_001);
+        assert!(!outbox.has_overflowed(), "without a rebuild it only would be sent again");
+        outbox.keep_all(true);
+        settle(1_001..1_002);
+        assert!(outbox.has_overflowed());
     }
 }

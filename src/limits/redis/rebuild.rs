@@ -24,12 +24,13 @@ use super::names::Names;
 use super::outbox::KEEP_MS;
 use super::reply;
 use super::scripts::{FLIP, HOLD, LOAD, Numbers, Present, Script, ScriptCall};
-use crate::domain::clock::Timestamp;
+use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::ids::RequestId;
 use crate::store::SpendSeen;
 
-/// How long the lock holds without renewal by its node, in leases: 120 s by default.
+/// How long the lock holds without renewal by its node, in leases, and at most.
 const LOCK_LEASES: u32 = 8;
+const LONGEST_LOCK: Duration = Duration::from_secs(120);
 /// How often the lock is renewed while it holds.
 const RENEWALS: u32 = 4;
 /// A rebuild that takes longer is given up.
@@ -75,6 +76,8 @@ pub(super) struct Rebuild<'a> {
     pub(super) names: Names,
     /// The node that holds the lock.
     pub(super) node: &'a str,
+    pub(super) clock: &'a dyn Clock,
+    /// When the ledger begins to be read.
     pub(super) now: Timestamp,
 }
 
@@ -107,7 +110,7 @@ impl Rebuild<'_> {
     }
 
     fn lock_holds(&self) -> Duration {
-        self.shared.settings.lease * LOCK_LEASES
+        LONGEST_LOCK.min(self.shared.settings.lease * LOCK_LEASES)
     }
 
     /// `false`: another node has the lock.
@@ -134,7 +137,9 @@ impl Rebuild<'_> {
         let (began, ended_since) = (Instant::now(), lost_at.plus_ms(-MARGIN_MS));
         let past = ledger.read(self.shared.zone(), self.now, ended_since).await;
         let past = past.map_err(Fault::Ledger)?;
-        let read_by = self.now.plus_ms(millis(began.elapsed()) + READ_MARGIN_MS);
+        // The one stands still while the machine sleeps, the other may be set.
+        let read_by = self.now.plus_ms(millis(began.elapsed()));
+        let read_by = read_by.max(self.shared.time(self.clock.now())).plus_ms(READ_MARGIN_MS);
         let part = self.shared.part;
         let past = part.of_past(past);
         let made = Memory::of_ledger(self.shared.counting(), &past, self.now);
@@ -158,7 +163,12 @@ impl Rebuild<'_> {
         let flip = flip.int(ended_since.0).int(self.now.0).text(self.epoch);
         let flip = flip.text(&self.name("news")).text(&self.shared.space).int(read_by.0);
         ask(&mut connection, flip, TIME_LIMIT).await?;
-        self.forget_others().await
+        // After a pause another node may have built counters since.
+        if self.hold(self.lock_holds(), TIME_LIMIT).await? {
+            self.forget_others().await
+        } else {
+            Ok(())
+        }
     }
 
     async fn load(&self, holder: Owned, sums: &Sums) -> Result<(), Fault> {

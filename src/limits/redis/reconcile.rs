@@ -41,7 +41,8 @@ impl ServerKeeper {
                     if !must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) =>
                 {
                     if self.finish(connection, found).await? {
-                        if !self.must_rebuild {
+                        // Without a number of its own, it has compared nothing.
+                        if !self.must_rebuild && self.number > 0 {
                             self.shared.set_checked(connection, found).await?;
                         }
                         return Ok(found.clone());
@@ -53,7 +54,7 @@ impl ServerKeeper {
                 }
                 // Another node has built them since.
                 Some(found) if !must_rebuild && self.epoch.as_ref() != Some(found) => {
-                    self.must_rebuild |= is_unsure;
+                    self.must_rebuild |= is_unsure || self.shared.outbox.has_overflowed();
                     self.shared.outbox.replay();
                     return Ok(found.clone());
                 }
@@ -76,7 +77,8 @@ impl ServerKeeper {
         connection: &mut MultiplexedConnection,
         found: Option<&str>,
     ) -> Result<bool, Fault> {
-        match found.filter(|_| self.may_be_older && self.epoch.as_deref() != found) {
+        let has_counted = self.number > 0 && self.epoch.as_deref() == found;
+        match found.filter(|_| self.may_be_older && !has_counted) {
             Some(epoch) => Ok(!self.shared.is_checked(connection, epoch).await?),
             None => Ok(false),
         }
@@ -90,14 +92,14 @@ impl ServerKeeper {
         found: Option<&str>,
     ) -> Result<Option<String>, Fault> {
         let epoch = format!("e-{}", uuid::Uuid::new_v4().simple());
-        let now = self.now();
         let mut rebuild = Rebuild {
             shared: &self.shared,
             connection: connection.clone(),
             epoch: &epoch,
             names: Names::new(&self.shared.space, &epoch, node),
             node,
-            now,
+            clock: &*self.clock,
+            now: self.now(),
         };
         if !rebuild.lock().await? {
             return Ok(None);
@@ -106,6 +108,9 @@ impl ServerKeeper {
         let still = self.get(connection, "epoch").await;
         let made = match still {
             Ok(still) if still.as_deref() == found => {
+                rebuild.now = self.now();
+                // What is dropped from here on may be missing in what is read.
+                self.must_rebuild |= self.shared.outbox.take_overflow();
                 rebuild.run(&*self.ledger, self.lost_at).await.map(|()| true)
             }
             other => other.map(|_| false),
@@ -118,7 +123,7 @@ impl ServerKeeper {
         let is_made = made?;
         if is_made {
             // Else a heartbeat has them built again, once it is.
-            self.must_rebuild = !is_complete;
+            self.must_rebuild = !is_complete || self.shared.outbox.has_overflowed();
             self.shared.outbox.replay();
         }
         unlocked?;
@@ -142,16 +147,17 @@ impl ServerKeeper {
         let Some(name) = self.name.clone() else { return Ok(true) };
         let space = &self.shared.space;
         let before = Up::new(connection.clone(), space, epoch.to_owned(), name);
+        // Before anything is sent: that would set a number that is missing.
+        let applied = self.get(connection, &format!("seq:{}", before.node)).await?;
+        if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.number {
+            return Ok(false);
+        }
         if self.shared.outbox.is_sending() {
             match self.send(&before, |_| true).await {
                 Ok(_) => {}
                 Err(Fault::Gone) => self.shared.outbox.not_sent(),
                 Err(fault) => return Err(fault),
             }
-        }
-        let applied = self.get(connection, &format!("seq:{}", before.node)).await?;
-        if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.number {
-            return Ok(false);
         }
         self.bury(&before).await?;
         Ok(true)

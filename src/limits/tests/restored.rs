@@ -2,12 +2,14 @@
 //! sent anything, and so does a node that starts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::runtime;
 use super::server::Redis;
 use super::servers::soon;
 use super::stoppable::{Rows, Stoppable};
 use super::wire::redis;
+use super::{NOON, runtime};
+use crate::domain::money::NanoUsd;
 
 fn save(server: &Redis) {
     let () = redis(server, &["SAVE"]);
@@ -73,6 +75,28 @@ fn a_node_that_sent_nothing_notices_that_redis_came_back_with_older_data() {
         restore(&mut server);
         reconnected(&idle, before).await;
         assert_eq!(idle.spent(1).await, 20);
+    });
+}
+
+/// The batch is sent again, under a number above those that are missing.
+#[test]
+fn a_batch_without_an_answer_hides_no_loss() {
+    let (mut server, ledger) = (Redis::start(), Arc::new(Rows::default()));
+    runtime().block_on(async {
+        let node = start(&server, &ledger).await;
+        serve(&node, &ledger).await;
+        save(&server);
+        serve(&node, &ledger).await;
+        let (request, permit) = node.begin(1).await.unwrap();
+        node.counters.flushed().await;
+        let before = losses(&node);
+        server.hang();
+        ledger.0.lock().push((request, 1, 10));
+        permit.settle(NOON, NanoUsd(10), None);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        restore(&mut server);
+        reconnected(&node, before).await;
+        assert_eq!(node.spent(1).await, 30);
     });
 }
 

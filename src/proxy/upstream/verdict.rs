@@ -361,21 +361,22 @@ impl Tally {
     #[must_use]
     pub fn refusal(self, now: Timestamp) -> Refusal {
         let all_limited = self.failed > 0 && self.rate_limited == self.failed && self.left_out == 0;
-        let retry_after_ms = self.soonest.map(|until| until.since(now).max(0).unsigned_abs());
+        let after = |until: Timestamp| until.since(now).max(0).unsigned_abs();
+        let waiting = self.waiting.and_then(|waiting| waiting.soonest);
+        let retry_after_ms = self.soonest.map(after);
         match (self.last, self.unfit) {
             (Some(_), _) if all_limited && self.skipped == 0 => {
                 Refusal::UpstreamRateLimited { retry_after_ms }
             }
-            (Some(_), _) if all_limited => Refusal::Unavailable { retry_after_ms },
+            (Some(_), _) if all_limited => {
+                let soonest = self.soonest.into_iter().chain(waiting).min();
+                Refusal::Unavailable { retry_after_ms: soonest.map(after) }
+            }
             (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
             (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
             // What these cannot express, a provider that is unavailable now may.
             (None, Some(unfit)) if self.waiting.is_none() => unfit,
-            (None, _) => {
-                let soonest = self.waiting.and_then(|waiting| waiting.soonest);
-                let retry_after_ms = soonest.map(|until| until.since(now).max(0).unsigned_abs());
-                Refusal::Unavailable { retry_after_ms }
-            }
+            (None, _) => Refusal::Unavailable { retry_after_ms: waiting.map(after) },
         }
     }
 }

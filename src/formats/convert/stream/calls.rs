@@ -61,7 +61,7 @@ impl Calls {
                 if let Some(first) = self.turn.replace(number)
                     && self.open.is_none()
                 {
-                    self.open = Some(Call { number: first, arguments: Json::default() });
+                    self.open = Some(Call { number: first, arguments: Json::unknown() });
                 }
                 Ok(())
             }
@@ -168,6 +168,11 @@ struct Json {
 }
 
 impl Json {
+    /// Of arguments whose beginning was passed on before: their end is not recognised.
+    fn unknown() -> Self {
+        Self { depth: u32::MAX / 2, ..Self::default() }
+    }
+
     fn take(&mut self, text: &str) {
         for byte in text.bytes() {
             match (self.in_string, byte) {
