@@ -42,7 +42,7 @@ test("a user and a key are created, the key is shown once and works", async ({
   // Above the user's own limit: refused at the field, with the gateway's message.
   const fault = page.getByRole("dialog", { name: "New key" }).getByRole("alert");
   await expect(
-    fault.filter({ hasText: "the key's daily limit (9999) is above the user's (0.5)" }),
+    fault.filter({ hasText: "the daily limit (9999) of the key is above the user's (0.5)" }),
   ).toBeVisible();
   await expect(page.getByLabel("Daily", { exact: true }).last()).toHaveAttribute(
     "aria-describedby",
