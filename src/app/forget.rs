@@ -40,7 +40,9 @@ pub fn forget(config: &Config, remove: bool) -> anyhow::Result<Forgotten> {
         let mut texts = Vec::new();
         for (text, examined) in stored.iter().zip(reseal::examine(&vault.ring(), &stored)) {
             if examined.fault.is_some() {
-                tx.forget_sealed(&text.owner).await?;
+                if remove {
+                    tx.forget_sealed(&text.owner).await?;
+                }
                 let key = examined.key.map(|id| format!(" (key {id})")).unwrap_or_default();
                 texts.push(examined.name + &key);
             }

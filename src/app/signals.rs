@@ -3,7 +3,7 @@
 //! | signal | effect |
 //! |---|---|
 //! | SIGTERM, SIGINT (Ctrl-C) | a stop: no new connections, requests in flight complete |
-//! | SIGQUIT | the same, after handing the listeners to the process that waits for them |
+//! | SIGQUIT | the same, after a hand-over to the process that waits; without one, none |
 //! | SIGUSR2 | starts that process; the same once it waits for them |
 //! | SIGINT during either | exits at once |
 //! | SIGUSR1 | none: log rotation sends it to programs that write their log to a file |

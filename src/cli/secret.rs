@@ -17,8 +17,8 @@ pub(super) enum SecretCommand {
         distributed: bool,
     },
     /// For a key that is lost for good: list the stored credentials that no key here opens, and
-    /// remove them with --yes, for which the gateways must be stopped. Run it with the gateway's own
-    /// settings.
+    /// remove them with --yes, for which the gateways must be stopped. Run it with the gateway's
+    /// own settings.
     Forget {
         /// Remove them. They cannot be brought back: enter the credentials again afterwards.
         #[arg(long)]

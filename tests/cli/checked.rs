@@ -1,5 +1,5 @@
-//! What `tollgate check` finds before a start does: certificates and a database out of reach. What a
-//! start refuses.
+//! What `tollgate check` finds before a start does: certificates and a database out of reach. What
+//! a start refuses.
 
 use super::{run, texts};
 

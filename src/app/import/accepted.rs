@@ -32,8 +32,8 @@ fn groups(text: &str, subject: &str, notes: &mut Notes) -> Value {
     text.replace(spoils_names, "_").into()
 }
 
-/// A star counts only at the end. What a peer takes for a pattern, or for the star itself, stands for
-/// nothing here.
+/// A star counts only at the end. What a peer takes for a pattern, or for the star itself, stands
+/// for nothing here.
 fn allowed(models: &[Value], subject: &str, notes: &mut Notes) -> Value {
     let mut kept: Vec<&str> = Vec::new();
     for model in models.iter().filter_map(Value::as_str).map(str::trim) {

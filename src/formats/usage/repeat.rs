@@ -2,9 +2,9 @@
 //! their JSON.
 //!
 //! An event is read once. If it changed nothing but the length of the output, by the length of one
-//! text, then so does each event of its [`Pattern`] that directly follows: the findings that it meets
-//! are the same. It may also have been the first with content, or of its answer: the next one finds
-//! these set, and sets them again.
+//! text, then so does each event of its [`Pattern`] that directly follows: the findings that it
+//! meets are the same. It may also have been the first with content, or of its answer: the next one
+//! finds these set, and sets them again.
 
 use std::ops::Range;
 
@@ -76,8 +76,8 @@ impl Added {
 }
 
 impl UsageReader {
-    /// Takes the data of one complete event, of a stream that was already split. Returns its text if
-    /// it only differs from the event before it in that.
+    /// Takes the data of one complete event, of a stream that was already split. Returns its text
+    /// if it only differs from the event before it in that.
     pub fn event<'d>(&mut self, data: &'d [u8]) -> Option<RawText<'d>> {
         if let Some(repeated) = &self.repeated
             && let Some(text) = repeated.text(data)

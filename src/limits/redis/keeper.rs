@@ -303,8 +303,8 @@ impl ServerKeeper {
         Err(Fault::Broken("the clocks of this node and of Redis do not stay together"))
     }
 
-    /// A number that neither a batch nor a heartbeat has had. A heartbeat that a stop cut off may have
-    /// reached Redis.
+    /// A number that neither a batch nor a heartbeat has had. A heartbeat that a stop cut off may
+    /// have reached Redis.
     fn next_number(&self) -> i64 {
         self.number.max(self.beaten) + 1
     }
@@ -399,9 +399,9 @@ impl ServerKeeper {
 }
 
 impl Shared {
-    /// When the ledger is complete, updates the mirror from it at each time of [`CAUGHT_UP`]: a later
-    /// read finds records that another node delivered after an earlier one. If a read fails, the
-    /// mirror stays as it is until the next.
+    /// When the ledger is complete, updates the mirror from it at each time of [`CAUGHT_UP`]: a
+    /// later read finds records that another node delivered after an earlier one. If a read fails,
+    /// the mirror stays as it is until the next.
     async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
         while !ledger.is_complete() {
             tokio::time::sleep(PAUSES[1]).await;

@@ -3,9 +3,9 @@
 //!
 //! A batch whose reply was lost is sent again under its number, which Redis applies once.
 //! Settlements of the past two minutes are kept after they were sent, and all while the counters in
-//! Redis are being rebuilt from the ledger. When that is done they are sent again, and ignored there
-//! if the ledger had them. While Redis is lost the queue grows up to a bound. Beyond it the oldest operations are
-//! dropped, and the counters are rebuilt from the ledger when Redis is back.
+//! Redis are being rebuilt from the ledger. When that is done they are sent again, and ignored
+//! there if the ledger had them. While Redis is lost the queue grows up to a bound. Beyond it the
+//! oldest operations are dropped, and the counters are rebuilt from the ledger when Redis is back.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -186,8 +186,8 @@ impl Outbox {
 
     /// The next batch to send; the current one if there is one. Empty if the queue is. `present`,
     /// if set, is the time by Redis' clock: the operations' times are corrected by it. A new batch
-    /// ends before the first operation that may not be sent yet: `have_ended` is given the number of
-    /// the last call that an operation waits for. Report the result with [`Self::confirmed`] or
+    /// ends before the first operation that may not be sent yet: `have_ended` is given the number
+    /// of the last call that an operation waits for. Report the result with [`Self::confirmed`] or
     /// [`Self::not_sent`].
     pub(super) fn batch(
         &self,
@@ -214,8 +214,8 @@ impl Outbox {
         all.filter(|op| op.spends() && op.now >= from).cloned().collect()
     }
 
-    /// How many moves of a request between providers Redis may not have yet. A very long queue is not
-    /// searched: more than [`Self::recall_moves`] can drop.
+    /// How many moves of a request between providers Redis may not have yet. A very long queue is
+    /// not searched: more than [`Self::recall_moves`] can drop.
     pub(super) fn moves(&self, request: RequestId) -> usize {
         let queue = self.queue.lock();
         if queue.pending.len() > SEARCHED {
@@ -224,8 +224,8 @@ impl Outbox {
         queue.sent.iter().chain(&queue.pending).filter(|op| op.moves(request)).count()
     }
 
-    /// Drops the moves of a request that were not sent yet, but for those that undo what a call without
-    /// an answer may still do. Returns how many.
+    /// Drops the moves of a request that were not sent yet, but for those that undo what a call
+    /// without an answer may still do. Returns how many.
     pub(super) fn recall_moves(&self, request: RequestId) -> usize {
         let mut queue = self.queue.lock();
         let before = queue.pending.len();
