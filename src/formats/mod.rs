@@ -10,6 +10,7 @@ pub mod count;
 pub mod edit;
 pub mod error;
 pub mod framing;
+pub mod json_read;
 pub mod models;
 pub mod names;
 pub mod native;

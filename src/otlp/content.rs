@@ -71,7 +71,7 @@ fn whole(format: WireFormat, body: &[u8]) -> Option<(Vec<Value>, Finish)> {
     let reply = convert::read_reply(format, body).ok()?;
     let parts = reply.parts.iter().map(|part| match part {
         ReplyPart::Text(text) | ReplyPart::Refusal(text) => text_part(text),
-        ReplyPart::Thinking(thinking) => json!({"type": "reasoning", "content": thinking.text}),
+        ReplyPart::Thinking(thinking) => json!({"type": "reasoning", "content": &*thinking.text}),
         ReplyPart::ToolCall(call) => call_part(&call.id, &call.name.flat(), &call.arguments),
     });
     Some((parts.collect(), reply.finish))
@@ -139,10 +139,11 @@ fn part(part: &Part<'_>) -> Value {
     match part {
         Part::Text(text) => text_part(text),
         Part::Media(media) => media_part(media),
-        Part::Thinking(thinking) => json!({"type": "reasoning", "content": thinking.text}),
+        Part::Thinking(thinking) => json!({"type": "reasoning", "content": &*thinking.text}),
         Part::ToolCall(call) => call_part(&call.id, &call.name.flat(), &call.arguments),
         Part::ToolResult(result) => {
-            json!({"type": "tool_call_response", "id": result.id, "response": result.text()})
+            let texts: Vec<&str> = result.texts().map(|text| &**text).collect();
+            json!({"type": "tool_call_response", "id": result.id, "response": texts.join("\n")})
         }
     }
 }

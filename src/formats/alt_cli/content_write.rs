@@ -64,7 +64,7 @@ fn write_user_parts(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
     for part in &turn.parts {
         match part {
             Part::Text(text) if text.is_empty() => rules.note(Rule::EmptyText),
-            Part::Text(text) => a.object(|o| o.str("text", text)),
+            Part::Text(text) => a.object(|o| o.text("text", text)),
             Part::Media(media) => write_media(a, media),
             _ => {}
         }
@@ -87,7 +87,7 @@ fn write_model_parts(a: &mut Array<'_>, turn: &Turn<'_>, wants_proof: bool, rule
             },
             Part::Text(text) if text.is_empty() => rules.note(Rule::EmptyText),
             Part::Text(text) => a.object(|o| {
-                o.str("text", text);
+                o.text("text", text);
                 o.opt_str("thoughtSignature", proof.take());
             }),
             Part::ToolCall(call) => {
@@ -122,7 +122,8 @@ fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
             let named = !result.name.name.is_empty();
             o.str("name", &if named { wire_name(&result.name) } else { call_id(&result.id) });
             o.object("response", |o| {
-                o.str(if result.is_error { "error" } else { "output" }, &result.text())
+                let key = if result.is_error { "error" } else { "output" };
+                json::joined(o.key(key), result.texts(), "\n");
             });
         });
     });

@@ -7,8 +7,9 @@ use crate::domain::format::BROKEN_CALLS;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
-    ToolCall, ToolName, json,
+    ToolCall, ToolName,
 };
+use crate::formats::json_read;
 
 /// A reply, or one chunk of a stream: they have the same shape.
 #[derive(Deserialize)]
@@ -86,7 +87,7 @@ impl<'a> Body<'a> {
     /// # Errors
     /// serde's message.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, String> {
-        let body: Self = json::read(bytes).map_err(|error| error.to_string())?;
+        let body: Self = json_read::read(bytes).map_err(|error| error.to_string())?;
         Ok(match body.response {
             Some(inner) => *inner,
             None => body,
@@ -159,15 +160,15 @@ fn add_part<'a>(part: WirePart<'a>, parts: &mut Vec<ReplyPart<'a>>) {
         parts.push(ReplyPart::ToolCall(ToolCall { id, name, arguments }));
         return;
     }
-    let Some(text) = part.text.map(Str::into_text) else { return };
+    let Some(text) = part.text else { return };
     match (part.thought == Some(true), parts.last_mut()) {
-        (true, Some(ReplyPart::Thinking(thinking))) => thinking.text.to_mut().push_str(&text),
+        (true, Some(ReplyPart::Thinking(thinking))) => thinking.text.push_str(&text),
         (true, _) => {
             let proof = part.signature.map_or(Text::default(), Str::into_text);
             let signature = Some(Signature::new(Origin::AltCli, proof));
             parts.push(ReplyPart::Thinking(Thinking { text, signature }));
         }
-        (false, Some(ReplyPart::Text(last))) => last.to_mut().push_str(&text),
+        (false, Some(ReplyPart::Text(last))) => last.push_str(&text),
         (false, _) => parts.push(ReplyPart::Text(text)),
     }
 }

@@ -60,7 +60,7 @@ fn finish_reason(finish: &Finish) -> &'static str {
 
 fn write_part(a: &mut Array<'_>, part: &ReplyPart<'_>) {
     match part {
-        ReplyPart::Text(text) | ReplyPart::Refusal(text) => a.object(|o| o.str("text", text)),
+        ReplyPart::Text(text) | ReplyPart::Refusal(text) => a.object(|o| o.text("text", text)),
         ReplyPart::Thinking(thinking) => a.object(|o| {
             let signature =
                 thinking.signature.as_ref().map(|signature| signature.seal_base64(Origin::AltCli));

@@ -164,8 +164,7 @@ pub(super) fn read<'a>(
             Some("system") => Role::System,
             Some(_) => return Err(Rule::Unknown.refuse(format!("contents.{index}.role"))),
         };
-        let mut parts: Vec<Part<'a>> =
-            content.text.map(|text| Part::Text(text.into_text())).into_iter().collect();
+        let mut parts: Vec<Part<'a>> = content.text.map(Part::Text).into_iter().collect();
         match content.parts {
             None => {}
             Some(Content::Text(text)) => parts.push(Part::Text(text)),
@@ -182,18 +181,18 @@ pub(super) fn read<'a>(
 }
 
 /// The texts of `systemInstruction`, in any of its forms.
-pub(super) fn texts<'a>(content: Content<'a, WireContent<'a>>) -> Vec<Text<'a>> {
+pub(super) fn texts<'a>(content: Content<'a, WireContent<'a>>) -> Vec<Str<'a>> {
     let contents = match content {
         Content::Text(text) => return vec![text],
         Content::Parts(contents) => contents,
     };
     let mut texts = Vec::new();
     for content in contents {
-        texts.extend(content.text.map(Str::into_text));
+        texts.extend(content.text);
         match content.parts {
             Some(Content::Text(text)) => texts.push(text),
             Some(Content::Parts(parts)) => {
-                texts.extend(parts.into_iter().filter_map(|part| part.text).map(Str::into_text));
+                texts.extend(parts.into_iter().filter_map(|part| part.text));
             }
             None => {}
         }
@@ -212,7 +211,7 @@ fn read_part<'a>(
         .take()
         .map(|proof| Signature::open_base64(proof.into_text(), Origin::AltCli));
     if part.thought == Some(true) {
-        let text = part.text.unwrap_or_default().into_text();
+        let text = part.text.unwrap_or_default();
         parts.push(Part::Thinking(Thinking { text, signature: proof }));
         return Ok(());
     }
@@ -229,7 +228,7 @@ fn read_part<'a>(
     } else if let Some(media) = read_media(part.inline, part.file, field)? {
         parts.push(Part::Media(media));
     } else if let Some(text) = part.text {
-        parts.push(Part::Text(text.into_text()));
+        parts.push(Part::Text(text));
     } else {
         // An empty part has no content. One of an unknown kind looks the same here, and real
         // clients send both.
@@ -275,7 +274,7 @@ fn read_result<'a>(
     let id = calls.answer(result.id.as_ref(), &name).into();
     let (text, is_error) = result.response.map_or((Text::default(), false), response_text);
     let mut parts: Vec<Part<'a>> =
-        (!text.is_empty()).then_some(Part::Text(text)).into_iter().collect();
+        (!text.is_empty()).then(|| Part::text(text)).into_iter().collect();
     for part in result.parts.into_iter().flatten() {
         let field = format!("{field}.functionResponse.parts");
         parts.extend(read_media(part.inline, part.file, &field)?.map(Part::Media));

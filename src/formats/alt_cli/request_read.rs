@@ -201,7 +201,7 @@ fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> 
                 function.json_schema.or(function.parameters).and_then(schema::from_alt_cli);
             Tool {
                 name: ToolName::plain(function.name.into_text()),
-                description: function.description.map(Str::into_text),
+                description: function.description,
                 kind: ToolKind::Function {
                     schema: schema.map(schema::with_properties),
                     strict: None,

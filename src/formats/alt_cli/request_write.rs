@@ -33,16 +33,11 @@ pub fn write(
     rules.note_if(request.cache_key.is_some(), Rule::CacheMarks);
     Ok(json::document_of(target.size, |o| {
         content_write::write(o, request, target.model, rules);
-        let system: Vec<&str> = request
-            .system
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(|text: &&str| !text.is_empty())
-            .collect();
+        let system = request.instructions();
         if !system.is_empty() {
             o.object("systemInstruction", |o| {
                 o.array("parts", |a| {
-                    system.iter().for_each(|text| a.object(|o| o.str("text", text)))
+                    system.iter().for_each(|text| a.object(|o| o.text("text", text)))
                 });
             });
         }
@@ -114,7 +109,7 @@ fn write_function(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             o.raw("parametersJsonSchema", schema::FREE_TEXT);
         }
         ToolKind::Function { schema, .. } => {
-            o.opt_str("description", tool.description.as_deref());
+            o.opt_text("description", tool.description.as_ref());
             o.raw("parametersJsonSchema", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
         }
         ToolKind::WebSearch(_) => {}

@@ -2,7 +2,7 @@
 
 use crate::formats::conversation::json::{Array, Object};
 use crate::formats::conversation::{
-    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, ToolResult, Turn,
+    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Str, ToolResult, Turn,
     Unsupported, json, schema,
 };
 use crate::formats::names::{call_id, wire_name};
@@ -57,34 +57,25 @@ fn audio_format(media_type: &str) -> Option<&'static str> {
 /// Writes `messages`.
 pub(super) fn write(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     o.array("messages", |a| {
-        let system: Vec<&str> = request
-            .system
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(|text: &&str| !text.is_empty())
-            .collect();
+        let system = request.instructions();
         if !system.is_empty() {
             a.object(|o| {
                 o.word("role", "system");
-                o.str("content", &system.join("\n\n"));
+                json::joined(o.key("content"), system, "\n\n");
             });
         }
         for turn in &request.turns {
             match turn.role {
                 Role::System => a.object(|o| {
                     o.word("role", "system");
-                    o.str("content", &joined(&turn.parts));
+                    let texts = turn.parts.iter().filter_map(Part::as_text);
+                    json::joined(o.key("content"), texts, "\n\n");
                 }),
                 Role::User => write_user(a, turn, rules),
                 Role::Assistant => write_assistant(a, turn, rules),
             }
         }
     });
-}
-
-fn joined(parts: &[Part<'_>]) -> String {
-    let texts: Vec<&str> = parts.iter().filter_map(Part::as_text).collect();
-    texts.join("\n\n")
 }
 
 fn write_user(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
@@ -104,7 +95,7 @@ fn write_user(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
     a.object(|o| {
         o.word("role", "user");
         match parts.as_slice() {
-            [Part::Text(text)] => o.str("content", text),
+            [Part::Text(text)] => o.text("content", text),
             parts => {
                 json::array(o.key("content"), |a| parts.iter().for_each(|part| write_part(a, part)))
             }
@@ -113,24 +104,23 @@ fn write_user(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
 }
 
 fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
-    let mut text = result.text();
-    if text.is_empty() && !result.parts.is_empty() {
-        SEE_BELOW.clone_into(&mut text);
-    }
-    if result.is_error {
-        rules.note(Rule::ResultError);
-        text.insert_str(0, "Error: ");
+    rules.note_if(result.is_error, Rule::ResultError);
+    let mark = if result.is_error { "Error: " } else { "" };
+    let see_below = Str::from(SEE_BELOW);
+    let mut texts: Vec<&Str<'_>> = result.texts().collect();
+    if texts.iter().all(|text| text.is_empty()) && texts.len() < 2 && !result.parts.is_empty() {
+        texts = vec![&see_below];
     }
     a.object(|o| {
         o.word("role", "tool");
         o.str("tool_call_id", &call_id(&result.id));
-        o.str("content", &text);
+        json::marked(o.key("content"), mark, texts, "\n");
     });
 }
 
 fn write_part(a: &mut Array<'_>, part: &Part<'_>) {
     match part {
-        Part::Text(text) => a.typed("text", |o| o.str("text", text)),
+        Part::Text(text) => a.typed("text", |o| o.text("text", text)),
         Part::Media(media) => write_media(a, media),
         _ => {}
     }
@@ -160,12 +150,11 @@ fn write_media(a: &mut Array<'_>, media: &Media<'_>) {
 }
 
 fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
-    let mut reasoning = String::new();
-    let mut text = String::new();
-    let mut calls = Vec::new();
+    let (mut reasoning, mut texts, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     for part in &turn.parts {
         match part {
-            Part::Text(more) => text.push_str(more),
+            Part::Text(text) if !text.is_empty() => texts.push(text),
+            Part::Text(_) => {}
             Part::ToolCall(call) => calls.push(call),
             Part::Thinking(thinking)
                 if thinking
@@ -173,24 +162,24 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
                     .as_ref()
                     .is_some_and(|signature| signature.origin == Origin::Chat) =>
             {
-                reasoning.push_str(&thinking.text);
+                reasoning.push(&thinking.text);
             }
             Part::Thinking(_) => rules.note(Rule::ForeignReasoning),
             Part::Media(_) | Part::ToolResult(_) => rules.note(Rule::ReplyMedia),
         }
     }
-    if text.is_empty() && calls.is_empty() {
+    if texts.is_empty() && calls.is_empty() {
         return;
     }
     a.object(|o| {
         o.word("role", "assistant");
-        if text.is_empty() {
+        if texts.is_empty() {
             o.null("content")
         } else {
-            o.str("content", &text)
+            json::joined(o.key("content"), texts, "")
         }
-        if !reasoning.is_empty() {
-            o.str("reasoning_content", &reasoning);
+        if reasoning.iter().any(|text| !text.is_empty()) {
+            json::joined(o.key("reasoning_content"), reasoning, "");
         }
         if !calls.is_empty() {
             o.array("tool_calls", |a| {

@@ -7,8 +7,9 @@ use serde_json::value::RawValue;
 use super::request_parts::WireCall;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking, json,
+    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking,
 };
+use crate::formats::json_read;
 use crate::formats::usage::ENDED_IN_ERROR;
 
 #[derive(Deserialize)]
@@ -71,7 +72,7 @@ pub struct WireError<'a> {
 #[must_use]
 pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
     match error {
-        Content::Text(message) => (None, message.into_owned()),
+        Content::Text(message) => (None, message.into_text().into_owned()),
         Content::Parts(list) => {
             list.into_iter().next().map_or((None, "no message".to_owned()), |error| {
                 let message = error
@@ -113,7 +114,7 @@ pub fn content<'a>(content: Content<'a, WirePart<'a>>) -> Vec<ReplyPart<'a>> {
 
 fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
     match (part.text, part.thinking) {
-        (Some(text), _) => Some(ReplyPart::Text(text.into_text())),
+        (Some(text), _) => Some(ReplyPart::Text(text)),
         (None, Some(Content::Text(text))) => Some(thinking(text)),
         (None, Some(Content::Parts(thoughts))) => {
             let text: String = thoughts
@@ -130,7 +131,7 @@ fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
 /// Reasoning in this format has no signature. The empty signature records its origin, which decides
 /// to which providers it may be sent back.
 #[must_use]
-pub fn thinking(text: Text<'_>) -> ReplyPart<'_> {
+pub fn thinking(text: Str<'_>) -> ReplyPart<'_> {
     ReplyPart::Thinking(Thinking { text, signature: Some(Signature::new(Origin::Chat, "")) })
 }
 
@@ -140,7 +141,7 @@ pub fn thinking(text: Text<'_>) -> ReplyPart<'_> {
 /// The body is not a completion, or it is an error object.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "chat-compatible", message };
-    let body: Body<'_> = json::read(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json_read::read(body).map_err(|error| problem(error.to_string()))?;
     if let Some(wire_error) = body.error {
         let (kind, message) = error(wire_error);
         return Err(ReplyProblem::Upstream { kind, message });
@@ -156,19 +157,14 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     }
     let message = choice.message.ok_or_else(|| problem("no `message`".to_owned()))?;
     let reasoning = match (message.reasoning_content, message.reasoning) {
-        (Some(text), _) => Some(text.into_text()),
+        (Some(text), _) => Some(text),
         (None, Some(Content::Text(text))) => Some(text),
         _ => None,
     };
     let mut parts: Vec<ReplyPart<'_>> =
         reasoning.filter(|text| !text.is_empty()).map(thinking).into_iter().collect();
     parts.extend(message.content.map(content).into_iter().flatten());
-    parts.extend(
-        message
-            .refusal
-            .filter(|text| !text.is_empty())
-            .map(|text| ReplyPart::Refusal(text.into_text())),
-    );
+    parts.extend(message.refusal.filter(|text| !text.is_empty()).map(ReplyPart::Refusal));
     for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
         parts.extend(call.into_call(|| generated_id(index)).map(ReplyPart::ToolCall));
     }

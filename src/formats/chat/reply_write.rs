@@ -2,7 +2,7 @@
 
 use super::usage;
 use crate::formats::conversation::json::{self, Array, Object};
-use crate::formats::conversation::{Finish, Reply, ReplyContext, ReplyPart, ToolCall, schema};
+use crate::formats::conversation::{Finish, Reply, ReplyContext, ReplyPart, Str, ToolCall, schema};
 use crate::formats::names::call_id;
 
 /// Writes a completion.
@@ -42,33 +42,32 @@ pub fn finish_word(finish: &Finish) -> &'static str {
 }
 
 fn write_message(o: &mut Object<'_>, reply: &Reply<'_>, context: &ReplyContext) {
-    let mut text: Option<String> = None;
-    let mut refusal: Option<String> = None;
-    let mut reasoning = String::new();
+    let (mut texts, mut refusals, mut reasoning) = (Vec::new(), Vec::new(), Vec::new());
     let mut calls = Vec::new();
     for part in &reply.parts {
         match part {
-            ReplyPart::Text(more) => text.get_or_insert_default().push_str(more),
-            ReplyPart::Refusal(more) => refusal.get_or_insert_default().push_str(more),
-            ReplyPart::Thinking(thinking) => reasoning.push_str(&thinking.text),
+            ReplyPart::Text(text) => texts.push(text),
+            ReplyPart::Refusal(text) => refusals.push(text),
+            ReplyPart::Thinking(thinking) => reasoning.push(&thinking.text),
             ReplyPart::ToolCall(call) => calls.push(call),
         }
     }
     o.word("role", "assistant");
-    write_or_null(o, "content", text.as_deref());
-    write_or_null(o, "refusal", refusal.as_deref());
-    if !reasoning.is_empty() {
-        o.str("reasoning_content", &reasoning);
+    write_or_null(o, "content", texts);
+    write_or_null(o, "refusal", refusals);
+    if reasoning.iter().any(|text| !text.is_empty()) {
+        json::joined(o.key("reasoning_content"), reasoning, "");
     }
     if !calls.is_empty() {
         o.array("tool_calls", |a| calls.iter().for_each(|call| write_call(a, call, context)));
     }
 }
 
-fn write_or_null(o: &mut Object<'_>, key: &'static str, text: Option<&str>) {
-    match text {
-        Some(text) => o.str(key, text),
-        None => o.null(key),
+fn write_or_null<'t>(o: &mut Object<'_>, key: &'static str, texts: Vec<&'t Str<'t>>) {
+    if texts.is_empty() {
+        o.null(key);
+    } else {
+        json::joined(o.key(key), texts, "");
     }
 }
 

@@ -124,7 +124,7 @@ impl<'a> WireCall<'a> {
 pub(super) fn read<'a>(
     messages: Vec<Message<'a>>,
     rules: &mut Rules,
-) -> Result<(Vec<Text<'a>>, Vec<Turn<'a>>), Unsupported> {
+) -> Result<(Vec<Str<'a>>, Vec<Turn<'a>>), Unsupported> {
     let mut system = Vec::new();
     let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.len());
     // Whether the last turn consists of tool messages, which are collected in one turn.
@@ -136,7 +136,7 @@ pub(super) fn read<'a>(
             "system" | "developer" => {
                 let parts = read_content(message.content, &field, rules)?;
                 if turns.is_empty() {
-                    system.extend(parts.into_iter().filter_map(into_text));
+                    system.extend(parts.into_iter().filter_map(Part::into_text));
                 } else {
                     turns.push(Turn { role: Role::System, parts });
                 }
@@ -161,13 +161,6 @@ pub(super) fn read<'a>(
     Ok((system, turns))
 }
 
-fn into_text(part: Part<'_>) -> Option<Text<'_>> {
-    match part {
-        Part::Text(text) => Some(text),
-        _ => None,
-    }
-}
-
 fn read_assistant<'a>(
     message: Message<'a>,
     field: &str,
@@ -179,12 +172,10 @@ fn read_assistant<'a>(
     let mut parts = Vec::new();
     if let Some(text) = message.reasoning_content.filter(|text| !text.is_empty()) {
         let signature = Some(Signature::new(Origin::Chat, ""));
-        parts.push(Part::Thinking(Thinking { text: text.into_text(), signature }));
+        parts.push(Part::Thinking(Thinking { text, signature }));
     }
     parts.extend(read_content(message.content, field, rules)?);
-    parts.extend(
-        message.refusal.filter(|text| !text.is_empty()).map(|text| Part::Text(text.into_text())),
-    );
+    parts.extend(message.refusal.filter(|text| !text.is_empty()).map(Part::Text));
     for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
         let missing = |name: &str| {
             Unsupported::new(format!("{field}.tool_calls.{index}.{name}"), "this field is required")
@@ -239,15 +230,11 @@ fn read_part<'a>(
     let missing =
         |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     match part.kind.as_deref() {
-        None | Some("text") => {
-            Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?.into_text()))
-        }
-        Some("refusal") => {
-            Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?.into_text()))
-        }
+        None | Some("text") => Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?)),
+        Some("refusal") => Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?)),
         Some("image_url") => {
             let (url, detail) = match part.image_url.ok_or_else(|| missing("image_url"))? {
-                Content::Text(url) => (url, None),
+                Content::Text(url) => (url.into_text(), None),
                 Content::Parts(list) => {
                     let image = list.into_iter().next().ok_or_else(|| missing("image_url"))?;
                     (image.url.into_text(), image.detail.map(Str::into_text))

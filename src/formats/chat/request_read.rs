@@ -175,7 +175,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         },
         stop: match body.stop {
             None => Vec::new(),
-            Some(Content::Text(text)) => vec![text],
+            Some(Content::Text(text)) => vec![text.into_text()],
             Some(Content::Parts(list)) => list.into_iter().map(Str::into_text).collect(),
         },
         reasoning: Reasoning::of_effort(body.reasoning_effort.as_deref().and_then(Effort::parse)),
@@ -260,7 +260,7 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
     if let Some(function) = tool.function {
         return Some(Tool {
             name: ToolName::plain(function.name.into_text()),
-            description: function.description.map(Str::into_text),
+            description: function.description,
             kind: ToolKind::Function {
                 schema: schema::read_tool(function.parameters, rules),
                 strict: function.strict,
@@ -270,7 +270,7 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
     if let Some(custom) = tool.custom {
         return Some(Tool {
             name: ToolName::plain(custom.name.into_text()),
-            description: custom.description.map(Str::into_text),
+            description: custom.description,
             kind: ToolKind::FreeText { format: custom.format },
         });
     }

@@ -128,7 +128,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             o.raw("parameters", schema::FREE_TEXT);
         }
         ToolKind::Function { schema, strict } => {
-            o.opt_str("description", tool.description.as_deref());
+            o.opt_text("description", tool.description.as_ref());
             o.raw("parameters", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
             if let Some(strict) = strict {
                 o.bool("strict", *strict);

@@ -9,8 +9,9 @@ use crate::domain::usage::Usage;
 use crate::formats::conversation::open_calls::bit;
 use crate::formats::conversation::{
     Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text,
-    ToolName, is_empty_event, json,
+    ToolName, is_empty_event,
 };
+use crate::formats::json_read;
 use crate::formats::usage::names_an_end;
 
 #[derive(Deserialize)]
@@ -100,7 +101,7 @@ impl Reader {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let chunk: Chunk<'_> = json::read(data)
+        let chunk: Chunk<'_> = json_read::read(data)
             .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         if let Some(reported) = chunk.error {
             let (kind, message) = reply_read::error(reported);
@@ -141,7 +142,7 @@ impl Reader {
 
     fn delta(&mut self, delta: Delta<'_>, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         let reasoning = match (delta.reasoning_content, delta.reasoning) {
-            (Some(text), _) => Some(text.into_text()),
+            (Some(text), _) => Some(text),
             (None, Some(Content::Text(text))) => Some(text),
             _ => None,
         };
@@ -155,18 +156,18 @@ impl Reader {
                 _ => {}
             }
         }
-        self.text(Open::Refusal, delta.refusal.map(Str::into_text), sink);
+        self.text(Open::Refusal, delta.refusal, sink);
         for call in delta.tool_calls.into_iter().flatten() {
             self.call(call, sink)?;
         }
         Ok(())
     }
 
-    fn text(&mut self, kind: Open, text: Option<Text<'_>>, sink: &mut Sink<'_>) {
+    fn text(&mut self, kind: Open, text: Option<Str<'_>>, sink: &mut Sink<'_>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
         if self.open != Some(kind) {
             // Some services send a line break while they write a call.
-            if matches!(self.open, Some(Open::Call(_))) && text.trim().is_empty() {
+            if matches!(self.open, Some(Open::Call(_))) && text.is_blank() {
                 return;
             }
             self.close(sink);
@@ -177,7 +178,7 @@ impl Reader {
                 _ => Block::Text,
             }));
         }
-        sink(Event::Delta(text));
+        sink(Event::Delta(text.into_text()));
     }
 
     fn call(&mut self, call: CallDelta<'_>, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {

@@ -1,27 +1,13 @@
-//! Writes JSON directly into a byte vector, without a tree, in the order of the calls; and reads
-//! it.
+//! Writes JSON directly into a byte vector, without a tree, in the order of the calls.
 //!
 //! The caller is trusted to close what it opens (the closures do) and to pass valid JSON to the
 //! `raw` functions.
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x16};
-use serde::Deserialize;
 use serde_json::Number;
 
+use super::Str;
 use super::template::Gaps;
-
-/// Reads a value. Checking the complete text for UTF-8 at once, with vectors, costs less than
-/// checking each string.
-///
-/// # Errors
-/// `serde_json`'s, for what is no JSON or not of the type.
-pub fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> serde_json::Result<T> {
-    match simdutf8::basic::from_utf8(bytes) {
-        Ok(text) => serde_json::from_str(text),
-        // Its error contains the position.
-        Err(_) => serde_json::from_slice(bytes),
-    }
-}
 
 /// Writes a quoted and escaped string.
 pub fn string(out: &mut Vec<u8>, text: &str) {
@@ -37,6 +23,44 @@ pub fn string_of(out: &mut Vec<u8>, pieces: &[&str]) {
     out.push(b'"');
     for piece in pieces {
         escaped(out, piece.as_bytes());
+    }
+    out.push(b'"');
+}
+
+/// Writes a text.
+pub fn text(out: &mut Vec<u8>, text: &Str<'_>) {
+    joined(out, [text], "");
+}
+
+/// Writes texts as one string, with a separator between them.
+pub fn joined<'t>(
+    out: &mut Vec<u8>,
+    texts: impl IntoIterator<Item = &'t Str<'t>>,
+    separator: &str,
+) {
+    marked(out, "", texts, separator);
+}
+
+/// As [`joined`], after a mark.
+pub fn marked<'t>(
+    out: &mut Vec<u8>,
+    mark: &str,
+    texts: impl IntoIterator<Item = &'t Str<'t>>,
+    separator: &str,
+) {
+    out.push(b'"');
+    escaped(out, mark.as_bytes());
+    for (index, text) in texts.into_iter().enumerate() {
+        if index > 0 {
+            escaped(out, separator.as_bytes());
+        }
+        match text.as_written() {
+            Some(json) => out.extend_from_slice(json.as_bytes()),
+            None => {
+                out.reserve(text.len());
+                escaped(out, text.as_bytes());
+            }
+        }
     }
     out.push(b'"');
 }
@@ -177,6 +201,18 @@ impl Object<'_> {
     /// A member whose value is a string.
     pub fn str(&mut self, key: &'static str, value: &str) {
         string(self.key(key), value);
+    }
+
+    /// A member whose value is a text.
+    pub fn text(&mut self, key: &'static str, value: &Str<'_>) {
+        text(self.key(key), value);
+    }
+
+    /// A member whose value is a text; `None` writes no member at all.
+    pub fn opt_text(&mut self, key: &'static str, value: Option<&Str<'_>>) {
+        if let Some(value) = value {
+            self.text(key, value);
+        }
     }
 
     /// A member whose value is a constant word, without escapes.

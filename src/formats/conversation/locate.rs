@@ -5,7 +5,8 @@
 
 use serde::Deserialize;
 
-use super::{Unsupported, json};
+use super::Unsupported;
+use crate::formats::json_read;
 
 /// Reads `body`.
 ///
@@ -16,7 +17,7 @@ pub fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Unsupported> {
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         return Err(Unsupported::new("body", "not a JSON object"));
     }
-    json::read(body).map_err(|error| {
+    json_read::read(body).map_err(|error| {
         let full = error.to_string();
         let message = full.split(" at line ").next().unwrap_or(&full).to_owned();
         let field = path_at(body, offset_of(body, &error));

@@ -70,7 +70,7 @@ pub struct Turn<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part<'a> {
     /// Text, from either side.
-    Text(Text<'a>),
+    Text(Str<'a>),
     /// An image, a document, audio or video.
     Media(Media<'a>),
     /// The model's reasoning of an earlier turn.
@@ -85,7 +85,7 @@ pub enum Part<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thinking<'a> {
     /// Empty if the model hid it.
-    pub text: Text<'a>,
+    pub text: Str<'a>,
     /// `None` if the format has no proof; such reasoning cannot be sent back.
     pub signature: Option<Signature<'a>>,
 }
@@ -145,19 +145,26 @@ pub struct ToolResult<'a> {
     pub is_error: bool,
 }
 
-impl ToolResult<'_> {
-    /// All text parts, joined by newlines.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let texts: Vec<&str> = self.parts.iter().filter_map(Part::as_text).collect();
-        texts.join("\n")
+impl<'a> ToolResult<'a> {
+    /// All its texts.
+    pub fn texts(&self) -> impl Iterator<Item = &Str<'a>> {
+        self.parts.iter().filter_map(Part::as_text)
     }
 }
 
 impl<'a> Part<'a> {
     /// The text of a text part; `None` for any other part.
     #[must_use]
-    pub fn as_text(&self) -> Option<&str> {
+    pub const fn as_text(&self) -> Option<&Str<'a>> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The text of a text part; `None` for any other part.
+    #[must_use]
+    pub fn into_text(self) -> Option<Str<'a>> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
@@ -165,7 +172,7 @@ impl<'a> Part<'a> {
     }
 
     /// A text part, from anything that converts to text.
-    pub fn text(text: impl Into<Text<'a>>) -> Self {
+    pub fn text(text: impl Into<Str<'a>>) -> Self {
         Self::Text(text.into())
     }
 }

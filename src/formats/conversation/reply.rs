@@ -1,6 +1,6 @@
 //! The neutral reply.
 
-use super::{Signature, Text, Thinking, ToolCall};
+use super::{Signature, Str, Thinking, ToolCall};
 use crate::domain::usage::Usage;
 
 /// A complete reply.
@@ -19,8 +19,8 @@ impl Reply<'_> {
     #[must_use]
     pub fn size(&self) -> usize {
         let texts = self.parts.iter().map(|part| match part {
-            ReplyPart::Text(text) | ReplyPart::Refusal(text) => text.len(),
-            ReplyPart::Thinking(thinking) => thinking.text.len(),
+            ReplyPart::Text(text) | ReplyPart::Refusal(text) => text.size(),
+            ReplyPart::Thinking(thinking) => thinking.text.size(),
             ReplyPart::ToolCall(call) => call.arguments.len(),
         });
         let texts: usize = texts.sum();
@@ -33,9 +33,9 @@ impl Reply<'_> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReplyPart<'a> {
     /// Text for the client.
-    Text(Text<'a>),
+    Text(Str<'a>),
     /// The model's own text for declining.
-    Refusal(Text<'a>),
+    Refusal(Str<'a>),
     /// Visible reasoning and its proof.
     Thinking(Thinking<'a>),
     /// A call that the client is to make.
@@ -78,6 +78,6 @@ impl Finish {
 /// A piece of thinking that consists only of a proof.
 impl<'a> From<Signature<'a>> for Thinking<'a> {
     fn from(signature: Signature<'a>) -> Self {
-        Self { text: Text::default(), signature: Some(signature) }
+        Self { text: Str::default(), signature: Some(signature) }
     }
 }

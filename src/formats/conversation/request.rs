@@ -4,7 +4,7 @@ use serde_json::Number;
 use serde_json::value::RawValue;
 
 use super::rules::Rules;
-use super::{Effort, Text, ToolName, Turn};
+use super::{Effort, Str, Text, ToolName, Turn};
 
 /// A request for one reply. Members that exist only in its own format are listed in `dropped`, not
 /// kept.
@@ -13,7 +13,7 @@ pub struct Request<'a> {
     /// The client's name for it; empty if the format has it in the path.
     pub model: Text<'a>,
     /// Instructions before the conversation, in order.
-    pub system: Vec<Text<'a>>,
+    pub system: Vec<Str<'a>>,
     /// The conversation in order, without the instructions before it.
     pub turns: Vec<Turn<'a>>,
     /// The tools that the model may call; empty = none.
@@ -51,6 +51,14 @@ pub struct Request<'a> {
     pub dropped: Rules,
 }
 
+impl<'a> Request<'a> {
+    /// The instructions before the conversation that have a text.
+    #[must_use]
+    pub fn instructions(&self) -> Vec<&Str<'a>> {
+        self.system.iter().filter(|text| !text.is_empty()).collect()
+    }
+}
+
 /// Sampling fields, as the client's numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampling {
@@ -74,7 +82,7 @@ pub struct Tool<'a> {
     /// The name, which calls and choice repeat.
     pub name: ToolName<'a>,
     /// What it does, for the model.
-    pub description: Option<Text<'a>>,
+    pub description: Option<Str<'a>>,
     /// Who runs it, and what it takes.
     pub kind: ToolKind<'a>,
 }

@@ -14,10 +14,7 @@ pub fn alternate(request: &mut Request<'_>) {
     for turn in turns {
         if turn.role == Role::System {
             request.dropped.note(Rule::SystemInside);
-            request.system.extend(turn.parts.into_iter().filter_map(|part| match part {
-                Part::Text(text) => Some(text),
-                _ => None,
-            }));
+            request.system.extend(turn.parts.into_iter().filter_map(Part::into_text));
             continue;
         }
         push_merged(&mut request.turns, turn, &mut request.dropped);

@@ -17,8 +17,9 @@ use self::gate::Gate;
 use self::reader::{KEEP_ALIVE, Reader};
 use super::rewrap;
 use crate::domain::format::WireFormat;
-use crate::formats::conversation::{Event, ReplyContext, Sink, StreamProblem, Text, json};
+use crate::formats::conversation::{Event, ReplyContext, Sink, StreamProblem, Text};
 use crate::formats::error::{self, ErrorReply};
+use crate::formats::json_read;
 use crate::formats::sse::{Assembler, Event as SseEvent, RawText};
 use crate::formats::usage::UsageReader;
 use crate::formats::{alt_cli, chat, native, responses};
@@ -321,7 +322,7 @@ fn is(event: &Event<'_>, text: Option<RawText<'_>>) -> bool {
 /// The text as a reader would give it. `None` if it would refuse the event.
 fn unescaped(text: RawText<'_>) -> Option<Text<'_>> {
     if text.escaped {
-        return json::read(text.quoted).ok().map(Text::Owned);
+        return json_read::read(text.quoted).ok().map(Text::Owned);
     }
     std::str::from_utf8(text.bytes()).ok().map(Text::Borrowed)
 }

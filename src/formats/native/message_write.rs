@@ -2,7 +2,7 @@
 
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
-    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolResult,
+    Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Str, ToolCall, ToolResult,
     Unsupported, schema,
 };
 use crate::formats::names::{call_id, wire_name};
@@ -42,7 +42,7 @@ fn is_sound(media: &Media<'_>) -> bool {
 #[must_use]
 pub(super) fn survives(part: &Part<'_>) -> bool {
     match part {
-        Part::Text(text) => !text.trim().is_empty(),
+        Part::Text(text) => !text.is_blank(),
         Part::Thinking(thinking) => thinking.signature.as_ref().is_some_and(|signature| {
             matches!(signature.origin, Origin::Native | Origin::NativeRedacted)
         }),
@@ -110,7 +110,7 @@ fn write_message(o: &mut Object<'_>, message: &Message<'_, '_>, is_last: bool, r
     let is_user = message.role == Role::User;
     o.str("role", if is_user { "user" } else { "assistant" });
     if is_user && let [Part::Text(text)] = message.parts.as_slice() {
-        o.str("content", text);
+        o.text("content", text);
         return;
     }
     o.array("content", |a| {
@@ -119,7 +119,7 @@ fn write_message(o: &mut Object<'_>, message: &Message<'_, '_>, is_last: bool, r
             match part {
                 // The service refuses a prefilled answer that ends with white space.
                 Part::Text(text) if !is_user && is_last && index == end => {
-                    write_text(a, text.trim_end())
+                    a.typed("text", |o| o.str("text", text.trim_end()))
                 }
                 part => write_part(a, part, rules),
             }
@@ -127,8 +127,8 @@ fn write_message(o: &mut Object<'_>, message: &Message<'_, '_>, is_last: bool, r
     });
 }
 
-fn write_text(a: &mut Array<'_>, text: &str) {
-    a.typed("text", |o| o.str("text", text));
+fn write_text(a: &mut Array<'_>, text: &Str<'_>) {
+    a.typed("text", |o| o.text("text", text));
 }
 
 fn write_part(a: &mut Array<'_>, part: &Part<'_>, rules: &mut Rules) {
@@ -142,7 +142,7 @@ fn write_part(a: &mut Array<'_>, part: &Part<'_>, rules: &mut Rules) {
                 a.typed("redacted_thinking", |o| o.str("data", &signature.value));
             }
             Some(signature) => a.typed("thinking", |o| {
-                o.str("thinking", &thinking.text);
+                o.text("thinking", &thinking.text);
                 o.str("signature", &signature.value);
             }),
             None => {}
@@ -186,7 +186,7 @@ fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>) {
         let parts: Vec<&Part<'_>> = result.parts.iter().filter(|part| survives(part)).collect();
         match parts.as_slice() {
             [] => o.str("content", ""),
-            [Part::Text(text)] => o.str("content", text),
+            [Part::Text(text)] => o.text("content", text),
             parts => json::array(o.key("content"), |a| {
                 for part in parts {
                     match part {

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName,
-    json,
 };
+use crate::formats::json_read;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -60,7 +60,7 @@ struct Block<'a> {
 /// Not a message, or an error in a message's place.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "native", message };
-    let body: Body<'_> = json::read(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json_read::read(body).map_err(|error| problem(error.to_string()))?;
     if body.error.is_some() || body.kind.as_deref() == Some("error") {
         let error = body.error.unwrap_or(WireError { kind: None, message: None });
         return Err(ReplyProblem::Upstream {
@@ -93,9 +93,9 @@ pub fn finish(reason: Option<&str>, sequence: Option<&str>) -> Finish {
 
 fn read_block(block: Block<'_>) -> Option<ReplyPart<'_>> {
     Some(match &*block.kind {
-        "text" => ReplyPart::Text(block.text?.into_text()),
+        "text" => ReplyPart::Text(block.text?),
         "thinking" => ReplyPart::Thinking(Thinking {
-            text: block.thinking.unwrap_or_default().into_text(),
+            text: block.thinking.unwrap_or_default(),
             signature: block
                 .signature
                 .map(|signature| Signature::new(Origin::Native, signature.into_text())),

@@ -49,7 +49,7 @@ pub fn write_stop(o: &mut Object<'_>, finish: &Finish) {
 fn write_part(a: &mut Array<'_>, part: &ReplyPart<'_>) {
     match part {
         ReplyPart::Text(text) | ReplyPart::Refusal(text) => {
-            a.typed("text", |o| o.str("text", text))
+            a.typed("text", |o| o.text("text", text))
         }
         ReplyPart::Thinking(thinking) => write_thinking(a, thinking),
         ReplyPart::ToolCall(call) => a.typed("tool_use", |o| {
@@ -66,7 +66,7 @@ fn write_thinking(a: &mut Array<'_>, thinking: &Thinking<'_>) {
             a.typed("redacted_thinking", |o| o.str("data", &signature.value));
         }
         signature => a.typed("thinking", |o| {
-            o.str("thinking", &thinking.text);
+            o.text("thinking", &thinking.text);
             o.str(
                 "signature",
                 &signature.as_ref().map_or("".into(), |signature| signature.seal(Origin::Native)),

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Text, Thinking, ToolCall,
+    Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Thinking, ToolCall,
     ToolName, ToolResult, Unsupported,
 };
 
@@ -79,7 +79,7 @@ pub(super) fn read<'a>(
 }
 
 /// The texts of a list of blocks; other kinds are skipped.
-pub(super) fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> Vec<Text<'a>> {
+pub(super) fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> Vec<Str<'a>> {
     match content {
         Content::Text(text) => vec![text],
         Content::Parts(blocks) => {
@@ -87,7 +87,7 @@ pub(super) fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> V
                 blocks.iter().any(|block| block.cache_control.is_some()),
                 Rule::CacheMarks,
             );
-            blocks.into_iter().filter_map(|block| block.text.map(Str::into_text)).collect()
+            blocks.into_iter().filter_map(|block| block.text).collect()
         }
     }
 }
@@ -100,18 +100,18 @@ fn read_block<'a>(
 ) -> Result<(), Unsupported> {
     let kind = block.kind.as_deref().unwrap_or("text").to_owned();
     match kind.as_str() {
-        "text" => parts.extend(block.text.map(|text| Part::Text(text.into_text()))),
+        "text" => parts.extend(block.text.map(Part::Text)),
         "image" => parts.push(Part::Media(read_source(block, MediaKind::Image, field)?)),
         "document" => read_document(block, field, rules, parts)?,
         "search_result" => {
             rules.note(Rule::PlainDocuments);
-            parts.extend(block.title.map(|title| Part::Text(title.into_text())));
+            parts.extend(block.title.map(Part::Text));
             parts.extend(
                 texts(block.content.unwrap_or_default(), rules).into_iter().map(Part::Text),
             );
         }
         "thinking" => parts.push(Part::Thinking(Thinking {
-            text: block.thinking.unwrap_or_default().into_text(),
+            text: block.thinking.unwrap_or_default(),
             signature: block
                 .signature
                 .filter(|signature| !signature.is_empty())
@@ -183,8 +183,8 @@ fn read_document<'a>(
     match &*source.kind {
         "text" | "content" => {
             rules.note(Rule::PlainDocuments);
-            parts.extend(block.title.map(|title| Part::Text(title.into_text())));
-            parts.extend(source.data.map(|text| Part::Text(text.into_text())));
+            parts.extend(block.title.map(Part::Text));
+            parts.extend(source.data.map(Part::Text));
             parts.extend(read(
                 source.content.unwrap_or_default(),
                 &format!("{field}.source.content"),

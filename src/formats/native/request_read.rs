@@ -224,7 +224,7 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
             return None;
         }
     };
-    Some(Tool { name, description: tool.description.map(Str::into_text), kind })
+    Some(Tool { name, description: tool.description, kind })
 }
 
 fn read_choice<'a>(

@@ -9,8 +9,8 @@ use super::message_write;
 use super::thinking::{self, Thinking};
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName, Unsupported,
-    schema,
+    OutputFormat, Request, Rule, Rules, Str, Target, Tool, ToolChoice, ToolKind, ToolName,
+    Unsupported, schema,
 };
 use crate::formats::names::wire_name;
 
@@ -90,22 +90,18 @@ fn note_losses(request: &Request<'_>, rules: &mut Rules) {
 }
 
 fn write_system(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
-    let mut texts: Vec<&str> = request
-        .system
-        .iter()
-        .map(AsRef::as_ref)
-        .filter(|text: &&str| !text.trim().is_empty())
-        .collect();
+    let json_line = Str::from(JSON_LINE);
+    let mut texts: Vec<&Str<'_>> = request.system.iter().filter(|text| !text.is_blank()).collect();
     if request.output == OutputFormat::Json {
         rules.note(Rule::JsonMode);
-        texts.push(JSON_LINE);
+        texts.push(&json_line);
     }
     match texts.as_slice() {
         [] => {}
-        [text] => o.str("system", text),
+        [text] => o.text("system", text),
         texts => o.array("system", |a| {
             for text in texts {
-                a.typed("text", |o| o.str("text", text));
+                a.typed("text", |o| o.text("text", text));
             }
         }),
     }
@@ -194,7 +190,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         }
         ToolKind::Function { schema, strict } => {
             o.str("name", &wire_name(&tool.name));
-            o.opt_str("description", tool.description.as_deref());
+            o.opt_text("description", tool.description.as_ref());
             let given = schema.as_deref().unwrap_or(schema::NO_ARGUMENTS);
             let is_strict = *strict == Some(true);
             let Some((taken, changed)) =

@@ -8,8 +8,8 @@ use crate::domain::usage::Usage;
 use crate::formats::conversation::open_calls::{OpenCalls, block_number};
 use crate::formats::conversation::{
     Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, is_empty_event,
-    json,
 };
+use crate::formats::json_read;
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -80,7 +80,7 @@ impl Reader {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let data: Data<'_> = json::read(data)
+        let data: Data<'_> = json_read::read(data)
             .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         let index = block_number(data.index);
         match &*data.kind {
@@ -159,7 +159,7 @@ impl Reader {
                     name: ToolName::plain(block.name.unwrap_or_default().into_text()),
                 }));
                 // Usually empty here, and sent in deltas.
-                block.input.filter(|input| input.get() != "{}").map(|input| Str(input.get().into()))
+                block.input.filter(|input| input.get() != "{}").map(|input| Str::from(input.get()))
             }
             _ => return,
         };

@@ -3,7 +3,7 @@
 use super::usage;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::json::{self, Object};
-use crate::formats::conversation::{Finish, ReplyContext};
+use crate::formats::conversation::{Finish, ReplyContext, Str};
 
 /// The state of the response.
 #[derive(Debug, Clone, Copy)]
@@ -70,12 +70,12 @@ pub(super) fn status(state: State<'_>) -> (&'static str, Option<&'static str>) {
 pub(super) enum Item<'i> {
     /// `None`: without its part yet.
     Message {
-        text: Option<&'i str>,
+        text: Option<&'i Str<'i>>,
         refusal: bool,
     },
     /// `proof` is what the client must send back.
     Reasoning {
-        text: &'i str,
+        text: &'i Str<'i>,
         proof: Option<&'i str>,
     },
     Call {
@@ -122,7 +122,7 @@ impl Item<'_> {
                 o.word("type", "reasoning");
                 o.array("summary", |a| {
                     if !text.is_empty() {
-                        a.typed("summary_text", |o| o.str("text", text));
+                        a.typed("summary_text", |o| o.text("text", text));
                     }
                 });
                 o.opt_str("encrypted_content", *proof);
@@ -154,14 +154,14 @@ impl Item<'_> {
 }
 
 /// A message's only part.
-pub(super) fn write_part(o: &mut Object<'_>, text: &str, refusal: bool) {
+pub(super) fn write_part(o: &mut Object<'_>, text: &Str<'_>, refusal: bool) {
     if refusal {
         o.word("type", "refusal");
-        o.str("refusal", text);
+        o.text("refusal", text);
     } else {
         o.word("type", "output_text");
         o.raw("annotations", "[]");
         o.raw("logprobs", "[]");
-        o.str("text", text);
+        o.text("text", text);
     }
 }

@@ -57,7 +57,7 @@ fn write_message(a: &mut Array<'_>, role: &str, kind: &'static str, parts: &[&Pa
 
 fn write_part(a: &mut Array<'_>, kind: &'static str, part: &Part<'_>) {
     match part {
-        Part::Text(text) => a.typed(kind, |o| o.str("text", text)),
+        Part::Text(text) => a.typed(kind, |o| o.text("text", text)),
         Part::Media(media) => write_media(a, media),
         _ => {}
     }
@@ -97,7 +97,7 @@ fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
     a.typed("function_call_output", |o| {
         o.str("call_id", &call_id(&result.id));
         if result.parts.iter().all(|part| part.as_text().is_some()) {
-            json::string_of(o.key("output"), &[mark, &result.text()]);
+            json::marked(o.key("output"), mark, result.texts(), "\n");
             return;
         }
         o.array("output", |a| {
@@ -148,7 +148,7 @@ fn write_reasoning(a: &mut Array<'_>, thinking: &Thinking<'_>) -> bool {
         o.str("id", id);
         o.array("summary", |a| {
             if !thinking.text.is_empty() {
-                a.typed("summary_text", |o| o.str("text", &thinking.text));
+                a.typed("summary_text", |o| o.text("text", &thinking.text));
             }
         });
         o.str("encrypted_content", proof);

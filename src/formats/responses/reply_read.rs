@@ -8,6 +8,7 @@ use crate::formats::conversation::{
     Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
     ToolCall, ToolName, json,
 };
+use crate::formats::json_read;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -107,7 +108,7 @@ impl<'a> OutputItem<'a> {
 
     fn into_call(self, free_text: bool) -> Vec<ReplyPart<'a>> {
         let text = |content: Option<Content<'a, IgnoredAny>>| match content {
-            Some(Content::Text(text)) => text,
+            Some(Content::Text(text)) => text.into_text(),
             _ => Text::default(),
         };
         let arguments = if free_text {
@@ -122,8 +123,8 @@ impl<'a> OutputItem<'a> {
     }
 
     fn into_thinking(self) -> Thinking<'a> {
-        let texts = |parts: Vec<OutputPart<'a>>| -> Vec<Text<'a>> {
-            parts.into_iter().filter_map(|part| part.text).map(Str::into_text).collect()
+        let texts = |parts: Vec<OutputPart<'a>>| -> Vec<Str<'a>> {
+            parts.into_iter().filter_map(|part| part.text).collect()
         };
         let mut all = texts(self.summary.unwrap_or_default());
         if all.is_empty()
@@ -131,7 +132,7 @@ impl<'a> OutputItem<'a> {
         {
             all = texts(parts);
         }
-        let text = if all.len() == 1 { all.swap_remove(0) } else { Text::Owned(all.join("\n\n")) };
+        let text = Str::join(all, "\n\n");
         let proof = proof(self.id.as_deref(), self.encrypted_content.as_deref());
         Thinking { text, signature: Some(Signature::new(Origin::Responses, proof)) }
     }
@@ -151,8 +152,8 @@ fn message_parts<'a>(content: Option<Content<'a, OutputPart<'a>>>) -> Vec<ReplyP
         Some(Content::Parts(parts)) => parts
             .into_iter()
             .filter_map(|part| match (part.text, part.refusal) {
-                (Some(text), _) => Some(ReplyPart::Text(text.into_text())),
-                (None, Some(refusal)) => Some(ReplyPart::Refusal(refusal.into_text())),
+                (Some(text), _) => Some(ReplyPart::Text(text)),
+                (None, Some(refusal)) => Some(ReplyPart::Refusal(refusal)),
                 (None, None) => None,
             })
             .collect(),
@@ -166,7 +167,7 @@ fn message_parts<'a>(content: Option<Content<'a, OutputPart<'a>>>) -> Vec<ReplyP
 /// Not a response, or a failed one.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "responses", message };
-    let body: Body<'_> = json::read(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json_read::read(body).map_err(|error| problem(error.to_string()))?;
     if let Some(error) = &body.error {
         let (kind, message) = error.kind_and_message();
         return Err(ReplyProblem::Upstream { kind, message });

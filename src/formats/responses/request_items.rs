@@ -59,7 +59,7 @@ pub(super) struct Item<'a> {
 #[derive(Default)]
 pub(super) struct Input<'a> {
     /// Instructions before the first other item.
-    pub system: Vec<Text<'a>>,
+    pub system: Vec<Str<'a>>,
     pub turns: Vec<Turn<'a>>,
     /// Tools that were added during the conversation.
     pub tools: Vec<WireTool<'a>>,
@@ -143,10 +143,7 @@ impl<'a> Input<'a> {
             read_content(item.content.unwrap_or_default(), &format!("{field}.content"), rules)?;
         match role {
             Role::System if self.turns.is_empty() => {
-                self.system.extend(parts.into_iter().filter_map(|part| match part {
-                    Part::Text(text) => Some(text),
-                    _ => None,
-                }))
+                self.system.extend(parts.into_iter().filter_map(Part::into_text))
             }
             Role::Assistant => {
                 parts.into_iter().for_each(|part| self.push(Role::Assistant, part, true))
@@ -186,11 +183,9 @@ fn read_part<'a>(part: Item<'a>, field: &str, rules: &mut Rules) -> Result<Part<
         |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     match part.kind.as_deref() {
         None | Some("input_text" | "output_text" | "text" | "summary_text" | "reasoning_text") => {
-            Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?.into_text()))
+            Ok(Part::Text(part.text.ok_or_else(|| missing("text"))?))
         }
-        Some("refusal") => {
-            Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?.into_text()))
-        }
+        Some("refusal") => Ok(Part::Text(part.refusal.ok_or_else(|| missing("refusal"))?)),
         Some("input_image") => {
             let url =
                 part.image_url.ok_or_else(|| Rule::FileIds.refuse(format!("{field}.file_id")))?;
@@ -224,7 +219,7 @@ fn read_call<'a>(item: Item<'a>, kind: &str, field: &str) -> Result<ToolCall<'a>
     let missing =
         |name: &str| Unsupported::new(format!("{field}.{name}"), "this field is required");
     let text = |content: Option<Content<'a, IgnoredAny>>| match content {
-        Some(Content::Text(text)) => text,
+        Some(Content::Text(text)) => text.into_text(),
         _ => Text::default(),
     };
     let arguments = if kind == "custom_tool_call" {
@@ -256,20 +251,14 @@ fn read_result<'a>(
 }
 
 fn read_reasoning(item: Item<'_>) -> Thinking<'_> {
-    let mut texts: Vec<Text<'_>> = item
-        .summary
-        .into_iter()
-        .flatten()
-        .filter_map(|part| part.text)
-        .map(Str::into_text)
-        .collect();
+    let mut texts: Vec<Str<'_>> =
+        item.summary.into_iter().flatten().filter_map(|part| part.text).collect();
     if texts.is_empty()
         && let Some(Content::Parts(parts)) = item.content
     {
-        texts.extend(parts.into_iter().filter_map(|part| part.text).map(Str::into_text));
+        texts.extend(parts.into_iter().filter_map(|part| part.text));
     }
-    let text =
-        if texts.len() == 1 { texts.swap_remove(0) } else { Text::Owned(texts.join("\n\n")) };
+    let text = Str::join(texts, "\n\n");
     let signature = item.encrypted_content.map(|proof| {
         let proof = proof.into_text();
         match (proof.starts_with(signature::MARK), item.id) {

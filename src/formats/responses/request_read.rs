@@ -95,7 +95,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let mut tools = Vec::new();
     request_tools::read(body.tools.unwrap_or_default(), None, &mut tools, &mut rules);
     request_tools::read(input.tools, None, &mut tools, &mut rules);
-    let mut system: Vec<_> = body.instructions.map(Str::into_text).into_iter().collect();
+    let mut system: Vec<_> = body.instructions.into_iter().collect();
     system.extend(input.system);
     let (format, verbosity) = body.text.map_or((None, None), |text| (text.format, text.verbosity));
     Ok(Request {

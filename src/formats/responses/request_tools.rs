@@ -88,12 +88,8 @@ pub(super) fn read<'a>(
             (None, ToolKind::WebSearch(_)) => "web_search".into(),
             (None, _) => continue,
         };
-        let namespace = namespace.map(|space| space.0.clone());
-        all.push(Tool {
-            name: ToolName { namespace, name },
-            description: tool.description.map(Str::into_text),
-            kind,
-        });
+        let namespace = namespace.map(|space| space.clone().into_text());
+        all.push(Tool { name: ToolName { namespace, name }, description: tool.description, kind });
     }
 }
 
@@ -158,6 +154,6 @@ pub(super) fn read_choice<'a>(
 }
 
 fn known_name<'a>(name: Str<'a>, tools: &[Tool<'a>]) -> ToolName<'a> {
-    let known = tools.iter().find(|tool| tool.name.name == name.0);
+    let known = tools.iter().find(|tool| *tool.name.name == *name);
     known.map_or_else(|| ToolName::plain(name.into_text()), |tool| tool.name.clone())
 }

@@ -35,14 +35,9 @@ pub fn write(
     note_losses(request, samples, rules);
     Ok(json::document_of(target.size, |o| {
         o.str("model", target.model);
-        let system: Vec<&str> = request
-            .system
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(|text: &&str| !text.is_empty())
-            .collect();
+        let system = request.instructions();
         if !system.is_empty() {
-            o.str("instructions", &system.join("\n\n"));
+            json::joined(o.key("instructions"), system, "\n\n");
         }
         item_write::write(o, request, rules);
         write_tools(o, request, rules);
@@ -151,7 +146,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         ToolKind::Function { schema, strict } => {
             o.word("type", "function");
             o.str("name", &wire_name(&tool.name));
-            o.opt_str("description", tool.description.as_deref());
+            o.opt_text("description", tool.description.as_ref());
             o.raw("parameters", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
             rules.note_if(strict.is_none(), Rule::StrictTools);
             o.bool("strict", strict.unwrap_or(false));

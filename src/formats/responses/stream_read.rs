@@ -8,9 +8,10 @@ use super::reply_read::{self, Incomplete, OutputItem, WireError};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::open_calls::{OpenCalls, block_number};
 use crate::formats::conversation::{
-    Block, Content, Event, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall, ToolName,
-    is_empty_event, json,
+    Block, Content, Event, ReplyPart, Sink, Str, StreamProblem, Thinking, ToolCall, ToolName,
+    is_empty_event,
 };
+use crate::formats::json_read;
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -77,7 +78,7 @@ impl Reader {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let data: Data<'_> = json::read(data)
+        let data: Data<'_> = json_read::read(data)
             .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
         let kind = data.kind.strip_prefix("response.").unwrap_or(&data.kind);
         let index = block_number(data.output_index);
@@ -110,7 +111,7 @@ impl Reader {
                 let error = data.error.unwrap_or_default();
                 let (kind, reported) = error.kind_and_message();
                 let message = match data.message {
-                    Some(Content::Text(message)) => message.into_owned(),
+                    Some(Content::Text(message)) => message.into_text().into_owned(),
                     _ => reported,
                 };
                 return Err(StreamProblem::Upstream { kind, message });
@@ -161,7 +162,7 @@ impl Reader {
             );
         }
         self.reported = true;
-        sink(Event::Delta(text));
+        sink(Event::Delta(text.into_text()));
     }
 
     fn item_added(
@@ -212,10 +213,10 @@ impl Reader {
         }
     }
 
-    fn whole(&mut self, kind: Open, block: Block<'_>, text: Text<'_>, sink: &mut Sink<'_>) {
+    fn whole(&mut self, kind: Open, block: Block<'_>, text: Str<'_>, sink: &mut Sink<'_>) {
         self.open(kind, block, sink);
         if !text.is_empty() {
-            sink(Event::Delta(text));
+            sink(Event::Delta(text.into_text()));
         }
         self.close(sink);
     }
@@ -230,7 +231,7 @@ impl Reader {
             self.open(Open::Thinking, Block::Thinking, sink);
         }
         if !reported && !thinking.text.is_empty() {
-            sink(Event::Delta(thinking.text));
+            sink(Event::Delta(thinking.text.into_text()));
         }
         if let Some(signature) = thinking.signature {
             sink(Event::Signature(signature));

@@ -10,7 +10,7 @@ use crate::formats::conversation::frame;
 use crate::formats::conversation::json::Object;
 use crate::formats::conversation::template::{Template, Value};
 use crate::formats::conversation::{
-    Block, Event, Finish, Origin, ReplyContext, StreamProblem, ToolName, schema,
+    Block, Event, Finish, Origin, ReplyContext, Str, StreamProblem, ToolName, schema,
 };
 use crate::formats::names::call_id;
 
@@ -123,7 +123,8 @@ impl Writer {
         };
         self.item_id = context.nth_id(item_id, self.index);
         self.text.clear();
-        let item = open.item(None, "");
+        let empty = Str::default();
+        let item = open.item(None, &empty);
         let (index, id) = (self.index as u64, self.item_id.clone());
         self.emit(out, "response.output_item.added", |o| {
             o.uint("output_index", index);
@@ -132,7 +133,7 @@ impl Writer {
         if let Open::Text { refusal } = open {
             self.emit_of_item(out, "response.content_part.added", |o| {
                 o.uint("content_index", 0);
-                o.object("part", |o| write_part(o, "", refusal));
+                o.object("part", |o| write_part(o, &empty, refusal));
             });
         }
         self.delta = self.delta_of(&open);
@@ -194,6 +195,7 @@ impl Writer {
             Open::Call { .. } if text.is_empty() => "{}".into(),
             _ => text.as_str().into(),
         };
+        let said = Str::from(said);
         self.emit_done(&open, &said, out);
         let item = open.item(Some(&said), &said);
         let json = item.to_json(&self.item_id, "completed");
@@ -209,7 +211,7 @@ impl Writer {
         self.index += 1;
     }
 
-    fn emit_done(&mut self, open: &Open, said: &str, out: &mut Vec<u8>) {
+    fn emit_done(&mut self, open: &Open, said: &Str<'_>, out: &mut Vec<u8>) {
         match open {
             Open::Text { refusal } => {
                 let (name, member) = if *refusal {
@@ -268,7 +270,7 @@ impl Writer {
 
 impl Open {
     /// The item with its text so far; a message has no part before it has text.
-    fn item<'i>(&'i self, message: Option<&'i str>, text: &'i str) -> Item<'i> {
+    fn item<'i>(&'i self, message: Option<&'i Str<'i>>, text: &'i Str<'i>) -> Item<'i> {
         match self {
             Self::Text { refusal } => Item::Message { text: message, refusal: *refusal },
             Self::Thinking { proof } => Item::Reasoning { text, proof: proof.as_deref() },

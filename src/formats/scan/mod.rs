@@ -27,7 +27,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 pub use self::machine::Scanner;
-pub use self::string::string_end;
+pub use self::number::number_end;
+pub use self::string::{string_end, text_end};
 
 /// A point of interest in the document: what to report there, and what is below it.
 ///

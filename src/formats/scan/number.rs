@@ -22,6 +22,12 @@ impl Digits {
     }
 }
 
+/// The index after the complete number that begins at `from`; `None` if there is none.
+#[must_use]
+pub fn number_end(bytes: &[u8], from: usize) -> Option<usize> {
+    run(bytes, from, Digits::Start).ok().filter(|(_, digits)| digits.may_end()).map(|(end, _)| end)
+}
+
 /// Continues in a number; returns the index of the first byte after it, or the chunk's length, and
 /// the state there.
 ///

@@ -1,7 +1,8 @@
 //! Reads a provider's events, whatever the format, and decides which of them are ignored.
 
 use crate::domain::format::WireFormat;
-use crate::formats::conversation::{Sink, Str, StreamProblem, json, surrogates};
+use crate::formats::conversation::{Sink, Str, StreamProblem, surrogates};
+use crate::formats::json_read;
 use crate::formats::sse::Event as SseEvent;
 use crate::formats::{alt_cli, chat, native, responses};
 
@@ -67,7 +68,9 @@ impl Reader {
         };
         match name {
             // The second is the standard's name for events without one.
-            "" | "message" => json::read::<Kind<'_>>(data).map_or(true, |event| reads(&event.kind)),
+            "" | "message" => {
+                json_read::read::<Kind<'_>>(data).map_or(true, |event| reads(&event.kind))
+            }
             name => reads(name),
         }
     }

@@ -1,0 +1,92 @@
+//! Reads JSON into types: a `serde` deserializer beside `serde_json`'s.
+//!
+//! It differs in two points. A string is searched with vectors (`formats::scan`), not byte by byte
+//! from one escape to the next. And a type may ask for a string as JSON has it ([`AS_WRITTEN`]): its
+//! text can be written into another document without being decoded and escaped again.
+//!
+//! It reads a subset of what `serde_json` reads, to the same values; tests compare them. A document
+//! that it refuses goes to `serde_json`, whose error says what is wrong. So its own errors say
+//! nothing.
+//!
+//! Instructions for a native request of 2 KB of prose with code (`formats/native`): 12 600 in place
+//! of 32 600 (bench/HISTORY.md). `sonic-rs` and `simd-json` take more than `serde_json` for such
+//! texts (bench/RESULTS.md).
+
+mod access;
+mod parser;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::Deserialize;
+
+use self::parser::Parser;
+
+/// The name of a newtype whose visitor takes a string with escapes as JSON has it, without its
+/// quotes, by `visit_some`. None of its escapes is half a surrogate pair. Other strings come by
+/// `visit_borrowed_str` and `visit_string`, everything else as with any newtype.
+pub const AS_WRITTEN: &str = "tollgate: a string as JSON has it";
+
+/// Containers may nest this deep, as in `serde_json`.
+const MAX_DEPTH: u8 = 127;
+
+/// Reads a value.
+///
+/// # Errors
+/// `serde_json`'s, for what is no JSON or not of the type.
+pub fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> serde_json::Result<T> {
+    // Checking the complete text for UTF-8 at once, with vectors, costs less than checking each
+    // string.
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok(text) => Parser::new(text).document().or_else(|Refused| serde_json::from_str(text)),
+        // Its error contains the position.
+        Err(_) => serde_json::from_slice(bytes),
+    }
+}
+
+/// Not read here.
+#[derive(Debug)]
+struct Refused;
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not JSON of this type")
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl serde::de::Error for Refused {
+    fn custom<M: fmt::Display>(_: M) -> Self {
+        Self
+    }
+
+    fn invalid_type(_: serde::de::Unexpected<'_>, _: &dyn serde::de::Expected) -> Self {
+        Self
+    }
+
+    fn invalid_value(_: serde::de::Unexpected<'_>, _: &dyn serde::de::Expected) -> Self {
+        Self
+    }
+
+    fn invalid_length(_: usize, _: &dyn serde::de::Expected) -> Self {
+        Self
+    }
+
+    fn unknown_variant(_: &str, _: &'static [&'static str]) -> Self {
+        Self
+    }
+
+    fn unknown_field(_: &str, _: &'static [&'static str]) -> Self {
+        Self
+    }
+
+    fn missing_field(_: &'static str) -> Self {
+        Self
+    }
+
+    fn duplicate_field(_: &'static str) -> Self {
+        Self
+    }
+}
