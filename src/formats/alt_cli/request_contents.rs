@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
 use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{
     Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text,
     Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, schema,
 };
+use crate::formats::json_read::{self, Json};
 
 /// One message.
 #[derive(Deserialize)]
@@ -76,14 +76,14 @@ pub struct FunctionCall<'a> {
     #[serde(borrow)]
     pub name: Option<Str<'a>>,
     #[serde(borrow)]
-    pub args: Option<&'a RawValue>,
+    pub args: Option<Json<'a>>,
 }
 
 impl<'a> FunctionCall<'a> {
     /// The arguments as JSON text; `{}` if the call has none.
     #[must_use]
     pub fn arguments(&self) -> &'a str {
-        self.args.map(RawValue::get).filter(|args| *args != "null").unwrap_or("{}")
+        self.args.map(Json::get).filter(|args| *args != "null").unwrap_or("{}")
     }
 }
 
@@ -94,7 +94,7 @@ struct FunctionResponse<'a> {
     #[serde(borrow)]
     name: Option<Str<'a>>,
     #[serde(borrow)]
-    response: Option<&'a RawValue>,
+    response: Option<Json<'a>>,
     #[serde(borrow)]
     parts: Option<Vec<WirePart<'a>>>,
 }
@@ -289,7 +289,7 @@ fn read_result<'a>(
 
 /// The response is an object by definition; if it has only the usual member, that member's text is
 /// used.
-fn response_text(response: &RawValue) -> (Text<'_>, bool) {
+fn response_text(response: Json<'_>) -> (Text<'_>, bool) {
     match schema::without_halves(response) {
         Text::Borrowed(response) => text_of(response),
         Text::Owned(response) => {
@@ -301,7 +301,7 @@ fn response_text(response: &RawValue) -> (Text<'_>, bool) {
 
 fn text_of(response: &str) -> (Text<'_>, bool) {
     let members =
-        serde_json::from_str::<Members<'_>>(response).map(|members| members.0).unwrap_or_default();
+        json_read::from_str::<Members<'_>>(response).map(|members| members.0).unwrap_or_default();
     let (key, value) = match members.as_slice() {
         [(key, value)] => (&**key, *value),
         _ => return (response.into(), false),
@@ -309,7 +309,7 @@ fn text_of(response: &str) -> (Text<'_>, bool) {
     if !matches!(key, "output" | "result" | "error") {
         return (response.into(), false);
     }
-    let text = serde_json::from_str::<Str<'_>>(value.get())
+    let text = json_read::from_str::<Str<'_>>(value.get())
         .map_or(Text::Borrowed(value.get()), Str::into_text);
     (text, key == "error")
 }

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Number;
-use serde_json::value::RawValue;
 
 use super::request_contents::{self, WireContent};
 use crate::formats::conversation::locate::parse;
@@ -12,6 +11,7 @@ use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool,
     ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, schema,
 };
+use crate::formats::json_read::Json;
 
 #[derive(Deserialize, Default)]
 struct Body<'a> {
@@ -42,9 +42,9 @@ struct WireTool<'a> {
     #[serde(borrow, rename = "functionDeclarations", alias = "function_declarations")]
     functions: Option<Vec<Declaration<'a>>>,
     #[serde(borrow, rename = "googleSearch", alias = "google_search")]
-    search: Option<&'a RawValue>,
+    search: Option<Json<'a>>,
     #[serde(borrow, rename = "googleSearchRetrieval", alias = "google_search_retrieval")]
-    old_search: Option<&'a RawValue>,
+    old_search: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -54,9 +54,9 @@ struct Declaration<'a> {
     #[serde(borrow)]
     description: Option<Str<'a>>,
     #[serde(borrow)]
-    parameters: Option<&'a RawValue>,
+    parameters: Option<Json<'a>>,
     #[serde(borrow, rename = "parametersJsonSchema", alias = "parameters_json_schema")]
-    json_schema: Option<&'a RawValue>,
+    json_schema: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -94,9 +94,9 @@ struct Config<'a> {
     #[serde(borrow, rename = "responseMimeType", alias = "response_mime_type")]
     mime_type: Option<Str<'a>>,
     #[serde(borrow, rename = "responseSchema", alias = "response_schema")]
-    schema: Option<&'a RawValue>,
+    schema: Option<Json<'a>>,
     #[serde(borrow, rename = "responseJsonSchema", alias = "response_json_schema")]
-    json_schema: Option<&'a RawValue>,
+    json_schema: Option<Json<'a>>,
     #[serde(borrow, rename = "responseModalities", alias = "response_modalities")]
     modalities: Option<Vec<Str<'a>>>,
     #[serde(borrow, rename = "thinkingConfig", alias = "thinking_config")]
@@ -190,7 +190,7 @@ fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> 
         let searches = tool.search.is_some() || tool.old_search.is_some();
         if searches {
             let options = [tool.search, tool.old_search].into_iter().flatten();
-            let has_more = options.map(RawValue::get).any(|options| options.len() > "{}".len());
+            let has_more = options.map(Json::get).any(|options| options.len() > "{}".len());
             let kind = ToolKind::WebSearch(WebSearch { has_more, ..WebSearch::default() });
             all.push(Tool { name: ToolName::plain("web_search"), description: None, kind });
         }
@@ -248,7 +248,7 @@ fn read_thinking(thinking: &Thinking<'_>) -> Reasoning {
     }
 }
 
-fn read_output<'a>(mime_type: Option<&str>, schema: Option<&'a RawValue>) -> OutputFormat<'a> {
+fn read_output<'a>(mime_type: Option<&str>, schema: Option<Json<'a>>) -> OutputFormat<'a> {
     match (mime_type, schema.and_then(schema::from_alt_cli)) {
         (_, Some(schema)) => {
             OutputFormat::Schema { name: None, description: None, schema, strict: None }

@@ -2,14 +2,13 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
 use super::request_parts::WireCall;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking,
 };
-use crate::formats::json_read;
+use crate::formats::json_read::{self, Json};
 use crate::formats::usage::ENDED_IN_ERROR;
 
 #[derive(Deserialize)]
@@ -27,7 +26,7 @@ struct Choice<'a> {
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
     #[serde(borrow)]
-    error: Option<&'a RawValue>,
+    error: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -88,16 +87,16 @@ pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
 /// report so what went wrong after their reply had begun.
 #[must_use]
 pub fn failed(
-    reported: Option<&RawValue>,
+    reported: Option<Json<'_>>,
     finish_reason: Option<&str>,
 ) -> Option<(Option<String>, String)> {
     let unnamed = || (None, ENDED_IN_ERROR.to_owned());
-    let reported = reported.map(RawValue::get).filter(|value| {
+    let reported = reported.map(Json::get).filter(|value| {
         let is_value = value.starts_with('{') || value.starts_with('"');
         is_value && value.bytes().filter(|byte| !byte.is_ascii_whitespace()).count() > 2
     });
     reported
-        .and_then(|value| serde_json::from_str(value).ok())
+        .and_then(|value| json_read::from_str(value).ok())
         .map(error)
         .or_else(|| (finish_reason == Some("error")).then(unnamed))
 }

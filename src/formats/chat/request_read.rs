@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Number;
-use serde_json::value::RawValue;
 
 use super::request_parts::{self, Message};
 use crate::formats::conversation::locate::parse;
@@ -11,6 +10,7 @@ use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Text, Tool,
     ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, schema,
 };
+use crate::formats::json_read::Json;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -87,7 +87,7 @@ struct Function<'a> {
     #[serde(borrow)]
     description: Option<Str<'a>>,
     #[serde(borrow)]
-    parameters: Option<&'a RawValue>,
+    parameters: Option<Json<'a>>,
     strict: Option<bool>,
 }
 
@@ -98,7 +98,7 @@ struct Custom<'a> {
     #[serde(borrow)]
     description: Option<Str<'a>>,
     #[serde(borrow)]
-    format: Option<&'a RawValue>,
+    format: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -140,7 +140,7 @@ struct JsonSchema<'a> {
     #[serde(borrow)]
     description: Option<Str<'a>>,
     #[serde(borrow)]
-    schema: Option<&'a RawValue>,
+    schema: Option<Json<'a>>,
     strict: Option<bool>,
 }
 
@@ -226,13 +226,13 @@ struct SearchOptions<'a> {
     #[serde(borrow)]
     user_location: Option<SearchLocation<'a>>,
     #[serde(borrow)]
-    search_context_size: Option<&'a RawValue>,
+    search_context_size: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]
 struct SearchLocation<'a> {
     #[serde(borrow)]
-    approximate: Option<&'a RawValue>,
+    approximate: Option<Json<'a>>,
 }
 
 impl<'a> SearchOptions<'a> {

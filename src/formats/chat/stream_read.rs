@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
 use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
@@ -11,7 +10,7 @@ use crate::formats::conversation::{
     Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text,
     ToolName, is_empty_event,
 };
-use crate::formats::json_read;
+use crate::formats::json_read::{self, Json};
 use crate::formats::usage::names_an_end;
 
 #[derive(Deserialize)]
@@ -30,7 +29,7 @@ struct Choice<'a> {
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
     #[serde(borrow)]
-    error: Option<&'a RawValue>,
+    error: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]

@@ -3,9 +3,8 @@
 //! Calls usually follow each other, and nothing is announced. If one begins within another, their
 //! pieces may come mixed: from then on [`Event::Turn`] tells whose piece follows.
 
-use serde_json::value::RawValue;
-
 use super::event::{Event, Sink};
+use crate::formats::json_read::Json;
 
 /// The open calls with a number below 64; others are not told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +19,7 @@ pub struct OpenCalls {
 
 /// A block's number, as the provider writes it.
 #[must_use]
-pub fn block_number(index: Option<&RawValue>) -> Option<u64> {
+pub fn block_number(index: Option<Json<'_>>) -> Option<u64> {
     index?.get().parse().ok()
 }
 

@@ -1,10 +1,10 @@
 //! The neutral request.
 
 use serde_json::Number;
-use serde_json::value::RawValue;
 
 use super::rules::Rules;
 use super::{Effort, Str, Text, ToolName, Turn};
+use crate::formats::json_read::Json;
 
 /// A request for one reply. Members that exist only in its own format are listed in `dropped`, not
 /// kept.
@@ -100,7 +100,7 @@ pub enum ToolKind<'a> {
     /// Run by the client on free text; the grammar, if any, is JSON.
     FreeText {
         /// The grammar as its JSON value; `None` = any text.
-        format: Option<&'a RawValue>,
+        format: Option<Json<'a>>,
     },
     /// Run by the vendor.
     WebSearch(WebSearch<'a>),

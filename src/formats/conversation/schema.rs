@@ -1,11 +1,11 @@
 //! JSON Schema: the form that every vendor accepts, and each vendor's own dialect.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::text::{Str, Text};
 use super::{Rule, Rules, json, surrogates};
+use crate::formats::json_read::{self, Json};
 
 /// The schema of a tool without arguments.
 pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
@@ -15,7 +15,7 @@ pub const FREE_TEXT: &str = r#"{"type":"object","properties":{"input":{"type":"s
 
 /// The description of such a tool, with its grammar, if any, as text.
 #[must_use]
-pub fn free_text_description(description: Option<&str>, format: Option<&RawValue>) -> String {
+pub fn free_text_description(description: Option<&str>, format: Option<Json<'_>>) -> String {
     #[derive(serde::Deserialize)]
     struct Format<'a> {
         #[serde(borrow)]
@@ -23,13 +23,13 @@ pub fn free_text_description(description: Option<&str>, format: Option<&RawValue
         #[serde(borrow)]
         definition: Option<Str<'a>>,
         #[serde(borrow)]
-        grammar: Option<&'a RawValue>,
+        grammar: Option<Json<'a>>,
     }
-    let read = |raw: &RawValue| -> Option<String> {
+    let read = |raw: Json<'_>| -> Option<String> {
         let text = without_halves(raw);
-        let mut format: Format<'_> = serde_json::from_str(&text).ok()?;
+        let mut format: Format<'_> = json_read::from_str(&text).ok()?;
         if let Some(inner) = format.grammar {
-            format = serde_json::from_str(inner.get()).ok()?;
+            format = json_read::from_str(inner.get()).ok()?;
         }
         let syntax = format.syntax.as_deref().unwrap_or("given").to_owned();
         Some(format!("\n\nThe input must follow this {syntax} grammar:\n{}", &*format.definition?))
@@ -45,7 +45,7 @@ pub fn free_text_description(description: Option<&str>, format: Option<&RawValue
 
 /// A part of the body that was not parsed with it, where half a surrogate pair is still in.
 #[must_use]
-pub fn without_halves(raw: &RawValue) -> Text<'_> {
+pub fn without_halves(raw: Json<'_>) -> Text<'_> {
     surrogates::replaced_text(raw.get()).map_or(Text::Borrowed(raw.get()), Text::Owned)
 }
 
@@ -65,12 +65,12 @@ fn input_of(arguments: &str) -> Text<'_> {
         #[serde(borrow)]
         input: Str<'a>,
     }
-    serde_json::from_str(arguments)
+    json_read::from_str(arguments)
         .map_or(Text::Borrowed(arguments), |given: Input<'_>| given.input.into_text())
 }
 
 /// The members of an object, in order, their values not parsed.
-pub struct Members<'a>(pub Vec<(Str<'a>, &'a RawValue)>);
+pub struct Members<'a>(pub Vec<(Str<'a>, Json<'a>)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -99,7 +99,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 ///
 /// `None` if it is not an object at all.
 #[must_use]
-pub fn of_tool(schema: &RawValue) -> Option<Text<'_>> {
+pub fn of_tool(schema: Json<'_>) -> Option<Text<'_>> {
     match without_halves(schema) {
         Text::Borrowed(schema) => complete(schema),
         Text::Owned(schema) => complete(&schema).map(|whole| Text::Owned(whole.into_owned())),
@@ -107,7 +107,7 @@ pub fn of_tool(schema: &RawValue) -> Option<Text<'_>> {
 }
 
 fn complete(schema: &str) -> Option<Text<'_>> {
-    let Members(members) = serde_json::from_str(schema).ok()?;
+    let Members(members) = json_read::from_str(schema).ok()?;
     let has = |key: &str| members.iter().any(|(name, _)| &**name == key);
     let complete = has("type") && (has("properties") || has("$ref"));
     if complete && !has("$schema") {
@@ -128,7 +128,7 @@ fn complete(schema: &str) -> Option<Text<'_>> {
 }
 
 /// As [`of_tool`], noting the rule if the schema was changed.
-pub fn read_tool<'a>(schema: Option<&'a RawValue>, rules: &mut Rules) -> Option<Text<'a>> {
+pub fn read_tool<'a>(schema: Option<Json<'a>>, rules: &mut Rules) -> Option<Text<'a>> {
     let text = of_tool(schema?)?;
     rules.note_if(matches!(text, Text::Owned(_)), Rule::SchemaDialect);
     Some(text)
@@ -136,7 +136,7 @@ pub fn read_tool<'a>(schema: Option<&'a RawValue>, rules: &mut Rules) -> Option<
 
 /// From the alt-cli format's own dialect, or from JSON Schema with that dialect's type names.
 #[must_use]
-pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
+pub fn from_alt_cli(schema: Json<'_>) -> Option<Text<'static>> {
     let value: Value = serde_json::from_str(&without_halves(schema)).ok()?;
     let mut plain = plain_schema(value);
     let object = plain.as_object_mut()?;
@@ -147,8 +147,7 @@ pub fn from_alt_cli(schema: &RawValue) -> Option<Text<'static>> {
 /// Adds what a tool's schema requires and one from the alt-cli format may lack.
 #[must_use]
 pub fn with_properties(schema: Text<'static>) -> Text<'static> {
-    let raw = RawValue::from_string(schema.into_owned()).unwrap_or_default();
-    of_tool(&raw)
+    of_tool(Json::new(&schema))
         .map_or(Text::Borrowed(NO_ARGUMENTS), |complete| Text::Owned(complete.into_owned()))
 }
 
@@ -384,7 +383,7 @@ fn object_of(text: &str) -> (Text<'_>, bool) {
     if trimmed.is_empty() || trimmed == "null" {
         return ("{}".into(), false);
     }
-    match serde_json::from_str::<&RawValue>(trimmed) {
+    match json_read::from_str::<Json<'_>>(trimmed) {
         Ok(value) if value.get().starts_with('{') => (trimmed.into(), false),
         Ok(value) => (Text::Owned(format!("{{\"value\":{}}}", value.get())), true),
         Err(_) => {

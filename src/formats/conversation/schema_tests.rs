@@ -3,10 +3,6 @@
 use super::*;
 use serde_json::json;
 
-fn raw(value: &Value) -> Box<RawValue> {
-    serde_json::value::to_raw_value(value).unwrap()
-}
-
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
@@ -22,11 +18,11 @@ fn tool_schemas_are_objects_without_their_dialects_name() {
         (json!({"type": "object"}), json!({"type": "object", "properties": {}})),
     ];
     for (given, expected) in cases {
-        assert_eq!(parsed(&of_tool(&raw(&given)).unwrap()), expected);
+        assert_eq!(parsed(&of_tool(Json::new(&given.to_string())).unwrap()), expected);
     }
-    let fine = raw(&json!({"type": "object", "properties": {}}));
-    assert!(matches!(of_tool(&fine).unwrap(), Text::Borrowed(_)));
-    assert!(of_tool(&raw(&json!([1]))).is_none());
+    let fine = Json::new(r#"{"type": "object", "properties": {}}"#);
+    assert!(matches!(of_tool(fine).unwrap(), Text::Borrowed(_)));
+    assert!(of_tool(Json::new("[1]")).is_none());
 }
 
 #[test]
@@ -47,8 +43,12 @@ fn the_alt_cli_dialect_becomes_json_schema() {
             "either": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
         },
     });
-    assert_eq!(parsed(&from_alt_cli(&raw(&given)).unwrap()), expected);
-    assert_eq!(parsed(&from_alt_cli(&raw(&expected)).unwrap()), expected, "and stays so");
+    assert_eq!(parsed(&from_alt_cli(Json::new(&given.to_string())).unwrap()), expected);
+    assert_eq!(
+        parsed(&from_alt_cli(Json::new(&expected.to_string())).unwrap()),
+        expected,
+        "and stays so"
+    );
 }
 
 #[test]

@@ -11,32 +11,32 @@
 use std::ops::Range;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::Str;
 use crate::formats::conversation::signature::{MARK, MARK_BASE64};
+use crate::formats::json_read::{self, Json};
 
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
-    messages: Option<Vec<&'a RawValue>>,
+    messages: Option<Vec<Json<'a>>>,
     #[serde(borrow)]
-    input: Option<&'a RawValue>,
+    input: Option<Json<'a>>,
     #[serde(borrow)]
-    contents: Option<Vec<&'a RawValue>>,
+    contents: Option<Vec<Json<'a>>>,
     #[serde(borrow)]
-    request: Option<&'a RawValue>,
+    request: Option<Json<'a>>,
     #[serde(borrow)]
-    thinking: Option<&'a RawValue>,
+    thinking: Option<Json<'a>>,
     #[serde(borrow)]
-    context_management: Option<&'a RawValue>,
+    context_management: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]
 struct ContextManagement<'a> {
     #[serde(borrow)]
-    edits: Option<Vec<&'a RawValue>>,
+    edits: Option<Vec<Json<'a>>>,
 }
 
 /// An object by its kind.
@@ -47,8 +47,8 @@ struct Typed<'a> {
 }
 
 /// The kind of an object; empty for anything else.
-fn kind(object: &RawValue) -> String {
-    serde_json::from_str::<Typed<'_>>(object.get())
+fn kind(object: Json<'_>) -> String {
+    json_read::from_str::<Typed<'_>>(object.get())
         .map_or_else(|_| String::new(), |typed| typed.kind.to_string())
 }
 
@@ -60,9 +60,9 @@ const NO_THINKING: &str = r#"{"type":"disabled"}"#;
 #[derive(Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
-    content: Option<&'a RawValue>,
+    content: Option<Json<'a>>,
     #[serde(borrow)]
-    parts: Option<&'a RawValue>,
+    parts: Option<Json<'a>>,
     #[serde(borrow)]
     role: Option<Str<'a>>,
 }
@@ -120,7 +120,7 @@ pub fn strip(format: WireFormat, body: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
-    let parsed: Body<'_> = serde_json::from_slice(body).ok()?;
+    let parsed: Body<'_> = json_read::read(body).ok()?;
     if let Some(inner) = parsed.request {
         return find(document, inner.get().as_bytes(), edits);
     }
@@ -131,7 +131,7 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
     let mut empty = Vec::new();
     let mut last_answer = None;
     for (index, message) in messages.iter().enumerate() {
-        let Ok(known) = serde_json::from_str::<Message<'_>>(message.get()) else { continue };
+        let Ok(known) = json_read::from_str::<Message<'_>>(message.get()) else { continue };
         if known.role.as_deref() == Some("assistant") {
             last_answer = known.content;
         }
@@ -148,47 +148,47 @@ fn find(document: &[u8], body: &[u8], edits: &mut Vec<Edit>) -> Option<()> {
     let answers_unsigned_calls = !edits.is_empty()
         && last_answer.is_some_and(|answer| has_calls(answer) && !begins_with_own(answer));
     if answers_unsigned_calls
-        && let Some(thinking) = parsed.thinking.filter(|t| kind(t) == "enabled")
+        && let Some(thinking) = parsed.thinking.filter(|t| kind(*t) == "enabled")
     {
         edits.push((span(document, thinking)?, NO_THINKING));
         // An edit of thinking is refused without it.
-        let management = parsed.context_management.map(|value| serde_json::from_str(value.get()));
+        let management = parsed.context_management.map(|value| json_read::from_str(value.get()));
         let management: Option<ContextManagement<'_>> = management.and_then(Result::ok);
         let other = management.and_then(|management| management.edits).unwrap_or_default();
         let of_thinking =
-            other.iter().enumerate().filter(|(_, edit)| kind(edit).starts_with("clear_thinking"));
+            other.iter().enumerate().filter(|(_, edit)| kind(**edit).starts_with("clear_thinking"));
         let indexes: Vec<usize> = of_thinking.map(|(index, _)| index).collect();
         edits.extend(removal(document, &other, &indexes));
     }
     Some(())
 }
 
-fn has_calls(list: &RawValue) -> bool {
-    parts(Some(list)).iter().any(|part| kind(part) == "tool_use")
+fn has_calls(list: Json<'_>) -> bool {
+    parts(Some(list)).iter().any(|part| kind(*part) == "tool_use")
 }
 
 /// Whether the first part that stays is thinking.
-fn begins_with_own(list: &RawValue) -> bool {
+fn begins_with_own(list: Json<'_>) -> bool {
     let list = parts(Some(list));
-    let first = list.iter().find(|part| !is_foreign(part));
-    first.is_some_and(|part| matches!(kind(part).as_str(), "thinking" | "redacted_thinking"))
+    let first = list.iter().find(|part| !is_foreign(**part));
+    first.is_some_and(|part| matches!(kind(*part).as_str(), "thinking" | "redacted_thinking"))
 }
 
-fn parts(list: Option<&RawValue>) -> Vec<&RawValue> {
-    list.and_then(|list| serde_json::from_str(list.get()).ok()).unwrap_or_default()
+fn parts(list: Option<Json<'_>>) -> Vec<Json<'_>> {
+    list.and_then(|list| json_read::from_str(list.get()).ok()).unwrap_or_default()
 }
 
-fn is_foreign(element: &RawValue) -> bool {
-    serde_json::from_str::<Piece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign())
+fn is_foreign(element: Json<'_>) -> bool {
+    json_read::from_str::<Piece<'_>>(element.get()).is_ok_and(|piece| piece.is_foreign())
 }
 
 /// Whether every element is to be removed; then none of them is listed.
-fn find_in_list(document: &[u8], list: &RawValue, edits: &mut Vec<Edit>) -> bool {
+fn find_in_list(document: &[u8], list: Json<'_>, edits: &mut Vec<Edit>) -> bool {
     let elements = parts(Some(list));
     let foreign: Vec<usize> = elements
         .iter()
         .enumerate()
-        .filter(|(_, element)| is_foreign(element))
+        .filter(|(_, element)| is_foreign(**element))
         .map(|(index, _)| index)
         .collect();
     if !foreign.is_empty() && foreign.len() == elements.len() {
@@ -199,7 +199,7 @@ fn find_in_list(document: &[u8], list: &RawValue, edits: &mut Vec<Edit>) -> bool
 }
 
 /// The place of a value in its document.
-fn span(document: &[u8], value: &RawValue) -> Option<Range<usize>> {
+fn span(document: &[u8], value: Json<'_>) -> Option<Range<usize>> {
     let text = value.get();
     let start = (text.as_ptr() as usize).checked_sub(document.as_ptr() as usize)?;
     Some(start..start + text.len())
@@ -207,8 +207,8 @@ fn span(document: &[u8], value: &RawValue) -> Option<Range<usize>> {
 
 /// The edits that remove the elements of these indexes, in ascending order, from their list, each
 /// with one comma.
-fn removal(document: &[u8], elements: &[&RawValue], indexes: &[usize]) -> Vec<Edit> {
-    let span = |index: usize| elements.get(index).and_then(|value| span(document, value));
+fn removal(document: &[u8], elements: &[Json<'_>], indexes: &[usize]) -> Vec<Edit> {
+    let span = |index: usize| elements.get(index).and_then(|value| span(document, *value));
     let mut ranges = Vec::new();
     // While only elements from the list's start are removed, the comma after each is; later, the
     // one before.

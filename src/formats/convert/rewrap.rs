@@ -4,10 +4,10 @@
 //! Nothing is converted to the neutral conversation here, so nothing vendor-specific is lost.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{ReplyContext, json};
+use crate::formats::json_read::{self, Json};
 
 /// Members of the wrapped request that only its service accepts.
 const WRAPPED_ONLY: [&str; 1] = ["session_id"];
@@ -15,14 +15,14 @@ const WRAPPED_ONLY: [&str; 1] = ["session_id"];
 #[derive(Deserialize)]
 struct Wrapper<'a> {
     #[serde(borrow)]
-    request: Option<&'a RawValue>,
+    request: Option<Json<'a>>,
 }
 
 /// The request within the wrapper, for the plain endpoint; `None` if the body has no wrapper.
 #[must_use]
 pub(super) fn request(body: &[u8]) -> Option<Vec<u8>> {
-    let inner = serde_json::from_slice::<Wrapper<'_>>(body).ok()?.request?;
-    let Members(members) = serde_json::from_str(inner.get()).ok()?;
+    let inner = json_read::read::<Wrapper<'_>>(body).ok()?.request?;
+    let Members(members) = json_read::from_str(inner.get()).ok()?;
     Some(json::document_of(inner.get().len(), |o| {
         for (name, value) in members.iter().filter(|(name, _)| !WRAPPED_ONLY.contains(&&**name)) {
             o.named(name).extend_from_slice(value.get().as_bytes());

@@ -8,11 +8,12 @@
 //! that it refuses goes to `serde_json`, whose error says what is wrong. So its own errors say
 //! nothing.
 //!
-//! Instructions for a native request of 2 KB of prose with code (`formats/native`): 12 600 in place
+//! Instructions for a native request of 2 KB of prose with code (`formats/native`): 12 300 in place
 //! of 32 600 (bench/HISTORY.md). `sonic-rs` and `simd-json` take more than `serde_json` for such
 //! texts (bench/RESULTS.md).
 
 mod access;
+mod json;
 mod parser;
 #[cfg(test)]
 mod tests;
@@ -21,12 +22,16 @@ use std::fmt;
 
 use serde::Deserialize;
 
+pub use self::json::Json;
 use self::parser::Parser;
 
 /// The name of a newtype whose visitor takes a string with escapes as JSON has it, without its
-/// quotes, by `visit_some`. None of its escapes is half a surrogate pair. Other strings come by
+/// quotes, by `visit_some`. None of its escapes is half a surrogate pair alone. Others come by
 /// `visit_borrowed_str` and `visit_string`, everything else as with any newtype.
 pub const AS_WRITTEN: &str = "tollgate: a string as JSON has it";
+
+/// The name of a newtype whose visitor takes a value of any type as JSON has it, by `visit_some`.
+const ANY_AS_WRITTEN: &str = "tollgate: a value as JSON has it";
 
 /// Containers may nest this deep, as in `serde_json`.
 const MAX_DEPTH: u8 = 127;
@@ -39,10 +44,18 @@ pub fn read<'b, T: Deserialize<'b>>(bytes: &'b [u8]) -> serde_json::Result<T> {
     // Checking the complete text for UTF-8 at once, with vectors, costs less than checking each
     // string.
     match simdutf8::basic::from_utf8(bytes) {
-        Ok(text) => Parser::new(text).document().or_else(|Refused| serde_json::from_str(text)),
+        Ok(text) => from_str(text),
         // Its error contains the position.
         Err(_) => serde_json::from_slice(bytes),
     }
+}
+
+/// As [`read`], of a text.
+///
+/// # Errors
+/// `serde_json`'s, for what is no JSON or not of the type.
+pub fn from_str<'t, T: Deserialize<'t>>(text: &'t str) -> serde_json::Result<T> {
+    Parser::new(text).document().or_else(|Refused| serde_json::from_str(text))
 }
 
 /// Not read here.

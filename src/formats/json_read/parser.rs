@@ -1,11 +1,11 @@
 //! The tokens of a document, and the values that they make.
 
 use serde::de::value::BorrowedStrDeserializer;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, IntoDeserializer, Visitor};
+use serde::de::{Deserialize, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::access::{Items, Members};
-use super::{AS_WRITTEN, MAX_DEPTH, Refused};
+use super::{ANY_AS_WRITTEN, AS_WRITTEN, MAX_DEPTH, Refused};
 use crate::formats::scan;
 
 type Read<R> = Result<R, Refused>;
@@ -166,26 +166,24 @@ impl<'de> Parser<'de> {
 impl<'de> Quoted<'de> {
     /// Passes the decoded string.
     pub(super) fn visit<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        match (self.escaped, self.may_have_halves()) {
-            (false, _) => visitor.visit_borrowed_str(self.content),
-            (true, false) => visitor.visit_string(scan::unescape(self.content.as_bytes())),
-            // No Rust string has half a surrogate pair: `serde_json`'s error says so.
-            (true, true) => Err(Refused),
+        if !self.escaped {
+            return visitor.visit_borrowed_str(self.content);
         }
+        self.refuse_lone_halves()?;
+        visitor.visit_string(scan::unescape(self.content.as_bytes()))
     }
 
     fn visit_as_written<V: Visitor<'de>>(self, visitor: V) -> Read<V::Value> {
-        if !self.escaped || self.may_have_halves() {
-            return self.visit(visitor);
+        if !self.escaped {
+            return visitor.visit_borrowed_str(self.content);
         }
+        self.refuse_lone_halves()?;
         visitor.visit_some(BorrowedStrDeserializer::new(self.content))
     }
 
-    /// Whether an escape may be a half of a surrogate pair.
-    fn may_have_halves(self) -> bool {
-        let bytes = self.content.as_bytes();
-        let is_half = |at: usize| matches!(bytes.get(at + 2), Some(b'd' | b'D'));
-        self.escaped && memchr::memmem::find_iter(bytes, b"\\u").any(is_half)
+    /// No Rust string has half a surrogate pair: `serde_json`'s error says so.
+    fn refuse_lone_halves(self) -> Read<()> {
+        if scan::has_lone_half(self.content.as_bytes()) { Err(Refused) } else { Ok(()) }
     }
 }
 
@@ -233,14 +231,12 @@ impl<'de> Deserializer<'de> for &mut Parser<'de> {
                 _ => visitor.visit_newtype_struct(self),
             };
         }
-        // `RawValue` is known to its own deserializer alone.
-        if name.starts_with("$serde_json") {
+        if name == ANY_AS_WRITTEN {
             self.peek()?;
-            let rest = self.text.get(self.at..).ok_or(Refused)?;
-            let mut inner = serde_json::Deserializer::from_str(rest);
-            let value = inner.deserialize_newtype_struct(name, visitor).map_err(|_| Refused)?;
-            self.at += inner.into_iter::<IgnoredAny>().byte_offset();
-            return Ok(value);
+            let start = self.at;
+            self.skip()?;
+            let value = self.text.get(start..self.at).ok_or(Refused)?;
+            return visitor.visit_some(BorrowedStrDeserializer::new(value));
         }
         visitor.visit_newtype_struct(self)
     }

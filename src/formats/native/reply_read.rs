@@ -1,13 +1,12 @@
 //! Reads a native reply.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName,
 };
-use crate::formats::json_read;
+use crate::formats::json_read::{self, Json};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -51,7 +50,7 @@ struct Block<'a> {
     #[serde(borrow)]
     name: Option<Str<'a>>,
     #[serde(borrow)]
-    input: Option<&'a RawValue>,
+    input: Option<Json<'a>>,
 }
 
 /// Reads the body of a success status.
@@ -106,7 +105,7 @@ fn read_block(block: Block<'_>) -> Option<ReplyPart<'_>> {
         "tool_use" => ReplyPart::ToolCall(ToolCall {
             id: block.id.unwrap_or_default().into_text(),
             name: ToolName::plain(block.name?.into_text()),
-            arguments: block.input.map_or("{}", RawValue::get).into(),
+            arguments: block.input.map_or("{}", Json::get).into(),
         }),
         // Steps of tools that the vendor runs; their result is in the text.
         _ => return None,

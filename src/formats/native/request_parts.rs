@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
 use crate::formats::conversation::{
     Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Thinking, ToolCall,
     ToolName, ToolResult, Unsupported,
 };
+use crate::formats::json_read::Json;
 
 /// The members of all kinds of blocks. A block is read in one pass, without buffering it first.
 #[derive(Deserialize, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Block<'a> {
     #[serde(borrow)]
     name: Option<Str<'a>>,
     #[serde(borrow)]
-    input: Option<&'a RawValue>,
+    input: Option<Json<'a>>,
     #[serde(borrow)]
     tool_use_id: Option<Str<'a>>,
     #[serde(borrow)]
@@ -143,7 +143,7 @@ fn read_call<'a>(block: Block<'a>, field: &str) -> Result<ToolCall<'a>, Unsuppor
     Ok(ToolCall {
         id: block.id.ok_or_else(|| missing("id"))?.into_text(),
         name: ToolName::plain(block.name.ok_or_else(|| missing("name"))?.into_text()),
-        arguments: block.input.map_or("{}", RawValue::get).into(),
+        arguments: block.input.map_or("{}", Json::get).into(),
     })
 }
 

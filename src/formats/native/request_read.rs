@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Number;
-use serde_json::value::RawValue;
 
 use super::request_parts::{self, Block};
 use crate::formats::conversation::locate::parse;
@@ -12,6 +11,7 @@ use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Role, Rule, Rules, Sampling, Str, Tool,
     ToolChoice, ToolKind, ToolName, Turn, Unsupported, WebSearch, schema,
 };
+use crate::formats::json_read::Json;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -67,7 +67,7 @@ struct WireTool<'a> {
     #[serde(borrow)]
     description: Option<Str<'a>>,
     #[serde(borrow)]
-    input_schema: Option<&'a RawValue>,
+    input_schema: Option<Json<'a>>,
     strict: Option<bool>,
     #[serde(borrow)]
     allowed_domains: Option<Vec<Str<'a>>>,
@@ -75,7 +75,7 @@ struct WireTool<'a> {
     blocked_domains: Option<Vec<Str<'a>>>,
     max_uses: Option<u64>,
     #[serde(borrow)]
-    user_location: Option<&'a RawValue>,
+    user_location: Option<Json<'a>>,
     cache_control: Option<IgnoredAny>,
 }
 
@@ -106,7 +106,7 @@ struct OutputConfig<'a> {
 #[derive(Deserialize)]
 struct Format<'a> {
     #[serde(borrow)]
-    schema: Option<&'a RawValue>,
+    schema: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,6 @@
 //! Reads a native stream, event by event.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::reply_read::{self, WireError};
 use crate::domain::usage::Usage;
@@ -9,7 +8,7 @@ use crate::formats::conversation::open_calls::{OpenCalls, block_number};
 use crate::formats::conversation::{
     Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, is_empty_event,
 };
-use crate::formats::json_read;
+use crate::formats::json_read::{self, Json};
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -17,7 +16,7 @@ struct Data<'a> {
     kind: Str<'a>,
     /// A number, or of no use.
     #[serde(borrow)]
-    index: Option<&'a RawValue>,
+    index: Option<Json<'a>>,
     #[serde(borrow)]
     content_block: Option<WireBlock<'a>>,
     #[serde(borrow)]
@@ -41,7 +40,7 @@ struct WireBlock<'a> {
     #[serde(borrow)]
     data: Option<Str<'a>>,
     #[serde(borrow)]
-    input: Option<&'a RawValue>,
+    input: Option<Json<'a>>,
 }
 
 #[derive(Deserialize)]

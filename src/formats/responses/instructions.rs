@@ -4,10 +4,10 @@
 //! official text if there are none; one client's text is never used for another.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::domain::provider::InstructionsStrategy;
 use crate::formats::conversation::{Str, json};
+use crate::formats::json_read::{self, Json};
 
 /// The operator's two texts; an empty or missing file is `None`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,7 +55,7 @@ pub fn resolve<'t>(
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
-    instructions: Option<&'a RawValue>,
+    instructions: Option<Json<'a>>,
 }
 
 /// The body with its instructions replaced according to [`resolve`]; `None` if nothing changes or
@@ -70,9 +70,9 @@ pub fn apply(
     if strategy == InstructionsStrategy::KeepOriginal {
         return None;
     }
-    let parsed: Body<'_> = serde_json::from_slice(body).ok()?;
+    let parsed: Body<'_> = json_read::read(body).ok()?;
     let client: Option<Str<'_>> =
-        parsed.instructions.and_then(|raw| serde_json::from_str(raw.get()).ok());
+        parsed.instructions.and_then(|raw| json_read::from_str(raw.get()).ok());
     let text = resolve(strategy, model, client.as_deref(), official)?;
     let mut out = Vec::with_capacity(body.len() + text.len());
     match parsed.instructions {

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Number;
-use serde_json::value::RawValue;
 
 use super::request_items::{self, Item};
 use super::request_tools::{self, Choice, WireTool};
@@ -12,6 +11,7 @@ use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Unsupported,
     schema,
 };
+use crate::formats::json_read::Json;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -78,7 +78,7 @@ struct Format<'a> {
     #[serde(borrow)]
     description: Option<Str<'a>>,
     #[serde(borrow)]
-    schema: Option<&'a RawValue>,
+    schema: Option<Json<'a>>,
     strict: Option<bool>,
 }
 

@@ -1,11 +1,11 @@
 //! Reads tools and tool choice.
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::formats::conversation::{
     Content, Rule, Rules, Str, Text, Tool, ToolChoice, ToolKind, ToolName, WebSearch, schema,
 };
+use crate::formats::json_read::{self, Json};
 
 /// A tool, or a namespace of tools.
 #[derive(Deserialize)]
@@ -17,19 +17,19 @@ pub(super) struct WireTool<'a> {
     #[serde(borrow)]
     description: Option<Str<'a>>,
     #[serde(borrow)]
-    parameters: Option<&'a RawValue>,
+    parameters: Option<Json<'a>>,
     strict: Option<bool>,
     #[serde(borrow)]
-    format: Option<&'a RawValue>,
+    format: Option<Json<'a>>,
     #[serde(borrow)]
     tools: Option<Vec<WireTool<'a>>>,
     #[serde(borrow)]
-    filters: Option<&'a RawValue>,
+    filters: Option<Json<'a>>,
     #[serde(borrow)]
-    user_location: Option<&'a RawValue>,
+    user_location: Option<Json<'a>>,
     external_web_access: Option<bool>,
     #[serde(borrow)]
-    search_context_size: Option<&'a RawValue>,
+    search_context_size: Option<Json<'a>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -96,14 +96,14 @@ pub(super) fn read<'a>(
 fn read_search<'a>(tool: &WireTool<'a>) -> WebSearch<'a> {
     let filters: Filters<'a> = tool
         .filters
-        .and_then(|filters| serde_json::from_str(filters.get()).ok())
+        .and_then(|filters| json_read::from_str(filters.get()).ok())
         .unwrap_or_default();
     WebSearch {
         allowed_domains: domains(filters.allowed_domains),
         blocked_domains: domains(filters.blocked_domains),
         user_location: tool
             .user_location
-            .map(RawValue::get)
+            .map(Json::get)
             .filter(|text| *text != "null")
             .map(Into::into),
         has_more: tool.search_context_size.is_some(),

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 
 use super::reply_read::{self, Incomplete, OutputItem, WireError};
 use crate::domain::usage::Usage;
@@ -11,7 +10,7 @@ use crate::formats::conversation::{
     Block, Content, Event, ReplyPart, Sink, Str, StreamProblem, Thinking, ToolCall, ToolName,
     is_empty_event,
 };
-use crate::formats::json_read;
+use crate::formats::json_read::{self, Json};
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -25,7 +24,7 @@ struct Data<'a> {
     summary_index: Option<u64>,
     /// A number, or of no use.
     #[serde(borrow)]
-    output_index: Option<&'a RawValue>,
+    output_index: Option<Json<'a>>,
     #[serde(borrow)]
     response: Option<Response<'a>>,
     #[serde(borrow)]
@@ -42,7 +41,7 @@ struct Response<'a> {
     error: Option<WireError<'a>>,
     /// Read only if no event contained the items.
     #[serde(borrow)]
-    output: Option<&'a RawValue>,
+    output: Option<Json<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -271,7 +270,7 @@ impl Reader {
         if !self.any
             && let Some(output) = response.output
         {
-            let items: Vec<OutputItem<'_>> = serde_json::from_str(output.get()).unwrap_or_default();
+            let items: Vec<OutputItem<'_>> = json_read::from_str(output.get()).unwrap_or_default();
             for item in items {
                 self.item_done(Some(item), None, sink);
             }

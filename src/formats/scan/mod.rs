@@ -277,6 +277,29 @@ pub(super) fn unescape_into(text: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(rest);
 }
 
+/// Whether an escape in a JSON string's valid content is half a surrogate pair without the other.
+pub(super) fn has_lone_half(text: &[u8]) -> bool {
+    // Most texts have no escape that may be a half.
+    let may_be = |at: usize| matches!(text.get(at + 2), Some(b'd' | b'D'));
+    if !memchr::memmem::find_iter(text, b"\\u").any(may_be) {
+        return false;
+    }
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let Some((kind, escape)) = rest.get(at + 1..).and_then(<[u8]>::split_first) else { break };
+        rest = escape;
+        if *kind == b'u' {
+            let (character, tail) = unicode_escape(escape);
+            let is_itself = escape.get(..4).is_some_and(|hex| hex.eq_ignore_ascii_case(b"fffd"));
+            if character == char::REPLACEMENT_CHARACTER && !is_itself {
+                return true;
+            }
+            rest = tail;
+        }
+    }
+    false
+}
+
 /// The character of a `\u` escape whose digits (and possibly second half) are at the start of
 /// `rest`.
 fn unicode_escape(rest: &[u8]) -> (char, &[u8]) {

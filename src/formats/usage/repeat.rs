@@ -36,12 +36,15 @@ impl Repeated {
         mut before: Tally,
         now: &Tally,
     ) -> Option<Self> {
+        if text.is_empty() {
+            return None;
+        }
         let (was, is) = (before.output, now.output);
         let added =
             Added { thinking: is.thinking > was.thinking, summary: is.summary > was.summary };
         added.add(&mut before.output, text.len());
         before.begin(now);
-        if text.is_empty() || before != *now {
+        if before != *now {
             return None;
         }
         Some(Self { pattern: Pattern::new(event, text)?, added })
