@@ -70,9 +70,10 @@ impl ShutdownSignalWatch for Signals {
         else {
             return std::future::pending().await;
         };
+        let handing_over = (Phase::HandingOver, ShutdownSignal::GracefulUpgrade);
         let (phase, asked) = tokio::select! {
-            () = self.handed_over(&mut quit) => (Phase::HandingOver, ShutdownSignal::GracefulUpgrade),
-            () = self.replaced(&mut replace) => (Phase::HandingOver, ShutdownSignal::GracefulUpgrade),
+            () = self.handed_over(&mut quit, Next::Waiting) => handing_over,
+            () = self.handed_over(&mut replace, Next::Started) => handing_over,
             () = next(&mut terminate) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
             () = next(&mut interrupt) => (Phase::Stopping, ShutdownSignal::GracefulTerminate),
         };
@@ -83,33 +84,34 @@ impl ShutdownSignalWatch for Signals {
     }
 }
 
-impl Signals {
-    /// Resolves when a process waits for the listeners that was started by hand.
-    async fn handed_over(&self, asked: &mut Option<Signal>) {
-        loop {
-            next(asked).await;
-            match self.successor.awaited().await {
-                Ok(()) => return,
-                Err(e) => {
-                    let error = format!("{e:#}");
-                    tracing::error!(error, "nothing was handed over: this process goes on serving");
-                }
-            }
-        }
-    }
+/// The process that a hand-over is for.
+#[derive(Debug, Clone, Copy)]
+enum Next {
+    /// Started by hand, and waiting.
+    Waiting,
+    /// Started by this one.
+    Started,
+}
 
-    /// Resolves when a process that was started as the successor waits for the listeners.
-    async fn replaced(&self, asked: &mut Option<Signal>) {
+impl Signals {
+    /// Resolves when that process waits for the listeners. After a failure, the next signal tries
+    /// again.
+    async fn handed_over(&self, asked: &mut Option<Signal>, to: Next) {
         loop {
             next(asked).await;
-            match self.successor.start().await {
+            let (waits, failure) = match to {
+                Next::Waiting => (
+                    self.successor.awaited().await,
+                    "nothing was handed over: this process goes on serving",
+                ),
+                Next::Started => (
+                    self.successor.start().await,
+                    "no new process took over: this one goes on serving",
+                ),
+            };
+            match waits {
                 Ok(()) => return,
-                Err(e) => {
-                    tracing::error!(
-                        error = format!("{e:#}"),
-                        "no new process took over: this one goes on serving"
-                    );
-                }
+                Err(e) => tracing::error!(error = format!("{e:#}"), "{failure}"),
             }
         }
     }
