@@ -1,9 +1,9 @@
 //! Calls of native and responses streams that begin before the one before them has ended.
 
 use serde_json::{Value, json};
-use tollgate::domain::format::WireFormat::{AltCli, Chat, Native, Responses};
+use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};
 
-use super::unusual_streams::{calls, converted};
+use super::unusual_streams::{calls, converted, converter};
 
 /// Two calls whose pieces are mixed, and one after them. `None` begins and ends a call.
 const STEPS: [(usize, Option<&str>); 12] = [
@@ -150,4 +150,80 @@ fn a_call_whose_arguments_come_whole_overlaps_another() {
     let without: Vec<&str> =
         from_responses.iter().filter(|event| !is_first(event)).map(String::as_str).collect();
     assert_eq!(calls(&converted(Responses, Native, &without)), ids_and_arguments());
+}
+
+/// The pieces of a call are passed on as they come once the calls before it have ended.
+#[test]
+fn a_call_that_overlaps_another_goes_on_when_the_first_ends() {
+    let (start, native_end) = (native()[0].clone(), native().split_off(13));
+    let native_block = |index: usize| {
+        json!({"type": "content_block_start", "index": index, "content_block":
+            {"type": "tool_use", "id": format!("c{index}"), "name": "f", "input": {}}})
+    };
+    let native_piece = |index: usize, piece: &str| {
+        json!({"type": "content_block_delta", "index": index,
+            "delta": {"type": "input_json_delta", "partial_json": piece}})
+    };
+    let native_stop = |index: usize, _: &str| json!({"type": "content_block_stop", "index": index});
+    let of_native = (start, native_block, native_piece, native_stop, native_end);
+    goes_on(Native, of_native);
+
+    let (start, end) = (responses()[0].clone(), responses().split_off(13));
+    let item = |index: usize, arguments: &str| {
+        json!({"type": "function_call", "id": format!("f{index}"), "call_id": format!("c{index}"),
+            "name": "f", "arguments": arguments})
+    };
+    let block = |index: usize| {
+        json!({"type": "response.output_item.added", "output_index": index,
+            "item": item(index, "")})
+    };
+    let piece = |index: usize, piece: &str| {
+        json!({"type": "response.function_call_arguments.delta", "output_index": index,
+            "delta": piece})
+    };
+    let done = |index: usize, arguments: &str| {
+        json!({"type": "response.output_item.done", "output_index": index,
+            "item": item(index, arguments)})
+    };
+    goes_on(Responses, (start, block, piece, done, end));
+}
+
+/// The first event, those that begin, continue and end a call, and the last events.
+type Wire<B, P, D> = (String, B, P, D, Vec<String>);
+
+fn goes_on<B, P, D>(from: WireFormat, (start, block, piece, done, end): Wire<B, P, D>)
+where
+    B: Fn(usize) -> Value,
+    P: Fn(usize, &str) -> Value,
+    D: Fn(usize, &str) -> Value,
+{
+    let mut converter = converter(from, Chat);
+    let mut feed = |event: String| {
+        let mut out = Vec::new();
+        converter.feed(format!("data: {event}\n\n").as_bytes(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    // The first had begun before the second: only its end tells that it is complete.
+    let before = [
+        start,
+        block(0).to_string(),
+        piece(0, "{\"city\":").to_string(),
+        block(1).to_string(),
+        piece(1, "{\"city\":").to_string(),
+        piece(0, "\"Bern\"}").to_string(),
+    ];
+    let before: String = before.into_iter().map(&mut feed).collect();
+    assert!(before.contains("Bern") && !before.contains("\"c1\""), "{from}: {before}");
+    let ended = feed(done(0, ARGUMENTS[0]).to_string());
+    assert!(ended.contains("\"c1\"") && ended.contains("city"), "{from}: {ended}");
+    let third = feed(block(2).to_string());
+    assert!(!third.contains("\"c2\""), "{from}: {third}");
+    assert!(feed(piece(1, "\"Si").to_string()).contains("Si"), "{from}: passed on as it comes");
+    assert!(feed(piece(1, "on\"}").to_string()).contains("\"c2\""), "{from}: complete");
+    let rest = [done(1, ARGUMENTS[1]).to_string(), piece(2, "{}").to_string()];
+    let rest: String = rest.into_iter().map(&mut feed).collect();
+    assert!(rest.contains("{}"), "{from}: {rest}");
+    let last = std::iter::once(done(2, ARGUMENTS[2]).to_string()).chain(end);
+    let last: String = last.map(&mut feed).collect();
+    assert!(last.contains("tool_calls"), "{from}: {last}");
 }

@@ -6,7 +6,7 @@ use tollgate::formats::convert::{self, ReplyContext, RequestOptions, StreamConve
 
 use super::checks_stream;
 
-fn converter(from: WireFormat, to: WireFormat) -> StreamConverter {
+pub(super) fn converter(from: WireFormat, to: WireFormat) -> StreamConverter {
     let request = match to {
         Native => {
             json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]})

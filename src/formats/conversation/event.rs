@@ -48,6 +48,9 @@ pub enum Event<'a> {
     /// first of them. Of two in a row, the first is for the call that is open already. The
     /// converter puts calls one after the other, so writers never receive it.
     Turn(u64),
+    /// Nothing more comes for the call of this number, while others go on. Only of calls that are
+    /// mixed; writers never receive it.
+    Done(u64),
     /// The reply is complete.
     Finish {
         /// Why the model stopped.

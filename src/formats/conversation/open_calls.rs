@@ -1,7 +1,8 @@
 //! The calls of a stream that have begun and not ended, by the provider's numbers of their blocks.
 //!
 //! Calls usually follow each other, and nothing is announced. If one begins within another, their
-//! pieces may come mixed: from then on [`Event::Turn`] tells whose piece follows.
+//! pieces may come mixed: from then on [`Event::Turn`] tells whose piece follows, and
+//! [`Event::Done`] which call has ended before the others.
 
 use super::event::{Event, Sink};
 use crate::formats::json_read::Json;
@@ -65,10 +66,16 @@ impl OpenCalls {
         self.mixed.then_some(self.begun & bit(self.current) != 0)
     }
 
-    /// A block ends. Whether other calls go on.
-    pub fn go_on_after(&mut self, index: Option<u64>) -> bool {
-        self.open &= !bit(index.unwrap_or(self.current));
-        self.mixed && self.open != 0
+    /// A block ends. Whether other calls go on, which is announced.
+    pub fn go_on_after(&mut self, index: Option<u64>, sink: &mut Sink<'_>) -> bool {
+        let ended = index.unwrap_or(self.current);
+        let was_open = self.open & bit(ended) != 0;
+        self.open &= !bit(ended);
+        let others_go_on = self.mixed && self.open != 0;
+        if others_go_on && was_open {
+            sink(Event::Done(ended));
+        }
+        others_go_on
     }
 }
 

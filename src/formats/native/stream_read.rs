@@ -104,7 +104,7 @@ impl Reader {
                     self.delta(delta, sink);
                 }
             }
-            "content_block_stop" if self.calls.go_on_after(index) => {}
+            "content_block_stop" if self.calls.go_on_after(index, sink) => {}
             "content_block_stop" => self.close(sink),
             "message_delta" => {
                 if let Some(delta) = data.delta.filter(|delta| delta.stop_reason.is_some()) {

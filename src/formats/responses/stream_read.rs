@@ -207,7 +207,7 @@ impl Reader {
                 ReplyPart::Text(_) | ReplyPart::Refusal(_) => {}
             }
         }
-        if !self.open_calls.go_on_after(index) {
+        if !self.open_calls.go_on_after(index, sink) {
             self.close(sink);
         }
     }

@@ -1,9 +1,13 @@
 //! Puts calls whose pieces come mixed one after the other.
 //!
 //! Targets have one open block at a time. A call is passed on as it arrives. Another one that
-//! begins before the first one's arguments are complete JSON is kept until they are, or until all
-//! calls end. Only where a reader announces turns ([`Event::Turn`]) are calls mixed; other events
-//! pass through.
+//! begins before the first one has ended is kept until it does: until the reader says so
+//! ([`Event::Done`]), its arguments are complete JSON, or all calls end. Only where a reader
+//! announces turns ([`Event::Turn`]) are calls mixed; other events pass through.
+//!
+//! A chat-compatible stream has no event for a call's end. A call without arguments delays those
+//! after it there: some services begin all calls before the first arguments, so that its own may
+//! still come, and a block that was closed takes none.
 
 use crate::formats::conversation::{Block, Event, StreamProblem, Text, ToolName};
 
@@ -65,6 +69,10 @@ impl Calls {
                 }
                 Ok(())
             }
+            Event::Done(number) => {
+                self.nothing_more_for(number);
+                self.advance(next)
+            }
             Event::Open(block) if self.turn.is_some() => self.begin(block, next),
             Event::Delta(text) if self.turn.is_some() => self.more(text, next),
             Event::Close if self.turn.is_some() => self.end(next),
@@ -74,20 +82,24 @@ impl Calls {
 
     fn begin(&mut self, block: Block<'_>, next: &mut Next<'_>) -> Result<(), StreamProblem> {
         let call = Call { number: self.turn.unwrap_or_default(), arguments: Json::default() };
-        let Some(open) = &mut self.open else {
+        if self.open.is_none() {
             self.open = Some(call);
             return next(Event::Open(block));
-        };
-        // Its number is another call's now: nothing more can come for it.
-        let earlier = self.waiting.iter_mut().map(|waiting| &mut waiting.call);
-        for earlier in earlier.chain([open]).filter(|earlier| earlier.number == call.number) {
-            earlier.arguments.is_over = true;
         }
+        // An earlier call of this number: the number is another call's now.
+        self.nothing_more_for(call.number);
         if self.waiting.len() >= MAX_CALLS {
             return Err(StreamProblem::TooLarge { what: "the number of mixed tool calls" });
         }
         self.waiting.push(Waiting { call, block: owned(block), text: String::new() });
         self.advance(next)
+    }
+
+    fn nothing_more_for(&mut self, number: u64) {
+        let waiting = self.waiting.iter_mut().map(|waiting| &mut waiting.call);
+        for call in waiting.chain(&mut self.open).filter(|call| call.number == number) {
+            call.arguments.is_over = true;
+        }
     }
 
     fn more(&mut self, text: Text<'_>, next: &mut Next<'_>) -> Result<(), StreamProblem> {
@@ -198,7 +210,7 @@ impl Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Event::{Close, Delta, Open, Turn};
+    use Event::{Close, Delta, Done, Open, Turn};
 
     fn call(id: &'static str) -> Event<'static> {
         Open(Block::Tool { id: id.into(), name: ToolName::plain(id) })
@@ -281,6 +293,24 @@ mod tests {
         let late = [&begin(0, "a")[..], &[Delta("{}".into())], &begin(1, "b"), &piece(0, "x")];
         assert_eq!(passed(late.concat()), Err(StreamProblem::mixed_calls()));
         assert_eq!(passed(vec![Open(Block::Text), Delta("{".into()), Close]).unwrap(), "(|{|)|");
+    }
+
+    /// The first had begun before the calls were mixed, so that its JSON does not tell its end.
+    #[test]
+    fn a_call_that_ends_before_the_others_makes_way_for_the_next() {
+        let events = vec![
+            Turn(0),
+            Turn(1),
+            call("b"),
+            Delta("{".into()),
+            Done(0),
+            Delta("}".into()),
+            Done(1),
+            Turn(2),
+            call("c"),
+            Close,
+        ];
+        assert_eq!(passed(events).unwrap(), "||||)b({|}|||)c(|)|");
     }
 
     #[test]
