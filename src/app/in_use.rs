@@ -29,13 +29,15 @@ impl InUse {
         backup::no_unfinished_restore(data_dir)?;
         let file = open(data_dir)?;
         let locked = file.try_lock_shared();
-        Self::of(file, locked, data_dir)?.with_context(|| {
+        let in_use = Self::of(file, locked, data_dir)?.with_context(|| {
             format!(
                 "`tollgate restore` or a `tollgate move` is working on the data directory {}: try \
                  again when it has ended",
                 data_dir.display()
             )
-        })
+        })?;
+        backup::remove_remains(data_dir);
+        Ok(in_use)
     }
 
     /// By a move or a restore. `None`: a gateway, or another of these, uses it.

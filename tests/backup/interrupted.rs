@@ -127,9 +127,9 @@ async fn a_restore_that_is_killed_while_it_removes_the_rest_is_done() {
     let mut bed = Bed::start(&[("TOLLGATE_LEDGER_FLUSH_INTERVAL", "1m")], 3).await;
     bed.backup("file", &["--with-secrets"]);
     bed.fixture.gateway.kill();
-    let mut done = 0;
+    let (mut done, mut started) = (0, 0);
     for nth in 1..20 {
-        let other = bed.other(&[]);
+        let mut other = bed.other(&[]);
         if !killed_at(&other, &bed.file("file"), (REMOVE, nth)) {
             break;
         }
@@ -139,11 +139,23 @@ async fn a_restore_that_is_killed_while_it_removes_the_rest_is_done() {
             done += 1;
             let (well, said) = other.run(&["check"]);
             assert!(well, "{nth}: {said}");
+            let left = data(&other).join("restore.done");
+            if started == 0 && left.exists() {
+                // Of a restore that was killed while it unpacked.
+                let unpacked = data(&other).join("restore.new");
+                std::fs::create_dir(&unpacked).unwrap();
+                std::fs::write(unpacked.join("tollgate.db"), "x").unwrap();
+                other.spawn();
+                other.ready().await;
+                assert!(!left.exists() && !unpacked.exists(), "a start removes what is left");
+                other.kill();
+                started += 1;
+            }
         }
         assert!(bed.restore(&other, "file", &["--replace"]).0, "{nth}");
         names(&other);
     }
-    assert!(done >= 1, "none was killed in the last step");
+    assert!(done >= 1 && started == 1, "none was killed in the last step: {done}, {started}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

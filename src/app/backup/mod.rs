@@ -11,7 +11,7 @@ mod switch;
 
 pub use make::{BackedUp, backup};
 pub use restore::{Restored, Restoring, restore};
-pub(super) use switch::no_unfinished_restore;
+pub(super) use switch::{no_unfinished_restore, remove_remains};
 
 use std::path::{Path, PathBuf};
 

@@ -18,7 +18,8 @@ use crate::files;
 pub(super) const STAGED: &str = "restore.new";
 /// The same directory once its contents are to be put in place.
 const UNFINISHED: &str = "restore.unfinished";
-/// The same again while it is removed. What an interruption leaves of it takes no part in anything.
+/// The same again while it is removed. What an interruption leaves of it takes no part in anything,
+/// until the next start removes it.
 const DONE: &str = "restore.done";
 /// In that directory: what is being restored, and where the old state goes.
 const STATE: &str = "restore.json";
@@ -51,6 +52,18 @@ pub(in crate::app) fn no_unfinished_restore(dir: &Path) -> anyhow::Result<()> {
         dir.display()
     );
     Ok(())
+}
+
+/// Removes what an interrupted restore left and no restore goes on with. Only with the lock on the
+/// directory, which a restore has alone.
+pub(in crate::app) fn remove_remains(dir: &Path) {
+    for name in [STAGED, DONE] {
+        let left = dir.join(name);
+        if let Err(error) = files::remove_dir(&left) {
+            let left = left.display();
+            tracing::warn!(%left, %error, "what a restore left takes room and cannot be removed");
+        }
+    }
 }
 
 /// What was begun and not finished.
