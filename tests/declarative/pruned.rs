@@ -1,11 +1,11 @@
-//! `--prune`: what a file does not name goes, and nothing else; what comes back is what it was.
+//! `--prune`: what a file does not name goes, and nothing else. Deleted keys stay deleted.
 
 use serde_json::json;
 use tollgate::store::Backend;
 
 use super::{Bed, Way, on_both};
 
-on_both!(only_sections_of_the_file_lose_records, a_removed_key_comes_back_by_its_hash);
+on_both!(only_sections_of_the_file_lose_records, a_deleted_key_stays_deleted_whatever_a_file_says);
 
 const ALL: &str = "\
 version: 1
@@ -107,7 +107,9 @@ async fn only_sections_of_the_file_lose_records(backend: Backend) {
     bed.assert_stable(Way::Api);
 }
 
-async fn a_removed_key_comes_back_by_its_hash(backend: Backend) {
+/// No state follows "deleted". A file that is applied again, by a timer for instance, must not make
+/// a key usable that was deleted because it had leaked.
+async fn a_deleted_key_stays_deleted_whatever_a_file_says(backend: Backend) {
     let bed = Bed::start(backend).await;
     bed.apply(
         Way::Api,
@@ -124,16 +126,7 @@ async fn a_removed_key_comes_back_by_its_hash(backend: Backend) {
             .collect::<Vec<_>>()
     };
     let before = ids(&bed.users().await);
-    bed.apply(
-        Way::Api,
-        "version: 1\nusers:\n  - name: ada\n    keys: [{ name: two }]\n",
-        &["--prune"],
-    );
-    let said = bed.apply(Way::Api, &full, &[]);
-    assert!(said.contains("+ key \"ada/one\"") && !said.contains("New keys"), "{said}");
-    assert_eq!(ids(&bed.users().await), before);
-    assert_eq!(bed.export(Way::Api), full);
-    // So does one that is renamed.
+    // A key that a file renames, or gives to another user, stays that key: it was not deleted.
     let said = bed.apply(Way::Api, &full.replace("name: two", "name: deux"), &["--prune"]);
     assert!(said.contains("- key \"ada/two\"") && said.contains("+ key \"ada/deux\""), "{said}");
     assert_eq!(ids(&bed.users().await), before);
@@ -142,11 +135,27 @@ async fn a_removed_key_comes_back_by_its_hash(backend: Backend) {
         said.contains("is the text of the key \"deux\"") && said.contains("--prune removes"),
         "{said}"
     );
+    let moved = full.replace("name: ada", "name: grace");
+    bed.apply(Way::Api, &moved, &["--prune"]);
+    assert_eq!(ids(&bed.users().await), before);
     bed.apply(Way::Api, &full, &["--prune"]);
-    // With the whole user gone, its keys come back to the new one of that name.
+    assert_eq!((ids(&bed.users().await), bed.export(Way::Api)), (before.clone(), full.clone()));
+
+    bed.gateway.admin("keys/removeKey", json!({"keyId": before[1]})).await;
+    for way in [Way::Api, Way::Database] {
+        for more in [&[][..], &["--prune"], &["--dry-run"]] {
+            let said = bed.refused(way, &full, more);
+            let place = said.contains("users[0].keys[1]: is a key that was deleted (id ");
+            assert!(place && said.contains("does not come back"), "{said}");
+        }
+    }
+    // Under another name, and as the text of a key that stays, too.
+    let renamed = full.replace("name: two", "name: new");
+    assert!(bed.refused(Way::Api, &renamed, &[]).contains("does not come back"));
+    assert_eq!(ids(&bed.users().await), before[..1]);
+    // Those that went with their user, too.
     bed.apply(Way::Api, "version: 1\nusers: []\n", &["--prune"]);
     assert!(bed.users().await.is_empty());
-    bed.apply(Way::Api, &full, &[]);
-    assert_eq!(ids(&bed.users().await), before);
-    assert_eq!(bed.export(Way::Api), full);
+    let said = bed.refused(Way::Api, &full, &[]);
+    assert_eq!(said.matches("does not come back").count(), 2, "each is told: {said}");
 }

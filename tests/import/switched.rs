@@ -318,6 +318,27 @@ async fn another_import_knows_users_and_keys_by_their_keys() {
     );
 }
 
+/// The peer knows nothing of a key that was deleted here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_import_leaves_keys_deleted_that_were_deleted_here() {
+    let mut bed = Bed::new(Backend::Sqlite).await;
+    let from = bed.claude_code_hub().await;
+    bed.import("claude-code-hub", &from, &[]);
+    bed.serve().await;
+    let users = bed.gateway.admin("users/getUsers", json!({})).await;
+    let ada = users.as_array().unwrap().iter().find(|user| user["name"] == "ada").unwrap();
+    let laptop = ada["keys"].as_array().unwrap().iter().find(|key| key["name"] == "laptop");
+    let id = &laptop.unwrap()["id"];
+    let own = json!({"userId": ada["id"], "name": "own"});
+    bed.gateway.admin("keys/addKey", own).await;
+    bed.gateway.admin("keys/removeKey", json!({"keyId": id})).await;
+    for more in [&["--dry-run"][..], &[]] {
+        let said = bed.import("claude-code-hub", &from, more);
+        notes(&said, &["No changes", "was deleted here, and stays deleted", "\"ada/laptop\""]);
+    }
+    bed.wait_for("sk-ada-00000000000000000001", 401).await;
+}
+
 /// A limit that cannot be read would be none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn values_that_cannot_be_read_are_named() {

@@ -1,5 +1,7 @@
 //! Puts a document in effect: each section in its order, then the audit records.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::faults::Faults;
@@ -30,6 +32,7 @@ pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<
         faults: Faults::default(),
         plan: Plan::default(),
         generated: Vec::new(),
+        removed: HashSet::new(),
         ended: Vec::new(),
         prices_changed: false,
         audits: Vec::new(),

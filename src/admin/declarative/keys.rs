@@ -173,6 +173,24 @@ pub(super) fn check<'p>(
     }
 }
 
+/// Checks that a wanted key was not deleted before this document: no state follows that one.
+pub(super) async fn refuse_deleted(work: &mut Work<'_>, plan: &KeyPlan) -> Result<(), ApiError> {
+    let before = plan.before.as_ref().map(|key| key.hash);
+    let Some(key) = plan.after.as_ref().filter(|key| before != Some(key.hash)) else {
+        return Ok(());
+    };
+    let deleted = work.tx.removed_key(&key.hash).await?;
+    if let Some(deleted) = deleted.filter(|key| !work.removed.contains(&key.id)) {
+        let what = format!(
+            "is a key that was deleted (id {}), and a deleted key does not come back: remove the \
+             entry, or its `key` and `hash` for a new key",
+            deleted.id
+        );
+        work.faults.add(Code::DUPLICATE_NAME, &plan.at, &what);
+    }
+    Ok(())
+}
+
 /// Takes what a document says of the text out of the entry; `None` after a fault.
 fn material(work: &mut Work<'_>, entry: &mut Form, at: &str) -> Result<Option<Material>, ApiError> {
     let shape = Shape::of::<MaterialFields>();

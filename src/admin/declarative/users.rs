@@ -83,6 +83,9 @@ pub(super) async fn apply(
     }
     let every: Vec<Key> = keys_of.into_values().flatten().collect();
     keys::check(work, plans.iter().flat_map(|plan: &UserPlan| &plan.keys), &every);
+    for key in plans.iter().flat_map(|plan| &plan.keys) {
+        keys::refuse_deleted(work, key).await?;
+    }
     // What goes makes room for what comes: a name, or a key's text.
     for plan in &plans {
         for key in plan.keys.iter().filter(|key| key.after.is_none()) {
@@ -214,7 +217,7 @@ async fn store_key(work: &mut Work<'_>, plan: &KeyPlan, key: &mut Key) -> Result
             work.faults.add(Code::DUPLICATE_NAME, &plan.at, &what);
         }
         (None, None) => key.id = work.tx.insert_key(key).await?,
-        // A key that was removed comes back as what it was, maybe under another name.
+        // This document has the key under another name, or of another user: it stays that key.
         (None, Some(removed)) => {
             (key.id, key.created_at) = (removed.id, removed.created_at);
             work.tx.update_key(key).await?;
@@ -227,6 +230,7 @@ async fn remove_key(work: &mut Work<'_>, plan: &KeyPlan) -> Result<(), ApiError>
     let Some(key) = plan.before.clone() else { return Ok(()) };
     let now = work.desk.now;
     work.ended.push(Login::OfKey(key.id));
+    work.removed.insert(key.id);
     if work.is_sound() {
         work.tx.update_key(&Key { deleted_at: Some(now), updated_at: now, ..key }).await?;
     }

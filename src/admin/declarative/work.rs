@@ -1,6 +1,7 @@
 //! A document on its way into the database: what is read once, what every section works with, and
 //! the work after the commit.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 
 use chrono_tz::Tz;
@@ -106,6 +107,8 @@ pub(super) struct Work<'a> {
     pub faults: Faults,
     pub plan: Plan,
     pub generated: Vec<MadeKey>,
+    /// Keys that this document removes: it may have them under another name, or of another user.
+    pub removed: HashSet<KeyId>,
     pub ended: Vec<Login>,
     pub prices_changed: bool,
     pub audits: Vec<AuditEntry>,

@@ -64,7 +64,9 @@ fn providers(mapped: &mut Mapped, document: &mut Map<String, Value>) -> Vec<Name
 }
 
 /// The stored owner of each key, as a document names them, and the name of the key.
-fn owners(stored: &Everything) -> HashMap<KeyHash, (UserId, Named, String)> {
+type Owners = HashMap<KeyHash, (UserId, Named, String)>;
+
+fn owners(stored: &Everything) -> Owners {
     let mut sorted: Vec<_> = stored.users.iter().collect();
     sorted.sort_by_key(|user| user.id);
     let mut counts: HashMap<&str, usize> = HashMap::new();
@@ -117,7 +119,7 @@ fn users(
         let subject = format!("user {name:?}");
         fill(&mut form, &user.form, &subject, &mut mapped.notes);
         user.limits.write(&mut form, OF_USER, &subject, &mut mapped.notes);
-        let keys = keys(user, name, &owners, &mut mapped.notes);
+        let keys = keys(user, name, (&owners, &mapped.deleted), &mut mapped.notes);
         form.insert("keys".to_owned(), keys.into());
         entries.push((*nth, Value::Object(form)));
     }
@@ -133,7 +135,7 @@ fn users(
 fn keys(
     user: &MappedUser,
     owner: &str,
-    owners: &HashMap<KeyHash, (UserId, Named, String)>,
+    (owners, deleted): (&Owners, &HashMap<KeyHash, KeyId>),
     notes: &mut super::model::Notes,
 ) -> Vec<Value> {
     let mut taken: HashSet<&str> = HashSet::new();
@@ -141,6 +143,11 @@ fn keys(
     taken.extend(user.keys.iter().filter_map(|key| stored(&key.hash)));
     let mut entries = Vec::with_capacity(user.keys.len());
     for key in &user.keys {
+        if deleted.contains_key(&key.hash) {
+            let subject = format!("key \"{owner}/{}\"", key.name);
+            notes.add("the key was deleted here, and stays deleted", subject);
+            continue;
+        }
         let name = match stored(&key.hash) {
             Some(name) => name.to_owned(),
             None if taken.contains(key.name.as_str()) => {
@@ -186,7 +193,7 @@ fn prices(mapped: &mut Mapped, document: &mut Map<String, Value>) {
 }
 
 /// The records that the document has made or found.
-pub(super) fn ids(document: &Document, stored: &Everything) -> Ids {
+pub(super) fn ids(document: &Document, mapped: &Mapped, stored: &Everything) -> Ids {
     let mut users: HashMap<&str, Vec<UserId>> = HashMap::new();
     for user in &stored.users {
         users.entry(user.name.as_str()).or_default().push(user.id);
@@ -203,7 +210,10 @@ pub(super) fn ids(document: &Document, stored: &Everything) -> Ids {
             .iter()
             .map(|(name, nth)| users.get(name.as_str())?.get(nth - 1).copied())
             .collect(),
-        keys: stored.keys.iter().map(|key| (key.hash, key.id)).collect(),
+        // What was spent with a key that was deleted stays its own.
+        keys: (mapped.deleted.iter().map(|(hash, id)| (*hash, *id)))
+            .chain(stored.keys.iter().map(|key| (key.hash, key.id)))
+            .collect(),
         providers: document
             .providers
             .iter()

@@ -178,6 +178,7 @@ impl Work<'_> {
         grain: balances::Grain,
     ) -> anyhow::Result<(Applied, bool)> {
         let before = self.tx.whole().await.context("the database")?.everything;
+        self.find_deleted(&before.keys).await?;
         let document = document::build(self.mapped, &before);
         let stored = self.tx.sealed_texts().await.context("the database")?;
         let vault = secrets::vault(self.config, &stored)?;
@@ -192,7 +193,7 @@ impl Work<'_> {
         let mut applied = applied.map_err(|refusal| refused(Failure::from(refusal), &document))?;
         let after = self.tx.whole().await.context("the database")?.everything;
         self.disable_gone(&after.keys, &mut applied.plan).await?;
-        let ids = document::ids(&document, &after);
+        let ids = document::ids(&document, self.mapped, &after);
         let wanted = balances::wanted(self.mapped, &ids, grain);
         let peer = importing.peer.as_str();
         let stored = self.tx.opening_balances(peer).await.context("the database")?;
@@ -208,6 +209,20 @@ impl Work<'_> {
             applied.plan.count(change);
         }
         Ok((applied, !replaced.is_empty()))
+    }
+
+    /// Keys that were deleted here stay deleted, whatever the peer has.
+    async fn find_deleted(&mut self, stored: &[Key]) -> anyhow::Result<()> {
+        let stored: HashSet<KeyHash> = stored.iter().map(|key| key.hash).collect();
+        let Mapped { users, deleted, .. } = &mut *self.mapped;
+        for key in users.iter().flat_map(|user| &user.keys) {
+            if !stored.contains(&key.hash)
+                && let Some(found) = self.tx.removed_key(&key.hash).await.context("the database")?
+            {
+                deleted.insert(key.hash, found.id);
+            }
+        }
+        Ok(())
     }
 
     /// A key that the peer has deleted since an earlier import works no longer here.

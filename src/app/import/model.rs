@@ -1,7 +1,7 @@
 //! What a peer's data is in this gateway's terms: records of a declarative document, amounts spent,
 //! and notes of what could not be carried over. No I/O.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::{Map, Value};
@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::admin::bodies::spoils_names;
 use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
+use crate::domain::ids::KeyId;
 use crate::domain::key::KeyHash;
 use crate::domain::money::NanoUsd;
 
@@ -33,6 +34,8 @@ pub(super) struct Mapped {
     pub spent: Vec<Spent>,
     /// Keys that the peer has deleted.
     pub gone: Vec<KeyHash>,
+    /// Those of the users' keys that were deleted here since an earlier import.
+    pub deleted: HashMap<KeyHash, KeyId>,
     /// What was not carried over as it was.
     pub notes: Notes,
 }
