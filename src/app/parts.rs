@@ -23,7 +23,8 @@ use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
 use crate::proxy::request::instructions::Instructions;
 use crate::state::health::Health;
 use crate::state::{
-    AdminToken, ClientVersions, Conditions, Events, RejectedRequests, Snapshot, State,
+    AdminToken, ClientVersions, Conditions, Events, FailedSessions, RejectedRequests, Snapshot,
+    State,
 };
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -96,6 +97,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         upstreams: Upstreams::new(config.proxy.upstream_pool_size),
         bodies: Arc::default(),
         health: Arc::clone(&health),
+        failed_sessions: FailedSessions::default(),
         events: events.clone(),
         client_versions: ClientVersions::default(),
         live: Arc::clone(&live),

@@ -15,7 +15,9 @@ use crate::messages::Messages;
 use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
-use crate::state::{AdminToken, ClientVersions, Events, Listings, Rejections, State};
+use crate::state::{
+    AdminToken, ClientVersions, Events, FailedSessions, Listings, Rejections, State,
+};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstreams;
 
@@ -39,6 +41,8 @@ pub struct Gateway {
     pub bodies: Arc<BodyBudget>,
     /// Breakers and cooldowns.
     pub health: Arc<Health>,
+    /// Sessions that are not bound to their provider, since it failed them.
+    pub failed_sessions: FailedSessions,
     /// Receives an event for every request that has ended.
     pub events: Events,
     /// The versions in use of known clients.

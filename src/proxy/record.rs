@@ -122,7 +122,11 @@ impl OpenRecord {
             .as_ref()
             .filter(|_| gateway.otlp.meter.is_some())
             .map(|asked| Arc::clone(&asked.provider));
+        let is_metered = self.is_metered();
         let record = self.finish(ctx, ending);
+        if is_metered {
+            note_session(ctx, &record);
+        }
         if let Some(permit) = permit {
             // A refused request counts towards nothing: dropping its permit releases everything.
             match record.outcome {
@@ -244,6 +248,22 @@ impl OpenRecord {
             entry,
             multiplier,
         }
+    }
+}
+
+/// Whether a session stays bound to its provider. What is no answer of a provider, and no failure
+/// of one, changes nothing.
+fn note_session(ctx: &RequestContext, record: &Record) {
+    let (Some(key), Some(session)) = (record.key_id, &record.session_id) else { return };
+    let sessions = &ctx.gateway.failed_sessions;
+    match (record.outcome, record.provider_id) {
+        (RequestOutcome::Completed | RequestOutcome::ClientError, _) => {
+            sessions.answered(key, session);
+        }
+        (RequestOutcome::UpstreamFailed | RequestOutcome::BrokenOff, Some(provider)) => {
+            sessions.failed(key, session, provider);
+        }
+        _ => {}
     }
 }
 

@@ -153,6 +153,72 @@ async fn a_session_stays_with_its_provider() {
     assert_eq!(used.len(), 2, "weights spread the sessions over both");
 }
 
+/// A client repeats a request that failed. The provider that failed it last is no better choice
+/// than it is for any other request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_is_not_bound_to_the_provider_that_failed_it_last() {
+    let (fixture, second) = (Fixture::bare(&[]).await, Upstream::start().await);
+    let add = async |name: &str, url: &str, fields: Value| {
+        let mut all = json!({"name": name, "circuit_breaker_failure_threshold": 0});
+        all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        fixture.gateway.provider("native", url, all).await
+    };
+    let first_id = add("first", &fixture.upstream.url, json!({"priority": 0})).await;
+    add("second", &second.url, json!({"priority": 5})).await;
+    let ask = async |session: &str| {
+        let answer = fixture.ask().header("x-session-id", session).send().await.unwrap();
+        answer.status().as_u16()
+    };
+    let both = async |directive: Value| {
+        fixture.upstream.default(directive.clone()).await;
+        second.default(directive).await;
+    };
+    both(json!({"status": 500})).await;
+    assert_eq!(ask("one").await, 502);
+    both(json!({})).await;
+    assert_eq!(ask("one").await, 200);
+    let row = fixture.gateway.logs(2).await.swap_remove(0);
+    assert_eq!(row["providerId"], first_id, "by priority, as a new session: {row}");
+    // What was answered stays where it was answered, whatever failed before.
+    fixture.upstream.script(json!([{"status": 500}])).await;
+    assert_eq!((ask("one").await, ask("one").await), (200, 200));
+    let rows = fixture.gateway.logs(4).await;
+    assert!(rows[..2].iter().all(|row| row["providerName"] == "second"), "{rows:?}");
+}
+
+/// Nearly every draw is for the provider whose reply broke off.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_whose_reply_broke_off_goes_to_another_provider_of_the_same_rank() {
+    let (fixture, other) = (Fixture::bare(&[]).await, Upstream::start().await);
+    let add = async |name: &str, url: &str, weight: i64| {
+        let fields =
+            json!({"name": name, "weight": weight, "circuit_breaker_failure_threshold": 0});
+        fixture.gateway.provider("native", url, fields).await
+    };
+    add("breaking", &fixture.upstream.url, 100).await;
+    let other_id = add("other", &other.url, 1).await;
+    fixture.upstream.default(json!({"events": 9, "cut_after": 6})).await;
+    let mut broken = 0;
+    for session in 0..12 {
+        let session = format!("s{session}");
+        let ask = fixture.ask_stream().header("x-session-id", &session).send().await.unwrap();
+        let first = ask.text().await.unwrap();
+        if !first.contains("event: error") {
+            continue;
+        }
+        broken += 1;
+        let again = fixture.ask_stream().header("x-session-id", &session).send().await.unwrap();
+        assert!(again.text().await.unwrap().contains("message_stop"), "{session}");
+    }
+    assert!(broken > 0);
+    let rows = fixture.gateway.logs(12 + broken).await;
+    let row = rows.iter().find(|row| row["outcome"] == "completed").unwrap();
+    assert_eq!(row["providerId"], other_id, "{row}");
+    let chain = row["decisionChain"].as_array().unwrap();
+    let passed = chain.iter().find(|step| step["providerName"] == "breaking").unwrap();
+    assert_eq!(passed["detail"], "it failed the last request of this session", "{row}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_pooled_connection_is_no_failure() {
     let fixture = Fixture::native().await;

@@ -6,10 +6,11 @@ use super::filters::Stage;
 use super::input::SelectInput;
 use super::order::Candidate;
 use super::reasons::{
-    DISABLED, DRAW, LIMIT, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_FORMAT, NO_MODEL, NO_PRICE,
-    ONLY, OTHER_GROUP, PRIORITY, SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
+    DISABLED, DRAW, FAILED_LAST, LIMIT, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_FORMAT, NO_MODEL,
+    NO_PRICE, ONLY, OTHER_GROUP, PRIORITY, SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
 };
 use crate::domain::clock::Timestamp;
+use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep};
 
@@ -22,6 +23,7 @@ static SEVERAL: Shared = Shared::new(|| "(others)".into());
 pub(super) struct Chain {
     now: Timestamp,
     at_ms: u64,
+    avoided: Option<ProviderId>,
     decisions: Vec<Decision>,
     /// Skipped, but not listed: the first one's step, and how many.
     unlisted: Option<(DecisionStep, usize)>,
@@ -30,7 +32,8 @@ pub(super) struct Chain {
 impl Chain {
     pub(super) fn new(ask: &SelectInput<'_>, providers: usize) -> Self {
         let decisions = Vec::with_capacity(providers.min(MAX_PASSED_OVER * 2));
-        Self { now: ask.now, at_ms: ask.at_ms, decisions, unlisted: None }
+        let SelectInput { now, at_ms, avoided, .. } = *ask;
+        Self { now, at_ms, avoided, decisions, unlisted: None }
     }
 
     pub(super) fn passed_over(&mut self, provider: &Provider, stage: Stage) {
@@ -91,6 +94,8 @@ impl Chain {
                 &NEXT_PRIORITY
             } else if next.converted != first.converted {
                 &NEXT_FORMAT
+            } else if self.avoided == Some(providers[next.index].id) {
+                &FAILED_LAST
             } else {
                 &NEXT_DRAW
             };
@@ -113,7 +118,7 @@ impl Chain {
 }
 
 fn decision(
-    provider_id: Option<crate::domain::ids::ProviderId>,
+    provider_id: Option<ProviderId>,
     provider_name: Arc<str>,
     step: DecisionStep,
     detail: Option<Arc<str>>,

@@ -27,6 +27,8 @@ pub struct SelectInput<'a> {
     pub convertible: fn(WireFormat, WireFormat) -> bool,
     /// The provider that serves this session already.
     pub preferred: Option<ProviderId>,
+    /// The one that failed the session's last request: after the others of its rank.
+    pub avoided: Option<ProviderId>,
     /// The time at which circuits, cooldowns and limits are examined.
     pub now: Timestamp,
     /// Milliseconds since the request's start, for the decisions.

@@ -4,8 +4,8 @@
 //! 2. enabled, and the model supported (none: 404), with a price if one is required (none: 403);
 //!    its format the client's or convertible
 //! 3. circuit, cooldown, spending limits and session cap admit it (none: 503)
-//! 4. the session's own provider comes first; then the lowest priority number; then the client's
-//!    own format; then a weighted draw without replacement
+//! 4. the session's own provider comes first, unless it failed the session's last request; then the
+//!    lowest priority number; then the client's own format; then a weighted draw without replacement
 //!
 //! Every provider leaves a decision that an operator can read. This runs for each request: reasons
 //! are shared texts, and a string is built only for a provider that is unavailable.
@@ -71,6 +71,7 @@ pub fn plan(
         return Err(NoProvider::after(furthest, retry_after_ms, chain.finish()));
     }
     order::sort(&mut candidates, rng);
+    order::last_of_its_rank(&mut candidates, providers, ask.avoided);
     let for_session = order::session_first(&mut candidates, providers, ask.preferred);
     chain.candidates(providers, &candidates, for_session);
     Ok(Selection {

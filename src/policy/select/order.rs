@@ -57,6 +57,20 @@ fn draw(equals: &mut [Candidate], rng: &mut fastrand::Rng) {
     }
 }
 
+/// Moves a provider behind the others of its rank.
+pub(super) fn last_of_its_rank(
+    candidates: &mut [Candidate],
+    providers: &[Arc<Provider>],
+    avoided: Option<ProviderId>,
+) {
+    let Some(id) = avoided else { return };
+    for equals in candidates.chunk_by_mut(|a, b| a.tier() == b.tier()) {
+        if let Some(place) = equals.iter().position(|c| providers[c.index].id == id) {
+            equals[place..].rotate_left(1);
+        }
+    }
+}
+
 /// Moves the session's provider to the front; the others keep their order. Returns whether it is
 /// among them.
 pub(super) fn session_first(

@@ -33,4 +33,5 @@ reasons! {
     NEXT_FORMAT = "needs conversion, others of its priority do not";
     NEXT_DRAW = "not drawn, stands in";
     STANDS_IN = "stands in for the session's provider";
+    FAILED_LAST = "it failed the last request of this session";
 }

@@ -77,6 +77,7 @@ fn ask(groups: &Groups) -> SelectInput<'_> {
         format: WireFormat::Native,
         convertible: |_, to| to != WireFormat::AltCli,
         preferred: None,
+        avoided: None,
         now: NOW,
         at_ms: 1,
     }
@@ -217,6 +218,33 @@ fn the_order_is_session_priority_format_draw() {
         choose(&SelectInput { preferred: Some(ProviderId(4)), ..ask(&groups) }, &providers, &away)
             .unwrap();
     assert_eq!(moved.ordered, [2, 1, 0]);
+}
+
+#[test]
+fn a_provider_that_failed_the_session_comes_after_the_others_of_its_rank() {
+    let providers = [
+        provider(1, |p| p.weight = 100),
+        provider(2, |_| ()),
+        provider(3, |p| p.priority = 5),
+        provider(4, |p| p.priority = 5),
+    ];
+    let groups = Groups::default();
+    for (avoided, place) in [(1, 1), (3, 3)] {
+        let ask = SelectInput { avoided: Some(ProviderId(avoided)), ..ask(&groups) };
+        let plan = choose(&ask, &providers, &View::default()).unwrap();
+        let at = plan.ordered.iter().position(|index| providers[*index].id.0 == avoided);
+        assert_eq!(at, Some(place), "{:?}", plan.ordered);
+        let why = plan.decisions[place].detail.as_deref().unwrap();
+        let expected = if avoided == 1 {
+            "it failed the last request of this session"
+        } else {
+            "its priority number is higher"
+        };
+        assert_eq!(why, expected);
+    }
+    let ask = SelectInput { avoided: Some(ProviderId(1)), ..ask(&groups) };
+    let only = choose(&ask, &providers[..1], &View::default()).unwrap();
+    assert_eq!(only.ordered, [0]);
 }
 
 #[test]

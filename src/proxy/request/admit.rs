@@ -99,6 +99,7 @@ fn reservation(
         format: ctx.format,
         convertible: render::convertible(operation),
         preferred: None,
+        avoided: None,
         now: ctx.started_at,
         at_ms: 0,
     };

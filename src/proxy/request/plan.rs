@@ -149,6 +149,13 @@ fn ordered(
     (now, blocked): (Timestamp, Vec<(ProviderId, Blocked)>),
 ) -> Result<Selection, NoProvider> {
     let Asked { identified, inbound, operation } = *asked;
+    // Only the provider that the session is bound to: if it is another one now, that one answered
+    // or was asked later.
+    let failed = identified
+        .caller
+        .key_id()
+        .and_then(|key| ctx.gateway.failed_sessions.provider(key, &inbound.session));
+    let avoided = preferred.filter(|bound| failed == Some(*bound));
     let groups = match &identified.caller {
         Principal::Key { key, .. } => &key.provider_group,
         Principal::Admin => &EVERY_GROUP,
@@ -159,7 +166,8 @@ fn ordered(
         model: &inbound.model,
         format: ctx.format,
         convertible: render::convertible(operation),
-        preferred,
+        preferred: preferred.filter(|_| avoided.is_none()),
+        avoided,
         now,
         at_ms: ctx.elapsed_ms(),
     };
