@@ -47,6 +47,9 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
         .partition(|(_, seen)| seen.state == ProviderState::Cooldown);
     problems.extend(broken.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
     let snapshot = ctx.state.snapshot();
+    let left_out = snapshot.left_out.iter().zip(&snapshot.faults);
+    let left_out = left_out.filter(|(provider, _)| provider.is_enabled).take(PROVIDERS);
+    problems.extend(left_out.map(|(provider, fault)| without_credential(provider, fault)));
     problems.extend(
         snapshot.providers.iter().filter_map(|provider| switched_off(provider)).take(PROVIDERS),
     );
@@ -122,6 +125,12 @@ fn of_provider(provider: &Provider, seen: &Seen) -> Problem {
         "until": seen.cooldown_until.map(Iso),
     });
     Problem { since: seen.failing_since.map(Iso), ..problem(kind, severity, message, params) }
+}
+
+/// No request is sent to it until an administrator enters its credential again.
+fn without_credential(provider: &Provider, fault: &str) -> Problem {
+    let params = json!({ "providerId": provider.id.0, "providerName": provider.name });
+    problem("provider_without_credential", "error", fault.to_owned(), params)
 }
 
 /// It fails no request, but only an administrator can enable it.

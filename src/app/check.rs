@@ -74,6 +74,8 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
                 .map(|price| (price.model.as_str(), price::unapplied(&price.data.parse()))),
         ));
         warnings.extend(without_instructions(config, &snapshot));
+        warnings
+            .extend(snapshot.faults.iter().map(|fault| format!("{fault}; it gets no requests")));
         Ok(warnings)
     })
 }

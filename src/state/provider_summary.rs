@@ -18,6 +18,8 @@ pub struct ProviderSummary {
     pub enabled: usize,
     /// Enabled providers that do not work now, the most harmful state first, then by id.
     pub not_working: Vec<(Arc<Provider>, Seen)>,
+    /// Why providers have no credential. They are not among the enabled ones.
+    left_out: Vec<String>,
     /// Providers exist, enabled or not.
     any: bool,
 }
@@ -31,7 +33,9 @@ impl ProviderSummary {
         let works = |state| matches!(state, ProviderState::Healthy | ProviderState::NeverUsed);
         let mut not_working: Vec<_> = seen.filter(|(_, seen)| !works(seen.state)).collect();
         not_working.sort_by_key(|(provider, seen)| (rank(seen.state), provider.id));
-        Self { enabled: enabled().count(), not_working, any: !snapshot.providers.is_empty() }
+        let left_out = snapshot.faults.clone();
+        let any = !snapshot.providers.is_empty() || !left_out.is_empty();
+        Self { enabled: enabled().count(), not_working, left_out, any }
     }
 
     /// Providers exist, and none of them is expected to answer.
@@ -44,7 +48,12 @@ impl ProviderSummary {
     #[must_use]
     pub fn none_works_text(&self) -> String {
         match self.enabled {
-            0 => "none is enabled: no request can be served".to_owned(),
+            0 if self.left_out.is_empty() => "none is enabled: no request can be served".to_owned(),
+            0 => {
+                let named = self.left_out.iter().take(NAMED).map(String::as_str);
+                let named = named.collect::<Vec<_>>().join("; ");
+                format!("none is enabled and has its credential: {named}")
+            }
             _ => format!("none of the enabled ones works: {}", self.names()),
         }
     }

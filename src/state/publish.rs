@@ -165,6 +165,7 @@ fn made(everything: Everything, vault: &Vault, former: &Snapshot) -> (Snapshot, 
                     "the credential of provider {} ({}) {e}",
                     provider.id, provider.name
                 ));
+                snapshot.left_out.push(Arc::new(provider));
             }
         }
     }

@@ -44,7 +44,10 @@ pub struct Snapshot {
     pub error_rules: Arc<ErrorRules>,
     /// When this was read from the database.
     pub loaded_at: Timestamp,
-    /// Providers that were left out, and why.
+    /// Undeleted providers whose credential could not be opened, without it. No request is sent to
+    /// them.
+    pub left_out: Vec<Arc<Provider>>,
+    /// Why, for each of them.
     pub faults: Vec<String>,
 }
 

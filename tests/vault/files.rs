@@ -186,11 +186,43 @@ async fn credentials_of_a_lost_key_are_forgotten_and_entered_again() {
         assert!(bed.done(&["secret", "forget", "--yes"]).starts_with("removed:\n"));
         assert!(!key.exists());
         bed.restart().await;
-        bed.credential_used(&user).await.unwrap_err();
+        the_missing_credential_is_named(&bed, &user, id).await;
         let change = json!({"providerId": id, "key": "credential-new"});
         bed.gateway.admin("providers/editProvider", change).await;
         assert_eq!(bed.credential_used(&user).await, Ok("credential-new".to_owned()));
         let audit = bed.gateway.admin("audit/getAuditLog", json!({})).await.to_string();
         assert!(audit.contains("secret.forget"), "{audit}");
     }
+}
+
+/// It is no matter of the key's groups, and an operator learns what to do.
+async fn the_missing_credential_is_named(bed: &Bed, user: &str, id: i64) {
+    let body =
+        json!({"model": "m", "max_tokens": 8, "messages": [{"role": "user", "content": "hi"}]});
+    let ask = bed.gateway.client.post(format!("{}/v1/messages", bed.gateway.proxy));
+    let answer = ask.header("x-api-key", user).json(&body).send().await.unwrap();
+    let (status, wait) = (answer.status().as_u16(), answer.headers().contains_key("retry-after"));
+    let answer: serde_json::Value = answer.json().await.unwrap();
+    assert_eq!((status, wait), (503, true), "{answer}");
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("an administrator must enter the credential of a provider"), "{said}");
+    let row = bed.gateway.logs(1).await.swap_remove(0);
+    let step = &row["decisionChain"][0];
+    assert_eq!((&step["providerName"], &step["step"]), (&json!("one"), &json!("disabled")));
+    assert_eq!(step["detail"], "its stored credential cannot be opened: enter it again", "{row}");
+    let named = format!("the credential of provider {id} (one) is missing: enter it again");
+    for command in ["check", "doctor"] {
+        let said = bed.gateway.run(&[command]).1;
+        assert!(said.contains(&named), "{command}: {said}");
+    }
+    assert!(bed.gateway.log().contains(&named));
+    let (_, parts) = bed.gateway.readiness().await;
+    assert!(super::is_degraded(&parts) && parts["providers"] != "ok", "{parts}");
+    let overview = bed.gateway.admin("overview/getOverviewData", json!({})).await;
+    let problems = overview["attention"]["problems"].as_array().unwrap();
+    let kinds: Vec<&str> = problems.iter().map(|found| found["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["no_provider_usable", "provider_without_credential"], "{problems:?}");
+    assert!(problems.iter().all(|found| found["message"].to_string().contains(&named)));
+    let params = &problems[1]["params"];
+    assert_eq!((&params["providerId"], &params["providerName"]), (&json!(id), &json!("one")));
 }

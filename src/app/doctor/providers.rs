@@ -12,6 +12,8 @@ use crate::upstream::endpoint::ProviderCall;
 use crate::upstream::probe::{ProbeFault, Probed, probe};
 
 const PART: &str = "providers";
+const ENTER: &str =
+    "Enter it in the web UI. Until then, requests that only this provider could serve get 503.";
 /// A list of models takes a second or two.
 const LONGEST: Duration = Duration::from_secs(10);
 /// Providers that are asked at a time.
@@ -22,10 +24,14 @@ pub(super) async fn look(state: &State) -> Vec<Finding> {
     let snapshot = state.snapshot();
     let enabled: Vec<Arc<Provider>> =
         snapshot.providers.iter().filter(|p| p.is_enabled).cloned().collect();
-    if enabled.is_empty() {
-        return vec![Finding::note(PART, "none is enabled: no request can be served yet")];
+    let mut findings: Vec<Finding> =
+        snapshot.faults.iter().map(|fault| Finding::fault(PART, fault.as_str(), ENTER)).collect();
+    if enabled.is_empty() && findings.is_empty() {
+        findings.push(Finding::note(PART, "none is enabled: no request can be served yet"));
     }
-    futures_util::stream::iter(enabled).map(ask).buffered(AT_ONCE).collect().await
+    let asked = futures_util::stream::iter(enabled).map(ask).buffered(AT_ONCE);
+    findings.extend(asked.collect::<Vec<_>>().await);
+    findings
 }
 
 async fn ask(provider: Arc<Provider>) -> Finding {

@@ -12,6 +12,8 @@ pub(super) enum Stage {
     ModelNotSupported,
     /// It serves the model, but without a price, and the caller requires one.
     Unpriced,
+    /// Its credential cannot be opened.
+    NoCredential,
     FormatNotConvertible,
     CircuitOpen {
         until: Timestamp,
@@ -34,6 +36,7 @@ impl Stage {
             Self::OtherGroup => Rank::OutOfReach,
             Self::Disabled | Self::ModelNotSupported => Rank::WithoutModel,
             Self::Unpriced => Rank::WithoutPrice,
+            Self::NoCredential => Rank::WithoutCredential,
             _ => Rank::Able,
         }
     }
@@ -77,13 +80,32 @@ pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage
     (!speaks).then_some(Stage::FormatNotConvertible)
 }
 
-pub(super) fn pass(ask: &SelectInput<'_>, provider: &Provider, view: &dyn ProviderView) -> Stage {
+/// The same, or that it has no price.
+fn ever_unable(
+    ask: &SelectInput<'_>,
+    provider: &Provider,
+    view: &dyn ProviderView,
+) -> Option<Stage> {
     match unable(ask, provider) {
         None | Some(Stage::FormatNotConvertible) if !view.is_priced(provider) => {
-            return Stage::Unpriced;
+            Some(Stage::Unpriced)
         }
-        Some(stage) => return stage,
-        None => {}
+        stage => stage,
+    }
+}
+
+/// The check that skips a provider without a credential: the last one, if nothing else does.
+pub(super) fn left_out(
+    ask: &SelectInput<'_>,
+    provider: &Provider,
+    view: &dyn ProviderView,
+) -> Stage {
+    ever_unable(ask, provider, view).unwrap_or(Stage::NoCredential)
+}
+
+pub(super) fn pass(ask: &SelectInput<'_>, provider: &Provider, view: &dyn ProviderView) -> Stage {
+    if let Some(stage) = ever_unable(ask, provider, view) {
+        return stage;
     }
     match view.availability(provider) {
         Availability::Ready => Stage::Ready,

@@ -1,5 +1,7 @@
 //! The input of selection, the state of providers that it needs, and its result.
 
+use std::sync::Arc;
+
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
@@ -29,6 +31,8 @@ pub struct SelectInput<'a> {
     pub preferred: Option<ProviderId>,
     /// The one that failed the session's last request: after the others of its rank.
     pub avoided: Option<ProviderId>,
+    /// Further providers, whose credential cannot be opened: none of them is asked.
+    pub left_out: &'a [Arc<Provider>],
     /// The time at which circuits, cooldowns and limits are examined.
     pub now: Timestamp,
     /// Milliseconds since the request's start, for the decisions.
@@ -80,6 +84,7 @@ pub(super) enum Rank {
     OutOfReach,
     WithoutModel,
     WithoutPrice,
+    WithoutCredential,
     Able,
 }
 
@@ -120,6 +125,11 @@ pub enum NoProvider {
         /// Why each provider was skipped.
         decisions: Vec<Decision>,
     },
+    /// Some serve it, but an administrator must enter their credentials again.
+    WithoutCredential {
+        /// Why each provider was skipped.
+        decisions: Vec<Decision>,
+    },
     /// Some serve it, but none now.
     Unavailable {
         /// Milliseconds until the first is available; `None` if not known.
@@ -136,7 +146,7 @@ impl NoProvider {
         match self {
             Self::NotInReach { .. } | Self::Unpriced { .. } => 403,
             Self::ModelUnknown { .. } => 404,
-            Self::Unavailable { .. } => 503,
+            Self::WithoutCredential { .. } | Self::Unavailable { .. } => 503,
         }
     }
 
@@ -147,6 +157,7 @@ impl NoProvider {
             Self::NotInReach { decisions }
             | Self::ModelUnknown { decisions }
             | Self::Unpriced { decisions }
+            | Self::WithoutCredential { decisions }
             | Self::Unavailable { decisions, .. } => decisions,
         }
     }
@@ -161,6 +172,7 @@ impl NoProvider {
             None | Some(Rank::OutOfReach) => Self::NotInReach { decisions },
             Some(Rank::WithoutModel) => Self::ModelUnknown { decisions },
             Some(Rank::WithoutPrice) => Self::Unpriced { decisions },
+            Some(Rank::WithoutCredential) => Self::WithoutCredential { decisions },
             Some(Rank::Able) => Self::Unavailable { retry_after_ms, decisions },
         }
     }

@@ -66,6 +66,11 @@ pub fn plan(
             chain.passed_over(provider, stage);
         }
     }
+    for provider in ask.left_out.iter().filter(|p| p.deleted_at.is_none()) {
+        let stage = filters::left_out(ask, provider, view);
+        furthest = furthest.max(Some(stage.rank()));
+        chain.passed_over(provider, stage);
+    }
     if candidates.is_empty() {
         let retry_after_ms = soonest.map(|until| until.since(ask.now).max(0).unsigned_abs());
         return Err(NoProvider::after(furthest, retry_after_ms, chain.finish()));

@@ -34,4 +34,5 @@ reasons! {
     NEXT_DRAW = "not drawn, stands in";
     STANDS_IN = "stands in for the session's provider";
     FAILED_LAST = "it failed the last request of this session";
+    NO_CREDENTIAL = "its stored credential cannot be opened: enter it again";
 }

@@ -78,6 +78,7 @@ fn ask(groups: &Groups) -> SelectInput<'_> {
         convertible: |_, to| to != WireFormat::AltCli,
         preferred: None,
         avoided: None,
+        left_out: &[],
         now: NOW,
         at_ms: 1,
     }
@@ -245,6 +246,39 @@ fn a_provider_that_failed_the_session_comes_after_the_others_of_its_rank() {
     let ask = SelectInput { avoided: Some(ProviderId(1)), ..ask(&groups) };
     let only = choose(&ask, &providers[..1], &View::default()).unwrap();
     assert_eq!(only.ordered, [0]);
+}
+
+#[test]
+fn a_provider_without_a_credential_counts_only_if_it_could_serve_the_request() {
+    let gold = |p: &mut Provider| p.group_tag = Groups::parse("gold");
+    let (none, here, there) = (vec![], vec![provider(1, |_| ())], vec![provider(1, gold)]);
+    let narrow = vec![provider(2, |p| p.allowed_models = vec!["small".to_owned()])];
+    let off = vec![provider(1, |p| p.is_enabled = false)];
+    let busy = View(HashMap::from([(2, limit(None))]));
+    let groups = Groups::default();
+    let mut reasons = Vec::new();
+    for (left_out, others) in [
+        (&here, &none),
+        (&here, &narrow),
+        (&here, &vec![provider(2, |_| ())]),
+        (&there, &none),
+        (&off, &none),
+        (&vec![unpriced(1)], &none),
+    ] {
+        let ask = SelectInput { left_out, ..ask(&groups) };
+        reasons.push(match choose(&ask, others, &busy).unwrap_err() {
+            NoProvider::WithoutCredential { .. } => "credential",
+            NoProvider::Unavailable { .. } => "busy",
+            NoProvider::NotInReach { .. } => "group",
+            NoProvider::ModelUnknown { .. } => "model",
+            NoProvider::Unpriced { .. } => "price",
+        });
+    }
+    assert_eq!(reasons, ["credential", "credential", "busy", "group", "model", "price"]);
+    let ask = SelectInput { left_out: &here, ..ask(&groups) };
+    let plan = choose(&ask, &[provider(2, |_| ())], &View::default()).unwrap();
+    let steps: Vec<_> = plan.decisions.iter().map(|d| (&*d.provider_name, d.step)).collect();
+    assert_eq!(steps, [("p1", DecisionStep::Disabled), ("p2", DecisionStep::Chosen)]);
 }
 
 #[test]

@@ -19,6 +19,9 @@ const BUDGET_RETRY_S: u32 = 2;
 const BUDGET_EXCEEDED: &str = "the gateway holds as many request bodies as it may now, \
                                of all clients or of this user";
 
+const NO_PROVIDER_CREDENTIAL: &str = "no provider can take the request: an administrator must \
+                                      enter the credential of a provider again";
+
 /// Why the gateway answers in place of a provider.
 #[derive(Debug)]
 pub enum Refusal {
@@ -77,6 +80,8 @@ pub enum Refusal {
     ModelNotPriced {
         model: String,
     },
+    /// Providers serve the model, but their stored credentials cannot be opened.
+    NoProviderCredential,
     /// Providers exist, but none is available now.
     Unavailable {
         retry_after_ms: Option<u64>,
@@ -155,6 +160,7 @@ impl Refusal {
             Self::NoGroup
             | Self::UnknownModel { .. }
             | Self::ModelNotPriced { .. }
+            | Self::NoProviderCredential
             | Self::Unavailable { .. }
             | Self::UpstreamFailed { .. }
             | Self::UpstreamRateLimited { .. }
@@ -172,6 +178,10 @@ impl Refusal {
             }
             // 403 and not 400: the request is valid, and is served once a price is set.
             Self::ModelNotPriced { model } => forbidden(not_priced(model)).code("model_not_priced"),
+            // No matter of permissions: it is served once the credential is there.
+            Self::NoProviderCredential => {
+                overloaded(NO_PROVIDER_CREDENTIAL).retry_after(Some(SOON_MS.unsigned_abs()))
+            }
             Self::Unavailable { retry_after_ms } => {
                 let wait = retry_after_ms.unwrap_or(SOON_MS.unsigned_abs());
                 overloaded("no provider can take the request now").retry_after(Some(wait))
@@ -249,6 +259,7 @@ impl Refusal {
             Self::NoGroup => "no_group",
             Self::UnknownModel { .. } => "unknown_model",
             Self::ModelNotPriced { .. } => "model_not_priced",
+            Self::NoProviderCredential => "no_provider_credential",
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamFailed { .. } => "upstream_failed",
             Self::UpstreamRateLimited { .. } => "upstream_rate_limited",

@@ -100,6 +100,7 @@ fn reservation(
         convertible: render::convertible(operation),
         preferred: None,
         avoided: None,
+        left_out: &[],
         now: ctx.started_at,
         at_ms: 0,
     };

@@ -80,7 +80,9 @@ pub(in crate::proxy) async fn prepare(
             Ok(Prepared::Forward(Forwarding::begin(ctx, identified, admitted, route, plan)))
         }
         // A provider of another format could reply, but not count tokens.
-        Err(plan::Unplanned::Unavailable { .. }) if route.operation == Operation::CountTokens => {
+        Err(plan::Unplanned::Unavailable { .. } | plan::Unplanned::NoCredential)
+            if route.operation == Operation::CountTokens =>
+        {
             Ok(Prepared::Answer(count::estimate(ctx, admitted.inbound).await?))
         }
         Err(unplanned) => Err(unplanned.into_refusal(&admitted).into()),

@@ -32,6 +32,7 @@ pub(in crate::proxy) enum Unplanned {
     NoGroup,
     NotPriced,
     UnknownModel,
+    NoCredential,
     Unavailable { retry_after_ms: Option<u64> },
 }
 
@@ -46,6 +47,7 @@ impl Unplanned {
             Self::UnknownModel => {
                 Refusal::UnknownModel { model: admitted.inbound.model.to_string() }
             }
+            Self::NoCredential => Refusal::NoProviderCredential,
             Self::Unavailable { retry_after_ms } => Refusal::Unavailable { retry_after_ms },
         }
     }
@@ -78,6 +80,7 @@ pub(in crate::proxy) async fn plan(
                 NoProvider::NotInReach { .. } => Unplanned::NoGroup,
                 NoProvider::Unpriced { .. } => Unplanned::NotPriced,
                 NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
+                NoProvider::WithoutCredential { .. } => Unplanned::NoCredential,
                 NoProvider::Unavailable { retry_after_ms, .. } => {
                     Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
                 }
@@ -168,6 +171,7 @@ fn ordered(
         convertible: render::convertible(operation),
         preferred: preferred.filter(|_| avoided.is_none()),
         avoided,
+        left_out: &identified.snapshot.left_out,
         now,
         at_ms: ctx.elapsed_ms(),
     };

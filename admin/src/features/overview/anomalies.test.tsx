@@ -58,6 +58,7 @@ test("problems are in the gateway's order, each with its cause, and before limit
       recentAttempts: 30,
       recentFailures: 30,
     }),
+    problem("provider_without_credential", "error", { providerId: 9, providerName: "lost" }),
     problem("provider_switched_off", "warning", {
       providerId: 8,
       providerName: "spare",
@@ -86,6 +87,7 @@ test("problems are in the gateway's order, each with its cause, and before limit
     "All requests are refused: the disk is full",
     "The database cannot be reached",
     "upstream is failing",
+    "lost gets no requests: its credential is missing",
     "spare was disabled by the gateway",
     "The changed configuration was refused",
     "the gateway's words for something_new",
@@ -99,9 +101,10 @@ test("problems are in the gateway's order, each with its cause, and before limit
     "the connection was refused or failed — Connection refused (os error 111)",
   );
   expect(shown[2]).toContain("30 of 30 attempts failed in the past 5 minutes.");
-  expect(shown[3]).toContain("Its circuit was probed in vain: 4 failed in a row.");
-  expect(shown[3]).toContain("502");
-  expect(shown[4]).toContain("limits.money_status: must be 429 or 402.");
+  expect(shown[3]).toContain("enter it again");
+  expect(shown[4]).toContain("Its circuit was probed in vain: 4 failed in a row.");
+  expect(shown[4]).toContain("502");
+  expect(shown[5]).toContain("limits.money_status: must be 429 or 402.");
 });
 
 test("limits are named with whose they are", async () => {

@@ -18,6 +18,7 @@ const KNOWN = [
   "records_held",
   "provider_circuit_open",
   "provider_failing",
+  "provider_without_credential",
   "provider_switched_off",
   "reload_refused",
   "records_set_aside",
