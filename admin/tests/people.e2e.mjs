@@ -59,6 +59,36 @@ test("a user and a key are created, the key is shown once and works", async ({
   expect(await page.content(), "a key is shown once").not.toContain(key);
 });
 
+test("a user's limit below that of a key is refused at the field, and the key is named", async ({
+  gateway,
+  page,
+}) => {
+  const { user } = await addAnn(gateway, { limitDailyUsd: 5 });
+  const [{ keys }] = await gateway.action("users/getUsers");
+  const cli = keys.find((key) => key.name === "cli");
+  await gateway.action("keys/editKey", { keyId: cli.id, limitDailyUsd: 3 });
+  const refused = async (words, [edit, title, daily, save]) => {
+    await page.goto(`/people?user=${user.id}`);
+    await page.getByRole("button", { name: edit, exact: true }).click();
+    const form = page.getByRole("dialog", { name: title });
+    const field = form.getByLabel(daily, { exact: true });
+    await field.fill("2");
+    await form.getByRole("button", { name: save }).click();
+    await expect(form.getByText(words)).toBeVisible();
+    await expect(field).toHaveAttribute("aria-invalid", "true");
+    await expect(field).toBeFocused();
+  };
+  const words = `the daily limit (3) of the key "cli" is above the user's (2)`;
+  await refused(words, ["Edit", "Edit ann", "Daily", "Save"]);
+  await page.evaluate(() => localStorage.setItem("tollgate.language", "zh"));
+  await refused("密钥“cli”的每日限额（3）高于用户的限额（2）", [
+    "编辑",
+    "编辑 ann",
+    "每日",
+    "保存",
+  ]);
+});
+
 test("many keys change at once", async ({ gateway, page, dialog }) => {
   await addAnn(gateway);
   await page.goto("/people?view=keys");

@@ -118,6 +118,17 @@ impl KeyRuleError {
         }
     }
 
+    /// Names the key whose limit is above the user's, where others are changed beside it.
+    #[must_use]
+    pub fn of_key(self, key_name: &str) -> Self {
+        match self {
+            Self::ExceedsUserLimit { limit, key, user, .. } => {
+                Self::ExceedsUserLimit { limit, name: key_name.to_owned(), key, user }
+            }
+            other => other,
+        }
+    }
+
     /// The message's values by name, for the wire's `errorParams`.
     #[must_use]
     pub fn params(&self) -> Vec<(&'static str, String)> {
@@ -230,12 +241,8 @@ pub fn keys_stay_within<'k>(
         concurrent_sessions: sessions.unwrap_or_default(),
         ..Limits::default()
     };
-    keys.try_for_each(|found| match limits_within(&found.limits, &changed) {
-        Err(KeyRuleError::ExceedsUserLimit { limit, key, user, .. }) => {
-            let name = found.name.clone();
-            Err(KeyRuleError::ExceedsUserLimit { limit, name, key, user })
-        }
-        other => other,
+    keys.try_for_each(|found| {
+        limits_within(&found.limits, &changed).map_err(|error| error.of_key(&found.name))
     })
 }
 

@@ -267,7 +267,9 @@ async fn no_limit_of_a_key_is_above_its_users() {
         gate.admin("users/editUser", lower).await.data();
         if !["limitTotalUsd", "limitConcurrentSessions"].contains(&limit) {
             let batch = json!({ "keyIds": [id], "updates": { limit: 6 } });
-            assert_eq!(gate.admin("keys/batchUpdateKeys", batch).await.failure(), (400, code));
+            let refused = gate.admin("keys/batchUpdateKeys", batch).await;
+            assert_eq!(refused.failure(), (400, code));
+            assert_eq!(refused.body["errorParams"]["name"], "k", "which of them");
         }
     }
 }

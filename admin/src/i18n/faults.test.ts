@@ -52,6 +52,18 @@ test("no code shows the gateway's English words", () => {
   expect(english.map(([code]) => code)).toEqual(["HTTP"]);
 });
 
+test("a limit of another key than the one of the form is told with the key's name", () => {
+  const limits = { keyLimit: "3", userLimit: "2" };
+  const kinds = Object.keys(zh.codes).filter((code) => code.endsWith("_EXCEEDS_USER_LIMIT"));
+  expect(kinds.length).toBe(6);
+  for (const code of kinds) {
+    const own = inWords(zh, code, limits, "the gateway's words");
+    const named = inWords(zh, code, { ...limits, name: "cli" }, "the gateway's words");
+    expect(own, code).not.toContain("“");
+    expect(named, code).toBe(own.replace("密钥", "密钥“cli”"));
+  }
+});
+
 test("by reason, by code with parameters, and as it was said where neither is known", () => {
   const told = (code: string, said: string, params = {}) => inWords(zh, code, params, said);
   expect(told("UNAUTHORIZED", "the key has expired", { reason: "key_expired" })).toBe("密钥已过期");

@@ -1,6 +1,7 @@
 /**
  * Translates the gateway's refusals, which are in English. Each other language has a catalogue: by
- * reason if a code has several, otherwise by code, with the parameters of either. The document on
+ * reason if a code has several, otherwise by code, with the parameters of either; a code has two
+ * texts if it may be about another record, which the refusal names (`CODE.name`). The document on
  * record has every code and reason, and a test checks that none is missing. A refusal that a
  * catalogue does not have keeps the gateway's message.
  */
@@ -45,6 +46,7 @@ export function inWords(faults: Faults, code: string, params: Params, said: stri
       : "";
   const text =
     reasonInWords(faults, params.reason, params) ??
+    fill(faults.codes[`${code}.name`], params) ??
     fill(faults.codes[code], { ...params, said: said.slice(start.length) });
   return text === undefined ? said : start + text;
 }

@@ -12,7 +12,7 @@ import { useIsAdmin, useSession } from "@/parts/session";
 import { Field, Input, NumberInput, Section, Select, Switch } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 import { LimitFields } from "./limit-fields";
-import { type User, type UserValues, userBody, userValues, words } from "./values";
+import { LIMIT_RULES, type User, type UserValues, userBody, userValues, words } from "./values";
 
 interface Props {
   /** `undefined` = a new one. */
@@ -88,7 +88,7 @@ export function UserForm({ user, onClose, onCreated }: Props) {
       onSubmit={save}
       onClose={onClose}
       submit={user ? t("ui.save") : t("ui.create")}
-      names={{ dailyQuota: "limitDailyUsd" }}
+      names={{ dailyQuota: "limitDailyUsd", ...LIMIT_RULES }}
     >
       <Section title={t("people.who")}>
         <Field label={t("people.name")} error={errors.name?.message}>

@@ -41,18 +41,25 @@ export interface KeyValues extends LimitValues {
   cacheTtlPreference: string;
 }
 
-/** Maps each of the gateway's rules about keys to the key's field. */
-export const KEY_RULES = {
-  DUPLICATE_NAME: "name",
-  NO_GROUP_PERMISSION: "providerGroup",
-  NO_DEFAULT_GROUP_PERMISSION: "providerGroup",
-  CANNOT_DISABLE_LAST_KEY: "isEnabled",
+/**
+ * Maps the gateway's rules about a limit of a key and the same one of its user to the field of both.
+ */
+export const LIMIT_RULES = {
   KEY_LIMIT_5H_EXCEEDS_USER_LIMIT: "limit5hUsd",
   KEY_LIMIT_DAILY_EXCEEDS_USER_LIMIT: "limitDailyUsd",
   KEY_LIMIT_WEEKLY_EXCEEDS_USER_LIMIT: "limitWeeklyUsd",
   KEY_LIMIT_MONTHLY_EXCEEDS_USER_LIMIT: "limitMonthlyUsd",
   KEY_LIMIT_TOTAL_EXCEEDS_USER_LIMIT: "limitTotalUsd",
   KEY_LIMIT_CONCURRENT_EXCEEDS_USER_LIMIT: "limitConcurrentSessions",
+} as const satisfies Record<string, keyof LimitValues>;
+
+/** Maps each of the gateway's rules about keys to the key's field. */
+export const KEY_RULES = {
+  DUPLICATE_NAME: "name",
+  NO_GROUP_PERMISSION: "providerGroup",
+  NO_DEFAULT_GROUP_PERMISSION: "providerGroup",
+  CANNOT_DISABLE_LAST_KEY: "isEnabled",
+  ...LIMIT_RULES,
 } as const satisfies Record<string, keyof KeyValues>;
 
 export const words = (text: string | null | undefined) =>

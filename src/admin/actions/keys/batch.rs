@@ -39,7 +39,7 @@ pub(super) async fn update(call: Call, body: BatchUpdate) -> Result<BatchResult,
         updates.apply(key);
         if let Some(user) = users.get(&key.user_id) {
             key_rules::limits_within(&limits, &user.limits)
-                .map_err(|e| ApiError::from(e).with("keyId", key.id.0.into()))?;
+                .map_err(|e| ApiError::from(e.of_key(&key.name)).with("keyId", key.id.0.into()))?;
         }
     }
     if !is_unchanged(&before, &after)? {
