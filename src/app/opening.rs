@@ -14,7 +14,7 @@ use crate::domain::clock::Clock;
 use crate::domain::money::NanoUsd;
 use crate::limits::Counters;
 use crate::state::State;
-use crate::store::{SpendRow, Store};
+use crate::store::{LateCosts, SpendRow, Store};
 
 /// How often the configuration's version is compared, in memory: an import raises it. Until then a
 /// key that was just imported can spend what it has spent at the peer already.
@@ -77,7 +77,8 @@ impl Watch {
             if seen != Some(version) {
                 match self.store.opening_balances().await {
                     Ok(stored) => {
-                        self.counters.spent_late(&self.counted.take_over(stored), self.clock.now());
+                        let differs = LateCosts::own(self.counted.take_over(stored));
+                        self.counters.spent_late(&differs, self.clock.now());
                         (seen, failing) = (Some(version), false);
                     }
                     Err(error) => {

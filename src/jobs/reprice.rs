@@ -86,14 +86,15 @@ impl Jobs {
                 return Ok(priced);
             }
             let began = Instant::now();
-            let rows = parts
+            let late = parts
                 .store
                 .reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times))
                 .await?;
-            parts.counters.spent_late(&rows, parts.clock.now());
-            parts.metrics.jobs.repriced.inc_by(rows.len() as u64);
-            priced += rows.len() as u64;
-            if rows.len() < BATCH as usize {
+            parts.counters.spent_late(&late, parts.clock.now());
+            let count = late.rows.len();
+            parts.metrics.jobs.repriced.inc_by(count as u64);
+            priced += count as u64;
+            if count < BATCH as usize {
                 return Ok(priced);
             }
             tokio::time::sleep(began.elapsed()).await;

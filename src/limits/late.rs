@@ -6,19 +6,19 @@ use super::backend::CounterBackend;
 use super::held::Held;
 use super::memory::Memory;
 use crate::domain::clock::Timestamp;
-use crate::store::SpendRow;
+use crate::store::{LateCosts, SpendRow};
 
 impl Counters {
     /// Counts the later cost of settled requests: in the windows that contain their start, and in
     /// the lifetime's sum. Never waits.
     ///
-    /// Call it once for each amount, on one node, after the ledger has it.
-    pub fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
+    /// Call it once for each transaction, on one node, after the ledger has it.
+    pub fn spent_late(&self, late: &LateCosts, now: Timestamp) {
         let now = self.backend.call_time(now);
         match &self.backend {
-            CounterBackend::Own(memory) => memory.spent_late(rows, now),
-            CounterBackend::Shared(shared) => shared.spent_late(rows, now),
-            CounterBackend::Servers(servers) => servers.spent_late(rows, now),
+            CounterBackend::Own(memory) => memory.spent_late(&late.rows, now),
+            CounterBackend::Shared(shared) => shared.spent_late(late, now),
+            CounterBackend::Servers(servers) => servers.spent_late(late, now),
         }
     }
 }

@@ -31,6 +31,7 @@ pub use engine::facts::DatabaseFacts;
 pub use engine::listen::Changes;
 pub use engine::tx::Tx;
 pub use ledger::days::SummedDay;
+pub use ledger::late::LateCosts;
 pub use ledger::log_row::LogRow;
 pub use ledger::opening::OpeningBalance;
 pub use ledger::recent::RecentRequest;

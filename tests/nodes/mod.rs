@@ -13,6 +13,7 @@ mod end;
 mod failover;
 mod frozen;
 mod jobs;
+mod late;
 mod limits;
 mod loss;
 mod news;

@@ -108,9 +108,10 @@ async fn what_comes_late_takes_its_day_out_until_it_is_summed_again(place: Place
         record.cost = Some(NanoUsd(5));
         touched += 1;
     }
-    assert_eq!(priced.len(), touched);
-    let untouched =
-        |day: &&SummedDay| !priced.iter().any(|p| day.from <= p.minute && p.minute < day.until);
+    assert_eq!(priced.rows.len(), touched);
+    let untouched = |day: &&SummedDay| {
+        !priced.rows.iter().any(|p| day.from <= p.minute && p.minute < day.until)
+    };
     assert_eq!(there().await, days.iter().filter(untouched).copied().collect::<Vec<_>>());
     assert!(there().await.len() < days.len());
     for _ in 0..2 {

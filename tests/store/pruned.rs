@@ -49,8 +49,8 @@ async fn a_request_that_the_log_has_no_more_is_priced_late(place: Place) {
     while let Some(model) = store.unpriced_model_after(&after).await.unwrap() {
         let of = UnpricedOf { model: &model, upstream_model: None, price_model: "p" };
         let priced = store.reprice(of, 10_000, &|_, _| NanoUsd(5)).await.unwrap();
-        assert_eq!(priced.len(), unpriced(&model), "{model}");
-        assert!(store.reprice(of, 10_000, &|_, _| NanoUsd(7)).await.unwrap().is_empty());
+        assert_eq!(priced.rows.len(), unpriced(&model), "{model}");
+        assert!(store.reprice(of, 10_000, &|_, _| NanoUsd(7)).await.unwrap().rows.is_empty());
         models.push(model.clone());
         after = model;
     }

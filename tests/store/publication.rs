@@ -30,7 +30,11 @@ async fn reprice_and_clean_up(store: &Store, records: &[Record], cutoff: Timesta
     for model in ["model-0", "model-1", "model-2"] {
         let of = UnpricedOf { model, upstream_model: None, price_model: model };
         let unpriced = records.iter().filter(|r| r.cost.is_none() && &*r.model == model).count();
-        assert_eq!(store.reprice(of, 10_000, &price).await.unwrap().len(), unpriced, "{model}");
+        assert_eq!(
+            store.reprice(of, 10_000, &price).await.unwrap().rows.len(),
+            unpriced,
+            "{model}"
+        );
     }
     let expired = records.iter().filter(|record| record.started_at < cutoff).count() as u64;
     let mut removed = 0;

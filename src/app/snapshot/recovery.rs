@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::domain::clock::Clock;
 use crate::limits::Counters;
 use crate::state::{Conditions, State};
-use crate::store::{Store, StoreError};
+use crate::store::{LateCosts, Store, StoreError};
 use crate::telemetry::Metrics;
 
 /// Pause between two attempts.
@@ -87,7 +87,7 @@ impl Recovery {
         if self.counters.shared_state().is_none() {
             let now = self.clock.now();
             let rows = self.started.known.difference(store, &self.counters, now).await?;
-            self.counters.spent_late(&rows, now);
+            self.counters.spent_late(&LateCosts::own(rows), now);
         }
         Ok(())
     }

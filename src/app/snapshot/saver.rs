@@ -182,13 +182,13 @@ impl Saver {
         let since = (last.taken_at.0 - LATE_MS).div_euclid(MINUTE_MS) * MINUTE_MS;
         let since = Timestamp(since);
         let look = SpendLook { stretches: Vec::new(), recent: since, ended_since: None };
-        let SpendSeen { rows: fresh, totals, ended, opening } =
+        let SpendSeen { rows: fresh, totals, ended, opening, late } =
             self.store.spend_seen(&look).await?;
         let oldest = self.counters.rebuild_from(taken_at);
         let mut rows = last.content.rows;
         rows.retain(|row| row.minute >= oldest && row.minute < since);
         rows.extend(fresh);
-        Ok(SpendSeen { rows, totals, ended, opening })
+        Ok(SpendSeen { rows, totals, ended, opening, late })
     }
 
     /// `None`: all is to be summed.

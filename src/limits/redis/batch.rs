@@ -71,7 +71,7 @@ impl Kind {
     fn parts(self) -> (u8, NanoUsd, Option<i64>) {
         match self {
             Self::Settled { cost, served } => (b'S', cost, served.map(|id| id.0)),
-            Self::Late { cost, served } => (b'L', cost, served.map(|id| id.0)),
+            Self::Late { cost, served, .. } => (b'L', cost, served.map(|id| id.0)),
             Self::Withdrawn { from } => (b'W', NanoUsd::ZERO, Some(from.0)),
             Self::GivenBack => (b'G', NanoUsd::ZERO, None),
             Self::Entered { at } => (b'E', NanoUsd::ZERO, Some(at.0)),
@@ -93,7 +93,11 @@ fn packed(op: &Op, part: Part, places: [u16; 2]) -> Vec<u8> {
     let numbers = Numbers::of(10).id(charge.user.map(|user| user.0));
     let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.started.0);
     let numbers = numbers.amount(charge.reserved).amount(cost).id(provider);
-    let numbers = numbers.int(now.0).int(charge.admitted.0).bytes();
+    let admitted = match kind {
+        Kind::Late { number, .. } => *number,
+        _ => charge.admitted.0,
+    };
+    let numbers = numbers.int(now.0).int(admitted).bytes();
     let mut bytes = Vec::with_capacity(256);
     bytes.push(letter);
     places.iter().for_each(|place| bytes.extend(place.to_le_bytes()));

@@ -415,7 +415,8 @@ impl Shared {
                 Ok(past) => {
                     let past = self.part.of_past(past);
                     let made = Memory::of_ledger(self.counting(), &past, at);
-                    self.learn(made, &Read { at, ended: &past.ended, ended_since });
+                    let late = past.late;
+                    self.learn(made, &Read { at, ended: &past.ended, ended_since, late });
                     tracing::debug!(?after, "what other nodes spent was read from the ledger");
                 }
                 Err(e) => {

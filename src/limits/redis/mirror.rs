@@ -2,6 +2,7 @@
 //! the news of other nodes, and from the ledger.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use super::super::held::Held;
 use super::super::memory::Memory;
@@ -34,23 +35,28 @@ pub(super) struct Read<'a> {
     /// The requests that ended at `ended_since` or later. The ledger has all that ended before.
     pub(super) ended: &'a [RequestId],
     pub(super) ended_since: Timestamp,
+    /// The last late costs that it had ([`crate::store::LateCosts`]).
+    pub(super) late: i64,
 }
 
 impl Shared {
     /// Makes counters that were just built from the ledger this node's own. Before another node
     /// sends again what the ledger lacks: that is added then.
     pub(super) fn adopt(&self, made: Memory, read: &Read<'_>) {
-        self.with_own(made, read, Memory::adopt);
+        self.with_own(made, read, |made| {
+            self.memory.adopt(made, read.at);
+            self.late_known.store(read.late, Ordering::Relaxed);
+        });
     }
 
     /// Takes over what other nodes spent.
     pub(super) fn learn(&self, made: Memory, read: &Read<'_>) {
-        self.with_own(made, read, Memory::catch_up);
+        self.with_own(made, read, |made| self.memory.catch_up(made, read.at));
     }
 
     /// Adds what this node settled and the ledger lacks: if the node forgot it, it would admit as
     /// much again when it next counts for itself.
-    fn with_own(&self, made: Memory, read: &Read<'_>, take: fn(&Memory, Memory, Timestamp)) {
+    fn with_own(&self, made: Memory, read: &Read<'_>, take: impl FnOnce(Memory)) {
         let ended: HashSet<RequestId> = read.ended.iter().copied().collect();
         let _alone = self.settling.write();
         for op in self.outbox.settled_since(read.ended_since) {
@@ -58,15 +64,14 @@ impl Shared {
                 Kind::Settled { cost, served } if !ended.contains(&op.charge.request) => {
                     (cost, served)
                 }
-                // The ledger has it before this node counts it.
-                Kind::Late { cost, served } if op.now > read.at => (cost, served),
+                Kind::Late { cost, served, number } if number > read.late => (cost, served),
                 _ => continue,
             };
             let (holder, started) = (op.charge.holder(), op.charge.started);
             let provider = served.filter(|id| self.part.has_provider(*id));
             made.apply_news(&Settled { holder, provider, started, cost }, read.at);
         }
-        take(&self.memory, made, read.at);
+        take(made);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operations of permits and readers on the shared counters. Each has a fallback without Redis.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use redis::Value;
 use tokio::time::Instant;
@@ -22,7 +23,7 @@ use crate::domain::ids::{ProviderId, RequestId, SessionId};
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
-use crate::store::SpendRow;
+use crate::store::{LateCosts, SpendRow};
 
 /// The most live sessions that are listed.
 const LISTED: i64 = 10_000;
@@ -141,14 +142,17 @@ impl Shared {
     }
 
     /// Counts the later cost of settled requests, in this node's counters and, queued, in Redis.
-    pub(in super::super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
+    pub(in super::super) fn spent_late(&self, late: &LateCosts, now: Timestamp) {
         let _counting = self.settling.read();
-        self.memory.spent_late(rows, now);
-        rows.iter().for_each(|row| self.push_late(row, now));
+        // Else this node's counters were made from a ledger that had them.
+        if late.number > self.late_known.load(Ordering::Relaxed) {
+            self.memory.spent_late(&late.rows, now);
+        }
+        late.rows.iter().for_each(|row| self.push_late(row, late.number, now));
     }
 
-    /// Queues the later cost of settled requests.
-    pub(super) fn push_late(&self, row: &SpendRow, now: Timestamp) {
+    /// Queues the later cost of a settled request.
+    fn push_late(&self, row: &SpendRow, number: i64, now: Timestamp) {
         let charge = Charge {
             request: RequestId::new(),
             user: row.user_id,
@@ -159,7 +163,8 @@ impl Shared {
             minute: None,
             asks: None,
         };
-        self.push(Kind::Late { cost: row.cost, served: row.provider_id }, &charge, now);
+        let kind = Kind::Late { cost: row.cost, served: row.provider_id, number };
+        self.push(kind, &charge, now);
     }
 
     /// `None` if Redis is unreachable: then this node's own figures are the best available.

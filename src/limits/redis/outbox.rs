@@ -39,10 +39,12 @@ pub(super) enum Kind {
         cost: NanoUsd,
         served: Option<ProviderId>,
     },
-    /// The cost of a request that was settled earlier became known.
+    /// The cost of a request that was settled earlier became known. `number`: of the transaction
+    /// that wrote it to the ledger ([`crate::store::LateCosts`]).
     Late {
         cost: NanoUsd,
         served: Option<ProviderId>,
+        number: i64,
     },
     Withdrawn {
         from: ProviderId,

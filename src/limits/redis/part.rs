@@ -6,7 +6,7 @@
 //! servers. A user's keys are counted with the user.
 
 use crate::domain::ids::{ProviderId, UserId};
-use crate::store::SpendSeen;
+use crate::store::{SpendRow, SpendSeen};
 
 /// The place of one server in the list of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,17 @@ impl Part {
         past
     }
 
+    /// The amounts of this server's users and providers.
+    pub(super) fn of_rows(self, rows: &[SpendRow]) -> Vec<SpendRow> {
+        let own = |row: &SpendRow| {
+            let mut own = *row;
+            let is_kept = self.keep(&mut own.user_id, &mut own.provider_id);
+            is_kept
+                .then(|| SpendRow { key_id: own.key_id.filter(|_| own.user_id.is_some()), ..own })
+        };
+        rows.iter().filter_map(own).collect()
+    }
+
     /// Removes holders of other servers. Returns whether one is left.
     fn keep(self, user: &mut Option<UserId>, provider: &mut Option<ProviderId>) -> bool {
         *user = user.filter(|user| self.has_user(*user));
@@ -78,7 +89,6 @@ mod tests {
     use crate::domain::clock::Timestamp;
     use crate::domain::ids::KeyId;
     use crate::domain::money::NanoUsd;
-    use crate::store::SpendRow;
 
     #[test]
     fn every_holder_is_on_one_server_and_every_amount_of_the_ledger_is_kept_there_once() {

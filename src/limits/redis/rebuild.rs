@@ -155,13 +155,14 @@ impl Rebuild<'_> {
             try_join_all(some.iter().map(|(holder, sums)| self.load(*holder, sums))).await?;
         }
         self.load_ids(&past.ended).await?;
-        self.shared.adopt(made, &Read { at: self.now, ended: &past.ended, ended_since });
+        let late = past.late;
+        self.shared.adopt(made, &Read { at: self.now, ended: &past.ended, ended_since, late });
         let mut connection = self.connection.clone();
         self.shared.set_checked(&mut connection, self.epoch).await?;
         let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];
         let flip = self.call(&FLIP, keys.iter().map(String::as_str));
         let flip = flip.int(ended_since.0).int(self.now.0).text(self.epoch);
-        let flip = flip.text(&self.name("news")).text(&self.shared.space).int(read_by.0);
+        let flip = flip.text(&self.name("news")).text(&self.shared.space).int(read_by.0).int(late);
         ask(&mut connection, flip, TIME_LIMIT).await?;
         // After a pause another node may have built counters since.
         if self.hold(self.lock_holds(), TIME_LIMIT).await? {

@@ -3,7 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -18,7 +18,7 @@ use crate::domain::money::NanoUsd;
 use crate::domain::secret::Secret;
 use crate::limits::{Admission, Counters, Ledger, Permit, SharedSettings, TimeSource};
 use crate::redis::Server;
-use crate::store::{SpendRow, SpendSeen, SpendTotal};
+use crate::store::{LateCosts, SpendRow, SpendSeen, SpendTotal};
 
 /// How many operations may wait. Far fewer than a test sends.
 const MOST: usize = 20;
@@ -29,17 +29,36 @@ const COST: i64 = 1_000;
 pub(super) struct Written {
     ids: Mutex<Vec<RequestId>>,
     /// Requests whose cost became known late; each costs as much as the others.
-    late: Mutex<usize>,
+    late: Mutex<i64>,
     /// It cannot be read.
     fails: AtomicBool,
+    /// Held for writing, it delays the read: it has what is there then.
+    pub(super) early: tokio::sync::RwLock<()>,
     /// Held for writing, it delays answers: they have what was there when it was read.
     pub(super) slow: tokio::sync::RwLock<()>,
+    pub(super) reads: AtomicUsize,
 }
 
 impl Written {
     /// Requests that another node served.
     pub(super) fn adds(&self, requests: usize) {
         self.ids.lock().extend((0..requests).map(|_| RequestId::new()));
+    }
+
+    /// Writes a late cost; returns the number of the transaction.
+    pub(super) fn writes_late(&self) -> i64 {
+        let mut late = self.late.lock();
+        *late += 1;
+        *late
+    }
+
+    fn seen(&self) -> SpendSeen {
+        let (ended, late) = (self.ids.lock().clone(), *self.late.lock());
+        let cost = NanoUsd(COST * (i64::try_from(ended.len()).unwrap() + late));
+        let (key_id, user_id, provider_id) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
+        let rows = vec![SpendRow { minute: NOON, key_id, user_id, provider_id, cost }];
+        let totals = vec![SpendTotal { key_id, user_id, provider_id, cost }];
+        SpendSeen { rows, totals, ended, opening: Vec::new(), late }
     }
 }
 
@@ -53,14 +72,12 @@ impl Ledger for Written {
         if self.fails.load(Ordering::Relaxed) {
             return Box::pin(std::future::ready(Err("it is away".to_owned())));
         }
-        let ended = self.ids.lock().clone();
-        let cost = NanoUsd(COST * i64::try_from(ended.len() + *self.late.lock()).unwrap());
-        let (key_id, user_id, provider_id) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
-        let rows = vec![SpendRow { minute: NOON, key_id, user_id, provider_id, cost }];
-        let totals = vec![SpendTotal { key_id, user_id, provider_id, cost }];
+        self.reads.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
+            drop(self.early.read().await);
+            let seen = self.seen();
             let _passed = self.slow.read().await;
-            Ok(SpendSeen { rows, totals, ended, ..SpendSeen::default() })
+            Ok(seen)
         })
     }
 }
@@ -144,6 +161,12 @@ impl Node {
         }
     }
 
+    /// So many settled requests are counted now.
+    pub(super) async fn counts(&self, requests: i64) {
+        let usage = self.0.key_usage(&key(1, Limits::default()), NOON).await;
+        assert_eq!(usage.total.current, NanoUsd(COST * requests));
+    }
+
     /// Waits until this node has counted so many settled requests.
     pub(super) async fn knows(&self, requests: i64) {
         let key = key(1, Limits::default());
@@ -158,12 +181,14 @@ impl Node {
 
     /// A cost that arrived late, in the ledger and then here.
     pub(super) fn priced_late(&self, ledger: &Written, now: Timestamp) {
-        *ledger.late.lock() += 1;
+        self.counts_late(ledger.writes_late(), now);
+    }
+
+    /// The cost of the transaction with this number.
+    pub(super) fn counts_late(&self, number: i64, now: Timestamp) {
         let (key_id, user_id, provider_id) = (Some(KeyId(1)), Some(UserId(1)), Some(ProviderId(1)));
-        self.0.spent_late(
-            &[SpendRow { minute: NOON, key_id, user_id, provider_id, cost: NanoUsd(COST) }],
-            now,
-        );
+        let row = SpendRow { minute: NOON, key_id, user_id, provider_id, cost: NanoUsd(COST) };
+        self.0.spent_late(&LateCosts { rows: vec![row], number }, now);
     }
 
     async fn is_up(&self, up: bool) {

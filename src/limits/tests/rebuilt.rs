@@ -105,6 +105,61 @@ fn a_cost_that_becomes_known_during_a_rebuild_by_another_node_counts_once() {
     });
 }
 
+/// The node that has the price writes the cost after the rebuild began, and before its snapshot.
+#[test]
+fn a_cost_that_the_ledger_gets_before_a_rebuild_reads_it_counts_once() {
+    let (server, ledger) = (Redis::start(), Arc::new(Written::default()));
+    runtime().block_on(async {
+        let node = begin(&server, &ledger);
+        node.0.connected().await;
+        node.serve(2, &ledger).await;
+        node.0.flushed().await;
+        let () = redis(&server, &["SCRIPT", "FLUSH"]);
+        let early = ledger.early.write().await;
+        let other = begin(&server, &ledger);
+        locked(&server).await;
+        renewed(&server).await;
+        node.priced_late(&ledger, NOON.plus_ms(1_000));
+        node.0.flushed().await;
+        drop(early);
+        other.0.connected().await;
+        // A request over the new counters: what was sent again came before it.
+        node.serve(1, &ledger).await;
+        node.0.flushed().await;
+        node.counts(4).await;
+        other.counts(4).await;
+        node.priced_late(&ledger, NOON.plus_ms(2_000));
+        node.0.flushed().await;
+        node.counts(5).await;
+    });
+}
+
+/// The node has written the cost, and counts it after it rebuilt the counters.
+#[test]
+fn a_cost_that_is_counted_after_counters_were_rebuilt_with_it_counts_once() {
+    let (mut server, ledger) = (Redis::start(), Arc::new(Written::default()));
+    runtime().block_on(async {
+        let number = ledger.writes_late();
+        let node = begin(&server, &ledger);
+        node.0.connected().await;
+        node.knows(1).await;
+        node.counts_late(number, NOON.plus_ms(1_000));
+        node.0.flushed().await;
+        node.counts(1).await;
+        node.priced_late(&ledger, NOON.plus_ms(1_000));
+        node.0.flushed().await;
+        node.counts(2).await;
+        // A database that was restored begins with earlier numbers again.
+        node.counts_late(number, NOON.plus_ms(60_000));
+        node.0.flushed().await;
+        node.counts(3).await;
+        // Without Redis its own counters count.
+        server.kill();
+        soon(async || !node.0.shared_state().unwrap().up).await;
+        node.knows(2).await;
+    });
+}
+
 #[test]
 fn a_rebuild_that_fails_removes_what_it_wrote() {
     let (server, ledger) = (Redis::start(), Arc::new(Written::default()));

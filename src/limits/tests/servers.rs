@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 
-use super::overflow::Node;
+use super::overflow::{Node, Written};
 use super::server::Redis;
 use super::stoppable::{Rows, Stoppable};
 use super::wire::{Who, admit, calls, limited, redis};
@@ -41,6 +41,28 @@ pub(super) async fn soon(reached: impl AsyncFn() -> bool) {
         }
     };
     assert!(tokio::time::timeout(TIME_LIMIT, waiting).await.is_ok(), "it does not come");
+}
+
+#[test]
+fn a_cost_that_came_late_counts_once_for_the_user_and_once_for_the_provider() {
+    let (mut servers, urls) = start();
+    let ledger = Arc::<Written>::default();
+    let node = Node::start_with(&urls, &ledger, (TIME_LIMIT, MOST_WAITING));
+    runtime().block_on(async {
+        node.serve(1, &ledger).await;
+        node.priced_late(&ledger, NOON.plus_ms(1_000));
+        node.0.flushed().await;
+        let at = super::provider(Limits::default());
+        let spent = async || {
+            let of_user = node.0.user_usage(&user(0, Limits::default()), NOON).await.total.current;
+            (of_user, node.0.provider_usage(&at, NOON).await.total.current)
+        };
+        let twice = (NanoUsd(2_000), NanoUsd(2_000));
+        assert_eq!(spent().await, twice);
+        servers.iter_mut().for_each(Redis::kill);
+        soon(async || node.0.server_states().iter().all(|state| !state.up)).await;
+        assert_eq!(spent().await, twice);
+    });
 }
 
 #[test]

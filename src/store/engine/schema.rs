@@ -62,6 +62,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(20, "0020_partitions"),
     migration!(21, "0021_ledger_view"),
     migration!(22, "0022_retried_sums"),
+    migration!(23, "0023_late_costs"),
 ];
 
 /// One migration in `schema_history`.

@@ -4,6 +4,7 @@ mod append;
 mod copy;
 pub(super) mod days;
 mod decisions;
+pub(super) mod late;
 pub(super) mod log_row;
 pub(super) mod opening;
 mod prune;

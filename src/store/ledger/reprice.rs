@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::{AnyConnection, Executor};
 
+use super::late::{self, LateCosts};
 use super::spend::SpendRow;
 use super::sums::hour_of;
 use super::{days, log_row};
@@ -98,7 +99,7 @@ impl Store {
         of: UnpricedOf<'_>,
         max: u32,
         price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
-    ) -> Result<Vec<SpendRow>, StoreError> {
+    ) -> Result<LateCosts, StoreError> {
         let mut tx = self.write().await?;
         if let Some(lock) = days::lock(self.backend()) {
             tx.execute(lock).await?;
@@ -121,8 +122,9 @@ impl Store {
         {
             sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
         }
+        let number = if priced.is_empty() { 0 } else { late::next(&mut tx).await? };
         tx.commit().await?;
-        Ok(priced)
+        Ok(LateCosts { rows: priced, number })
     }
 }
 

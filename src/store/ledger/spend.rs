@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::opening;
 use super::sums::{HOUR_MS, hour_of};
+use super::{late, opening};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::money::NanoUsd;
@@ -65,6 +65,9 @@ pub struct SpendSeen {
     pub ended: Vec<RequestId>,
     /// Opening balances of all time, not summed. Neither `rows` nor `totals` contain them.
     pub opening: Vec<SpendRow>,
+    /// The number of the last [`LateCosts`](super::late::LateCosts) in the sums; 0 if there is none.
+    #[serde(default)]
+    pub late: i64,
 }
 
 /// Ids in one statement.
@@ -89,8 +92,9 @@ impl Store {
             None => Vec::new(),
         };
         let opening = opening::all(&mut tx).await?;
+        let late = late::last(&mut tx).await?;
         tx.commit().await?;
-        Ok(SpendSeen { rows, totals, ended, opening })
+        Ok(SpendSeen { rows, totals, ended, opening, late })
     }
 
     /// Spending of the requests that started at `since` or later, by minute, oldest first.

@@ -12,7 +12,7 @@ use crate::store::engine::error::StoreError;
 
 /// Every table except `schema_history`, which each database has itself. Tables that others refer to
 /// come first.
-pub(super) const TABLES: [&str; 24] = [
+pub(super) const TABLES: [&str; 25] = [
     "users",
     "api_keys",
     "providers",
@@ -29,6 +29,7 @@ pub(super) const TABLES: [&str; 24] = [
     "jobs",
     "sent_notices",
     "opening_balances",
+    "late_costs",
     "usage_totals",
     "hourly_users",
     "summed_days",

@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use tollgate::domain::clock::{Clock as _, Timestamp};
 use tollgate::domain::ids::{KeyId, UserId};
 use tollgate::domain::money::NanoUsd;
-use tollgate::store::{Backend, SpendRow};
+use tollgate::store::{Backend, LateCosts, SpendRow};
 
 use super::{configure, metric, start_notifier};
 use crate::admin::gate::{self, Gate};
@@ -100,13 +100,14 @@ async fn a_limit_that_is_nearly_used_up_is_announced_once_for_its_window() {
         provider_id: None,
         cost: NanoUsd::usd(usd),
     };
+    let late = |usd: i64| LateCosts::own(vec![spend(usd)]);
     configure(
         &gate,
         json!({ "enabled": true, "costAlertEnabled": true, "costAlertWebhook": gate.receiver.url, "costAlertThreshold": 0.8 }),
     )
     .await;
     // 4 of 5 a day is the threshold, 4 of 4.5 in five hours beyond it, 4 of 10 and of 100 below.
-    gate.counters.spent_late(&[spend(4)], gate.clock.now());
+    gate.counters.spent_late(&late(4), gate.clock.now());
     let mut tasks = JoinSet::new();
     for _ in 0..2 {
         start_notifier(&gate, &mut tasks, gate::ZONE);
@@ -127,7 +128,7 @@ async fn a_limit_that_is_nearly_used_up_is_announced_once_for_its_window() {
 
     // The same window again: nothing. The user's own limit is reached: an alert. The next day: the
     // key's again.
-    gate.counters.spent_late(&[spend(6)], gate.clock.now());
+    gate.counters.spent_late(&late(6), gate.clock.now());
     start_notifier(&gate, &mut tasks, gate::ZONE);
     let third = gate.receiver.wait_for(3).await[2].json();
     assert_eq!(
@@ -135,7 +136,7 @@ async fn a_limit_that_is_nearly_used_up_is_announced_once_for_its_window() {
         (&json!("user"), &json!("daily"), &json!("error"))
     );
     gate.clock.advance_ms(24 * 3_600_000);
-    gate.counters.spent_late(&[spend(4)], gate.clock.now());
+    gate.counters.spent_late(&late(4), gate.clock.now());
     start_notifier(&gate, &mut tasks, gate::ZONE);
     gate.receiver.wait_for(5).await;
     metric(&gate, "tollgate_notifications_total{event=\"cost_alert\",result=\"delivered\"} 5")

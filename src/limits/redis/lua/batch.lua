@@ -5,8 +5,9 @@
 -- user's and the provider's hash in KEYS (0: none), request, user, key, start, reserved and cost
 -- (two numbers each), provider, time, admitted, the key's field, the member, and what it asks for.
 -- Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running
--- (registered again), L a cost that became known late. A provider below zero is counted on another
--- server; here it only is the session's provider. Gives {'ok'} or {'gone'}, and publishes the
+-- (registered again), L a cost that became known late; it has the number of its transaction in place
+-- of the time admitted. A provider below zero is counted on another server; here it only is the
+-- session's provider. Gives {'ok'} or {'gone'}, and publishes the
 -- amounts to all nodes.
 --include head
 local last = call('GET', KEYS[2])
@@ -14,9 +15,11 @@ if last and tonumber(last) >= tonumber(ARGV[3]) then return { 'ok' } end
 --include gone
 local OP = '<c1HHc16ddddddddddBc0Hc0'
 -- Sums that came from the ledger may hold what a node settled shortly before they were read.
-local meta = call('HMGET', P .. 'meta', 'seen_from', 'read_at', 'read_by')
+local meta = call('HMGET', P .. 'meta', 'seen_from', 'read_at', 'read_by', 'late')
 local counted_before, read_at = tonumber(meta[1] or '0'), tonumber(meta[2] or '0')
 local read_by = tonumber(meta[3] or read_at + 125000)
+-- The last transaction of late costs that they hold; nil if a node of an earlier build made them.
+local late_known = tonumber(meta[4])
 local news, gone, left = {}, {}, {}
 do
   --include settled

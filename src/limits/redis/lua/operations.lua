@@ -15,11 +15,12 @@ local function want(sc, name)
 end
 for i, op in ipairs(left) do
   local kind, _, _, request, uid, kid, started, low, high, cost, costs, pid, time, admitted, _, member, after = struct.unpack(OP, op)
+  local number = admitted
   -- A start that a clock in the future stamped is not later than now.
   if started > NOW then started = NOW end
   if admitted > NOW then admitted = NOW end
   ops[i] = { slot = 0, at = 0, kind = kind, request = request, uid = uid, kid = kid, started = started, low = low,
-    high = high, cost = cost, costs = costs, provider = pid, time = time, admitted = admitted, member = member,
+    high = high, cost = cost, costs = costs, provider = pid, time = time, admitted = admitted, number = number, member = member,
     asks = (kind == 'R' or kind == 'E') and string.sub(op, after) }
   ids[i] = request
   if uid ~= 0 then
@@ -93,9 +94,15 @@ local function settle(o)
   tell(o)
 end
 
--- Counters that were made from the ledger after the cost was written there have it.
+-- Whether counters that were made from the ledger have a late cost. After the read, a number may be
+-- that of a database that was restored since.
+local function has_late(o)
+  if o.time > read_by then return false end
+  if late_known then return o.number <= late_known end
+  return o.time < read_at
+end
 local function late(o)
-  if o.time < read_at then return end
+  if has_late(o) then return end
   if o.uid ~= 0 then
     count(user(o.uid), 'u', o.started, o.cost, o.costs, 0, 0)
     if o.kid ~= 0 then count(user(o.uid), key_field(o.kid), o.started, o.cost, o.costs, 0, 0) end

@@ -26,7 +26,7 @@ use super::{Common, Shared, SharedSettings, list};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{ProviderId, UserId};
 use crate::domain::provider::Provider;
-use crate::store::SpendRow;
+use crate::store::LateCosts;
 use admit::Refusals;
 
 /// Several servers; at least one. Each has its own clock: the operations take times of this node,
@@ -170,19 +170,11 @@ impl Servers {
 
     /// Counts the later cost of settled requests, in this node's counters and, queued, on the
     /// servers of each user and provider.
-    pub(in super::super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
-        self.memory.spent_late(rows, self.time(now));
-        for row in rows {
-            let home = row.user_id.map(|user| self.of_user(user));
-            if let Some(home) = home {
-                home.push_late(row, home.time(now));
-            }
-            let server = row.provider_id.map(|provider| self.of_provider(provider));
-            let is_home = |server: &&Shared| home.is_some_and(|home| std::ptr::eq(home, *server));
-            if let Some(server) = server.filter(|server| !is_home(server)) {
-                let half = SpendRow { user_id: None, key_id: None, ..*row };
-                server.push_late(&half, server.time(now));
-            }
+    pub(in super::super) fn spent_late(&self, late: &LateCosts, now: Timestamp) {
+        for server in &self.all {
+            let rows = server.part.of_rows(&late.rows);
+            let own = LateCosts { rows, number: late.number };
+            server.spent_late(&own, server.time(now));
         }
     }
 }
