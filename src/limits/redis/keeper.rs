@@ -22,7 +22,8 @@ use super::earlier::Earlier;
 use super::link::{Fault, TIME_LIMIT, Up, ask, within};
 use super::mirror::Read;
 use super::outbox::{Kind, Op};
-use super::rebuild::{Ledger, MARGIN_MS};
+use super::reads::{Ask, Reads};
+use super::rebuild::MARGIN_MS;
 use super::reply;
 use super::scripts::{BEAT, BURY};
 use crate::domain::clock::{Clock, Timestamp};
@@ -46,7 +47,7 @@ const COMPARED: u32 = 20;
 /// The task that maintains the shared counters on one server; see the file's header.
 pub(super) struct ServerKeeper {
     pub(super) shared: Arc<Shared>,
-    pub(super) ledger: Arc<dyn Ledger>,
+    pub(super) ledger: Arc<Reads>,
     pub(super) clock: Arc<dyn Clock>,
     /// The epoch of the counters that this process uses.
     pub(super) epoch: Option<String>,
@@ -72,7 +73,7 @@ pub(super) struct ServerKeeper {
 }
 
 impl ServerKeeper {
-    pub(super) fn new(shared: Arc<Shared>, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, ledger: Arc<Reads>, clock: Arc<dyn Clock>) -> Self {
         let (must_rebuild, lost_at) = (shared.settings.unclean, shared.time(clock.now()));
         Self {
             shared,
@@ -221,7 +222,7 @@ impl ServerKeeper {
         let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
         // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
-        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, &now).fuse());
+        let mut caught_up = std::pin::pin!(shared.catch_up(&ledger, &now).fuse());
         let have_ended = |call| shared.gather.calls.have_ended(call);
         let ripe = || async {
             shared.outbox.ripe().await;
@@ -402,7 +403,7 @@ impl Shared {
     /// When the ledger is complete, updates the mirror from it at each time of [`CAUGHT_UP`]: a
     /// later read finds records that another node delivered after an earlier one. If a read fails,
     /// the mirror stays as it is until the next.
-    async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
+    async fn catch_up(&self, ledger: &Reads, now: &(dyn Fn() -> Timestamp + Sync)) {
         while !ledger.is_complete() {
             tokio::time::sleep(PAUSES[1]).await;
         }
@@ -411,9 +412,9 @@ impl Shared {
             tokio::time::sleep_until(connected + after).await;
             let at = now();
             let ended_since = at.plus_ms(-MARGIN_MS);
-            match ledger.read(self.zone(), at, ended_since).await {
+            match ledger.read(Ask { zone: self.zone(), now: at, ended_since }).await {
                 Ok(past) => {
-                    let past = self.part.of_past(past);
+                    let past = self.part.of_past(&past);
                     let made = Memory::of_ledger(self.counting(), &past, at);
                     let late = past.late;
                     self.learn(made, &Read { at, ended: &past.ended, ended_since, late });

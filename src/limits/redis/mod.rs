@@ -15,7 +15,8 @@
 //! - **The epoch**: the counters in Redis have a name. If Redis comes back empty, or with less than
 //!   it confirmed, one node builds new counters from the ledger ([`rebuild`]). The other nodes
 //!   notice by the name, and send again what the ledger may not have had. Nothing is counted twice:
-//!   a batch has a number, and a request that the ledger had is recognised by its id.
+//!   a batch has a number, a request that the ledger had is recognised by its id, and a cost that
+//!   it had late by the number of its transaction.
 //!
 //! - **Several servers** ([`servers`]): each has the counters of its users and providers, with its
 //!   own connection, queue, epoch and rebuild. Everything else in this module is about one of them.
@@ -43,6 +44,7 @@ mod names;
 mod operations;
 mod outbox;
 mod part;
+mod reads;
 mod rebuild;
 mod reconcile;
 mod reply;

@@ -5,8 +5,10 @@
 //! the first user and the first provider, as a rule the busiest of a small gateway, are on two
 //! servers. A user's keys are counted with the user.
 
+use std::borrow::Cow;
+
 use crate::domain::ids::{ProviderId, UserId};
-use crate::store::{SpendRow, SpendSeen};
+use crate::store::{SpendRow, SpendSeen, SpendTotal};
 
 /// The place of one server in the list of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,15 +50,21 @@ impl Part {
 
     /// What the ledger has of this server's users and providers. Requests that are known by their
     /// ids are those of all.
-    pub(super) fn of_past(self, mut past: SpendSeen) -> SpendSeen {
+    pub(super) fn of_past(self, past: &SpendSeen) -> Cow<'_, SpendSeen> {
         if self.of == 1 {
-            return past;
+            return Cow::Borrowed(past);
         }
-        for rows in [&mut past.rows, &mut past.opening] {
-            rows.retain_mut(|row| self.keep(&mut row.user_id, &mut row.provider_id));
-        }
-        past.totals.retain_mut(|total| self.keep(&mut total.user_id, &mut total.provider_id));
-        past
+        let of_total = |total: &SpendTotal| {
+            let mut own = *total;
+            self.keep(&mut own.user_id, &mut own.provider_id).then_some(own)
+        };
+        Cow::Owned(SpendSeen {
+            rows: self.of_rows(&past.rows),
+            totals: past.totals.iter().filter_map(of_total).collect(),
+            opening: self.of_rows(&past.opening),
+            ended: past.ended.clone(),
+            late: past.late,
+        })
     }
 
     /// The amounts of this server's users and providers.
@@ -109,7 +117,7 @@ mod tests {
             let rows: Vec<_> = (0..7).flat_map(|u| (0..5).map(move |p| row(u, p))).collect();
             let kept = parts.iter().map(|part| {
                 let past = SpendSeen { rows: rows.clone(), ..SpendSeen::default() };
-                part.of_past(past).rows
+                part.of_past(&past).rows.clone()
             });
             let kept: Vec<_> = kept.flatten().collect();
             let users = kept.iter().filter(|row| row.user_id.is_some()).count();

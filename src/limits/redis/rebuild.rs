@@ -22,6 +22,7 @@ use super::link::{Fault, TIME_LIMIT, ask, within};
 use super::mirror::Read;
 use super::names::Names;
 use super::outbox::KEEP_MS;
+use super::reads::{Ask, Reads};
 use super::reply;
 use super::scripts::{FLIP, HOLD, LOAD, Numbers, Present, Script, ScriptCall};
 use crate::domain::clock::{Clock, Timestamp};
@@ -126,22 +127,22 @@ impl Rebuild<'_> {
     /// Loads everything, puts it into effect, and removes all other counters. The lock is held
     /// until then: counters that another node began to load would be removed. `lost_at`: since when
     /// this node could not send anything to Redis.
-    pub(super) async fn run(&self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
+    pub(super) async fn run(&self, ledger: &Reads, lost_at: Timestamp) -> Result<(), Fault> {
         tokio::select! {
             made = self.build(ledger, lost_at) => made,
             fault = self.keep_lock() => Err(fault),
         }
     }
 
-    async fn build(&self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
+    async fn build(&self, ledger: &Reads, lost_at: Timestamp) -> Result<(), Fault> {
         let (began, ended_since) = (Instant::now(), lost_at.plus_ms(-MARGIN_MS));
-        let past = ledger.read(self.shared.zone(), self.now, ended_since).await;
-        let past = past.map_err(Fault::Ledger)?;
+        let asked = Ask { zone: self.shared.zone(), now: self.now, ended_since };
+        let past = ledger.read(asked).await.map_err(Fault::Ledger)?;
         // The one stands still while the machine sleeps, the other may be set.
         let read_by = self.now.plus_ms(millis(began.elapsed()));
         let read_by = read_by.max(self.shared.time(self.clock.now())).plus_ms(READ_MARGIN_MS);
         let part = self.shared.part;
-        let past = part.of_past(past);
+        let past = part.of_past(&past);
         let made = Memory::of_ledger(self.shared.counting(), &past, self.now);
         let holders = made.holders();
         let (count, server) = (holders.len(), part.number());

@@ -111,7 +111,7 @@ impl ServerKeeper {
                 rebuild.now = self.now();
                 // What is dropped from here on may be missing in what is read.
                 self.must_rebuild |= self.shared.outbox.take_overflow();
-                rebuild.run(&*self.ledger, self.lost_at).await.map(|()| true)
+                rebuild.run(&self.ledger, self.lost_at).await.map(|()| true)
             }
             other => other.map(|_| false),
         };

@@ -3,6 +3,7 @@
 //! what one server loses concerns its users and providers alone.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -63,6 +64,17 @@ fn a_cost_that_came_late_counts_once_for_the_user_and_once_for_the_provider() {
         soon(async || node.0.server_states().iter().all(|state| !state.up)).await;
         assert_eq!(spent().await, twice);
     });
+}
+
+#[test]
+fn the_ledger_is_read_together_for_all_servers() {
+    let (server, ledger) = (Redis::start(), Arc::<Written>::default());
+    let urls: Vec<String> = (0..4).map(|number| format!("{}/{number}", server.url())).collect();
+    let node = Node::start_with(&urls, &ledger, (TIME_LIMIT, MOST_WAITING));
+    // To rebuild the counters of all, and perhaps once more for what other nodes spent meanwhile.
+    let reads = ledger.reads.load(Ordering::Relaxed);
+    assert!((1..4).contains(&reads), "{reads} times for four servers");
+    drop(node);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
 use super::super::keeper::ServerKeeper;
+use super::super::reads::Reads;
 use super::super::{Ledger, Shared};
 use super::Servers;
 use crate::domain::clock::Clock;
@@ -21,7 +22,7 @@ impl Keeper {
         ledger: Arc<dyn Ledger>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self(vec![ServerKeeper::new(Arc::clone(shared), ledger, clock)])
+        Self(vec![ServerKeeper::new(Arc::clone(shared), Arc::new(Reads::of(ledger, 1)), clock)])
     }
 
     /// Of the counters on several servers.
@@ -30,8 +31,9 @@ impl Keeper {
         ledger: &Arc<dyn Ledger>,
         clock: &Arc<dyn Clock>,
     ) -> Self {
+        let reads = Arc::new(Reads::of(Arc::clone(ledger), servers.each().count()));
         let keeper = |shared: &Arc<Shared>| {
-            ServerKeeper::new(Arc::clone(shared), Arc::clone(ledger), Arc::clone(clock))
+            ServerKeeper::new(Arc::clone(shared), Arc::clone(&reads), Arc::clone(clock))
         };
         Self(servers.each().map(keeper).collect())
     }
