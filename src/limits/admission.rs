@@ -192,6 +192,8 @@ pub struct Denied {
     pub limit: Amount,
     /// When a request may pass again; `None` if that is unknown, or never.
     pub reset_at: Option<Timestamp>,
+    /// When it was refused, by the clock of `reset_at`: that of Redis, if that counts.
+    pub at: Timestamp,
     /// Set if what is spent does not reach the limit: requests in flight have reserved the rest, or
     /// together with this one they could exceed it.
     pub exceeds: Option<Exceeds>,

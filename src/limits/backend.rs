@@ -18,7 +18,7 @@ use super::redis::{Asked, Servers, Shared};
 use super::sessions::Slot;
 use super::usage::HolderUsage;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::ProviderId;
+use crate::domain::ids::{ProviderId, UserId};
 use crate::domain::key::Key;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
@@ -49,6 +49,14 @@ impl CounterBackend {
             Self::Own(_) => own,
             Self::Shared(shared) => shared.time(own),
             Self::Servers(servers) => servers.time(own),
+        }
+    }
+
+    /// The same for the limits of a user.
+    pub(super) fn time_of(&self, user: Option<UserId>, own: Timestamp) -> Timestamp {
+        match (self, user) {
+            (Self::Servers(servers), Some(user)) => servers.time_of(user, own),
+            _ => self.time(own),
         }
     }
 

@@ -89,7 +89,7 @@ impl Checks<'_, '_> {
         // It is unknown when a request in flight will release its reservation.
         let reset_at = if exceeds.is_none() { spend.below_at(period, reset, limit) } else { None };
         let (current, limit) = (Amount::Money(held.both()), Amount::Money(limit));
-        Some(Denied { limit_type, current, limit, reset_at, exceeds })
+        Some(Denied { limit_type, current, limit, reset_at, at: self.admission.now, exceeds })
     }
 
     fn sessions(&self, limit_type: LimitType) -> Result<(), Denied> {
@@ -107,7 +107,8 @@ impl Checks<'_, '_> {
         let next_end = self.pair.sessions.next_end(of_key, self.settings.session_ttl_ms);
         let reset_at = next_end.filter(|_| current == limit);
         let (current, limit) = (Amount::Count(current), Amount::Count(limit));
-        Err(Denied { limit_type, current, limit, reset_at, exceeds: None })
+        let at = self.admission.now;
+        Err(Denied { limit_type, current, limit, reset_at, at, exceeds: None })
     }
 
     fn rpm(&self) -> Result<(), Denied> {
@@ -118,6 +119,7 @@ impl Checks<'_, '_> {
         }
         let reset_at = self.pair.rpm.below_at(limit);
         let (current, limit) = (Amount::Count(current), Amount::Count(limit));
-        Err(Denied { limit_type: LimitType::UserRpm, current, limit, reset_at, exceeds: None })
+        let (limit_type, at) = (LimitType::UserRpm, self.admission.now);
+        Err(Denied { limit_type, current, limit, reset_at, at, exceeds: None })
     }
 }

@@ -32,6 +32,13 @@ impl Permit {
         &self.standing
     }
 
+    /// A time of this node by the clock of the caller's limits, and so of [`Self::standing`].
+    #[must_use]
+    pub fn time(&self, own: Timestamp) -> Timestamp {
+        let user = self.charge.as_ref().and_then(|charge| charge.user);
+        self.backend.time_of(user, own)
+    }
+
     /// The provider that last served this session, if it was live when the request was admitted.
     #[must_use]
     pub const fn session_provider(&self) -> Option<ProviderId> {

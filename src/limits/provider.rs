@@ -26,6 +26,16 @@ pub enum Blocked {
     },
 }
 
+impl Blocked {
+    /// The same at a later time.
+    pub(super) fn later(self, ms: i64) -> Self {
+        match self {
+            Self::Limit { until } => Self::Limit { until: until.map(|at| at.plus_ms(ms)) },
+            Self::SessionCap { until } => Self::SessionCap { until: until.plus_ms(ms) },
+        }
+    }
+}
+
 /// The spending limits, in the order in which they are checked.
 pub(super) const PERIODS: [Period; 5] =
     [Period::Total, Period::FiveHours, Period::Daily, Period::Weekly, Period::Monthly];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::nodes::pair::{Pair, cost, limit_of};
+use crate::nodes::pair::{Pair, Person, cost, limit_of};
 use crate::proxy::fixture::{Fixture, request};
 use crate::support::clock::SetClock;
 use crate::support::redis::Redis;
@@ -72,6 +72,56 @@ async fn a_node_whose_clock_is_weeks_ahead_moves_no_shared_window_and_says_so() 
     assert_eq!(pair.ask(1, &who, "s").send().await.unwrap().status(), 429);
     assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 429);
     assert_eq!(resets(&pair, 0, who.key).await, before);
+}
+
+/// The seconds of a header such as `59s` or `2m0s`.
+fn seconds_of(answer: &reqwest::Response, name: &str) -> u64 {
+    let text = answer.headers()[name].to_str().unwrap();
+    let (minutes, seconds) = text.split_once('m').unwrap_or(("0", text));
+    minutes.parse::<u64>().unwrap() * 60 + seconds.trim_end_matches('s').parse::<u64>().unwrap()
+}
+
+fn retry_after(answer: &reqwest::Response) -> u64 {
+    answer.headers()["retry-after"].to_str().unwrap().parse().unwrap()
+}
+
+/// Limits end by Redis' clock. The time until then does not depend on the node's.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_whose_clock_is_off_tells_clients_how_long_to_wait() {
+    for seconds in [900, -900] {
+        let mut pair = Pair::start().await;
+        let clock = SetClock::new();
+        clock.set(seconds);
+        clock.env().iter().for_each(|(name, value)| pair.nodes[1].set(name, value));
+        restart(&mut pair, 1).await;
+        let who = pair.person(json!({"rpm": 1}), json!({})).await;
+        let chat = |node: usize, who: &Person| {
+            let gateway = &pair.nodes[node];
+            let ask = gateway.client.post(format!("{}/v1/chat/completions", gateway.proxy));
+            ask.bearer_auth(&who.text).json(&request("chat-compatible", false))
+        };
+        let answer = chat(1, &who).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let left = seconds_of(&answer, "x-ratelimit-reset-requests");
+        assert!((50..=60).contains(&left), "{seconds}: {left}");
+        let answer = chat(1, &who).send().await.unwrap();
+        assert_eq!(answer.status(), 429);
+        let left = seconds_of(&answer, "x-ratelimit-reset-requests");
+        assert!((30..=60).contains(&left), "{seconds}: {left}");
+        assert!((left..=left + 1).contains(&retry_after(&answer)), "{seconds}: {answer:?}");
+        // A limit of the only provider, which what is spent reaches.
+        let providers = pair.nodes[0].admin("providers/getProviders", json!({})).await;
+        let limit = json!({"providerId": providers[0]["id"], "limit_monthly_usd": 0.01});
+        pair.nodes[0].admin("providers/editProvider", limit).await;
+        let who = pair.person(json!({}), json!({})).await;
+        let mut waits = Vec::new();
+        for node in [0, 1] {
+            let answer = chat(node, &who).send().await.unwrap();
+            assert_eq!(answer.status(), 503, "{seconds}: {answer:?}");
+            waits.push(retry_after(&answer));
+        }
+        assert!(waits[0].abs_diff(waits[1]) < 60, "{seconds}: {waits:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

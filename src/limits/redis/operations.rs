@@ -37,7 +37,20 @@ pub(in super::super) struct Asked<'a> {
 }
 
 impl Shared {
+    /// `now` is by Redis' clock; the answer's times are by this node's, as those of circuits.
     pub(in super::super) async fn blocked(
+        &self,
+        providers: &[Arc<Provider>],
+        slot: &Slot,
+        now: Timestamp,
+    ) -> Vec<(ProviderId, Blocked)> {
+        let mut found = self.blocked_by_redis(providers, slot, now).await;
+        let ahead = self.agreement.added_ms().saturating_neg();
+        found.iter_mut().for_each(|(_, blocked)| *blocked = blocked.later(ahead));
+        found
+    }
+
+    async fn blocked_by_redis(
         &self,
         providers: &[Arc<Provider>],
         slot: &Slot,

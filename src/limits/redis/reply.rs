@@ -104,6 +104,7 @@ pub(super) fn denied(
             current,
             limit,
             reset_at: reset.map(Timestamp),
+            at: ask.now,
             exceeds: None,
         });
     };
@@ -116,7 +117,7 @@ pub(super) fn denied(
         None => ends(period, limits, ask.now, spans, settings).filter(|_| limit > NanoUsd::ZERO),
     };
     let (current, limit) = (Amount::Money(NanoUsd(current)), Amount::Money(limit));
-    Some(Denied { limit_type, current, limit, reset_at, exceeds })
+    Some(Denied { limit_type, current, limit, reset_at, at: ask.now, exceeds })
 }
 
 /// The remaining amounts of an admission's limits.

@@ -100,6 +100,7 @@ fn strict_reservation_refuses_what_could_exceed_a_limit_unless_nothing_else_runs
         current: Amount::Money(NanoUsd::usd(4)),
         limit: Amount::Money(NanoUsd::usd(5)),
         reset_at: None,
+        at: NOON,
         exceeds: Some(Exceeds { reserved: NanoUsd::usd(3), own: NanoUsd::usd(2) }),
     };
     let message = "the key_total limit of 5 could be exceeded: 4 is used (3 of it reserved for requests in flight), \

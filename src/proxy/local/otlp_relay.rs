@@ -86,7 +86,7 @@ async fn received(
 /// among those without authentication.
 fn without_record(ctx: &RequestContext, error: Box<Error>) -> Box<Error> {
     match error.cause.as_deref().and_then(|cause| cause.downcast_ref::<GiveUp>()) {
-        Some(GiveUp::Refused { refusal, .. }) => refused(ctx, refusal.reply(ctx.now(), ctx.zone())),
+        Some(GiveUp::Refused { refusal, .. }) => refused(ctx, refusal.reply(ctx.zone())),
         _ => error,
     }
 }

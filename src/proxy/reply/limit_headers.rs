@@ -50,24 +50,25 @@ const COST: Names =
 /// Pingora's, when a value is not valid in a head.
 pub(in crate::proxy) fn add(headers: &mut HeaderMap, ctx: &RequestContext) -> pingora::Result<()> {
     match ctx.record.as_ref().and_then(|record| record.permit.as_ref()) {
-        Some(permit) => write(headers, ctx, permit.standing()),
+        Some(permit) => write(headers, ctx.format, permit.standing(), permit.time(ctx.now())),
         None => Ok(()),
     }
 }
 
 fn write(
     headers: &mut HeaderMap,
-    ctx: &RequestContext,
+    format: WireFormat,
     standing: &Standing,
+    now: Timestamp,
 ) -> pingora::Result<()> {
     if let Some(RequestsLeft { limit, remaining, reset_at }) = standing.requests {
         let values = [limit.into(), remaining.into()];
-        insert(headers, requests_names(ctx.format), values, reset(ctx, Some(reset_at)))?;
+        insert(headers, requests_names(format), values, reset(format, Some(reset_at), now))?;
     }
     if let Some(MoneyLeft { limit, remaining, reset_at, .. }) = standing.money {
         let remaining = remaining.max(NanoUsd::ZERO);
         let values = [value(limit.to_string())?, value(remaining.to_string())?];
-        insert(headers, COST, values, reset(ctx, reset_at))?;
+        insert(headers, COST, values, reset(format, reset_at, now))?;
     }
     Ok(())
 }
@@ -87,7 +88,7 @@ pub(in crate::proxy) fn of_refusal(
         (denied.limit.to_decimal() - denied.current.to_decimal()).max(rust_decimal::Decimal::ZERO);
     let mut headers =
         vec![(limit, denied.limit.to_string()), (remaining, left.normalize().to_string())];
-    headers.extend(reset(ctx, denied.reset_at).map(|at| (resets, at)));
+    headers.extend(reset(ctx.format, denied.reset_at, denied.at).map(|at| (resets, at)));
     headers
 }
 
@@ -110,12 +111,12 @@ fn requests_names(format: WireFormat) -> Names {
     if format == WireFormat::Native { NATIVE_REQUESTS } else { REQUESTS }
 }
 
-/// RFC 3339 for the native format, a duration (`6m0s`) for the others.
-fn reset(ctx: &RequestContext, at: Option<Timestamp>) -> Option<String> {
+/// RFC 3339 for the native format, a duration (`6m0s`) for the others. `now`: by the clock of `at`.
+fn reset(format: WireFormat, at: Option<Timestamp>, now: Timestamp) -> Option<String> {
     let at = at?;
-    match ctx.format {
+    match format {
         WireFormat::Native => Some(at.to_iso()),
-        _ => Some(duration(at.since(ctx.now()))),
+        _ => Some(duration(at.since(now))),
     }
 }
 

@@ -22,15 +22,15 @@ const AT_ONCE_MS: &str = "200";
 
 /// The answer to a request that a limit refused.
 #[must_use]
-pub(super) fn reply(denied: &Denied, now: Timestamp, zone: Tz) -> RefusalReply {
+pub(super) fn reply(denied: &Denied, zone: Tz) -> RefusalReply {
     let spent = is_spent(denied);
     let (kind, message) = match spent {
-        true => (error::SPENT, for_people(denied, now, zone)),
+        true => (error::SPENT, for_people(denied, zone)),
         false => ("rate_limit_error", denied.message()),
     };
     let (limit_type, current, limit) = (denied.limit_type.as_str(), denied.current, denied.limit);
     let reset = denied.reset_at.map(Timestamp::to_iso);
-    let wait = denied.reset_at.map(|at| at.since(now).max(0).unsigned_abs());
+    let wait = denied.reset_at.map(|at| at.since(denied.at).max(0).unsigned_abs());
     let remaining = (limit.to_decimal() - current.to_decimal()).max(Decimal::ZERO);
     let mut reply = RefusalReply::new(429, kind, message).code("rate_limit_exceeded");
     reply.extra = vec![
@@ -67,7 +67,7 @@ const fn is_spent(denied: &Denied) -> bool {
 }
 
 /// The message that a developer reads in a terminal.
-fn for_people(denied: &Denied, now: Timestamp, zone: Tz) -> String {
+fn for_people(denied: &Denied, zone: Tz) -> String {
     let whose = if denied.limit_type.is_keys() { "this key" } else { "this key's user" };
     let (window, limit) = (window(denied.limit_type), dollars(denied.limit));
     if denied.limit.to_decimal().is_zero() {
@@ -76,9 +76,9 @@ fn for_people(denied: &Denied, now: Timestamp, zone: Tz) -> String {
     let used_up = format!("The {window} limit of {whose} ({limit}) is used up.");
     match denied.reset_at {
         Some(at) if window == "5-hour" => {
-            format!("{used_up} There is room again {}.", moment(at, now, zone))
+            format!("{used_up} There is room again {}.", moment(at, denied.at, zone))
         }
-        Some(at) => format!("{used_up} It resets {}.", moment(at, now, zone)),
+        Some(at) => format!("{used_up} It resets {}.", moment(at, denied.at, zone)),
         None if window == "total" => format!("{used_up} It does not reset. {RAISE}"),
         None => format!("{used_up} {RAISE}"),
     }
@@ -144,6 +144,7 @@ mod tests {
             current: limit,
             limit,
             reset_at: reset_in_ms.map(|ms| NOW.plus_ms(ms)),
+            at: NOW,
             exceeds: None,
         }
     }
@@ -229,7 +230,7 @@ mod tests {
     #[test]
     fn each_money_limit_has_a_message_for_people() {
         for (limit_type, nano, reset, wanted) in MESSAGES {
-            let reply = reply(&denied(limit_type, nano, reset), NOW, Tz::Europe__Berlin);
+            let reply = reply(&denied(limit_type, nano, reset), Tz::Europe__Berlin);
             assert_eq!(reply.message, wanted);
             assert_eq!(
                 (reply.status, header(&reply, "x-should-retry")),
@@ -239,7 +240,7 @@ mod tests {
             assert_eq!(header(&reply, "retry-after"), None, "{limit_type:?}");
             assert_eq!(reply.extra[0], ("limit_type", json!(limit_type.as_str())));
         }
-        let soon = reply(&denied(LimitType::KeyDaily, CENT, Some(59_500)), NOW, Tz::UTC);
+        let soon = reply(&denied(LimitType::KeyDaily, CENT, Some(59_500)), Tz::UTC);
         assert_eq!(header(&soon, "retry-after"), Some("60"));
     }
 
@@ -247,12 +248,18 @@ mod tests {
     fn what_passes_soon_is_to_be_repeated() {
         let (current, limit) = (Amount::Count(5), Amount::Count(5));
         let reset_at = Some(NOW.plus_ms(11_200));
-        let rpm =
-            Denied { limit_type: LimitType::UserRpm, current, limit, reset_at, exceeds: None };
+        let rpm = Denied {
+            limit_type: LimitType::UserRpm,
+            current,
+            limit,
+            reset_at,
+            at: NOW,
+            exceeds: None,
+        };
         let exceeds = Some(Exceeds { reserved: NanoUsd(1), own: NanoUsd(1) });
         let reserved = Denied { exceeds, ..denied(LimitType::KeyDaily, 10, None) };
         for (one, wait) in [(rpm, Some("12")), (reserved, None)] {
-            let reply = reply(&one, NOW, Tz::UTC);
+            let reply = reply(&one, Tz::UTC);
             assert_eq!((reply.kind, header(&reply, "retry-after")), ("rate_limit_error", wait));
             assert_eq!(
                 (header(&reply, "x-should-retry"), header(&reply, "retry-after-ms")),

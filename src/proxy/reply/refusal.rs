@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::limit_refusal;
 use super::refusal_reply::RefusalReply;
-use crate::domain::clock::Timestamp;
 use crate::domain::ids::WordId;
 use crate::formats::bad_request::BadRequest;
 use crate::limits::Denied;
@@ -105,10 +104,9 @@ impl From<BadRequest> for Refusal {
 }
 
 impl Refusal {
-    /// Status, error type, message and headers of the answer. Waiting times count from `now`; times
-    /// in messages are in `zone`.
+    /// Status, error type, message and headers of the answer. Times in messages are in `zone`.
     #[must_use]
-    pub fn reply(&self, now: Timestamp, zone: Tz) -> RefusalReply {
+    pub fn reply(&self, zone: Tz) -> RefusalReply {
         match self {
             Self::UnknownRoute => not_found("there is nothing at this path"),
             Self::WrongMethod { allow } => {
@@ -154,7 +152,7 @@ impl Refusal {
                 forbidden("the request holds content that this gateway does not pass on")
                     .code("content_filtered")
             }
-            Self::Limit(denied) => limit_refusal::reply(denied, now, zone),
+            Self::Limit(denied) => limit_refusal::reply(denied, zone),
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
             Self::NoGroup

@@ -151,7 +151,7 @@ fn note_rejected(
     else {
         return;
     };
-    let reply = refusal.reply(ctx.now(), ctx.zone());
+    let reply = refusal.reply(ctx.zone());
     let client = noted.client.map(|ip| ip.to_string());
     access_rejected(&RejectedLine {
         request_id: ctx.id,

@@ -57,7 +57,7 @@ impl Service {
             // No caller is known.
             _ => metrics.unauthenticated(refusal.reason()),
         }
-        let mut reply = refusal.reply(ctx.now(), ctx.zone());
+        let mut reply = refusal.reply(ctx.zone());
         if let Refusal::Limit(denied) = refusal {
             reply.headers.extend(limit_headers::of_refusal(ctx, denied));
         }

@@ -93,7 +93,7 @@ fn broken_off(ctx: &mut RequestContext, why: String, cause: BreakCause) -> Box<E
 
 /// This provider's format cannot express the request.
 fn unfit(ctx: &mut RequestContext, refusal: Refusal, error: &mut Error) {
-    let message = refusal.reply(ctx.now(), ctx.zone()).message;
+    let message = refusal.reply(ctx.zone()).message;
     let Ok(forwarding) = ctx.forwarding() else { return };
     forwarding.tally.unfit = Some(refusal);
     let Some(attempt) = forwarding.attempt.take() else { return };

@@ -85,6 +85,11 @@ impl Servers {
         self.first().time(own)
     }
 
+    /// The same by the clock of a user's server.
+    pub(in super::super) fn time_of(&self, user: UserId, own: Timestamp) -> Timestamp {
+        self.of_user(user).time(own)
+    }
+
     /// The server that has the time zone for all.
     fn first(&self) -> &Shared {
         &self.all[0]
