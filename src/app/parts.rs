@@ -161,6 +161,7 @@ fn jobs(config: &Config, store: &Store, gateway: &Gateway) -> Jobs {
     Jobs::new(JobParts {
         store: store.clone(),
         clock: Arc::clone(&gateway.clock),
+        by_server: true,
         counters: gateway.counters.clone(),
         metrics: Arc::clone(&gateway.metrics),
         time_zone: config.time_zone,

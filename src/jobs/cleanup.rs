@@ -50,12 +50,13 @@ impl Jobs {
     /// [`StoreError`] of the job's table.
     pub async fn take_cleanup(&self) -> Result<bool, StoreError> {
         let parts = &self.0.parts;
-        let now = parts.clock.now();
-        let held = parts.store.job::<CleanupReport>(JOB).await?.is_some_and(|job| job.is_held(now));
+        let now = self.now().await?;
+        let job = parts.store.job::<CleanupReport>(JOB).await?;
+        let held = job.is_some_and(|job| job.is_held(now, HOLD_MS));
         if held || !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
             return Ok(false);
         }
-        let report = self.begin(now, &parts.store.settings().await?);
+        let report = Self::begin(now, &parts.store.settings().await?);
         parts.store.report_job(JOB, &report).await?;
         Ok(true)
     }
@@ -81,7 +82,7 @@ impl Jobs {
         let Some(job) = parts.store.job::<Option<CleanupReport>>(JOB).await? else {
             return Ok(Cleanup { running: false, report: None });
         };
-        Ok(Cleanup { running: job.is_held(parts.clock.now()), report: job.report })
+        Ok(Cleanup { running: job.is_held(self.now().await?, HOLD_MS), report: job.report })
     }
 
     /// Runs if the settings enable it and today's time has passed.
@@ -93,13 +94,15 @@ impl Jobs {
 
     async fn look(&self) -> Result<(), StoreError> {
         let parts = &self.0.parts;
-        let now = parts.clock.now();
+        let now = self.now().await?;
         let settings = parts.store.settings().await?;
         let daily = DailyReset { mode: ResetMode::Fixed, time: settings.cleanup_schedule };
         let due = Window::Daily(daily).start(now, parts.time_zone);
         let job = parts.store.job::<CleanupReport>(JOB).await?;
-        let served = job.as_ref().map_or(Timestamp(0), |job| job.done_for);
-        if served >= due || job.is_some_and(|job| job.is_held(now)) {
+        // A time ahead of the present was noted while a clock was ahead. It counts as none.
+        let noted = job.as_ref().map(|job| job.done_for).filter(|served| *served <= now);
+        let served = noted.unwrap_or(Timestamp(0));
+        if served >= due || job.is_some_and(|job| job.is_held(now, HOLD_MS)) {
             return Ok(());
         }
         if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
@@ -109,28 +112,31 @@ impl Jobs {
         if !settings.enable_auto_cleanup || served == Timestamp(0) {
             return parts.store.leave_job(JOB, &self.0.node, Some(due)).await;
         }
-        self.clean(&settings, Some(due)).await;
-        Ok(())
+        self.clean(&settings, Some(due)).await
     }
 
     /// The run that [`Self::start_cleanup`] took the job for.
     pub(super) async fn clean_as_asked(&self) {
-        match self.0.parts.store.settings().await {
-            Ok(settings) => self.clean(&settings, None).await,
-            Err(error) => tracing::warn!(%error, "the request log could not be cleaned up"),
+        let cleaned = async { self.clean(&self.0.parts.store.settings().await?, None).await };
+        if let Err(error) = cleaned.await {
+            tracing::warn!(%error, "the request log could not be cleaned up");
         }
     }
 
-    fn begin(&self, now: Timestamp, settings: &SystemSettings) -> CleanupReport {
+    fn begin(now: Timestamp, settings: &SystemSettings) -> CleanupReport {
         let cutoff = now.plus_ms(-DAY_MS * i64::from(settings.cleanup_retention_days));
         CleanupReport { started_at: now, cutoff, ..CleanupReport::default() }
     }
 
-    async fn clean(&self, settings: &SystemSettings, due: Option<Timestamp>) {
+    async fn clean(
+        &self,
+        settings: &SystemSettings,
+        due: Option<Timestamp>,
+    ) -> Result<(), StoreError> {
         let parts = &self.0.parts;
-        let mut report = self.begin(parts.clock.now(), settings);
+        let mut report = Self::begin(self.now().await?, settings);
         let done = self.batches(&mut report).await;
-        report.finished_at = Some(parts.clock.now());
+        report.finished_at = Some(self.now().await.unwrap_or(report.started_at));
         report.error = done.as_ref().err().map(ToString::to_string);
         match &report.error {
             None => {
@@ -147,13 +153,14 @@ impl Jobs {
         if let Err(error) = reported.and(parts.store.leave_job(JOB, &self.0.node, served).await) {
             tracing::warn!(%error, "the end of the request log's cleaning could not be noted");
         }
+        Ok(())
     }
 
     async fn batches(&self, report: &mut CleanupReport) -> Result<(), StoreError> {
         let parts = &self.0.parts;
         parts.store.prune_notices(report.started_at).await?;
         loop {
-            let now = parts.clock.now();
+            let now = self.now().await?;
             if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
                 return Err(StoreError::Busy { what: "another node took over".to_owned() });
             }

@@ -31,7 +31,7 @@ impl Jobs {
         let mut summed = 0;
         let lacking = self.lacking().await?;
         for day in &lacking {
-            let now = parts.clock.now();
+            let now = self.now().await?;
             if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
                 return Ok(summed);
             }
@@ -53,7 +53,7 @@ impl Jobs {
         let Some(first) = parts.store.first_used().await? else { return Ok(Vec::new()) };
         let day = |at| Window::Daily(DailyReset::default()).calendar(at, parts.time_zone);
         // The day that is not over, or only just.
-        let mut next = day(parts.clock.now().plus_ms(-SETTLED_MS));
+        let mut next = day(self.now().await?.plus_ms(-SETTLED_MS));
         let there = parts.store.summed_days(Timestamp(i64::MIN), Timestamp(i64::MAX)).await?;
         let there: BTreeSet<SummedDay> = there.into_iter().collect();
         let mut lacking = Vec::new();

@@ -20,9 +20,9 @@ use tokio::sync::Notify;
 
 pub use cleanup::{Cleanup, CleanupReport};
 
-use crate::domain::clock::Clock;
+use crate::domain::clock::{Clock, Timestamp};
 use crate::limits::Counters;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
 
 /// How often the schedule is checked, and the database is searched for requests without a price.
@@ -36,6 +36,9 @@ pub struct JobParts {
     pub store: Store,
     /// Decides what is due and what is too old.
     pub clock: Arc<dyn Clock>,
+    /// In place of `clock`, the database's server decides that, if there is one. So a node whose
+    /// clock is wrong removes nothing that is kept, and puts off no schedule of the others.
+    pub by_server: bool,
     /// Receives the costs of requests that are priced late.
     pub counters: Counters,
     /// Counts removed rows and late prices.
@@ -79,6 +82,13 @@ impl Jobs {
             let leaving = self.0.parts.store.leave_job(job, &self.0.node, None);
             let _ = tokio::time::timeout(Duration::from_secs(1), leaving).await;
         }
+    }
+
+    /// The present.
+    async fn now(&self) -> Result<Timestamp, StoreError> {
+        let parts = &self.0.parts;
+        let own = parts.clock.now();
+        if parts.by_server { parts.store.shared_time(own).await } else { Ok(own) }
     }
 
     async fn cleaning(&self) {

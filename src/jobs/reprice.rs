@@ -81,7 +81,7 @@ impl Jobs {
         let parts = &self.0.parts;
         let mut priced = 0;
         loop {
-            let now = parts.clock.now();
+            let now = self.now().await?;
             if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
                 return Ok(priced);
             }

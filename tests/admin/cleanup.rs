@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tollgate::domain::clock::{Clock, Timestamp};
+use tollgate::domain::clock::{Clock, ManualClock, SystemClock, Timestamp};
 use tollgate::domain::ids::RequestId;
 use tollgate::domain::record::Record;
 use tollgate::jobs::{JobParts, Jobs};
@@ -102,6 +102,7 @@ async fn the_schedule_is_served_once_a_day_by_one_node() {
         let other = Jobs::new(JobParts {
             store: gate.store.clone(),
             clock: Arc::clone(&gate.clock) as Arc<dyn Clock>,
+            by_server: false,
             counters: (*gate.counters).clone(),
             metrics: Arc::clone(&gate.metrics),
             time_zone: super::gate::ZONE,
@@ -131,5 +132,70 @@ async fn the_schedule_is_served_once_a_day_by_one_node() {
         gate.clock.set(NOON.plus_ms(DAY + 30 * 60_000));
         other.clean_if_due().await;
         assert_eq!(logged(&gate).await, 1, "switched off");
+    }
+}
+
+/// Marks today's schedule as not served yet: the last one was served then.
+async fn served(gate: &Gate, then: Timestamp) {
+    let now = SystemClock.now();
+    assert!(gate.store.take_job("cleanup", "earlier", now, now.plus_ms(1)).await.unwrap());
+    gate.store.leave_job("cleanup", "earlier", Some(then)).await.unwrap();
+}
+
+/// Of several nodes, one has a wrong clock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_clock_is_ahead_removes_nothing_that_is_kept_and_puts_off_no_schedule() {
+    let gate = Gate::start_on(Backend::Postgres).await;
+    let now = SystemClock.now();
+    let ahead = Arc::new(ManualClock::at(now.plus_ms(40 * DAY)));
+    let node = Jobs::new(JobParts {
+        store: gate.store.clone(),
+        clock: Arc::clone(&ahead) as Arc<dyn Clock>,
+        by_server: true,
+        counters: (*gate.counters).clone(),
+        metrics: Arc::clone(&gate.metrics),
+        time_zone: super::gate::ZONE,
+    });
+    let ann = gate.person("ann", json!({})).await;
+    let records = [at(&ann, now.plus_ms(-50 * DAY)), at(&ann, now.plus_ms(-10 * DAY))];
+    gate.store.append_records(&records).await.unwrap();
+    let settings = json!({ "cleanupRetentionDays": 30, "enableAutoCleanup": true });
+    gate.admin("system-config/saveSystemSettings", settings).await.data();
+    served(&gate, now.plus_ms(-2 * DAY)).await;
+    node.clean_if_due().await;
+    assert_eq!(logged(&gate).await, 1, "thirty days are kept");
+    let job = gate.store.job::<Value>("cleanup").await.unwrap().unwrap();
+    assert!(job.done_for <= SystemClock.now(), "{job:?}");
+    // A run on request.
+    assert!(node.take_cleanup().await.unwrap());
+    let report = node.cleanup().await.unwrap().report.unwrap();
+    assert!(report.cutoff.since(now.plus_ms(-30 * DAY)).abs() < 60_000 * 10, "{report:?}");
+    let job = gate.store.job::<Value>("cleanup").await.unwrap().unwrap();
+    assert!(job.held_until.since(SystemClock.now()) <= 60_000, "{job:?}");
+}
+
+/// The clock was a year ahead once, and the process was killed in a run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_was_ahead_once_does_not_put_the_schedule_off() {
+    const YEAR: i64 = 365 * DAY;
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let ann = gate.person("ann", json!({})).await;
+        gate.store.append_records(&[at(&ann, NOON.plus_ms(-3 * DAY))]).await.unwrap();
+        let settings = json!({ "cleanupRetentionDays": 2, "enableAutoCleanup": true, "cleanupSchedule": "12:30" });
+        gate.admin("system-config/saveSystemSettings", settings).await.data();
+        let then = NOON.plus_ms(YEAR);
+        assert!(gate.store.take_job("cleanup", "dead", then, then).await.unwrap());
+        gate.store.leave_job("cleanup", "dead", Some(then)).await.unwrap();
+        assert!(gate.store.take_job("cleanup", "dead", then, then.plus_ms(60_000)).await.unwrap());
+        let status = gate.admin("system-config/getCleanupStatus", json!({})).await.data();
+        assert_eq!(status["running"], false, "{status}");
+        // What was missed is not made up for: the next time is tomorrow's.
+        gate.clock.set(NOON.plus_ms(30 * 60_000));
+        gate.jobs.clean_if_due().await;
+        assert_eq!(logged(&gate).await, 1);
+        gate.clock.set(NOON.plus_ms(DAY + 30 * 60_000));
+        gate.jobs.clean_if_due().await;
+        assert_eq!(logged(&gate).await, 0, "{backend:?}");
     }
 }

@@ -136,6 +136,7 @@ fn jobs(
     Jobs::new(JobParts {
         store: store.clone(),
         clock: Arc::clone(clock) as Arc<dyn Clock>,
+        by_server: false,
         counters: counters.clone(),
         metrics: Arc::clone(metrics),
         time_zone,

@@ -1,8 +1,13 @@
-//! Prices that arrive late, with two nodes on one Redis: the limits count them once.
+//! Jobs of nodes on one database. Prices that arrive late, with two nodes on one Redis: the limits
+//! count them once. A node whose clock is wrong.
 
 use serde_json::json;
+use tollgate::domain::clock::{Clock as _, SystemClock, Timestamp};
 
 use super::pair::{Pair, cost};
+use crate::support::clock::SetClock;
+use crate::support::gateway::Gateway;
+use crate::support::postgres;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_nodes() {
@@ -65,4 +70,19 @@ async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_no
         pair.nodes[node].readiness_shows(|_, parts| parts["redis"] != "ok").await;
         pair.until(async || pair.spent(node, &who).await == cost(6)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_on_postgresql_cleans_up_by_the_clock_of_the_server() {
+    let clock = SetClock::new();
+    clock.set(40 * 86_400);
+    let (clock, database) = (clock.env(), postgres::fresh_database());
+    let mut env: Vec<(&str, &str)> = clock.iter().map(|(name, set)| (*name, &**set)).collect();
+    env.push(("DATABASE_URL", database.as_str()));
+    let node = Gateway::with(&env).await;
+    node.admin("system-config/saveSystemSettings", json!({"cleanupRetentionDays": 30})).await;
+    let begun = node.admin("system-config/runCleanup", json!({})).await;
+    let cutoff: chrono::DateTime<chrono::Utc> = begun["cutoff"].as_str().unwrap().parse().unwrap();
+    let off = Timestamp::from(cutoff).since(SystemClock.now().plus_ms(-30 * 86_400_000));
+    assert!(off.abs() < 600_000, "{begun}");
 }

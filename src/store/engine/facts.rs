@@ -36,7 +36,23 @@ const DAMAGE: &str = "SELECT quick_check AS found FROM pragma_quick_check LIMIT 
 /// A few gigabytes.
 const LONGEST_CHECK: Duration = Duration::from_secs(10);
 
+/// The server's time.
+const NOW: &str = "SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS now";
+
 impl Store {
+    /// The time for what nodes do for each other, of which one may have a wrong clock: the server's.
+    /// `own` with the embedded database, which has one node.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn shared_time(&self, own: Timestamp) -> Result<Timestamp, StoreError> {
+        if self.backend() == Backend::Sqlite {
+            return Ok(own);
+        }
+        let row = sqlx::query(NOW).fetch_one(&mut *self.reader().await?).await?;
+        Fields { row: &row, table: "pg_settings" }.time("now")
+    }
+
     /// What the database says of itself.
     ///
     /// # Errors

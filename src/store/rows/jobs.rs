@@ -27,15 +27,17 @@ pub struct Job<R> {
 }
 
 impl<R> Job<R> {
-    /// Whether a node holds the job.
+    /// Whether a node holds the job. Nodes hold it for `hold_ms`: a hold that ends much later is
+    /// from a clock that was ahead.
     #[must_use]
-    pub fn is_held(&self, now: Timestamp) -> bool {
-        self.held_until > now
+    pub fn is_held(&self, now: Timestamp, hold_ms: i64) -> bool {
+        now < self.held_until && self.held_until <= now.plus_ms(hold_ms.saturating_mul(2))
     }
 }
 
 impl Store {
-    /// Takes a job until `until`, or keeps it; `false` if another node has it.
+    /// Takes a job until `until`, or keeps it; `false` if another node has it. As [`Job::is_held`],
+    /// a hold that ends much later than `until` counts as over.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -48,10 +50,12 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let mut values = Values::default();
         values.text(name).text(holder).time(until).time(now);
+        values.time(until.plus_ms(until.since(now)));
         let sql = "INSERT INTO jobs (name, holder, held_until, done_for, report) \
                    VALUES ($1, $2, $3, 0, 'null') ON CONFLICT (name) DO UPDATE \
                    SET holder = excluded.holder, held_until = excluded.held_until \
-                   WHERE jobs.held_until <= $4 OR jobs.holder = excluded.holder";
+                   WHERE jobs.held_until <= $4 OR jobs.holder = excluded.holder \
+                   OR jobs.held_until > $5";
         let done = sqlx::query_with(sql, values.into_arguments())
             .execute(&mut *self.writer().await?)
             .await?;
