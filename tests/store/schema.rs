@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
 use tollgate::domain::clock::Timestamp;
 use tollgate::domain::ids::{KeyId, UserId};
 use tollgate::domain::money::NanoUsd;
@@ -168,6 +169,41 @@ async fn half_migrated_databases_are_refused(place: Place) {
 
 async fn ping_answers(place: Place) {
     place.open().await.ping().await.unwrap();
+}
+
+/// An index takes minutes on a large log. Roles and databases often have a bound for statements.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bound_of_the_server_for_statements_does_not_end_a_migration() {
+    let place = Place::new(Backend::Postgres);
+    earlier(&place, &names()[..names().len() - 2]).await;
+    let database = database_of(place.url.expose());
+    place.meddle(&format!("ALTER DATABASE {database} SET statement_timeout = '500ms'")).await;
+    // Of two nodes that start, one waits for a writer and the other for the first node.
+    let mut writer = PgConnection::connect(place.url.expose()).await.unwrap();
+    writer.execute("BEGIN; LOCK TABLE request_log IN ROW EXCLUSIVE MODE").await.unwrap();
+    let nodes = [place.open().await, place.open().await];
+    let waits = async {
+        let place = Place::new(Backend::Postgres);
+        let mut look = PgConnection::connect(place.url.expose()).await.unwrap();
+        let sql = format!(
+            "SELECT COUNT(*) >= 2 FROM pg_stat_activity WHERE datname = '{database}' \
+             AND wait_event_type = 'Lock' AND now() - query_start > '700ms'"
+        );
+        let began = std::time::Instant::now();
+        while !look.fetch_one(AssertSqlSafe(sql.clone())).await.unwrap().get::<bool, _>(0) {
+            assert!(began.elapsed().as_secs() < 60, "both wait");
+        }
+        writer.execute("COMMIT").await.unwrap();
+    };
+    let node = |at: usize| Box::pin(nodes[at].migrate());
+    let waited = async {
+        waits.await;
+        Ok(())
+    };
+    let (one, other, ()) = tokio::try_join!(node(0), node(1), waited).unwrap();
+    let mut counts = [one.len(), other.len()];
+    counts.sort_unstable();
+    assert_eq!(counts, [0, 2]);
 }
 
 #[tokio::test]

@@ -93,6 +93,10 @@ const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_history (version BIGINT
 /// Held by PostgreSQL's migrating session; any otherwise unused number.
 pub(in crate::store) const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7215836401) AS TEXT)";
 
+/// Lifts a bound of PostgreSQL for statements, which roles and databases can have: an index of a
+/// large table takes minutes, and the next node waits for it.
+pub(in crate::store) const UNBOUNDED: &str = "SET LOCAL statement_timeout = 0";
+
 /// The row of the history that marks an unfinished `tollgate move` into the database. Earlier
 /// versions treat it as an interrupted migration, and do not start either.
 const MOVE: i64 = 0;
@@ -113,6 +117,7 @@ impl Store {
         let backend = self.backend();
         let mut tx = self.write().await?;
         if backend == Backend::Postgres {
+            tx.execute(UNBOUNDED).await?;
             tx.execute(LOCK).await?;
         }
         let applied = history(&mut tx, backend).await?;

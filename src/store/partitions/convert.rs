@@ -19,6 +19,7 @@ use crate::domain::clock::Timestamp;
 use crate::store::Store;
 use crate::store::engine::column::Fields;
 use crate::store::engine::error::StoreError;
+use crate::store::engine::schema::UNBOUNDED;
 
 /// A table of at most this size, with its indexes, is converted at the start, in one step.
 const SMALL_BYTES: i64 = 64 << 20;
@@ -152,6 +153,7 @@ impl Store {
         if (Fields { row: &row, table: "pg_locks" }).int("held")? == 0 {
             return Err(StoreError::Busy { what: "another node prepares the table".to_owned() });
         }
+        tx.execute(UNBOUNDED).await?;
         tx.execute(super::LOCK_TIMEOUT).await?;
         let (table, name) = (table.table, Part::Until(end).name(table.table));
         run(&mut tx, format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}")).await?;

@@ -27,7 +27,7 @@ use sqlx::{Any, AnyConnection, AssertSqlSafe, Executor, Transaction};
 
 use super::engine::column::Fields;
 use super::engine::error::StoreError;
-use super::engine::schema::LOCK;
+use super::engine::schema::{LOCK, UNBOUNDED};
 use super::{Backend, Store};
 use crate::domain::clock::Timestamp;
 use month::{Month, Part};
@@ -179,6 +179,7 @@ impl Store {
     /// migration.
     async fn alter(&self) -> Result<Transaction<'static, Any>, StoreError> {
         let mut tx = self.write().await?;
+        tx.execute(UNBOUNDED).await?;
         tx.execute(LOCK_TIMEOUT).await?;
         tx.execute(LOCK).await?;
         Ok(tx)
