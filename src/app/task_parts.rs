@@ -81,6 +81,7 @@ impl Parts {
             counters: self.counters.clone(),
             events: self.events.clone(),
             clock: Arc::clone(&self.clock),
+            by_server: true,
             metrics: Arc::clone(&self.metrics),
             webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
             time_zone: self.config.time_zone,

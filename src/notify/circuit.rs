@@ -33,7 +33,7 @@ pub(super) async fn opened(
     else {
         return Ok(());
     };
-    let now = notifier.clock.now();
+    let now = notifier.now().await?;
     let name = format!("circuit:{}", change.provider_id);
     if !notifier.store.claim_notice(&name, now, now.plus_ms(QUIET_MS)).await? {
         return Ok(());

@@ -60,7 +60,8 @@ pub(super) async fn if_due(
     if !settings.cost_alert_enabled || settings.cost_alert_webhook.is_none() {
         return Ok(());
     }
-    let now = notifier.clock.now();
+    // Counters convert this node's own time.
+    let (now, own) = (notifier.now().await?, notifier.clock.now());
     if now.is_within(i64::from(settings.cost_alert_check_interval) * 60_000, *checked) {
         return Ok(());
     }
@@ -75,12 +76,12 @@ pub(super) async fn if_due(
             limits: &caller.key.limits,
         };
         if target.limits.of_money() {
-            check.all(&target, notifier.counters.key_usage(&caller.key, now).await).await?;
+            check.all(&target, notifier.counters.key_usage(&caller.key, own).await).await?;
         }
     }
     for user in snapshot.users.values().filter(|user| user.limits.of_money()) {
         let target = Target { kind: "user", id: user.id.0, name: &user.name, limits: &user.limits };
-        check.all(&target, notifier.counters.user_usage(user, now).await).await?;
+        check.all(&target, notifier.counters.user_usage(user, own).await).await?;
     }
     for provider in snapshot.providers.iter().filter(|provider| provider.limits.of_money()) {
         let target = Target {
@@ -89,7 +90,7 @@ pub(super) async fn if_due(
             name: &provider.name,
             limits: &provider.limits,
         };
-        check.all(&target, notifier.counters.provider_usage(provider, now).await).await?;
+        check.all(&target, notifier.counters.provider_usage(provider, own).await).await?;
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ pub(super) async fn if_due(notifier: &Notifier, outbox: &Outbox) -> Result<(), F
     let address =
         settings.daily_leaderboard_webhook.clone().filter(|_| settings.daily_leaderboard_enabled);
     let Some(address) = address else { return Ok(()) };
-    let now = notifier.clock.now();
+    let now = notifier.now().await?;
     let at = |time| Window::Daily(DailyReset { mode: ResetMode::Fixed, time });
     let due = at(settings.daily_leaderboard_time).start(now, notifier.time_zone);
     if now.since(due) > LATEST_MS {

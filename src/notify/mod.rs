@@ -21,7 +21,7 @@ use chrono_tz::Tz;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::crypto::vault::Place;
-use crate::domain::clock::Clock;
+use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::secret::Secret;
 use crate::http_client::Webhooks;
 use crate::limits::Counters;
@@ -45,6 +45,9 @@ pub struct Notifier {
     pub events: Events,
     /// Decides what is due, and the time in each message.
     pub clock: Arc<dyn Clock>,
+    /// In place of `clock`, the database's server decides what is due, if there is one: a node whose
+    /// clock is ahead would claim messages that others then do not send.
+    pub by_server: bool,
     /// Counts deliveries.
     pub metrics: Arc<Metrics>,
     /// Sends the messages, to allowed addresses only.
@@ -122,6 +125,12 @@ impl Notifier {
         if let Err(error) = done {
             tracing::warn!(%error, "a notification could not be made");
         }
+    }
+
+    /// The present.
+    async fn now(&self) -> Result<Timestamp, Fault> {
+        let own = self.clock.now();
+        Ok(if self.by_server { self.store.shared_time(own).await? } else { own })
     }
 
     /// The settings, if notifications are enabled.

@@ -53,7 +53,7 @@ pub(super) async fn changed(
             (Kind::ProviderSwitchedOff, Level::Error, title)
         }
     };
-    let now = notifier.clock.now();
+    let now = notifier.now().await?;
     let notice = format!("{}:{}", kind.as_str(), change.provider_id);
     let claimed = kind == Kind::ProviderSwitchedOff
         || notifier.store.claim_notice(&notice, now, now.plus_ms(QUIET_MS)).await?;

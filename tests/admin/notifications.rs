@@ -22,6 +22,16 @@ const SECRET: &str = "the-receivers-own-secret";
 
 /// A node's running notifier; `events` are the node's events.
 fn start_notifier(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Events {
+    start_notifier_by(false, gate, tasks, time_zone)
+}
+
+/// `by_server`: what is due is decided by the clock of the database's server.
+fn start_notifier_by(
+    by_server: bool,
+    gate: &Gate,
+    tasks: &mut JoinSet<()>,
+    time_zone: chrono_tz::Tz,
+) -> Events {
     let events = Events::default();
     let notifier = Notifier {
         store: gate.store.clone(),
@@ -29,6 +39,7 @@ fn start_notifier(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz
         counters: (*gate.counters).clone(),
         events: events.clone(),
         clock: Arc::clone(&gate.clock) as Arc<dyn Clock>,
+        by_server,
         metrics: Arc::clone(&gate.metrics),
         webhooks: webhooks(),
         time_zone,

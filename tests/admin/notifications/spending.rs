@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tollgate::domain::clock::{Clock as _, Timestamp};
+use tollgate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use tollgate::domain::ids::{KeyId, UserId};
+use tollgate::domain::limits::DailyReset;
 use tollgate::domain::money::NanoUsd;
+use tollgate::policy::window::{DAY_MS, Window};
 use tollgate::store::{Backend, LateCosts, SpendRow};
 
-use super::{configure, metric, start_notifier};
+use super::{configure, metric, opened, send, start_notifier, start_notifier_by};
 use crate::admin::gate::{self, Gate};
 use crate::admin::receiver::Got;
 use crate::admin::statistics::record;
@@ -141,4 +143,34 @@ async fn a_limit_that_is_nearly_used_up_is_announced_once_for_its_window() {
     gate.receiver.wait_for(5).await;
     metric(&gate, "tollgate_notifications_total{event=\"cost_alert\",result=\"delivered\"} 5")
         .await;
+}
+
+/// Of several nodes, one has a wrong clock: it would send the day before its own, and claim alerts
+/// for as long as it is ahead.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_clock_is_ahead_claims_no_message_that_others_are_to_send() {
+    let gate = Gate::start_on(Backend::Postgres).await;
+    let now = SystemClock.now();
+    let midnight = Window::Daily(DailyReset::default()).start(now, gate::ZONE);
+    let local = now.to_utc().with_timezone(&gate::ZONE);
+    let ann = gate.person("ann", json!({})).await;
+    let yesterday = record(&ann, midnight.plus_ms(-1_000), "m", Some(2_000_000_000));
+    gate.store.append_records(&[yesterday]).await.unwrap();
+    configure(
+        &gate,
+        json!({ "enabled": true, "dailyLeaderboardEnabled": true,
+            "dailyLeaderboardTime": local.format("%H:%M").to_string(),
+            "dailyLeaderboardWebhook": gate.receiver.url,
+            "circuitBreakerEnabled": true, "circuitBreakerWebhook": gate.receiver.url }),
+    )
+    .await;
+    gate.clock.set(now.plus_ms(40 * DAY_MS));
+    let mut tasks = JoinSet::new();
+    let events = start_notifier_by(true, &gate, &mut tasks, gate::ZONE);
+    let sent = gate.receiver.wait_for(1).await.remove(0).json();
+    assert_eq!(sent["data"]["totalRequests"], 1, "{sent}");
+    send(&events, opened(7, gate.clock.now())).await;
+    gate.receiver.wait_for(2).await;
+    let later = SystemClock.now().plus_ms(DAY_MS);
+    assert!(gate.store.claim_notice("circuit:7", later, later).await.unwrap(), "it has ended");
 }
