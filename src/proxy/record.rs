@@ -81,6 +81,11 @@ impl OpenRecord {
         }
     }
 
+    /// The caller and the snapshot, after a change of the configuration.
+    pub(super) fn renew(&mut self, caller: Principal, snapshot: Arc<Snapshot>) {
+        (self.caller, self.snapshot) = (caller, snapshot);
+    }
+
     /// Whether a reply to the request has usage that is billed.
     #[must_use]
     pub fn is_metered(&self) -> bool {

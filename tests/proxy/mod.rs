@@ -13,6 +13,7 @@ mod admin_bodies;
 mod admin_token;
 mod bodies;
 mod body_budget;
+mod changed_meanwhile;
 mod client_address;
 mod client_versions;
 mod conversion;

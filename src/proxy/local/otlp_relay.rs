@@ -41,9 +41,8 @@ pub(in crate::proxy) async fn serve(
     if session.req_header().method != Method::POST {
         return Err(Refusal::WrongMethod { allow: "POST" }.into());
     }
-    let identified = identify::caller_of(session, ctx)?;
-    let caller = identified.caller;
-    let reservation = BodyReservation::new(&ctx.gateway.bodies, caller.user_id());
+    let mut identified = identify::caller_of(session, ctx)?;
+    let reservation = BodyReservation::new(&ctx.gateway.bodies, identified.caller.user_id());
     let received = match received(session, ctx, reservation, relay.max_body).await {
         Ok(received) => received,
         Err(error) => {
@@ -51,9 +50,13 @@ pub(in crate::proxy) async fn serve(
             return Err(without_record(ctx, error));
         }
     };
+    if let Err(refusal) = identified.renew(ctx) {
+        relay.refused(signal);
+        return Err(refused(ctx, refusal.reply(ctx.now(), ctx.zone())));
+    }
     let kind = session.req_header().headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().to_owned();
-    let sender = sender(&caller);
+    let sender = sender(&identified.caller);
     // The reservation is held until the body has been passed on.
     let Received { pieces, reservation: _held } = received;
     let sending = relay.forward(signal, &kind, pieces.concat(), sender.as_ref());

@@ -10,6 +10,7 @@ use pingora::proxy::Session;
 use super::credentials::{self, Presented};
 use super::on_behalf::OnBehalf;
 use crate::crypto::key_text;
+use crate::domain::clock::Timestamp;
 use crate::domain::ids::KeyId;
 use crate::formats::route::Route;
 use crate::proxy::context::{Principal, RequestContext};
@@ -19,10 +20,33 @@ use crate::state::rejected::Attempt;
 use crate::state::{Caller as KeyHolder, Snapshot, TokenCheck};
 use crate::telemetry::{RejectedLine, access_rejected};
 
-/// A known caller, and the snapshot that the request uses from start to end.
+/// A known caller, and the snapshot that the request uses.
 pub struct Identified {
     pub caller: Principal,
     pub snapshot: Arc<Snapshot>,
+}
+
+impl Identified {
+    /// Call it once the body has arrived, which may take long. If the configuration was changed
+    /// meanwhile, the caller is looked up again, and the request uses the new snapshot.
+    ///
+    /// # Errors
+    /// The key is no longer usable.
+    pub(in crate::proxy) fn renew(&mut self, ctx: &mut RequestContext) -> Result<(), Refusal> {
+        if Arc::ptr_eq(&self.snapshot, &ctx.gateway.state.peek()) {
+            return Ok(());
+        }
+        let snapshot = ctx.gateway.state.snapshot();
+        if let Some(key) = self.caller.key_id() {
+            let found = snapshot.key(key).ok_or(Refusal::UnknownKey)?;
+            self.caller = usable(found, ctx.now()).map_err(|(refusal, _)| refusal)?;
+        }
+        if let Some(record) = &mut ctx.record {
+            record.renew(self.caller.clone(), Arc::clone(&snapshot));
+        }
+        self.snapshot = snapshot;
+        Ok(())
+    }
 }
 
 /// Finds the caller and opens the request's record.
@@ -102,7 +126,7 @@ fn caller(
             TokenCheck::Throttled { seconds } => Err((Refusal::TooManyAttempts { seconds }, None)),
         };
     };
-    usable(ctx, found)
+    usable(found, ctx.started_at)
 }
 
 /// The caller of a request that the administration makes on behalf of a key: no credential was
@@ -112,16 +136,16 @@ fn named(
     snapshot: &Snapshot,
     key: KeyId,
 ) -> Result<Principal, (Refusal, Option<KeyId>)> {
-    usable(ctx, snapshot.key(key).ok_or((Refusal::UnknownKey, Some(key)))?)
+    usable(snapshot.key(key).ok_or((Refusal::UnknownKey, Some(key)))?, ctx.started_at)
 }
 
-/// The holder of a key that exists, if it may be used.
-fn usable(ctx: &RequestContext, found: &KeyHolder) -> Result<Principal, (Refusal, Option<KeyId>)> {
+/// The holder of a key that exists, if it may be used at this time.
+fn usable(found: &KeyHolder, now: Timestamp) -> Result<Principal, (Refusal, Option<KeyId>)> {
     let (key, user) = (&found.key, &found.user);
     let fault = match () {
         () if !key.is_enabled => Refusal::KeyDisabled,
-        () if key.is_expired(ctx.started_at) => Refusal::KeyExpired,
-        () if !user.is_active(ctx.started_at) => Refusal::UserDisabled,
+        () if key.is_expired(now) => Refusal::KeyExpired,
+        () if !user.is_active(now) => Refusal::UserDisabled,
         () => return Ok(Principal::Key { key: Arc::clone(key), user: Arc::clone(user) }),
     };
     Err((fault, Some(key.id)))

@@ -54,11 +54,11 @@ impl Inbound {
 ///
 /// # Errors
 /// When it is too large, too slow, damaged, no JSON object, or lacks what its format requires; when
-/// the client closes the connection before it is complete.
+/// the client closes the connection before it is complete; when the key is no longer usable.
 pub(in crate::proxy) async fn body(
     session: &mut Session,
     ctx: &mut RequestContext,
-    identified: &Identified,
+    identified: &mut Identified,
     route: &Route,
 ) -> pingora::Result<Inbound> {
     let waiting = Instant::now();
@@ -78,6 +78,7 @@ pub(in crate::proxy) async fn body(
             estimated_input: count::from_peek(&inbound.peek),
         });
     }
+    identified.renew(ctx)?;
     if let Some(trace) = &mut ctx.trace {
         trace.request(ctx.format, &inbound.body);
     }

@@ -58,7 +58,7 @@ pub(in crate::proxy) async fn prepare(
         ));
     }
     let route = head::read(session, ctx)?;
-    let identified = identify::identify(session, ctx, &route)?;
+    let mut identified = identify::identify(session, ctx, &route)?;
     ctx.stage("identified");
     match &route.operation {
         Operation::ListModels => {
@@ -69,7 +69,7 @@ pub(in crate::proxy) async fn prepare(
         }
         Operation::Generate | Operation::CountTokens => {}
     }
-    let inbound = intake::body(session, ctx, &identified, &route).await?;
+    let inbound = intake::body(session, ctx, &mut identified, &route).await?;
     ctx.stage("body_read");
     let screened = screen::screen(ctx, &identified, inbound).await?;
     ctx.stage("screened");
