@@ -25,6 +25,10 @@ impl NanoUsd {
     /// Nano-USD in one US dollar.
     pub const PER_USD: i64 = 1_000_000_000;
 
+    /// The most that one request costs, wherever costs are counted: ten million dollars. Absurd
+    /// figures from an upstream must not overflow the sums.
+    pub const MAX_OF_REQUEST: Self = Self::usd(10_000_000);
+
     /// An amount of whole dollars. More than 9.2 billion overflow: for constants only.
     #[must_use]
     pub const fn usd(dollars: i64) -> Self {

@@ -249,7 +249,9 @@ impl OpenRecord {
             .filter(|price| *price.model != *body.model)
             .map(|price| price.model.as_str().into());
         Priced {
-            cost: price.map(|price| cost::total(&price.rates, usage, multiplier)),
+            cost: price.map(|price| {
+                cost::total(&price.rates, usage, multiplier).min(NanoUsd::MAX_OF_REQUEST)
+            }),
             entry,
             multiplier,
         }

@@ -424,3 +424,19 @@ fn searches_of_a_response_are_its_items_in_a_stream_and_whole() {
     let reader = stream(Responses, &lines.join("\n"));
     assert_eq!((reader.usage().unwrap().web_searches, reader.final_figures()), (2, true));
 }
+
+/// As if it had not been reported.
+#[test]
+fn an_absurd_figure_is_none() {
+    for absurd in ["18446744073709551615", "1000000000001", "1e12", "8999999999999999"] {
+        let body = |input: &str, output: &str| {
+            let usage = format!(r#""usage":{{"input_tokens":{input},"output_tokens":{output}}}"#);
+            let text = "x".repeat(36);
+            let content = format!(r#""content":[{{"type":"text","text":"{text}"}}]"#);
+            format!(r#"{{"type":"message",{content},{usage}}}"#)
+        };
+        assert_eq!(bill(&whole(Native, &body(absurd, "5"))), (77, 10, 0, false), "{absurd}");
+        assert_eq!(bill(&whole(Native, &body("9", absurd))), (9, 10, 0, false), "{absurd}");
+        assert_eq!(bill(&whole(Native, &body("9", "1000000"))), (9, 1_000_000, 0, true));
+    }
+}

@@ -16,6 +16,10 @@ use crate::domain::usage::ServiceTier;
 use crate::formats::error::UpstreamError;
 use crate::formats::scan::{Found, Kind, Node, key};
 
+/// A token figure above this is not one: the request is then estimated, as if the provider had not
+/// reported it. No model reads or writes a thousandth of it in one request, and the sums of many
+/// such figures stay within those of the ledger.
+const MAX_FIGURE: u64 = 1_000_000_000;
 /// A reply has a few queries. This many are told apart.
 const MAX_QUERIES: usize = 200;
 
@@ -115,7 +119,7 @@ struct EventAnswer {
 impl Tally {
     pub(super) fn found(&mut self, found: &Found<'_, Tag>) {
         match found.tag {
-            Tag::Count(figure) => self.figures.tell(figure, found.as_u64()),
+            Tag::Count(figure) => self.figures.tell(figure, figure_of(found)),
             Tag::Usage => {
                 self.event.figures |= found.kind == Kind::Object && self.figures.take_over()
             }
@@ -127,10 +131,10 @@ impl Tally {
             Tag::Place if found.kind == Kind::String => self.is_us = found.text == b"us",
             Tag::Speed | Tag::Place => {}
             Tag::PassKind => self.figures.pass_kind(found.text),
-            Tag::PassCount(figure) => self.figures.pass_figure(figure, found.as_u64()),
+            Tag::PassCount(figure) => self.figures.pass_figure(figure, figure_of(found)),
             Tag::PassEnd => self.figures.pass_ends(),
             Tag::Modality => self.figures.modality(found.text),
-            Tag::ModalityCount => self.figures.modality_count(found.as_u64()),
+            Tag::ModalityCount => self.figures.modality_count(figure_of(found)),
             Tag::ModalityItem => self.figures.modality_item(),
             Tag::Modalities(of) => self.figures.modalities(of),
             Tag::Shape => self.shape |= matches!(found.kind, Kind::Array | Kind::Object),
@@ -301,6 +305,10 @@ impl Tally {
             error.message.clear();
         }
     }
+}
+
+fn figure_of(found: &Found<'_, Tag>) -> Option<u64> {
+    found.as_u64().filter(|figure| *figure <= MAX_FIGURE)
 }
 
 /// A meaningful reason: services also send empty and unspecified ones while a reply continues.

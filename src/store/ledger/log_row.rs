@@ -35,8 +35,8 @@ const PLAIN_TEXT: usize = 16 * 1024;
 /// Tokens of one kind in one request: absurd figures from an upstream must not overflow the sums of
 /// its hour.
 const MAX_TOKENS: u64 = 1_000_000_000_000;
-/// Cost of one request: ten million dollars.
-const MAX_COST: i64 = 10_000_000 * NanoUsd::PER_USD;
+/// Cost of one request.
+const MAX_COST: i64 = NanoUsd::MAX_OF_REQUEST.0;
 /// Duration of one request: some 30 years.
 const MAX_MS: u64 = 1_000_000_000_000;
 
