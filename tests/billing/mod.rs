@@ -7,6 +7,7 @@
 )]
 
 mod cut_short;
+mod estimates;
 mod model_paths;
 mod one_reader;
 mod requests;

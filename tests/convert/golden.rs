@@ -93,6 +93,7 @@ pub fn reply_context(dir: &Path, client: WireFormat, provider: WireFormat) -> Re
         wrapped: false,
         json_array: false,
         hide_thinking: false,
+        estimated_input: 0,
         parallel_tools: true,
     };
     let known = request.map_or(plain, |request| request.reply);

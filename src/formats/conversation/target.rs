@@ -41,6 +41,8 @@ pub struct ReplyContext {
     pub json_array: bool,
     /// The client did not request reasoning: do not show any.
     pub hide_thinking: bool,
+    /// Input tokens of the request, estimated: reported to the client if the provider reports none.
+    pub estimated_input: u64,
     /// Whether the client allowed several tool calls at once; a responses reply repeats it.
     pub parallel_tools: bool,
 }

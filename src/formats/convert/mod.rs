@@ -152,6 +152,7 @@ fn request_without_halves(
         wrapped: request.wrapped,
         json_array: false,
         hide_thinking: request.reasoning.is_off() || request.show_reasoning == Some(false),
+        estimated_input: 0,
         parallel_tools: request.parallel_tools.unwrap_or(true),
     };
     let body = with_instructions(written?, to, options);
@@ -174,6 +175,7 @@ fn rewrapped(body: Vec<u8>, options: &RequestOptions<'_>) -> ConvertedRequest {
         wrapped: true,
         json_array: false,
         hide_thinking: false,
+        estimated_input: 0,
         parallel_tools: true,
     };
     let body = foreign::strip(WireFormat::AltCli, &body).unwrap_or(body);

@@ -96,6 +96,7 @@ mod tests {
                 wrapped: true,
                 json_array,
                 hide_thinking: false,
+                estimated_input: 0,
                 parallel_tools: true,
             };
             let mut stream = Stream::default();

@@ -153,7 +153,9 @@ impl Reply {
                 out.into()
             }
             Shape::Whole(whole) => {
-                let usage = self.reader.as_ref().and_then(UsageReader::usage).unwrap_or_default();
+                let input = whole.context.estimated_input;
+                let usage = self.reader.as_ref().map(|reader| reader.estimate(input));
+                let usage = usage.unwrap_or_default();
                 match convert::reply(whole.from, whole.to, &whole.collected, usage, &whole.context)
                 {
                     Ok(converted) => converted.into(),

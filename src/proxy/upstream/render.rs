@@ -13,7 +13,7 @@ use crate::domain::provider::{InstructionsStrategy, Provider};
 use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
-use crate::formats::{edit, responses::instructions};
+use crate::formats::{count, edit, responses::instructions};
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 use crate::upstream::ProviderCall;
@@ -188,6 +188,7 @@ impl Source<'_> {
         request.reply.seed = ctx.id.0.as_simple().to_string();
         request.reply.created = ctx.started_at.0.div_euclid(1000);
         request.reply.model = inbound.model.to_string();
+        request.reply.estimated_input = count::from_peek(&inbound.peek);
         request.reply.json_array =
             ctx.format == WireFormat::AltCli && inbound.stream && !ctx.asked_for_events();
         let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());

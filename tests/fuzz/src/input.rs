@@ -67,6 +67,7 @@ impl<'a> Input<'a> {
             wrapped: self.flag(1),
             json_array: self.flag(2),
             hide_thinking: self.flag(3),
+            estimated_input: 0,
             parallel_tools: true,
         }
     }

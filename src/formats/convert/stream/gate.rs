@@ -75,7 +75,7 @@ impl Gate {
             Event::Start { .. } => Event::Start { usage: self.usage.usage().unwrap_or_default() },
             Event::Finish { finish, .. } => {
                 self.end = true;
-                Event::Finish { finish, usage: self.usage.usage().unwrap_or_default() }
+                Event::Finish { finish, usage: self.usage.estimate(context.estimated_input) }
             }
             Event::Open(Block::Thinking) if context.hide_thinking => {
                 self.hidden = true;

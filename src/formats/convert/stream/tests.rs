@@ -106,6 +106,7 @@ fn context(rng: &mut Rng) -> ReplyContext {
         wrapped: false,
         json_array: false,
         hide_thinking: rng.bool(),
+        estimated_input: 0,
         parallel_tools: true,
     }
 }
