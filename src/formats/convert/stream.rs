@@ -5,6 +5,8 @@
 //! mixed. All of that is bounded too.
 
 mod calls;
+#[cfg(test)]
+mod cut_tests;
 mod gate;
 mod reader;
 #[cfg(test)]
@@ -17,6 +19,7 @@ use self::gate::Gate;
 use self::reader::{KEEP_ALIVE, Reader};
 use super::rewrap;
 use crate::domain::format::WireFormat;
+use crate::domain::usage::Usage;
 use crate::formats::conversation::{Event, ReplyContext, Sink, StreamProblem, Text};
 use crate::formats::error::{self, ErrorReply};
 use crate::formats::json_read;
@@ -155,9 +158,9 @@ impl StreamConverter {
         let Self { assembler, reader, repeats, gate, writer, context, .. } = self;
         let mut problem = None;
         assembler.finish(|event| {
-            let only = gate.usage.event(event.data);
-            if running {
-                let event = (event, only);
+            // As the reader of the usage ignores an event that the stream's end has cut.
+            if gate.usage.last_event(event.data) && running {
+                let event = (event, None);
                 problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
             }
         });
@@ -218,6 +221,27 @@ impl StreamConverter {
     #[must_use]
     pub const fn usage(&self) -> &UsageReader {
         &self.gate.usage
+    }
+
+    /// The billed usage, and whether it is an estimate: see [`UsageReader::estimate`]. An event that
+    /// is still incomplete counts too.
+    #[must_use]
+    pub fn bill(&self, input: u64) -> (Usage, bool) {
+        self.with_pending(|reader| (reader.estimate(input), !reader.final_figures()))
+    }
+
+    /// Whether only the end of the body is missing, or of the last event.
+    #[must_use]
+    pub fn lacks_only_the_end(&self) -> bool {
+        self.with_pending(|reader| reader.seen_end() || reader.lacks_only_the_end())
+    }
+
+    /// Calls `with` with the reader of the usage, after the first bytes of an incomplete event.
+    fn with_pending<R>(&self, with: impl FnOnce(&UsageReader) -> R) -> R {
+        match self.assembler.pending() {
+            [] => with(&self.gate.usage),
+            data => with(&self.gate.usage.within_event(data)),
+        }
     }
 
     /// Whether the provider has sent some of the reply itself, shown to the client or not.

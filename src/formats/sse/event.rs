@@ -118,6 +118,12 @@ impl Assembler {
         Ok(rest)
     }
 
+    /// The data so far of an event that is not complete.
+    #[must_use]
+    pub fn pending(&self) -> &[u8] {
+        &self.buffer
+    }
+
     /// At the stream's end: passes on an event whose blank line is missing.
     pub fn finish(&mut self, mut each: impl FnMut(Event<'_>)) {
         if self.splitter.finish() {

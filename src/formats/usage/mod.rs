@@ -154,7 +154,7 @@ impl UsageReader {
         }
         self.finished = true;
         match self.layout {
-            Layout::Events if self.splitter.finish() => self.end_of_event(),
+            Layout::Events if self.splitter.finish() => self.end_of_last_event(),
             Layout::Json => {
                 if !self.broken {
                     let tally = &mut self.tally;
@@ -226,9 +226,9 @@ impl UsageReader {
         usage
     }
 
-    /// What was generated, also that part of a body that is still incomplete.
+    /// What was generated, also that part of a body or an event that is still incomplete.
     fn output_so_far(&self) -> Output {
-        if self.is_whole() {
+        if !self.is_within_a_value() {
             return self.tally.output;
         }
         let mut tally = self.tally.clone();
@@ -269,6 +269,16 @@ impl UsageReader {
     pub const fn is_whole(&self) -> bool {
         let is_json = matches!(self.layout, Layout::Json);
         !is_json || (!self.cut && (self.broken || self.scanner.is_complete()))
+    }
+
+    /// Whether the JSON of the body, or of the current event, is incomplete.
+    const fn is_within_a_value(&self) -> bool {
+        match self.layout {
+            Layout::Json => !self.is_whole(),
+            Layout::Unknown | Layout::Events => {
+                !self.broken && !self.scanner.is_untouched() && !self.scanner.is_complete()
+            }
+        }
     }
 
     /// Something meaningful has arrived: content, or the reply's end. Pings, a message's start and
@@ -354,6 +364,12 @@ impl UsageReader {
             take(format, tally, &found);
         };
         self.broken = self.scanner.feed(part, &mut sink).is_err();
+    }
+
+    /// The stream ends, possibly within its last event: its output counts.
+    fn end_of_last_event(&mut self) {
+        self.tally.output = self.output_so_far();
+        self.end_of_event();
     }
 
     fn end_of_event(&mut self) {

@@ -8,9 +8,9 @@
 
 use std::ops::Range;
 
-use super::UsageReader;
 use super::output::Output;
 use super::tally::Tally;
+use super::{DONE, UsageReader};
 use crate::formats::sse::{Pattern, Piece, RawText};
 
 /// An event that was read, and what an event of its pattern adds.
@@ -93,6 +93,25 @@ impl UsageReader {
         self.end_of_event();
         self.learn(data, 0, Some(before));
         None
+    }
+
+    /// Takes the data of the last event of a stream that was already split, which has no end of its
+    /// own. Returns whether it is complete.
+    pub fn last_event(&mut self, data: &[u8]) -> bool {
+        self.data(data);
+        let is_cut = self.scanner.is_untouched()
+            || self.is_within_a_value()
+            || (data.len() < DONE.len() && DONE.starts_with(data));
+        self.end_of_last_event();
+        !is_cut
+    }
+
+    /// The reader as it would be after these first bytes of an event's data.
+    #[must_use]
+    pub fn within_event(&self, data: &[u8]) -> Self {
+        let mut reader = Self { tally: self.tally.clone(), ..Self::of_events(self.format) };
+        reader.data(data);
+        reader
     }
 
     /// The text of the last event, whose data this is, if the next event may only differ in that.

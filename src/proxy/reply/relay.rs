@@ -208,7 +208,10 @@ impl Reply {
     /// Whether only the end of the body is missing: how the provider ends it is then irrelevant.
     #[must_use]
     pub(in crate::proxy) fn lacks_only_the_end(&self) -> bool {
-        self.meter().is_some_and(UsageReader::lacks_only_the_end)
+        match &self.shape {
+            Shape::Events(converter) => converter.lacks_only_the_end(),
+            _ => self.reader.as_ref().is_some_and(UsageReader::lacks_only_the_end),
+        }
     }
 
     #[must_use]
@@ -226,8 +229,11 @@ impl Reply {
     /// `input` counts. `None` for replies that have no usage.
     #[must_use]
     pub(in crate::proxy) fn bill(&self, input: u64) -> Option<(Usage, bool)> {
-        let meter = self.meter()?;
-        Some((meter.estimate(input), !meter.final_figures()))
+        if let Shape::Events(converter) = &self.shape {
+            return Some(converter.bill(input));
+        }
+        let reader = self.reader.as_ref()?;
+        Some((reader.estimate(input), !reader.final_figures()))
     }
 
     /// The client's error event, to end a stream that has begun. Empty if the provider's own error
