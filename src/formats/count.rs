@@ -22,6 +22,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use serde::Deserialize;
 
 use super::bad_request::BadRequest;
 use super::edit;
@@ -137,6 +138,19 @@ static BODY: Node<Tag> = Node::object(&[
     key("generateContentRequest", Node::object(&REQUEST_KEYS)),
 ]);
 
+/// Whether a body is a provider's answer to a request for a token count.
+#[must_use]
+pub fn is_count(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Count {
+        input_tokens: Option<u64>,
+        #[serde(rename = "totalTokens")]
+        total_tokens: Option<u64>,
+    }
+    let count = serde_json::from_slice::<Count>(body);
+    count.is_ok_and(|count| count.input_tokens.or(count.total_tokens).is_some())
+}
+
 /// The estimated input tokens of a request body of any format, given as its chunks. Never zero.
 ///
 /// # Errors
@@ -240,7 +254,7 @@ fn weight(text: &[u8]) -> u64 {
 mod tests {
     use bytes::Bytes;
 
-    use super::{bound_from_peek, estimate, from_len, from_peek};
+    use super::{bound_from_peek, estimate, from_len, from_peek, is_count};
     use crate::formats::peek::{PeekLimits, peek};
 
     const LIMITS: PeekLimits = PeekLimits { max_depth: 32 };
@@ -304,6 +318,21 @@ mod tests {
         }
         assert_eq!(media("image/png", 500_000), 1504);
         assert_eq!(media("application/pdf", 500_000), 10_004);
+    }
+
+    #[test]
+    fn an_answer_without_the_number_is_no_count() {
+        for (body, expected) in [
+            (r#"{"input_tokens":42}"#, true),
+            (r#"{"totalTokens":0,"promptTokensDetails":[]}"#, true),
+            (r#"{"x":1}"#, false),
+            (r#"{"input_tokens":"42"}"#, false),
+            (r#"{"input_tokens":null}"#, false),
+            ("[42]", false),
+            ("", false),
+        ] {
+            assert_eq!(is_count(body.as_bytes()), expected, "{body}");
+        }
     }
 
     #[test]

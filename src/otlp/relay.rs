@@ -168,12 +168,10 @@ impl Relay {
         sender: Option<&Sender>,
     ) -> Result<RelayReply, RelayError> {
         let _slot = self.slots.try_acquire().map_err(|_| RelayError::Busy)?;
-        let (kind, body) = match content_type.split(';').next().unwrap_or_default().trim() {
-            "application/x-protobuf" => {
-                ("application/x-protobuf", protobuf(signal, &body, sender)?)
-            }
-            "application/json" => ("application/json", json(signal, &body, sender)?),
-            _ => return Err(RelayError::UnknownType),
+        let kind = kind_of(content_type).ok_or(RelayError::UnknownType)?;
+        let body = match kind {
+            PROTOBUF => protobuf(signal, &body, sender)?,
+            _ => json(signal, &body, sender)?,
         };
         let address = format!("{}/v1/{}", self.endpoint, signal.as_str());
         let request =
@@ -199,6 +197,15 @@ impl Relay {
         }
         Ok(reply)
     }
+}
+
+const PROTOBUF: &str = "application/x-protobuf";
+const JSON: &str = "application/json";
+
+/// The type of a body that can be relayed, in any letter case and with any parameters.
+fn kind_of(content_type: &str) -> Option<&'static str> {
+    let kind = content_type.split(';').next().unwrap_or_default().trim();
+    [PROTOBUF, JSON].into_iter().find(|known| kind.eq_ignore_ascii_case(known))
 }
 
 fn protobuf(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>, RelayError> {
@@ -235,7 +242,8 @@ fn named<T: Message + Default>(
     Ok(request.encode_to_vec())
 }
 
-/// The same in JSON. Everything else stays as it is, also what the gateway does not know.
+/// The same in JSON. Everything else stays as it is, also what the gateway does not know. `null` is
+/// a member that is absent, as in protobuf's JSON.
 fn json(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>, RelayError> {
     let malformed = |why: &str| RelayError::Malformed(why.to_owned());
     let mut request: Value =
@@ -247,7 +255,8 @@ fn json(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>,
     };
     let request_members = request.as_object_mut().ok_or_else(|| malformed("it is no object"))?;
     for name in list {
-        let Some(parts) = request_members.get_mut(name) else { continue };
+        let parts = request_members.get_mut(name).filter(|parts| !parts.is_null());
+        let Some(parts) = parts else { continue };
         for part in parts.as_array_mut().ok_or_else(|| malformed("its resources are no list"))? {
             let part = part.as_object_mut().ok_or_else(|| malformed("a resource is no object"))?;
             let resource = part.entry("resource").or_insert_with(|| json!({}));
@@ -257,6 +266,9 @@ fn json(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>,
             let resource =
                 resource.as_object_mut().ok_or_else(|| malformed("a resource is no object"))?;
             let attributes = resource.entry("attributes").or_insert_with(|| json!([]));
+            if attributes.is_null() {
+                *attributes = json!([]);
+            }
             let attributes =
                 attributes.as_array_mut().ok_or_else(|| malformed("its attributes are no list"))?;
             attributes.retain(|attribute| {
@@ -310,6 +322,31 @@ mod tests {
         ] {
             let refused = json(Signal::Logs, body.as_bytes(), Some(&sender()));
             assert!(matches!(refused, Err(RelayError::Malformed(_))), "{body}");
+        }
+    }
+
+    #[test]
+    fn null_is_a_member_that_is_absent() {
+        let own = |body: Value| {
+            let changed = json(Signal::Logs, body.to_string().as_bytes(), Some(&sender())).unwrap();
+            let changed: Value = serde_json::from_slice(&changed).unwrap();
+            changed["resourceLogs"][0]["resource"]["attributes"].as_array().map(Vec::len)
+        };
+        assert_eq!(own(json!({"resourceLogs": [{"resource": {"attributes": null}}]})), Some(3));
+        assert_eq!(own(json!({"resourceLogs": [{"resource": null}]})), Some(3));
+        assert_eq!(own(json!({"resourceLogs": null, "resource_logs": null})), None);
+    }
+
+    #[test]
+    fn a_content_type_has_no_letter_case() {
+        for (content_type, kind) in [
+            ("application/json", Some(JSON)),
+            ("Application/JSON; charset=utf-8", Some(JSON)),
+            (" APPLICATION/X-PROTOBUF ", Some(PROTOBUF)),
+            ("text/json", None),
+            ("", None),
+        ] {
+            assert_eq!(kind_of(content_type), kind, "{content_type}");
         }
     }
 }

@@ -10,8 +10,9 @@
 //! | `strict` | the upper bound | the most that the reply may have |
 //! | `off` | nothing | nothing |
 //!
-//! "The most that the reply may have" is the request's `max_tokens`; without it, the model's
-//! maximum from its price entry; without that, [`UNKNOWN_MAXIMUM`].
+//! "The most that the reply may have" is the request's `max_tokens`, unless that is 0, which some
+//! services take for no bound; without it, the model's maximum from its price entry; without that,
+//! [`UNKNOWN_MAXIMUM`].
 
 use rust_decimal::Decimal;
 
@@ -112,7 +113,8 @@ pub fn amount<'a>(
 /// but at least a quarter of that maximum and at most all of it.
 #[must_use]
 pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<u64>) -> u64 {
-    let each = forecast.max_tokens.or(max_output).unwrap_or(UNKNOWN_MAXIMUM);
+    let bound = forecast.max_tokens.filter(|bound| *bound > 0);
+    let each = bound.or(max_output).unwrap_or(UNKNOWN_MAXIMUM);
     let most = each.saturating_mul(forecast.choices.max(1));
     match (mode, forecast.usual_output) {
         (Reservation::Off, _) => 0,
@@ -195,6 +197,7 @@ mod tests {
                 [8_000, 8_000],
             ),
             ("a quarter of the entry's", with(None, Some(100)), Some(64_000), [16_000, 64_000]),
+            ("zero is no bound", with(Some(0), None), Some(64_000), [64_000, 64_000]),
             ("nobody says", with(None, None), None, [UNKNOWN_MAXIMUM, UNKNOWN_MAXIMUM]),
             ("three choices", Forecast { choices: 3, ..ASK }, None, [24_000, 24_000]),
             ("no choice is one", Forecast { choices: 0, ..ASK }, None, [8_000, 8_000]),

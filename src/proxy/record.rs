@@ -258,17 +258,22 @@ impl OpenRecord {
     }
 }
 
-/// Whether a session stays bound to its provider. What is no answer of a provider, and no failure
-/// of one, changes nothing.
+/// Whether a session stays bound to its provider. What is no answer of that provider, and no
+/// failure of one, changes nothing.
 fn note_session(ctx: &RequestContext, record: &Record) {
     let (Some(key), Some(session)) = (record.key_id, &record.session_id) else { return };
     let sessions = &ctx.gateway.failed_sessions;
-    match (record.outcome, record.provider_id) {
-        (RequestOutcome::Completed | RequestOutcome::ClientError, _) => {
-            sessions.answered(key, session);
+    let Some(provider) = record.provider_id else { return };
+    match record.outcome {
+        RequestOutcome::Completed | RequestOutcome::ClientError => {
+            sessions.answered(key, session, provider);
         }
-        (RequestOutcome::UpstreamFailed | RequestOutcome::BrokenOff, Some(provider)) => {
-            sessions.failed(key, session, provider);
+        // The client left a reply that had begun.
+        RequestOutcome::ClientAborted if record.first_byte_ms.is_some() => {
+            sessions.answered(key, session, provider);
+        }
+        RequestOutcome::UpstreamFailed | RequestOutcome::BrokenOff => {
+            sessions.failed(key, session, provider, ctx.now());
         }
         _ => {}
     }

@@ -22,8 +22,10 @@ pub(super) struct RequestCounts {
 
 impl RequestCounts {
     pub(super) fn register(registry: &Registry) -> Result<Self, Error> {
-        let opts =
-            Opts::new("tollgate_requests_total", "Requests that were answered, refusals included.");
+        let opts = Opts::new(
+            "tollgate_requests_total",
+            "Requests of known callers that have ended, refused and aborted ones included.",
+        );
         let family = IntCounterVec::new(
             opts,
             &["client_format", "provider_format", "status_class", "outcome"],

@@ -29,7 +29,7 @@ impl Refusals {
             )?,
             unauthenticated: on.counters(
                 "tollgate_unauthenticated_total",
-                "Requests turned away because of their credentials.",
+                "Requests refused before their caller was known, for their credentials or their head.",
                 &["reason"],
             )?,
             error_rules: on.counters(

@@ -42,8 +42,11 @@ pub enum ProviderCall<'a> {
         /// The model's name for this provider; part of the path in the alt-cli format only.
         model: &'a str,
     },
-    /// The list of models.
+    /// The list of models, or its first page.
     ListModels,
+    /// The page of the list after the one that ended with this; the whole list in formats whose
+    /// lists have no pages.
+    ListModelsAfter(&'a str),
 }
 
 /// Why an address is no base address; completes "the address …".
@@ -113,7 +116,15 @@ impl Endpoint {
         let at = |call: &str| [prefix, "/", version, call].concat();
         let of = |model: &str, verb: &str| at(&format!("/models/{}:{verb}", segment(model)));
         match (format, call) {
-            (_, ProviderCall::ListModels) => at("/models"),
+            (WireFormat::Native, ProviderCall::ListModels) => at("/models?limit=1000"),
+            (WireFormat::AltCli, ProviderCall::ListModels) => at("/models?pageSize=1000"),
+            (WireFormat::Native, ProviderCall::ListModelsAfter(last)) => {
+                at(&format!("/models?limit=1000&after_id={}", segment(last)))
+            }
+            (WireFormat::AltCli, ProviderCall::ListModelsAfter(page)) => {
+                at(&format!("/models?pageSize=1000&pageToken={}", segment(page)))
+            }
+            (_, ProviderCall::ListModels | ProviderCall::ListModelsAfter(_)) => at("/models"),
             (WireFormat::Native, ProviderCall::Generate { .. }) => at("/messages"),
             (WireFormat::Native, ProviderCall::CountTokens { .. }) => at("/messages/count_tokens"),
             (WireFormat::Responses, _) => at("/responses"),
@@ -166,6 +177,28 @@ mod tests {
     use super::*;
 
     const GENERATE: ProviderCall<'_> = ProviderCall::Generate { model: "m", stream: false };
+
+    #[test]
+    fn a_list_of_models_is_asked_for_in_large_pages() {
+        let endpoint = Endpoint::parse("https://api.example").unwrap();
+        for (format, first, next) in [
+            (
+                WireFormat::Native,
+                "/v1/models?limit=1000",
+                "/v1/models?limit=1000&after_id=a%2Fb%26",
+            ),
+            (
+                WireFormat::AltCli,
+                "/v1beta/models?pageSize=1000",
+                "/v1beta/models?pageSize=1000&pageToken=a%2Fb%26",
+            ),
+            (WireFormat::Chat, "/v1/models", "/v1/models"),
+            (WireFormat::Responses, "/v1/models", "/v1/models"),
+        ] {
+            assert_eq!(endpoint.path(format, ProviderCall::ListModels), first);
+            assert_eq!(endpoint.path(format, ProviderCall::ListModelsAfter("a/b&")), next);
+        }
+    }
 
     #[test]
     fn each_usual_base_address_gives_the_right_path() {

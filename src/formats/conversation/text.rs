@@ -88,7 +88,8 @@ impl<'a> Str<'a> {
     pub fn is_blank(&self) -> bool {
         let Some(json) = self.as_written() else { return self.trim().is_empty() };
         let mut rest = json.trim_start();
-        while let Some(more) = ["\\n", "\\r", "\\t"].iter().find_map(|c| rest.strip_prefix(c)) {
+        let escapes = ["\\n", "\\r", "\\t", "\\f"];
+        while let Some(more) = escapes.iter().find_map(|escape| rest.strip_prefix(escape)) {
             rest = more.trim_start();
         }
         rest.is_empty() || (rest.starts_with("\\u") && self.trim().is_empty())
@@ -294,6 +295,8 @@ mod tests {
             (r#""""#, true),
             (r#"" \n\t \r""#, true),
             (r#""\n\u0020 ""#, true),
+            (r#""\f\n\f""#, true),
+            (r#""\b""#, false),
             (r#""\n \u0041""#, false),
             (r#""\n a""#, false),
             (r#""\\n""#, false),

@@ -9,8 +9,9 @@ use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{ReplyContext, json};
 use crate::formats::json_read::{self, Json};
 
-/// Members of the wrapped request that only its service accepts.
-const WRAPPED_ONLY: [&str; 1] = ["session_id"];
+/// Members of the wrapped request that only its service accepts. The plain one has the model in the
+/// path.
+const WRAPPED_ONLY: [&str; 2] = ["session_id", "model"];
 
 #[derive(Deserialize)]
 struct Wrapper<'a> {

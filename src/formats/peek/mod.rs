@@ -88,6 +88,9 @@ pub struct Peek {
     pub has_contents: bool,
     /// The alt-cli body is wrapped: `{model, request: {…}}`.
     pub wrapped: bool,
+    /// The model that the inside of a wrapped body names, or the `generateContentRequest` of a
+    /// request for a token count. It is the request's if a wrapped body names no other.
+    pub inner_model: Option<String>,
     /// The bound on the reply's tokens, by any format's name for it.
     pub max_tokens: Option<u64>,
     /// The value of each name: see [`Peek::output_bound`].
@@ -202,6 +205,14 @@ impl Peek {
         let missing = |field| Err(BadRequest::field(field, "this field is required"));
         if self.model.is_none() && route.model_in_path.is_none() {
             return missing("model");
+        }
+        // A provider could count for the other one, which was never checked.
+        if let (false, Some(inner), Some(path)) =
+            (self.wrapped, &self.inner_model, &route.model_in_path)
+            && inner != path
+        {
+            let field = "generateContentRequest.model";
+            return Err(BadRequest::field(field, "it differs from the model in the path"));
         }
         match format {
             WireFormat::Native if !self.has_messages => missing("messages"),

@@ -17,6 +17,8 @@ pub(super) enum Place {
     Input,
     Contents,
     Request,
+    CountedRequest,
+    InnerModel,
     System,
     Instructions,
     SystemInstruction,
@@ -72,6 +74,8 @@ impl Place {
             Self::Input => "input",
             Self::Contents => "contents",
             Self::Request => "request",
+            Self::CountedRequest => "generateContentRequest",
+            Self::InnerModel => "request.model",
             Self::System => "system",
             Self::Instructions => "instructions",
             Self::SystemInstruction => "systemInstruction",
@@ -225,7 +229,8 @@ const GENERATION_CONFIG: Node<Place> = Node::object(&[
 .tagged(Place::GenerationConfig);
 
 /// The inside of a wrapped alt-cli body.
-static REQUEST_KEYS: [Key<Place>; 7] = [
+static REQUEST_KEYS: [Key<Place>; 8] = [
+    strict("model", Node::value(Place::InnerModel, MAX_NAME)),
     strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
     strict("systemInstruction", SYSTEM_INSTRUCTION),
     strict("system_instruction", SYSTEM_INSTRUCTION),
@@ -235,6 +240,7 @@ static REQUEST_KEYS: [Key<Place>; 7] = [
     key("tools", Node::array(&TOOL)),
 ];
 const REQUEST: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::Request);
+const COUNTED: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::CountedRequest);
 
 pub(super) static BODY: Node<Place> = Node::object(&[
     strict("model", Node::value(Place::Model, MAX_NAME)),
@@ -243,7 +249,7 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     strict("input", Node::value(Place::Input, 0).or_items(&MESSAGE)),
     strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
     strict("request", REQUEST),
-    strict("generateContentRequest", REQUEST),
+    strict("generateContentRequest", COUNTED),
     strict("system", Node::value(Place::System, 0).or_items(&SYSTEM_BLOCK)),
     strict("instructions", Node::value(Place::Instructions, 0)),
     strict("systemInstruction", SYSTEM_INSTRUCTION),

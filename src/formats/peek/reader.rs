@@ -110,6 +110,7 @@ impl Reader {
                 _ => self.refuse("input", "an array or a string is expected"),
             },
             Place::Request => self.peek.wrapped = found.kind == Kind::Object,
+            Place::InnerModel => self.inner_model(found),
             Place::System | Place::Instructions if found.kind == Kind::String => {
                 self.peek.texts.system(inside(found));
             }
@@ -157,6 +158,13 @@ impl Reader {
             }
         };
         self.refuse("model", problem);
+    }
+
+    /// Clients write it as a resource's name. One of the wrong type is ignored.
+    fn inner_model(&mut self, found: &Found<'_, Place>) {
+        let name = found.as_str().filter(|name| !name.chars().any(char::is_control));
+        let name = name.map(|name| name.trim_start_matches("models/").to_owned());
+        self.peek.inner_model = name.filter(|name| !name.trim().is_empty());
     }
 
     fn max_tokens(&mut self, found: &Found<'_, Place>) {
@@ -237,6 +245,9 @@ impl Reader {
     pub(super) fn finish(mut self, chunks: &[Bytes]) -> Result<Peek, BadRequest> {
         self.peek.body_len = chunks.iter().map(Bytes::len).sum();
         self.peek.pieces.body_ends(self.peek.body_len);
+        if self.peek.wrapped && self.peek.model.is_none() {
+            self.peek.model = self.peek.inner_model.clone();
+        }
         self.bad.map_or(Ok(self.peek), Err)
     }
 }

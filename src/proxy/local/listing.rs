@@ -16,6 +16,7 @@ use pingora::proxy::Session;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
+use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
 use crate::proxy::context::RequestContext;
@@ -28,6 +29,9 @@ use crate::upstream::probe::probe;
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// Providers that one request queries at the same time.
 const AT_ONCE: usize = 32;
+
+/// Pages of one provider's listing that are read.
+const MAX_PAGES: usize = 20;
 
 /// A provider's models, if it lists them.
 type Listed = Option<Arc<[String]>>;
@@ -72,33 +76,55 @@ async fn ask(
     if Instant::now() >= deadline {
         return (provider.id, None);
     }
-    let models: Listed = match timeout_at(deadline, models_of(&provider)).await {
-        Ok(models) => models.map(Arc::from),
-        Err(_) => {
-            tracing::debug!(provider = provider.name, "a provider lists no models in time");
-            None
-        }
-    };
+    let models: Listed = models_of(&provider, deadline).await.map(Arc::from);
     listings.put(&provider, models.clone());
     (provider.id, models)
 }
 
-async fn models_of(provider: &Provider) -> Option<Vec<String>> {
-    let why = match probe(provider, ProviderCall::ListModels, None, TIMEOUT).await {
-        Ok(answer) if (200..300).contains(&answer.status) => return read(&answer.body),
-        Ok(answer) => format!("status {}", answer.status),
-        Err(error) => error.text,
-    };
-    tracing::debug!(provider = provider.name, why, "a provider lists no models");
-    None
+/// The models of all pages that arrive in time.
+async fn models_of(provider: &Provider, deadline: Instant) -> Option<Vec<String>> {
+    let format = provider.kind.format();
+    let mut names = Vec::new();
+    let mut after: Option<String> = None;
+    for _ in 0..MAX_PAGES {
+        let call = match &after {
+            None => ProviderCall::ListModels,
+            Some(last) => ProviderCall::ListModelsAfter(last),
+        };
+        let why = match timeout_at(deadline, probe(provider, call, None, TIMEOUT)).await {
+            Ok(Ok(answer)) if (200..300).contains(&answer.status) => {
+                let page = read(&answer.body)?;
+                let next = page.next(format);
+                names.extend(page.names());
+                if next.is_none() || next == after {
+                    break;
+                }
+                after = next;
+                continue;
+            }
+            Ok(Ok(answer)) => format!("status {}", answer.status),
+            Ok(Err(error)) => error.text,
+            Err(_) => "no answer in time".to_owned(),
+        };
+        tracing::debug!(provider = provider.name, why, "a provider does not list all its models");
+        break;
+    }
+    (!names.is_empty()).then_some(names)
 }
 
+/// A page, in any format.
 #[derive(Deserialize)]
 struct Listing {
     #[serde(default)]
     data: Vec<Entry>,
     #[serde(default)]
     models: Vec<Entry>,
+    #[serde(default)]
+    has_more: Option<bool>,
+    #[serde(default)]
+    last_id: Option<String>,
+    #[serde(default, rename = "nextPageToken")]
+    next_page_token: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -109,15 +135,28 @@ struct Entry {
     name: String,
 }
 
-/// The names in a listing of any format.
-fn read(body: &[u8]) -> Option<Vec<String>> {
-    let listing: Listing = serde_json::from_slice(body).ok()?;
-    let entries = listing.data.into_iter().chain(listing.models);
-    let names = entries.map(|e| {
-        if e.id.is_empty() { e.name.trim_start_matches("models/").to_owned() } else { e.id }
-    });
-    let names: Vec<String> = names.filter(|n| !n.is_empty()).collect();
-    (!names.is_empty()).then_some(names)
+impl Listing {
+    /// What the next page is asked for with; `None` if there is none.
+    fn next(&self, format: WireFormat) -> Option<String> {
+        let next = match format {
+            WireFormat::Native => self.last_id.clone().filter(|_| self.has_more == Some(true)),
+            WireFormat::AltCli => self.next_page_token.clone(),
+            WireFormat::Chat | WireFormat::Responses => None,
+        };
+        next.filter(|next| !next.is_empty())
+    }
+
+    fn names(self) -> impl Iterator<Item = String> {
+        let entries = self.data.into_iter().chain(self.models);
+        let names = entries.map(|e| {
+            if e.id.is_empty() { e.name.trim_start_matches("models/").to_owned() } else { e.id }
+        });
+        names.filter(|name| !name.is_empty())
+    }
+}
+
+fn read(body: &[u8]) -> Option<Listing> {
+    serde_json::from_slice(body).ok()
 }
 
 #[cfg(test)]
@@ -125,19 +164,35 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_next_page_is_that_of_the_format() {
+        use WireFormat::{AltCli, Chat, Native};
+        for (format, body, next) in [
+            (Native, r#"{"data":[],"has_more":true,"last_id":"z"}"#, Some("z")),
+            (Native, r#"{"data":[],"has_more":false,"last_id":"z"}"#, None),
+            (Native, r#"{"data":[],"has_more":null,"last_id":null}"#, None),
+            (AltCli, r#"{"models":[],"nextPageToken":"t"}"#, Some("t")),
+            (AltCli, r#"{"models":[],"nextPageToken":""}"#, None),
+            (Chat, r#"{"data":[],"has_more":true,"last_id":"z"}"#, None),
+        ] {
+            assert_eq!(read(body.as_bytes()).unwrap().next(format).as_deref(), next, "{body}");
+        }
+    }
+
+    #[test]
     fn listings_of_every_format_are_read() {
-        let cases = [
+        let cases: [(&str, Option<&[&str]>); 4] = [
             (
                 r#"{"object":"list","data":[{"id":"a","object":"model"},{"id":"b"}]}"#,
-                Some(vec!["a", "b"]),
+                Some(&["a", "b"]),
             ),
-            (r#"{"models":[{"name":"models/g","displayName":"G"}]}"#, Some(vec!["g"])),
-            (r#"{"data":[]}"#, None),
+            (r#"{"models":[{"name":"models/g","displayName":"G"}]}"#, Some(&["g"])),
+            (r#"{"data":[]}"#, Some(&[])),
             ("<html>", None),
         ];
-        for (body, names) in cases {
-            let names = names.map(|n| n.into_iter().map(str::to_owned).collect::<Vec<_>>());
-            assert_eq!(read(body.as_bytes()), names, "{body}");
+        for (body, expected) in cases {
+            let names = read(body.as_bytes()).map(|page| page.names().collect::<Vec<_>>());
+            let expected = expected.map(|names| names.iter().map(|n| (*n).to_owned()).collect());
+            assert_eq!(names, expected, "{body}");
         }
     }
 }

@@ -52,7 +52,7 @@ pub(in crate::proxy) async fn serve(
     };
     if let Err(refusal) = identified.renew(ctx) {
         relay.refused(signal);
-        return Err(refused(ctx, refusal.reply(ctx.now(), ctx.zone())));
+        return Err(refused(ctx, refusal.reply(ctx.zone())));
     }
     let kind = session.req_header().headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().to_owned();

@@ -34,6 +34,12 @@ fn is_never_forwarded(name: &str) -> bool {
     )
 }
 
+/// Whether the provider's `Connection` header names this one.
+fn is_of_this_hop(headers: &HeaderMap, name: &str) -> bool {
+    let values = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|listed| listed.trim().eq_ignore_ascii_case(name))
+}
+
 /// Builds the client's head from the provider's, without the headers that every reply carries.
 ///
 /// The headers are put into the map itself: Pingora's `insert_header` parses each name again.
@@ -54,6 +60,7 @@ pub(in crate::proxy) fn build(
     let hides = !ctx.live.pass_provider_headers;
     let dropped = |name: &str| {
         is_never_forwarded(name)
+            || is_of_this_hop(&from.headers, name)
             || hides && provider_headers::is_of_account(name)
             || ctx.live.forward_headers.drop_response.iter().any(|d| d == name)
     };
@@ -97,4 +104,22 @@ pub(in crate::proxy) fn build(
 
 fn too_many() -> Box<Error> {
     Error::explain(ErrorType::InvalidHTTPHeader, "the provider's reply has too many headers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_connection_header_names_belongs_to_one_hop() {
+        let mut headers = HeaderMap::new();
+        headers.append(CONNECTION, HeaderValue::from_static("keep-alive, X-Internal"));
+        headers.append(CONNECTION, HeaderValue::from_static("x-other"));
+        for (name, expected) in
+            [("x-internal", true), ("x-other", true), ("x-inter", false), ("content-type", false)]
+        {
+            assert_eq!(is_of_this_hop(&headers, name), expected, "{name}");
+        }
+        assert!(!is_of_this_hop(&HeaderMap::new(), "x-internal"));
+    }
 }

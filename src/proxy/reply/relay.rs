@@ -10,12 +10,15 @@ use bytes::Bytes;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter, StreamProblem};
+use crate::formats::count;
 use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
 use crate::proxy::coding::StreamDecoder;
 
 /// Largest reply in one piece that can be converted, in bytes.
 const CONVERT_MAX: usize = 32 * 1024 * 1024;
+/// Largest token count, in bytes.
+const COUNT_MAX: usize = 64 * 1024;
 
 /// The state of a reply that is relayed piece by piece.
 pub(in crate::proxy) struct Reply {
@@ -43,6 +46,8 @@ pub(in crate::proxy) enum Shape {
     Events(Box<StreamConverter>),
     /// The reply is converted once it is complete.
     Whole(Box<Whole>),
+    /// The answer to a request for a token count, passed on once it is known to contain one.
+    Count(Vec<u8>),
 }
 
 /// A reply in one piece, collected to be converted.
@@ -132,6 +137,14 @@ impl Reply {
                 }
                 Bytes::new()
             }
+            Shape::Count(collected) => {
+                if collected.len() + plain.len() > COUNT_MAX {
+                    self.problem = Some("the reply is too large for a token count".to_owned());
+                } else {
+                    collected.extend_from_slice(&plain);
+                }
+                Bytes::new()
+            }
         }
     }
 
@@ -144,6 +157,13 @@ impl Reply {
         match &mut self.shape {
             Shape::AsIs => Bytes::new(),
             Shape::HideUsage(filter) => filter.finish().unwrap_or_default(),
+            Shape::Count(collected) if count::is_count(collected) => {
+                std::mem::take(collected).into()
+            }
+            Shape::Count(_) => {
+                self.problem = Some("the reply contains no token count".to_owned());
+                Bytes::new()
+            }
             Shape::Events(converter) => {
                 let mut out = Vec::new();
                 if let Err(e) = converter.finish(&mut out) {
@@ -184,7 +204,7 @@ impl Reply {
     pub(in crate::proxy) fn has_content(&self) -> bool {
         match &self.shape {
             // Nothing of it can be shown before it is complete.
-            Shape::Whole(_) => false,
+            Shape::Whole(_) | Shape::Count(_) => false,
             Shape::Events(converter) => converter.seen_content(),
             _ => self.reader.as_ref().map_or(self.received > 0, UsageReader::seen_content),
         }

@@ -157,7 +157,7 @@ fn ordered(
     let failed = identified
         .caller
         .key_id()
-        .and_then(|key| ctx.gateway.failed_sessions.provider(key, &inbound.session));
+        .and_then(|key| ctx.gateway.failed_sessions.provider(key, &inbound.session, ctx.now()));
     let avoided = preferred.filter(|bound| failed == Some(*bound));
     let groups = match &identified.caller {
         Principal::Key { key, .. } => &key.provider_group,

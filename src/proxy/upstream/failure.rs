@@ -57,7 +57,7 @@ pub enum Failure {
     /// An error reply: an error status, or an error object in place of a reply.
     ErrorReply(ErrorStatus),
     /// A success status without a usable reply.
-    Unusable { what: UnusableReply, usage: Option<Usage> },
+    Unusable { what: UnusableReply, status: u16, usage: Option<Usage> },
     /// The provider's format cannot express the request; the next provider's format may.
     Unfit(Refusal),
 }
@@ -140,7 +140,7 @@ impl Failure {
         match self {
             Self::Network(_) | Self::Unfit(_) => None,
             Self::ErrorReply(e) => Some(e.status),
-            Self::Unusable { .. } => Some(200),
+            Self::Unusable { status, .. } => Some(*status),
         }
     }
 

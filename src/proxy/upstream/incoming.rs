@@ -112,7 +112,8 @@ pub(in crate::proxy) fn begin(
         return Ok(());
     }
     attempt.is_billable = false;
-    let unusable = |what| Failure::Unusable { what, usage: None };
+    let status = head.status.as_u16();
+    let unusable = |what| Failure::Unusable { what, status, usage: None };
     let content_type = text(head, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
     if content_type.starts_with("text/html") {
         return Err(unusable(UnusableReply::Html).into());
@@ -136,6 +137,7 @@ pub(in crate::proxy) fn begin(
         return Err(unusable(UnusableReply::WrongFormat).into());
     }
     let shape = match form {
+        _ if !generates => Shape::Count(Vec::new()),
         ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
         ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
         ReplyForm::Convert(context) if streamed => {
@@ -154,7 +156,7 @@ pub(in crate::proxy) fn begin(
         _ => generates.then(|| UsageReader::new(format, streamed)),
     };
     let reply = Reply::new(decoder, reader, shape);
-    let relay = Relay::new(head.status.as_u16(), (streamed, converted), reply, unsure);
+    let relay = Relay::new(status, (streamed, converted), reply, unsure);
     attempt.incoming = Incoming::Reply(Box::new(relay));
     Ok(())
 }

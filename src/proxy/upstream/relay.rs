@@ -132,7 +132,7 @@ impl Relay {
         };
         if self.is_unfit && (end || whole.len() > HOLD_MAX) {
             let (what, usage) = (UnusableReply::WrongFormat, self.reply.usage());
-            return Err(Failure::Unusable { what, usage }.into());
+            return Err(Failure::Unusable { what, status: self.status, usage }.into());
         }
         // A regular end without content is a reply too: an immediate stop, for example.
         let is_empty_reply = end && self.reply.has_end() && !whole.is_empty();
@@ -149,7 +149,7 @@ impl Relay {
             (false, true) => UnusableReply::StreamWithoutContent,
             (false, false) => UnusableReply::WrongFormat,
         };
-        Err(Failure::Unusable { what, usage: self.reply.usage() }.into())
+        Err(Failure::Unusable { what, status: self.status, usage: self.reply.usage() }.into())
     }
 
     /// The client's head is written: no further attempt is possible.
@@ -208,7 +208,7 @@ impl Relay {
         }
         if reply.problem().is_some() {
             let (what, usage) = (UnusableReply::WrongFormat, reply.usage());
-            return Err(Failure::Unusable { what, usage }.into());
+            return Err(Failure::Unusable { what, status: self.status, usage }.into());
         }
         Ok(())
     }

@@ -195,7 +195,11 @@ impl Source<'_> {
         Ok(Rendered {
             body: vec![request.body.into()],
             query,
-            reply: ReplyForm::Convert(Box::new(request.reply)),
+            // The answer to a request for a token count has no wrapper.
+            reply: match self.forwarding.route.operation {
+                Operation::CountTokens => ReplyForm::AsIs,
+                _ => ReplyForm::Convert(Box::new(request.reply)),
+            },
         })
     }
 }
