@@ -87,6 +87,8 @@ const REASONS = {
   "needs conversion, others of its priority do not": "nextFormat",
   "not drawn, stands in": "nextDraw",
   "stands in for the session's provider": "standsIn",
+  "it failed the last request of this session": "failedLast",
+  "its stored credential cannot be opened: enter it again": "noCredential",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],
