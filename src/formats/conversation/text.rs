@@ -17,8 +17,9 @@ use crate::formats::scan;
 /// Decoded text, borrowed from the body unless it contained escapes.
 pub type Text<'a> = Cow<'a, str>;
 
-/// A JSON string. If it has escapes, it is kept as the body has it: most texts are only written into
-/// another document, and are never decoded. It is decoded once, when something reads it as `str`.
+/// A JSON string. If it has escapes, it is kept as the body has it: most texts are only written
+/// into another document, and are never decoded. It is decoded once, when something reads it as
+/// `str`.
 #[derive(Clone)]
 pub struct Str<'a>(Form<'a>);
 
