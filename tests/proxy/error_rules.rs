@@ -126,6 +126,23 @@ async fn a_converted_error_and_a_rule_without_an_answer_keep_the_providers_words
     }
 }
 
+/// The status word of an alt-cli provider is no type of another format.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_converted_error_has_a_type_of_the_clients_format() {
+    let (fixture, upstream) = (Fixture::bare(&[]).await, Upstream::start().await);
+    fixture.gateway.provider("alt-cli", &upstream.url, json!({})).await;
+    upstream
+        .default(json!({"status": 400, "error": {"type": "INVALID_ARGUMENT", "message": "no"}}))
+        .await;
+    for (format, stream) in FORMATS.into_iter().zip([false, true, false, true]) {
+        let (status, body) = ask(&fixture, format, stream, format).await;
+        let kind = if format == "alt-cli" { "status" } else { "type" };
+        let expected =
+            if format == "alt-cli" { "INVALID_ARGUMENT" } else { "invalid_request_error" };
+        assert_eq!((status, &body["error"][kind]), (400, &json!(expected)), "{format}: {body}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_apply_to_5xx_only_where_they_say_so_and_the_first_one_decides() {
     let (fixture, bad, healthy) = fixture(0).await;

@@ -1,7 +1,7 @@
 //! Streams: relayed as they arrive, held until their first meaningful event, ended correctly.
 
 use futures_util::StreamExt;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fixture::{FORMATS, Fixture, path, request};
 
@@ -54,6 +54,27 @@ async fn a_stream_that_breaks_off_ends_with_an_error_event() {
     }
     let rows = fixture.gateway.logs(8).await;
     assert!(rows.iter().all(|r| r["outcome"] == "broken_off"), "{rows:?}");
+}
+
+/// The last events continue the numbers of those before them, and name the same response.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_responses_stream_that_breaks_off_ends_as_the_service_ends_it() {
+    let fixture = Fixture::full().await;
+    fixture.upstream.default(json!({"events": 6, "cut_after": 4, "hold_after": 4})).await;
+    let answer =
+        fixture.post(path("responses", true), &request("responses", true)).send().await.unwrap();
+    fixture.upstream.go_on(1).await;
+    let text = answer.text().await.unwrap();
+    let events: Vec<Value> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("data: "))
+        .map(|data| serde_json::from_str(data).unwrap())
+        .collect();
+    let numbers: Vec<_> = events.iter().map(|event| event["sequence_number"].clone()).collect();
+    assert_eq!(numbers, (0..events.len()).map(Value::from).collect::<Vec<_>>(), "{text}");
+    let kinds = |n: usize| events[events.len() - n]["type"].clone();
+    assert_eq!((kinds(2), kinds(1)), (json!("error"), json!("response.failed")), "{text}");
+    assert_eq!(events[events.len() - 1]["response"]["id"], events[0]["response"]["id"], "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

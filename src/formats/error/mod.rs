@@ -127,6 +127,20 @@ pub fn has_shape(format: WireFormat, body: &[u8]) -> bool {
     }
 }
 
+/// The native format's error kinds.
+const NATIVE_KINDS: [&str; 10] = [
+    "invalid_request_error",
+    "authentication_error",
+    "billing_error",
+    "permission_error",
+    "not_found_error",
+    "request_too_large",
+    "rate_limit_error",
+    "timeout_error",
+    "api_error",
+    "overloaded_error",
+];
+
 /// The error kind for a status, in the native format's terms.
 #[must_use]
 pub const fn kind_of_status(status: u16) -> &'static str {
@@ -142,6 +156,17 @@ pub const fn kind_of_status(status: u16) -> &'static str {
         400..=499 => "invalid_request_error",
         _ => "api_error",
     }
+}
+
+/// The error kind for a client of this format: the provider's own `kind` if the format has such
+/// kinds, else that of the status. alt-cli has names in capitals in their place.
+#[must_use]
+pub fn kind_for(client: WireFormat, kind: Option<&str>, status: u16) -> &str {
+    let fits = |kind: &&str| match client {
+        WireFormat::Native => NATIVE_KINDS.contains(kind),
+        _ => !kind.bytes().any(|byte| byte.is_ascii_uppercase()),
+    };
+    kind.filter(fits).unwrap_or_else(|| kind_of_status(status))
 }
 
 /// The same error as a JSON value, for a reply that is built elsewhere.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ErrorReply, body, has_shape, kind_of_status, read, stream_event};
+use super::{ErrorReply, body, has_shape, kind_for, kind_of_status, read, stream_event};
 use crate::domain::format::WireFormat;
 use crate::formats::sse::Assembler;
 
@@ -54,6 +54,22 @@ fn a_limit_refusal_has_each_formats_shape() {
     );
     assert_eq!(alt["error"]["details"][0]["reason"], "RATE_LIMIT_EXCEEDED");
     assert_eq!(alt["error"]["details"][0]["metadata"]["limit"], "5");
+}
+
+#[test]
+fn a_providers_kind_is_kept_where_the_clients_format_has_such_kinds() {
+    for (client, kind, expected) in [
+        (WireFormat::Native, "not_found_error", "not_found_error"),
+        (WireFormat::Native, "server_error", "invalid_request_error"),
+        (WireFormat::Native, "INVALID_ARGUMENT", "invalid_request_error"),
+        (WireFormat::Chat, "server_error", "server_error"),
+        (WireFormat::Chat, "a_vendors_own", "a_vendors_own"),
+        (WireFormat::Chat, "INVALID_ARGUMENT", "invalid_request_error"),
+        (WireFormat::Responses, "INVALID_ARGUMENT", "invalid_request_error"),
+    ] {
+        assert_eq!(kind_for(client, Some(kind), 400), expected, "{kind} for {client}");
+    }
+    assert_eq!(kind_for(WireFormat::Chat, None, 404), "not_found_error");
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub struct UsageReader {
     text: Range<usize>,
     /// The current event has other output than texts.
     other_output: bool,
+    /// Complete events so far.
+    events: u64,
     /// The current event's (or the body's) JSON is invalid: its rest is ignored.
     broken: bool,
     /// The body ended within its JSON.
@@ -107,6 +109,7 @@ impl UsageReader {
             repeated: None,
             text: 0..0,
             other_output: false,
+            events: 0,
             broken: false,
             cut: false,
             head: [0; DONE.len()],
@@ -318,6 +321,18 @@ impl UsageReader {
         self.tally.error.as_ref()
     }
 
+    /// Complete events so far, of a stream.
+    #[must_use]
+    pub const fn event_count(&self) -> u64 {
+        self.events
+    }
+
+    /// responses: the reply's id in its stream, if it is known.
+    #[must_use]
+    pub fn reply_id(&self) -> Option<&str> {
+        Some(self.tally.id.as_str()).filter(|id| !id.is_empty())
+    }
+
     /// Bytes of generated text, reasoning and call arguments so far, as JSON has them.
     #[must_use]
     pub const fn output_chars(&self) -> usize {
@@ -377,6 +392,7 @@ impl UsageReader {
             self.tally.end |= self.tally.error.is_none();
             self.tally.content |= self.tally.end;
         }
+        self.events += 1;
         // An event that was no JSON, or incomplete, reports nothing as a whole.
         self.tally.next_event();
         self.scanner.reset();

@@ -86,6 +86,7 @@ impl UsageReader {
             && let Some(text) = repeated.text(data)
         {
             repeated.add(text, &mut self.tally);
+            self.events += 1;
             return Some(text);
         }
         let before = self.tally.clone();
@@ -126,6 +127,7 @@ impl UsageReader {
         let repeated = self.repeated.as_ref().filter(|_| self.splitter.is_between_events())?;
         let (text, rest) = repeated.first(chunk)?;
         repeated.add(text, &mut self.tally);
+        self.events += 1;
         // The splitter has the state from after the event before, which ended in the same way.
         Some(rest)
     }

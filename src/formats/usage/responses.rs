@@ -59,7 +59,8 @@ static SEARCH_KEYS: [Key<Tag>; 1] = [key("num_requests", count(Figure::Searches)
 static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search", Node::object(&SEARCH_KEYS))];
 const TOOL_USAGE: Node<Tag> = Node::object(&TOOL_KEYS).tagged(Tag::ToolUsage);
 
-static RESPONSE_KEYS: [Key<Tag>; 6] = [
+static RESPONSE_KEYS: [Key<Tag>; 7] = [
+    key("id", Node::value(Tag::Id, 200)),
     key("status", Node::value(Tag::Status, 64)),
     key("usage", USAGE),
     key("tool_usage", TOOL_USAGE),

@@ -11,6 +11,8 @@ pub(super) enum Tag {
     Name,
     /// The reply's own status.
     Status,
+    /// responses: the reply's id.
+    Id,
     /// Generated text (also arguments of calls): content if it is not empty.
     Text,
     /// The same, if the event's type or a neighbour decides what it is.

@@ -76,6 +76,8 @@ pub(super) struct Tally {
     /// A complete body is a reply, judged by its shape.
     pub(super) shape: bool,
     pub(super) error: Option<UpstreamError>,
+    /// responses: the reply's id in its stream; empty until it is known.
+    pub(super) id: String,
     /// One bit for each answer: begun, and ended.
     begun: u64,
     ended: u64,
@@ -140,6 +142,7 @@ impl Tally {
             Tag::Shape => self.shape |= matches!(found.kind, Kind::Array | Kind::Object),
             Tag::Name => text(found, &mut self.event.name),
             Tag::Status => text(found, &mut self.event.status),
+            Tag::Id if self.id.is_empty() => text(found, &mut self.id),
             Tag::Index => self.event.answer.index = found.as_u64(),
             Tag::Finish => {
                 self.event.answer.finish |= is_reason(found);

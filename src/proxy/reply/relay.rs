@@ -259,7 +259,14 @@ impl Reply {
     /// The client's error event, to end a stream that has begun. Empty if the provider's own error
     /// event was forwarded.
     pub(in crate::proxy) fn fail(&mut self, format: WireFormat, message: &str) -> Vec<u8> {
-        let reply = ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &[] };
+        let mut extra = Vec::new();
+        // Of a stream that passes through, for the last events of a responses stream.
+        if let Some(reader) = &self.reader {
+            extra.push(("sequence_number", reader.event_count().into()));
+            extra.extend(reader.reply_id().map(|id| ("response_id", id.into())));
+        }
+        let reply =
+            ErrorReply { status: 502, kind: "api_error", message, code: None, extra: &extra };
         let reported = self.error().is_some();
         match &mut self.shape {
             Shape::Events(converter) => {

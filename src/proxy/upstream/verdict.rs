@@ -301,7 +301,7 @@ fn providers_words(
         }
         _ => (None, None, fallback.as_str()),
     };
-    let kind = kind.unwrap_or_else(|| error::kind_of_status(status));
+    let kind = error::kind_for(ctx.format, kind, status);
     (error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into(), None)
 }
 
