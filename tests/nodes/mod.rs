@@ -6,6 +6,7 @@
     reason = "the tests' own tasks live on the test's own runtime"
 )]
 
+mod again;
 mod away;
 mod begin;
 mod chaos;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use redis::Value;
 
-use super::super::admission::{Admission, Refused};
+use super::super::admission::{Admission, Denied, Refused};
 use super::super::charge::{Charge, Counted};
 use super::super::standing::Standing;
 use super::Shared;
@@ -12,7 +12,7 @@ use super::batch::{pack_field, pack_text};
 use super::gather::{Asking, Call};
 use super::link::Up;
 use super::operations::RedisReply;
-use super::outbox::Kind;
+use super::outbox::{HEARD, Kind};
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
 use super::together::key_number;
@@ -49,6 +49,11 @@ impl Shared {
             charge = self.memory.charge_of(&ask);
             answer = self.admitted(&ask, &charge, first).await;
         }
+        // Redis hears of the end of a request after its client, who may ask again at once.
+        if let RedisReply::Said(Err(Refused::Limit(Denied { exceeds: Some(_), .. }))) = answer {
+            tokio::join!(self.told(), tokio::time::sleep(HEARD));
+            answer = self.admitted(&ask, &charge, first).await;
+        }
         let ask = &ask;
         let (found, is_known) = match answer {
             RedisReply::Said(admitted) => {
@@ -72,6 +77,7 @@ impl Shared {
             },
         };
         let Found { served_before, standing, at } = found;
+        let served_before = self.outbox.serves(&charge.slot).or(served_before);
         self.running.begin(&charge);
         if let Some(provider) = at {
             self.memory.enter_unchecked(&charge, provider, ask.now);
@@ -82,6 +88,12 @@ impl Shared {
             self.push(Kind::Running { at }, &charge, ask.now);
         }
         Ok(Counted { charge, served_before, standing, at })
+    }
+
+    /// Waits until Redis has all that has happened on this node until now, as long as a request may
+    /// wait.
+    pub(super) async fn told(&self) {
+        let _ = tokio::time::timeout(self.settings.timeout, self.outbox.told()).await;
     }
 
     fn as_shared<'a>(&self, own: &Admission<'a>) -> Admission<'a> {

@@ -37,6 +37,11 @@ impl Shared {
             now = redis;
             answer = self.entered(charge, provider, now).await;
         }
+        // What requests reserved that have left it.
+        if matches!(answer, RedisReply::Said(false)) && self.outbox.leaves(provider.id) {
+            self.told().await;
+            answer = self.entered(charge, provider, now).await;
+        }
         let entered = match answer {
             RedisReply::Said(entered) => {
                 if entered {

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::super::charge::Charge;
+use super::super::sessions::Slot;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{ProviderId, RequestId};
 use crate::domain::money::NanoUsd;
@@ -28,6 +29,8 @@ const RIPE: usize = 128;
 const SEARCHED: usize = 4_096;
 /// How long they wait.
 const GATHER: Duration = Duration::from_millis(5);
+/// After this time Redis has heard of what happened on a node, unless it is slow.
+pub(super) const HEARD: Duration = GATHER.saturating_mul(2);
 /// How long a settlement is kept after it was sent: longer than the ledger's writer can lag behind.
 pub(super) const KEEP_MS: i64 = 120_000;
 
@@ -93,6 +96,23 @@ impl Op {
         is_move && self.charge.request == request
     }
 
+    /// The provider that serves a session by it.
+    fn serves(&self, slot: &Slot) -> Option<ProviderId> {
+        let (Kind::Settled { served: Some(at), .. } | Kind::Entered { at }) = self.kind else {
+            return None;
+        };
+        (self.charge.slot == *slot).then_some(at)
+    }
+
+    /// Whether a request has left a provider by it.
+    fn leaves(&self, provider: ProviderId) -> bool {
+        match self.kind {
+            Kind::Settled { served, .. } => served == Some(provider),
+            Kind::Withdrawn { from } => from == provider,
+            _ => false,
+        }
+    }
+
     /// While Redis was away this node's clock may have been set: only the time that has passed
     /// since is certain.
     fn correct(&mut self, present: Timestamp) {
@@ -121,7 +141,7 @@ pub(super) struct Outbox {
     most: usize,
     queue: Mutex<Queue>,
     filled: Notify,
-    emptied: Notify,
+    shrunk: Notify,
 }
 
 impl Outbox {
@@ -178,9 +198,25 @@ impl Outbox {
     /// Resolves when everything was sent and confirmed.
     pub(super) async fn emptied(&self) {
         loop {
-            let notified = self.emptied.notified();
+            let notified = self.shrunk.notified();
             if self.len() == 0 {
                 return;
+            }
+            notified.await;
+        }
+    }
+
+    /// Resolves when Redis has all that has happened until now.
+    pub(super) async fn told(&self) {
+        let until = Instant::now();
+        loop {
+            let notified = self.shrunk.notified();
+            {
+                let queue = self.queue.lock();
+                let first = queue.sent.first().or_else(|| queue.pending.front());
+                if first.is_none_or(|op| op.at > until) {
+                    return;
+                }
             }
             notified.await;
         }
@@ -226,6 +262,24 @@ impl Outbox {
         queue.sent.iter().chain(&queue.pending).filter(|op| op.moves(request)).count()
     }
 
+    /// The provider that last served a session, if Redis may not know of it yet. A very long queue
+    /// is not searched.
+    pub(super) fn serves(&self, slot: &Slot) -> Option<ProviderId> {
+        let queue = self.queue.lock();
+        if queue.pending.len() > SEARCHED {
+            return None;
+        }
+        queue.sent.iter().chain(&queue.pending).rev().find_map(|op| op.serves(slot))
+    }
+
+    /// Whether a request has left a provider and Redis may not know of it yet. A very long queue is
+    /// not searched.
+    pub(super) fn leaves(&self, provider: ProviderId) -> bool {
+        let queue = self.queue.lock();
+        let mut all = queue.sent.iter().chain(&queue.pending);
+        queue.pending.len() <= SEARCHED && all.any(|op| op.leaves(provider))
+    }
+
     /// Drops the moves of a request that were not sent yet, but for those that undo what a call
     /// without an answer may still do. Returns how many.
     pub(super) fn recall_moves(&self, request: RequestId) -> usize {
@@ -235,10 +289,11 @@ impl Outbox {
             return 0;
         }
         queue.pending.retain(|op| op.after > 0 || !op.moves(request));
-        if queue.pending.is_empty() && queue.sent.is_empty() {
-            self.emptied.notify_waiters();
+        let dropped = before - queue.pending.len();
+        if dropped > 0 {
+            self.shrunk.notify_waiters();
         }
-        before - queue.pending.len()
+        dropped
     }
 
     /// Redis has the current batch.
@@ -256,9 +311,7 @@ impl Outbox {
             queue.overflowed |= queue.keeps_all && !is_old;
             queue.kept.pop_front();
         }
-        if queue.pending.is_empty() {
-            self.emptied.notify_waiters();
-        }
+        self.shrunk.notify_waiters();
     }
 
     /// Whether settlements are kept whatever their age: while a node rebuilds the counters.
