@@ -10,6 +10,7 @@ mod golden;
 mod overlapping_calls;
 mod pairs;
 mod properties;
+mod required;
 mod rules;
 mod services;
 mod unusual_streams;

@@ -166,6 +166,9 @@ pub(super) fn read<'a>(
         };
         let mut parts: Vec<Part<'a>> = content.text.map(Part::Text).into_iter().collect();
         match content.parts {
+            None if parts.is_empty() => {
+                return Err(Unsupported::missing(format!("contents.{index}.parts")));
+            }
             None => {}
             Some(Content::Text(text)) => parts.push(Part::Text(text)),
             Some(Content::Parts(wire)) => {

@@ -141,6 +141,9 @@ pub(super) fn read<'a>(
                     turns.push(Turn { role: Role::System, parts });
                 }
             }
+            "user" if message.content.is_none() => {
+                return Err(Unsupported::missing(format!("{field}.content")));
+            }
             "user" => turns.push(Turn {
                 role: Role::User,
                 parts: read_content(message.content, &field, rules)?,

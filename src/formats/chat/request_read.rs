@@ -154,8 +154,10 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     refuse(&body)?;
     note_vendor_fields(&body, &mut rules);
     let (system, turns) = request_parts::read(body.messages, &mut rules)?;
-    let mut tools: Vec<Tool<'_>> =
-        body.tools.into_iter().flatten().filter_map(|tool| read_tool(tool, &mut rules)).collect();
+    let mut tools = Vec::new();
+    for (index, tool) in body.tools.into_iter().flatten().enumerate() {
+        tools.extend(read_tool(tool, index, &mut rules)?);
+    }
     tools.extend(body.web_search_options.map(|options| web_search(options.read())));
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
@@ -256,29 +258,38 @@ fn web_search(search: WebSearch<'_>) -> Tool<'_> {
     }
 }
 
-fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
+/// `None` for a tool that only its vendor runs.
+fn read_tool<'a>(
+    tool: WireTool<'a>,
+    index: usize,
+    rules: &mut Rules,
+) -> Result<Option<Tool<'a>>, Unsupported> {
     if let Some(function) = tool.function {
-        return Some(Tool {
+        return Ok(Some(Tool {
             name: ToolName::plain(function.name.into_text()),
             description: function.description,
             kind: ToolKind::Function {
                 schema: schema::read_tool(function.parameters, rules),
                 strict: function.strict,
             },
-        });
+        }));
     }
     if let Some(custom) = tool.custom {
-        return Some(Tool {
+        return Ok(Some(Tool {
             name: ToolName::plain(custom.name.into_text()),
             description: custom.description,
             kind: ToolKind::FreeText { format: custom.format },
-        });
+        }));
     }
-    if tool.kind.is_some_and(|kind| kind.starts_with("web_search")) {
-        return Some(web_search(WebSearch::default()));
+    match tool.kind.as_deref() {
+        None | Some("function") => Err(Unsupported::missing(format!("tools.{index}.function"))),
+        Some("custom") => Err(Unsupported::missing(format!("tools.{index}.custom"))),
+        Some(kind) if kind.starts_with("web_search") => Ok(Some(web_search(WebSearch::default()))),
+        Some(_) => {
+            rules.note(Rule::VendorTools);
+            Ok(None)
+        }
     }
-    rules.note(Rule::VendorTools);
-    None
 }
 
 fn read_choice<'a>(choice: Content<'a, Choice<'a>>) -> Option<ToolChoice<'a>> {

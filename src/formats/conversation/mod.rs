@@ -192,6 +192,11 @@ impl Unsupported {
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into() }
     }
+
+    /// The refusal of a request that lacks the field at this path.
+    pub fn missing(field: impl Into<String>) -> Self {
+        Self::new(field, "this field is required")
+    }
 }
 
 /// An upstream's reply cannot be converted.

@@ -159,12 +159,12 @@ pub const fn kind_of_status(status: u16) -> &'static str {
 }
 
 /// The error kind for a client of this format: the provider's own `kind` if the format has such
-/// kinds, else that of the status. alt-cli has names in capitals in their place.
+/// kinds, else that of the status. alt-cli has names in capitals in their place, others the number.
 #[must_use]
 pub fn kind_for(client: WireFormat, kind: Option<&str>, status: u16) -> &str {
     let fits = |kind: &&str| match client {
         WireFormat::Native => NATIVE_KINDS.contains(kind),
-        _ => !kind.bytes().any(|byte| byte.is_ascii_uppercase()),
+        _ => kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
     };
     kind.filter(fits).unwrap_or_else(|| kind_of_status(status))
 }

@@ -66,6 +66,7 @@ fn a_providers_kind_is_kept_where_the_clients_format_has_such_kinds() {
         (WireFormat::Chat, "a_vendors_own", "a_vendors_own"),
         (WireFormat::Chat, "INVALID_ARGUMENT", "invalid_request_error"),
         (WireFormat::Responses, "INVALID_ARGUMENT", "invalid_request_error"),
+        (WireFormat::Responses, "400", "invalid_request_error"),
     ] {
         assert_eq!(kind_for(client, Some(kind), 400), expected, "{kind} for {client}");
     }

@@ -54,8 +54,8 @@ struct Body<'a> {
 struct Message<'a> {
     #[serde(borrow)]
     role: Str<'a>,
-    #[serde(borrow, default)]
-    content: Content<'a, Block<'a>>,
+    #[serde(borrow)]
+    content: Option<Content<'a, Block<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -129,8 +129,10 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     }
     let parallel_tools =
         body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
-    let tools: Vec<Tool<'_>> =
-        body.tools.into_iter().flatten().filter_map(|tool| read_tool(tool, &mut rules)).collect();
+    let mut tools = Vec::new();
+    for (index, tool) in body.tools.into_iter().flatten().enumerate() {
+        tools.extend(read_tool(tool, index, &mut rules)?);
+    }
     let effort =
         body.output_config.as_ref().and_then(|config| Effort::parse(config.effort.as_deref()?));
     let format = body.output_config.and_then(|config| config.format).or(body.output_format);
@@ -189,13 +191,24 @@ fn read_message<'a>(
         "system" => Role::System,
         _ => return Err(Rule::Unknown.refuse(format!("messages.{index}.role"))),
     };
-    let parts = request_parts::read(message.content, &format!("messages.{index}.content"), rules)?;
+    let field = format!("messages.{index}.content");
+    let Some(content) = message.content else {
+        return Err(Unsupported::missing(field));
+    };
+    let parts = request_parts::read(content, &field, rules)?;
     Ok(Turn { role, parts })
 }
 
 /// `None` for a tool that only this vendor runs.
-fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
+fn read_tool<'a>(
+    tool: WireTool<'a>,
+    index: usize,
+    rules: &mut Rules,
+) -> Result<Option<Tool<'a>>, Unsupported> {
     rules.note_if(tool.cache_control.is_some(), Rule::CacheMarks);
+    if tool.name.is_none() && matches!(tool.kind.as_deref(), None | Some("custom")) {
+        return Err(Unsupported::missing(format!("tools.{index}.name")));
+    }
     let name = ToolName::plain(tool.name.unwrap_or_default().into_text());
     let kind = match tool.kind.as_deref() {
         None | Some("custom") => ToolKind::Function {
@@ -221,10 +234,10 @@ fn read_tool<'a>(tool: WireTool<'a>, rules: &mut Rules) -> Option<Tool<'a>> {
         }),
         Some(_) => {
             rules.note(Rule::VendorTools);
-            return None;
+            return Ok(None);
         }
     };
-    Some(Tool { name, description: tool.description, kind })
+    Ok(Some(Tool { name, description: tool.description, kind }))
 }
 
 fn read_choice<'a>(

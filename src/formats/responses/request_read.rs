@@ -93,8 +93,9 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     note_vendor_fields(&body, &mut rules);
     let input = request_items::read(body.input, &mut rules)?;
     let mut tools = Vec::new();
-    request_tools::read(body.tools.unwrap_or_default(), None, &mut tools, &mut rules);
-    request_tools::read(input.tools, None, &mut tools, &mut rules);
+    let own = body.tools.unwrap_or_default();
+    request_tools::read(own, ("tools", None), &mut tools, &mut rules)?;
+    request_tools::read(input.tools, ("input.tools", None), &mut tools, &mut rules)?;
     let mut system: Vec<_> = body.instructions.into_iter().collect();
     system.extend(input.system);
     let (format, verbosity) = body.text.map_or((None, None), |text| (text.format, text.verbosity));

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 
 use crate::formats::conversation::{
-    Content, Rule, Rules, Str, Text, Tool, ToolChoice, ToolKind, ToolName, WebSearch, schema,
+    Content, Rule, Rules, Str, Text, Tool, ToolChoice, ToolKind, ToolName, Unsupported, WebSearch,
+    schema,
 };
 use crate::formats::json_read::{self, Json};
 
@@ -53,14 +54,17 @@ pub(super) struct Choice<'a> {
     tools: Option<Vec<Choice<'a>>>,
 }
 
-/// Reads a list of tools into `all`; those of a namespace carry its name.
+/// Reads a list of tools, the one at `field`, into `all`; those of a namespace carry its name.
+///
+/// # Errors
+/// The tool that has no name.
 pub(super) fn read<'a>(
     tools: Vec<WireTool<'a>>,
-    namespace: Option<&Str<'a>>,
+    (field, namespace): (&str, Option<&Str<'a>>),
     all: &mut Vec<Tool<'a>>,
     rules: &mut Rules,
-) {
-    for tool in tools {
+) -> Result<(), Unsupported> {
+    for (index, tool) in tools.into_iter().enumerate() {
         let kind = match tool.kind.as_deref() {
             Some("function") | None => ToolKind::Function {
                 schema: schema::read_tool(tool.parameters, rules),
@@ -69,7 +73,8 @@ pub(super) fn read<'a>(
             Some("custom") => ToolKind::FreeText { format: tool.format },
             Some("namespace") => {
                 rules.note(Rule::Namespaces);
-                read(tool.tools.unwrap_or_default(), tool.name.as_ref(), all, rules);
+                let inner = (&*format!("{field}.{index}.tools"), tool.name.as_ref());
+                read(tool.tools.unwrap_or_default(), inner, all, rules)?;
                 continue;
             }
             // A search without external access exists only at this vendor.
@@ -86,11 +91,12 @@ pub(super) fn read<'a>(
         let name = match (tool.name, &kind) {
             (Some(name), _) => name.into_text(),
             (None, ToolKind::WebSearch(_)) => "web_search".into(),
-            (None, _) => continue,
+            (None, _) => return Err(Unsupported::missing(format!("{field}.{index}.name"))),
         };
         let namespace = namespace.map(|space| space.clone().into_text());
         all.push(Tool { name: ToolName { namespace, name }, description: tool.description, kind });
     }
+    Ok(())
 }
 
 fn read_search<'a>(tool: &WireTool<'a>) -> WebSearch<'a> {
