@@ -10,6 +10,7 @@ mod again;
 mod away;
 mod begin;
 mod chaos;
+mod commit;
 mod end;
 mod failover;
 mod frozen;
