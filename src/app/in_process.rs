@@ -80,7 +80,8 @@ impl InProcessProxy for InProcess {
         });
         let bounds =
             HeadBounds { bytes: reached.gateway.live.load().max_head_bytes, time: Duration::ZERO };
-        let mut session = ServerSession::new_http1(Box::new(ClientStream::new(connection, bounds)));
+        let connection = ClientStream::new(connection, bounds, Arc::clone(&reached.gateway));
+        let mut session = ServerSession::new_http1(Box::new(connection));
         session.set_keepalive(None);
         let (proxy, goaway) = (Arc::clone(&reached.proxy), reached.goaway.clone());
         runtime.spawn(async move {

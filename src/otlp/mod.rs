@@ -14,6 +14,7 @@ mod meter;
 mod metrics;
 mod proto;
 mod relay;
+mod relay_json;
 mod sampling;
 mod spans;
 mod trace;

@@ -13,10 +13,10 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
-use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::proto::pair;
+use super::relay_json as json;
 use super::transport::{CollectorError, headers, http_client};
 use crate::config::OtlpRelay;
 use crate::http_client::describe;
@@ -73,7 +73,7 @@ pub struct Sender {
 }
 
 /// The attributes that the relay sets.
-const ATTRIBUTES: [&str; 3] = ["user.name", "tollgate.user.id", "tollgate.key.name"];
+pub(super) const ATTRIBUTES: [&str; 3] = ["user.name", "tollgate.user.id", "tollgate.key.name"];
 
 /// The collector's answer.
 #[derive(Debug)]
@@ -171,7 +171,7 @@ impl Relay {
         let kind = kind_of(content_type).ok_or(RelayError::UnknownType)?;
         let body = match kind {
             PROTOBUF => protobuf(signal, &body, sender)?,
-            _ => json(signal, &body, sender)?,
+            _ => json::with_sender(signal, &body, sender)?,
         };
         let address = format!("{}/v1/{}", self.endpoint, signal.as_str());
         let request =
@@ -242,100 +242,9 @@ fn named<T: Message + Default>(
     Ok(request.encode_to_vec())
 }
 
-/// The same in JSON. Everything else stays as it is, also what the gateway does not know. `null` is
-/// a member that is absent, as in protobuf's JSON.
-fn json(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>, RelayError> {
-    let malformed = |why: &str| RelayError::Malformed(why.to_owned());
-    let mut request: Value =
-        serde_json::from_slice(body).map_err(|error| RelayError::Malformed(error.to_string()))?;
-    let list = match signal {
-        Signal::Metrics => ["resourceMetrics", "resource_metrics"],
-        Signal::Logs => ["resourceLogs", "resource_logs"],
-        Signal::Traces => ["resourceSpans", "resource_spans"],
-    };
-    let request_members = request.as_object_mut().ok_or_else(|| malformed("it is no object"))?;
-    for name in list {
-        let parts = request_members.get_mut(name).filter(|parts| !parts.is_null());
-        let Some(parts) = parts else { continue };
-        for part in parts.as_array_mut().ok_or_else(|| malformed("its resources are no list"))? {
-            let part = part.as_object_mut().ok_or_else(|| malformed("a resource is no object"))?;
-            let resource = part.entry("resource").or_insert_with(|| json!({}));
-            if resource.is_null() {
-                *resource = json!({});
-            }
-            let resource =
-                resource.as_object_mut().ok_or_else(|| malformed("a resource is no object"))?;
-            let attributes = resource.entry("attributes").or_insert_with(|| json!([]));
-            if attributes.is_null() {
-                *attributes = json!([]);
-            }
-            let attributes =
-                attributes.as_array_mut().ok_or_else(|| malformed("its attributes are no list"))?;
-            attributes.retain(|attribute| {
-                !attribute["key"].as_str().is_some_and(|key| ATTRIBUTES.contains(&key))
-            });
-            if let Some(sender) = sender {
-                attributes.extend([
-                    json!({"key": ATTRIBUTES[0], "value": {"stringValue": sender.user_name}}),
-                    json!({"key": ATTRIBUTES[1], "value": {"intValue": sender.user_id.to_string()}}),
-                    json!({"key": ATTRIBUTES[2], "value": {"stringValue": sender.key_name}}),
-                ]);
-            }
-        }
-    }
-    Ok(request.to_string().into_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn sender() -> Sender {
-        Sender { user_name: "ada".to_owned(), user_id: 7, key_name: "laptop".to_owned() }
-    }
-
-    #[test]
-    fn json_is_changed_in_its_resources_only() {
-        let body = json!({"resourceLogs": [
-            {"resource": {"attributes": [{"key": "user.name", "value": {"stringValue": "mallory"}},
-                {"key": "service.name", "value": {"stringValue": "claude-code"}}]}, "scopeLogs": [{"later": 1.50}]},
-            {"scopeLogs": []}], "unknown": "1"});
-        let changed = json(Signal::Logs, body.to_string().as_bytes(), Some(&sender())).unwrap();
-        let own = [
-            json!({"key": "user.name", "value": {"stringValue": "ada"}}),
-            json!({"key": "tollgate.user.id", "value": {"intValue": "7"}}),
-            json!({"key": "tollgate.key.name", "value": {"stringValue": "laptop"}}),
-        ];
-        let mut first =
-            vec![json!({"key": "service.name", "value": {"stringValue": "claude-code"}})];
-        first.extend(own.clone());
-        let wanted = json!({"resourceLogs": [
-            {"resource": {"attributes": first}, "scopeLogs": [{"later": 1.50}]},
-            {"scopeLogs": [], "resource": {"attributes": own}}], "unknown": "1"});
-        assert_eq!(serde_json::from_slice::<Value>(&changed).unwrap(), wanted);
-        for body in [
-            "",
-            "[]",
-            "{\"resourceLogs\":{}}",
-            "{\"resourceLogs\":[1]}",
-            "{\"resourceLogs\":[{\"resource\":1}]}",
-        ] {
-            let refused = json(Signal::Logs, body.as_bytes(), Some(&sender()));
-            assert!(matches!(refused, Err(RelayError::Malformed(_))), "{body}");
-        }
-    }
-
-    #[test]
-    fn null_is_a_member_that_is_absent() {
-        let own = |body: Value| {
-            let changed = json(Signal::Logs, body.to_string().as_bytes(), Some(&sender())).unwrap();
-            let changed: Value = serde_json::from_slice(&changed).unwrap();
-            changed["resourceLogs"][0]["resource"]["attributes"].as_array().map(Vec::len)
-        };
-        assert_eq!(own(json!({"resourceLogs": [{"resource": {"attributes": null}}]})), Some(3));
-        assert_eq!(own(json!({"resourceLogs": [{"resource": null}]})), Some(3));
-        assert_eq!(own(json!({"resourceLogs": null, "resource_logs": null})), None);
-    }
 
     #[test]
     fn a_content_type_has_no_letter_case() {

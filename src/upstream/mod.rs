@@ -5,6 +5,7 @@
 
 pub mod connect_proxy;
 mod direct;
+mod early_answer;
 pub mod endpoint;
 pub mod headers;
 mod one_write;

@@ -3,6 +3,9 @@
 //! Pingora flushes the head before the body is written: two packets, two calls of the kernel, and
 //! the provider may wake twice. Here the flush of the head is deferred to the body, if
 //! [`OneWrite::defer`] was called before. TLS then needs one record.
+//!
+//! A write that is blocked fails if the provider has already answered with an error
+//! (`early_answer`). A request that is written without waiting costs no look.
 
 use std::fmt;
 use std::io;
@@ -21,6 +24,8 @@ use pingora::protocols::{
 };
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::early_answer::EarlyAnswer;
+
 /// Bytes of head and body that are joined at most: as many as a TLS record holds. The rest of a
 /// longer body is written as it is.
 const JOINED_MAX: usize = 16 * 1024;
@@ -32,6 +37,7 @@ pub struct OneWrite {
     held: BytesMut,
     /// The next flush is that of a head that a body follows.
     deferred: AtomicBool,
+    early: EarlyAnswer,
 }
 
 impl OneWrite {
@@ -42,7 +48,8 @@ impl OneWrite {
 
     /// Wraps a connection.
     pub(super) fn around(stream: Stream) -> Stream {
-        Box::new(Self { stream, held: BytesMut::new(), deferred: AtomicBool::new(false) })
+        let (held, deferred) = (BytesMut::new(), AtomicBool::new(false));
+        Box::new(Self { stream, held, deferred, early: EarlyAnswer::default() })
     }
 
     /// A head is written next, and a body at once after it.
@@ -52,10 +59,28 @@ impl OneWrite {
         }
     }
 
+    /// Whether an answer began while its request was written.
+    pub fn has_answer(stream: &Stream) -> bool {
+        stream.as_any().downcast_ref::<Self>().is_some_and(|this| this.early.has_begun())
+    }
+
+    /// What was done, or for a write that is blocked, the reason to give it up.
+    fn unless_answered<T>(
+        &mut self,
+        done: Poll<io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        match done {
+            Poll::Pending => self.early.poll_stop(&mut self.stream, cx).map(Err),
+            done => done,
+        }
+    }
+
     /// Writes what is held.
     fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.held.is_empty() {
-            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.held))?;
+            let written = Pin::new(&mut self.stream).poll_write(cx, &self.held);
+            let written = ready!(self.unless_answered(written, cx))?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
@@ -73,7 +98,11 @@ impl AsyncRead for OneWrite {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_read(cx, into)
+        let this = self.get_mut();
+        if this.early.take(into) {
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut this.stream).poll_read(cx, into)
     }
 }
 
@@ -94,7 +123,8 @@ impl AsyncWrite for OneWrite {
             }
             ready!(this.poll_held(cx))?;
         }
-        Pin::new(&mut this.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.unless_answered(written, cx)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -103,7 +133,8 @@ impl AsyncWrite for OneWrite {
             return Poll::Ready(Ok(()));
         }
         ready!(this.poll_held(cx))?;
-        Pin::new(&mut this.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut this.stream).poll_flush(cx);
+        this.unless_answered(flushed, cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -185,6 +185,31 @@ async fn json_and_compressed_bodies_are_relayed_too() {
     assert_eq!(attributes[0], json!({"key": "user.name", "value": {"stringValue": "ada"}}));
 }
 
+/// A client that cuts its texts between two UTF-16 units, or counts further than a double can.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_json_can_hold_and_no_program_reads_reaches_the_collector_as_it_is() {
+    let (listener, url) = {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        (listener, url)
+    };
+    let env = [("TOLLGATE_TELEMETRY_OTLP_RELAY_ENDPOINT", url.as_str())];
+    let fixture = Fixture::bare(&env).await;
+    let logs = r#"[{"body":{"stringValue":"\ud83d"},"x":1e999,"y":123456789012345678901.50}]"#;
+    let body = format!(r#"{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":{logs}}}]}}]}}"#);
+    let collecting = async {
+        let (mut tcp, _) = listener.accept().await.unwrap();
+        let (_, body) = crate::resilience::raw::read_message(&mut tcp).await.unwrap();
+        let reply = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+        assert!(crate::resilience::raw::write(&mut tcp, reply.as_bytes()).await);
+        String::from_utf8(body).unwrap()
+    };
+    let sending = post(&fixture, "logs", "application/json", body.into_bytes());
+    let (answer, received) = tokio::join!(sending.bearer_auth(&fixture.key).send(), collecting);
+    assert_eq!(answer.unwrap().status(), 200);
+    assert!(received.contains(logs) && received.contains("\"ada\""), "{received}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn only_callers_with_a_key_get_through_and_only_what_is_telemetry() {
     let collector = Collector::http().await;

@@ -38,6 +38,7 @@ mod messages;
 mod passthrough;
 mod playground;
 mod refusals;
+mod refused_heads;
 mod reload;
 mod seen;
 mod streams;

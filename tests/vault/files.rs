@@ -195,6 +195,31 @@ async fn credentials_of_a_lost_key_are_forgotten_and_entered_again() {
     }
 }
 
+/// The others' formats cannot express the request, and the client is not blamed for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_credential_is_named_if_the_others_cannot_take_the_request() {
+    let bed = Bed::start(Backend::Sqlite, &[("TOLLGATE_SECRET_KEY", OLD)]).await;
+    let user = bed.user().await;
+    let ask = async |body: serde_json::Value| {
+        let ask = bed.gateway.client.post(format!("{}/v1/responses", bed.gateway.proxy));
+        let answer = ask.header("x-api-key", &user).json(&body).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let own = bed.gateway.provider("responses", &bed.upstream.url, json!({"name": "own"})).await;
+    bed.provider("other", "another-credential", 9).await;
+    let stored = json!({"model": "m", "input": "x", "previous_response_id": "resp_1"});
+    assert_eq!(ask(stored.clone()).await.0, 200);
+    bed.meddle("UPDATE providers SET key_cipher = 'v1:AAAA' WHERE name = 'own'").await;
+    bed.gateway.readiness_shows(|_, parts| super::is_degraded(parts)).await;
+    let (status, said) = ask(stored.clone()).await;
+    assert!(status == 503 && said.contains("enter the credential of a provider"), "{said}");
+    // What the other one can express, it serves.
+    assert_eq!(ask(json!({"model": "m", "input": "x"})).await.0, 200);
+    // Without the first provider it is the request.
+    bed.gateway.admin("providers/removeProvider", json!({"providerId": own})).await;
+    assert_eq!(ask(stored).await.0, 400);
+}
+
 /// It is no matter of the key's groups, and an operator learns what to do.
 async fn the_missing_credential_is_named(bed: &Bed, user: &str, id: i64) {
     let body =

@@ -35,9 +35,14 @@ impl Stage {
         match self {
             Self::OtherGroup => Rank::OutOfReach,
             Self::Disabled | Self::ModelNotSupported => Rank::WithoutModel,
+            Self::FormatNotConvertible => Rank::WithoutFormat,
             Self::Unpriced => Rank::WithoutPrice,
             Self::NoCredential => Rank::WithoutCredential,
-            _ => Rank::Able,
+            Self::CircuitOpen { .. }
+            | Self::Cooldown { .. }
+            | Self::LimitReached { .. }
+            | Self::SessionCap { .. }
+            | Self::Ready => Rank::Able,
         }
     }
 

@@ -78,11 +78,13 @@ pub trait ProviderView {
     }
 }
 
-/// The stages as the client's status sees them.
+/// The stages as the client's status sees them. A price and a credential come after the format: an
+/// administrator can add them, so the client is told of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     OutOfReach,
     WithoutModel,
+    WithoutFormat,
     WithoutPrice,
     WithoutCredential,
     Able,
@@ -98,6 +100,8 @@ pub struct Selection {
     /// The providers of the client's format that could serve the request, but not now; `None` if
     /// there are none.
     pub waiting: Option<Waiting>,
+    /// A provider of the client's format lacks only its credential.
+    pub lacks_credential: bool,
 }
 
 /// Providers that could serve a request, but not now.
@@ -173,7 +177,9 @@ impl NoProvider {
             Some(Rank::WithoutModel) => Self::ModelUnknown { decisions },
             Some(Rank::WithoutPrice) => Self::Unpriced { decisions },
             Some(Rank::WithoutCredential) => Self::WithoutCredential { decisions },
-            Some(Rank::Able) => Self::Unavailable { retry_after_ms, decisions },
+            Some(Rank::WithoutFormat | Rank::Able) => {
+                Self::Unavailable { retry_after_ms, decisions }
+            }
         }
     }
 }

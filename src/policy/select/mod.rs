@@ -66,9 +66,11 @@ pub fn plan(
             chain.passed_over(provider, stage);
         }
     }
+    let mut lacks_credential = false;
     for provider in ask.left_out.iter().filter(|p| p.deleted_at.is_none()) {
         let stage = filters::left_out(ask, provider, view);
         furthest = furthest.max(Some(stage.rank()));
+        lacks_credential |= stage == Stage::NoCredential && provider.kind.format() == ask.format;
         chain.passed_over(provider, stage);
     }
     if candidates.is_empty() {
@@ -83,5 +85,6 @@ pub fn plan(
         ordered: candidates.iter().map(|c| c.index).collect(),
         decisions: chain.finish(),
         waiting,
+        lacks_credential,
     })
 }

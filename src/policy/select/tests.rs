@@ -124,6 +124,13 @@ fn what_stands_in_the_way_decides_the_status() {
         ),
         ("no price", vec![unpriced(1)], vec![], 403, None),
         (
+            "one without a price, one of another format",
+            vec![unpriced(1), provider(2, |p| p.kind = ProviderType::AltCli)],
+            vec![],
+            403,
+            None,
+        ),
+        (
             "one without a price, one away",
             vec![unpriced(1), provider(2, |_| ())],
             vec![(2, limit(None))],
@@ -254,12 +261,14 @@ fn a_provider_without_a_credential_counts_only_if_it_could_serve_the_request() {
     let (none, here, there) = (vec![], vec![provider(1, |_| ())], vec![provider(1, gold)]);
     let narrow = vec![provider(2, |p| p.allowed_models = vec!["small".to_owned()])];
     let off = vec![provider(1, |p| p.is_enabled = false)];
+    let foreign = vec![provider(2, |p| p.kind = ProviderType::AltCli)];
     let busy = View(HashMap::from([(2, limit(None))]));
     let groups = Groups::default();
     let mut reasons = Vec::new();
     for (left_out, others) in [
         (&here, &none),
         (&here, &narrow),
+        (&here, &foreign),
         (&here, &vec![provider(2, |_| ())]),
         (&there, &none),
         (&off, &none),
@@ -274,11 +283,22 @@ fn a_provider_without_a_credential_counts_only_if_it_could_serve_the_request() {
             NoProvider::Unpriced { .. } => "price",
         });
     }
-    assert_eq!(reasons, ["credential", "credential", "busy", "group", "model", "price"]);
+    assert_eq!(
+        reasons,
+        ["credential", "credential", "credential", "busy", "group", "model", "price"]
+    );
     let ask = SelectInput { left_out: &here, ..ask(&groups) };
     let plan = choose(&ask, &[provider(2, |_| ())], &View::default()).unwrap();
     let steps: Vec<_> = plan.decisions.iter().map(|d| (&*d.provider_name, d.step)).collect();
     assert_eq!(steps, [("p1", DecisionStep::Disabled), ("p2", DecisionStep::Chosen)]);
+    assert!(plan.lacks_credential);
+    // One of another format could express the request no better.
+    let chat = vec![provider(1, |p| p.kind = ProviderType::Chat)];
+    for left_out in [&none, &off, &there, &chat] {
+        let plan =
+            choose(&SelectInput { left_out, ..ask }, &[provider(2, |_| ())], &View::default());
+        assert!(!plan.unwrap().lacks_credential, "{left_out:?}");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::{Buf, BytesMut};
+use bytes::{Buf as _, BytesMut};
 use parking_lot::Mutex;
 use pingora::protocols::raw_connect::ProxyDigest;
 use pingora::protocols::tls::SslDigest;
@@ -26,6 +26,9 @@ use pingora::protocols::{
 use pingora::proxy::Session;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
+
+use super::head_refusal::{self, HeadRefusal, Linger};
+use crate::proxy::gateway::Gateway;
 
 /// Bytes of pipelined requests that are read ahead while a request is answered. If a client sends
 /// more and then closes, the gateway notices when it cannot write the reply.
@@ -48,6 +51,11 @@ pub struct ClientStream {
     bounds: HeadBounds,
     phase: AtomicU8,
     head: HeadProgress,
+    /// Written at the next flush, in place of Pingora's bytes.
+    own: BytesMut,
+    /// The head was refused; how the connection ends.
+    refused: Option<Linger>,
+    gateway: Arc<Gateway>,
 }
 
 /// A request is being answered.
@@ -56,6 +64,8 @@ const EXCHANGE: u8 = 0;
 const NEXT_HEAD: u8 = 1;
 /// A request's head is being read.
 const HEAD: u8 = 2;
+/// As [`EXCHANGE`], and the answer's head gets the connection option `upgrade`.
+const UPGRADE_REQUIRED: u8 = 3;
 
 struct Io {
     stream: Stream,
@@ -68,22 +78,22 @@ struct Io {
 struct HeadProgress {
     bytes: usize,
     late: Option<Pin<Box<Sleep>>>,
-    /// The unwritten rest of the answer to a head that broke a bound.
-    refusal: Option<&'static [u8]>,
 }
-
-const TOO_LARGE: &[u8] =
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: \
-      close\r\n\r\n";
-const TOO_LATE: &[u8] =
-    b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 impl ClientStream {
     /// Wraps a connection that waits for its first request.
     #[must_use]
-    pub fn new(stream: Stream, bounds: HeadBounds) -> Self {
+    pub fn new(stream: Stream, bounds: HeadBounds, gateway: Arc<Gateway>) -> Self {
         let io = Mutex::new(Io { stream, ahead: BytesMut::new() });
-        Self { io, bounds, phase: AtomicU8::new(NEXT_HEAD), head: HeadProgress::default() }
+        Self {
+            io,
+            bounds,
+            phase: AtomicU8::new(NEXT_HEAD),
+            head: HeadProgress::default(),
+            own: BytesMut::new(),
+            refused: None,
+            gateway,
+        }
     }
 
     /// The client's connection of an HTTP/1 session.
@@ -102,6 +112,11 @@ impl ClientStream {
     /// A request's head has been read.
     pub fn head_is_read(&self) {
         self.phase.store(EXCHANGE, Ordering::Relaxed);
+    }
+
+    /// The answer says that the client must use another protocol.
+    pub fn upgrade_is_required(&self) {
+        self.phase.store(UPGRADE_REQUIRED, Ordering::Relaxed);
     }
 
     /// Resolves when the client has closed the connection. Bytes that arrive meanwhile are kept for
@@ -127,32 +142,61 @@ impl Io {
 }
 
 impl HeadProgress {
+    /// The bound that the head has broken.
+    fn broken(&mut self, cx: &mut Context<'_>, bounds: HeadBounds) -> Option<HeadRefusal> {
+        if self.bytes == 0 {
+            return None;
+        }
+        if self.bytes >= bounds.bytes {
+            return Some(HeadRefusal::TooLarge { limit: bounds.bytes });
+        }
+        if bounds.time.is_zero() {
+            return None;
+        }
+        let late = self.late.get_or_insert_with(|| Box::pin(sleep(bounds.time)));
+        late.as_mut().poll(cx).is_ready().then_some(HeadRefusal::TooLate)
+    }
+}
+
+impl ClientStream {
+    fn refuse(&mut self, why: HeadRefusal) {
+        if self.refused.is_none() {
+            let digest = self.get_socket_digest();
+            let peer = digest.and_then(|digest| Some(digest.peer_addr()?.as_inet()?.ip()));
+            self.own.extend_from_slice(why.answer(&self.gateway, peer).as_bytes());
+            self.refused = Some(Linger::default());
+        }
+    }
+
     /// Whether another read of the head may begin.
-    fn poll_allowed(
-        &mut self,
-        cx: &mut Context<'_>,
-        io: &mut Io,
-        bounds: HeadBounds,
-    ) -> Poll<io::Result<()>> {
-        if self.refusal.is_none() && self.bytes > 0 {
-            if self.bytes >= bounds.bytes {
-                self.refusal = Some(TOO_LARGE);
-            } else if !bounds.time.is_zero() {
-                let late = self.late.get_or_insert_with(|| Box::pin(sleep(bounds.time)));
-                if late.as_mut().poll(cx).is_ready() {
-                    self.refusal = Some(TOO_LATE);
-                }
-            }
+    fn poll_allowed(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.refused.is_none()
+            && let Some(why) = self.head.broken(cx, self.bounds)
+        {
+            self.refuse(why);
         }
-        while let Some(rest) = self.refusal {
-            let written = ready!(Pin::new(&mut io.stream).poll_write(cx, rest))?;
-            if written == rest.len() || written == 0 {
-                ready!(Pin::new(&mut io.stream).poll_flush(cx))?;
-                return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
-            }
-            self.refusal = Some(&rest[written..]);
+        if self.refused.is_none() {
+            return Poll::Ready(Ok(()));
         }
-        Poll::Ready(Ok(()))
+        ready!(self.poll_own(cx))?;
+        ready!(Pin::new(&mut self.io.get_mut().stream).poll_flush(cx))?;
+        Poll::Ready(Err(io::ErrorKind::InvalidData.into()))
+    }
+
+    /// Takes Pingora's bytes where the gateway writes others; `false`: they are written as they
+    /// are.
+    fn replaces(&mut self, bytes: &[u8]) -> bool {
+        match *self.phase.get_mut() {
+            EXCHANGE => return false,
+            // Before a request has begun, Pingora writes only to refuse its head.
+            NEXT_HEAD | HEAD => self.refuse(HeadRefusal::of_answer(bytes)),
+            _ => self.own.unsplit(head_refusal::with_upgrade_option(bytes)),
+        }
+        true
+    }
+
+    fn poll_own(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        head_refusal::poll_out(&mut self.own, &mut self.io.get_mut().stream, cx)
     }
 }
 
@@ -163,15 +207,15 @@ impl AsyncRead for ClientStream {
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let io = this.io.get_mut();
         let phase = this.phase.get_mut();
         if *phase == NEXT_HEAD {
             (*phase, this.head) = (HEAD, HeadProgress::default());
         }
         let in_head = *phase == HEAD;
         if in_head {
-            ready!(this.head.poll_allowed(cx, io, this.bounds))?;
+            ready!(this.poll_allowed(cx))?;
         }
+        let io = this.io.get_mut();
         if !io.ahead.is_empty() {
             let most = io.ahead.len().min(into.remaining());
             into.put_slice(&io.ahead[..most]);
@@ -194,7 +238,11 @@ impl AsyncWrite for ClientStream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().io.get_mut().stream).poll_write(cx, bytes)
+        let this = self.get_mut();
+        if this.replaces(bytes) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        Pin::new(&mut this.io.get_mut().stream).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -202,7 +250,12 @@ impl AsyncWrite for ClientStream {
         cx: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().io.get_mut().stream).poll_write_vectored(cx, pieces)
+        let this = self.get_mut();
+        if *this.phase.get_mut() != EXCHANGE {
+            let first = pieces.iter().find(|piece| !piece.is_empty());
+            return Pin::new(this).poll_write(cx, first.map_or(&[][..], |piece| piece));
+        }
+        Pin::new(&mut this.io.get_mut().stream).poll_write_vectored(cx, pieces)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -210,11 +263,19 @@ impl AsyncWrite for ClientStream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io.get_mut().stream).poll_flush(cx)
+        let this = self.get_mut();
+        ready!(this.poll_own(cx))?;
+        Pin::new(&mut this.io.get_mut().stream).poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().io.get_mut().stream).poll_shutdown(cx)
+        let this = self.get_mut();
+        ready!(this.poll_own(cx))?;
+        let stream = &mut this.io.get_mut().stream;
+        match &mut this.refused {
+            Some(linger) => linger.poll_end(stream, cx),
+            None => Pin::new(stream).poll_shutdown(cx),
+        }
     }
 }
 

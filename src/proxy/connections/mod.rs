@@ -11,6 +11,7 @@
 
 pub mod client_stream;
 mod frame_watch;
+mod head_refusal;
 mod lingering_close;
 pub mod too_many;
 
@@ -133,7 +134,8 @@ impl Connections {
             bytes: live.max_head_bytes,
             time: Duration::from_millis(live.head_timeout_ms),
         };
-        let mut session = ServerSession::new_http1(Box::new(ClientStream::new(connection, bounds)));
+        let connection = ClientStream::new(connection, bounds, Arc::clone(&self.gateway));
+        let mut session = ServerSession::new_http1(Box::new(connection));
         let idle_s = live.keepalive_timeout_ms.div_ceil(1000);
         session.set_keepalive((!*shutdown.borrow()).then_some(idle_s));
         // Pingora counts the reuses that remain after this request.

@@ -25,6 +25,8 @@ pub struct Plan {
     pub order: Vec<usize>,
     /// Others that could serve the request, but not now.
     pub waiting: Option<Waiting>,
+    /// Another one that could serve the request lacks its credential.
+    pub lacks_credential: bool,
 }
 
 /// Why there is no plan.
@@ -72,8 +74,8 @@ pub(in crate::proxy) async fn plan(
     let asked = Asked { identified, inbound, operation };
     let (planned, decisions) = match ordered(ctx, &asked, admitted.preferred, (now, blocked)) {
         Ok(selection) => {
-            let plan = Plan { order: selection.ordered, waiting: selection.waiting };
-            (Ok(plan), selection.decisions)
+            let Selection { ordered: order, decisions, waiting, lacks_credential } = selection;
+            (Ok(Plan { order, waiting, lacks_credential }), decisions)
         }
         Err(none) => {
             let unplanned = match &none {

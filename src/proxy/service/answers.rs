@@ -1,12 +1,14 @@
 //! The answers that the gateway writes itself, and the end of replies that break.
 
 use bytes::Bytes;
+use http::header::UPGRADE;
 use http::{Method, Version};
 use pingora::Result;
 use pingora::proxy::{FailToProxy, ProxyHttp as _, Session};
 
 use super::Service;
 use crate::domain::record::{DecisionStep, RequestOutcome};
+use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::{self, Ending};
 use crate::proxy::reply::answer::Answer;
@@ -28,6 +30,11 @@ impl Service {
         let mut body = Some(answer.body);
         self.response_filter(session, &mut head, ctx).await?;
         self.response_body_filter(session, &mut body, true, ctx)?;
+        if head.headers.contains_key(UPGRADE)
+            && let Some(client) = ClientStream::of(session)
+        {
+            client.upgrade_is_required();
+        }
         // Pingora leaves out the body of an answer to HEAD, but not in HTTP/2.
         let asked = session.req_header();
         let is_head = asked.method == Method::HEAD && asked.version == Version::HTTP_2;

@@ -44,7 +44,7 @@ impl Forwarding {
         let deadline_ms = ctx.live.retry.deadline_ms;
         let deadline =
             (deadline_ms > 0).then(|| Instant::now() + Duration::from_millis(deadline_ms));
-        let tally = Tally::new(plan.waiting);
+        let tally = Tally::new(&plan);
         let inbound = admitted.inbound;
         Box::new(Self { identified, inbound, route, plan, next: 0, deadline, tally, attempt: None })
     }

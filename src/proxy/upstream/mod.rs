@@ -9,6 +9,7 @@ mod health_ticket;
 pub(super) mod incoming;
 pub(super) mod relay;
 pub(super) mod render;
+mod sending;
 mod timing;
 pub(super) mod verdict;
 pub(super) mod wire;

@@ -24,6 +24,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::plan::Plan;
 use crate::state::health::Setback;
 use crate::state::health::attempts::Failed;
 
@@ -321,13 +322,16 @@ pub struct Tally {
     pub unfit: Option<Refusal>,
     /// Other providers of the client's format could serve the request, but not now.
     waiting: Option<Waiting>,
+    /// Another one of the client's format lacks its credential.
+    lacks_credential: bool,
 }
 
 impl Tally {
-    /// `waiting`: the providers that could serve the request, but not now.
+    /// With the providers that could serve the request, but are not among those to ask.
     #[must_use]
-    pub fn new(waiting: Option<Waiting>) -> Self {
-        Self { waiting, ..Self::default() }
+    pub fn new(plan: &Plan) -> Self {
+        let (waiting, lacks_credential) = (plan.waiting, plan.lacks_credential);
+        Self { waiting, lacks_credential, ..Self::default() }
     }
 
     /// Counts a provider whose circuit or limits do not admit the request now, but may at any time.
@@ -374,7 +378,11 @@ impl Tally {
             }
             (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
             (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
-            // What these cannot express, a provider that is unavailable now may.
+            // What these cannot express, another provider may: one that is unavailable now, or one
+            // whose credential must be entered again.
+            (None, Some(_)) if self.waiting.is_none() && self.lacks_credential => {
+                Refusal::NoProviderCredential
+            }
             (None, Some(unfit)) if self.waiting.is_none() => unfit,
             (None, _) => Refusal::Unavailable { retry_after_ms: waiting.map(after) },
         }

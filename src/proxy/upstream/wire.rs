@@ -19,9 +19,10 @@ use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType, Result, RetryType};
 
 use super::failure::Failure;
+use super::sending::{self, Sent};
 use crate::policy::classify::NetworkFailure;
 use crate::proxy::connections::client_stream::ClientStream;
-use crate::upstream::{Link, OneWrite, Upstreams};
+use crate::upstream::{Link, Upstreams};
 
 /// After a failed send an early answer (a 413, for example) may still arrive: how long to wait for
 /// it.
@@ -30,8 +31,6 @@ const EARLY_ANSWER: Duration = Duration::from_millis(200);
 /// provider closed it before the request arrived. Later, the provider may have worked on the
 /// request.
 const STALE_WITHIN: Duration = Duration::from_secs(1);
-/// How long sending may make no progress.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long closing may take: a peer that reads nothing must not delay it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes joined into one write at most.
@@ -53,6 +52,10 @@ pub(in crate::proxy) struct Wire {
     up: Box<HttpSession>,
     reused: bool,
     sent_whole: bool,
+    /// An answer began before the request was sent.
+    is_early: bool,
+    /// The stream ended before the request was sent: reported in place of an answer.
+    ended: Option<Box<Error>>,
     /// The final head has arrived, not only a 1xx.
     has_head: bool,
     /// A 1xx has arrived: the provider has the request.
@@ -165,6 +168,8 @@ impl Wire {
             up: Box::new(up),
             reused,
             sent_whole: false,
+            is_early: false,
+            ended: None,
             has_head: false,
             has_informational: false,
             detached: false,
@@ -216,31 +221,18 @@ impl Wire {
         head: RequestHeader,
         body: &[Bytes],
     ) -> Result<()> {
-        self.up.set_write_timeout(Some(WRITE_TIMEOUT));
-        let (up, mut begun) = (&mut self.up, false);
-        if let HttpSession::H1(h1) = &**up
-            && !body.is_empty()
-        {
-            OneWrite::defer(h1.stream());
-        }
-        let sending = async {
-            up.write_request_header(Box::new(head)).await?;
-            begun = true;
-            for chunk in body {
-                up.write_request_body(chunk.clone(), false).await?;
-            }
-            up.finish_request_body().await
-        };
-        let sent = unless_gone(session, false, sending).await?;
-        self.sent_whole = sent.is_ok();
-        match sent {
+        let sending = sending::send(&mut self.up, head, body);
+        match unless_gone(session, false, sending).await? {
+            Sent::Whole => self.sent_whole = true,
+            Sent::InPart { answered } => self.is_early = answered,
+            Sent::Ended(error) => self.ended = Some(error),
             // The provider is closing the connection (GOAWAY): there is no stream to wait on.
-            Err(mut error) if !begun && self.is_http2() => {
+            Sent::Nothing(mut error) => {
                 error.set_retry(true);
-                Err(caused(error, NetworkFailure::Broken))
+                return Err(caused(error, NetworkFailure::Broken));
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     /// Reads the head of the answer, after any 1xx.
@@ -254,7 +246,10 @@ impl Wire {
     ) -> Result<Box<ResponseHeader>> {
         let Bound { time, timeout } = bound;
         let sent = Instant::now();
-        let bound = if self.sent_whole { time } else { Some(EARLY_ANSWER) };
+        if let Some(error) = self.ended.take() {
+            return Err(self.unanswered(error, sent));
+        }
+        let bound = if self.sent_whole || self.is_early { time } else { Some(EARLY_ANSWER) };
         // For all heads together: a provider may send any number of 1xx.
         let until = bound.map(|bound| sent + bound);
         loop {
@@ -264,9 +259,7 @@ impl Wire {
             if left == Some(Duration::ZERO) {
                 return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into());
             }
-            match unless_gone(session, self.detached, within(left, up.read_response_header()))
-                .await?
-            {
+            match unless_gone(session, self.detached, within(left, next_head(up))).await? {
                 Err(_) => return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into()),
                 Ok(Err(e)) => return Err(self.unanswered(e, sent)),
                 Ok(Ok(())) => {}
@@ -366,13 +359,22 @@ impl Wire {
         self.broken.is_none() && self.has_head && self.up.response_done()
     }
 
-    /// Returns the connection to the pool if its exchange is over, or closes it.
+    /// Returns the connection to the pool if its exchange is over, or closes it. After a part of a
+    /// request it is dropped: an orderly end would wait until the provider takes the bytes before.
     pub(in crate::proxy) async fn close(mut self, upstreams: &Upstreams, link: &Link) {
         if self.sent_whole && self.is_done() {
             upstreams.release(self.up, link).await;
-        } else {
+        } else if self.sent_whole {
             let _ = pingora::time::timeout(CLOSE_TIMEOUT, self.up.shutdown()).await;
         }
+    }
+}
+
+/// Reads the next head, unless it came while the request was sent.
+async fn next_head(up: &mut HttpSession) -> Result<()> {
+    match up {
+        HttpSession::H2(h2) if h2.response_header().is_some() => Ok(()),
+        up => up.read_response_header().await,
     }
 }
 

@@ -1,0 +1,103 @@
+//! Sends a request to a provider, and stops if the provider answers with an error meanwhile.
+//!
+//! A provider may refuse a request before it has read the body, and then read no further. Over
+//! HTTP/1 the connection itself detects the answer (`upstream::OneWrite`); over HTTP/2 the head of
+//! the answer is awaited beside the body. A body that is sent without waiting costs no look.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use pingora::http::RequestHeader;
+use pingora::protocols::http::client::HttpSession;
+use pingora::protocols::http::v2::client::Http2Session;
+use pingora::protocols::http::v2::write_body;
+use pingora::{Error, Result};
+
+use crate::upstream::OneWrite;
+
+/// How long sending may make no progress.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes per write, for which the time-out applies.
+const PART: usize = 64 * 1024;
+
+/// How much of a request was sent.
+pub(super) enum Sent {
+    Whole,
+    /// Not all of it. `answered`: an answer has begun, or may be read already.
+    InPart {
+        answered: bool,
+    },
+    /// The stream ended meanwhile (HTTP/2). Its error is the answer.
+    Ended(Box<Error>),
+    /// Nothing: the connection takes no stream (HTTP/2).
+    Nothing(Box<Error>),
+}
+
+/// Sends head and body. A failed send is not a failure yet: the provider may have answered early.
+pub(super) async fn send(up: &mut HttpSession, head: RequestHeader, body: &[Bytes]) -> Sent {
+    up.set_write_timeout(Some(WRITE_TIMEOUT));
+    if let HttpSession::H1(h1) = &*up
+        && !body.is_empty()
+    {
+        OneWrite::defer(h1.stream());
+    }
+    let begun = up.write_request_header(Box::new(head)).await;
+    match up {
+        HttpSession::H2(h2) => match begun {
+            Ok(()) => send_http2(h2, body).await,
+            Err(error) => Sent::Nothing(error),
+        },
+        up => {
+            let sent = match begun {
+                Ok(()) => send_parts(up, body).await,
+                failed => failed,
+            };
+            let answered = up.stream().is_some_and(OneWrite::has_answer);
+            sent.map_or(Sent::InPart { answered }, |()| Sent::Whole)
+        }
+    }
+}
+
+/// In parts, so that a long body may take longer than the time-out.
+async fn send_parts(up: &mut HttpSession, body: &[Bytes]) -> Result<()> {
+    for chunk in body {
+        let mut rest = chunk.clone();
+        while !rest.is_empty() {
+            let part = rest.split_to(rest.len().min(PART));
+            up.write_request_body(part, false).await?;
+        }
+    }
+    up.finish_request_body().await
+}
+
+async fn send_http2(h2: &mut Http2Session, body: &[Bytes]) -> Sent {
+    let Some(mut writer) = h2.take_request_body_writer() else {
+        return Sent::InPart { answered: false };
+    };
+    // Its time-out is one for each part that the provider's window admits.
+    let sending = async {
+        for chunk in body {
+            write_body(&mut writer, chunk.clone(), false, Some(WRITE_TIMEOUT)).await?;
+        }
+        write_body(&mut writer, Bytes::new(), true, None).await
+    };
+    let mut sending = pin!(sending);
+    let head = tokio::select! {
+        biased;
+        sent = &mut sending => return whole_or(sent, false),
+        head = h2.read_response_header() => head,
+    };
+    if let Err(error) = head {
+        return Sent::Ended(error);
+    }
+    // A reply may need the rest of the request; an error does not.
+    if h2.response_header().is_some_and(|head| head.status.is_success()) {
+        return whole_or(sending.await, true);
+    }
+    Sent::InPart { answered: true }
+}
+
+fn whole_or(sent: Result<()>, answered: bool) -> Sent {
+    sent.map_or(Sent::InPart { answered }, |()| Sent::Whole)
+}
