@@ -159,6 +159,17 @@ export const PAGES = [
     },
   },
   {
+    name: "people-user-refused",
+    path: ({ ann }) => `/people?user=${ann.user.id}`,
+    open: async (page, t) => {
+      await press(page, t("ui.edit"));
+      const form = page.getByRole("dialog").last();
+      await form.getByLabel(t("people.limitDailyUsd"), { exact: true }).fill("0");
+      await form.getByRole("button", { name: t("ui.save") }).click();
+      await form.getByRole("alert").first().waitFor();
+    },
+  },
+  {
     name: "people-delete",
     path: ({ max }) => `/people?user=${max.user.id}`,
     open: async (page, t) => {

@@ -89,6 +89,65 @@ test("a user's limit below that of a key is refused at the field, and the key is
   ]);
 });
 
+test("Back closes a panel that was opened on its page, and so does its button", async ({
+  gateway,
+  page,
+}) => {
+  await addAnn(gateway);
+  await gateway.addUser("bob");
+  await page.goto("/dashboard");
+  await page.getByRole("link", { name: "People", exact: true }).click();
+  const [list, panel] = [/\/people$/, page.getByRole("dialog")];
+  const open = (name) => page.getByRole("row", { name }).click();
+  await open(/^ann/);
+  await expect(page).toHaveURL(/\/people\?user=/);
+  // Another row takes the place of the first.
+  await open(/^bob/);
+  await expect(page.getByRole("dialog", { name: "bob" })).toBeVisible();
+  await page.goBack();
+  await expect(page).toHaveURL(list);
+  await expect(panel).toHaveCount(0);
+  await page.goForward();
+  await expect(page.getByRole("dialog", { name: "bob" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(page).toHaveURL(list);
+  // The button leaves nothing behind that Back would have to pass.
+  await page.goBack();
+  await expect(page).toHaveURL(/\/dashboard/);
+  // A link opens the panel alone: its button shows the list.
+  await page.goto("/people?user=1");
+  await expect(page.getByRole("dialog", { name: "ann" })).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(page).toHaveURL(list);
+});
+
+test("users see what is spent of their own limits, and when it was used", async ({
+  gateway,
+  page,
+}) => {
+  await gateway.addProvider();
+  const { key } = (await gateway.addUser("ann", { limitDailyUsd: 5 })).defaultKey;
+  expect((await gateway.ask(key)).status).toBe(200);
+  await gateway.logged(1);
+  await authenticate(page, key);
+  await page.goto("/people");
+  const row = page.getByRole("row", { name: /^ann/ });
+  await expect(row).toContainText("/ $5.00");
+  await expect(row).not.toContainText("no limit");
+  await expect(row).toContainText(/now|sec\. ago/);
+});
+
+test("the keys of a disabled user are shown as such", async ({ gateway, page }) => {
+  const { user } = await addAnn(gateway);
+  await gateway.action("users/editUser", { userId: user.id, isEnabled: false });
+  await page.goto("/people?view=keys");
+  await expect(page.getByRole("row", { name: /^(Select row )?cli/ })).toContainText(
+    "User disabled",
+  );
+  await page.goto("/people?view=keys&state=enabled");
+  await expect(page.getByText("cli")).toHaveCount(0);
+});
+
 test("many keys change at once", async ({ gateway, page, dialog }) => {
   await addAnn(gateway);
   await page.goto("/people?view=keys");

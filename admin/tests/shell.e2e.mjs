@@ -74,6 +74,20 @@ test("a chart takes the colours of a theme as it is chosen, by a person or by th
   expect(await drawn()).toBe(after);
 });
 
+test("the menu of a phone keeps the focus, and returns it", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await logIn(page);
+  const menu = page.getByRole("button", { name: "Menu", exact: true });
+  await menu.click();
+  const drawer = page.getByRole("dialog", { name: "Menu" });
+  await expect(drawer.getByRole("button", { name: "Close" })).toBeFocused();
+  await menu.evaluate((button) => button.focus());
+  await expect(menu).not.toBeFocused();
+  await page.keyboard.press("Escape");
+  await expect(drawer).toHaveCount(0);
+  await expect(menu).toBeFocused();
+});
+
 test("the palette opens a user, and the language can be changed", async ({ gateway, page }) => {
   await gateway.addUser("bob");
   await logIn(page);

@@ -6,6 +6,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import { type BodyOf, call, read } from "./client";
 import { nextLimitChange } from "./next-limit-change";
+import { readSelf } from "./self";
 
 export const keys = {
   whoami: ["whoami"] as const,
@@ -50,10 +51,7 @@ export const users = queryOptions({
 /** The caller as the only user, in the same place: only administrators may list users. */
 export const self = queryOptions({
   queryKey: keys.users,
-  queryFn: async ({ signal }) => {
-    const { user } = await call("auth/whoami", {}, signal);
-    return user ? [user] : [];
-  },
+  queryFn: ({ signal }) => readSelf(signal),
 });
 
 export const keyStatistics = (userId: number) =>

@@ -3,7 +3,7 @@
 import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { Menu as MenuIcon, Search, X } from "lucide-react";
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Live } from "@/api/live";
 import { faultsIn } from "@/i18n";
@@ -50,6 +50,11 @@ function Frame() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page closes the drawer
   useEffect(() => setDrawer(false), [path]);
+  const opener = useRef<HTMLButtonElement>(null);
+  // The page behind the open drawer cannot have the focus, and gets it back.
+  useEffect(() => {
+    if (drawer) return () => opener.current?.focus();
+  }, [drawer]);
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -84,7 +89,7 @@ function Frame() {
       >
         {t("app.skip")}
       </a>
-      <div className="flex h-dvh">
+      <div className="flex h-dvh" inert={drawer}>
         <aside
           className={cx(
             "hidden shrink-0 flex-col border-r border-line bg-surface md:flex",
@@ -105,6 +110,7 @@ function Frame() {
             )}
           >
             <IconButton
+              ref={opener}
               label={t("app.menu")}
               icon={<MenuIcon className="size-5" aria-hidden />}
               onClick={() => setDrawer(true)}

@@ -15,12 +15,19 @@ export function useCause() {
   };
 }
 
+/** The provider's message. It begins with the status, which the cause names already. */
+const messageOf = ({ kind, status, message }: Cause) =>
+  kind === "status" && message.startsWith(`${status} `)
+    ? message.slice(`${status} `.length)
+    : message;
+
 export function CauseText({ cause }: { cause: Cause }) {
   const words = useCause()(cause);
+  const message = messageOf(cause);
   return (
     <span className="min-w-0 break-words">
       {words}
-      {cause.message !== "" && <span className="text-faint"> — {cause.message}</span>}
+      {message !== "" && <span className="text-faint"> — {message}</span>}
     </span>
   );
 }

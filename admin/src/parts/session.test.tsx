@@ -13,13 +13,19 @@ vi.mock("@/api/client", async (original) => ({
 }));
 
 const asked: string[] = [];
+const NONE = { current: 0, reserved: 0, limit: null, resetAt: null };
+const NOTHING_SPENT = Object.fromEntries(
+  ["cost5h", "costDaily", "costWeekly", "costMonthly", "costTotal"].map((window) => [window, NONE]),
+);
 
 beforeEach(() => {
   asked.length = 0;
   vi.mocked(call).mockImplementation((async (operation: string) => {
     asked.push(operation);
     if (operation.endsWith("getUsers")) return [{ name: "ada" }, { name: "bob" }];
-    return { user: { name: "ada" } };
+    if (operation.endsWith("getKeys")) return [];
+    if (operation.endsWith("getUserLimitUsage")) return NOTHING_SPENT;
+    return { user: { id: 1, name: "ada" } };
   }) as never);
 });
 
@@ -44,7 +50,7 @@ test("an administrator sees all users", async () => {
 test("a user sees themselves, and the list of users is not asked for", async () => {
   await shownTo({ role: "user", readOnly: false });
   expect(await screen.findByText("ada")).toBeTruthy();
-  expect(asked).toEqual(["auth/whoami"]);
+  expect(asked).toEqual(["auth/whoami", "actions/keys/getKeys", "actions/users/getUserLimitUsage"]);
 });
 
 /** A page with a button to log out, and unsaved input if it is `dirty`. */

@@ -129,6 +129,7 @@ export function exactTime(at: Date, { locale, timeZone }: Format): string {
   const options: Intl.DateTimeFormatOptions = {
     dateStyle: "medium",
     timeStyle: "medium",
+    hourCycle: "h23",
     timeZone,
   };
   return new Intl.DateTimeFormat(locale, options).format(at);

@@ -47,8 +47,8 @@ export function Card({
   return (
     <section className={cx("card min-w-0 p-4", className)}>
       {title !== undefined && (
-        <div className="mb-3 flex items-center gap-2">
-          <h2 className="min-w-0 flex-1 truncate !text-sm">{title}</h2>
+        <div className="mb-3 flex flex-wrap items-center gap-2">
+          <h2 className="min-w-24 flex-1 truncate !text-sm">{title}</h2>
           {actions}
         </div>
       )}

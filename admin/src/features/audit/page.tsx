@@ -4,6 +4,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ScrollText } from "lucide-react";
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
+import { usePanelHistory } from "@/parts/panel-history";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
 import { Filters } from "@/ui/filters";
@@ -19,8 +20,9 @@ export function AuditPage() {
   const { t } = useTranslation();
   const search = useSearch({ from: "/shell/audit" });
   const navigate = useNavigate({ from: "/audit" });
-  const set = (change: Partial<typeof search>) =>
-    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
+  const panel = usePanelHistory(search.id !== undefined);
+  const set = (change: Partial<typeof search>, how: object = { replace: true }) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), ...how });
   const { actor, action, target, start, end } = search;
   const log = useInfiniteQuery(auditLog({ actor, action, target, startDate: start, endDate: end }));
   const rows = useMemo(() => log.data?.pages.flatMap((page) => page.entries) ?? [], [log.data]);
@@ -49,7 +51,7 @@ export function AuditPage() {
         rows={rows}
         rowId={(entry) => String(entry.id)}
         columns={columns}
-        onOpen={(entry) => set({ id: entry.id })}
+        onOpen={(entry) => set({ id: entry.id }, panel.opening())}
         openId={search.id === undefined ? null : String(search.id)}
         onEnd={() => {
           if (!log.isFetching) void log.fetchNextPage();
@@ -74,7 +76,13 @@ export function AuditPage() {
           )
         }
       />
-      {open && <EntryPanel key={open.id} entry={open} onClose={() => set({ id: undefined })} />}
+      {open && (
+        <EntryPanel
+          key={open.id}
+          entry={open}
+          onClose={() => panel.close(() => set({ id: undefined }))}
+        />
+      )}
     </Page>
   );
 }

@@ -3,6 +3,7 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { Download, Pause, Play, ScrollText } from "lucide-react";
 import { useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { usePanelHistory } from "@/parts/panel-history";
 import { useIsAdmin } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
@@ -27,8 +28,10 @@ export function LogsPage() {
   const [paused, setPaused] = useState(false);
   const logs = useLogs(search, paused);
   const shown = useMemo(() => columns(t, admin, logs.summary), [t, admin, logs.summary]);
-  const set = (change: Partial<LogsSearch>) =>
-    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
+  const panel = usePanelHistory(search.request !== undefined);
+  const set = (change: Partial<LogsSearch>, how: object = { replace: true }) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), ...how });
+  const close = () => panel.close(() => set({ request: undefined }));
   const filtered = Object.keys(filtersOf(search)).length > 0;
   return (
     <Page
@@ -71,8 +74,8 @@ export function LogsPage() {
           rowId={(entry) => entry.requestId}
           columns={shown}
           openId={search.request ?? null}
-          onOpen={(entry) =>
-            set({ request: entry.requestId === search.request ? undefined : entry.requestId })
+          onOpen={({ requestId }) =>
+            requestId === search.request ? close() : set({ request: requestId }, panel.opening())
           }
           onEnd={() => {
             if (!logs.isFetching) void logs.fetchNextPage();
@@ -90,7 +93,7 @@ export function LogsPage() {
           key={search.request}
           requestId={search.request}
           known={logs.rows.find((entry) => entry.requestId === search.request)}
-          onClose={() => set({ request: undefined })}
+          onClose={close}
         />
       )}
     </Page>

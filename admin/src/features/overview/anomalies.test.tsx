@@ -62,7 +62,7 @@ test("problems are in the gateway's order, each with its cause, and before limit
     problem("provider_switched_off", "warning", {
       providerId: 8,
       providerName: "spare",
-      lastError: { ...lastError, kind: "status", status: 502, message: "bad gateway" },
+      lastError: { ...lastError, kind: "status", status: 502, message: "502 bad gateway" },
       failedProbes: 4,
     }),
     problem("reload_refused", "warning", { faults: "limits.money_status: must be 429 or 402." }),
@@ -103,7 +103,8 @@ test("problems are in the gateway's order, each with its cause, and before limit
   expect(shown[2]).toContain("30 of 30 attempts failed in the past 5 minutes.");
   expect(shown[3]).toContain("enter it again");
   expect(shown[4]).toContain("Its circuit was probed in vain: 4 failed in a row.");
-  expect(shown[4]).toContain("502");
+  // The message begins with the status, which is not shown twice.
+  expect(shown[4]).toContain("it answered with status 502 — bad gateway");
   expect(shown[5]).toContain("limits.money_status: must be 429 or 402.");
 });
 

@@ -33,7 +33,11 @@ export function Figures({ data }: { data: Schemas["OverviewRecord"] }) {
         now={data.todayErrorRate}
         before={data.yesterdaySamePeriodErrorRate}
         show={rate}
-        note={t("overview.refusals", { count: data.todayLimitRefusals })}
+        note={
+          data.todayLimitRefusals > 0
+            ? t("overview.refusals", { count: data.todayLimitRefusals })
+            : undefined
+        }
         worse
       />
       <Figure

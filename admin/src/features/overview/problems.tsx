@@ -70,7 +70,7 @@ function Text({ problem, words, t }: { problem: Problem; words: string; t: TFunc
   return (
     <>
       {cause && (
-        <div>
+        <div className="first-letter:uppercase">
           <CauseText cause={cause} />
         </div>
       )}
@@ -78,19 +78,22 @@ function Text({ problem, words, t }: { problem: Problem; words: string; t: TFunc
       {until !== "" && (
         <>
           {" "}
-          {t("overview.triedAgain")} <Countdown until={until} />.
+          {t("overview.triedAgain")} <Countdown until={until} />
+          {t("ui.stop")}
         </>
       )}
       {rest !== "" && (
         <>
           {" "}
-          {t("overview.cooldownUntil")} <Time at={rest} />.
+          {t("overview.cooldownUntil")} <Time at={rest} />
+          {t("ui.stop")}
         </>
       )}
       {since && (
         <>
           {" "}
-          {t("overview.since")} <Time at={since} relative={false} />.
+          {t("overview.since")} <Time at={since} relative={false} />
+          {t("ui.stop")}
         </>
       )}
     </>

@@ -5,16 +5,23 @@ import { cx } from "@/ui/cx";
 import { isMultiple, money, used, useFormat } from "@/ui/format";
 import { Bar } from "@/ui/meter";
 import { Badge, Tag } from "@/ui/status";
-import type { State } from "./values";
+import { type Key, keyState, type State, type User } from "./values";
 
-/** Whether a user or a key is usable, as a word with its colour. */
+const toneOf = (state: State) =>
+  state === "enabled" ? "good" : state === "expired" ? "warn" : "off";
+
+/** Whether a user is usable, as a word with its colour. */
 export function StateBadge({ state }: { state: State }) {
   const { t } = useTranslation();
-  return (
-    <Badge tone={state === "enabled" ? "good" : state === "expired" ? "warn" : "off"}>
-      {t(`people.states.${state}`)}
-    </Badge>
-  );
+  return <Badge tone={toneOf(state)}>{t(`people.states.${state}`)}</Badge>;
+}
+
+/** The same of a key. An enabled key of a user who is not is refused: it says so. */
+export function KeyBadge({ value, user, now }: { value: Key; user: User; now: Date }) {
+  const { t } = useTranslation();
+  const state = keyState(value, user, now);
+  if (state === value.status || state === "enabled") return <StateBadge state={state} />;
+  return <Badge tone={toneOf(state)}>{t(`people.userStates.${state}`)}</Badge>;
 }
 
 type Limit = Schemas["UserRecord"]["tightestLimit"];

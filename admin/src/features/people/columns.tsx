@@ -4,16 +4,8 @@ import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Column } from "@/ui/table";
 import { Count, Money, Time } from "@/ui/text";
-import { StateBadge, Tightest, Words } from "./cells";
-import {
-  type Key,
-  MONEY,
-  type MoneyLimit,
-  type State,
-  type User,
-  userState,
-  words,
-} from "./values";
+import { KeyBadge, StateBadge, Tightest, Words } from "./cells";
+import { type Key, keyState, MONEY, type MoneyLimit, type User, userState, words } from "./values";
 
 /** A key and its user. */
 export interface KeyRow {
@@ -133,7 +125,7 @@ export function useUserColumns(now: Date): Column<User>[] {
   );
 }
 
-const keyColumns = (t: TFunction): Column<KeyRow>[] => [
+const keyColumns = (t: TFunction, now: Date): Column<KeyRow>[] => [
   {
     id: "name",
     header: t("people.key"),
@@ -160,8 +152,8 @@ const keyColumns = (t: TFunction): Column<KeyRow>[] => [
   {
     id: "state",
     header: t("people.state"),
-    value: ({ key }) => key.status,
-    cell: ({ key }) => <StateBadge state={key.status as State} />,
+    value: ({ key, user }) => keyState(key, user, now),
+    cell: ({ key, user }) => <KeyBadge value={key} user={user} now={now} />,
   },
   {
     id: "groups",
@@ -202,7 +194,7 @@ const keyColumns = (t: TFunction): Column<KeyRow>[] => [
   },
 ];
 
-export function useKeyColumns(): Column<KeyRow>[] {
+export function useKeyColumns(now: Date): Column<KeyRow>[] {
   const { t } = useTranslation();
-  return useMemo(() => keyColumns(t), [t]);
+  return useMemo(() => keyColumns(t, now), [t, now]);
 }

@@ -4,7 +4,7 @@ import { Select } from "@/ui/field";
 import type { Filter } from "@/ui/filters";
 import type { KeyRow } from "./columns";
 import type { PeopleSearch } from "./search";
-import { type State, type User, userState, words } from "./values";
+import { keyState, type State, type User, userState, words } from "./values";
 
 /** Whether a user passes the filters. */
 export function fits(user: User, { q, state, group }: PeopleSearch, now: Date): boolean {
@@ -19,11 +19,15 @@ export function fits(user: User, { q, state, group }: PeopleSearch, now: Date): 
 }
 
 /** Whether a key passes the filters. */
-export function keyFits({ key, user }: KeyRow, { q, state, group }: PeopleSearch): boolean {
+export function keyFits(
+  { key, user }: KeyRow,
+  { q, state, group }: PeopleSearch,
+  now: Date,
+): boolean {
   return (
     (q === undefined ||
       `${user.name} ${key.name} ${key.key}`.toLowerCase().includes(q.toLowerCase())) &&
-    (state === undefined || key.status === state) &&
+    (state === undefined || keyState(key, user, now) === state) &&
     (group === undefined || words(key.providerGroup).includes(group))
   );
 }

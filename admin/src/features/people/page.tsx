@@ -4,6 +4,7 @@ import { Plus, SquarePen, Users } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Schemas } from "@/api/client";
+import { usePanelHistory } from "@/parts/panel-history";
 import { useIsAdmin, useSession, useUsers } from "@/parts/session";
 import { Button } from "@/ui/button";
 import { cx } from "@/ui/cx";
@@ -20,7 +21,7 @@ import { NewKey } from "./new-key";
 import type { PeopleSearch } from "./search";
 import { UserForm } from "./user-form";
 import { UserPanel } from "./user-panel";
-import { type Key, type User, userState } from "./values";
+import { type Key, keyState, type User, userState } from "./values";
 
 type Open =
   | { form: "user"; user?: User }
@@ -35,8 +36,10 @@ export function PeoplePage() {
   const session = useSession();
   const search = useSearch({ from: "/shell/people" });
   const navigate = useNavigate({ from: "/people" });
-  const set = (next: Partial<PeopleSearch>) =>
-    void navigate({ search: (old) => ({ ...old, ...next }), replace: true });
+  const panel = usePanelHistory(search.user !== undefined);
+  const set = (next: Partial<PeopleSearch>, how: object = { replace: true }) =>
+    void navigate({ search: (old) => ({ ...old, ...next }), ...how });
+  const show = (next: Partial<PeopleSearch>) => set(next, panel.opening());
   const asked = useUsers();
   const { data } = asked;
   const [open, setOpen] = useState<Open>(null);
@@ -52,17 +55,17 @@ export function PeoplePage() {
     () =>
       (data ?? [])
         .flatMap((user) => user.keys.map((key) => ({ key, user })))
-        .filter((row) => keyFits(row, search)),
-    [data, search],
+        .filter((row) => keyFits(row, search, now)),
+    [data, search, now],
   );
   const chosen = data?.find((user) => user.id === search.user);
   const view = search.view ?? "users";
   const created = (user: Schemas["NewUser"]) => {
     setMade({ text: user.defaultKey.key, name: `${user.user.name} / ${user.defaultKey.name}` });
-    set({ user: user.user.id });
+    show({ user: user.user.id });
   };
   const userColumns = useUserColumns(now);
-  const keyColumns = useKeyColumns();
+  const keyColumns = useKeyColumns(now);
   const filters = usePeopleFilters(search, set, data ?? []);
   const filtered =
     search.q !== undefined || search.state !== undefined || search.group !== undefined;
@@ -114,7 +117,7 @@ export function PeoplePage() {
           columns={userColumns}
           toolbar={<Filters filters={filters} />}
           openId={chosen ? String(chosen.id) : null}
-          onOpen={(user) => set({ user: user.id, key: undefined })}
+          onOpen={(user) => show({ user: user.id, key: undefined })}
           dim={(user) => userState(user, now) !== "enabled"}
         />
       ) : (
@@ -141,8 +144,8 @@ export function PeoplePage() {
             </>
           }
           openId={search.key === undefined ? null : String(search.key)}
-          onOpen={({ key, user }) => set({ user: user.id, key: key.id })}
-          dim={({ key }) => key.status !== "enabled"}
+          onOpen={({ key, user }) => show({ user: user.id, key: key.id })}
+          dim={({ key, user }) => keyState(key, user, now) !== "enabled"}
           picked={picked}
           onPick={admin ? setPicked : undefined}
         />
@@ -151,8 +154,8 @@ export function PeoplePage() {
         <UserPanel
           user={chosen}
           openKey={search.key}
-          onOpenKey={(key) => set({ key })}
-          onClose={() => set({ user: undefined, key: undefined })}
+          onOpenKey={(key) => show({ key })}
+          onClose={() => panel.close(() => set({ user: undefined, key: undefined }))}
           onEdit={() => setOpen({ form: "user", user: chosen })}
           onAddKey={() => setOpen({ form: "key", user: chosen })}
           onEditKey={(value) => setOpen({ form: "key", user: chosen, value })}

@@ -21,7 +21,7 @@ import { Menu } from "@/ui/menu";
 import { Facts } from "@/ui/page";
 import { Count, Money, Time, useNow } from "@/ui/text";
 import { usePeopleActions } from "./actions";
-import { StateBadge, Words } from "./cells";
+import { KeyBadge, StateBadge, Words } from "./cells";
 import { KeyUsage, UserUsage } from "./usage";
 import { type Key, type User, userState, words } from "./values";
 
@@ -161,6 +161,7 @@ function Keys({
   const { t } = useTranslation();
   const actions = usePeopleActions();
   const { data: statistics } = useQuery(queries.keyStatistics(user.id));
+  const now = useNow();
   const icon = "size-4 text-faint";
   return (
     <ul className="space-y-2">
@@ -187,7 +188,7 @@ function Keys({
                   <span className="block truncate font-medium">{key.name}</span>
                   <span className="block truncate font-mono text-xs text-faint">{key.key}</span>
                 </span>
-                <StateBadge state={key.status as "enabled"} />
+                <KeyBadge value={key} user={user} now={now} />
                 <span className="w-16 shrink-0 text-right text-xs text-quiet">
                   <Money amount={own?.todayCost} />
                 </span>

@@ -169,3 +169,6 @@ export const userState = (user: User, now: Date): State =>
     : user.expiresAt && new Date(user.expiresAt) <= now
       ? "expired"
       : "enabled";
+/** A key is usable only if its user is. */
+export const keyState = (key: Key, user: User, now: Date): State =>
+  key.status === "enabled" ? userState(user, now) : (key.status as State);

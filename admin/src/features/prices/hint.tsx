@@ -104,7 +104,7 @@ export function UnappliedHint({ prices }: { prices: Price[] }) {
     <div className="mb-3">
       <Notice tone="plain" title={t("prices.unapplied.title", { count: models })}>
         <p className="max-sm:hidden">{t("prices.unapplied.help")}</p>
-        <ul className="mt-2 flex flex-wrap gap-x-3 gap-y-1 text-xs">
+        <ul className="mt-2 flex flex-wrap gap-x-3 gap-y-1 text-xs max-sm:hidden">
           {fields.slice(0, SHOWN).map(({ field, models }) => (
             <li key={field} className="max-w-full min-w-0 break-words">
               <span className="font-mono">{field}</span>{" "}

@@ -6,6 +6,7 @@ import { useDeferredValue, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
 import { usePricesLooked } from "@/parts/first-steps";
+import { usePanelHistory } from "@/parts/panel-history";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
 import { Select } from "@/ui/field";
@@ -29,8 +30,9 @@ export function PricesPage() {
   const format = useFormat();
   const search = useSearch({ from: "/shell/prices" });
   const navigate = useNavigate({ from: "/prices" });
-  const set = (change: Partial<typeof search>) =>
-    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
+  const panel = usePanelHistory(search.model !== undefined);
+  const set = (change: Partial<typeof search>, how: object = { replace: true }) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), ...how });
   const { data, error, isPending, refetch } = useQuery(queries.prices);
   usePricesLooked(data !== undefined && data.length > 0);
   const prices = data as Price[] | undefined;
@@ -95,7 +97,7 @@ export function PricesPage() {
             rowId={(price) => price.modelName}
             columns={columns}
             sort={[{ id: "model", desc: false }]}
-            onOpen={(price) => set({ model: price.modelName })}
+            onOpen={(price) => set({ model: price.modelName }, panel.opening())}
             openId={search.model ?? null}
             toolbar={
               <>
@@ -184,7 +186,7 @@ export function PricesPage() {
         <PricePanel
           key={open.modelName}
           price={open}
-          onClose={() => set({ model: undefined })}
+          onClose={() => panel.close(() => set({ model: undefined }))}
           onEdit={() => setDialog("edit")}
         />
       )}
@@ -195,7 +197,8 @@ export function PricesPage() {
           taken={priced}
           onClose={(saved) => {
             setDialog(undefined);
-            set(saved === undefined ? { add: undefined } : { add: undefined, model: saved });
+            const shown = saved === undefined ? {} : { model: saved };
+            set({ add: undefined, ...shown }, { replace: true, state: true });
           }}
         />
       )}

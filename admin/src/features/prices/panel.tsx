@@ -1,5 +1,6 @@
 /** One complete price: every rate, its source, and the entry's other fields. */
 import { Pencil, Trash2 } from "lucide-react";
+import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import { Button } from "@/ui/button";
 import { Code, Id } from "@/ui/code";
@@ -11,7 +12,7 @@ import { Time } from "@/ui/text";
 import { useToast } from "@/ui/toast";
 import { type Price, useDelete } from "./api";
 import { PerUnit, Source } from "./cells";
-import { RATES, rateOf, tierRates } from "./rates";
+import { factors, RATES, rateOf, SPECIAL, searchFee, tierRates } from "./rates";
 
 export function PricePanel({
   price,
@@ -49,8 +50,10 @@ export function PricePanel({
     return value === null ? [] : [{ rate, value }];
   });
   const tiers = tierRates(price.priceData, price.unapplied);
+  const fee = searchFee(price.priceData);
   const known = new Set<string>([
     ...RATES.map((rate) => rate.field),
+    ...SPECIAL,
     ...tiers.map(({ field }) => field),
   ]);
   const others = Object.fromEntries(
@@ -94,16 +97,21 @@ export function PricePanel({
           <h3 className="mb-2">{t("prices.panel.rates")}</h3>
           <dl className="divide-y divide-line rounded-lg border border-line text-sm">
             {rates.map(({ rate, value }) => (
-              <div
-                key={rate.name}
-                className="flex items-baseline justify-between gap-4 px-3 py-1.5"
-              >
-                <dt className="text-quiet">{t(`prices.rates.${rate.name}`)}</dt>
-                <dd className="text-right">
-                  <PerUnit value={value} />{" "}
-                  <span className="text-xs text-faint">{t(`prices.each.${rate.per}`)}</span>
-                </dd>
-              </div>
+              <Line key={rate.name} name={t(`prices.rates.${rate.name}`)}>
+                <PerUnit value={value} />{" "}
+                <span className="text-xs text-faint">{t(`prices.each.${rate.per}`)}</span>
+              </Line>
+            ))}
+            {fee !== null && (
+              <Line name={t("logs.costs.kinds.web_search")}>
+                <PerUnit value={fee} />{" "}
+                <span className="text-xs text-faint">{t("prices.each.search")}</span>
+              </Line>
+            )}
+            {factors(price.priceData).map(({ name, value }) => (
+              <Line key={name} name={t(`prices.factors.${name}`)}>
+                <span className="tabular">× {value}</span>
+              </Line>
             ))}
           </dl>
           <p className="mt-1.5 text-xs text-faint">{t("prices.panel.fallback")}</p>
@@ -142,5 +150,14 @@ export function PricePanel({
         )}
       </div>
     </Panel>
+  );
+}
+
+function Line({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className="flex items-baseline justify-between gap-4 px-3 py-1.5">
+      <dt className="text-quiet">{name}</dt>
+      <dd className="text-right">{children}</dd>
+    </div>
   );
 }

@@ -5,6 +5,7 @@ import { Plus, Server, Zap } from "lucide-react";
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import * as queries from "@/api/queries";
+import { usePanelHistory } from "@/parts/panel-history";
 import { Button } from "@/ui/button";
 import { Empty, Failed } from "@/ui/empty";
 import { percent, useFormat } from "@/ui/format";
@@ -24,6 +25,7 @@ export function ProvidersPage() {
   const { t } = useTranslation();
   const search = useSearch({ from: "/shell/providers" });
   const navigate = useNavigate({ from: "/providers" });
+  const panel = usePanelHistory(search.id !== undefined);
   const { data, error, isPending, refetch } = useQuery(queries.providers);
   const { data: health = [] } = useQuery(queries.health);
   const [form, setForm] = useState<{ provider?: Provider; like?: Provider } | null>(null);
@@ -65,7 +67,7 @@ export function ProvidersPage() {
       columns={columns}
       openId={chosen ? String(chosen.id) : null}
       onOpen={(provider) =>
-        void navigate({ search: (old) => ({ ...old, id: provider.id }), replace: true })
+        void navigate({ search: (old) => ({ ...old, id: provider.id }), ...panel.opening() })
       }
       dim={(provider) => !provider.isEnabled}
       empty={empty}
@@ -115,7 +117,9 @@ export function ProvidersPage() {
           provider={chosen}
           health={health.find((one) => one.providerId === chosen.id)}
           onClose={() =>
-            void navigate({ search: (old) => ({ ...old, id: undefined }), replace: true })
+            panel.close(
+              () => void navigate({ search: (old) => ({ ...old, id: undefined }), replace: true }),
+            )
           }
           onEdit={() => setForm({ provider: chosen })}
           onCopy={() => setForm({ like: chosen })}

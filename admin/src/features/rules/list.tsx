@@ -3,6 +3,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
+import { usePanelHistory } from "@/parts/panel-history";
 import { Button } from "@/ui/button";
 import { Empty } from "@/ui/empty";
 import { Switch } from "@/ui/field";
@@ -44,8 +45,9 @@ export function RuleList<T extends Entry>({
   const { t } = useTranslation();
   const { q, id } = useSearch({ from: "/shell/rules" });
   const navigate = useNavigate({ from: "/rules" });
-  const set = (change: { q?: string; id?: number }) =>
-    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
+  const panel = usePanelHistory(id !== undefined);
+  const set = (change: { q?: string; id?: number }, how: object = { replace: true }) =>
+    void navigate({ search: (old) => ({ ...old, ...change }), ...how });
   const { data } = asked;
   const rows = useMemo(() => {
     const sought = (q ?? "").toLowerCase();
@@ -63,7 +65,7 @@ export function RuleList<T extends Entry>({
         rowId={(entry) => String(entry.id)}
         columns={columns}
         dim={(entry) => !entry.isEnabled}
-        onOpen={(entry) => set({ id: entry.id })}
+        onOpen={(entry) => set({ id: entry.id }, panel.opening())}
         openId={id === undefined ? null : String(id)}
         search={{
           label: t(`rules.${of}.search`),
@@ -97,7 +99,7 @@ export function RuleList<T extends Entry>({
       {(add.adding || open) &&
         form(add.adding ? null : (open ?? null), () => {
           add.onAdded();
-          set({ id: undefined });
+          panel.close(() => set({ id: undefined }));
         })}
     </>
   );

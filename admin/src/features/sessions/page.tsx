@@ -6,6 +6,7 @@ import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { DataOf } from "@/api/client";
 import * as queries from "@/api/queries";
+import { usePanelHistory } from "@/parts/panel-history";
 import { Empty, Failed } from "@/ui/empty";
 import { Page } from "@/ui/page";
 import { SearchBox } from "@/ui/search";
@@ -47,8 +48,12 @@ export function SessionsPage() {
     (one) => one.sessionId === openSession && (openKey === undefined || one.keyId === openKey),
   );
   const openId = live ? idOf(live) : null;
-  const search = (change: { q?: string; session?: string; key?: number }) =>
-    void navigate({ search: (old) => ({ ...old, ...change }), replace: true });
+  const panel = usePanelHistory(openSession !== undefined);
+  const search = (
+    change: { q?: string; session?: string; key?: number },
+    how: object = { replace: true },
+  ) => void navigate({ search: (old) => ({ ...old, ...change }), ...how });
+  const close = () => panel.close(() => search({ session: undefined, key: undefined }));
   return (
     <Page title={t("nav.sessions")} help={t("sessions.help")} full>
       {error && data === undefined ? (
@@ -65,11 +70,9 @@ export function SessionsPage() {
           sort={[{ id: "cost", desc: true }]}
           openId={openId}
           onOpen={(one) =>
-            search(
-              idOf(one) === openId
-                ? { session: undefined, key: undefined }
-                : { session: one.sessionId, key: one.keyId ?? undefined },
-            )
+            idOf(one) === openId
+              ? close()
+              : search({ session: one.sessionId, key: one.keyId ?? undefined }, panel.opening())
           }
           toolbar={
             <SearchBox
@@ -101,7 +104,7 @@ export function SessionsPage() {
           sessionId={openSession}
           keyId={openKey}
           live={live}
-          onClose={() => search({ session: undefined, key: undefined })}
+          onClose={close}
         />
       )}
     </Page>
