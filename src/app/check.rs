@@ -7,8 +7,9 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::runtime::runtime;
-use super::{certificates, database, file_modes, secrets};
+use super::{certificates, database, doctor, file_modes, secrets};
 use crate::config::{Config, Redis};
+use crate::domain::price::{Price, PriceSource};
 use crate::domain::provider::{InstructionsStrategy, Provider, ProviderType};
 use crate::limits;
 use crate::policy::price;
@@ -46,6 +47,7 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
             secrets::kept_admin_token(config)?;
         }
         let mut warnings = file_modes::warnings(config);
+        warnings.extend(doctor::certificates::warnings(config));
         if !database::exists(config)? {
             return Ok(warnings);
         }
@@ -67,17 +69,30 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
         warnings.extend(super::rotate::check(&stored, &vault)?);
         let state = State::open(store, vault, Events::default()).await?;
         let snapshot = state.snapshot();
-        let prices: BTreeMap<_, _> = snapshot.prices.iter().collect();
-        warnings.extend(unapplied_prices(
-            prices
-                .into_values()
-                .map(|price| (price.model.as_str(), price::unapplied(&price.data.parse()))),
-        ));
+        warnings.extend(prices(&snapshot));
         warnings.extend(without_instructions(config, &snapshot));
         warnings
             .extend(snapshot.faults.iter().map(|fault| format!("{fault}; it gets no requests")));
         Ok(warnings)
     })
+}
+
+/// Warnings of prices that no request is charged by: one for all entries of the shipped table, and
+/// each set of fields of the operator's own.
+fn prices(snapshot: &Snapshot) -> Vec<String> {
+    let all: BTreeMap<_, _> = snapshot.prices.iter().collect();
+    let unapplied = |price: &Price| price::unapplied(&price.data.parse());
+    let (shipped, own): (Vec<_>, Vec<_>) =
+        all.into_values().partition(|price| price.source == PriceSource::Seed);
+    let count = shipped.into_iter().filter(|price| !unapplied(price).is_empty()).count();
+    let shipped = (count > 0).then(|| {
+        format!(
+            "the shipped entries of {count} models have prices that are not applied; the web UI \
+             shows them at each model"
+        )
+    });
+    let own = own.iter().map(|price| (price.model.as_str(), unapplied(price)));
+    shipped.into_iter().chain(unapplied_prices(own)).collect()
 }
 
 /// A warning of the providers that are to replace instructions, if there is no text to replace them

@@ -139,8 +139,10 @@ pub(super) fn key_ring(config: &Config) -> Option<KeyRing> {
 /// # Errors
 /// When it cannot be created.
 pub(super) fn data_dir(config: &Config) -> anyhow::Result<()> {
-    files::make_dir(&config.data_dir)
-        .with_context(|| format!("making the data directory {}", config.data_dir.display()))?;
+    files::make_dir(&config.data_dir).with_context(|| {
+        let dir = config.data_dir.display();
+        format!("making the data directory {dir} (data_dir, TOLLGATE_DATA_DIR)")
+    })?;
     super::file_modes::tighten(config);
     Ok(())
 }

@@ -28,7 +28,7 @@ use super::signals::Signals;
 use super::source::Source;
 use super::successor::Successor;
 use super::tasks::{self, Tasks};
-use super::{banner::Banner, certificates, connection_slots, listen, reload, snapshot};
+use super::{banner::Banner, certificates, connection_slots, doctor, listen, reload, snapshot};
 use crate::config::Config;
 use crate::proxy::connections::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
@@ -51,6 +51,9 @@ const TLS_READ_BUFFER: usize = 17 << 10;
 /// proxy ends without a stop.
 pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
     certificates::usable(&config)?;
+    for warning in doctor::certificates::warnings(&config) {
+        tracing::warn!("{warning}");
+    }
     let background = Background::start(config.redis.is_none())?;
     let io = &background.io;
     // First: without a receiver the signal ends the process.

@@ -194,6 +194,8 @@ async fn certificates_that_ended_or_belong_to_another_key_are_faults() {
     gateway.set("TOLLGATE_ADMIN_TLS_KEY", &file("doctor/tls/key.pem"));
     let ended = only(&gateway, "certificates", "fault");
     assert!(ended.starts_with("admin.tls: expired "), "{ended}");
+    let (is_good, said) = gateway.check();
+    assert!(is_good && said.contains("warning: admin.tls: expired "), "{said}");
     gateway.set("TOLLGATE_ADMIN_TLS_CERT", &file("admin/tls/cert.pem"));
     let other = only(&gateway, "certificates", "fault");
     assert!(other.contains("is not the certificate's key"), "{other}");

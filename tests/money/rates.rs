@@ -100,6 +100,7 @@ async fn prices_that_are_not_applied_are_reported_by_check_and_at_the_price() {
     );
     let (good, said) = fixture.gateway.check();
     assert!(good, "{said}");
+    assert!(!said.contains("shipped entries"), "{said}");
     assert!(
         said.contains(
             "warning: prices that are not applied: output_cost_per_second, \
@@ -107,4 +108,13 @@ async fn prices_that_are_not_applied_are_reported_by_check_and_at_the_price() {
         ),
         "{said}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prices_of_shipped_entries_that_are_not_applied_are_one_warning() {
+    let fixture = Fixture::bare(&[]).await;
+    let (good, said) = fixture.gateway.check();
+    assert!(good, "{said}");
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains("not applied")).collect();
+    assert!(matches!(lines[..], [one] if one.contains("the shipped entries of ")), "{said}");
 }

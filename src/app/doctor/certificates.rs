@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
-use super::finding::{Finding, time};
+use super::finding::{Finding, Level, time};
 use crate::app::certificates::{self, chain, pair};
 use crate::config::Config;
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
@@ -26,6 +26,12 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
         findings.push(of("redis.tls.ca", chain(file)));
     }
     findings
+}
+
+/// What `tollgate check` and a start warn of: certificates that have ended, or end soon.
+pub fn warnings(config: &Config) -> Vec<String> {
+    let bad = look(config).into_iter().filter(|finding| finding.level > Level::Ok);
+    bad.map(|Finding { text, advice, .. }| format!("{text}. {advice}")).collect()
 }
 
 fn of(name: &str, chain: anyhow::Result<Vec<CertificateDer<'static>>>) -> Finding {
@@ -69,7 +75,6 @@ fn first_end(chain: &[CertificateDer<'_>]) -> anyhow::Result<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::doctor::Level;
 
     #[test]
     fn a_certificate_is_worth_a_warning_three_weeks_before_its_end() {

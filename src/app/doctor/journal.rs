@@ -32,7 +32,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
 
 fn undelivered(config: &Config, waiting: &ledger::Waiting) -> Finding {
     if waiting.bytes == 0 {
-        return Finding::ok(PART, "everything is in the database");
+        return Finding::ok(PART, "nothing waits for the database");
     }
     let age = waiting.oldest.map_or(0, |oldest| SystemClock.now().since(oldest));
     let (size, most) = (bytes(waiting.bytes), bytes(config.ledger.max_bytes));

@@ -4,7 +4,7 @@
 //! It changes nothing, sends no model request and goes on after a fault. Every look has a time
 //! bound. A file for each part; [`finding`] is their common form.
 
-mod certificates;
+pub(super) mod certificates;
 mod database;
 mod finding;
 mod host;

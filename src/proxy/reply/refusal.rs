@@ -71,7 +71,10 @@ pub enum Refusal {
     JournalFull,
     /// The shared counters are unreachable, and nothing may pass uncounted.
     CountersUnreachable,
-    NoGroup,
+    /// `exists`: there are providers that are enabled.
+    NoGroup {
+        exists: bool,
+    },
     UnknownModel {
         model: String,
     },
@@ -155,7 +158,7 @@ impl Refusal {
             Self::Limit(denied) => limit_refusal::reply(denied, zone),
             Self::JournalFull => busy("the gateway cannot account for requests now", 5),
             Self::CountersUnreachable => busy("the gateway cannot count requests now", 5),
-            Self::NoGroup
+            Self::NoGroup { .. }
             | Self::UnknownModel { .. }
             | Self::ModelNotPriced { .. }
             | Self::NoProviderCredential
@@ -170,7 +173,12 @@ impl Refusal {
     /// The answer if no provider serves the request, or each one failed.
     fn without_provider(&self) -> RefusalReply {
         match self {
-            Self::NoGroup => forbidden("no provider is within reach of this key's groups"),
+            Self::NoGroup { exists: true } => {
+                forbidden("no provider is within reach of this key's groups")
+            }
+            Self::NoGroup { exists: false } => {
+                forbidden("no provider is enabled yet: an administrator adds one")
+            }
             Self::UnknownModel { model } => {
                 not_found(format!("no provider serves the model {model}")).code("model_not_found")
             }
@@ -254,7 +262,7 @@ impl Refusal {
             Self::Limit(_) => "limit",
             Self::JournalFull => "journal_full",
             Self::CountersUnreachable => "counters_unreachable",
-            Self::NoGroup => "no_group",
+            Self::NoGroup { .. } => "no_group",
             Self::UnknownModel { .. } => "unknown_model",
             Self::ModelNotPriced { .. } => "model_not_priced",
             Self::NoProviderCredential => "no_provider_credential",

@@ -31,7 +31,7 @@ pub struct Plan {
 
 /// Why there is no plan.
 pub(in crate::proxy) enum Unplanned {
-    NoGroup,
+    NoGroup { exists: bool },
     NotPriced,
     UnknownModel,
     NoCredential,
@@ -42,7 +42,7 @@ impl Unplanned {
     #[must_use]
     pub(in crate::proxy) fn into_refusal(self, admitted: &Admitted) -> Refusal {
         match self {
-            Self::NoGroup => Refusal::NoGroup,
+            Self::NoGroup { exists } => Refusal::NoGroup { exists },
             Self::NotPriced => {
                 Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() }
             }
@@ -79,7 +79,9 @@ pub(in crate::proxy) async fn plan(
         }
         Err(none) => {
             let unplanned = match &none {
-                NoProvider::NotInReach { .. } => Unplanned::NoGroup,
+                NoProvider::NotInReach { .. } => Unplanned::NoGroup {
+                    exists: snapshot.providers.iter().any(|provider| provider.is_enabled),
+                },
                 NoProvider::Unpriced { .. } => Unplanned::NotPriced,
                 NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
                 NoProvider::WithoutCredential { .. } => Unplanned::NoCredential,
