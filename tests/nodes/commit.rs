@@ -39,7 +39,7 @@ enum Fate {
     IsLost,
     /// The connection breaks when the server has answered.
     IsNotAnswered,
-    /// The answer comes when the proxy is told to pass it.
+    /// The proxy withholds the answer until it passes commits again.
     WaitsForAnswer,
 }
 

@@ -28,7 +28,7 @@ use tollgate::store::{Backend, LateCosts, SpendSeen, Store, UnpricedOf};
 
 use super::pair::TIME_LIMIT;
 use crate::store::Place;
-use crate::store::make::{bare_record, key, user};
+use crate::store::make::{bare_record, key, plain_user};
 use crate::support::link::{Link, Mode, Server};
 use crate::support::redis::Redis;
 
@@ -183,7 +183,7 @@ impl Node {
     async fn serve(&self) {
         let (request, now) = (RequestId::new(), SystemClock.now());
         let asks = Asks { model: "m".into(), format: WireFormat::Native };
-        let user = User { id: UserId(1), ..user() };
+        let user = User { id: UserId(1), ..plain_user("ann") };
         let ask = Admission {
             request,
             now,
