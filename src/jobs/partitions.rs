@@ -18,8 +18,8 @@ impl Jobs {
 
     /// One look: makes what is missing now. Failures are logged, and the next look tries again.
     pub async fn keep_partitions(&self) {
-        let parts = &self.0.parts;
-        match parts.store.keep_partitions(parts.clock.now()).await {
+        let kept = async { self.0.parts.store.keep_partitions(self.now().await?).await };
+        match kept.await {
             Ok(kept) => {
                 for table in kept.converted {
                     tracing::info!(table, "the table has partitions by month now");

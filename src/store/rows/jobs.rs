@@ -121,7 +121,7 @@ impl Store {
     }
 
     /// Claims the sending of a message until it is due again; `false` if a node has claimed it
-    /// already.
+    /// already. As [`Store::take_job`], a claim that ends much later than `until` counts as over.
     ///
     /// # Errors
     /// [`StoreError`] of the write.
@@ -132,10 +132,10 @@ impl Store {
         until: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut values = Values::default();
-        values.text(name).time(until).time(now);
+        values.text(name).time(until).time(now).time(until.plus_ms(until.since(now)));
         let sql = "INSERT INTO sent_notices (name, expires_at) VALUES ($1, $2) \
                    ON CONFLICT (name) DO UPDATE SET expires_at = excluded.expires_at \
-                   WHERE sent_notices.expires_at <= $3";
+                   WHERE sent_notices.expires_at <= $3 OR sent_notices.expires_at > $4";
         let done = sqlx::query_with(sql, values.into_arguments())
             .execute(&mut *self.writer().await?)
             .await?;

@@ -78,7 +78,11 @@ async fn the_leaderboard_of_the_day_before_is_sent_once_over_all_nodes() {
         assert!(
             !gate
                 .store
-                .claim_notice(&format!("leaderboard:{date}"), gate.clock.now(), gate.clock.now())
+                .claim_notice(
+                    &format!("leaderboard:{date}"),
+                    gate.clock.now(),
+                    gate.clock.now().plus_ms(3 * DAY_MS)
+                )
                 .await
                 .unwrap()
         );
@@ -172,5 +176,30 @@ async fn a_node_whose_clock_is_ahead_claims_no_message_that_others_are_to_send()
     send(&events, opened(7, gate.clock.now())).await;
     gate.receiver.wait_for(2).await;
     let later = SystemClock.now().plus_ms(DAY_MS);
-    assert!(gate.store.claim_notice("circuit:7", later, later).await.unwrap(), "it has ended");
+    let ends = later.plus_ms(40 * DAY_MS);
+    assert!(gate.store.claim_notice("circuit:7", later, ends).await.unwrap(), "it has ended");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_was_claimed_while_a_clock_was_ahead_is_sent_when_it_is_due_again() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let now = gate.clock.now();
+        let claim = async |name: &str, at: Timestamp, until: Timestamp| {
+            gate.store.claim_notice(name, at, until).await.unwrap()
+        };
+        let ahead = now.plus_ms(40 * DAY_MS);
+        assert!(claim("circuit:7", ahead, ahead.plus_ms(DAY_MS)).await);
+        assert!(claim("circuit:7", now, now.plus_ms(DAY_MS)).await, "{backend:?}");
+        for after in [0, 1_000, DAY_MS - 1] {
+            let at = now.plus_ms(after);
+            assert!(!claim("circuit:7", at, at.plus_ms(DAY_MS)).await, "{backend:?}");
+        }
+        // The end of a window, and none.
+        for ends in [now.plus_ms(DAY_MS), Timestamp(i64::MAX)] {
+            let name = format!("cost:{}", ends.0);
+            assert!(claim(&name, now, ends).await);
+            assert!(!claim(&name, now.plus_ms(DAY_MS - 1), ends).await, "{backend:?}");
+        }
+    }
 }
