@@ -316,7 +316,7 @@ fn finish(io: &Runtime, listeners: Listeners, tasks: Tasks, parts: &Parts) {
                 "the ledger's writer failed: what it had not written stays in the journal"
             );
         }
-        // It ends after the writer, in two seconds at most.
+        // It ends after the writer and the jobs, in two seconds at most.
         if let Some(keeper) = tasks.keeper {
             let is_sent = keeper.await.unwrap_or(false);
             let journal = parts.ledger.stats();

@@ -31,7 +31,7 @@ const PRUNING: Duration = Duration::from_secs(10);
 pub(super) struct Tasks {
     /// Ends once the journal is delivered, or given up for this process.
     pub writer: JoinHandle<()>,
-    /// Ends after the writer; whether Redis has all counts.
+    /// Ends after the writer and the jobs; whether Redis has all counts.
     pub keeper: Option<JoinHandle<bool>>,
     /// Ends once the open circuits are stored.
     pub health_file: Option<JoinHandle<()>>,
@@ -41,7 +41,8 @@ pub(super) struct Tasks {
     pub exporters: Option<JoinHandle<()>>,
 }
 
-/// Starts the tasks. They end when `stop` is set; the keeper ends after the writer.
+/// Starts the tasks. They end when `stop` is set; the keeper ends after the writer and
+/// the jobs.
 pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) -> Tasks {
     // Before the notifier: circuits that were already open are not reported again.
     let health_file = parts.health_file().map(|file| io.spawn(file.run(stopped(stop.clone()))));
@@ -50,7 +51,7 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(refresh::run(Arc::clone(&parts.state), stopped(stop.clone())));
     io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
     io.spawn(parts.store_watch().run(stop.clone()));
-    io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
+    let jobs = io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(parts.switch_off().run(stopped(stop.clone())));
     if let Some(recovery) = parts.recovery() {
@@ -71,10 +72,14 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     if let Some(peers) = parts.peers() {
         io.spawn(peers.run(stopped(stop.clone())));
     }
-    // The keeper runs until the writer has ended. If a node rebuilds the counters from the ledger
-    // before that, this keeper sends the records that the ledger does not have yet.
+    // The keeper runs until the writer and the jobs have ended. If a node rebuilds the counters from
+    // the ledger before that, this keeper sends the records that the ledger does not have yet.
     let (delivered, is_delivered) = watch::channel(false);
-    let keeper = parts.keeper().map(|keeper| io.spawn(keeper.run(stopped(is_delivered))));
+    let ended = async move {
+        stopped(is_delivered).await;
+        let _ = jobs.await;
+    };
+    let keeper = parts.keeper().map(|keeper| io.spawn(keeper.run(ended)));
     let exporters = exporters(parts, io, &stop);
     let writer = io.spawn(async move {
         let messages = async {

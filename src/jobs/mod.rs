@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono_tz::Tz;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 
 pub use cleanup::{Cleanup, CleanupReport};
 
@@ -29,6 +29,8 @@ use crate::telemetry::Metrics;
 const TICK: Duration = Duration::from_secs(20);
 /// How long a node holds a job; it renews the hold with every batch.
 const HOLD_MS: i64 = 60_000;
+/// How long a stop waits for requests that are being priced.
+const LAST: Duration = Duration::from_secs(5);
 
 /// The parts that the work needs.
 pub struct JobParts {
@@ -57,6 +59,8 @@ struct Shared {
     node: String,
     clean: Notify,
     price: Notify,
+    /// Held from the commit of late costs until the counters have them.
+    counting: Mutex<()>,
 }
 
 impl Jobs {
@@ -64,24 +68,37 @@ impl Jobs {
     #[must_use]
     pub fn new(parts: JobParts) -> Self {
         let node = uuid::Uuid::new_v4().to_string();
-        Self(Arc::new(Shared { parts, node, clean: Notify::new(), price: Notify::new() }))
+        let (clean, price, counting) = (Notify::new(), Notify::new(), Mutex::new(()));
+        Self(Arc::new(Shared { parts, node, clean, price, counting }))
     }
 
     /// Runs until `shutdown` resolves.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        let mut pricing = std::pin::pin!(self.pricing());
         tokio::select! {
             () = shutdown => {}
             () = self.cleaning() => {}
-            () = self.pricing() => {}
+            () = &mut pricing => {}
             () = self.summing() => {}
             () = self.partitioning() => {}
         }
-        // Work in progress was either committed or rolled back; other nodes need not wait for this
-        // one.
-        for job in [cleanup::JOB, reprice::JOB, days::JOB] {
-            let leaving = self.0.parts.store.leave_job(job, &self.0.node, None);
-            let _ = tokio::time::timeout(Duration::from_secs(1), leaving).await;
+        // Costs that the ledger gets must reach the counters, too.
+        let counted = tokio::time::timeout(LAST, self.0.counting.lock());
+        tokio::select! {
+            () = pricing => {}
+            counted = counted => if counted.is_err() {
+                tracing::error!("the database does not say whether requests were priced: limits \
+                    may lack their cost until the counters are next built from the ledger");
+            },
         }
+        // Other work in progress was either committed or rolled back; other nodes need not wait for
+        // this one.
+        let leaving = async {
+            for job in [cleanup::JOB, reprice::JOB, days::JOB] {
+                let _ = self.0.parts.store.leave_job(job, &self.0.node, None).await;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(1), leaving).await;
     }
 
     /// The present.

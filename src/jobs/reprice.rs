@@ -85,12 +85,13 @@ impl Jobs {
             if !parts.store.take_job(JOB, &self.0.node, now, now.plus_ms(HOLD_MS)).await? {
                 return Ok(priced);
             }
-            let began = Instant::now();
+            let (began, counting) = (Instant::now(), self.0.counting.lock().await);
             let late = parts
                 .store
                 .reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times))
                 .await?;
             parts.counters.spent_late(&late, parts.clock.now());
+            drop(counting);
             let count = late.rows.len();
             parts.metrics.jobs.repriced.inc_by(count as u64);
             priced += count as u64;

@@ -6,7 +6,7 @@ use super::backend::CounterBackend;
 use super::held::Held;
 use super::memory::Memory;
 use crate::domain::clock::Timestamp;
-use crate::store::{LateCosts, SpendRow};
+use crate::store::LateCosts;
 
 impl Counters {
     /// Counts the later cost of settled requests: in the windows that contain their start, and in
@@ -16,7 +16,7 @@ impl Counters {
     pub fn spent_late(&self, late: &LateCosts, now: Timestamp) {
         let now = self.backend.call_time(now);
         match &self.backend {
-            CounterBackend::Own(memory) => memory.spent_late(&late.rows, now),
+            CounterBackend::Own(memory) => memory.spent_late(late, now),
             CounterBackend::Shared(shared) => shared.spent_late(late, now),
             CounterBackend::Servers(servers) => servers.spent_late(late, now),
         }
@@ -24,10 +24,10 @@ impl Counters {
 }
 
 impl Memory {
-    pub(super) fn spent_late(&self, rows: &[SpendRow], now: Timestamp) {
-        for row in rows {
+    pub(super) fn spent_late(&self, late: &LateCosts, now: Timestamp) {
+        for row in &late.rows {
             self.to_each((row.user_id, row.key_id), row.provider_id, now, |spend| {
-                spend.add(row.minute, Held::spent(row.cost))
+                spend.add_late(row.minute, Held::spent(row.cost), late.number)
             });
         }
     }

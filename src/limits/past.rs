@@ -64,6 +64,10 @@ impl Ledger for FromStore {
         ended_since: Timestamp,
     ) -> Pin<Box<dyn Future<Output = Result<SpendSeen, String>> + Send + '_>> {
         Box::pin(async move {
+            // Without it a cost may count twice that a restored database lost, and prices again.
+            if let Err(error) = self.store.mark_late_costs().await {
+                tracing::debug!(%error, "late costs could not be marked");
+            }
             let look = look(zone, now, Some(ended_since));
             self.store.spend_seen(&look).await.map_err(|e| e.to_string())
         })

@@ -70,6 +70,7 @@ impl Memory {
         });
         for total in past.totals.iter().copied().chain(opening) {
             self.to_each((total.user_id, total.key_id), total.provider_id, now, |spend| {
+                spend.late = past.late;
                 spend.add_to_total(Held::spent(total.cost))
             });
         }

@@ -65,6 +65,8 @@ pub(super) struct Spend {
     weekly: Calendars,
     monthly: Calendars,
     total: Held,
+    /// The last late costs in the ledger from which this was made; 0 if it was not.
+    pub(super) late: i64,
 }
 
 /// A holder's lifetime spend, its spend in the current week and month, and in each minute of the
@@ -121,6 +123,7 @@ impl Default for Spend {
             weekly: Calendars { current: never, other: never },
             monthly: Calendars { current: never, other: never },
             total: Held::NONE,
+            late: 0,
         }
     }
 }
@@ -156,6 +159,14 @@ impl Spend {
         }
         self.total += held;
         self.add_to_windows(started, held);
+    }
+
+    /// As [`Self::add`], unless the ledger from which this was made had these late costs. `number`:
+    /// as in [`LateCosts`](crate::store::LateCosts).
+    pub(super) fn add_late(&mut self, started: Timestamp, held: Held, number: i64) {
+        if number == 0 || number > self.late {
+            self.add(started, held);
+        }
     }
 
     /// As [`Self::add`], without the lifetime's sum: for amounts that it already contains.

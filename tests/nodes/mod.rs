@@ -9,6 +9,7 @@
 mod away;
 mod begin;
 mod chaos;
+mod commit;
 mod end;
 mod failover;
 mod frozen;

@@ -15,20 +15,15 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use redis::aio::{MultiplexedConnection, PubSub};
 use tokio::time::Instant;
 
-use super::super::memory::Memory;
-use super::super::settings::CounterSettings;
 use super::Shared;
 use super::earlier::Earlier;
 use super::link::{Fault, TIME_LIMIT, Up, ask, within};
-use super::mirror::Read;
 use super::outbox::{Kind, Op};
-use super::reads::{Ask, Reads};
-use super::rebuild::MARGIN_MS;
+use super::reads::Reads;
 use super::reply;
 use super::scripts::{BEAT, BURY};
 use crate::domain::clock::{Clock, Timestamp};
 use crate::redis::Primary;
-use crate::store::SpendSeen;
 
 /// Pause between two attempts to connect: doubled each time, up to the second figure.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
@@ -36,11 +31,6 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)
 const FOLLOWED: u32 = 4;
 /// A connection that lasted this long counts as stable.
 const STEADY: Duration = Duration::from_secs(10);
-/// Times after a connection at which the node reads the ledger. Other nodes' writers deliver there
-/// what they settled while this node was disconnected: usually within a second, at most two minutes
-/// later.
-const CAUGHT_UP: [Duration; 4] =
-    [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(125)];
 /// Most attempts to send a batch that Redis refuses because the clocks differ.
 const COMPARED: u32 = 20;
 
@@ -396,44 +386,5 @@ impl ServerKeeper {
 
     pub(super) fn key(&self, name: &str) -> String {
         format!("{}{name}", self.shared.space)
-    }
-}
-
-impl Shared {
-    /// When the ledger is complete, updates the mirror from it at each time of [`CAUGHT_UP`]: a
-    /// later read finds records that another node delivered after an earlier one. If a read fails,
-    /// the mirror stays as it is until the next.
-    async fn catch_up(&self, ledger: &Reads, now: &(dyn Fn() -> Timestamp + Sync)) {
-        while !ledger.is_complete() {
-            tokio::time::sleep(PAUSES[1]).await;
-        }
-        let connected = Instant::now();
-        for after in CAUGHT_UP {
-            tokio::time::sleep_until(connected + after).await;
-            let at = now();
-            let ended_since = at.plus_ms(-MARGIN_MS);
-            match ledger.read(Ask { zone: self.zone(), now: at, ended_since }).await {
-                Ok(past) => {
-                    let past = self.part.of_past(&past);
-                    let made = Memory::of_ledger(self.counting(), &past, at);
-                    let late = past.late;
-                    self.learn(made, &Read { at, ended: &past.ended, ended_since, late });
-                    tracing::debug!(?after, "what other nodes spent was read from the ledger");
-                }
-                Err(e) => {
-                    tracing::warn!(error = e, "what other nodes spent meanwhile cannot be read");
-                }
-            }
-        }
-    }
-}
-
-impl Memory {
-    /// The state that this node's own counters would have after a start.
-    #[must_use]
-    pub(super) fn of_ledger(settings: CounterSettings, past: &SpendSeen, now: Timestamp) -> Self {
-        let made = Self::new(settings);
-        made.rebuild(past, now);
-        made
     }
 }

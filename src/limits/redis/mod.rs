@@ -58,7 +58,7 @@ mod together;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono_tz::Tz;
@@ -142,8 +142,9 @@ pub(super) struct Shared {
     /// Held to count a settlement and to queue it, and alone to take over counters that were made
     /// from the ledger: each settlement is either queued by then, or counted afterwards.
     settling: RwLock<()>,
-    /// The last late costs in the ledger from which this node's counters were last made.
-    late_known: AtomicI64,
+    /// The last reads of the ledger for this node's own counters, the newest first; of each, the
+    /// requests that the earlier ones did not have.
+    known: Mutex<VecDeque<mirror::Read>>,
     agreement: Agreement,
     spans: Mutex<Option<Spans>>,
     /// The names under which this process counted: news from them is already counted here.
@@ -209,7 +210,7 @@ impl Shared {
             settings: SharedSettings { prefix, ..settings },
             running: Running::new(),
             settling: RwLock::new(()),
-            late_known: AtomicI64::new(0),
+            known: Mutex::default(),
             spans: Mutex::new(None),
             names: Mutex::default(),
         })

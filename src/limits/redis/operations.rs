@@ -1,7 +1,6 @@
 //! The operations of permits and readers on the shared counters. Each has a fallback without Redis.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use redis::Value;
 use tokio::time::Instant;
@@ -157,10 +156,7 @@ impl Shared {
     /// Counts the later cost of settled requests, in this node's counters and, queued, in Redis.
     pub(in super::super) fn spent_late(&self, late: &LateCosts, now: Timestamp) {
         let _counting = self.settling.read();
-        // Else this node's counters were made from a ledger that had them.
-        if late.number > self.late_known.load(Ordering::Relaxed) {
-            self.memory.spent_late(&late.rows, now);
-        }
+        self.memory.spent_late(late, now);
         late.rows.iter().for_each(|row| self.push_late(row, late.number, now));
     }
 

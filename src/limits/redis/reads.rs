@@ -3,6 +3,8 @@
 //! before it begins.
 //!
 //! It is a snapshot of one moment, after each of them asked, and reaches back as far as each needs.
+//! If it fails, all that share it try again later, and share the next one: a read for each would
+//! only burden a database that is slow or away.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -157,7 +157,7 @@ impl Rebuild<'_> {
         }
         self.load_ids(&past.ended).await?;
         let late = past.late;
-        self.shared.adopt(made, &Read { at: self.now, ended: &past.ended, ended_since, late });
+        self.shared.adopt(made, Read::new(&past, self.now, ended_since));
         let mut connection = self.connection.clone();
         self.shared.set_checked(&mut connection, self.epoch).await?;
         let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];

@@ -111,7 +111,9 @@ impl ServerKeeper {
                 rebuild.now = self.now();
                 // What is dropped from here on may be missing in what is read.
                 self.must_rebuild |= self.shared.outbox.take_overflow();
-                rebuild.run(&self.ledger, self.lost_at).await.map(|()| true)
+                // Before the first connection, the node's own clock was all that was known.
+                let lost_at = self.lost_at.min(rebuild.now);
+                rebuild.run(&self.ledger, lost_at).await.map(|()| true)
             }
             other => other.map(|_| false),
         };

@@ -5,11 +5,12 @@
 //! often it runs, on any number of nodes at once, a request is priced once.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::{AnyConnection, Executor};
 
-use super::late::{self, LateCosts};
+use super::late::{self, LateCosts, Numbered};
 use super::spend::SpendRow;
 use super::sums::hour_of;
 use super::{days, log_row};
@@ -49,6 +50,9 @@ const SQLITE_LOG: &str =
     "UPDATE request_log SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
 const SQLITE_ARCHIVE: &str =
     "UPDATE ledger_archive SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
+
+/// Pause between two questions what became of a commit.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The group of a sum: hour, key, user, provider, endpoint and status; an id of 0 means none.
 type Group = (i64, i64, i64, i64, String, i64);
@@ -93,7 +97,8 @@ impl Store {
     /// Returns the cost of each; fewer than `max`: none is left.
     ///
     /// # Errors
-    /// [`StoreError`]; then nothing was changed, unless the connection broke during the commit.
+    /// [`StoreError`]; then nothing was changed. If the connection breaks during the commit, this
+    /// asks PostgreSQL what became of it, as soon as it answers.
     pub async fn reprice(
         &self,
         of: UnpricedOf<'_>,
@@ -104,13 +109,14 @@ impl Store {
         if let Some(lock) = days::lock(self.backend()) {
             tx.execute(lock).await?;
         }
-        let mut priced = Vec::new();
+        let (mut priced, mut first) = (Vec::new(), None);
         let mut sums: BTreeMap<Group, Amount> = BTreeMap::new();
         for found in unpriced(&mut tx, of, max, price).await? {
             let cost = found.spend.cost.0;
             if !put(&mut tx, self.backend(), of, &found).await? {
                 continue;
             }
+            first.get_or_insert(found.request_id);
             let spend = found.spend;
             let sum = sums.entry(group(&found)).or_default();
             *sum = (sum.0.saturating_add(cost), sum.1 + 1);
@@ -122,9 +128,33 @@ impl Store {
         {
             sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
         }
-        let number = if priced.is_empty() { 0 } else { late::next(&mut tx).await? };
-        tx.commit().await?;
-        Ok(LateCosts { rows: priced, number })
+        let Some(first) = first else {
+            tx.commit().await?;
+            return Ok(LateCosts::default());
+        };
+        let transaction = late::next(&mut tx, self.backend()).await?;
+        if let Err(error) = tx.commit().await
+            && !self.took_effect(transaction, &first).await
+        {
+            return Err(error.into());
+        }
+        Ok(LateCosts { rows: priced, number: transaction.number })
+    }
+
+    /// Whether a commit without an answer took effect. Waits until the database says so.
+    async fn took_effect(&self, transaction: Numbered, request: &[u8; 16]) -> bool {
+        // The embedded database answers, or has not committed.
+        while self.backend() == Backend::Postgres {
+            match self.has_late(transaction, request).await {
+                Ok(is_there) => return is_there,
+                Err(StoreError::Unreachable { .. } | StoreError::Busy { .. }) => {
+                    tokio::time::sleep(ASK_AGAIN).await;
+                }
+                // It does not know the transaction.
+                Err(_) => break,
+            }
+        }
+        false
     }
 }
 

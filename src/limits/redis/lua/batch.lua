@@ -20,6 +20,9 @@ local counted_before, read_at = tonumber(meta[1] or '0'), tonumber(meta[2] or '0
 local read_by = tonumber(meta[3] or read_at + 125000)
 -- The last transaction of late costs that they hold; nil if a node of an earlier build made them.
 local late_known = tonumber(meta[4])
+-- The amounts are published. What ended this long ago (ms) may be in a ledger that another node has
+-- read since: its time and its id come before it, and the number before a late cost (mirror.rs).
+local NEWS_IS_NEW = 100
 local news, gone, left = {}, {}, {}
 do
   --include settled

@@ -42,6 +42,8 @@ for i, note in ipairs(#ids > 0 and call('HMGET', KEYS[1], unpack(ids)) or {}) do
 
 local function tell(o)
   if o.cost == 0 and o.costs == 0 then return end
+  if o.kind == 'L' then news[#news + 1] = struct.pack('<dddddd', 0, 0, 0, o.number, 0, 0)
+  elseif o.time < NOW - NEWS_IS_NEW then news[#news + 1] = struct.pack('<ddddc16', 0, 0, 0, o.time, o.request) end
   news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, math.max(o.provider, 0), o.started, o.cost, o.costs)
 end
 -- The session of a request is served by this provider.
@@ -52,8 +54,8 @@ end
 
 local has_seen
 local function is_counted(o)
-  if o.time < counted_before then return true end
   if o.time > read_by then return false end
+  if o.time < counted_before then return true end
   if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
   return has_seen and call('SISMEMBER', P .. 'seen', o.request) == 1
 end
@@ -94,10 +96,8 @@ local function settle(o)
   tell(o)
 end
 
--- Whether counters that were made from the ledger have a late cost. After the read, a number may be
--- that of a database that was restored since.
+-- Whether counters that were made from the ledger have a late cost, however long it took to come here.
 local function has_late(o)
-  if o.time > read_by then return false end
   if late_known then return o.number <= late_known end
   return o.time < read_at
 end

@@ -44,7 +44,10 @@ for i = 5, #ARGV do
         p_spent, p_reserved, is_new_place = p_spent + cost, p_reserved - low, true
         p_runs, p_ended, p_cost = p_runs - 1, math.max(p_ended, time), p_cost + cost
       end
-      if cost ~= 0 then news[#news + 1] = pack('<dddddd', uid, kid, math.max(pid, 0), started, cost, 0) end
+      if cost ~= 0 then
+        if time < NOW - NEWS_IS_NEW then news[#news + 1] = pack('<ddddc16', 0, 0, 0, time, request) end
+        news[#news + 1] = pack('<dddddd', uid, kid, math.max(pid, 0), started, cost, 0)
+      end
       if entered[request] then entered[request] = nil else gone[#gone + 1] = request end
     end
   elseif kind == 'E' and not note and uid == 0 and pid > 0 and high == 0 then
