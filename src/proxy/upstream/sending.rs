@@ -45,7 +45,8 @@ pub(super) async fn send(up: &mut HttpSession, head: RequestHeader, body: &[Byte
     let begun = up.write_request_header(Box::new(head)).await;
     match up {
         HttpSession::H2(h2) => match begun {
-            Ok(()) => send_http2(h2, body).await,
+            // Boxed: a stream needs no memory for this.
+            Ok(()) => Box::pin(send_http2(h2, body)).await,
             Err(error) => Sent::Nothing(error),
         },
         up => {
@@ -62,9 +63,10 @@ pub(super) async fn send(up: &mut HttpSession, head: RequestHeader, body: &[Byte
 /// In parts, so that a long body may take longer than the time-out.
 async fn send_parts(up: &mut HttpSession, body: &[Bytes]) -> Result<()> {
     for chunk in body {
-        let mut rest = chunk.clone();
-        while !rest.is_empty() {
-            let part = rest.split_to(rest.len().min(PART));
+        let mut sent = 0;
+        while sent < chunk.len() {
+            let part = chunk.slice(sent..chunk.len().min(sent + PART));
+            sent += part.len();
             up.write_request_body(part, false).await?;
         }
     }

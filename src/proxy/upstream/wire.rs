@@ -54,15 +54,14 @@ pub(in crate::proxy) struct Wire {
     sent_whole: bool,
     /// An answer began before the request was sent.
     is_early: bool,
-    /// The stream ended before the request was sent: reported in place of an answer.
-    ended: Option<Box<Error>>,
     /// The final head has arrived, not only a 1xx.
     has_head: bool,
     /// A 1xx has arrived: the provider has the request.
     has_informational: bool,
     /// The client has closed its connection, and the reply is still read.
     detached: bool,
-    /// A break that was noticed while joining: reported once the bytes before it are delivered.
+    /// A break that was noticed while sending, or while joining: reported in place of an answer, or
+    /// once the bytes before it are delivered.
     broken: Option<Box<Error>>,
 }
 
@@ -169,7 +168,6 @@ impl Wire {
             reused,
             sent_whole: false,
             is_early: false,
-            ended: None,
             has_head: false,
             has_informational: false,
             detached: false,
@@ -221,11 +219,12 @@ impl Wire {
         head: RequestHeader,
         body: &[Bytes],
     ) -> Result<()> {
-        let sending = sending::send(&mut self.up, head, body);
+        // Pinned here: what is passed by value is kept more than once as long as a stream lives.
+        let sending = pin!(sending::send(&mut self.up, head, body));
         match unless_gone(session, false, sending).await? {
             Sent::Whole => self.sent_whole = true,
             Sent::InPart { answered } => self.is_early = answered,
-            Sent::Ended(error) => self.ended = Some(error),
+            Sent::Ended(error) => self.broken = Some(error),
             // The provider is closing the connection (GOAWAY): there is no stream to wait on.
             Sent::Nothing(mut error) => {
                 error.set_retry(true);
@@ -246,7 +245,7 @@ impl Wire {
     ) -> Result<Box<ResponseHeader>> {
         let Bound { time, timeout } = bound;
         let sent = Instant::now();
-        if let Some(error) = self.ended.take() {
+        if let Some(error) = self.broken.take() {
             return Err(self.unanswered(error, sent));
         }
         let bound = if self.sent_whole || self.is_early { time } else { Some(EARLY_ANSWER) };
