@@ -44,16 +44,22 @@ const WRITE_BUFFER: usize = 8 << 10;
 /// Read buffer of each TLS connection: one record.
 const TLS_READ_BUFFER: usize = 17 << 10;
 
+/// Reads the certificates, and warns of those that have ended or end soon: they prevent no start.
+fn look_at_certificates(config: &Config) -> anyhow::Result<()> {
+    certificates::usable(config)?;
+    for warning in doctor::certificates::warnings(config) {
+        tracing::warn!("{warning}");
+    }
+    Ok(())
+}
+
 /// Serves until a stop is requested. `upgrade`: takes the listeners over from the running process.
 ///
 /// # Errors
 /// When a part cannot be built or a listener cannot be bound: then nothing is served. When the
 /// proxy ends without a stop.
 pub fn serve(config: Config, source: Source, upgrade: bool, log: LogHandle) -> anyhow::Result<()> {
-    certificates::usable(&config)?;
-    for warning in doctor::certificates::warnings(&config) {
-        tracing::warn!("{warning}");
-    }
+    look_at_certificates(&config)?;
     let background = Background::start(config.redis.is_none())?;
     let io = &background.io;
     // First: without a receiver the signal ends the process.

@@ -29,7 +29,7 @@ pub(super) fn look(config: &Config) -> Vec<Finding> {
 }
 
 /// What `tollgate check` and a start warn of: certificates that have ended, or end soon.
-pub fn warnings(config: &Config) -> Vec<String> {
+pub(in crate::app) fn warnings(config: &Config) -> Vec<String> {
     let bad = look(config).into_iter().filter(|finding| finding.level > Level::Ok);
     bad.map(|Finding { text, advice, .. }| format!("{text}. {advice}")).collect()
 }
