@@ -1,4 +1,5 @@
-//! Connection slots for any number of connections, for tests that serve the administration themselves.
+//! Connection slots for any number of connections, for tests that serve the administration
+//! themselves.
 
 use std::sync::Arc;
 

@@ -124,9 +124,9 @@ impl Up {
         let _ = self.requests.set(Requests { client, key, is_begun, connection });
     }
 
-    /// The connection for the calls that requests share. The first call makes it, on the runtime of the requests: then
-    /// a call passes no thread between its request and the socket. Until it is there, or if it
-    /// cannot be made, that of the keeper.
+    /// The connection for the calls that requests share. The first call makes it, on the runtime of
+    /// the requests: then a call passes no thread between its request and the socket. Until it is
+    /// there, or if it cannot be made, that of the keeper.
     pub(super) fn for_requests(self: &Arc<Self>) -> MultiplexedConnection {
         if let Some(requests) = self.requests.get()
             && requests.connection.get().is_none()
