@@ -57,8 +57,12 @@ impl Shared {
         let ask = &ask;
         let (found, is_known) = match answer {
             RedisReply::Said(admitted) => {
-                let found = admitted?;
-                self.memory.count(&mut charge);
+                let mut found = admitted?;
+                let own = self.memory.count(&mut charge);
+                // Where this node knows of another provider, Redis may not have heard of it yet.
+                if own.is_some() && own != found.served_before {
+                    found.served_before = self.outbox.serves(&charge.slot).or(found.served_before);
+                }
                 // Another node may have moved the session. By this it is seen whether a provider
                 // of another server is news for this one.
                 if let Some(before) = found.served_before.filter(|_| self.part.of > 1) {
@@ -77,7 +81,6 @@ impl Shared {
             },
         };
         let Found { served_before, standing, at } = found;
-        let served_before = self.outbox.serves(&charge.slot).or(served_before);
         self.running.begin(&charge);
         if let Some(provider) = at {
             self.memory.enter_unchecked(&charge, provider, ask.now);
