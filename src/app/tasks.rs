@@ -257,10 +257,6 @@ pub(super) fn readiness(
             ("proxy", proxy),
             ("process", stopping),
         ];
-        // Of a database that can be read, such as one on a full disk.
-        let delivery = ledger.writer_fault().filter(|_| conditions.database().is_none());
-        let delivery =
-            delivery.map_or(Ok(()), |why| Err(format!("records wait in the journal: {why}")));
         // A provider that is left out is reported; the others serve.
         let faults = &state.peek().faults;
         let snapshot = if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) };
@@ -271,8 +267,7 @@ pub(super) fn readiness(
         let reload = conditions
             .reload()
             .map(|fault| format!("the file was refused, the old one is in effect: {}", fault.text));
-        let readiness = Readiness::of(needed).with_optional("ledger", delivery);
-        let readiness = readiness.with_optional("snapshot", snapshot);
+        let readiness = Readiness::of(needed).with_optional("snapshot", snapshot);
         let readiness = readiness.with_optional("providers", providers);
         let readiness = readiness.with_optional("configuration", reload.map_or(Ok(()), Err));
         counters.readiness(from_snapshot(readiness))

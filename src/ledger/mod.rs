@@ -184,12 +184,6 @@ impl Ledger {
         }
     }
 
-    /// Why records wait in the journal and cannot be delivered to the database, if so.
-    #[must_use]
-    pub fn writer_fault(&self) -> Option<Arc<String>> {
-        self.tally.writer_fault.load_full()
-    }
-
     /// All figures for metrics, as of now.
     #[must_use]
     pub fn stats(&self) -> JournalStats {

@@ -2,8 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
-use arc_swap::ArcSwapOption;
-
 use crate::domain::clock::Timestamp;
 
 /// A reading of the ledger's counters and gauges.
@@ -73,8 +71,7 @@ pub(super) struct Tally {
     pub writer_rows: AtomicU64,
     pub writer_repeated: AtomicU64,
     pub writer_errors: AtomicU64,
-    /// Why records cannot be delivered, while that lasts.
-    pub writer_fault: ArcSwapOption<String>,
+    pub writer_failing: AtomicBool,
     pub refused_records: AtomicU64,
     pub damaged_ranges: AtomicU64,
     pub adopted: AtomicU64,
@@ -119,7 +116,7 @@ impl Tally {
             writer_rows: get(&self.writer_rows),
             writer_repeated: get(&self.writer_repeated),
             writer_errors: get(&self.writer_errors),
-            writer_failing: self.writer_fault.load().is_some(),
+            writer_failing: self.writer_failing.load(Ordering::Relaxed),
             refused_records: get(&self.refused_records),
             damaged_ranges: get(&self.damaged_ranges),
             adopted: get(&self.adopted),

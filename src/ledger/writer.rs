@@ -244,14 +244,13 @@ impl Ledger {
     /// Logs a failure if it is the first.
     fn failing(&self, why: &str) {
         add(&self.tally.writer_errors, 1);
-        if self.tally.writer_fault.swap(Some(Arc::new(why.to_owned()))).is_none() {
+        if !self.tally.writer_failing.swap(true, Ordering::Relaxed) {
             tracing::error!(why, "ledger records cannot be delivered: they wait in the journal");
         }
     }
 
     fn recovered(&self) -> Duration {
-        if self.tally.writer_fault.load().is_some() {
-            self.tally.writer_fault.store(None);
+        if self.tally.writer_failing.swap(false, Ordering::Relaxed) {
             tracing::info!("ledger records are delivered again");
         }
         FIRST_BACKOFF

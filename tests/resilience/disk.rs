@@ -1,6 +1,6 @@
 //! The disk of the journal fills up under load, and then has space again.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::load::{Load, nothing_lost};
 use crate::proxy::fixture::{Fixture, prices};
@@ -57,21 +57,4 @@ async fn a_full_disk_is_loud_refuses_what_it_cannot_account_for_and_recovers() {
     // The model list is a request too.
     nothing_lost(&fixture, outcome.whole + 1).await;
     fixture.gateway.log_shows("the journal can be written again: nothing was lost").await;
-}
-
-/// The database is read, and nothing can be written: as on a disk that is full for it alone.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_takes_no_records_is_named_by_the_readiness() {
-    let fixture = Fixture::native().await;
-    let file = fixture.gateway.dir.path().join("data/tollgate.db");
-    let mut writer = crate::moving::connect(&format!("sqlite:{}", file.display())).await;
-    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut writer).await.unwrap();
-    fixture.ask().send().await.unwrap().bytes().await.unwrap();
-    let waits = |ready: bool, parts: &Value| {
-        let said = parts["ledger"].as_str().unwrap();
-        ready && said.starts_with("records wait in the journal: ")
-    };
-    fixture.gateway.readiness_shows(waits).await;
-    sqlx::Connection::close(writer).await.unwrap();
-    fixture.gateway.readiness_shows(|ready, parts| ready && parts["ledger"] == "ok").await;
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use redis::Value;
+use tokio::time::Instant;
 
 use super::super::admission::{Admission, Denied, Refused};
 use super::super::charge::{Charge, Counted};
@@ -41,7 +42,7 @@ impl Shared {
         first: Option<&Provider>,
     ) -> Result<Counted, Refused> {
         let name = self.link.name();
-        let mut ask = self.as_shared(own);
+        let (mut ask, asked) = (self.as_shared(own), Instant::now());
         let mut charge = self.memory.charge_of(&ask);
         let mut answer = self.admitted(&ask, &charge, first).await;
         if matches!(answer, RedisReply::ClockSet(_)) {
@@ -61,7 +62,8 @@ impl Shared {
                 let own = self.memory.count(&mut charge);
                 // Where this node knows of another provider, Redis may not have heard of it yet.
                 if own.is_some() && own != found.served_before {
-                    found.served_before = self.outbox.serves(&charge.slot).or(found.served_before);
+                    found.served_before =
+                        self.outbox.serves(&charge.slot, asked).or(found.served_before);
                 }
                 // Another node may have moved the session. By this it is seen whether a provider
                 // of another server is news for this one.

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::super::charge::Charge;
 use super::super::provider::is_limited;
 use super::Shared;
@@ -27,7 +29,7 @@ impl Shared {
         now: Timestamp,
     ) -> bool {
         let (limited, name) = (is_limited(&provider.limits), self.link.name());
-        let (mut answer, mut now) = (RedisReply::NotAsked, now);
+        let (mut answer, mut now, asked) = (RedisReply::NotAsked, now, Instant::now());
         // Of its moves just before, some may reach Redis after this one.
         let moves = if limited { self.outbox.moves(charge.request) } else { 0 };
         if limited {
@@ -38,7 +40,7 @@ impl Shared {
             answer = self.entered(charge, provider, now).await;
         }
         // What requests reserved that have left it.
-        if matches!(answer, RedisReply::Said(false)) && self.outbox.leaves(provider.id) {
+        if matches!(answer, RedisReply::Said(false)) && self.outbox.leaves(provider.id, asked) {
             self.told().await;
             answer = self.entered(charge, provider, now).await;
         }

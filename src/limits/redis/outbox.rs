@@ -72,12 +72,14 @@ pub(super) struct Op {
     at: Instant,
     /// It is not sent before the calls up to this number have ended ([`super::calls`]).
     after: u64,
+    /// When Redis confirmed it.
+    told: Option<Instant>,
 }
 
 impl Op {
     /// What happens now.
     pub(super) fn new(kind: Kind, charge: Charge, now: Timestamp) -> Self {
-        Self { kind, charge, now, at: Instant::now(), after: 0 }
+        Self { kind, charge, now, at: Instant::now(), after: 0, told: None }
     }
 
     /// As [`Self::new`], to be sent after calls that may still count something.
@@ -133,6 +135,15 @@ struct Queue {
     overflowed: bool,
     /// When what is pending has waited long enough; `None` before the first call.
     ripe_at: Option<Instant>,
+}
+
+impl Queue {
+    /// What Redis may not have known at that time, the newest first. Of a very long queue only the
+    /// newest part.
+    fn unheard(&self, since: Instant) -> impl Iterator<Item = &Op> {
+        let told = self.kept.iter().rev().take_while(move |op| op.told >= Some(since));
+        self.pending.iter().rev().chain(self.sent.iter().rev()).chain(told).take(SEARCHED)
+    }
 }
 
 #[derive(Default)]
@@ -262,22 +273,14 @@ impl Outbox {
         queue.sent.iter().chain(&queue.pending).filter(|op| op.moves(request)).count()
     }
 
-    /// The provider that last served a session, if Redis may not know of it yet. A very long queue
-    /// is not searched.
-    pub(super) fn serves(&self, slot: &Slot) -> Option<ProviderId> {
-        let queue = self.queue.lock();
-        if queue.pending.len() > SEARCHED {
-            return None;
-        }
-        queue.sent.iter().chain(&queue.pending).rev().find_map(|op| op.serves(slot))
+    /// The provider that last served a session, if Redis may not have known of it at that time.
+    pub(super) fn serves(&self, slot: &Slot, since: Instant) -> Option<ProviderId> {
+        self.queue.lock().unheard(since).find_map(|op| op.serves(slot))
     }
 
-    /// Whether a request has left a provider and Redis may not know of it yet. A very long queue is
-    /// not searched.
-    pub(super) fn leaves(&self, provider: ProviderId) -> bool {
-        let queue = self.queue.lock();
-        let mut all = queue.sent.iter().chain(&queue.pending);
-        queue.pending.len() <= SEARCHED && all.any(|op| op.leaves(provider))
+    /// Whether a request has left a provider that Redis may not have known of at that time.
+    pub(super) fn leaves(&self, provider: ProviderId, since: Instant) -> bool {
+        self.queue.lock().unheard(since).any(|op| op.leaves(provider))
     }
 
     /// Drops the moves of a request that were not sent yet, but for those that undo what a call
@@ -300,7 +303,8 @@ impl Outbox {
     pub(super) fn confirmed(&self, now: Timestamp) {
         let mut queue = self.queue.lock();
         let sent = std::mem::take(&mut queue.sent);
-        queue.kept.extend(sent.into_iter().filter(Op::spends));
+        let told = Some(Instant::now());
+        queue.kept.extend(sent.into_iter().filter(Op::spends).map(|op| Op { told, ..op }));
         let longest = if queue.keeps_all { i64::MAX } else { KEEP_MS };
         while let Some(op) = queue.kept.front() {
             let is_old = now.since(op.now) > longest;
