@@ -1,9 +1,9 @@
-//! A client that asks again as soon as it has its reply: Redis hears of the end of a request a
-//! little later.
+//! A client that sends its next request as soon as it has a reply: Redis receives the end of the
+//! last one a little later.
 
 use serde_json::json;
 
-use super::pair::Pair;
+use super::pair::{Pair, Person};
 use crate::support::upstream::Upstream;
 
 /// Each request reserves a cent, and costs a fifth of it.
@@ -13,6 +13,16 @@ async fn cheap() -> Pair {
     pair
 }
 
+/// Under a limit of two cents: as many as cost that, each sent as soon as the last one has ended.
+async fn ten_pass_and_the_next_gets(refused: u16, pair: &Pair, who: &Person) {
+    for n in 0..10 {
+        let answer = pair.ask(0, who, "s").send().await.unwrap();
+        let status = answer.status();
+        assert_eq!(status, 200, "request {n}: {}", answer.text().await.unwrap());
+    }
+    assert_eq!(pair.ask(0, who, "s").send().await.unwrap().status(), refused);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_limits_of_a_client_are_compared_with_what_it_has_spent() {
     let pair = cheap().await;
@@ -20,12 +30,7 @@ async fn the_limits_of_a_client_are_compared_with_what_it_has_spent() {
         [(json!({"limitTotalUsd": 0.02}), json!({})), (json!({}), json!({"limitTotalUsd": 0.02}))]
     {
         let who = pair.person(user, key).await;
-        for n in 0..10 {
-            let answer = pair.ask(0, &who, "s").send().await.unwrap();
-            let status = answer.status();
-            assert_eq!(status, 200, "request {n}: {}", answer.text().await.unwrap());
-        }
-        assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 429);
+        ten_pass_and_the_next_gets(429, &pair, &who).await;
     }
 }
 
@@ -40,12 +45,7 @@ async fn the_limits_of_a_provider_are_compared_with_what_was_spent_there() {
         )
         .await;
     let who = pair.person(json!({}), json!({})).await;
-    for n in 0..10 {
-        let answer = pair.ask(0, &who, "s").send().await.unwrap();
-        let status = answer.status();
-        assert_eq!(status, 200, "request {n}: {}", answer.text().await.unwrap());
-    }
-    assert_eq!(pair.ask(0, &who, "s").send().await.unwrap().status(), 503);
+    ten_pass_and_the_next_gets(503, &pair, &who).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,7 +13,7 @@ use super::batch::{pack_field, pack_text};
 use super::gather::{Asking, Call};
 use super::link::Up;
 use super::operations::RedisReply;
-use super::outbox::{HEARD, Kind};
+use super::outbox::{ARRIVED, Kind};
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
 use super::together::key_number;
@@ -50,9 +50,10 @@ impl Shared {
             charge = self.memory.charge_of(&ask);
             answer = self.admitted(&ask, &charge, first).await;
         }
-        // Redis hears of the end of a request after its client, who may ask again at once.
+        // Redis receives the end of a request after its client has the reply. The client's next
+        // request may be here before.
         if let RedisReply::Said(Err(Refused::Limit(Denied { exceeds: Some(_), .. }))) = answer {
-            tokio::join!(self.told(), tokio::time::sleep(HEARD));
+            tokio::join!(self.told(), tokio::time::sleep(ARRIVED));
             answer = self.admitted(&ask, &charge, first).await;
         }
         let ask = &ask;
@@ -60,7 +61,7 @@ impl Shared {
             RedisReply::Said(admitted) => {
                 let mut found = admitted?;
                 let own = self.memory.count(&mut charge);
-                // Where this node knows of another provider, Redis may not have heard of it yet.
+                // Where this node knows of another provider, Redis may not have it yet.
                 if own.is_some() && own != found.served_before {
                     found.served_before =
                         self.outbox.serves(&charge.slot, asked).or(found.served_before);

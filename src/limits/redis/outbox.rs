@@ -29,8 +29,8 @@ const RIPE: usize = 128;
 const SEARCHED: usize = 4_096;
 /// How long they wait.
 const GATHER: Duration = Duration::from_millis(5);
-/// After this time Redis has heard of what happened on a node, unless it is slow.
-pub(super) const HEARD: Duration = GATHER.saturating_mul(2);
+/// After this time Redis has what happened on a node, unless it is slow.
+pub(super) const ARRIVED: Duration = GATHER.saturating_mul(2);
 /// How long a settlement is kept after it was sent: longer than the ledger's writer can lag behind.
 pub(super) const KEEP_MS: i64 = 120_000;
 
@@ -140,7 +140,7 @@ struct Queue {
 impl Queue {
     /// What Redis may not have known at that time, the newest first. Of a very long queue only the
     /// newest part.
-    fn unheard(&self, since: Instant) -> impl Iterator<Item = &Op> {
+    fn unknown_to_redis(&self, since: Instant) -> impl Iterator<Item = &Op> {
         let told = self.kept.iter().rev().take_while(move |op| op.told >= Some(since));
         self.pending.iter().rev().chain(self.sent.iter().rev()).chain(told).take(SEARCHED)
     }
@@ -275,12 +275,12 @@ impl Outbox {
 
     /// The provider that last served a session, if Redis may not have known of it at that time.
     pub(super) fn serves(&self, slot: &Slot, since: Instant) -> Option<ProviderId> {
-        self.queue.lock().unheard(since).find_map(|op| op.serves(slot))
+        self.queue.lock().unknown_to_redis(since).find_map(|op| op.serves(slot))
     }
 
     /// Whether a request has left a provider that Redis may not have known of at that time.
     pub(super) fn leaves(&self, provider: ProviderId, since: Instant) -> bool {
-        self.queue.lock().unheard(since).any(|op| op.leaves(provider))
+        self.queue.lock().unknown_to_redis(since).any(|op| op.leaves(provider))
     }
 
     /// Drops the moves of a request that were not sent yet, but for those that undo what a call
