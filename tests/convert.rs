@@ -4,15 +4,18 @@
 mod bills;
 mod checks;
 mod checks_stream;
+mod conversations;
 mod efforts;
 mod generations;
 mod golden;
 mod overlapping_calls;
 mod pairs;
 mod properties;
+mod reported;
 mod required;
 mod rules;
 mod services;
+mod strict;
 mod unusual_streams;
 mod web_search;
 

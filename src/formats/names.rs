@@ -1,16 +1,17 @@
-//! Converts tool names and call ids to a form that every vendor accepts, and back.
+//! Converts tool names and call ids to a form that the provider accepts, and back.
 //!
 //! A valid name is left alone: `Bash`, `mcp__server__tool`. One that is too long, has other
-//! characters or a namespace is replaced in tools, choice and history, always by the same word. So
-//! a conversation keeps its names and its prompt cache. The map of one request converts the reply's
-//! names back.
+//! characters, a first character that the provider refuses or a namespace is replaced in tools,
+//! choice and history, always by the same word. So a conversation keeps its names and its prompt
+//! cache. The map of one request converts the reply's names back.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
-use super::conversation::{Part, Request, ToolChoice, ToolKind, ToolName};
+use super::conversation::{Part, Request, Text, ToolChoice, ToolKind, ToolName};
+use crate::domain::format::WireFormat;
 
 /// Maximum characters of a tool's name or a call's id.
 pub const MAX: usize = 64;
@@ -43,53 +44,51 @@ impl Original {
     }
 }
 
-/// The names of one request that differ between the two sides.
+/// The names of one request that differ between the two sides, and the ids of its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameMap {
     /// By the name on the provider's side.
     originals: HashMap<String, Original>,
+    /// The client's ids of the calls in the history: a call in the reply gets another one.
+    used_ids: HashSet<String>,
 }
 
 impl NameMap {
-    /// The names of a request's tools, choice and history. Names that are equal on both sides are
-    /// not stored.
+    /// The names of a request's tools, choice and history for a provider of the format `to`, and
+    /// the ids of its calls. Names that are equal on both sides are not stored. `request` is as the
+    /// client sent it.
     #[must_use]
-    pub fn of(request: &Request<'_>) -> Self {
+    pub fn of(request: &Request<'_>, to: WireFormat) -> Self {
         let mut map = Self::default();
         for tool in &request.tools {
             if !matches!(tool.kind, ToolKind::WebSearch(_)) {
-                map.add(&tool.name, matches!(tool.kind, ToolKind::FreeText { .. }));
+                map.add(&tool.name, matches!(tool.kind, ToolKind::FreeText { .. }), to);
             }
         }
         match &request.tool_choice {
-            Some(ToolChoice::Tool(name)) => map.add(name, false),
+            Some(ToolChoice::Tool(name)) => map.add(name, false, to),
             Some(ToolChoice::Allowed { names, .. }) => {
-                names.iter().for_each(|name| map.add(name, false))
+                names.iter().for_each(|name| map.add(name, false, to))
             }
             _ => {}
         }
         for part in request.turns.iter().flat_map(|turn| &turn.parts) {
             if let Part::ToolCall(call) = part {
-                map.add(&call.name, false);
+                map.add(&call.name, false, to);
+                map.used_ids.insert(call.id.to_string());
             }
         }
         map
     }
 
-    fn add(&mut self, name: &ToolName<'_>, free_text: bool) {
-        let wire = wire_name(name);
+    fn add(&mut self, name: &ToolName<'_>, free_text: bool, to: WireFormat) {
+        let wire = wire_name(name, to);
         if name.namespace.is_none() && !free_text && wire == name.name {
             return;
         }
         let original =
             self.originals.entry(wire.into_owned()).or_insert_with(|| Original::of(name));
         original.free_text |= free_text && original.is(name);
-    }
-
-    /// Whether any name differs.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.originals.is_empty()
     }
 
     /// The client's name for a name in the reply.
@@ -111,16 +110,73 @@ impl NameMap {
     }
 }
 
-/// The name on the provider's side.
+/// The name for a provider of the format `to`.
 #[must_use]
-pub fn wire_name<'n>(name: &'n ToolName<'_>) -> Cow<'n, str> {
-    fitting(name.flat())
+pub fn wire_name<'n>(name: &'n ToolName<'_>, to: WireFormat) -> Cow<'n, str> {
+    fitting(name.flat(), MAX, to == WireFormat::AltCli)
 }
 
 /// The form of a call's id that every vendor accepts: unchanged if valid.
 #[must_use]
 pub fn call_id(id: &str) -> Cow<'_, str> {
-    if id.is_empty() { Cow::Borrowed("call") } else { fitting(Cow::Borrowed(id)) }
+    bounded_id(Cow::Borrowed(id), MAX)
+}
+
+/// As [`call_id`], of at most `most` characters.
+fn bounded_id(id: Cow<'_, str>, most: usize) -> Cow<'_, str> {
+    if id.is_empty() { Cow::Borrowed("call") } else { fitting(id, most, false) }
+}
+
+/// The ids that calls of one conversation or one reply have so far.
+#[derive(Debug, Clone, Default)]
+pub struct CallIds<'a> {
+    /// Each with the number that the next call with this id gets.
+    given: HashMap<Text<'a>, u64>,
+}
+
+impl<'a> CallIds<'a> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.given.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty()
+    }
+
+    /// The id of a call: `id` in the form that vendors accept, of at most `most` characters; with a
+    /// number if another call has it.
+    pub fn take(&mut self, id: Text<'a>, most: usize) -> Text<'a> {
+        self.take_unused(id, most, &HashSet::new())
+    }
+
+    /// The id of a call in a reply: also none of those in the request's history.
+    pub fn take_in_reply(&mut self, id: Text<'a>, names: &NameMap) -> Text<'a> {
+        self.take_unused(id, MAX, &names.used_ids)
+    }
+
+    fn take_unused(&mut self, id: Text<'a>, most: usize, used: &HashSet<String>) -> Text<'a> {
+        let id = bounded_id(id, most);
+        if !self.given.contains_key(&id) && !used.contains(&*id) {
+            self.given.insert(id.clone(), 2);
+            return id;
+        }
+        let mut number = self.given.get(&id).copied().unwrap_or(2);
+        loop {
+            let ending = format!("_{number}");
+            let kept = id.len().min(most.saturating_sub(ending.len()));
+            let numbered: Text<'a> = Cow::Owned(format!("{}{ending}", &id[..kept]));
+            number += 1;
+            if !self.given.contains_key(&numbered) && !used.contains(&*numbered) {
+                self.given.insert(id, number);
+                self.given.insert(numbered.clone(), 2);
+                return numbered;
+            }
+        }
+    }
 }
 
 /// An end user's id of at most 64 characters: a longer one is hashed.
@@ -129,15 +185,19 @@ pub fn user_id(user: &str) -> Cow<'_, str> {
     if user.chars().count() <= MAX { Cow::Borrowed(user) } else { Cow::Owned(hash(user, MAX)) }
 }
 
-fn fitting(name: Cow<'_, str>) -> Cow<'_, str> {
+/// A text of at most `most` letters, digits, `_` and `-`. `is_word`: one that begins with a letter
+/// or `_`.
+fn fitting(name: Cow<'_, str>, most: usize, is_word: bool) -> Cow<'_, str> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let fits = name.len() <= MAX && name.chars().all(allowed) && !name.is_empty();
-    if fits {
+    let begins = |c: char| !is_word || c.is_ascii_alphabetic() || c == '_' || !allowed(c);
+    let begins_well = name.chars().next().is_some_and(begins);
+    if begins_well && name.len() <= most && name.chars().all(allowed) {
         return name;
     }
-    let keep = MAX - HASH - 1;
-    let mut short: String =
-        name.chars().map(|c| if allowed(c) { c } else { '_' }).take(keep).collect();
+    let keep = most - HASH - 1;
+    let letters = name.chars().map(|c| if allowed(c) { c } else { '_' });
+    let mut short: String = (!begins_well).then_some('_').into_iter().chain(letters).collect();
+    short.truncate(keep);
     short.push('_');
     short.push_str(&hash(&name, HASH));
     Cow::Owned(short)
@@ -156,6 +216,7 @@ pub fn hash(text: &str, length: usize) -> String {
 mod tests {
     use super::*;
     use crate::formats::conversation::Tool;
+    use WireFormat::{AltCli, Chat, Native};
 
     fn tool(name: ToolName<'static>, free: bool) -> Tool<'static> {
         let kind = if free {
@@ -169,8 +230,37 @@ mod tests {
     #[test]
     fn names_that_fit_stay() {
         for name in ["Bash", "NotebookEdit", "mcp__a__b", &"x".repeat(64)] {
-            assert_eq!(wire_name(&ToolName::plain(name)), name);
+            assert_eq!(wire_name(&ToolName::plain(name), Native), name);
         }
+        assert_eq!(wire_name(&ToolName::plain("21st-century"), Chat), "21st-century");
+        assert_eq!(wire_name(&ToolName::plain("_a-1"), AltCli), "_a-1");
+    }
+
+    #[test]
+    fn a_name_begins_as_the_provider_demands() {
+        for name in ["21st_magic", "-dash", "7", "", "é", "1.5", &"9".repeat(80)] {
+            let name = ToolName::plain(name);
+            let wire = wire_name(&name, AltCli).into_owned();
+            let first = wire.chars().next().unwrap();
+            assert!(first.is_ascii_alphabetic() || first == '_', "{wire}");
+            assert!(wire.len() <= MAX, "{wire}");
+            let request = Request { tools: vec![tool(name.clone(), false)], ..Request::default() };
+            let map = NameMap::of(&request, AltCli);
+            assert_eq!(map.restore(ToolName::plain(wire)), name);
+        }
+    }
+
+    #[test]
+    fn ids_that_collide_get_a_number() {
+        let mut ids = CallIds::default();
+        let taken: Vec<_> = ["a", "a", "a_2", "a", "b", "", "", "é"]
+            .map(|id| ids.take(id.into(), 40).into_owned())
+            .into();
+        assert_eq!(taken[..7], ["a", "a_2", "a_2_2", "a_3", "b", "call", "call_2"]);
+        let long = "x".repeat(40);
+        assert_eq!(ids.take(long.clone().into(), 40), long);
+        assert_eq!(ids.take(long.clone().into(), 40), format!("{}_2", "x".repeat(38)));
+        assert_eq!(ids.take("y".repeat(41).into(), 40).len(), 40);
     }
 
     #[test]
@@ -187,13 +277,13 @@ mod tests {
             ],
             ..Request::default()
         };
-        let map = NameMap::of(&request);
+        let map = NameMap::of(&request, Native);
         for tool in &request.tools {
-            let wire = wire_name(&tool.name).into_owned();
+            let wire = wire_name(&tool.name, Native).into_owned();
             assert!(wire.len() <= MAX && wire.starts_with(&wire[..3]), "{wire}");
             assert_eq!(map.restore(ToolName::plain(wire)), tool.name);
         }
-        assert_eq!(wire_name(&spaced), "mcp__git__log");
+        assert_eq!(wire_name(&spaced, Native), "mcp__git__log");
         assert!(map.is_free_text(&ToolName::plain("apply_patch")));
         assert!(!map.is_free_text(&ToolName::plain("plain")));
         assert_eq!(map.originals.len(), 4);
@@ -204,7 +294,7 @@ mod tests {
         let names: Vec<String> = (0..100).map(|i| format!("{}{i}", "p".repeat(80))).collect();
         let mut wires: Vec<String> = names
             .iter()
-            .map(|name| wire_name(&ToolName::plain(name.as_str())).into_owned())
+            .map(|name| wire_name(&ToolName::plain(name.as_str()), Native).into_owned())
             .collect();
         wires.sort();
         wires.dedup();

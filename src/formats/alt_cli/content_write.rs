@@ -1,9 +1,11 @@
 //! Writes turns as contents.
 
 use super::generation::demands_proof;
+use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
-    Media, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolResult, Turn, schema,
+    Media, Origin, Part, Request, Role, Rule, Rules, Source, ToolCall, ToolName, ToolResult, Turn,
+    schema,
 };
 use crate::formats::names::{call_id, wire_name};
 
@@ -107,7 +109,7 @@ fn write_call(a: &mut Array<'_>, call: &ToolCall<'_>, proof: Option<&str>, rules
     a.object(|o| {
         o.object("functionCall", |o| {
             o.str("id", &call_id(&call.id));
-            o.str("name", &wire_name(&call.name));
+            o.str("name", &wire_name(&call.name, WireFormat::AltCli));
             o.raw("args", &arguments);
         });
         o.opt_str("thoughtSignature", proof);
@@ -119,8 +121,10 @@ fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
     a.object(|o| {
         o.object("functionResponse", |o| {
             o.str("id", &call_id(&result.id));
-            let named = !result.name.name.is_empty();
-            o.str("name", &if named { wire_name(&result.name) } else { call_id(&result.id) });
+            // A result without its call has no name.
+            let unnamed = ToolName::plain(&*result.id);
+            let name = if result.name.name.is_empty() { &unnamed } else { &result.name };
+            o.str("name", &wire_name(name, WireFormat::AltCli));
             o.object("response", |o| {
                 let key = if result.is_error { "error" } else { "output" };
                 json::joined(o.key(key), result.texts(), "\n");

@@ -7,7 +7,7 @@ use crate::domain::format::BROKEN_CALLS;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
-    ToolCall, ToolName,
+    ToolCall, ToolName, locate, number,
 };
 use crate::formats::json_read;
 
@@ -41,6 +41,7 @@ pub struct Candidate<'a> {
     #[serde(borrow, rename = "finishMessage", alias = "finish_message")]
     pub message: Option<Str<'a>>,
     /// Number of the answer, from 0; absent = 0.
+    #[serde(default, deserialize_with = "number::whole")]
     pub index: Option<u64>,
 }
 
@@ -85,9 +86,10 @@ impl<'a> Body<'a> {
     /// Reads the bytes, and takes the reply out of its wrapper if it has one.
     ///
     /// # Errors
-    /// serde's message.
+    /// What is wrong, and where.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, String> {
-        let body: Self = json_read::read(bytes).map_err(|error| error.to_string())?;
+        let body: Self =
+            json_read::read(bytes).map_err(|error| locate::problem(bytes, &error).to_string())?;
         Ok(match body.response {
             Some(inner) => *inner,
             None => body,

@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 
 use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text,
-    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, schema,
+    Content, Media, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text, Thinking,
+    ToolCall, ToolName, ToolResult, Turn, Unsupported, schema,
 };
 use crate::formats::json_read::{self, Json};
 
@@ -257,15 +257,19 @@ fn read_media<'a>(
         return Ok(Some(Media { name: blob.name.map(Str::into_text), ..media }));
     }
     let Some(file) = file else { return Ok(None) };
-    let is_web = file.uri.starts_with("https://") || file.uri.starts_with("http://");
+    let media = Media::from_typed_url(file.uri.into_text(), file.media_type.map(Str::into_text));
     // The vendor's own file store has web addresses too, but only the vendor can read them.
-    if !is_web || file.uri.contains("generativelanguage.googleapis.com") {
-        return Err(Rule::FileIds.refuse(format!("{field}.fileData.fileUri")));
+    let is_vendors = |media: &Media<'_>| match &media.source {
+        Source::Url { url, .. } => {
+            let host = url.to_ascii_lowercase();
+            url.starts_with("gs://") || host.contains("generativelanguage.googleapis.com")
+        }
+        Source::Base64 { .. } => false,
+    };
+    match media {
+        Ok(media) if !is_vendors(&media) => Ok(Some(media)),
+        _ => Err(Rule::FileIds.refuse(format!("{field}.fileData.fileUri"))),
     }
-    let media_type = file.media_type.map(Str::into_text);
-    let kind = media_type.as_deref().map_or(MediaKind::Document, MediaKind::of);
-    let source = Source::Url { url: file.uri.into_text(), media_type };
-    Ok(Some(Media { kind, source, name: None, detail: None }))
 }
 
 fn read_result<'a>(

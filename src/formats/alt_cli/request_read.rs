@@ -9,7 +9,7 @@ use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool,
-    ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, schema,
+    ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, number, schema,
 };
 use crate::formats::json_read::Json;
 
@@ -78,11 +78,21 @@ struct Config<'a> {
     temperature: Option<Number>,
     #[serde(rename = "topP", alias = "top_p")]
     top_p: Option<Number>,
-    #[serde(rename = "topK", alias = "top_k")]
+    #[serde(default, rename = "topK", alias = "top_k", deserialize_with = "number::counted")]
     top_k: Option<Number>,
-    #[serde(rename = "candidateCount", alias = "candidate_count")]
+    #[serde(
+        default,
+        rename = "candidateCount",
+        alias = "candidate_count",
+        deserialize_with = "number::whole"
+    )]
     candidates: Option<u64>,
-    #[serde(rename = "maxOutputTokens", alias = "max_output_tokens")]
+    #[serde(
+        default,
+        rename = "maxOutputTokens",
+        alias = "max_output_tokens",
+        deserialize_with = "number::whole"
+    )]
     max_tokens: Option<u64>,
     #[serde(borrow, rename = "stopSequences", alias = "stop_sequences")]
     stop: Option<Vec<Str<'a>>>,
@@ -90,6 +100,7 @@ struct Config<'a> {
     presence: Option<Number>,
     #[serde(rename = "frequencyPenalty", alias = "frequency_penalty")]
     frequency: Option<Number>,
+    #[serde(default, deserialize_with = "number::counted")]
     seed: Option<Number>,
     #[serde(borrow, rename = "responseMimeType", alias = "response_mime_type")]
     mime_type: Option<Str<'a>>,
@@ -111,7 +122,12 @@ struct Config<'a> {
 struct Thinking<'a> {
     #[serde(rename = "includeThoughts", alias = "include_thoughts")]
     include: Option<bool>,
-    #[serde(rename = "thinkingBudget", alias = "thinking_budget")]
+    #[serde(
+        default,
+        rename = "thinkingBudget",
+        alias = "thinking_budget",
+        deserialize_with = "number::whole"
+    )]
     budget: Option<i64>,
     #[serde(borrow, rename = "thinkingLevel", alias = "thinking_level")]
     level: Option<Str<'a>>,

@@ -3,6 +3,7 @@
 
 use super::content_write;
 use super::generation::Thinking;
+use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::request::{Reasoning, ReasoningMode};
 use crate::formats::conversation::{
@@ -91,14 +92,14 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         o.object("functionCallingConfig", |o| {
             o.str("mode", mode);
             if let Some(name) = name {
-                o.array("allowedFunctionNames", |a| a.str(&wire_name(name)));
+                o.array("allowedFunctionNames", |a| a.str(&wire_name(name, WireFormat::AltCli)));
             }
         });
     });
 }
 
 fn write_function(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
-    o.str("name", &wire_name(&tool.name));
+    o.str("name", &wire_name(&tool.name, WireFormat::AltCli));
     match &tool.kind {
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);

@@ -1,5 +1,6 @@
 //! Writes turns as chat-compatible messages.
 
+use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{Array, Object};
 use crate::formats::conversation::{
     Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Str, ToolResult, Turn,
@@ -188,7 +189,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
                         o.str("id", &call_id(&call.id));
                         o.word("type", "function");
                         o.object("function", |o| {
-                            o.str("name", &wire_name(&call.name));
+                            o.str("name", &wire_name(&call.name, WireFormat::Chat));
                             o.str("arguments", &schema::as_text(&call.arguments));
                         });
                     });

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use super::request_parts::WireCall;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking,
+    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, locate,
 };
 use crate::formats::json_read::{self, Json};
 use crate::formats::usage::ENDED_IN_ERROR;
@@ -140,7 +140,8 @@ pub fn thinking(text: Str<'_>) -> ReplyPart<'_> {
 /// The body is not a completion, or it is an error object.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "chat-compatible", message };
-    let body: Body<'_> = json_read::read(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json_read::read(body)
+        .map_err(|error| problem(locate::problem(body, &error).to_string()))?;
     if let Some(wire_error) = body.error {
         let (kind, message) = error(wire_error);
         return Err(ReplyProblem::Upstream { kind, message });

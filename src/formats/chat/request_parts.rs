@@ -3,9 +3,10 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use crate::formats::conversation::media::is_data_url;
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text,
-    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json,
+    Arguments, Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str,
+    Text, Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json,
 };
 
 /// One message of any role.
@@ -84,7 +85,7 @@ struct Function<'a> {
     #[serde(borrow)]
     name: Option<Str<'a>>,
     #[serde(borrow)]
-    arguments: Option<Str<'a>>,
+    arguments: Option<Arguments<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -248,8 +249,9 @@ fn read_part<'a>(
         }
         Some("input_audio") => {
             let audio = part.input_audio.ok_or_else(|| missing("input_audio"))?;
-            let media_type =
-                if audio.format.as_deref() == Some("wav") { "audio/wav" } else { "audio/mpeg" };
+            let is_wav =
+                audio.format.as_deref().is_some_and(|format| format.eq_ignore_ascii_case("wav"));
+            let media_type = if is_wav { "audio/wav" } else { "audio/mpeg" };
             Ok(Part::Media(Media::base64(media_type.into(), audio.data.into_text())))
         }
         Some("file") => read_file(part.file.ok_or_else(|| missing("file"))?, field),
@@ -261,7 +263,7 @@ fn read_file<'a>(file: File<'a>, field: &str) -> Result<Part<'a>, Unsupported> {
     let Some(data) = file.file_data else {
         return Err(Rule::FileIds.refuse(format!("{field}.file.file_id")));
     };
-    let media = if data.starts_with("data:") {
+    let media = if is_data_url(&data) {
         Media::from_url(data.into_text(), MediaKind::Document, &format!("{field}.file.file_data"))?
     } else {
         Media::base64("application/pdf".into(), data.into_text())

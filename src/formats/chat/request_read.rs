@@ -8,7 +8,7 @@ use super::request_parts::{self, Message};
 use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Text, Tool,
-    ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, schema,
+    ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, number, schema,
 };
 use crate::formats::json_read::Json;
 
@@ -20,13 +20,17 @@ struct Body<'a> {
     messages: Vec<Message<'a>>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
+    #[serde(default, deserialize_with = "number::whole")]
     max_tokens: Option<u64>,
+    #[serde(default, deserialize_with = "number::whole")]
     max_completion_tokens: Option<u64>,
     temperature: Option<Number>,
     top_p: Option<Number>,
+    #[serde(default, deserialize_with = "number::counted")]
     top_k: Option<Number>,
     frequency_penalty: Option<Number>,
     presence_penalty: Option<Number>,
+    #[serde(default, deserialize_with = "number::counted")]
     seed: Option<Number>,
     #[serde(borrow)]
     stop: Option<Content<'a, Str<'a>>>,
@@ -51,6 +55,7 @@ struct Body<'a> {
     modalities: Option<Vec<Str<'a>>>,
     #[serde(borrow)]
     web_search_options: Option<SearchOptions<'a>>,
+    #[serde(default, deserialize_with = "number::whole")]
     n: Option<u64>,
     functions: Option<IgnoredAny>,
     function_call: Option<IgnoredAny>,
@@ -241,7 +246,8 @@ impl<'a> SearchOptions<'a> {
     fn read(self) -> WebSearch<'a> {
         // The members of `approximate` stand beside the type in the other formats.
         let place = self.user_location.and_then(|location| location.approximate);
-        let members = place.and_then(|place| place.get().strip_prefix('{'));
+        let place = place.map(schema::validated);
+        let members = place.as_deref().and_then(|place| place.strip_prefix('{'));
         let user_location = members
             .filter(|members| !members.trim_start().starts_with('}'))
             .map(|members| Text::Owned(format!("{{\"type\":\"approximate\",{members}")));
@@ -322,7 +328,7 @@ fn read_format(format: ResponseFormat<'_>) -> OutputFormat<'_> {
             OutputFormat::Schema {
                 name: name.map(Str::into_text),
                 description: description.map(Str::into_text),
-                schema: schema::without_halves(schema),
+                schema: schema::validated(schema),
                 strict,
             }
         }

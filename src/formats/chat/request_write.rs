@@ -4,6 +4,7 @@
 //! are sent only for models whose names show that they are that vendor's newer ones.
 
 use super::message_write;
+use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
     Effort, Generation, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
@@ -108,7 +109,7 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         Some(ToolChoice::None) => o.str("tool_choice", "none"),
         Some(ToolChoice::Tool(name)) => o.object("tool_choice", |o| {
             o.word("type", "function");
-            o.object("function", |o| o.str("name", &wire_name(name)));
+            o.object("function", |o| o.str("name", &wire_name(name, WireFormat::Chat)));
         }),
     }
     if let Some(parallel) = request.parallel_tools {
@@ -117,7 +118,7 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
 }
 
 fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
-    o.str("name", &wire_name(&tool.name));
+    o.str("name", &wire_name(&tool.name, WireFormat::Chat));
     match &tool.kind {
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);

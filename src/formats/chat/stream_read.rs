@@ -7,8 +7,8 @@ use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::open_calls::bit;
 use crate::formats::conversation::{
-    Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text,
-    ToolName, is_empty_event,
+    Arguments, Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str,
+    StreamProblem, Text, ToolName, is_empty_event, number,
 };
 use crate::formats::json_read::{self, Json};
 use crate::formats::usage::names_an_end;
@@ -23,6 +23,7 @@ struct Chunk<'a> {
 
 #[derive(Deserialize)]
 struct Choice<'a> {
+    #[serde(default, deserialize_with = "number::whole")]
     index: Option<u64>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
@@ -48,6 +49,7 @@ struct Delta<'a> {
 
 #[derive(Deserialize)]
 struct CallDelta<'a> {
+    #[serde(default, deserialize_with = "number::whole")]
     index: Option<u64>,
     #[serde(borrow)]
     id: Option<Str<'a>>,
@@ -60,7 +62,7 @@ struct FunctionDelta<'a> {
     #[serde(borrow)]
     name: Option<Str<'a>>,
     #[serde(borrow)]
-    arguments: Option<Str<'a>>,
+    arguments: Option<Arguments<'a>>,
 }
 
 /// The open block.
@@ -100,8 +102,8 @@ impl Reader {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let chunk: Chunk<'_> = json_read::read(data)
-            .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        let chunk: Chunk<'_> =
+            json_read::read(data).map_err(|error| StreamProblem::unreadable(data, &error))?;
         if let Some(reported) = chunk.error {
             let (kind, message) = reply_read::error(reported);
             return Err(StreamProblem::Upstream { kind, message });

@@ -3,7 +3,7 @@
 //! Blocks are in order (never two open), so writers need no look-up by index. Only the calls of a
 //! reader may be mixed: see [`Event::Turn`].
 
-use super::{Finish, Signature, Text, ToolName};
+use super::{Finish, Signature, Text, ToolName, locate};
 use crate::domain::usage::Usage;
 
 /// The content of a block.
@@ -107,6 +107,12 @@ pub enum StreamProblem {
 }
 
 impl StreamProblem {
+    /// An event that is not of the format.
+    #[must_use]
+    pub fn unreadable(data: &[u8], error: &serde_json::Error) -> Self {
+        Self::Malformed { message: locate::problem(data, error).to_string() }
+    }
+
     /// More of a call came after its end.
     #[must_use]
     pub fn mixed_calls() -> Self {

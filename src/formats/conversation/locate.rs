@@ -17,18 +17,48 @@ pub fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Unsupported> {
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         return Err(Unsupported::new("body", "not a JSON object"));
     }
-    json_read::read(body).map_err(|error| {
-        let full = error.to_string();
-        let message = full.split(" at line ").next().unwrap_or(&full).to_owned();
-        let field = path_at(body, offset_of(body, &error));
-        match missing_field(&message) {
-            Some(name) => Unsupported {
-                field: beside(&field, name),
-                message: "this field is required".to_owned(),
-            },
-            None => Unsupported { field, message },
-        }
-    })
+    json_read::read(body).map_err(|error| problem(body, &error))
+}
+
+/// What is wrong with `body`, and where: without the reader's own words, and without the value.
+#[must_use]
+pub fn problem(body: &[u8], error: &serde_json::Error) -> Unsupported {
+    let full = error.to_string();
+    // A value before it may contain the same words.
+    let message = full.rsplit_once(" at line ").map_or(&*full, |(message, _)| message);
+    let field = path_at(body, offset_of(body, error));
+    match missing_field(message) {
+        Some(name) => Unsupported::missing(beside(&field, name)),
+        None => Unsupported { field, message: in_words(message) },
+    }
+}
+
+fn in_words(message: &str) -> String {
+    if let Some((_, expected)) = message.rsplit_once(", expected ") {
+        let kind = match expected {
+            "a JSON number" | "f32" | "f64" => "a number",
+            "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64" => "a whole number",
+            "a sequence" => "an array",
+            "a borrowed string" => "a string",
+            known
+                if ["a string", "a boolean", "an array", "a whole"]
+                    .iter()
+                    .any(|words| known.starts_with(words)) =>
+            {
+                known
+            }
+            // A structure's or a map's own name.
+            _ => "an object",
+        };
+        return format!("{kind} is expected");
+    }
+    let words = [
+        ("duplicate field", "this member occurs more than once"),
+        ("recursion limit", "it nests too deep"),
+        ("number out of range", "the number is out of range"),
+    ];
+    let found = words.iter().find(|(theirs, _)| message.starts_with(theirs));
+    found.map_or("not valid JSON", |(_, ours)| ours).to_owned()
 }
 
 fn missing_field(message: &str) -> Option<&str> {
@@ -147,7 +177,25 @@ mod tests {
         for (body, field) in cases {
             let problem = parse::<Outer>(body.as_bytes()).unwrap_err();
             assert_eq!(problem.field, field, "{body}: {problem}");
-            assert!(!problem.message.contains(" line "), "{problem}");
+            let ours = problem.message.ends_with(" is expected")
+                || ["this field is required", "not a JSON object"].contains(&&*problem.message);
+            assert!(ours, "{problem}");
+        }
+    }
+
+    #[test]
+    fn problems_are_told_in_our_own_words() {
+        let cases = [
+            (r#"{"list":[],"n":"x at line 3, expected y"}"#, "n: a number is expected"),
+            (r#"{"list":[{"text":["secret"]}]}"#, "list.0.text: a string is expected"),
+            (r#"{"list":{}}"#, "list: an array is expected"),
+            (r#"{"list":[3]}"#, "list.0: an object is expected"),
+            (r#"{"list":[],"list":[]}"#, "list: this member occurs more than once"),
+            (r#"{"list":[],"n":1e999}"#, "n: the number is out of range"),
+            (r#"{"list":[}"#, "list.0: not valid JSON"),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(parse::<Outer>(body.as_bytes()).unwrap_err().to_string(), expected);
         }
     }
 

@@ -79,23 +79,25 @@ impl<'a> Media<'a> {
     /// # Errors
     /// A data URL that is not base64, or neither kind of address.
     pub fn from_url(url: Text<'a>, kind: MediaKind, field: &str) -> Result<Self, Unsupported> {
-        if !url.starts_with("data:") {
-            if !url.starts_with("http://")
-                && !url.starts_with("https://")
-                && !url.starts_with("gs://")
-            {
-                return Err(Unsupported::new(field, "neither a data URL nor a web address"));
-            }
-            return Ok(Self {
-                kind,
-                source: Source::Url { url, media_type: None },
-                name: None,
-                detail: None,
-            });
+        if is_data_url(&url) {
+            let (media_type, data) = split_data_url(url)
+                .ok_or_else(|| Unsupported::new(field, "not a base64 data URL"))?;
+            return Ok(Self::base64(media_type, data));
         }
-        let (media_type, data) =
-            split_data_url(url).ok_or_else(|| Unsupported::new(field, "not a base64 data URL"))?;
-        Ok(Self::base64(media_type, data))
+        let url = web_address(url)
+            .map_err(|_| Unsupported::new(field, "neither a data URL nor a web address"))?;
+        Ok(Self { kind, source: Source::Url { url, media_type: None }, name: None, detail: None })
+    }
+
+    /// A web address whose media type the client may have given.
+    ///
+    /// # Errors
+    /// The address, if it is none.
+    pub fn from_typed_url(url: Text<'a>, media_type: Option<Text<'a>>) -> Result<Self, Text<'a>> {
+        let media_type = media_type.map(known_type);
+        let kind = media_type.as_deref().map_or(MediaKind::Document, MediaKind::of);
+        let source = Source::Url { url: web_address(url)?, media_type };
+        Ok(Self { kind, source, name: None, detail: None })
     }
 
     /// The media type, as given or as guessed from the address.
@@ -119,10 +121,37 @@ impl<'a> Media<'a> {
     }
 }
 
+/// Whether the text is a data URL. Schemes have no case.
+#[must_use]
+pub fn is_data_url(url: &str) -> bool {
+    has_scheme(url, "data:")
+}
+
+fn has_scheme(url: &str, scheme: &str) -> bool {
+    url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+}
+
+/// The address with its scheme in lower case, as some services compare it; or as it was, if it is
+/// none.
+fn web_address(url: Text<'_>) -> Result<Text<'_>, Text<'_>> {
+    let Some(scheme) = ["https://", "http://", "gs://"].into_iter().find(|s| has_scheme(&url, s))
+    else {
+        return Err(url);
+    };
+    Ok(if url.starts_with(scheme) {
+        url
+    } else {
+        Cow::Owned(format!("{scheme}{}", &url[scheme.len()..]))
+    })
+}
+
 fn split_data_url(url: Text<'_>) -> Option<(Text<'_>, Text<'_>)> {
     let comma = memchr::memchr(b',', url.as_bytes())?;
     let head = &url["data:".len()..comma];
-    let media_type = head.strip_suffix(";base64")?;
+    let (media_type, encoding) = head.rsplit_once(';')?;
+    if !encoding.trim().eq_ignore_ascii_case("base64") {
+        return None;
+    }
     let type_end = "data:".len() + media_type.split(';').next().map_or(0, str::len);
     Some(match url {
         Cow::Borrowed(url) => {
@@ -135,15 +164,20 @@ fn split_data_url(url: Text<'_>) -> Option<(Text<'_>, Text<'_>)> {
     })
 }
 
-/// The spelling that every vendor accepts. An invalid media type would break the data URL that
-/// contains it.
+/// The spelling that every vendor accepts: in lower case, as types have no case. An invalid media
+/// type would break the data URL that contains it.
 fn known_type(media_type: Text<'_>) -> Text<'_> {
     let bare = media_type.split(';').next().unwrap_or_default().trim();
-    match bare {
-        "image/jpg" => Cow::Borrowed("image/jpeg"),
-        _ if !is_media_type(bare) => Cow::Borrowed("application/octet-stream"),
-        _ if bare.len() == media_type.len() => media_type,
-        _ => Cow::Owned(bare.to_owned()),
+    let is_plain =
+        bare.len() == media_type.len() && !bare.bytes().any(|byte| byte.is_ascii_uppercase());
+    if !is_media_type(bare) {
+        return Cow::Borrowed("application/octet-stream");
+    }
+    let media_type = if is_plain { media_type } else { Cow::Owned(bare.to_ascii_lowercase()) };
+    match &*media_type {
+        "image/jpg" | "image/pjpeg" => Cow::Borrowed("image/jpeg"),
+        "image/x-png" => Cow::Borrowed("image/png"),
+        _ => media_type,
     }
 }
 
@@ -226,6 +260,29 @@ mod tests {
         for bad in ["data:image/png,rawbytes", "data:nothing", "file:///etc/passwd", ""] {
             assert!(Media::from_url(bad.into(), MediaKind::Image, "f").is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn schemes_and_types_have_no_case() {
+        for (given, expected) in [
+            ("data:image/JPEG;base64,AAAA", "data:image/jpeg;base64,AAAA"),
+            ("DATA:Image/Jpg;Name=X;BASE64,AAAA", "data:image/jpeg;base64,AAAA"),
+            ("Data:IMAGE/PNG; Base64,AaAA", "data:image/png;base64,AaAA"),
+            ("HTTPS://Host/A.PNG?X=Y", "https://Host/A.PNG?X=Y"),
+            ("Http://h/a", "http://h/a"),
+            ("GS://Bucket/a", "gs://Bucket/a"),
+        ] {
+            for url in [Cow::Borrowed(given), Cow::Owned(given.to_owned())] {
+                let media = Media::from_url(url, MediaKind::Image, "f").unwrap();
+                let mut out = Vec::new();
+                media.write_url(&mut out);
+                assert_eq!(String::from_utf8(out).unwrap(), format!("\"{expected}\""));
+                assert_eq!(media.kind, MediaKind::Image, "{given}");
+            }
+        }
+        let typed = Media::from_typed_url("HTTPS://h/a".into(), Some("Audio/WAV".into())).unwrap();
+        assert_eq!((typed.media_type(), typed.kind), ("audio/wav", MediaKind::Audio));
+        assert!(Media::from_typed_url("ftp://h/a".into(), None).is_err());
     }
 
     #[test]

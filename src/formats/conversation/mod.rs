@@ -6,6 +6,7 @@
 //! prompt is not copied. The rules of conversion, for what a target cannot express, are in
 //! [`rules`].
 
+pub mod arguments;
 pub mod effort;
 pub mod event;
 pub mod frame;
@@ -13,7 +14,10 @@ pub mod generation;
 pub mod json;
 pub mod locate;
 pub mod media;
+pub mod nulls;
+pub mod number;
 pub mod open_calls;
+pub mod pairs;
 pub mod reply;
 pub mod request;
 pub mod rules;
@@ -27,6 +31,7 @@ pub mod turns;
 
 use std::borrow::Cow;
 
+pub use arguments::Arguments;
 pub use effort::Effort;
 pub use event::{Block, Event, Sink, StreamProblem, is_empty_event};
 pub use generation::Generation;

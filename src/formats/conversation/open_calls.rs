@@ -5,6 +5,7 @@
 //! [`Event::Done`] which call has ended before the others.
 
 use super::event::{Event, Sink};
+use super::number;
 use crate::formats::json_read::Json;
 
 /// The open calls with a number below 64; others are not told apart.
@@ -21,7 +22,7 @@ pub struct OpenCalls {
 /// A block's number, as the provider writes it.
 #[must_use]
 pub fn block_number(index: Option<Json<'_>>) -> Option<u64> {
-    index?.get().parse().ok()
+    number::parse(index?.get())
 }
 
 impl OpenCalls {

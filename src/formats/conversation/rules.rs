@@ -137,13 +137,13 @@ rules! {
             grammar is added to the description; calls are turned back";
     Namespaces "namespaces" Changed [Native Chat AltCli] "tools in a namespace" "the namespace goes before the name, joined by two underscores; calls are turned back";
     Names "tool_names" Changed [Native Responses Chat AltCli] "tool names of more than 64 \
-        characters, or with characters other than letters, digits, `_` \
-        and `-`" "shortened to a prefix and a hash in tools, choice and history; calls are \
-                  turned back";
-    CallIds "call_ids" Changed [Native Responses Chat] "ids of tool calls of more than 64 \
-        characters or with other \
-        characters" "shortened to a prefix and a hash, in call and result alike; alt-cli calls \
-                     without id get one by their position";
+        characters, or with characters other than letters, digits, `_` and `-`; for alt-cli also \
+        names that begin with a digit or `-`" "shortened to a prefix and a hash in tools, choice \
+        and history, after a `_` where the first character is refused; calls are turned back";
+    CallIds "call_ids" Changed [Native Responses Chat AltCli] "ids of tool calls of more than 64 \
+        characters (chat-compatible: 40), with other characters, or of an earlier \
+        call" "shortened to a prefix and a hash, or numbered (`call_0_2`), in call and result \
+        alike; alt-cli calls without id get one by their position";
     AllowedTools "allowed_tools" Changed [Native Chat AltCli] "a choice among some of \
         the tools" "only those tools are sent; with the choice `any`/`required` if one must be \
                     called";
@@ -156,19 +156,19 @@ rules! {
     SchemaKeywords "schema_keywords" Changed [Native] "keywords that the service does not take in \
         structured output and strict tools (bounds of numbers, lengths and counts; open \
         objects)" "left out of the schema, objects are closed with `additionalProperties: false`";
-    SchemaDialect "schema_dialect" Changed [Native Responses Chat AltCli] "`$schema`; alt-cli's \
-        upper-case types, `nullable`, counts as \
-        strings" "`$schema` is left out; schemas become plain JSON Schema, which alt-cli takes as \
-                  `parametersJsonSchema`";
+    SchemaDialect "schema_dialect" Changed [Native Responses Chat AltCli] "`$schema`, members that \
+        are null; alt-cli's upper-case types, `nullable`, counts as \
+        strings" "`$schema` and null members are left out (`default` and `const` may be null); \
+                  schemas become plain JSON Schema, which alt-cli takes as `parametersJsonSchema`";
     JsonMode "json_mode" Changed [Native] "JSON output without a \
         schema" "a line is added to the instructions that asks for one JSON object and \
                  nothing else";
     SystemInside "system_inside" Changed [Native AltCli] "instructions in the middle of the \
         conversation" "added to the instructions before it, in order";
-    SystemOrder "system_order" Changed [Chat Responses] "an instruction between a tool call and \
-        its result" "moved behind the result";
-    Alternation "alternation" Changed [Native AltCli] "neighbouring messages of the \
-        same role" "joined into one";
+    ResultOrder "result_order" Changed [Native Responses Chat AltCli] "anything between a tool \
+        call and its result, or between the results of parallel calls" "moved behind the results";
+    Alternation "alternation" Changed [Native AltCli Chat] "neighbouring messages of the \
+        same role" "joined into one; for chat-compatible those of the assistant only";
     FirstTurn "first_turn" Changed [Native AltCli] "a conversation that begins with the \
         assistant" "a user message `(continued)` goes before it";
     LastTurn "last_turn" Changed [Native] "a conversation that ends with the assistant, for Claude \

@@ -4,7 +4,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::text::{Str, Text};
-use super::{Rule, Rules, json, surrogates};
+use super::{Rule, Rules, json, nulls, surrogates};
 use crate::formats::json_read::{self, Json};
 
 /// The schema of a tool without arguments.
@@ -94,13 +94,21 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
+/// A part of the body that a service validates, without halves and without members that are null
+/// ([`nulls`]).
+#[must_use]
+pub fn validated(raw: Json<'_>) -> Text<'_> {
+    let text = without_halves(raw);
+    nulls::left_out(&text).map_or(text, Text::Owned)
+}
+
 /// A tool's schema in the form that every vendor accepts: an object schema with `properties`,
-/// without `$schema`.
+/// without `$schema` and null members.
 ///
 /// `None` if it is not an object at all.
 #[must_use]
 pub fn of_tool(schema: Json<'_>) -> Option<Text<'_>> {
-    match without_halves(schema) {
+    match validated(schema) {
         Text::Borrowed(schema) => complete(schema),
         Text::Owned(schema) => complete(&schema).map(|whole| Text::Owned(whole.into_owned())),
     }
@@ -137,7 +145,7 @@ pub fn read_tool<'a>(schema: Option<Json<'a>>, rules: &mut Rules) -> Option<Text
 /// From the alt-cli format's own dialect, or from JSON Schema with that dialect's type names.
 #[must_use]
 pub fn from_alt_cli(schema: Json<'_>) -> Option<Text<'static>> {
-    let value: Value = serde_json::from_str(&without_halves(schema)).ok()?;
+    let value: Value = serde_json::from_str(&validated(schema)).ok()?;
     let mut plain = plain_schema(value);
     let object = plain.as_object_mut()?;
     object.remove("$schema");

@@ -31,35 +31,28 @@ fn push_merged<'a>(turns: &mut Vec<Turn<'a>>, turn: Turn<'a>, dropped: &mut Rule
     }
 }
 
-/// Moves an instruction between a tool call and its result to after the result: for targets in
-/// which a result must follow at once.
-pub fn results_first(request: &mut Request<'_>) {
-    let mut waiting: Vec<Turn<'_>> = Vec::new();
-    let mut open_calls = 0_usize;
-    let turns = std::mem::take(&mut request.turns);
-    for turn in turns {
-        let results = turn.parts.iter().filter(|part| matches!(part, Part::ToolResult(_))).count();
-        if open_calls > 0 && turn.role == Role::System {
-            request.dropped.note(Rule::SystemOrder);
-            waiting.push(turn);
-            continue;
+/// Removes what the alt-cli format has no part for, before turns are joined: a message without parts
+/// is not written, and its neighbours may be of one role.
+pub fn without_empty(request: &mut Request<'_>) {
+    let is_written = |part: &Part<'_>, role: Role| match part {
+        Part::Text(text) => !text.is_empty(),
+        Part::Media(_) | Part::ToolResult(_) => role != Role::Assistant,
+        Part::ToolCall(_) => role == Role::Assistant,
+        Part::Thinking(_) => false,
+    };
+    let rules = &mut request.dropped;
+    request.turns.retain(|turn| {
+        let is_kept =
+            turn.role == Role::System || turn.parts.iter().any(|part| is_written(part, turn.role));
+        for part in turn.parts.iter().filter(|_| !is_kept) {
+            rules.note(match part {
+                Part::Text(_) => Rule::EmptyText,
+                Part::Thinking(_) => Rule::ForeignReasoning,
+                _ => Rule::ReplyMedia,
+            });
         }
-        open_calls = match turn.role {
-            Role::Assistant => {
-                turn.parts.iter().filter(|part| matches!(part, Part::ToolCall(_))).count()
-            }
-            _ => open_calls.saturating_sub(results),
-        };
-        let last = turn.role == Role::Assistant || results == 0;
-        if last && open_calls == 0 {
-            request.turns.append(&mut waiting);
-        }
-        request.turns.push(turn);
-        if open_calls == 0 {
-            request.turns.append(&mut waiting);
-        }
-    }
-    request.turns.append(&mut waiting);
+        is_kept
+    });
 }
 
 /// Converts attached plain text into text parts, after its title: for targets whose documents are
@@ -167,22 +160,6 @@ mod tests {
         let roles: Vec<Role> = request.turns.iter().map(|t| t.role).collect();
         assert_eq!(roles, [Role::User, Role::Assistant]);
         assert_eq!(request.turns[0].parts.len(), 2);
-    }
-
-    #[test]
-    fn instructions_wait_for_the_results() {
-        let mut request = Request {
-            turns: vec![
-                turn(Role::Assistant, vec![call("1"), call("2")]),
-                turn(Role::System, vec![Part::text("s")]),
-                turn(Role::User, vec![result("1")]),
-                turn(Role::User, vec![result("2"), Part::text("x")]),
-            ],
-            ..Request::default()
-        };
-        results_first(&mut request);
-        let roles: Vec<Role> = request.turns.iter().map(|t| t.role).collect();
-        assert_eq!(roles, [Role::Assistant, Role::User, Role::User, Role::System]);
     }
 
     #[test]

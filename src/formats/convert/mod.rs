@@ -12,9 +12,10 @@ use std::borrow::Cow;
 
 use super::conversation::rules::{Rule, Rules};
 use super::conversation::{
-    GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, surrogates, turns,
+    GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, pairs, surrogates,
+    turns,
 };
-use super::names::{self, NameMap};
+use super::names::{self, CallIds, NameMap};
 use super::responses::instructions::{self, Official};
 use super::usage::UsageReader;
 use super::{alt_cli, chat, native, responses};
@@ -120,13 +121,13 @@ fn request_without_halves(
     }
     let mut request = read_request(from, body)?;
     request.stream = options.stream;
+    let names = NameMap::of(&request, to);
     mend(&mut request, to);
-    let names = NameMap::of(&request);
     let mut rules = request.dropped;
     let most = options.max_output.unwrap_or(u64::MAX);
     rules.note_if(request.max_tokens.is_some_and(|limit| limit > most), Rule::MaxOutput);
     request.max_tokens = request.max_tokens.map(|limit| limit.min(most));
-    note_names(&request, &mut rules);
+    note_names(&request, to, &mut rules);
     let target = Target {
         model: options.upstream_model,
         // Quotes and line breaks in code that moves into a JSON string take one byte more each.
@@ -214,13 +215,15 @@ fn mend(request: &mut Request<'_>, to: WireFormat) {
     if to != WireFormat::AltCli {
         turns::plain_documents(request);
     }
+    pairs::arrange(request, to);
     match to {
         WireFormat::Native => turns::alternate(request),
         WireFormat::AltCli => {
+            turns::without_empty(request);
             turns::alternate(request);
             turns::name_results(request);
         }
-        WireFormat::Chat | WireFormat::Responses => turns::results_first(request),
+        WireFormat::Chat | WireFormat::Responses => {}
     }
     // A choice among tools that were all removed would be refused.
     let missing =
@@ -230,16 +233,13 @@ fn mend(request: &mut Request<'_>, to: WireFormat) {
     }
 }
 
-fn note_names(request: &Request<'_>, rules: &mut Rules) {
+fn note_names(request: &Request<'_>, to: WireFormat, rules: &mut Rules) {
     let calls = request.turns.iter().flat_map(|turn| &turn.parts).filter_map(|part| match part {
-        Part::ToolCall(call) => Some(call),
+        Part::ToolCall(call) => Some(&call.name),
         _ => None,
     });
-    let ids = calls.clone().any(|call| names::call_id(&call.id) != call.id);
-    let all = request.tools.iter().map(|tool| &tool.name).chain(calls.map(|call| &call.name));
-    let changed = all.clone().any(|name| names::wire_name(name) != name.flat());
-    rules.note_if(changed, Rule::Names);
-    rules.note_if(ids, Rule::CallIds);
+    let mut all = request.tools.iter().map(|tool| &tool.name).chain(calls);
+    rules.note_if(all.any(|name| names::wire_name(name, to) != name.flat()), Rule::Names);
 }
 
 /// Converts the body of a success reply. U+FFFD replaces half a surrogate pair. `usage`: what
@@ -320,10 +320,12 @@ fn finish_reply(reply: &mut Reply<'_>, context: &ReplyContext) {
         ReplyPart::Text(text) | ReplyPart::Refusal(text) => !text.is_empty(),
         ReplyPart::ToolCall(_) => true,
     });
+    let mut ids = CallIds::default();
     for part in &mut reply.parts {
         if let ReplyPart::ToolCall(call) = part {
             call.name = context.names.restore(std::mem::take(&mut call.name));
-            call.id = seeded(std::mem::take(&mut call.id), context);
+            let id = seeded(std::mem::take(&mut call.id), context);
+            call.id = ids.take_in_reply(id, &context.names);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Writes turns as native messages.
 
+use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
     Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Str, ToolCall, ToolResult,
@@ -175,7 +176,7 @@ fn write_call(a: &mut Array<'_>, call: &ToolCall<'_>, rules: &mut Rules) {
     rules.note_if(wrapped, Rule::BadArguments);
     a.typed("tool_use", |o| {
         o.str("id", &call_id(&call.id));
-        o.str("name", &wire_name(&call.name));
+        o.str("name", &wire_name(&call.name, WireFormat::Native));
         o.raw("input", &arguments);
     });
 }

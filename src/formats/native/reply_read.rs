@@ -5,6 +5,7 @@ use serde::Deserialize;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName,
+    locate,
 };
 use crate::formats::json_read::{self, Json};
 
@@ -59,7 +60,8 @@ struct Block<'a> {
 /// Not a message, or an error in a message's place.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "native", message };
-    let body: Body<'_> = json_read::read(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json_read::read(body)
+        .map_err(|error| problem(locate::problem(body, &error).to_string()))?;
     if body.error.is_some() || body.kind.as_deref() == Some("error") {
         let error = body.error.unwrap_or(WireError { kind: None, message: None });
         return Err(ReplyProblem::Upstream {

@@ -9,7 +9,7 @@ use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Role, Rule, Rules, Sampling, Str, Tool,
-    ToolChoice, ToolKind, ToolName, Turn, Unsupported, WebSearch, schema,
+    ToolChoice, ToolKind, ToolName, Turn, Unsupported, WebSearch, number, schema,
 };
 use crate::formats::json_read::Json;
 
@@ -21,6 +21,7 @@ struct Body<'a> {
     messages: Vec<Message<'a>>,
     #[serde(borrow)]
     system: Option<Content<'a, Block<'a>>>,
+    #[serde(default, deserialize_with = "number::whole")]
     max_tokens: Option<u64>,
     stream: Option<bool>,
     #[serde(borrow)]
@@ -29,6 +30,7 @@ struct Body<'a> {
     tool_choice: Option<Choice<'a>>,
     temperature: Option<Number>,
     top_p: Option<Number>,
+    #[serde(default, deserialize_with = "number::counted")]
     top_k: Option<Number>,
     #[serde(borrow)]
     stop_sequences: Option<Vec<Str<'a>>>,
@@ -73,6 +75,7 @@ struct WireTool<'a> {
     allowed_domains: Option<Vec<Str<'a>>>,
     #[serde(borrow)]
     blocked_domains: Option<Vec<Str<'a>>>,
+    #[serde(default, deserialize_with = "number::whole")]
     max_uses: Option<u64>,
     #[serde(borrow)]
     user_location: Option<Json<'a>>,
@@ -92,6 +95,7 @@ struct Choice<'a> {
 struct ThinkingConfig<'a> {
     #[serde(borrow, rename = "type")]
     kind: Str<'a>,
+    #[serde(default, deserialize_with = "number::whole")]
     budget_tokens: Option<u64>,
 }
 
@@ -156,7 +160,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
             OutputFormat::Schema {
                 name: None,
                 description: None,
-                schema: schema::without_halves(schema),
+                schema: schema::validated(schema),
                 strict: None,
             }
         }),
@@ -229,7 +233,7 @@ fn read_tool<'a>(
                 .map(Str::into_text)
                 .collect(),
             max_uses: tool.max_uses,
-            user_location: tool.user_location.map(|location| location.get().into()),
+            user_location: tool.user_location.map(schema::validated),
             has_more: false,
         }),
         Some(_) => {

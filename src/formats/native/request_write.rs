@@ -7,6 +7,7 @@
 use super::generation::Generation;
 use super::message_write;
 use super::thinking::{self, Thinking};
+use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
     OutputFormat, Request, Rule, Rules, Str, Target, Tool, ToolChoice, ToolKind, ToolName,
@@ -143,7 +144,7 @@ fn write_tools(
             None
         }
         Some(ToolChoice::None) => Some(("none", None)),
-        Some(ToolChoice::Tool(name)) => Some(("tool", Some(wire_name(name)))),
+        Some(ToolChoice::Tool(name)) => Some(("tool", Some(wire_name(name, WireFormat::Native)))),
         Some(ToolChoice::WebSearch) => Some(("tool", Some("web_search".into()))),
     };
     let choice = match choice {
@@ -189,7 +190,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
             }
         }
         ToolKind::Function { schema, strict } => {
-            o.str("name", &wire_name(&tool.name));
+            o.str("name", &wire_name(&tool.name, WireFormat::Native));
             o.opt_text("description", tool.description.as_ref());
             let given = schema.as_deref().unwrap_or(schema::NO_ARGUMENTS);
             let is_strict = *strict == Some(true);
@@ -206,7 +207,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         }
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);
-            o.str("name", &wire_name(&tool.name));
+            o.str("name", &wire_name(&tool.name, WireFormat::Native));
             o.str(
                 "description",
                 &schema::free_text_description(tool.description.as_deref(), *format),

@@ -79,8 +79,8 @@ impl Reader {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let data: Data<'_> = json_read::read(data)
-            .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        let data: Data<'_> =
+            json_read::read(data).map_err(|error| StreamProblem::unreadable(data, &error))?;
         let index = block_number(data.index);
         match &*data.kind {
             "message_start" => self.start(sink),

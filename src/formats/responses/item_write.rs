@@ -1,5 +1,6 @@
 //! Writes turns as input items.
 
+use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{
     Media, MediaKind, Origin, Part, Request, Role, Rule, Rules, Source, Thinking, ToolResult, Turn,
@@ -118,7 +119,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
             Part::Text(_) => write_message(a, "assistant", "output_text", &[part]),
             Part::ToolCall(call) => a.typed("function_call", |o| {
                 o.str("call_id", &call_id(&call.id));
-                o.str("name", &wire_name(&call.name));
+                o.str("name", &wire_name(&call.name, WireFormat::Responses));
                 o.str("arguments", &schema::as_text(&call.arguments));
             }),
             // The service requires an item after the reasoning that led to it.

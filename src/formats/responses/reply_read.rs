@@ -5,8 +5,8 @@ use serde::de::IgnoredAny;
 
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
-    ToolCall, ToolName, json,
+    Arguments, Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text,
+    Thinking, ToolCall, ToolName, json, locate,
 };
 use crate::formats::json_read;
 
@@ -58,7 +58,7 @@ pub struct OutputItem<'a> {
     #[serde(borrow)]
     pub name: Option<Str<'a>>,
     #[serde(borrow)]
-    arguments: Option<Content<'a, IgnoredAny>>,
+    arguments: Option<Arguments<'a>>,
     #[serde(borrow)]
     input: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
@@ -115,7 +115,7 @@ impl<'a> OutputItem<'a> {
             let bytes = json::document(|o| o.str("input", &text(self.input)));
             Text::Owned(String::from_utf8(bytes).unwrap_or_default())
         } else {
-            text(self.arguments)
+            self.arguments.unwrap_or_default().into_text()
         };
         let id = self.call_id.or(self.id).unwrap_or_default().into_text();
         let name = ToolName::plain(self.name.unwrap_or_default().into_text());
@@ -167,7 +167,8 @@ fn message_parts<'a>(content: Option<Content<'a, OutputPart<'a>>>) -> Vec<ReplyP
 /// Not a response, or a failed one.
 pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let problem = |message: String| ReplyProblem::NotAReply { format: "responses", message };
-    let body: Body<'_> = json_read::read(body).map_err(|error| problem(error.to_string()))?;
+    let body: Body<'_> = json_read::read(body)
+        .map_err(|error| problem(locate::problem(body, &error).to_string()))?;
     if let Some(error) = &body.error {
         let (kind, message) = error.kind_and_message();
         return Err(ReplyProblem::Upstream { kind, message });

@@ -4,9 +4,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::request_tools::WireTool;
+use crate::formats::conversation::media::is_data_url;
 use crate::formats::conversation::{
-    Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text, Thinking,
-    ToolCall, ToolName, ToolResult, Turn, Unsupported, json, signature,
+    Arguments, Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text,
+    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, signature,
 };
 
 /// The members of all kinds of items and parts; so each is read in one pass.
@@ -41,7 +42,7 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     namespace: Option<Str<'a>>,
     #[serde(borrow)]
-    arguments: Option<Content<'a, IgnoredAny>>,
+    arguments: Option<Arguments<'a>>,
     #[serde(borrow)]
     input: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
@@ -196,7 +197,7 @@ fn read_part<'a>(part: Item<'a>, field: &str, rules: &mut Rules) -> Result<Part<
         Some("input_file") => {
             let name = part.filename.map(Str::into_text);
             let media = match (part.file_data, part.file_url) {
-                (Some(data), _) if data.starts_with("data:") => Media::from_url(
+                (Some(data), _) if is_data_url(&data) => Media::from_url(
                     data.into_text(),
                     MediaKind::Document,
                     &format!("{field}.file_data"),
@@ -226,7 +227,7 @@ fn read_call<'a>(item: Item<'a>, kind: &str, field: &str) -> Result<ToolCall<'a>
         let bytes = json::document(|o| o.str("input", &text(item.input)));
         Text::Owned(String::from_utf8(bytes).unwrap_or_default())
     } else {
-        text(item.arguments)
+        item.arguments.unwrap_or_default().into_text()
     };
     Ok(ToolCall {
         id: item.call_id.ok_or_else(|| missing("call_id"))?.into_text(),

@@ -9,7 +9,7 @@ use super::request_tools::{self, Choice, WireTool};
 use crate::formats::conversation::locate::parse;
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Unsupported,
-    schema,
+    number, schema,
 };
 use crate::formats::json_read::Json;
 
@@ -22,6 +22,7 @@ struct Body<'a> {
     #[serde(borrow)]
     instructions: Option<Str<'a>>,
     stream: Option<bool>,
+    #[serde(default, deserialize_with = "number::whole")]
     max_output_tokens: Option<u64>,
     temperature: Option<Number>,
     top_p: Option<Number>,
@@ -164,7 +165,7 @@ fn read_format(format: Format<'_>) -> OutputFormat<'_> {
         ("json_schema", Some(schema)) => OutputFormat::Schema {
             name: format.name.map(Str::into_text),
             description: format.description.map(Str::into_text),
-            schema: schema::without_halves(schema),
+            schema: schema::validated(schema),
             strict: format.strict,
         },
         ("json_object" | "json_schema", _) => OutputFormat::Json,

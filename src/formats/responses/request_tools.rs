@@ -109,9 +109,8 @@ fn read_search<'a>(tool: &WireTool<'a>) -> WebSearch<'a> {
         blocked_domains: domains(filters.blocked_domains),
         user_location: tool
             .user_location
-            .map(Json::get)
-            .filter(|text| *text != "null")
-            .map(Into::into),
+            .filter(|location| location.get() != "null")
+            .map(schema::validated),
         has_more: tool.search_context_size.is_some(),
         max_uses: None,
     }

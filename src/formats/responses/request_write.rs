@@ -1,6 +1,7 @@
 //! Writes the neutral conversation as a responses request. Nothing is stored at the vendor.
 
 use super::item_write;
+use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
     Effort, Generation, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
@@ -105,14 +106,14 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         Some(ToolChoice::None) => o.str("tool_choice", "none"),
         Some(ToolChoice::Tool(name)) => o.object("tool_choice", |o| {
             o.word("type", "function");
-            o.str("name", &wire_name(name));
+            o.str("name", &wire_name(name, WireFormat::Responses));
         }),
         Some(ToolChoice::Allowed { names, required }) => o.object("tool_choice", |o| {
             o.word("type", "allowed_tools");
             o.str("mode", if *required { "required" } else { "auto" });
             o.array("tools", |a| {
                 for name in names {
-                    a.typed("function", |o| o.str("name", &wire_name(name)));
+                    a.typed("function", |o| o.str("name", &wire_name(name, WireFormat::Responses)));
                 }
             });
         }),
@@ -145,7 +146,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         }
         ToolKind::Function { schema, strict } => {
             o.word("type", "function");
-            o.str("name", &wire_name(&tool.name));
+            o.str("name", &wire_name(&tool.name, WireFormat::Responses));
             o.opt_text("description", tool.description.as_ref());
             o.raw("parameters", schema.as_deref().unwrap_or(schema::NO_ARGUMENTS));
             rules.note_if(strict.is_none(), Rule::StrictTools);
@@ -154,7 +155,7 @@ fn write_tool(o: &mut Object<'_>, tool: &Tool<'_>, rules: &mut Rules) {
         ToolKind::FreeText { format } => {
             rules.note(Rule::FreeTextTools);
             o.word("type", "function");
-            o.str("name", &wire_name(&tool.name));
+            o.str("name", &wire_name(&tool.name, WireFormat::Responses));
             o.str(
                 "description",
                 &schema::free_text_description(tool.description.as_deref(), *format),

@@ -8,7 +8,7 @@ use crate::domain::usage::Usage;
 use crate::formats::conversation::open_calls::{OpenCalls, block_number};
 use crate::formats::conversation::{
     Block, Content, Event, ReplyPart, Sink, Str, StreamProblem, Thinking, ToolCall, ToolName,
-    is_empty_event,
+    is_empty_event, number,
 };
 use crate::formats::json_read::{self, Json};
 
@@ -21,6 +21,7 @@ struct Data<'a> {
     delta: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
     item: Option<OutputItem<'a>>,
+    #[serde(default, deserialize_with = "number::whole")]
     summary_index: Option<u64>,
     /// A number, or of no use.
     #[serde(borrow)]
@@ -77,8 +78,8 @@ impl Reader {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let data: Data<'_> = json_read::read(data)
-            .map_err(|error| StreamProblem::Malformed { message: error.to_string() })?;
+        let data: Data<'_> =
+            json_read::read(data).map_err(|error| StreamProblem::unreadable(data, &error))?;
         let kind = data.kind.strip_prefix("response.").unwrap_or(&data.kind);
         let index = block_number(data.output_index);
         match kind {

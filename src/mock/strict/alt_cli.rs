@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::names::{in_range, is_alt_name, is_any_base64, items, text};
+use super::schema as nulls;
 use crate::mock::ask::either;
 use crate::mock::wire::Fault;
 
@@ -145,6 +146,8 @@ pub(super) fn check(body: &Value) -> Result<(), Fault> {
         "thinking_config",
     )?;
     schema(either(config, "responseSchema"), "generation_config.response_schema", 0)?;
+    let json_schema = either(config, "responseJsonSchema");
+    nulls::check(json_schema, "generation_config.response_json_schema")?;
     tools(body)?;
     let system = either(body, "systemInstruction");
     if !system.is_null() {
@@ -230,6 +233,8 @@ fn tools(body: &Value) -> Result<(), Fault> {
                 )));
             }
             schema(&function["parameters"], &format!("{place}.parameters"), 0)?;
+            let json_schema = either(function, "parametersJsonSchema");
+            nulls::check(json_schema, &format!("{place}.parameters_json_schema"))?;
         }
     }
     let calling = either(either(body, "toolConfig"), "functionCallingConfig");
@@ -274,6 +279,13 @@ fn parts(content: &Value, place: &str) -> Result<(), Fault> {
                     snake(kind)
                 )));
             }
+            if !object.is_null() && !is_alt_name(text(&object["name"])) {
+                return Err(Fault::bad(format!(
+                    "* {place}.{}.name: Invalid function name. Must start with a letter or an \
+                     underscore.",
+                    snake(kind)
+                )));
+            }
             let value = &object[field];
             if !value.is_object()
                 && (!value.is_null() || (kind == "functionResponse" && !object.is_null()))
@@ -298,36 +310,60 @@ fn parts(content: &Value, place: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn count(content: &Value, kind: &str) -> usize {
-    items(&content["parts"]).iter().filter(|part| !either(part, kind).is_null()).count()
+/// Name and id of each part of this kind.
+fn those<'c>(content: &'c Value, kind: &str) -> Vec<(&'c str, &'c str)> {
+    let parts = items(&content["parts"]).iter().map(|part| either(part, kind));
+    parts
+        .filter(|part| !part.is_null())
+        .map(|part| (text(&part["name"]), text(&part["id"])))
+        .collect()
+}
+
+/// Refuses results that are of other calls than those before them.
+fn matching(calls: &[(&str, &str)], results: &[(&str, &str)]) -> Result<(), Fault> {
+    let mut open = calls.to_vec();
+    for (name, id) in results {
+        let is_its = |call: &&(&str, &str)| {
+            call.0 == *name && (id.is_empty() || call.1.is_empty() || call.1 == *id)
+        };
+        let Some(found) = open.iter().position(|call| is_its(&call)) else {
+            return Err(Fault::bad(format!(
+                "Please ensure that the function response '{name}' has the name and the id of a \
+                 function call of the turn before."
+            )));
+        };
+        open.swap_remove(found);
+    }
+    Ok(())
 }
 
 /// The order of turns with calls and results.
 fn turns(contents: &[Value]) -> Result<(), Fault> {
-    let mut calls = 0;
+    let mut calls = Vec::new();
     let mut before: Option<&str> = None;
     for content in contents {
         let model = content["role"] == "model";
-        let results = count(content, "functionResponse");
-        if results > 0 && calls == 0 {
+        let results = those(content, "functionResponse");
+        if !results.is_empty() && calls.is_empty() {
             let message = "Please ensure that function response turn comes immediately after a \
                 function call turn.";
             return Err(Fault::bad(message));
         }
-        if calls != results {
+        if calls.len() != results.len() {
             let message = "Please ensure that the number of function response parts is equal to \
                 the number of function call parts of the function call turn.";
             return Err(Fault::bad(message));
         }
-        calls = count(content, "functionCall");
-        if calls > 0 && (!model || before.is_none_or(|before| before == "model")) {
+        matching(&calls, &results)?;
+        calls = those(content, "functionCall");
+        if !calls.is_empty() && (!model || before.is_none_or(|before| before == "model")) {
             let message = "Please ensure that function call turn comes immediately after a user \
                 turn or after a function response turn.";
             return Err(Fault::bad(message));
         }
         before = Some(if model { "model" } else { "user" });
     }
-    if calls > 0 {
+    if !calls.is_empty() {
         return Err(Fault::bad(
             "Please ensure that the number of function response parts is equal to the number of \
              function call parts of the function call turn.",

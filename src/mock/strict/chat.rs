@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::names::{in_range, is_image_url, is_name, items, text};
+use super::schema;
 use crate::mock::wire::Fault;
 
 /// Other formats' fields: one of them here means a faulty conversion.
@@ -70,7 +71,7 @@ fn scalars(body: &Value) -> Result<(), Fault> {
         None if format.is_null() => Ok(()),
         Some("text" | "json_object") => Ok(()),
         Some("json_schema") if is_name(text(&format["json_schema"]["name"]), LONGEST_NAME) => {
-            Ok(())
+            schema::check(&format["json_schema"]["schema"], "response_format.json_schema.schema")
         }
         _ => Err(Fault::bad("Missing or invalid 'response_format'.").param("response_format")),
     }
@@ -104,6 +105,7 @@ fn tools(body: &Value) -> Result<(), Fault> {
             );
             return Err(Fault::bad(message).param(format!("tools[{at}].function.parameters")));
         }
+        schema::check(&function["parameters"], &format!("tools[{at}].function.parameters"))?;
     }
     let choice = &body["tool_choice"];
     match choice {
@@ -152,8 +154,16 @@ fn shape(message: &Value, at: usize) -> Result<(), Fault> {
     }
     for (index, call) in items(calls).iter().enumerate() {
         let path = format!("{path}.tool_calls[{index}]");
-        if text(&call["id"]).is_empty() {
+        let id = text(&call["id"]);
+        if id.is_empty() {
             return Err(Fault::bad(format!("Missing required parameter: '{path}.id'."))
+                .param(format!("{path}.id")));
+        }
+        if id.len() > LONGEST_NAME {
+            return Err(bad_name(&format!("{path}.id"), id));
+        }
+        if items(calls)[..index].iter().any(|other| other["id"] == call["id"]) {
+            return Err(Fault::bad(format!("Duplicate value for 'tool_call_id' of '{id}'."))
                 .param(format!("{path}.id")));
         }
         if call["type"] == "custom" {

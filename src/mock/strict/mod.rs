@@ -8,6 +8,7 @@ mod names;
 mod native;
 mod native_messages;
 mod responses;
+mod schema;
 #[cfg(test)]
 mod tests;
 

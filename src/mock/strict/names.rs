@@ -26,12 +26,15 @@ pub(super) fn is_any_base64(text: &str) -> bool {
     is_base64(text) || URL_SAFE.decode(text).is_ok()
 }
 
-/// An http address, or a data URL with valid base64.
+/// The media types of images that every service takes, as they are compared there.
+pub(super) const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// An http address, or a data URL of an image with valid base64.
 pub(super) fn is_image_url(text: &str) -> bool {
     if let Some(data) = text.strip_prefix("data:") {
         return data
             .split_once(";base64,")
-            .is_some_and(|(kind, data)| kind.starts_with("image/") && is_base64(data));
+            .is_some_and(|(kind, data)| IMAGE_TYPES.contains(&kind) && is_base64(data));
     }
     text.starts_with("https://") || text.starts_with("http://")
 }
@@ -76,6 +79,8 @@ mod tests {
         assert!(
             is_image_url("data:image/png;base64,AAAA")
                 && !is_image_url("data:image/png;base64,A-_A")
+                && !is_image_url("data:image/PNG;base64,AAAA")
+                && !is_image_url("DATA:image/png;base64,AAAA")
         );
         assert!(is_image_url("https://x/y.png") && !is_image_url("file:///x"));
         assert!(in_range(&json!(1), 1) && in_range(&json!(null), 1) && !in_range(&json!(1.5), 1));

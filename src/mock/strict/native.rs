@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::names::{in_range, is_name, items, text, unknown};
-use super::native_messages;
+use super::{native_messages, schema};
 use crate::mock::wire::Fault;
 
 const FIELDS: [&str; 32] = [
@@ -53,7 +53,7 @@ const NOT_COUNTED: [&str; 8] = [
 ];
 const MOST_CACHE_MARKS: usize = 4;
 const LEAST_BUDGET: u64 = 1024;
-const LONGEST_NAME: usize = 128;
+pub(super) const LONGEST_NAME: usize = 128;
 
 /// Checks a body. `counting`: for the token counting operation.
 pub(super) fn check(body: &Value, counting: bool) -> Result<(), Fault> {
@@ -69,6 +69,7 @@ pub(super) fn check(body: &Value, counting: bool) -> Result<(), Fault> {
     }
     scalars(body, counting)?;
     system(&body["system"])?;
+    schema::check(&body["output_config"]["format"]["schema"], "output_config.format.schema")?;
     tools(body)?;
     native_messages::check(body)?;
     cache_marks(body)
@@ -222,6 +223,7 @@ fn tools(body: &Value) -> Result<(), Fault> {
                 "tools.{at}.custom.input_schema{field}: Field required"
             )));
         }
+        schema::check(&tool["input_schema"], &format!("tools.{at}.custom.input_schema"))?;
         if !name.is_empty() && names.contains(&name) {
             return Err(Fault::bad("tools: Tool names must be unique."));
         }

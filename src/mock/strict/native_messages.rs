@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::names::{is_base64, is_name, items, text, unknown};
+use super::names::{IMAGE_TYPES, is_base64, is_name, items, text, unknown};
+use super::native::LONGEST_NAME;
 use crate::mock::wire::Fault;
 
 /// `output_config`: newer clients set a turn's effort in the message itself.
@@ -31,7 +32,6 @@ const SERVICE_BLOCKS: [&str; 18] = [
     "tool_reference",
     "fallback",
 ];
-const IMAGE_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 pub(super) fn check(body: &Value) -> Result<(), Fault> {
     let messages = items(&body["messages"]);
@@ -69,6 +69,9 @@ fn shape(message: &Value, at: usize, last: bool) -> Result<(), Fault> {
                  final assistant message"
             )))
         }
+        Value::String(text) if text.trim().is_empty() && !empty => {
+            Err(Fault::bad("messages: text content blocks must contain non-whitespace text"))
+        }
         Value::String(_) => Ok(()),
         Value::Array(blocks) => {
             let mut results_over = false;
@@ -101,6 +104,9 @@ fn block(block: &Value, role: &str, path: &str) -> Result<(), Fault> {
         "text" => match block["text"].as_str() {
             None => Err(required("text")),
             Some("") => Err(Fault::bad("messages: text content blocks must be non-empty")),
+            Some(text) if text.trim().is_empty() => {
+                Err(Fault::bad("messages: text content blocks must contain non-whitespace text"))
+            }
             Some(_) => Ok(()),
         },
         "image" | "document" => source(&block["source"], kind, path),
@@ -112,8 +118,11 @@ fn block(block: &Value, role: &str, path: &str) -> Result<(), Fault> {
                     place("id")
                 )));
             }
-            if text(&block["name"]).is_empty() {
-                return Err(required("name"));
+            if !is_name(text(&block["name"]), LONGEST_NAME) {
+                return Err(Fault::bad(format!(
+                    "{}: String should match pattern '^[a-zA-Z0-9_-]{{1,{LONGEST_NAME}}}$'",
+                    place("name")
+                )));
             }
             if block["input"].is_object() {
                 return Ok(());
@@ -164,6 +173,11 @@ fn source(source: &Value, kind: &str, path: &str) -> Result<(), Fault> {
                 return Err(Fault::bad(format!(
                     "{path}.image.source.base64.media_type: Input should be 'image/jpeg', \
                      'image/png', 'image/gif' or 'image/webp'"
+                )));
+            }
+            if kind == "document" && media != "application/pdf" {
+                return Err(Fault::bad(format!(
+                    "{path}.document.source.base64.media_type: Input should be 'application/pdf'"
                 )));
             }
             if !is_base64(text(&source["data"])) || text(&source["data"]).is_empty() {

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::chat::{bad_name, invalid};
 use super::names::{in_range, is_image_url, is_name, items, text, unknown};
+use super::schema;
 use crate::mock::wire::Fault;
 
 const FIELDS: [&str; 37] = [
@@ -99,7 +100,7 @@ fn scalars(body: &Value) -> Result<(), Fault> {
         Some("json_schema")
             if is_name(text(&format["name"]), LONGEST_NAME) && format["schema"].is_object() =>
         {
-            Ok(())
+            schema::check(&format["schema"], "text.format.schema")
         }
         Some("json_schema") => Err(missing("text.format.name")),
         _ => Err(invalid("text.format.type", &format["type"].to_string())),
@@ -138,6 +139,7 @@ fn tools(body: &Value) -> Result<(), Fault> {
                 .param(format!("{path}.parameters"))
                 .code("invalid_function_parameters"));
         }
+        schema::check(parameters, &format!("{path}.parameters"))?;
     }
     let choice = &body["tool_choice"];
     match choice {
@@ -178,6 +180,9 @@ fn item(item: &Value, path: &str) -> Result<(), Fault> {
         "message" => message(item, path),
         "function_call" => {
             need(&["call_id", "name", "arguments"])?;
+            if text(&item["call_id"]).len() > LONGEST_NAME {
+                return Err(bad_name(&format!("{path}.call_id"), text(&item["call_id"])));
+            }
             if !item["arguments"].is_string() {
                 return Err(Fault::bad(format!(
                     "Invalid type for '{path}.arguments': expected a string."
@@ -239,28 +244,31 @@ fn part(part: &Value, role: &str, path: &str) -> Result<(), Fault> {
     }
 }
 
+/// Every call has one output after it, every output its call before it.
 fn pairs(input: &[Value]) -> Result<(), Fault> {
-    let ids = |call: bool| {
-        let wanted = move |kind: &str| match kind {
-            "function_call" | "custom_tool_call" => call,
-            "function_call_output" | "custom_tool_call_output" => !call,
-            _ => false,
-        };
-        input
-            .iter()
-            .filter(move |item| wanted(text(&item["type"])))
-            .map(|item| text(&item["call_id"]))
-    };
-    let calls: Vec<&str> = ids(true).collect();
-    let outputs: Vec<&str> = ids(false).collect();
-    if let Some(id) = calls.iter().find(|id| !outputs.contains(id)) {
-        return Err(
-            Fault::bad(format!("No tool output found for function call {id}.")).param("input")
-        );
+    let mut open: Vec<&str> = Vec::new();
+    for item in input {
+        let id = text(&item["call_id"]);
+        match text(&item["type"]) {
+            "function_call" | "custom_tool_call" if open.contains(&id) => {
+                return Err(Fault::bad(format!("Duplicate function call {id}.")).param("input"));
+            }
+            "function_call" | "custom_tool_call" => open.push(id),
+            "function_call_output" | "custom_tool_call_output" => {
+                let Some(found) = open.iter().position(|call| *call == id) else {
+                    let message =
+                        format!("No tool call found for function call output with call_id {id}.");
+                    return Err(Fault::bad(message).param("input"));
+                };
+                open.swap_remove(found);
+            }
+            _ => {}
+        }
     }
-    if let Some(id) = outputs.iter().find(|id| !calls.contains(id)) {
-        let message = format!("No tool call found for function call output with call_id {id}.");
-        return Err(Fault::bad(message).param("input"));
+    match open.first() {
+        Some(id) => {
+            Err(Fault::bad(format!("No tool output found for function call {id}.")).param("input"))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }

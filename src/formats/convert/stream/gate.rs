@@ -4,8 +4,12 @@ use super::super::seeded;
 use super::calls::Calls;
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::surrogates::Pieces;
-use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem};
+use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem, Text};
+use crate::formats::names::CallIds;
 use crate::formats::usage::UsageReader;
+
+/// Calls whose ids are kept.
+const MAX_CALLS: usize = 10_000;
 
 /// Takes an event to the writer.
 type Write<'w> = dyn FnMut(&Event<'_>) -> Result<(), StreamProblem> + 'w;
@@ -15,6 +19,8 @@ type Write<'w> = dyn FnMut(&Event<'_>) -> Result<(), StreamProblem> + 'w;
 #[derive(Debug)]
 pub(super) struct Gate {
     calls: Calls,
+    /// The ids of the reply's calls.
+    ids: CallIds<'static>,
     /// The open block is a call: its arguments are a text that contains JSON.
     arguments: Option<Pieces>,
     /// The open block is not shown.
@@ -35,6 +41,7 @@ impl Gate {
         let usage = UsageReader::of_events(from);
         Self {
             calls: Calls::default(),
+            ids: CallIds::default(),
             arguments: None,
             hidden: false,
             held: None,
@@ -95,8 +102,12 @@ impl Gate {
             _ if self.hidden => return Ok(()),
             Event::Open(Block::Tool { id, name }) => {
                 self.arguments = Some(Pieces::default());
+                if self.ids.len() >= MAX_CALLS {
+                    return Err(StreamProblem::TooLarge { what: "the number of tool calls" });
+                }
+                let id = Text::Owned(seeded(id, context).into_owned());
                 Event::Open(Block::Tool {
-                    id: seeded(id, context),
+                    id: self.ids.take_in_reply(id, &context.names),
                     name: context.names.restore(name),
                 })
             }
