@@ -25,6 +25,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 
 use super::bad_request::BadRequest;
+use super::conversation::number;
 use super::edit;
 use super::peek::{Peek, PeekLimits};
 use super::scan::{Found, Key, Kind, Node, Scanner, key};
@@ -143,8 +144,9 @@ static BODY: Node<Tag> = Node::object(&[
 pub fn is_count(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Count {
+        #[serde(default, deserialize_with = "number::whole")]
         input_tokens: Option<u64>,
-        #[serde(rename = "totalTokens")]
+        #[serde(default, rename = "totalTokens", deserialize_with = "number::whole")]
         total_tokens: Option<u64>,
     }
     let count = serde_json::from_slice::<Count>(body);
@@ -324,6 +326,7 @@ mod tests {
     fn an_answer_without_the_number_is_no_count() {
         for (body, expected) in [
             (r#"{"input_tokens":42}"#, true),
+            (r#"{"input_tokens":42.0}"#, true),
             (r#"{"totalTokens":0,"promptTokensDetails":[]}"#, true),
             (r#"{"x":1}"#, false),
             (r#"{"input_tokens":"42"}"#, false),

@@ -49,16 +49,16 @@ impl Original {
 pub struct NameMap {
     /// By the name on the provider's side.
     originals: HashMap<String, Original>,
-    /// The client's ids of the calls in the history: a call in the reply gets another one.
+    /// The ids of the calls in the history of a client that tells calls by their id alone: a call
+    /// in the reply gets another one.
     used_ids: HashSet<String>,
 }
 
 impl NameMap {
-    /// The names of a request's tools, choice and history for a provider of the format `to`, and
-    /// the ids of its calls. Names that are equal on both sides are not stored. `request` is as the
-    /// client sent it.
+    /// The names of a request's tools, choice and history for a provider of the format `to`. Names
+    /// that are equal on both sides are not stored. `request` is as the client sent it.
     #[must_use]
-    pub fn of(request: &Request<'_>, to: WireFormat) -> Self {
+    pub fn of(request: &Request<'_>, from: WireFormat, to: WireFormat) -> Self {
         let mut map = Self::default();
         for tool in &request.tools {
             if !matches!(tool.kind, ToolKind::WebSearch(_)) {
@@ -75,7 +75,9 @@ impl NameMap {
         for part in request.turns.iter().flat_map(|turn| &turn.parts) {
             if let Part::ToolCall(call) = part {
                 map.add(&call.name, false, to);
-                map.used_ids.insert(call.id.to_string());
+                if from == WireFormat::Native {
+                    map.used_ids.insert(call.id.to_string());
+                }
             }
         }
         map
@@ -113,18 +115,17 @@ impl NameMap {
 /// The name for a provider of the format `to`.
 #[must_use]
 pub fn wire_name<'n>(name: &'n ToolName<'_>, to: WireFormat) -> Cow<'n, str> {
-    fitting(name.flat(), MAX, to == WireFormat::AltCli)
+    fitting(name.flat(), to == WireFormat::AltCli)
 }
 
 /// The form of a call's id that every vendor accepts: unchanged if valid.
 #[must_use]
 pub fn call_id(id: &str) -> Cow<'_, str> {
-    bounded_id(Cow::Borrowed(id), MAX)
+    bounded_id(Cow::Borrowed(id))
 }
 
-/// As [`call_id`], of at most `most` characters.
-fn bounded_id(id: Cow<'_, str>, most: usize) -> Cow<'_, str> {
-    if id.is_empty() { Cow::Borrowed("call") } else { fitting(id, most, false) }
+fn bounded_id(id: Cow<'_, str>) -> Cow<'_, str> {
+    if id.is_empty() { Cow::Borrowed("call") } else { fitting(id, false) }
 }
 
 /// The ids that calls of one conversation or one reply have so far.
@@ -147,19 +148,20 @@ impl<'a> CallIds<'a> {
         self.given.is_empty()
     }
 
-    /// The id of a call: `id` in the form that vendors accept, of at most `most` characters; with a
-    /// number if another call has it.
-    pub fn take(&mut self, id: Text<'a>, most: usize) -> Text<'a> {
-        self.take_unused(id, most, &HashSet::new())
+    /// The id of a call: `id` in the form that vendors accept, with a number if another call has
+    /// it.
+    pub fn take(&mut self, id: Text<'a>) -> Text<'a> {
+        self.take_unused(id, &HashSet::new())
     }
 
-    /// The id of a call in a reply: also none of those in the request's history.
+    /// The id of a call in a reply. To a native client, which tells calls by their id alone, it is
+    /// none of those in the history either.
     pub fn take_in_reply(&mut self, id: Text<'a>, names: &NameMap) -> Text<'a> {
-        self.take_unused(id, MAX, &names.used_ids)
+        self.take_unused(id, &names.used_ids)
     }
 
-    fn take_unused(&mut self, id: Text<'a>, most: usize, used: &HashSet<String>) -> Text<'a> {
-        let id = bounded_id(id, most);
+    fn take_unused(&mut self, id: Text<'a>, used: &HashSet<String>) -> Text<'a> {
+        let id = bounded_id(id);
         if !self.given.contains_key(&id) && !used.contains(&*id) {
             self.given.insert(id.clone(), 2);
             return id;
@@ -167,7 +169,7 @@ impl<'a> CallIds<'a> {
         let mut number = self.given.get(&id).copied().unwrap_or(2);
         loop {
             let ending = format!("_{number}");
-            let kept = id.len().min(most.saturating_sub(ending.len()));
+            let kept = id.len().min(MAX.saturating_sub(ending.len()));
             let numbered: Text<'a> = Cow::Owned(format!("{}{ending}", &id[..kept]));
             number += 1;
             if !self.given.contains_key(&numbered) && !used.contains(&*numbered) {
@@ -185,16 +187,16 @@ pub fn user_id(user: &str) -> Cow<'_, str> {
     if user.chars().count() <= MAX { Cow::Borrowed(user) } else { Cow::Owned(hash(user, MAX)) }
 }
 
-/// A text of at most `most` letters, digits, `_` and `-`. `is_word`: one that begins with a letter
+/// A text of at most [`MAX`] letters, digits, `_` and `-`. `is_word`: one that begins with a letter
 /// or `_`.
-fn fitting(name: Cow<'_, str>, most: usize, is_word: bool) -> Cow<'_, str> {
+fn fitting(name: Cow<'_, str>, is_word: bool) -> Cow<'_, str> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let begins = |c: char| !is_word || c.is_ascii_alphabetic() || c == '_' || !allowed(c);
     let begins_well = name.chars().next().is_some_and(begins);
-    if begins_well && name.len() <= most && name.chars().all(allowed) {
+    if begins_well && name.len() <= MAX && name.chars().all(allowed) {
         return name;
     }
-    let keep = most - HASH - 1;
+    let keep = MAX - HASH - 1;
     let letters = name.chars().map(|c| if allowed(c) { c } else { '_' });
     let mut short: String = (!begins_well).then_some('_').into_iter().chain(letters).collect();
     short.truncate(keep);
@@ -245,7 +247,7 @@ mod tests {
             assert!(first.is_ascii_alphabetic() || first == '_', "{wire}");
             assert!(wire.len() <= MAX, "{wire}");
             let request = Request { tools: vec![tool(name.clone(), false)], ..Request::default() };
-            let map = NameMap::of(&request, AltCli);
+            let map = NameMap::of(&request, Chat, AltCli);
             assert_eq!(map.restore(ToolName::plain(wire)), name);
         }
     }
@@ -254,13 +256,13 @@ mod tests {
     fn ids_that_collide_get_a_number() {
         let mut ids = CallIds::default();
         let taken: Vec<_> = ["a", "a", "a_2", "a", "b", "", "", "é"]
-            .map(|id| ids.take(id.into(), 40).into_owned())
+            .map(|id| ids.take(id.into()).into_owned())
             .into();
         assert_eq!(taken[..7], ["a", "a_2", "a_2_2", "a_3", "b", "call", "call_2"]);
-        let long = "x".repeat(40);
-        assert_eq!(ids.take(long.clone().into(), 40), long);
-        assert_eq!(ids.take(long.clone().into(), 40), format!("{}_2", "x".repeat(38)));
-        assert_eq!(ids.take("y".repeat(41).into(), 40).len(), 40);
+        let long = "x".repeat(MAX);
+        assert_eq!(ids.take(long.clone().into()), long);
+        assert_eq!(ids.take(long.into()), format!("{}_2", "x".repeat(MAX - 2)));
+        assert_eq!(ids.take("y".repeat(MAX + 1).into()).len(), MAX);
     }
 
     #[test]
@@ -277,7 +279,7 @@ mod tests {
             ],
             ..Request::default()
         };
-        let map = NameMap::of(&request, Native);
+        let map = NameMap::of(&request, Chat, Native);
         for tool in &request.tools {
             let wire = wire_name(&tool.name, Native).into_owned();
             assert!(wire.len() <= MAX && wire.starts_with(&wire[..3]), "{wire}");

@@ -46,3 +46,4 @@ mod supervised;
 mod switch_off;
 mod token_counts;
 mod words;
+mod wrong_values;

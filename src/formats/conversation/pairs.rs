@@ -10,11 +10,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::{Part, Request, Role, Rule, Turn};
 use crate::domain::format::WireFormat;
-use crate::formats::names::{CallIds, MAX};
-
-/// The longest id of a call that chat-compatible services take: OpenAI did not take more until
-/// 2025, and services that are built like its own may not yet.
-const LONGEST_CHAT_ID: usize = 40;
+use crate::formats::names::CallIds;
 
 /// A turn, and the part within it.
 type Place = (usize, usize);
@@ -22,26 +18,55 @@ type Place = (usize, usize);
 /// A call, and its result if there is one.
 type Pair = (Place, Option<Place>);
 
-/// Puts the turns of a request into order. Afterwards no two neighbours are the assistant's.
+/// Puts the turns of a request into order.
 pub fn arrange(request: &mut Request<'_>, to: WireFormat) {
     let pairs = find(&request.turns);
-    if !pairs.is_empty() {
-        let most = if to == WireFormat::Chat { LONGEST_CHAT_ID } else { MAX };
-        let changed = give_ids(&mut request.turns, &pairs, most);
-        request.dropped.note_if(changed, Rule::CallIds);
+    if pairs.is_empty() {
+        return;
     }
+    request.dropped.note_if(give_ids(&mut request.turns, &pairs), Rule::CallIds);
     let turns = &request.turns;
     let follows = |(call, result): &Pair| {
         result.is_none_or(|(turn, _)| turn == call.0 + 1 && turns[turn].role == Role::User)
     };
-    let is_split = turns.windows(2).any(|two| two.iter().all(|turn| turn.role == Role::Assistant));
-    let is_ordered = pairs.iter().all(follows);
+    let is_assistants =
+        |turn: Option<&Turn<'_>>| turn.is_some_and(|turn| turn.role == Role::Assistant);
+    let has_neighbour = |(call, _): &Pair| {
+        let before = call.0.checked_sub(1).and_then(|before| turns.get(before));
+        is_assistants(before) || is_assistants(turns.get(call.0 + 1))
+    };
+    let (is_ordered, is_split) = (pairs.iter().all(follows), pairs.iter().any(has_neighbour));
     if is_ordered && !is_split {
         return;
     }
     request.dropped.note_if(is_split && to != WireFormat::Responses, Rule::Alternation);
-    request.dropped.note_if(!is_ordered, Rule::ResultOrder);
+    note_between(request, &pairs, to);
     request.turns = arranged(std::mem::take(&mut request.turns), &pairs);
+}
+
+/// Notes what stands between a call and its result.
+fn note_between(request: &mut Request<'_>, pairs: &[Pair], to: WireFormat) {
+    let takes_instructions = matches!(to, WireFormat::Chat | WireFormat::Responses);
+    let mut begun = pairs.iter().peekable();
+    // The first turn of neighbours that are all the assistant's; the last turn with a result.
+    let (mut first, mut last) = (0, 0);
+    let mut is_assistants = false;
+    for (at, turn) in request.turns.iter().enumerate() {
+        if !std::mem::replace(&mut is_assistants, turn.role == Role::Assistant) || !is_assistants {
+            first = at;
+        }
+        while let Some((_, result)) = begun.next_if(|(call, _)| call.0 < first) {
+            last = last.max(result.map_or(0, |(turn, _)| turn));
+        }
+        if at >= last {
+            continue;
+        }
+        let is_instruction = turn.role == Role::System;
+        let is_result = |part: &Part<'_>| matches!(part, Part::ToolResult(_));
+        let rules = &mut request.dropped;
+        rules.note_if(is_instruction && takes_instructions, Rule::SystemOrder);
+        rules.note_if(!is_instruction && !turn.parts.iter().all(is_result), Rule::ResultOrder);
+    }
 }
 
 /// Finds the result of each call, in the order of the calls.
@@ -71,12 +96,12 @@ fn find(turns: &[Turn<'_>]) -> Vec<Pair> {
 }
 
 /// Gives each call, and its result, an id that no call before it has. Returns whether one changed.
-fn give_ids(turns: &mut [Turn<'_>], pairs: &[Pair], most: usize) -> bool {
+fn give_ids(turns: &mut [Turn<'_>], pairs: &[Pair]) -> bool {
     let mut ids = CallIds::default();
     let mut changed = false;
     for ((turn, at), result) in pairs {
         let Part::ToolCall(call) = &mut turns[*turn].parts[*at] else { continue };
-        let id = ids.take(call.id.clone(), most);
+        let id = ids.take(call.id.clone());
         if id == call.id {
             continue;
         }
@@ -105,6 +130,14 @@ fn arranged<'a>(turns: Vec<Turn<'a>>, pairs: &[Pair]) -> Vec<Turn<'a>> {
         let role = left[at].0;
         let is_same = |(other, _): &&(Role, Vec<Option<Part<'a>>>)| *other == Role::Assistant;
         let end = at + left[at..].iter().take_while(is_same).count().max(1);
+        let is_call = |part: &Option<Part<'_>>| matches!(part, Some(Part::ToolCall(_)));
+        if !left[at..end].iter().any(|(_, parts)| parts.iter().any(is_call)) {
+            for (_, parts) in &mut left[at..end] {
+                push(&mut arranged, role, std::mem::take(parts).into_iter().flatten().collect());
+            }
+            at = end;
+            continue;
+        }
         let mut places: Vec<Place> = answers[at..end].iter().flatten().copied().collect();
         places.sort_unstable();
         let mut results: Vec<Part<'a>> =
@@ -127,18 +160,12 @@ fn arranged<'a>(turns: Vec<Turn<'a>>, pairs: &[Pair]) -> Vec<Turn<'a>> {
     arranged
 }
 
-/// Adds a turn if something is left of it. Turns of the assistant may become neighbours, as what
-/// was between them has moved.
+/// Adds a turn if something is left of it.
 fn push<'a>(turns: &mut Vec<Turn<'a>>, role: Role, parts: Vec<Part<'a>>) {
     if parts.is_empty() {
         return;
     }
-    match turns.last_mut() {
-        Some(last) if last.role == Role::Assistant && role == Role::Assistant => {
-            last.parts.extend(parts);
-        }
-        _ => turns.push(Turn { role, parts }),
-    }
+    turns.push(Turn { role, parts });
 }
 
 #[cfg(test)]

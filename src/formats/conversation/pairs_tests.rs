@@ -53,7 +53,7 @@ fn shown(turns: &[Turn<'_>]) -> String {
 fn calls_all_their_results_and_then_the_rest() {
     let ordered = [
         "u: x / a: (1 (2 / u: 2) 1) y / a: (3 / u: 3)",
-        "u: x / u: y / a: z",
+        "u: x / u: y / a: z / a: x",
         // No service takes these.
         "a: (1 / u: x / a: y",
         "u: 1) / a: x",
@@ -68,7 +68,11 @@ fn calls_all_their_results_and_then_the_rest() {
     let cases = [
         // One message for each parallel call, or piece of a text.
         ("a: (1 / a: (2 / u: 1) 2)", "a: (1 (2 / u: 1) 2)"),
-        ("a: x / a: y / u: z", "a: x y / u: z"),
+        ("a: x / a: (1 / a: y / u: 1)", "a: x (1 y / u: 1)"),
+        (
+            "a: x / a: y / u: z / a: (1 / a: (2 / u: 1) 2)",
+            "a: x / a: y / u: z / a: (1 (2 / u: 1) 2)",
+        ),
         ("a: (1 / a: x / u: 1)", "a: (1 x / u: 1)"),
         // Something between.
         ("u: x / a: (1 / u: wait / u: 1) / u: y", "u: x / a: (1 / u: 1) / u: wait / u: y"),

@@ -141,8 +141,7 @@ rules! {
         names that begin with a digit or `-`" "shortened to a prefix and a hash in tools, choice \
         and history, after a `_` where the first character is refused; calls are turned back";
     CallIds "call_ids" Changed [Native Responses Chat AltCli] "ids of tool calls of more than 64 \
-        characters (chat-compatible: 40), with other characters, or of an earlier \
-        call" "shortened to a prefix and a hash, or numbered (`call_0_2`), in call and result \
+        characters, with other characters, or of an earlier call" "shortened to a prefix and a hash, or numbered (`call_0_2`), in call and result \
         alike; alt-cli calls without id get one by their position";
     AllowedTools "allowed_tools" Changed [Native Chat AltCli] "a choice among some of \
         the tools" "only those tools are sent; with the choice `any`/`required` if one must be \
@@ -165,10 +164,13 @@ rules! {
                  nothing else";
     SystemInside "system_inside" Changed [Native AltCli] "instructions in the middle of the \
         conversation" "added to the instructions before it, in order";
-    ResultOrder "result_order" Changed [Native Responses Chat AltCli] "anything between a tool \
+    SystemOrder "system_order" Changed [Chat Responses] "an instruction between a tool call and \
+        its result" "moved behind the result";
+    ResultOrder "result_order" Changed [Native Responses Chat AltCli] "messages between a tool \
         call and its result, or between the results of parallel calls" "moved behind the results";
     Alternation "alternation" Changed [Native AltCli Chat] "neighbouring messages of the \
-        same role" "joined into one; for chat-compatible those of the assistant only";
+        same role" "joined into one; for chat-compatible only those of the assistant of which one \
+        has tool calls";
     FirstTurn "first_turn" Changed [Native AltCli] "a conversation that begins with the \
         assistant" "a user message `(continued)` goes before it";
     LastTurn "last_turn" Changed [Native] "a conversation that ends with the assistant, for Claude \

@@ -121,7 +121,7 @@ fn request_without_halves(
     }
     let mut request = read_request(from, body)?;
     request.stream = options.stream;
-    let names = NameMap::of(&request, to);
+    let names = NameMap::of(&request, from, to);
     mend(&mut request, to);
     let mut rules = request.dropped;
     let most = options.max_output.unwrap_or(u64::MAX);
