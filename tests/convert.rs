@@ -1,6 +1,7 @@
 //! Conversion between the wire formats: golden cases for every pair, rules of each wire,
 //! properties, the table of rules.
 
+pub mod any_order;
 mod bills;
 mod checks;
 mod checks_stream;

@@ -13,7 +13,7 @@ pub mod generation;
 pub mod json;
 pub mod locate;
 pub mod media;
-pub mod open_calls;
+pub mod open_blocks;
 pub mod reply;
 pub mod request;
 pub mod rules;
