@@ -8,6 +8,7 @@ mod checks_stream;
 mod efforts;
 mod generations;
 mod golden;
+mod mixed_blocks;
 mod overlapping_calls;
 mod pairs;
 mod properties;

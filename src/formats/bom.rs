@@ -68,7 +68,8 @@ mod tests {
             (b"", b""),
         ] {
             for size in 1..=body.len().max(1) {
-                let mut pieces: Vec<Bytes> = body.chunks(size).map(Bytes::copy_from_slice).collect();
+                let mut pieces: Vec<Bytes> =
+                    body.chunks(size).map(Bytes::copy_from_slice).collect();
                 let mut filter = Filter::default();
                 let passed: Vec<u8> =
                     pieces.iter().flat_map(|piece| filter.pass(piece.clone())).collect();

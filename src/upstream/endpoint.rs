@@ -168,9 +168,8 @@ impl Endpoint {
             Some(domain) => self.host.strip_suffix(domain).is_some_and(|sub| sub.ends_with('.')),
             None => self.host == name,
         };
-        let knows = |(name, formats): &(&str, &[WireFormat])| {
-            is_its(name) && formats.contains(&format)
-        };
+        let knows =
+            |(name, formats): &(&str, &[WireFormat])| is_its(name) && formats.contains(&format);
         let ends = |end: &&str| self.base.rsplit('/').next() == Some(*end);
         let has_none = WITHOUT_VERSION.iter().any(knows)
             || compatible && ENDS_WITHOUT_VERSION.iter().any(ends);
@@ -270,8 +269,16 @@ mod tests {
             ("https://api.example", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
             ("https://api.example/v1beta", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
             ("https://api.example/gw/v1", WireFormat::AltCli, "/gw/v1/models/m:generateContent"),
-            ("https://api.example/v1beta/openai/", WireFormat::Chat, "/v1beta/openai/chat/completions"),
-            ("https://api.example/v1beta/openai/", WireFormat::Responses, "/v1beta/openai/responses"),
+            (
+                "https://api.example/v1beta/openai/",
+                WireFormat::Chat,
+                "/v1beta/openai/chat/completions",
+            ),
+            (
+                "https://api.example/v1beta/openai/",
+                WireFormat::Responses,
+                "/v1beta/openai/responses",
+            ),
             (
                 "https://api.example/v1beta/openai/chat/completions",
                 WireFormat::Chat,
@@ -305,7 +312,11 @@ mod tests {
                 WireFormat::Chat,
                 "/v1/projects/p/locations/l/endpoints/openapi/chat/completions",
             ),
-            ("https://relay.example/endpoints/openapi", WireFormat::Chat, "/endpoints/openapi/chat/completions"),
+            (
+                "https://relay.example/endpoints/openapi",
+                WireFormat::Chat,
+                "/endpoints/openapi/chat/completions",
+            ),
             (
                 "https://api.example/v1beta/models/m:generateContent",
                 WireFormat::AltCli,

@@ -197,13 +197,12 @@ fn invalid(what: &'static str) -> Box<pingora::Error> {
 }
 
 fn goes_on(name: &str, parts: &HeadParts<'_>, listed: &[String]) -> bool {
-    let is_meant =
-        if parts.converted { CONVERTED.contains(&name) } else { is_on_the_list(name) };
+    let is_meant = if parts.converted { CONVERTED.contains(&name) } else { is_on_the_list(name) };
     (is_meant || parts.pass.iter().any(|passed| passed == name))
         && !in_any_spelling(name, |name| {
-        is_never_forwarded(name)
-            || listed.iter().chain(parts.credentials).chain(parts.drop).any(|one| one == name)
-    })
+            is_never_forwarded(name)
+                || listed.iter().chain(parts.credentials).chain(parts.drop).any(|one| one == name)
+        })
 }
 
 /// Some servers treat an underscore as a hyphen.

@@ -8,9 +8,8 @@ use super::fixture::{FORMATS, Fixture, path, request};
 use crate::convert::any_order::said;
 
 fn stream(deltas: &[Value]) -> Value {
-    let chunk = |delta: &Value| {
-        format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta}]}))
-    };
+    let chunk =
+        |delta: &Value| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta}]}));
     let mut body: String = deltas.iter().map(chunk).collect();
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 20, "total_tokens": 30}});

@@ -78,8 +78,18 @@ const OF_NO_FORMAT: [&str; 34] = [
 /// Names that nobody has heard of.
 fn generated(rng: &mut fastrand::Rng) -> BTreeSet<String> {
     const STARTS: [&str; 12] = [
-        "x-", "x-anthropic-", "anthropic-", "openai-", "x-openai-", "x-goog-", "cf-", "helicone-",
-        "x-portkey-", "x-litellm-", "gemini-", "",
+        "x-",
+        "x-anthropic-",
+        "anthropic-",
+        "openai-",
+        "x-openai-",
+        "x-goog-",
+        "cf-",
+        "helicone-",
+        "x-portkey-",
+        "x-litellm-",
+        "gemini-",
+        "",
     ];
     let one = |start: &&str, rng: &mut fastrand::Rng| {
         let word: String = (0..rng.usize(4..12)).map(|_| rng.lowercase()).collect();
@@ -104,15 +114,19 @@ async fn request_headers_go_on_by_a_list() {
         assert_eq!(asked.send().await.unwrap().status(), 200, "{format}");
         let sent = fixture.upstream.requests().await.pop().unwrap()["headers"].clone();
         let names: BTreeSet<&str> = sent.as_object().unwrap().keys().map(String::as_str).collect();
-        let own = ["authorization", "content-length", "content-type", "host", "x-api-key",
-            "x-goog-api-key"];
+        let own = [
+            "authorization",
+            "content-length",
+            "content-type",
+            "host",
+            "x-api-key",
+            "x-goog-api-key",
+        ];
         for name in OF_CLIENTS {
             assert!(names.contains(name), "{format}: {name} does not go on: {sent}");
         }
-        let others: Vec<_> = names
-            .iter()
-            .filter(|name| !OF_CLIENTS.contains(name) && !own.contains(name))
-            .collect();
+        let others: Vec<_> =
+            names.iter().filter(|name| !OF_CLIENTS.contains(name) && !own.contains(name)).collect();
         assert!(others.is_empty() && !sent.to_string().contains("stays"), "{format}: {others:?}");
         assert!(sent["content-type"].to_string().contains("application/json"), "{format}: {sent}");
     }
@@ -184,8 +198,15 @@ fn checked(answer: &reqwest::Response, kind: &str, what: &str) -> BTreeSet<Strin
     assert_eq!(headers["content-type"], kind, "{what}: {headers:?}");
     assert_eq!(headers["x-content-type-options"], "nosniff", "{what}: {headers:?}");
     let is_own = |name: &str| {
-        let own = ["content-type", "content-length", "transfer-encoding", "x-content-type-options",
-            "connection", "cache-control", "date"];
+        let own = [
+            "content-type",
+            "content-length",
+            "transfer-encoding",
+            "x-content-type-options",
+            "connection",
+            "cache-control",
+            "date",
+        ];
         own.contains(&name) || name.starts_with("x-tollgate-") || name.contains("ratelimit")
     };
     let foreign = headers.iter().filter(|(_, value)| *value == "obey");
@@ -212,8 +233,7 @@ async fn reply_headers_go_on_by_a_list_and_the_type_is_the_formats() {
                 for stream in [false, true] {
                     let what = format!("{mode} {kind} {format} {stream}");
                     let text = format!("hello in {format}");
-                    let asked =
-                        fixture.post(path(format, stream), &saying(format, stream, &text));
+                    let asked = fixture.post(path(format, stream), &saying(format, stream, &text));
                     let answer = asked.send().await.unwrap();
                     assert_eq!(answer.status(), 200, "{what}");
                     let own = if stream { "text/event-stream" } else { "application/json" };

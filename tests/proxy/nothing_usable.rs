@@ -142,8 +142,7 @@ fn empty(format: &str) -> Vec<(bool, String)> {
         "responses" => {
             let response = json!({"id": "r", "status": "incomplete", "output": [],
                 "incomplete_details": {"reason": "max_output_tokens"}});
-            let stream =
-                events(&[json!({"type": "response.incomplete", "response": response})]);
+            let stream = events(&[json!({"type": "response.incomplete", "response": response})]);
             vec![(false, response.to_string()), (true, stream)]
         }
         "chat-compatible" => {
@@ -192,18 +191,30 @@ async fn an_empty_end_of_the_models_own_is_a_reply() {
 async fn a_byte_order_mark_before_json_is_ignored() {
     const BOM: &str = "\u{feff}";
     let bodies = [
-        ("native", json!({"type": "message", "role": "assistant", "stop_reason": "end_turn",
+        (
+            "native",
+            json!({"type": "message", "role": "assistant", "stop_reason": "end_turn",
             "content": [{"type": "text", "text": "Hi there"}],
-            "usage": {"input_tokens": 9, "output_tokens": 2}})),
-        ("responses", json!({"id": "r", "status": "completed", "output": [{"type": "message",
+            "usage": {"input_tokens": 9, "output_tokens": 2}}),
+        ),
+        (
+            "responses",
+            json!({"id": "r", "status": "completed", "output": [{"type": "message",
             "role": "assistant", "content": [{"type": "output_text", "text": "Hi there"}]}],
-            "usage": {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}})),
-        ("chat-compatible", json!({"choices": [{"index": 0, "finish_reason": "stop",
+            "usage": {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}}),
+        ),
+        (
+            "chat-compatible",
+            json!({"choices": [{"index": 0, "finish_reason": "stop",
             "message": {"role": "assistant", "content": "Hi there"}}],
-            "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}})),
-        ("alt-cli", json!({"candidates": [{"finishReason": "STOP",
+            "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}}),
+        ),
+        (
+            "alt-cli",
+            json!({"candidates": [{"finishReason": "STOP",
             "content": {"parts": [{"text": "Hi there"}]}}], "usageMetadata":
-            {"promptTokenCount": 9, "candidatesTokenCount": 2, "totalTokenCount": 11}})),
+            {"promptTokenCount": 9, "candidatesTokenCount": 2, "totalTokenCount": 11}}),
+        ),
     ];
     for (format, body) in bodies {
         let fixture = Fixture::bare(&[]).await;

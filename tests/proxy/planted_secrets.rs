@@ -65,8 +65,10 @@ async fn ask(fixture: &Fixture) {
         format!("POST /v1/messages?key={IN_QUERY} HTTP/1.1\r\nx-api-key: {WRONG_KEY}\r\n bad\r\n"),
         format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key : {WRONG_KEY}\r\n\r\n"),
         format!("\u{1}{WRONG_KEY} / HTTP/1.1\r\n\r\n"),
-        format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {WRONG_KEY}\r\n\
-                 transfer-encoding: chunked\r\n\r\nzz{COOKIE}\r\n"),
+        format!(
+            "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {WRONG_KEY}\r\n\
+                 transfer-encoding: chunked\r\n\r\nzz{COOKIE}\r\n"
+        ),
     ] {
         let mut tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
         tcp.write_all(head.as_bytes()).await.unwrap();
@@ -76,9 +78,18 @@ async fn ask(fixture: &Fixture) {
 }
 
 fn holds_none(of: &str, level: &str, text: &str, key: &str) {
-    for secret in [PROVIDER_KEY, COOKIE, IN_QUERY, WRONG_KEY, WEBHOOK, REDIS, POSTGRES, COLLECTOR,
-        ADMIN_TOKEN, key]
-    {
+    for secret in [
+        PROVIDER_KEY,
+        COOKIE,
+        IN_QUERY,
+        WRONG_KEY,
+        WEBHOOK,
+        REDIS,
+        POSTGRES,
+        COLLECTOR,
+        ADMIN_TOKEN,
+        key,
+    ] {
         let line = text.lines().find(|line| line.contains(secret));
         assert!(line.is_none(), "{of} at {level} has {secret}: {}", line.unwrap_or_default());
     }

@@ -245,9 +245,9 @@ impl Reader {
         // Some services give all parallel calls the index 0: another id and a name are another
         // call. Others give each piece of one call another id, but the name only once.
         let has_other_id = |id: &str| {
-            self.last.as_ref().is_some_and(|last| {
-                last.index == index && !last.id.is_empty() && last.id != *id
-            })
+            self.last
+                .as_ref()
+                .is_some_and(|last| last.index == index && !last.id.is_empty() && last.id != *id)
         };
         let is_another = name.is_some() && id.as_deref().is_some_and(has_other_id);
         let is_known = !is_another && self.has_begun(index);

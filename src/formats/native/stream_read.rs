@@ -182,12 +182,7 @@ impl Reader {
         }
     }
 
-    fn begin(
-        &mut self,
-        index: Option<u64>,
-        (kind, block): (Kind, Block<'_>),
-        sink: &mut Sink<'_>,
-    ) {
+    fn begin(&mut self, index: Option<u64>, (kind, block): (Kind, Block<'_>), sink: &mut Sink<'_>) {
         self.start(sink);
         self.any = true;
         self.hidden &= !index.map_or(0, bit);

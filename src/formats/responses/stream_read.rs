@@ -10,8 +10,8 @@ use super::reply_read::{self, Incomplete, OutputItem, WireError};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::open_blocks::{OpenBlocks, bit, block_number};
 use crate::formats::conversation::{
-    Block, Content, Event, GENERATED, ReplyPart, Sink, Str, StreamProblem, Text, Thinking, ToolCall,
-    ToolName, is_empty_event,
+    Block, Content, Event, GENERATED, ReplyPart, Sink, Str, StreamProblem, Text, Thinking,
+    ToolCall, ToolName, is_empty_event,
 };
 use crate::formats::json_read::{self, Json};
 
@@ -183,7 +183,13 @@ impl Reader {
         sink(Event::Open(block));
     }
 
-    fn open_call(&mut self, id: Text<'_>, name: ToolName<'_>, index: Option<u64>, sink: &mut Sink<'_>) {
+    fn open_call(
+        &mut self,
+        id: Text<'_>,
+        name: ToolName<'_>,
+        index: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) {
         let id = match id.is_empty() {
             true => format!("{GENERATED}{}", self.calls).into(),
             false => id,
@@ -360,7 +366,8 @@ impl Reader {
         self.close(sink);
         let reason =
             response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
-        let finish = reply_read::finish(incomplete, reason, self.refused).with_calls(self.calls > 0);
+        let finish =
+            reply_read::finish(incomplete, reason, self.refused).with_calls(self.calls > 0);
         self.ended = true;
         sink(Event::Finish { finish, usage: Usage::default() });
         Ok(())

@@ -102,9 +102,7 @@ pub(super) fn event_end(tally: &mut Tally) {
         "message_stop" => tally.end |= tally.content,
         "error" => tally.fail(),
         "" | "message"
-            if !tally.event.has_error
-                && tally.shape
-                && (tally.items > 0 || tally.event.finish) =>
+            if !tally.event.has_error && tally.shape && (tally.items > 0 || tally.event.finish) =>
         {
             tally.content = true;
             tally.end = true;

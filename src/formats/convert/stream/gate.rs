@@ -3,8 +3,8 @@
 use super::super::seeded;
 use super::blocks::Blocks;
 use crate::domain::format::WireFormat;
-use crate::formats::conversation::surrogates::Pieces;
 use crate::formats::conversation::reply::NAMELESS_CALL;
+use crate::formats::conversation::surrogates::Pieces;
 use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem};
 use crate::formats::usage::UsageReader;
 
