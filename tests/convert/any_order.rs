@@ -34,7 +34,12 @@ pub fn said(format: WireFormat, stream: &[u8]) -> (String, String, Vec<String>) 
             Open::Call => calls.last_mut().unwrap().push_str(&more),
             Open::Text => text.push_str(&more),
         },
-        Event::Close if matches!(open, Open::Call) => calls.last_mut().unwrap().push(')'),
+        Event::Close if matches!(open, Open::Call) => {
+            // In native streams no arguments at all are an empty object.
+            let call = calls.last_mut().unwrap();
+            call.push_str(if call.ends_with('(') { "{})" } else { ")" });
+            open = Open::Text;
+        }
         _ => {}
     })
     .unwrap();

@@ -301,8 +301,10 @@ impl Reader {
         self.last = Some(Last { index, id: known, has_arguments: false });
         let position = usize::try_from(index).unwrap_or(usize::MAX);
         let id = id.map_or_else(|| Text::Owned(reply_read::generated_id(position)), Str::into_text);
-        let name = ToolName::plain(name.unwrap_or_default().into_text());
-        sink(Event::Open(Block::Tool { id, name }));
+        sink(Event::Open(Block::Tool { id, name: ToolName::default() }));
+        if name.is_some() {
+            sink(Event::Head { id: None, name: name.map(Str::into_text) });
+        }
     }
 
     fn go_on(

@@ -48,8 +48,9 @@ pub enum Event<'a> {
     /// first of them. Of two in a row, the first is for the block that is open already. The
     /// converter puts blocks one after the other, so writers never receive it.
     Turn(u64),
-    /// More of the head of the call whose turn it is. A call begins with its first argument, or
-    /// with its end: until then its name may grow. Writers never receive it.
+    /// More of the head of the call whose turn it is. A call that was opened without a name begins
+    /// with its first argument, or with its end: until then its name may grow. Writers never
+    /// receive it.
     Head {
         /// The id, if it is known now.
         id: Option<Text<'a>>,

@@ -5,8 +5,8 @@
 //! ([`Event::Done`]), a call's arguments are complete JSON, or all blocks end. Only where a reader
 //! announces turns ([`Event::Turn`]) are blocks mixed; other events pass through.
 //!
-//! A call begins with its first argument, or with its end: until then its name may grow
-//! ([`Event::Head`]), and text passes it. Calls keep their order. A chat-compatible stream has no
+//! A call that was announced without its name begins with its first argument, or with its end:
+//! until then its name may grow ([`Event::Head`]), and text passes it. Calls keep their order. A chat-compatible stream has no
 //! event for a call's end, so a call without arguments delays the calls after it there: some
 //! services begin all calls before the first arguments, and its own may still come.
 
@@ -45,6 +45,8 @@ struct Lane {
     kind: Kind,
     /// Of a call.
     arguments: Json,
+    /// A call whose name was not known when it was announced: it may come in pieces.
+    grows: bool,
     /// The reader said that nothing more comes.
     is_done: bool,
     /// The proofs of reasoning, which follow all of its text.
@@ -76,7 +78,9 @@ impl Lane {
             Block::Thinking => Kind::Thinking,
             Block::Tool { .. } => Kind::Call,
         };
-        Self { number, kind, arguments: Json::default(), is_done: false, signatures: Vec::new() }
+        let grows = matches!(block, Block::Tool { name, .. } if name.name.is_empty());
+        let (arguments, signatures) = (Json::default(), Vec::new());
+        Self { number, kind, arguments, grows, is_done: false, signatures }
     }
 
     /// One whose beginning was passed on before: its JSON does not tell its end.
@@ -96,12 +100,14 @@ impl Lane {
 }
 
 impl Waiting {
-    /// Whether it can be passed on: a call once it has a name and an argument, a text once it is
-    /// more than the line break that some services send while they write a call.
+    /// Whether it can be passed on: a call once it has a name, which may grow until the first
+    /// argument; a text once it is more than the line break that some services send while they
+    /// write a call.
     fn is_ready(&self) -> bool {
         match &self.block {
             Block::Tool { name, .. } => {
-                self.lane.is_done || !name.name.is_empty() && !self.text.is_empty()
+                self.lane.is_done
+                    || !name.name.is_empty() && !(self.lane.grows && self.text.is_empty())
             }
             Block::Text => !self.text.trim().is_empty(),
             Block::Thinking | Block::Refusal => true,
