@@ -115,7 +115,7 @@ async fn nothing_usable_is_the_providers_failure_passed_through_and_converted() 
         }
         for row in fixture.gateway.logs(served).await {
             let chain = row["decisionChain"].to_string();
-            assert!(chain.contains("PROVIDER_ERROR"), "{format}: {row}");
+            assert!(chain.contains("attempt_failed"), "{format}: {row}");
         }
     }
 }
