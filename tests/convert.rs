@@ -1,6 +1,7 @@
 //! Conversion between the wire formats: golden cases for every pair, rules of each wire,
 //! properties, the table of rules.
 
+pub mod any_order;
 mod bills;
 mod checks;
 mod checks_stream;
@@ -8,6 +9,7 @@ mod conversations;
 mod efforts;
 mod generations;
 mod golden;
+mod mixed_blocks;
 mod overlapping_calls;
 mod pairs;
 mod properties;

@@ -226,6 +226,8 @@ fn live(take: &mut Take) -> Live {
             .unwrap_or(u32::MAX),
         },
         forward_headers: HeaderRules {
+            pass_request: take.list("headers.pass_request"),
+            pass_response: take.list("headers.pass_response"),
             drop_request: take.list("headers.drop_request"),
             drop_response: take.list("headers.drop_response"),
         },

@@ -104,9 +104,13 @@ pub struct Breaker {
     pub disable_after_failed_probes: u32,
 }
 
-/// Header names, lower case, removed in addition to those that are never forwarded.
+/// Header names, lower case, that change which headers are forwarded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeaderRules {
+    /// Sent to providers too.
+    pub pass_request: Vec<String>,
+    /// Sent to clients too.
+    pub pass_response: Vec<String>,
     /// Removed from requests to providers.
     pub drop_request: Vec<String>,
     /// Removed from replies to clients.

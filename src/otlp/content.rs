@@ -93,7 +93,11 @@ fn streamed(format: WireFormat, body: &[u8]) -> Option<(Vec<Value>, Finish)> {
         Event::Delta(more) => text.push_str(&more),
         Event::Close => parts.extend(open.take().map(|block| block.part(&text))),
         Event::Finish { finish, .. } => end = Some(finish),
-        Event::Start { .. } | Event::Signature(_) | Event::Turn(_) | Event::Done(_) => {}
+        Event::Start { .. }
+        | Event::Signature(_)
+        | Event::Turn(_)
+        | Event::Head { .. }
+        | Event::Done(_) => {}
     });
     read.ok()?;
     Some((parts, end?))

@@ -80,8 +80,8 @@ pub(super) const ATTRIBUTES: [&str; 3] = ["user.name", "tollgate.user.id", "toll
 pub struct RelayReply {
     /// Its status.
     pub status: u16,
-    /// Its body's type.
-    pub content_type: String,
+    /// Its body's type: that of the request, as the protocol has it.
+    pub content_type: &'static str,
     /// Seconds or a date after which the client may come back.
     pub retry_after: Option<String>,
     /// Its body.
@@ -183,7 +183,7 @@ impl Relay {
         };
         let mut reply = RelayReply {
             status: answer.status().as_u16(),
-            content_type: header(CONTENT_TYPE).unwrap_or_else(|| kind.to_owned()),
+            content_type: kind,
             retry_after: header(http::header::RETRY_AFTER),
             body: Vec::new(),
         };

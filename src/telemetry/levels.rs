@@ -2,8 +2,9 @@
 //! libraries.
 //!
 //! Pingora logs each failed request as an error, although the gateway has answered and recorded it:
-//! such lines appear from `debug` on. Lines of verbose libraries appear from `warn`, or from
-//! `trace` with everything else. A few of their error lines are part of ordinary operation
+//! such lines appear from `debug` on. Lines of verbose libraries appear from `warn`; with `trace` from
+//! `debug`, and Pingora's from `info`. Below that, libraries write the heads and the bytes that they
+//! receive and send, credentials included. A few of their error lines are part of ordinary operation
 //! ([`ROUTINE`]) and appear from `debug` on too.
 
 use std::sync::Arc;
@@ -52,7 +53,8 @@ impl Levels {
             // One error line per failed request: the record and the access line have more detail.
             "pingora_proxy" if verbosity < 4 => 0,
             _ if verbosity < 5 => verbosity.min(2),
-            _ => verbosity,
+            pingora if pingora.starts_with("pingora") => verbosity_of(Level::INFO),
+            _ => verbosity_of(Level::DEBUG),
         };
         verbosity_of(level) <= most
     }
@@ -68,6 +70,9 @@ const ROUTINE: [(&str, &str); 2] = [
     // it ends with a separate line ("Giving up reading socket").
     ("pingora_core::server::transfer_fd", "No incoming socket transfer"),
 ];
+
+/// Pingora's errors about a head that it cannot read repeat the head.
+const REPEATS_A_HEAD: &str = "buf: ";
 
 /// A line of the `log` crate, as far as [`ROUTINE`] needs it.
 #[derive(Default)]
@@ -94,19 +99,22 @@ impl LibraryLine {
     fn is_routine(&self) -> bool {
         ROUTINE.iter().any(|(target, text)| self.target == *target && self.text.starts_with(text))
     }
+
+    fn repeats_a_head(&self) -> bool {
+        self.target.starts_with("pingora") && self.text.contains(REPEATS_A_HEAD)
+    }
 }
 
 impl<S: Subscriber> Layer<S> for Levels {
     /// Only libraries' lines that passed the level: few.
     fn event_enabled(&self, event: &Event<'_>, _context: Context<'_, S>) -> bool {
-        if event.metadata().target() != "log"
-            || self.verbosity.load(Ordering::Relaxed) >= verbosity_of(Level::DEBUG)
-        {
+        if event.metadata().target() != "log" {
             return true;
         }
         let mut line = LibraryLine::default();
         event.record(&mut line);
-        !line.is_routine()
+        let shows_routine = self.verbosity.load(Ordering::Relaxed) >= verbosity_of(Level::DEBUG);
+        !line.repeats_a_head() && (shows_routine || !line.is_routine())
     }
 
     /// Lines of the `log` crate share a call site but not a target, so each one is checked.
@@ -147,6 +155,11 @@ mod tests {
             (Level::ERROR, "sqlx::query", Level::WARN, false),
             (Level::DEBUG, "sqlx::query", Level::DEBUG, false),
             (Level::TRACE, "sqlx::query", Level::DEBUG, true),
+            (Level::TRACE, "h2::codec::framed_write", Level::TRACE, false),
+            (Level::TRACE, "pingora_proxy", Level::DEBUG, false),
+            (Level::TRACE, "pingora_core::protocols::http::v1::client", Level::DEBUG, false),
+            (Level::TRACE, "pingora_core::server", Level::INFO, true),
+            (Level::TRACE, "tollgate::hook", Level::TRACE, true),
         ];
         for (level, target, line, expected) in cases {
             assert_eq!(

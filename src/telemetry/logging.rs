@@ -98,14 +98,13 @@ where
     }
 }
 
-/// The level at which the `log` crate forwards lines: avoids the work for lines that are filtered
-/// out.
+/// The level at which the `log` crate, which only libraries use, forwards lines: avoids the work for
+/// lines that are filtered out.
 fn bridge_level(level: Level) -> log::LevelFilter {
     match level {
         Level::ERROR => log::LevelFilter::Error,
         Level::WARN | Level::INFO => log::LevelFilter::Warn,
-        Level::DEBUG => log::LevelFilter::Debug,
-        Level::TRACE => log::LevelFilter::Trace,
+        Level::DEBUG | Level::TRACE => log::LevelFilter::Debug,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Derives the path of a call from a provider's base address.
 //!
 //! Operators paste addresses as vendors print them: with or without `/v1`, with a path prefix, with
-//! another version segment (`/api/v3`), or with the complete path of the call. Each gives the right
-//! endpoint.
+//! another version segment (`/api/v3`, `/v1beta/openai`), without any version where the service has
+//! none, or with the complete path of the call. Each gives the right endpoint.
 
 use std::borrow::Cow;
 
@@ -21,10 +21,10 @@ pub struct Endpoint {
     pub port: u16,
     /// As sent in `Host`: with the port unless it is the scheme's default.
     pub authority: String,
-    /// `""` or `/prefix`, without version segment and without trailing slash.
-    prefix: String,
-    /// The version segment in the address, if there is one.
-    version: Option<String>,
+    /// `""` or `/prefix`, without trailing slash and without the path of a call.
+    base: String,
+    /// Whether calls follow the base as it is: see [`is_complete`].
+    is_complete: bool,
 }
 
 /// The operation of a provider.
@@ -92,13 +92,14 @@ impl Endpoint {
         }
         let own_port = if tls { 443 } else { 80 };
         let port = authority.port_u16().unwrap_or(own_port);
-        let (prefix, version) = split_version(uri.path());
+        let (base, call) = split_call(uri.path());
+        let is_complete = call.is_some() || is_complete(&base);
         let authority = if port == own_port {
             authority.host().to_owned()
         } else {
             format!("{}:{port}", authority.host())
         };
-        Ok(Self { tls, host, port, authority, prefix, version })
+        Ok(Self { tls, host, port, authority, base, is_complete })
     }
 
     /// `host:port` as a CONNECT request names it: an IPv6 address in brackets.
@@ -112,8 +113,8 @@ impl Endpoint {
     #[must_use]
     pub fn path(&self, format: WireFormat, call: ProviderCall<'_>) -> String {
         let own = if format == WireFormat::AltCli { "v1beta" } else { "v1" };
-        let (prefix, version) = (self.prefix.as_str(), self.version.as_deref().unwrap_or(own));
-        let at = |call: &str| [prefix, "/", version, call].concat();
+        let version = if self.lacks_version(format) { ["/", own].concat() } else { String::new() };
+        let at = |call: &str| [&self.base, version.as_str(), call].concat();
         let of = |model: &str, verb: &str| at(&format!("/models/{}:{verb}", segment(model)));
         match (format, call) {
             (WireFormat::Native, ProviderCall::ListModels) => at("/models?limit=1000"),
@@ -140,26 +141,74 @@ impl Endpoint {
     }
 }
 
-/// Splits `/prefix/v1[/messages]` into (`/prefix`, `v1`).
-fn split_version(path: &str) -> (String, Option<String>) {
-    let mut path = path.trim_end_matches('/');
-    for call in CALLS {
-        if let Some(rest) = path.strip_suffix(call) {
-            path = rest;
-            break;
+/// Hosts of services whose calls have no version in their path, and the formats for which that is
+/// so. A name that begins with a dot stands for all hosts below it.
+const WITHOUT_VERSION: [(&str, &[WireFormat]); 4] = [
+    ("api.perplexity.ai", &[WireFormat::Chat]),
+    (".githubcopilot.com", &[WireFormat::Chat, WireFormat::Responses]),
+    ("models.github.ai", &[WireFormat::Chat]),
+    ("models.inference.ai.azure.com", &[WireFormat::Chat]),
+];
+/// Last segments of base addresses that have no version after them: Cloudflare's and Vertex AI's
+/// compatible interfaces, and Databricks' endpoints.
+const ENDS_WITHOUT_VERSION: [&str; 3] = ["compat", "openapi", "serving-endpoints"];
+/// Its paths begin with the version of the relay itself. Bases of the native and alt-cli formats
+/// have none of the service behind it.
+const VERSIONED_RELAY: &str = "gateway.ai.cloudflare.com";
+
+impl Endpoint {
+    /// Whether the base lacks the version that calls of this format have in their path.
+    fn lacks_version(&self, format: WireFormat) -> bool {
+        let compatible = matches!(format, WireFormat::Chat | WireFormat::Responses);
+        if self.host == VERSIONED_RELAY && !compatible {
+            let behind = self.base.trim_start_matches('/').split_once('/').map_or("", |(_, b)| b);
+            return !is_complete(behind);
         }
-    }
-    match path.rsplit_once('/') {
-        Some((prefix, last)) if is_version(last) => (prefix.to_owned(), Some(last.to_owned())),
-        _ => (path.to_owned(), None),
+        let is_its = |name: &str| match name.strip_prefix('.') {
+            Some(domain) => self.host.strip_suffix(domain).is_some_and(|sub| sub.ends_with('.')),
+            None => self.host == name,
+        };
+        let knows =
+            |(name, formats): &(&str, &[WireFormat])| is_its(name) && formats.contains(&format);
+        let ends = |end: &&str| self.base.rsplit('/').next() == Some(*end);
+        let has_none = WITHOUT_VERSION.iter().any(knows)
+            || compatible && ENDS_WITHOUT_VERSION.iter().any(ends);
+        !self.is_complete && !has_none
     }
 }
 
-/// `v1`, `v4`, `v1beta`, `v1alpha2`, …
+/// Splits `/prefix[/messages]` into the base and the call. A list of models tells nothing about the
+/// version of the other calls.
+fn split_call(path: &str) -> (String, Option<&str>) {
+    let path = path.trim_end_matches('/');
+    if let Some((base, model)) = path.rsplit_once("/models/")
+        && model.contains(':')
+    {
+        return (base.to_owned(), Some(model));
+    }
+    for call in CALLS {
+        if let Some(base) = path.strip_suffix(call) {
+            return (base.to_owned(), Some(call).filter(|call| *call != "/models"));
+        }
+    }
+    (path.to_owned(), None)
+}
+
+/// Whether a base has a version, at its end or anywhere before: vendors put compatible interfaces
+/// below it (`/v1beta/openai`).
+fn is_complete(base: &str) -> bool {
+    base.split('/').any(is_version)
+}
+
+/// `v1`, `v4`, `v1beta`, `v1alpha2`, `v1.1`, `v1p1beta1`, …
 fn is_version(segment: &str) -> bool {
-    let Some(rest) = segment.strip_prefix('v') else { return false };
-    rest.starts_with(|c: char| c.is_ascii_digit())
-        && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+    const STAGES: [&str; 7] = ["alpha", "beta", "rc", "preview", "internal", ".", "p"];
+    let Some(number) = segment.strip_prefix('v') else { return false };
+    let stage = number.trim_start_matches(|c: char| c.is_ascii_digit());
+    let known = STAGES.iter().find_map(|known| stage.strip_prefix(known));
+    let is_stage = stage.is_empty()
+        || known.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_alphanumeric()));
+    stage.len() < number.len() && is_stage
 }
 
 /// Characters that a model's name in a path keeps without an escape.
@@ -220,6 +269,59 @@ mod tests {
             ("https://api.example", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
             ("https://api.example/v1beta", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
             ("https://api.example/gw/v1", WireFormat::AltCli, "/gw/v1/models/m:generateContent"),
+            (
+                "https://api.example/v1beta/openai/",
+                WireFormat::Chat,
+                "/v1beta/openai/chat/completions",
+            ),
+            (
+                "https://api.example/v1beta/openai/",
+                WireFormat::Responses,
+                "/v1beta/openai/responses",
+            ),
+            (
+                "https://api.example/v1beta/openai/chat/completions",
+                WireFormat::Chat,
+                "/v1beta/openai/chat/completions",
+            ),
+            ("https://api.example/v1/team/a", WireFormat::Native, "/v1/team/a/messages"),
+            ("https://api.example/v2ray", WireFormat::Chat, "/v2ray/v1/chat/completions"),
+            ("https://api.example/models", WireFormat::Chat, "/v1/chat/completions"),
+            ("https://api.example/chat/completions", WireFormat::Chat, "/chat/completions"),
+            ("https://api.example/openai", WireFormat::Chat, "/openai/v1/chat/completions"),
+            ("https://api.perplexity.ai", WireFormat::Chat, "/chat/completions"),
+            ("https://api.perplexity.ai", WireFormat::Responses, "/v1/responses"),
+            ("https://api.githubcopilot.com", WireFormat::Chat, "/chat/completions"),
+            ("https://api.business.githubcopilot.com/", WireFormat::Responses, "/responses"),
+            ("https://api.githubcopilot.com", WireFormat::Native, "/v1/messages"),
+            ("https://notgithubcopilot.com", WireFormat::Chat, "/v1/chat/completions"),
+            ("https://models.github.ai/inference", WireFormat::Chat, "/inference/chat/completions"),
+            (
+                "https://gateway.ai.cloudflare.com/v1/acc/gw/compat",
+                WireFormat::Chat,
+                "/v1/acc/gw/compat/chat/completions",
+            ),
+            (
+                "https://gateway.ai.cloudflare.com/v1/acc/gw/anthropic",
+                WireFormat::Native,
+                "/v1/acc/gw/anthropic/v1/messages",
+            ),
+            ("https://relay.example/compat", WireFormat::Chat, "/compat/chat/completions"),
+            (
+                "https://eu-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi",
+                WireFormat::Chat,
+                "/v1/projects/p/locations/l/endpoints/openapi/chat/completions",
+            ),
+            (
+                "https://relay.example/endpoints/openapi",
+                WireFormat::Chat,
+                "/endpoints/openapi/chat/completions",
+            ),
+            (
+                "https://api.example/v1beta/models/m:generateContent",
+                WireFormat::AltCli,
+                "/v1beta/models/m:generateContent",
+            ),
         ];
         for (url, format, path) in cases {
             assert_eq!(Endpoint::parse(url).unwrap().path(format, GENERATE), path, "{url}");

@@ -1,9 +1,12 @@
 //! The head of a request to a provider: the client's headers that are forwarded, and the credential
 //! that is added.
 //!
-//! A client's credentials never reach a provider, in whatever header, cookie or query parameter
-//! they came. Nor does a header that would change the form of the reply, or the meaning of the
-//! request, without the gateway's knowledge: a reply without readable usage would cost nothing.
+//! Headers go on by a list: those that the formats define and that real clients send, and those
+//! that the operator adds. So no client chooses the account, the project, the address or the key of
+//! a relay behind the provider. A client's credentials never reach a provider, in whatever header,
+//! cookie or query parameter they came, and whatever the operator adds. Nor does a header that would
+//! change the form of the reply, or the meaning of the request, without the gateway's knowledge: a
+//! reply without readable usage would cost nothing.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request;
@@ -17,6 +20,39 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 /// The native format's version header, with the version of converted requests.
 const NATIVE_VERSION: (HeaderName, HeaderValue) =
     (HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+
+/// Whether a header is forwarded to a provider of the client's own format. `name`: lower-case.
+fn is_on_the_list(name: &str) -> bool {
+    const STARTS: [&str; 4] = ["x-stainless-", "x-codex-", "x-claude-code-", "x-session-"];
+    let known = matches!(
+        name,
+        "accept"
+            | "accept-language"
+            | "anthropic-beta"
+            | "anthropic-dangerous-direct-browser-access"
+            | "anthropic-version"
+            | "conversation-id"
+            | "conversation_id"
+            | "idempotency-key"
+            | "openai-beta"
+            | "originator"
+            | "session-id"
+            | "session_id"
+            | "thread-id"
+            | "thread_id"
+            | "traceparent"
+            | "tracestate"
+            | "user-agent"
+            | "version"
+            | "x-anthropic-additional-protection"
+            | "x-app"
+            | "x-client-request-id"
+            | "x-goog-api-client"
+            | "x-openai-subagent"
+            | "x-server-timeout"
+    );
+    known || name.starts_with("x-") && STARTS.iter().any(|start| name.starts_with(start))
+}
 
 /// Whether a header is never forwarded, because it belongs to one connection or one body, names the
 /// client's path to the gateway, or holds a credential.
@@ -108,6 +144,8 @@ pub struct HeadParts<'a> {
     pub client_ip: Option<std::net::IpAddr>,
     /// Further headers that carry the client's key, in lower case.
     pub credentials: &'a [String],
+    /// Further names that the operator passes on, in lower case.
+    pub pass: &'a [String],
     /// Further names that the operator drops, in lower case.
     pub drop: &'a [String],
 }
@@ -123,7 +161,7 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
     let head = RequestHeader::build_no_case(method, parts.target.as_bytes(), Some(0))?;
     let mut head = request::Parts::from(head);
     // About as many are removed as are added; Pingora keeps the head for the complete stream.
-    let places = if parts.converted { 6 } else { parts.client.len() + 1 };
+    let places = if parts.converted { 6 } else { parts.client.len() };
     let mut headers = HeaderMap::with_capacity(places);
     let listed = connection_listed(parts.client);
     for (name, value) in parts.client {
@@ -159,13 +197,12 @@ fn invalid(what: &'static str) -> Box<pingora::Error> {
 }
 
 fn goes_on(name: &str, parts: &HeadParts<'_>, listed: &[String]) -> bool {
-    if parts.converted {
-        return CONVERTED.contains(&name);
-    }
-    !in_any_spelling(name, |name| {
-        is_never_forwarded(name)
-            || listed.iter().chain(parts.credentials).chain(parts.drop).any(|one| one == name)
-    })
+    let is_meant = if parts.converted { CONVERTED.contains(&name) } else { is_on_the_list(name) };
+    (is_meant || parts.pass.iter().any(|passed| passed == name))
+        && !in_any_spelling(name, |name| {
+            is_never_forwarded(name)
+                || listed.iter().chain(parts.credentials).chain(parts.drop).any(|one| one == name)
+        })
 }
 
 /// Some servers treat an underscore as a hyphen.
@@ -240,7 +277,14 @@ fn address(
 
 #[cfg(test)]
 mod tests {
-    use super::{HeaderValue, in_any_spelling, is_never_forwarded, is_readable};
+    use super::{HeaderValue, in_any_spelling, is_never_forwarded, is_on_the_list, is_readable};
+
+    #[test]
+    fn no_header_that_is_never_forwarded_is_on_the_list() {
+        for name in ["x-api-key", "cookie", "authorization", "range", "x-forwarded-for", "host"] {
+            assert!(is_never_forwarded(name) && !is_on_the_list(name), "{name}");
+        }
+    }
 
     #[test]
     fn headers_that_are_never_forwarded_are_known_in_any_spelling() {

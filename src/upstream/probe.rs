@@ -69,6 +69,7 @@ async fn ask(
         http2: false,
         client_ip: None,
         credentials: &[],
+        pass: &[],
         drop: &[],
     };
     let head = headers::build(method.clone(), &parts)

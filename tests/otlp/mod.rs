@@ -1,7 +1,7 @@
 //! OTLP: spans, metrics and log lines at a strict collector, and the relay of clients' telemetry.
 
 mod check;
-mod collector;
+pub mod collector;
 mod content;
 mod context;
 mod loss;

@@ -26,16 +26,16 @@ async fn answering(answer: &'static [u8]) -> Fixture {
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_that_the_providers_connection_header_names_are_not_forwarded() {
     let fixture = answering(
-        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close, X-Internal\r\n\
-          x-internal: 1\r\nx-shown: 1\r\n\r\n{\"type\":\"message\",\"role\":\"assistant\",\
+        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close, X-Model\r\n\
+          x-model: 1\r\nx-request-id: 1\r\n\r\n{\"type\":\"message\",\"role\":\"assistant\",\
           \"content\":[{\"type\":\"text\",\"text\":\"a\"}],\"stop_reason\":\"end_turn\",\
           \"usage\":{\"input_tokens\":1,\"output_tokens\":1}}",
     )
     .await;
     let answer = fixture.ask().send().await.unwrap();
     assert_eq!(answer.status(), 200);
-    assert!(answer.headers().contains_key("x-shown"), "{:?}", answer.headers());
-    assert!(!answer.headers().contains_key("x-internal"), "{:?}", answer.headers());
+    assert!(answer.headers().contains_key("x-request-id"), "{:?}", answer.headers());
+    assert!(!answer.headers().contains_key("x-model"), "{:?}", answer.headers());
 }
 
 #[tokio::test(flavor = "multi_thread")]

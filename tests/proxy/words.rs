@@ -169,3 +169,79 @@ async fn escapes_compression_and_size_hide_nothing_and_pictures_are_left_alone()
     let answer = fixture.post("/v1/messages", &picture).send().await.unwrap();
     assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
 }
+
+/// Names of arguments and properties, and instructions for compaction, reach the model.
+#[tokio::test(flavor = "multi_thread")]
+async fn words_in_names_and_in_instructions_are_found() {
+    let fixture = fixture(&[("quagga", "contains")]).await;
+    let said = |format: &str, more: Value| {
+        let mut body = saying(format, false, "a horse");
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        (format.to_owned(), body)
+    };
+    let schema = json!({"type": "object", "properties": {"the Quagga": {"type": "string"}}});
+    let turns = |name: &str, parts: Value| {
+        let user = json!({"role": "user", name: parts[0]});
+        json!([user, {"role": if name == "parts" { "model" } else { "assistant" }, name: parts[1]},
+            {"role": "user", name: parts[2]}])
+    };
+    let native = turns(
+        "content",
+        json!(["a horse",
+            [{"type": "tool_use", "id": "c", "name": "f", "input": {"a": [{"QUAGGA plan": 1}]}}],
+            [{"type": "tool_result", "tool_use_id": "c", "content": "done"}]]),
+    );
+    let alt_cli = |call: &str, result: &str, args: Value, response: Value| {
+        let parts = json!([[{"text": "a horse"}], [{call: {"name": "f", "args": args}}],
+            [{result: {"name": "f", "response": response}}]]);
+        json!({"contents": turns("parts", parts)})
+    };
+    let quagga = json!({"a quagga": true});
+    for (format, body) in [
+        said("native", json!({"messages": native})),
+        said(
+            "native",
+            json!({"context_management": {"edits": [{"type": "compact_20260112",
+            "instructions": "keep the quagga"}]}}),
+        ),
+        said("native", json!({"tools": [{"name": "f", "input_schema": schema}]})),
+        said(
+            "chat-compatible",
+            json!({"tools": [{"type": "function",
+            "function": {"name": "f", "parameters": schema}}]}),
+        ),
+        said(
+            "chat-compatible",
+            json!({"response_format": {"type": "json_schema",
+            "json_schema": {"name": "f", "schema": schema}}}),
+        ),
+        said(
+            "responses",
+            json!({"tools": [{"type": "function", "name": "f",
+            "parameters": schema}]}),
+        ),
+        said(
+            "responses",
+            json!({"text": {"format": {"type": "json_schema", "name": "f",
+            "schema": schema}}}),
+        ),
+        said("alt-cli", alt_cli("functionCall", "functionResponse", quagga.clone(), json!({}))),
+        said("alt-cli", alt_cli("function_call", "function_response", json!({}), quagga.clone())),
+        said("alt-cli", json!({"generationConfig": {"_responseJsonSchema": schema}})),
+        said("alt-cli", json!({"generation_config": {"_response_json_schema": schema}})),
+        said(
+            "alt-cli",
+            json!({"tools": [{"function_declarations": [{"name": "f",
+            "parameters_json_schema": schema}]}]}),
+        ),
+    ] {
+        let answer = fixture.post(path(&format, false), &body).send().await.unwrap();
+        assert_eq!(answer.status(), 403, "{format}: {body}");
+        is_a_refusal(&format, &answer.json().await.unwrap());
+        let harmless = body.to_string().to_lowercase().replace("quagga", "horse");
+        let harmless: Value = serde_json::from_str(&harmless).unwrap();
+        let answer = fixture.post(path(&format, false), &harmless).send().await.unwrap();
+        assert_ne!(answer.status(), 403, "{format}: {harmless}");
+    }
+    assert_eq!(fixture.gateway.metric("tollgate_screened_total").await, 12.0);
+}

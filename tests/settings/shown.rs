@@ -242,6 +242,8 @@ const OTHERS: &[Shown] = &[
         "proxy/switch_off.rs",
         "a_provider_is_disabled_after_so_many_failed_probes_and_an_administrator_enables_it",
     ),
+    ("headers.pass_request", "settings/requests.rs", "headers_that_are_named_go_both_ways"),
+    ("headers.pass_response", "settings/requests.rs", "headers_that_are_named_go_both_ways"),
     ("headers.drop_request", "settings/requests.rs", "headers_that_are_named_go_neither_way"),
     ("headers.drop_response", "settings/requests.rs", "headers_that_are_named_go_neither_way"),
     ("log.level", "proxy/hooks.rs", "an_answered_request_and_a_refused_one"),

@@ -34,6 +34,8 @@ pub(super) const ROWS: &[Setting] = &[
     setting("retry.max_cooldown", Duration { min: S, max: DAY, zero: Refused }, "10m").live(),
     setting("breaker.count_network_errors", Flag, "true").live(),
     setting("breaker.disable_after_failed_probes", Count { min: 0, max: 1000 }, "0").live(),
+    setting("headers.pass_request", Headers, "").live(),
+    setting("headers.pass_response", Headers, "").live(),
     setting("headers.drop_request", Headers, "").live(),
     setting("headers.drop_response", Headers, "").live(),
     // The process.

@@ -11,6 +11,10 @@ use crate::formats::conversation::{
 };
 use crate::formats::json_read;
 
+/// What is wrong with a reply that has nothing for the client: neither content nor a finish reason,
+/// or only content of kinds that are not read.
+pub const NOTHING: &str = "no content that can be read";
+
 /// A reply, or one chunk of a stream: they have the same shape.
 #[derive(Deserialize)]
 pub struct Body<'a> {
@@ -138,8 +142,14 @@ fn read_as(bytes: &[u8], strict: bool) -> Result<Reply<'_>, ReplyProblem> {
     let broken = broken_call(&candidate);
     let mut parts = Vec::new();
     let reason = candidate.reason;
+    let mut foreign = false;
     for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+        foreign |= part.is_foreign();
         add_part(part, &mut parts);
+    }
+    let nothing = if foreign { strict } else { reason.is_none() };
+    if nothing && parts.is_empty() {
+        return Err(problem(NOTHING.to_owned()));
     }
     let any_call = parts.iter().any(ReplyPart::is_tool_call);
     if let Some((kind, message)) = broken.filter(|_| strict && !parts.iter().any(is_answer)) {

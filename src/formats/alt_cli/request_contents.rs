@@ -50,6 +50,15 @@ pub struct WirePart<'a> {
     vendor_result: Option<IgnoredAny>,
 }
 
+impl WirePart<'_> {
+    /// Whether a reply's part is of a kind that no other format has: media, and the steps of the
+    /// vendor's own tools.
+    #[must_use]
+    pub const fn is_foreign(&self) -> bool {
+        self.text.is_none() && self.call.is_none() && self.signature.is_none()
+    }
+}
+
 #[derive(Deserialize)]
 struct Blob<'a> {
     #[serde(borrow, rename = "mimeType", alias = "mime_type")]

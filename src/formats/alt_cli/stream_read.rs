@@ -24,7 +24,11 @@ pub struct Reader {
     calls: usize,
     /// Text or a call has come.
     answered: bool,
-    /// The client knows the format's own finish reasons.
+    /// A part that is read has come.
+    any: bool,
+    /// One of a kind that is not read has.
+    foreign: bool,
+    /// The client knows the format's own finish reasons, and kinds of parts.
     own: bool,
     finish: Option<Finish>,
     ended: bool,
@@ -45,7 +49,7 @@ impl Reader {
         if self.ended || is_empty_event(data) {
             return Ok(());
         }
-        let body = Body::parse(data).map_err(|message| StreamProblem::Malformed { message })?;
+        let body = Body::parse(data).map_err(StreamProblem::malformed)?;
         if let Some(error) = &body.error {
             let (kind, message) = error.kind_and_message();
             return Err(StreamProblem::Upstream { kind, message });
@@ -81,6 +85,9 @@ impl Reader {
         if self.ended {
             return Ok(());
         }
+        if self.foreign && !self.any && !self.own {
+            return Err(StreamProblem::malformed(reply_read::NOTHING));
+        }
         let Some(finish) = self.finish.take() else { return Err(StreamProblem::Cut) };
         self.start(sink);
         self.close(sink);
@@ -96,6 +103,9 @@ impl Reader {
     }
 
     fn part(&mut self, part: WirePart<'_>, sink: &mut Sink<'_>) {
+        let is_foreign = part.is_foreign();
+        self.foreign |= is_foreign;
+        self.any |= !is_foreign;
         if let Some(call) = part.call {
             self.answered = true;
             self.prove(part.signature.map(Str::into_text), sink);

@@ -78,7 +78,7 @@ impl Writer {
                     self.part(context, out, |o| write_call(o, &id, &name, &arguments));
                 }
             }
-            Event::Turn(_) | Event::Done(_) => {}
+            Event::Turn(_) | Event::Head { .. } | Event::Done(_) => {}
             Event::Finish { finish, usage: total } => self.chunk(context, out, |o| {
                 write_candidate(o, Some(finish), |a| a.object(|o| o.str("text", "")));
                 usage::write(o, total);

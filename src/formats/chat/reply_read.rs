@@ -5,11 +5,13 @@ use serde::de::IgnoredAny;
 
 use super::request_parts::WireCall;
 use crate::domain::usage::Usage;
+use crate::formats::conversation::reply::NAMELESS_CALL;
 use crate::formats::conversation::{
-    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, locate,
+    Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall,
+    ToolName, locate,
 };
 use crate::formats::json_read::{self, Json};
-use crate::formats::usage::ENDED_IN_ERROR;
+use crate::formats::usage::{ENDED_IN_ERROR, names_an_end};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -41,6 +43,17 @@ struct Message<'a> {
     reasoning: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
     tool_calls: Option<Vec<WireCall<'a>>>,
+    /// The only call, in the form before there were several.
+    #[serde(borrow)]
+    function_call: Option<FunctionCall<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall<'a> {
+    #[serde(borrow)]
+    name: Option<Str<'a>>,
+    #[serde(borrow)]
+    arguments: Option<Str<'a>>,
 }
 
 /// A part of `content`. Some providers send a list of parts, as requests do, instead of a string.
@@ -166,7 +179,20 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     parts.extend(message.content.map(content).into_iter().flatten());
     parts.extend(message.refusal.filter(|text| !text.is_empty()).map(ReplyPart::Refusal));
     for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
-        parts.extend(call.into_call(|| generated_id(index)).map(ReplyPart::ToolCall));
+        let call = call.into_call(|| generated_id(index));
+        parts.push(ReplyPart::ToolCall(call.ok_or_else(|| problem(NAMELESS_CALL.to_owned()))?));
+    }
+    parts.extend(message.function_call.filter(|_| !parts.iter().any(ReplyPart::is_tool_call)).map(
+        |call| {
+            ReplyPart::ToolCall(ToolCall {
+                id: generated_id(0).into(),
+                name: ToolName::plain(call.name.unwrap_or_default().into_text()),
+                arguments: call.arguments.unwrap_or_default().into_text(),
+            })
+        },
+    ));
+    if parts.is_empty() && !choice.finish_reason.as_deref().is_some_and(names_an_end) {
+        return Err(problem("no content and no finish reason".to_owned()));
     }
     let any_call = parts.iter().any(ReplyPart::is_tool_call);
     let refused = parts.iter().any(|part| matches!(part, ReplyPart::Refusal(_)));

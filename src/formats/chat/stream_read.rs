@@ -1,11 +1,14 @@
 //! Reads a chat-compatible stream, chunk by chunk.
+//!
+//! The fields of a delta are independent: content, reasoning, refusal and calls may come in any
+//! order, and go on after a piece of another one. Once a call has come, each of them is announced
+//! by its number ([`Event::Turn`]), and the converter puts them one after the other.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
-use crate::formats::conversation::open_calls::bit;
 use crate::formats::conversation::{
     Arguments, Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str,
     StreamProblem, Text, ToolName, is_empty_event, number,
@@ -27,6 +30,9 @@ struct Choice<'a> {
     index: Option<u64>,
     #[serde(borrow)]
     delta: Option<Delta<'a>>,
+    /// In place of the delta: a whole answer as one chunk.
+    #[serde(borrow)]
+    message: Option<Delta<'a>>,
     #[serde(borrow)]
     finish_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -45,6 +51,9 @@ struct Delta<'a> {
     reasoning: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
     tool_calls: Option<Vec<CallDelta<'a>>>,
+    /// The only call, in the form before there were several.
+    #[serde(borrow)]
+    function_call: Option<FunctionDelta<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -65,6 +74,9 @@ struct FunctionDelta<'a> {
     arguments: Option<Arguments<'a>>,
 }
 
+/// The highest number of a call.
+const MAX_INDEX: u64 = u64::MAX >> 1;
+
 /// The open block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
@@ -75,17 +87,44 @@ enum Open {
     Call(u64),
 }
 
+impl Open {
+    /// The number by which the block is announced. Calls have their own.
+    const fn number(self) -> u64 {
+        match self {
+            Self::Text => u64::MAX,
+            Self::Refusal => u64::MAX - 1,
+            Self::Thinking => u64::MAX - 2,
+            Self::Call(index) => index,
+        }
+    }
+}
+
+/// The call that came last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Last {
+    index: u64,
+    /// Empty until it is known.
+    id: String,
+    has_arguments: bool,
+}
+
 /// State of one stream. Keeps nothing that grows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reader {
     started: bool,
+    /// The index of the answer that is read: the first one with content.
+    answer: Option<u64>,
     open: Option<Open>,
+    /// A call has come: blocks are announced.
+    mixed: bool,
     /// The lowest index above those of all calls so far, for services that send none.
     calls: u64,
     /// One bit for each index below 64 that a call has.
     begun: u64,
-    /// The last call's index and id.
-    last: Option<(u64, String)>,
+    last: Option<Last>,
+    /// A call has a name or arguments.
+    called: bool,
+    refused: bool,
     finish: Option<Finish>,
     ended: bool,
 }
@@ -94,9 +133,9 @@ impl Reader {
     /// Takes one event's data: a chunk, or `[DONE]`.
     ///
     /// # Errors
-    /// An error that the provider reports, data that is no chunk, or more of a call that has ended.
+    /// An error that the provider reports, or data that is no chunk.
     pub fn event(&mut self, data: &[u8], sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
-        if data.trim_ascii() == b"[DONE]" && self.started && !self.ended {
+        if data.trim_ascii() == b"[DONE]" && self.has_answer() && !self.ended {
             self.end(sink);
         }
         if self.ended || is_empty_event(data) {
@@ -108,14 +147,20 @@ impl Reader {
             let (kind, message) = reply_read::error(reported);
             return Err(StreamProblem::Upstream { kind, message });
         }
-        let first =
-            chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
+        let number = |choice: &Choice<'_>| choice.index.unwrap_or(0);
+        let choices = chunk.choices.into_iter().flatten();
+        let first = match self.answer {
+            Some(answer) => choices.into_iter().find(|choice| number(choice) == answer),
+            None => choices.min_by_key(number),
+        };
         let Some(choice) = first else { return Ok(()) };
+        let answer = number(&choice);
         if !std::mem::replace(&mut self.started, true) {
             sink(Event::Start { usage: Usage::default() });
         }
-        if let Some(delta) = choice.delta {
-            self.delta(delta, sink)?;
+        let whole = choice.message.filter(|_| self.open.is_none());
+        if let Some(delta) = choice.delta.or(whole) {
+            self.delta(delta, sink);
         }
         if let Some((kind, message)) =
             reply_read::failed(choice.error, choice.finish_reason.as_deref())
@@ -125,6 +170,9 @@ impl Reader {
         if let Some(reason) = choice.finish_reason.as_deref().filter(|reason| names_an_end(reason))
         {
             self.finish = Some(reply_read::finish(Some(reason)));
+        }
+        if self.has_answer() {
+            self.answer = Some(answer);
         }
         Ok(())
     }
@@ -141,7 +189,12 @@ impl Reader {
         if self.ended { Ok(()) } else { Err(StreamProblem::Cut) }
     }
 
-    fn delta(&mut self, delta: Delta<'_>, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+    /// Whether some of the answer, or its end, has come: a terminator alone ends none.
+    const fn has_answer(&self) -> bool {
+        self.open.is_some() || self.finish.is_some()
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, sink: &mut Sink<'_>) {
         let reasoning = match (delta.reasoning_content, delta.reasoning) {
             (Some(text), _) => Some(text),
             (None, Some(Content::Text(text))) => Some(text),
@@ -158,99 +211,160 @@ impl Reader {
             }
         }
         self.text(Open::Refusal, delta.refusal, sink);
-        for call in delta.tool_calls.into_iter().flatten() {
-            self.call(call, sink)?;
+        for (position, call) in delta.tool_calls.into_iter().flatten().enumerate() {
+            self.call(position, call, sink);
         }
-        Ok(())
+        if let Some(function) = delta.function_call {
+            self.call(0, CallDelta { index: Some(0), id: None, function: Some(function) }, sink);
+        }
     }
 
     fn text(&mut self, kind: Open, text: Option<Str<'_>>, sink: &mut Sink<'_>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
         if self.open != Some(kind) {
-            // Some services send a line break while they write a call.
-            if matches!(self.open, Some(Open::Call(_))) && text.is_blank() {
-                return;
-            }
-            self.close(sink);
-            self.open = Some(kind);
+            self.go_to(kind, sink);
+            self.refused |= kind == Open::Refusal;
             sink(Event::Open(match kind {
                 Open::Thinking => Block::Thinking,
                 Open::Refusal => Block::Refusal,
                 _ => Block::Text,
             }));
+            if self.mixed && kind == Open::Thinking {
+                sink(unproven());
+            }
         }
         sink(Event::Delta(text.into_text()));
     }
 
-    fn call(&mut self, call: CallDelta<'_>, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+    fn call(&mut self, position: usize, call: CallDelta<'_>, sink: &mut Sink<'_>) {
         let (name, arguments) =
             call.function.map_or((None, None), |function| (function.name, function.arguments));
         let id = call.id.filter(|id| !id.is_empty());
-        let index = call.index.unwrap_or(match self.open {
-            Some(Open::Call(open)) if id.is_none() && name.is_none() => open,
-            _ => self.calls,
-        });
+        let name = name.filter(|name| !name.is_empty());
         let arguments = arguments.filter(|arguments| !arguments.is_empty());
+        let head = (id.as_deref(), name.is_some());
+        let index = call.index.unwrap_or_else(|| self.index_of(position, head)).min(MAX_INDEX);
         // Some services give all parallel calls the index 0: another id and a name are another
         // call. Others give each piece of one call another id, but the name only once.
-        let is_named = name.as_deref().is_some_and(|name| !name.is_empty());
-        let has_other_id =
-            |id: &str| self.last.as_ref().is_some_and(|(last, its)| *last == index && *its != *id);
-        let is_another = is_named && id.as_deref().is_some_and(has_other_id);
+        let has_other_id = |id: &str| {
+            self.last
+                .as_ref()
+                .is_some_and(|last| last.index == index && !last.id.is_empty() && last.id != *id)
+        };
+        let is_another = name.is_some() && id.as_deref().is_some_and(has_other_id);
+        let is_known = !is_another && self.has_begun(index);
+        if is_known && id.is_none() && name.is_none() && arguments.is_none() {
+            return;
+        }
+        self.called |= name.is_some() || arguments.is_some();
         if is_another || self.open != Some(Open::Call(index)) {
-            let is_known = !is_another && self.has_begun(index);
-            if is_known && arguments.is_none() {
-                return Ok(());
-            }
-            if !matches!(self.open, Some(Open::Call(_))) {
-                if is_known {
-                    return Err(StreamProblem::mixed_calls());
-                }
+            if !self.mixed {
                 self.close(sink);
+                self.mixed = true;
             }
-            self.open = Some(Open::Call(index));
-            sink(Event::Turn(index));
-            if is_known {
-                sink(Event::Delta(arguments.unwrap_or_default().into_text()));
-                return Ok(());
-            }
-            self.calls = self.calls.max(index.saturating_add(1));
-            self.begun |= bit(index);
-            self.last = id.as_deref().map(|id| (index, id.to_owned()));
-            let position = usize::try_from(index).unwrap_or(usize::MAX);
-            let id =
-                id.map_or_else(|| Text::Owned(reply_read::generated_id(position)), Str::into_text);
-            sink(Event::Open(Block::Tool {
-                id,
-                name: ToolName::plain(name.unwrap_or_default().into_text()),
-            }));
+            self.go_to(Open::Call(index), sink);
+        }
+        if is_known {
+            self.go_on(index, id, name, sink);
+        } else {
+            self.begin(index, id, name, sink);
         }
         if let Some(arguments) = arguments {
+            if let Some(last) = self.last.as_mut().filter(|last| last.index == index) {
+                last.has_arguments = true;
+            }
             sink(Event::Delta(arguments.into_text()));
         }
-        Ok(())
+    }
+
+    /// The index of a call without one. The first of a chunk may be more of the last call: anything
+    /// without a name, with the same id, or with more of the name before the first argument.
+    fn index_of(&self, position: usize, (id, is_named): (Option<&str>, bool)) -> u64 {
+        let goes_on = |last: &&Last| {
+            let is_same = id.is_some_and(|id| id == last.id);
+            let is_more_of_name = id.is_none() && !last.has_arguments;
+            position == 0 && (!is_named || is_same || is_more_of_name)
+        };
+        self.last.as_ref().filter(goes_on).map_or(self.calls, |last| last.index)
+    }
+
+    fn begin(
+        &mut self,
+        index: u64,
+        id: Option<Str<'_>>,
+        name: Option<Str<'_>>,
+        sink: &mut Sink<'_>,
+    ) {
+        self.calls = self.calls.max(index.saturating_add(1));
+        if index < 64 {
+            self.begun |= 1 << index;
+        }
+        let known = id.as_deref().unwrap_or_default().to_owned();
+        self.last = Some(Last { index, id: known, has_arguments: false });
+        let position = usize::try_from(index).unwrap_or(usize::MAX);
+        let id = id.map_or_else(|| Text::Owned(reply_read::generated_id(position)), Str::into_text);
+        sink(Event::Open(Block::Tool { id, name: ToolName::default() }));
+        if name.is_some() {
+            sink(Event::Head { id: None, name: name.map(Str::into_text) });
+        }
+    }
+
+    fn go_on(
+        &mut self,
+        index: u64,
+        id: Option<Str<'_>>,
+        name: Option<Str<'_>>,
+        sink: &mut Sink<'_>,
+    ) {
+        if id.is_none() && name.is_none() {
+            return;
+        }
+        if let (Some(id), Some(last)) = (&id, &mut self.last)
+            && last.index == index
+            && last.id.is_empty()
+        {
+            last.id = id.to_string();
+        }
+        sink(Event::Head { id: id.map(Str::into_text), name: name.map(Str::into_text) });
     }
 
     fn has_begun(&self, index: u64) -> bool {
-        if index < 64 { self.begun & bit(index) != 0 } else { index < self.calls }
+        if index < 64 { self.begun & 1 << index != 0 } else { index < self.calls }
+    }
+
+    /// Leaves the open block for another one.
+    fn go_to(&mut self, to: Open, sink: &mut Sink<'_>) {
+        if !self.mixed {
+            self.close(sink);
+        } else {
+            if let Some(from) = self.open.filter(|open| !matches!(open, Open::Call(_))) {
+                sink(Event::Done(from.number()));
+            }
+            sink(Event::Turn(to.number()));
+        }
+        self.open = Some(to);
     }
 
     fn close(&mut self, sink: &mut Sink<'_>) {
         match self.open.take() {
             None => return,
-            Some(Open::Thinking) => sink(Event::Signature(Signature::new(Origin::Chat, ""))),
-            Some(Open::Refusal) if self.finish.is_none() => self.finish = Some(Finish::Refusal),
+            Some(Open::Thinking) if !self.mixed => sink(unproven()),
             Some(_) => {}
         }
         sink(Event::Close);
     }
 
     fn end(&mut self, sink: &mut Sink<'_>) {
-        let refused = self.open == Some(Open::Refusal);
         self.close(sink);
         self.ended = true;
-        let finish = self.finish.take().unwrap_or_default().with_calls(self.calls > 0);
-        let finish = if refused && finish == Finish::Stop { Finish::Refusal } else { finish };
+        let finish = self.finish.take().unwrap_or_default().with_calls(self.called);
+        let refused = self.refused && finish == Finish::Stop;
+        let finish = if refused { Finish::Refusal } else { finish };
         sink(Event::Finish { finish, usage: Usage::default() });
     }
+}
+
+/// Reasoning in this format has no proof: see [`reply_read::thinking`].
+const fn unproven() -> Event<'static> {
+    Event::Signature(Signature { origin: Origin::Chat, value: Text::Borrowed("") })
 }

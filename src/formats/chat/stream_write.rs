@@ -63,7 +63,7 @@ impl Writer {
             // The format has no field for a proof.
             Event::Signature(_) => {}
             Event::Close => self.close(out),
-            Event::Turn(_) | Event::Done(_) => {}
+            Event::Turn(_) | Event::Head { .. } | Event::Done(_) => {}
             Event::Finish { finish, usage } => {
                 self.write_choice(out, |o| {
                     o.raw("delta", "{}");

@@ -1,6 +1,6 @@
 //! The neutral stream: one block at a time, opened, filled, closed.
 //!
-//! Blocks are in order (never two open), so writers need no look-up by index. Only the calls of a
+//! Blocks are in order (never two open), so writers need no look-up by index. Only the blocks of a
 //! reader may be mixed: see [`Event::Turn`].
 
 use super::{Finish, Signature, Text, ToolName, locate};
@@ -43,12 +43,21 @@ pub enum Event<'a> {
     Signature(Signature<'a>),
     /// The open block ends.
     Close,
-    /// What follows is of the call that the provider gives this number: begun by the next event, or
-    /// continued. In place of [`Event::Close`] between calls that may be mixed, and before the
-    /// first of them. Of two in a row, the first is for the call that is open already. The
-    /// converter puts calls one after the other, so writers never receive it.
+    /// What follows is of the block that the provider gives this number: begun by the next event,
+    /// or continued. In place of [`Event::Close`] between blocks that may be mixed, and before the
+    /// first of them. Of two in a row, the first is for the block that is open already. The
+    /// converter puts blocks one after the other, so writers never receive it.
     Turn(u64),
-    /// Nothing more comes for the call of this number, while others go on. Only of calls that are
+    /// More of the head of the call whose turn it is. A call that was opened without a name begins
+    /// with its first argument, or with its end: until then its name may grow. Writers never
+    /// receive it.
+    Head {
+        /// The id, if it is known now.
+        id: Option<Text<'a>>,
+        /// More of the name, or the whole name once more.
+        name: Option<Text<'a>>,
+    },
+    /// Nothing more comes for the block of this number, while others go on. Only of blocks that are
     /// mixed; writers never receive it.
     Done(u64),
     /// The reply is complete.
@@ -116,7 +125,13 @@ impl StreamProblem {
     /// More of a call came after its end.
     #[must_use]
     pub fn mixed_calls() -> Self {
-        Self::Malformed { message: "the arguments of two tool calls are mixed".to_owned() }
+        Self::malformed("the arguments of two tool calls are mixed")
+    }
+
+    /// What is wrong with an event, or with its place in the stream.
+    #[must_use]
+    pub fn malformed(message: impl Into<String>) -> Self {
+        Self::Malformed { message: message.into() }
     }
 }
 

@@ -16,7 +16,7 @@ pub mod locate;
 pub mod media;
 pub mod nulls;
 pub mod number;
-pub mod open_calls;
+pub mod open_blocks;
 pub mod pairs;
 pub mod reply;
 pub mod request;

@@ -3,6 +3,9 @@
 use super::{Signature, Str, Thinking, ToolCall};
 use crate::domain::usage::Usage;
 
+/// What is wrong with a reply whose call could be answered by no tool.
+pub const NAMELESS_CALL: &str = "a tool call names no tool";
+
 /// A complete reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply<'a> {

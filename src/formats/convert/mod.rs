@@ -10,6 +10,7 @@ mod stream;
 
 use std::borrow::Cow;
 
+use super::conversation::reply::NAMELESS_CALL;
 use super::conversation::rules::{Rule, Rules};
 use super::conversation::{
     GENERATED, Part, Reply, ReplyPart, Request, Target, ToolChoice, Unsupported, pairs, surrogates,
@@ -296,12 +297,21 @@ pub fn read_reply(format: WireFormat, body: &[u8]) -> Result<Reply<'_>, ReplyPro
 
 /// Everything but the usage.
 fn read_content(format: WireFormat, body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
-    match format {
+    let reply = match format {
         WireFormat::Native => native::reply_read::read(body),
         WireFormat::Responses => responses::reply_read::read(body),
         WireFormat::Chat => chat::reply_read::read(body),
         WireFormat::AltCli => alt_cli::reply_read::read(body),
+    }?;
+    let is_nameless = |part: &ReplyPart<'_>| match part {
+        ReplyPart::ToolCall(call) => call.name.name.is_empty(),
+        _ => false,
+    };
+    if reply.parts.iter().any(is_nameless) {
+        let format = format.as_str();
+        return Err(ReplyProblem::NotAReply { format, message: NAMELESS_CALL.to_owned() });
     }
+    Ok(reply)
 }
 
 /// The figures of a complete reply body; zeros if it has none.

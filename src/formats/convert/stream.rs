@@ -1,10 +1,10 @@
 //! Converts a stream as it arrives: bytes in, bytes out, any chunk boundary, one pass.
 //!
 //! Memory is bounded by one event, and by what the client's format requires the writer to keep
-//! (responses: the reply, for its last event; alt-cli: one call's arguments), or calls that come
-//! mixed. All of that is bounded too.
+//! (responses: the reply, for its last event; alt-cli: one call's arguments), or blocks that
+//! come mixed. All of that is bounded too.
 
-mod calls;
+mod blocks;
 #[cfg(test)]
 mod cut_tests;
 mod gate;
@@ -14,7 +14,7 @@ mod tests;
 
 use serde_json::Value;
 
-use self::calls::Calls;
+use self::blocks::Blocks;
 use self::gate::Gate;
 use self::reader::{KEEP_ALIVE, Reader};
 use super::rewrap;
@@ -274,14 +274,14 @@ pub fn read_events(
     each: &mut Sink<'_>,
 ) -> Result<(), StreamProblem> {
     let (mut assembler, mut reader) = (Assembler::new(MAX_EVENT), Reader::new(format));
-    let (mut calls, mut problem, mut mixed) = (Calls::default(), None, None);
+    let (mut blocks, mut problem, mut mixed) = (Blocks::default(), None, None);
     let mut in_order = |event: Event<'_>| {
         let mut pass = |event: Event<'_>| {
             each(event);
             Ok(())
         };
         if mixed.is_none() {
-            mixed = calls.pass(event, &mut pass).err();
+            mixed = blocks.pass(event, &mut pass).err();
         }
     };
     let mut take = |event: SseEvent<'_>| {

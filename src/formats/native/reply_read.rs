@@ -9,6 +9,10 @@ use crate::formats::conversation::{
 };
 use crate::formats::json_read::{self, Json};
 
+/// What is wrong with a reply that has nothing for the client: neither content nor a stop reason, or
+/// only content of kinds that are not read.
+pub const NOTHING: &str = "no content that can be read";
+
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow, rename = "type")]
@@ -72,11 +76,14 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         });
     }
     let content = body.content.ok_or_else(|| problem("no `content`".to_owned()))?;
-    Ok(Reply {
-        parts: content.into_iter().filter_map(read_block).collect(),
-        finish: finish(body.stop_reason.as_deref(), body.stop_sequence.as_deref()),
-        usage: Usage::default(),
-    })
+    let is_empty = content.is_empty();
+    let parts: Vec<ReplyPart<'_>> = content.into_iter().filter_map(read_block).collect();
+    let finish = finish(body.stop_reason.as_deref(), body.stop_sequence.as_deref());
+    // An empty message with a stop reason is a model's end of its turn.
+    if parts.is_empty() && finish == Finish::Stop && (!is_empty || body.stop_reason.is_none()) {
+        return Err(problem(NOTHING.to_owned()));
+    }
+    Ok(Reply { parts, finish, usage: Usage::default() })
 }
 
 /// The stop reason as the neutral one. A pause for the vendor's own tools has no equivalent: it
@@ -106,7 +113,7 @@ fn read_block(block: Block<'_>) -> Option<ReplyPart<'_>> {
         ),
         "tool_use" => ReplyPart::ToolCall(ToolCall {
             id: block.id.unwrap_or_default().into_text(),
-            name: ToolName::plain(block.name?.into_text()),
+            name: ToolName::plain(block.name.unwrap_or_default().into_text()),
             arguments: block.input.map_or("{}", Json::get).into(),
         }),
         // Steps of tools that the vendor runs; their result is in the text.

@@ -1,14 +1,20 @@
 //! Reads a native stream, event by event.
+//!
+//! Blocks may come mixed, told apart by their index. Text and reasoning that no `content_block_start`
+//! announced begin a block of their own.
 
 use serde::Deserialize;
 
 use super::reply_read::{self, WireError};
 use crate::domain::usage::Usage;
-use crate::formats::conversation::open_calls::{OpenCalls, block_number};
+use crate::formats::conversation::open_blocks::{OpenBlocks, bit, block_number};
 use crate::formats::conversation::{
     Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, ToolName, is_empty_event,
 };
 use crate::formats::json_read::{self, Json};
+
+/// Arguments of a call that was not announced: its name is not known.
+const NO_CALL: &str = "the arguments of a tool call that has not begun";
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -59,14 +65,28 @@ struct Delta<'a> {
     stop_sequence: Option<Str<'a>>,
 }
 
+/// The kind of an open block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+    Call,
+}
+
 /// State of one stream. Keeps nothing that grows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reader {
     started: bool,
-    /// A block is open that the neutral stream has too.
-    open: bool,
-    calls: OpenCalls,
-    finish: Finish,
+    /// The block that the neutral stream has open too; the last one if they are mixed.
+    open: Option<Kind>,
+    blocks: OpenBlocks,
+    /// One bit for each block of a kind that is not shown, such as the steps of the vendor's tools.
+    hidden: u64,
+    /// A block that is shown has begun.
+    any: bool,
+    /// A block of another kind has.
+    any_hidden: bool,
+    finish: Option<Finish>,
     ended: bool,
 }
 
@@ -86,35 +106,25 @@ impl Reader {
             "message_start" => self.start(sink),
             "content_block_start" => {
                 self.start(sink);
-                let is_call =
-                    data.content_block.as_ref().is_some_and(|block| &*block.kind == "tool_use");
-                if !(is_call && self.calls.join(index, sink)) {
-                    self.close(sink);
-                    if is_call {
-                        self.calls.start(index);
-                    }
-                }
                 if let Some(block) = data.content_block {
-                    self.open(block, sink);
+                    self.block(index, block, sink);
                 }
             }
             "content_block_delta" => {
-                self.calls.turn(index, sink);
                 if let Some(delta) = data.delta {
-                    self.delta(delta, sink);
+                    self.delta(index, delta, sink)?;
                 }
             }
-            "content_block_stop" if self.calls.go_on_after(index, sink) => {}
-            "content_block_stop" => self.close(sink),
+            "content_block_stop" => self.stop(index, sink),
             "message_delta" => {
                 if let Some(delta) = data.delta.filter(|delta| delta.stop_reason.is_some()) {
-                    self.finish = reply_read::finish(
+                    self.finish = Some(reply_read::finish(
                         delta.stop_reason.as_deref(),
                         delta.stop_sequence.as_deref(),
-                    );
+                    ));
                 }
             }
-            "message_stop" => self.end(sink),
+            "message_stop" => self.end(sink)?,
             "error" => return Err(upstream_error(data.error)),
             // `ping`, and kinds that may be added.
             _ => {}
@@ -136,64 +146,123 @@ impl Reader {
         }
     }
 
-    fn open(&mut self, block: WireBlock<'_>, sink: &mut Sink<'_>) {
+    fn block(&mut self, index: Option<u64>, block: WireBlock<'_>, sink: &mut Sink<'_>) {
         let first = match &*block.kind {
             "text" => {
-                sink(Event::Open(Block::Text));
+                self.begin(index, (Kind::Text, Block::Text), sink);
                 block.text
             }
             "thinking" => {
-                sink(Event::Open(Block::Thinking));
+                self.begin(index, (Kind::Thinking, Block::Thinking), sink);
                 block.thinking
             }
             "redacted_thinking" => {
                 let data = block.data.unwrap_or_default().into_text();
-                sink(Event::Open(Block::Thinking));
+                self.begin(index, (Kind::Thinking, Block::Thinking), sink);
                 sink(Event::Signature(Signature::new(Origin::NativeRedacted, data)));
                 None
             }
             "tool_use" => {
-                sink(Event::Open(Block::Tool {
+                let call = Block::Tool {
                     id: block.id.unwrap_or_default().into_text(),
                     name: ToolName::plain(block.name.unwrap_or_default().into_text()),
-                }));
+                };
+                self.begin(index, (Kind::Call, call), sink);
                 // Usually empty here, and sent in deltas.
                 block.input.filter(|input| input.get() != "{}").map(|input| Str::from(input.get()))
             }
-            _ => return,
+            _ => {
+                self.hidden |= index.map_or(0, bit);
+                self.any_hidden = true;
+                return;
+            }
         };
-        self.open = true;
         if let Some(first) = first.filter(|first| !first.is_empty()) {
             sink(Event::Delta(first.into_text()));
         }
     }
 
-    fn delta(&self, delta: Delta<'_>, sink: &mut Sink<'_>) {
-        if !self.open {
-            return;
+    fn begin(&mut self, index: Option<u64>, (kind, block): (Kind, Block<'_>), sink: &mut Sink<'_>) {
+        self.start(sink);
+        self.any = true;
+        self.hidden &= !index.map_or(0, bit);
+        if !(self.open.is_some() && self.blocks.join(index, sink)) {
+            self.close(sink);
+            self.blocks.start(index);
         }
-        if let Some(text) =
-            delta.text.or(delta.thinking).or(delta.partial_json).filter(|text| !text.is_empty())
-        {
+        self.open = Some(kind);
+        sink(Event::Open(block));
+    }
+
+    fn delta(
+        &mut self,
+        index: Option<u64>,
+        delta: Delta<'_>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StreamProblem> {
+        let (kind, text) = match (delta.text, delta.thinking, delta.partial_json) {
+            (Some(text), _, _) => (Kind::Text, text),
+            (None, Some(thinking), _) => (Kind::Thinking, thinking),
+            (None, None, Some(arguments)) => (Kind::Call, arguments),
+            (None, None, None) => (Kind::Thinking, Str::default()),
+        };
+        if text.is_empty() && delta.signature.is_none() {
+            return Ok(());
+        }
+        let is_open = self.open.is_some() && self.blocks.is_open(index);
+        let is_misnumbered = self.open == Some(kind) && !self.blocks.are_mixed();
+        if is_open {
+            self.blocks.turn(index, sink);
+        } else if !is_misnumbered {
+            let is_hidden = index.is_some_and(|index| self.hidden & bit(index) != 0);
+            match kind {
+                Kind::Call if is_hidden => return Ok(()),
+                Kind::Thinking if is_hidden && text.is_empty() => return Ok(()),
+                Kind::Call => return Err(StreamProblem::malformed(NO_CALL)),
+                Kind::Text => self.begin(index, (kind, Block::Text), sink),
+                Kind::Thinking => self.begin(index, (kind, Block::Thinking), sink),
+            }
+        }
+        if !text.is_empty() {
             sink(Event::Delta(text.into_text()));
         }
         if let Some(signature) = delta.signature {
             sink(Event::Signature(Signature::new(Origin::Native, signature.into_text())));
         }
+        Ok(())
+    }
+
+    fn stop(&mut self, index: Option<u64>, sink: &mut Sink<'_>) {
+        let hidden = index.map_or(0, bit) & self.hidden;
+        self.hidden &= !hidden;
+        if hidden == 0 && !self.blocks.go_on_after(index, sink) {
+            self.close(sink);
+        }
     }
 
     fn close(&mut self, sink: &mut Sink<'_>) {
-        self.calls = OpenCalls::default();
-        if std::mem::take(&mut self.open) {
+        self.blocks = OpenBlocks::default();
+        if self.open.take().is_some() {
             sink(Event::Close);
         }
     }
 
-    fn end(&mut self, sink: &mut Sink<'_>) {
+    /// As for a whole reply: a message without content is one if it has a stop reason.
+    fn end(&mut self, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
+        let is_end = match self.finish {
+            None => false,
+            Some(Finish::Stop) => !self.any_hidden,
+            Some(_) => true,
+        };
+        if !self.any && !is_end {
+            return Err(StreamProblem::malformed(reply_read::NOTHING));
+        }
         self.start(sink);
         self.close(sink);
         self.ended = true;
-        sink(Event::Finish { finish: self.finish.clone(), usage: Usage::default() });
+        let finish = self.finish.take().unwrap_or_default();
+        sink(Event::Finish { finish, usage: Usage::default() });
+        Ok(())
     }
 }
 

@@ -46,7 +46,7 @@ impl Writer {
                 self.index += 1;
                 self.delta = None;
             }
-            Event::Turn(_) | Event::Done(_) => {}
+            Event::Turn(_) | Event::Head { .. } | Event::Done(_) => {}
             Event::Finish { finish, usage } => write_end(out, finish, usage),
         }
         Ok(())

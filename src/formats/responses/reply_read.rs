@@ -10,6 +10,9 @@ use crate::formats::conversation::{
 };
 use crate::formats::json_read;
 
+/// What is wrong with a complete response that has nothing for the client.
+pub const NOTHING: &str = "a complete response without output that can be read";
+
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
@@ -180,9 +183,12 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
             message: "the response failed".to_owned(),
         });
     }
-    let parts: Vec<ReplyPart<'_>> = output.into_iter().flat_map(OutputItem::into_parts).collect();
-    let reason = body.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
     let incomplete = body.status.as_deref() == Some("incomplete");
+    let parts: Vec<ReplyPart<'_>> = output.into_iter().flat_map(OutputItem::into_parts).collect();
+    if parts.is_empty() && !incomplete {
+        return Err(problem(NOTHING.to_owned()));
+    }
+    let reason = body.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
     let any_call = parts.iter().any(ReplyPart::is_tool_call);
     let refused = parts.iter().any(|part| matches!(part, ReplyPart::Refusal(_)));
     Ok(Reply {

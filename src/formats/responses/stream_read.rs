@@ -1,14 +1,17 @@
 //! Reads a responses stream, event by event.
+//!
+//! Items may come mixed, told apart by their index. A call whose id or name is not known when it
+//! begins, or that was not announced, waits for its item.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::reply_read::{self, Incomplete, OutputItem, WireError};
 use crate::domain::usage::Usage;
-use crate::formats::conversation::open_calls::{OpenCalls, block_number};
+use crate::formats::conversation::open_blocks::{OpenBlocks, bit, block_number};
 use crate::formats::conversation::{
-    Block, Content, Event, ReplyPart, Sink, Str, StreamProblem, Thinking, ToolCall, ToolName,
-    is_empty_event, number,
+    Block, Content, Event, GENERATED, ReplyPart, Sink, Str, StreamProblem, Text, Thinking,
+    ToolCall, ToolName, is_empty_event, number,
 };
 use crate::formats::json_read::{self, Json};
 
@@ -23,6 +26,11 @@ struct Data<'a> {
     item: Option<OutputItem<'a>>,
     #[serde(default, deserialize_with = "number::whole")]
     summary_index: Option<u64>,
+    /// Of a call whose arguments are complete.
+    #[serde(borrow)]
+    name: Option<Content<'a, IgnoredAny>>,
+    #[serde(borrow)]
+    arguments: Option<Content<'a, IgnoredAny>>,
     /// A number, or of no use.
     #[serde(borrow)]
     output_index: Option<Json<'a>>,
@@ -53,18 +61,36 @@ enum Open {
     Call,
 }
 
+impl Open {
+    const fn block(self) -> Block<'static> {
+        match self {
+            Self::Thinking => Block::Thinking,
+            Self::Refusal => Block::Refusal,
+            Self::Text | Self::Call => Block::Text,
+        }
+    }
+}
+
 /// State of one stream. Keeps nothing that grows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reader {
     started: bool,
+    /// The open block; the last one if they are mixed.
     open: Option<Open>,
-    /// Those whose items have not ended.
-    open_calls: OpenCalls,
-    /// A part of the current item was emitted.
-    reported: bool,
+    blocks: OpenBlocks,
+    /// The open block's item has an index.
+    is_numbered: bool,
+    /// The item that was added last.
+    item: u64,
+    /// One bit for each item of which a part was emitted.
+    reported: u64,
     /// A part of any item was emitted.
     any: bool,
-    calls: bool,
+    /// Text or a refusal was.
+    any_text: bool,
+    /// How many calls have begun, and whether one of them was not announced.
+    calls: usize,
+    unannounced: bool,
     refused: bool,
     ended: bool,
 }
@@ -84,23 +110,24 @@ impl Reader {
         let index = block_number(data.output_index);
         match kind {
             "created" | "in_progress" | "queued" => self.start(sink),
-            "output_text.delta" => self.delta(Open::Text, data.delta, sink),
-            "refusal.delta" => self.delta(Open::Refusal, data.delta, sink),
+            "output_text.delta" => self.delta(Open::Text, index, text_of(data.delta), sink),
+            "refusal.delta" => self.delta(Open::Refusal, index, text_of(data.delta), sink),
             "reasoning_summary_text.delta" | "reasoning_text.delta" => {
-                self.delta(Open::Thinking, data.delta, sink)
+                self.delta(Open::Thinking, index, text_of(data.delta), sink)
             }
             "reasoning_summary_part.added"
                 if data.summary_index.is_some_and(|index| index > 0)
-                    && self.open == Some(Open::Thinking) =>
+                    && self.is_at(Open::Thinking, index) =>
             {
                 sink(Event::Delta("\n\n".into()));
             }
-            "content_part.done" => self.close(sink),
+            "content_part.done" if !self.blocks.are_mixed() => self.close(sink),
             "output_item.added" => self.item_added(data.item, index, sink),
-            "function_call_arguments.delta" if self.open == Some(Open::Call) => {
-                self.open_calls.turn(index, sink);
-                self.open_calls.begin();
-                self.delta(Open::Call, data.delta, sink);
+            "function_call_arguments.delta" => {
+                self.delta(Open::Call, index, text_of(data.delta), sink)
+            }
+            "function_call_arguments.done" => {
+                self.arguments_done(index, data.name, data.arguments, sink)
             }
             "output_item.done" => self.item_done(data.item, index, sink),
             "completed" | "incomplete" => self.end(kind == "incomplete", data.response, sink)?,
@@ -135,34 +162,94 @@ impl Reader {
         }
     }
 
-    fn open(&mut self, kind: Open, block: Block<'_>, sink: &mut Sink<'_>) {
+    /// Begins a block of this item.
+    fn open(&mut self, kind: Open, block: Block<'_>, index: Option<u64>, sink: &mut Sink<'_>) {
         self.start(sink);
-        self.close(sink);
+        if !(self.open.is_some() && self.blocks.join(index, sink)) {
+            self.close(sink);
+            // What is not known yet may come with the item.
+            match &block {
+                Block::Tool { id, name } if id.starts_with(GENERATED) || name.name.is_empty() => {
+                    self.blocks.start_mixed(index, sink);
+                }
+                _ => self.blocks.start(index),
+            }
+        }
+        self.is_numbered = index.is_some();
         self.open = Some(kind);
         self.any = true;
-        self.calls |= kind == Open::Call;
+        self.any_text |= matches!(kind, Open::Text | Open::Refusal);
+        self.calls += usize::from(kind == Open::Call);
         self.refused |= kind == Open::Refusal;
         sink(Event::Open(block));
     }
 
-    fn delta(&mut self, kind: Open, delta: Option<Content<'_, IgnoredAny>>, sink: &mut Sink<'_>) {
-        let Some(Content::Text(text)) = delta else { return };
+    fn open_call(
+        &mut self,
+        id: Text<'_>,
+        name: ToolName<'_>,
+        index: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) {
+        let id = match id.is_empty() {
+            true => format!("{GENERATED}{}", self.calls).into(),
+            false => id,
+        };
+        self.open(Open::Call, Block::Tool { id, name }, index, sink);
+    }
+
+    /// Whether the block whose pieces come is of this kind, and of this item.
+    fn is_at(&self, kind: Open, index: Option<u64>) -> bool {
+        let is_its = |index| index == self.blocks.current() || !self.is_numbered;
+        self.open == Some(kind) && index.is_none_or(is_its)
+    }
+
+    /// Goes on with a block that is open. Whether there is one.
+    fn go_on(&mut self, kind: Open, index: Option<u64>, sink: &mut Sink<'_>) -> bool {
+        if self.is_at(kind, index) {
+            return true;
+        }
+        if !self.blocks.are_mixed() || !self.blocks.is_open(index) {
+            return false;
+        }
+        self.blocks.turn(index, sink);
+        self.open = Some(kind);
+        if kind != Open::Call {
+            sink(Event::Open(kind.block()));
+        }
+        true
+    }
+
+    fn delta(&mut self, kind: Open, index: Option<u64>, text: Str<'_>, sink: &mut Sink<'_>) {
         if text.is_empty() {
             return;
         }
-        if self.open != Some(kind) {
-            self.open(
-                kind,
-                match kind {
-                    Open::Thinking => Block::Thinking,
-                    Open::Refusal => Block::Refusal,
-                    _ => Block::Text,
-                },
-                sink,
-            );
+        if !self.go_on(kind, index, sink) {
+            if kind == Open::Call {
+                self.unannounced = true;
+                self.open_call(Text::default(), ToolName::default(), index, sink);
+            } else {
+                self.open(kind, kind.block(), index, sink);
+            }
         }
-        self.reported = true;
+        self.reported |= bit(index.unwrap_or(self.item));
         sink(Event::Delta(text.into_text()));
+    }
+
+    fn arguments_done(
+        &mut self,
+        index: Option<u64>,
+        name: Option<Content<'_, IgnoredAny>>,
+        arguments: Option<Content<'_, IgnoredAny>>,
+        sink: &mut Sink<'_>,
+    ) {
+        if self.reported & bit(index.unwrap_or(self.item)) == 0 {
+            self.delta(Open::Call, index, text_of(arguments), sink);
+        }
+        let name = text_of(name);
+        if !name.is_empty() && self.go_on(Open::Call, index, sink) {
+            sink(Event::Head { id: None, name: Some(name.into_text()) });
+        }
     }
 
     fn item_added(
@@ -172,63 +259,60 @@ impl Reader {
         sink: &mut Sink<'_>,
     ) {
         self.start(sink);
-        let call = item.filter(|item| item.kind.as_deref() == Some("function_call"));
-        let joins = call.is_some() && self.open_calls.join(index, sink);
-        if !joins {
+        self.item = index.unwrap_or_default();
+        self.reported &= !bit(self.item);
+        if index.is_none() {
             self.close(sink);
         }
-        self.reported = false;
+        let call = item.filter(|item| item.kind.as_deref() == Some("function_call"));
         let Some(call) = call else { return };
-        let id = call.call_id.unwrap_or_default().into_text();
-        let block =
-            Block::Tool { id, name: ToolName::plain(call.name.unwrap_or_default().into_text()) };
-        if joins {
-            sink(Event::Open(block));
-        } else {
-            self.open(Open::Call, block, sink);
-            self.open_calls.start(index);
-        }
+        let name = ToolName::plain(call.name.unwrap_or_default().into_text());
+        self.open_call(call.call_id.unwrap_or_default().into_text(), name, index, sink);
     }
 
     /// The complete item: only parts that no delta contained are emitted.
     fn item_done(&mut self, item: Option<OutputItem<'_>>, index: Option<u64>, sink: &mut Sink<'_>) {
-        self.open_calls.turn(index, sink);
-        let reported = std::mem::take(&mut self.reported);
-        let call_reported = self.open_calls.has_begun().unwrap_or(reported);
+        let its = bit(index.unwrap_or(self.item));
+        let reported = self.reported & its != 0;
+        self.reported &= !its;
         for part in item.into_iter().flat_map(OutputItem::into_parts) {
             match part {
-                ReplyPart::Thinking(thinking) => self.thinking(thinking, reported, sink),
-                ReplyPart::ToolCall(call) => self.call(call, call_reported, sink),
-                ReplyPart::Text(text) if !reported => {
-                    self.whole(Open::Text, Block::Text, text, sink)
-                }
+                ReplyPart::Thinking(thinking) => self.thinking(thinking, reported, index, sink),
+                ReplyPart::ToolCall(call) => self.call(call, reported, index, sink),
+                ReplyPart::Text(text) if !reported => self.whole(Open::Text, text, index, sink),
                 ReplyPart::Refusal(text) if !reported => {
-                    self.whole(Open::Refusal, Block::Refusal, text, sink)
+                    self.whole(Open::Refusal, text, index, sink)
                 }
                 ReplyPart::Text(_) | ReplyPart::Refusal(_) => {}
             }
         }
-        if !self.open_calls.go_on_after(index, sink) {
+        let is_its = !self.is_numbered || self.blocks.is_open(index);
+        if is_its && !self.blocks.go_on_after(index, sink) {
             self.close(sink);
         }
     }
 
-    fn whole(&mut self, kind: Open, block: Block<'_>, text: Str<'_>, sink: &mut Sink<'_>) {
-        self.open(kind, block, sink);
+    fn whole(&mut self, kind: Open, text: Str<'_>, index: Option<u64>, sink: &mut Sink<'_>) {
+        self.open(kind, kind.block(), index, sink);
         if !text.is_empty() {
             sink(Event::Delta(text.into_text()));
         }
-        self.close(sink);
     }
 
-    fn thinking(&mut self, thinking: Thinking<'_>, reported: bool, sink: &mut Sink<'_>) {
+    fn thinking(
+        &mut self,
+        thinking: Thinking<'_>,
+        reported: bool,
+        index: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) {
         let proven =
             thinking.signature.as_ref().is_some_and(|signature| !signature.value.is_empty());
-        if self.open != Some(Open::Thinking) {
+        if !self.go_on(Open::Thinking, index, sink) {
             if thinking.text.is_empty() && !proven {
                 return;
             }
-            self.open(Open::Thinking, Block::Thinking, sink);
+            self.open(Open::Thinking, Block::Thinking, index, sink);
         }
         if !reported && !thinking.text.is_empty() {
             sink(Event::Delta(thinking.text.into_text()));
@@ -236,12 +320,21 @@ impl Reader {
         if let Some(signature) = thinking.signature {
             sink(Event::Signature(signature));
         }
-        self.close(sink);
     }
 
-    fn call(&mut self, call: ToolCall<'_>, reported: bool, sink: &mut Sink<'_>) {
-        if self.open != Some(Open::Call) {
-            self.open(Open::Call, Block::Tool { id: call.id, name: call.name }, sink);
+    fn call(
+        &mut self,
+        call: ToolCall<'_>,
+        reported: bool,
+        index: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) {
+        if self.go_on(Open::Call, index, sink) {
+            if self.blocks.are_mixed() {
+                sink(Event::Head { id: Some(call.id), name: Some(call.name.name) });
+            }
+        } else {
+            self.open_call(call.id, call.name, index, sink);
         }
         if !reported && !call.arguments.is_empty() {
             sink(Event::Delta(call.arguments));
@@ -249,7 +342,7 @@ impl Reader {
     }
 
     fn close(&mut self, sink: &mut Sink<'_>) {
-        self.open_calls = OpenCalls::default();
+        self.blocks = OpenBlocks::default();
         if self.open.take().is_some() {
             sink(Event::Close);
         }
@@ -262,33 +355,61 @@ impl Reader {
         sink: &mut Sink<'_>,
     ) -> Result<(), StreamProblem> {
         self.start(sink);
-        self.close(sink);
         let Some(response) = response else {
-            return Err(StreamProblem::Malformed {
-                message: "the last event has no `response`".to_owned(),
-            });
+            return Err(StreamProblem::malformed("the last event has no `response`"));
         };
-        if !self.any
-            && let Some(output) = response.output
-        {
-            let items: Vec<OutputItem<'_>> = json_read::from_str(output.get()).unwrap_or_default();
-            for item in items {
-                self.item_done(Some(item), None, sink);
-            }
+        if let Some(output) = response.output.map(Json::get) {
+            self.missing_items(output, sink);
         }
+        if !self.any && !incomplete {
+            return Err(StreamProblem::malformed(reply_read::NOTHING));
+        }
+        self.close(sink);
         let reason =
             response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
-        let finish = reply_read::finish(incomplete, reason, self.refused).with_calls(self.calls);
+        let finish =
+            reply_read::finish(incomplete, reason, self.refused).with_calls(self.calls > 0);
         self.ended = true;
         sink(Event::Finish { finish, usage: Usage::default() });
         Ok(())
+    }
+
+    /// Emits what the last event has and no event before it had: everything, a call, or the name of
+    /// a call. Usually there is nothing, and the items are not read.
+    fn missing_items(&mut self, output: &str, sink: &mut Sink<'_>) {
+        let lacks_calls = self.calls == 0
+            && memchr::memmem::find(output.as_bytes(), b"\"function_call\"").is_some();
+        if self.any && !self.unannounced && !lacks_calls {
+            return;
+        }
+        let items: Vec<OutputItem<'_>> = json_read::from_str(output).unwrap_or_default();
+        let (any, any_text) = (self.any, self.any_text);
+        for (position, item) in items.into_iter().enumerate() {
+            let index = u64::try_from(position).ok();
+            let is_open = self.blocks.are_mixed() && self.blocks.is_open(index);
+            let is_missing = match item.kind.as_deref() {
+                Some("function_call") => lacks_calls || !any || is_open,
+                Some("message") => !any_text,
+                _ => !any,
+            };
+            if is_missing {
+                self.item_done(Some(item), index, sink);
+            }
+        }
+    }
+}
+
+fn text_of<'a>(content: Option<Content<'a, IgnoredAny>>) -> Str<'a> {
+    match content {
+        Some(Content::Text(text)) => text,
+        _ => Str::default(),
     }
 }
 
 /// Whether a reader takes anything from events of this type.
 #[must_use]
 pub fn reads(kind: &str) -> bool {
-    const KINDS: [&str; 17] = [
+    const KINDS: [&str; 18] = [
         "created",
         "in_progress",
         "queued",
@@ -300,6 +421,7 @@ pub fn reads(kind: &str) -> bool {
         "content_part.done",
         "output_item.added",
         "function_call_arguments.delta",
+        "function_call_arguments.done",
         "output_item.done",
         "completed",
         "incomplete",

@@ -74,7 +74,7 @@ impl Writer {
                 }
             }
             Event::Close => self.close(out),
-            Event::Turn(_) | Event::Done(_) => {}
+            Event::Turn(_) | Event::Head { .. } | Event::Done(_) => {}
             Event::Finish { finish, usage } => self.end(finish, usage, context, out),
         }
         Ok(())

@@ -172,7 +172,7 @@ impl<T: Copy> Scanner<T> {
             (Expect::Key | Expect::FirstKey, b'"') => {
                 self.begin(at);
                 let stop = string::run(chunk, at + 1, self.valid, &mut self.escaped);
-                self.key_end(chunk, at + 1, stop)
+                self.key_end(chunk, at + 1, stop, sink)
             }
             (Expect::Colon, b':') => {
                 self.expect = Expect::Value;
@@ -236,7 +236,7 @@ impl<T: Copy> Scanner<T> {
             }
             Cut::Key(phase) => {
                 let stop = string::resume(chunk, 0, self.valid, phase, &mut self.escaped);
-                self.key_end(chunk, 0, stop)
+                self.key_end(chunk, 0, stop, sink)
             }
             Cut::Number(digits) => self.digits(chunk, 0, digits, sink),
             Cut::Literal(word, seen) => self.literal(chunk, 0, (word, seen), sink),
@@ -279,10 +279,19 @@ impl<T: Copy> Scanner<T> {
     }
 
     #[inline]
-    fn key_end(&mut self, chunk: &[u8], from: usize, stop: Stop) -> Scanned<usize> {
+    fn key_end(
+        &mut self,
+        chunk: &[u8],
+        from: usize,
+        stop: Stop,
+        sink: &mut impl FnMut(Found<'_, T>),
+    ) -> Scanned<usize> {
         match stop {
             Stop::Quote(end) => {
                 if self.stack.inside() {
+                    if let Some(tag) = self.stack.names_tag() {
+                        self.name(tag, self.offset + end + 1, sink);
+                    }
                     self.enter_member(&chunk[from..end]);
                 }
                 if chunk.get(end + 1) == Some(&b':') {
@@ -301,6 +310,20 @@ impl<T: Copy> Scanner<T> {
             }
             Stop::Bad(problem, at) => self.fail(problem, at),
         }
+    }
+
+    /// Reports a member's name, of which only the place is of interest.
+    fn name(&self, tag: T, end: usize, sink: &mut impl FnMut(Found<'_, T>)) {
+        sink(Found {
+            tag,
+            kind: Kind::String,
+            span: self.start..end,
+            text: &[],
+            whole: true,
+            escaped: self.escaped,
+            len: 0,
+            exact: true,
+        });
     }
 
     /// Looks up a key of an object of interest, whose last part is `part`.

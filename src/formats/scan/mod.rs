@@ -45,6 +45,8 @@ pub struct Node<T: 'static> {
     pub items: Option<&'static Node<T>>,
     /// If the value is an object: what to do with the members that `keys` does not name.
     pub rest: Option<&'static Node<T>>,
+    /// If the value is an object: report the names of its members under this name, as strings.
+    pub names: Option<T>,
 }
 
 /// A member of interest.
@@ -63,19 +65,19 @@ impl<T> Node<T> {
     /// A value of any kind, with its text up to `take` bytes.
     #[must_use]
     pub const fn value(tag: T, take: usize) -> Self {
-        Self { tag: Some(tag), take, keys: &[], items: None, rest: None }
+        Self { tag: Some(tag), take, keys: &[], items: None, rest: None, names: None }
     }
 
     /// An object, itself not reported.
     #[must_use]
     pub const fn object(keys: &'static [Key<T>]) -> Self {
-        Self { tag: None, take: 0, keys, items: None, rest: None }
+        Self { tag: None, take: 0, keys, items: None, rest: None, names: None }
     }
 
     /// An array, itself not reported.
     #[must_use]
     pub const fn array(items: &'static Self) -> Self {
-        Self { tag: None, take: 0, keys: &[], items: Some(items), rest: None }
+        Self { tag: None, take: 0, keys: &[], items: Some(items), rest: None, names: None }
     }
 
     /// The same node, reported (a container: at its end).
@@ -90,13 +92,22 @@ impl<T> Node<T> {
     /// Any value: reported if it is a scalar, and searched to any depth as `below` says.
     #[must_use]
     pub const fn deep(tag: T, keys: &'static [Key<T>], below: &'static Self) -> Self {
-        Self { tag: Some(tag), take: 0, keys, items: Some(below), rest: Some(below) }
+        Self { tag: Some(tag), take: 0, keys, items: Some(below), rest: Some(below), names: None }
     }
 
     /// An object, itself not reported, with a rule for the members that `keys` does not name.
     #[must_use]
     pub const fn object_and(keys: &'static [Key<T>], rest: &'static Self) -> Self {
-        Self { tag: None, take: 0, keys, items: None, rest: Some(rest) }
+        Self { tag: None, take: 0, keys, items: None, rest: Some(rest), names: None }
+    }
+
+    /// The same node, whose members' names are reported too.
+    #[must_use]
+    pub const fn with_names(self, tag: T) -> Self
+    where
+        T: Copy,
+    {
+        Self { names: Some(tag), ..self }
     }
 
     /// The same node, also searched if it is an array.

@@ -79,6 +79,12 @@ impl<T: Copy> Stack<T> {
         self.inside
     }
 
+    /// Under which name the names of the current object's members are reported.
+    #[inline]
+    pub(super) fn names_tag(&self) -> Option<T> {
+        self.frames.last().and_then(|frame| frame.node.names)
+    }
+
     /// How much text of the current value is needed.
     pub(super) fn wanted(&self) -> usize {
         self.place.map_or(0, |p| p.node.take)

@@ -2,8 +2,9 @@
 //!
 //! In the members for the model (messages, input, contents, system texts, instructions) every
 //! string is a text, except under names that are known to hold none: so unknown kinds of blocks are
-//! searched too. Arguments and results of tools are free JSON, in which every string is a text. Of
-//! a tool's definition the descriptions and the schema's texts count, not its names and types.
+//! searched too. Arguments and results of tools are free JSON, in which every string is a text, and
+//! every member's name. Of a tool's definition the descriptions, the schema's texts and the names of
+//! its properties count, not the tool's name and types.
 
 use crate::formats::scan::{Key, Node, key};
 
@@ -28,11 +29,11 @@ const fn no(name: &'static str) -> Key<Place> {
 static FREE: Node<Place> = free();
 
 const fn free() -> Node<Place> {
-    Node::deep(Place::Text, &[], &FREE)
+    Node::deep(Place::Text, &[], &FREE).with_names(Place::Text)
 }
 
 const fn arguments() -> Node<Place> {
-    Node::deep(Place::Json, &[], &FREE)
+    Node::deep(Place::Json, &[], &FREE).with_names(Place::Text)
 }
 
 /// Content of the conversation: texts, blocks, parts, messages, items, in any nesting.
@@ -111,15 +112,15 @@ const fn source() -> Node<Place> {
 static SCHEMA: Node<Place> = schema();
 
 const fn schema() -> Node<Place> {
-    Node { tag: None, take: 0, keys: &SCHEMA_KEYS, items: Some(&SCHEMA), rest: Some(&SCHEMA) }
+    Node::object_and(&SCHEMA_KEYS, &SCHEMA).or_items(&SCHEMA)
 }
 
 /// Schemas under names that the client chose.
 const fn named_schemas() -> Node<Place> {
-    Node::object_and(&[], &SCHEMA)
+    Node::object_and(&[], &SCHEMA).with_names(Place::Text)
 }
 
-static SCHEMA_KEYS: [Key<Place>; 12] = [
+static SCHEMA_KEYS: [Key<Place>; 13] = [
     key("description", free()),
     key("title", free()),
     key("$comment", free()),
@@ -132,6 +133,7 @@ static SCHEMA_KEYS: [Key<Place>; 12] = [
     key("patternProperties", named_schemas()),
     key("$defs", named_schemas()),
     key("definitions", named_schemas()),
+    key("dependentSchemas", named_schemas()),
 ];
 
 static TOOL: Node<Place> = tool();
@@ -144,8 +146,10 @@ const fn tools() -> Node<Place> {
     Node::array(&TOOL)
 }
 
-static TOOL_KEYS: [Key<Place>; 18] = [
+static TOOL_KEYS: [Key<Place>; 20] = [
     key("description", free()),
+    key("title", free()),
+    key("instructions", free()),
     key("server_description", free()),
     key("definition", free()),
     key("input_examples", free()),
@@ -177,11 +181,13 @@ const fn format() -> Node<Place> {
     Node::object(&FORMAT_KEYS)
 }
 
-static GENERATION_KEYS: [Key<Place>; 4] = [
+static GENERATION_KEYS: [Key<Place>; 6] = [
     key("responseSchema", schema()),
     key("response_schema", schema()),
     key("responseJsonSchema", schema()),
     key("response_json_schema", schema()),
+    key("_responseJsonSchema", schema()),
+    key("_response_json_schema", schema()),
 ];
 
 const fn generation() -> Node<Place> {
@@ -190,6 +196,10 @@ const fn generation() -> Node<Place> {
 
 /// A stored prompt's variables have names that the client chose.
 static PROMPT_KEYS: [Key<Place>; 1] = [key("variables", Node::object_and(&[], &SAID))];
+
+/// How the service shortens a long conversation: with instructions of the client's own.
+static EDIT: Node<Place> = Node::object(&[key("instructions", free())]);
+static CONTEXT_KEYS: [Key<Place>; 1] = [key("edits", Node::array(&EDIT))];
 
 /// The inside of a wrapped alt-cli body.
 static REQUEST_KEYS: [Key<Place>; 6] = [
@@ -205,9 +215,11 @@ const fn request() -> Node<Place> {
     Node::object(&REQUEST_KEYS)
 }
 
+static OUTPUT_KEYS: [Key<Place>; 2] = [key("json", schema()), key("choice", free())];
+
 pub(super) static BODY: Node<Place> = Node::object(&BODY_KEYS);
 
-static BODY_KEYS: [Key<Place>; 19] = [
+static BODY_KEYS: [Key<Place>; 27] = [
     key("system", said()),
     key("messages", said()),
     key("input", said()),
@@ -219,8 +231,17 @@ static BODY_KEYS: [Key<Place>; 19] = [
     key("prompt", Node::object(&PROMPT_KEYS)),
     key("request", request()),
     key("generateContentRequest", request()),
+    key("generate_content_request", request()),
+    key("context_management", Node::object(&CONTEXT_KEYS).or_items(&EDIT)),
     key("tools", tools()),
     key("functions", tools()),
+    // Of services behind the chat-compatible format.
+    key("documents", said()),
+    key("guided_json", schema()),
+    key("guided_choice", free()),
+    key("structured_outputs", Node::object(&OUTPUT_KEYS)),
+    key("chat_template", free()),
+    key("chat_template_kwargs", free()),
     key("response_format", format()),
     key("output_format", format()),
     key("output_config", format()),

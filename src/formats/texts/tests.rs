@@ -14,22 +14,22 @@ fn texts_of(body: &str, cut: usize) -> Vec<String> {
     found
 }
 
-/// Bodies in which every text is `yes…`, and no other string is.
+/// Bodies in which every text is `yes…`, and no other string or name is.
 const BODIES: &[(usize, &str)] = &[
     (
-        12,
-        r#"{"model":"no","max_tokens":1,"metadata":{"user_id":"no"},"stop_sequences":["no"],
+        17,
+        r#"{"model":"no","max_tokens":1,"context_management":{"edits":[{"type":"no","instructions":"yes13"}]},"metadata":{"user_id":"no"},"stop_sequences":["no"],
         "system":[{"type":"text","text":"yes1","cache_control":{"type":"no"}}],
         "messages":[{"role":"user","content":"yes2"},{"role":"assistant","content":[
             {"type":"thinking","thinking":"yes3","signature":"no"},{"type":"redacted_thinking","data":"no"},
-            {"type":"tool_use","id":"no","name":"no","input":{"id":"yes4","deep":[{"data":"yes5"}]}}]},
+            {"type":"tool_use","id":"no","name":"no","input":{"yes14":"yes4","yes15":[{"yes16":"yes5"}]}}]},
         {"role":"user","content":[
             {"type":"tool_result","tool_use_id":"no","content":[{"type":"text","text":"yes6"}]},
             {"type":"image","source":{"type":"base64","media_type":"no","data":"no"}},
             {"type":"document","title":"yes7","source":{"data":"yes8","type":"text","media_type":"no"}},
             {"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"text","data":"yes9"}}],"data":"no"}},
             {"type":"not_known_yet","words":["yes10"]}]}],
-        "tools":[{"name":"no","description":"yes11","input_schema":{"type":"no","properties":{"description":{"type":"no","description":"yes12"}}}}]}"#,
+        "tools":[{"name":"no","description":"yes11","input_schema":{"type":"no","properties":{"yes-description":{"type":"no","description":"yes12"}}}}]}"#,
     ),
     (
         10,
@@ -56,14 +56,15 @@ const BODIES: &[(usize, &str)] = &[
         "tools":[{"type":"namespace","name":"no","tools":[{"type":"custom","description":"yes9","format":{"type":"no","definition":"yes10"}}]}]}"#,
     ),
     (
-        8,
+        15,
         r#"{"model":"no","project":"no","request":{"session_id":"no","systemInstruction":{"role":"no","parts":[{"text":"yes1"}]},
         "contents":[{"role":"user","parts":[{"text":"yes2"},{"inlineData":{"mimeType":"no","data":"no"}},
-            {"functionResponse":{"id":"no","name":"no","response":{"output":"yes3","name":"yes4"}}}]},
-        {"role":"model","parts":[{"functionCall":{"id":"no","name":"no","args":{"name":"yes5"}},"thoughtSignature":"no"},
+            {"functionResponse":{"id":"no","name":"no","response":{"yes-a":"yes3","yes-b":"yes4"}}}]},
+        {"role":"model","parts":[{"functionCall":{"id":"no","name":"no","args":{"yes-c":"yes5"}},"thoughtSignature":"no"},
             {"executableCode":{"code":"yes6"}}]}],
         "tools":[{"functionDeclarations":[{"name":"no","description":"yes7","parametersJsonSchema":{"default":"yes8"}}]}],
-        "generationConfig":{"stopSequences":["no"],"responseMimeType":"no"}}}"#,
+        "generationConfig":{"stopSequences":["no"],"responseMimeType":"no",
+            "_responseJsonSchema":{"title":"yes9","properties":{"yes-d":{"title":"yes10"}}},"response_schema":{"title":"yes11"}}}}"#,
     ),
 ];
 

@@ -22,7 +22,7 @@ static MODALITY: Node<Tag> = Node::object(&[
 .tagged(Tag::ModalityItem);
 
 const fn modalities(of: Modality) -> Node<Tag> {
-    Node { tag: Some(Tag::Modalities(of)), take: 0, keys: &[], items: Some(&MODALITY), rest: None }
+    Node::array(&MODALITY).tagged(Tag::Modalities(of))
 }
 
 static USAGE_KEYS: [Key<Tag>; 21] = [
@@ -106,8 +106,7 @@ static EVENT: Node<Tag> = Node::object(&[
 .tagged(Tag::Event);
 
 /// An event or a complete reply; or the array of events of a stream without SSE.
-pub(super) static ROOT: Node<Tag> =
-    Node { tag: Some(Tag::Event), take: 0, keys: EVENT.keys, items: Some(&EVENT), rest: None };
+pub(super) static ROOT: Node<Tag> = Node::object(EVENT.keys).tagged(Tag::Event).or_items(&EVENT);
 
 /// Evaluates the event or body, which is now complete.
 pub(super) fn event_end(tally: &mut Tally) {

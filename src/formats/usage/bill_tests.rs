@@ -335,7 +335,7 @@ fn reasoning_or_cached_tokens_that_only_the_total_has_are_billed() {
     assert_eq!(chat(hidden), (20, 100, 15, 5));
     let small = r#""prompt_tokens":20,"completion_tokens":198,"total_tokens":7"#;
     assert_eq!(chat(small), (20, 0, 198, 0));
-    let body = r#"{"status":"completed","output":[],"usage":{"input_tokens":21,"output_tokens":0,"output_tokens_details":{"reasoning_tokens":60},"total_tokens":81}}"#;
+    let body = r#"{"status":"completed","output":[{"type":"reasoning"}],"usage":{"input_tokens":21,"output_tokens":0,"output_tokens_details":{"reasoning_tokens":60},"total_tokens":81}}"#;
     assert_eq!(bill(&whole(Responses, body)), (21, 60, 60, true));
 }
 

@@ -166,11 +166,10 @@ impl UsageReader {
                     self.cut = self.scanner.finish(&mut sink).is_err();
                     self.broken = self.cut;
                 }
-                let is_reply = !self.broken && self.tally.shape && self.tally.error.is_none();
+                let is_reply = !self.broken && self.tally.content && self.tally.error.is_none();
                 // The complete bodies of these formats have no end marker other than being
                 // complete.
                 if is_reply && matches!(self.format, WireFormat::Chat | WireFormat::AltCli) {
-                    self.tally.content = true;
                     self.tally.end = true;
                 }
             }
@@ -389,8 +388,8 @@ impl UsageReader {
 
     fn end_of_event(&mut self) {
         if self.format == WireFormat::Chat && self.head == DONE {
-            self.tally.end |= self.tally.error.is_none();
-            self.tally.content |= self.tally.end;
+            // A terminator alone ends no reply.
+            self.tally.end |= self.tally.content && self.tally.error.is_none();
         }
         self.events += 1;
         // An event that was no JSON, or incomplete, reports nothing as a whole.

@@ -95,18 +95,18 @@ pub(super) fn event_end(tally: &mut Tally) {
             tally.content = true
         }
         "message_delta" => {
-            tally.content = true;
+            tally.content |= tally.event.finish;
             tally.later_figures |= tally.event.figures;
         }
-        "message_stop" => {
+        // A message without content and without a stop reason is none.
+        "message_stop" => tally.end |= tally.content,
+        "error" => tally.fail(),
+        "" | "message"
+            if !tally.event.has_error && tally.shape && (tally.items > 0 || tally.event.finish) =>
+        {
             tally.content = true;
             tally.end = true;
-        }
-        "error" => tally.fail(),
-        "message" => {
-            tally.content = true;
-            tally.end |= tally.shape;
-            tally.finish |= tally.shape;
+            tally.finish = true;
         }
         _ if tally.event.has_error => tally.fail(),
         _ => {}

@@ -94,6 +94,7 @@ pub(super) static BODY: Node<Tag> = Node::object(&[
 
 /// Evaluates the event or body, which is now complete.
 pub(super) fn event_end(tally: &mut Tally) {
+    let has_items = tally.event.items.any;
     output(tally);
     match tally.event.name.as_str() {
         "response.created" | "response.in_progress" | "response.queued" | "keepalive" => {}
@@ -101,6 +102,8 @@ pub(super) fn event_end(tally: &mut Tally) {
             tally.finish = true;
             tally.fail();
         }
+        // A complete response without any output is none.
+        "response.completed" if !has_items && !tally.content => {}
         "response.completed" | "response.incomplete" => {
             tally.content = true;
             tally.end = true;
@@ -109,9 +112,10 @@ pub(super) fn event_end(tally: &mut Tally) {
         "" if tally.event.has_error => tally.fail(),
         // A body has no type.
         "" => {
-            tally.content |= tally.shape;
-            tally.end |= tally.shape
-                && matches!(tally.event.status.as_str(), "completed" | "incomplete" | "");
+            let is_whole = matches!(tally.event.status.as_str(), "completed" | "");
+            let is_reply = tally.shape && (has_items || !is_whole);
+            tally.content |= is_reply;
+            tally.end |= is_reply && (is_whole || tally.event.status == "incomplete");
             tally.finish |= tally.end;
         }
         name if name.starts_with("response.") => tally.content = true,

@@ -35,6 +35,7 @@ pub(super) const ERROR: Node<Tag> = Node {
     ],
     items: None,
     rest: None,
+    names: None,
 };
 
 /// A token figure.
@@ -73,8 +74,9 @@ pub(super) struct Tally {
     pub(super) settled: bool,
     /// native: figures came in an event other than the first.
     pub(super) later_figures: bool,
-    /// A complete body is a reply, judged by its shape.
+    /// A complete body is a reply, judged by its shape; and how many items its list has.
     pub(super) shape: bool,
+    pub(super) items: usize,
     pub(super) error: Option<UpstreamError>,
     /// responses: the reply's id in its stream; empty until it is known.
     pub(super) id: String,
@@ -139,7 +141,10 @@ impl Tally {
             Tag::ModalityCount => self.figures.modality_count(figure_of(found)),
             Tag::ModalityItem => self.figures.modality_item(),
             Tag::Modalities(of) => self.figures.modalities(of),
-            Tag::Shape => self.shape |= matches!(found.kind, Kind::Array | Kind::Object),
+            Tag::Shape => {
+                self.shape |= matches!(found.kind, Kind::Array | Kind::Object);
+                self.items = self.items.max(found.len);
+            }
             Tag::Name => text(found, &mut self.event.name),
             Tag::Status => text(found, &mut self.event.status),
             Tag::Id if self.id.is_empty() => text(found, &mut self.id),

@@ -97,7 +97,7 @@ impl HeadRefusal {
         let allow = if matches!(self, Self::Tunnel) { "allow: GET, POST\r\n" } else { "" };
         format!(
             "HTTP/1.1 {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-             {REQUEST_ID}: {id}\r\n{allow}connection: close\r\n\r\n{body}",
+             x-content-type-options: nosniff\r\n{REQUEST_ID}: {id}\r\n{allow}connection: close\r\n\r\n{body}",
             self.status(),
             body.len(),
         )

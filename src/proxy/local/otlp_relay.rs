@@ -100,7 +100,7 @@ fn refused(ctx: &RequestContext, reply: RefusalReply) -> Box<Error> {
 
 fn passed_on(reply: RelayReply) -> Answer {
     let ending = Ending { outcome: RequestOutcome::Completed, status: reply.status, error: None };
-    let mut headers = vec![("content-type", reply.content_type)];
+    let mut headers = vec![("content-type", reply.content_type.to_owned())];
     headers.extend(reply.retry_after.map(|after| ("retry-after", after)));
     Answer { ending, headers, body: reply.body.into() }
 }

@@ -1,7 +1,7 @@
 //! Answers that the gateway writes itself: refusals and small JSON bodies, in the client's format.
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pingora::http::ResponseHeader;
 use pingora::{ErrorType, OrErr as _};
@@ -63,8 +63,9 @@ impl Answer {
     }
 }
 
-/// About how many headers [`own_headers`] adds: the ids, and three for each of two limits.
-pub(super) const OWN_HEADERS: usize = 8;
+/// About how many headers [`own_headers`] adds: one for browsers, the ids, and three for each of two
+/// limits.
+pub(super) const OWN_HEADERS: usize = 9;
 
 /// Adds the headers that every reply carries.
 ///
@@ -75,6 +76,7 @@ pub(in crate::proxy) fn own_headers(
     ctx: &RequestContext,
 ) -> pingora::Result<()> {
     headers.insert(REQUEST_ID, value(ctx.id.to_string())?);
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     if let Some(body) = ctx.record.as_ref().and_then(|record| record.body.as_ref())
         // A session id is the client's own text: one that is not valid in a head is left out.
         && let Ok(session) = HeaderValue::from_str(body.session.as_str())

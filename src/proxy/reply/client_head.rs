@@ -1,5 +1,5 @@
-//! The client's head of a relayed reply: the provider's, without the headers that are not
-//! forwarded.
+//! The client's head of a relayed reply: the gateway's content type, and the provider's headers that
+//! go on ([`provider_headers`]).
 
 use http::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING,
@@ -13,26 +13,6 @@ use super::{answer, provider_headers};
 use crate::domain::format::WireFormat;
 use crate::proxy::context::RequestContext;
 use crate::proxy::upstream::relay::Relay;
-
-/// Whether a header is not forwarded, because it belongs to one connection, or to the provider's
-/// own account.
-fn is_never_forwarded(name: &str) -> bool {
-    matches!(
-        name,
-        "connection"
-            | "keep-alive"
-            | "proxy-authenticate"
-            | "proxy-connection"
-            | "te"
-            | "trailer"
-            | "upgrade"
-            | "transfer-encoding"
-            | "set-cookie"
-            | "alt-svc"
-            | "strict-transport-security"
-            | "content-encoding"
-    )
-}
 
 /// Whether the provider's `Connection` header names this one.
 fn is_of_this_hop(headers: &HeaderMap, name: &str) -> bool {
@@ -55,34 +35,33 @@ pub(in crate::proxy) fn build(
     let mut head = response::Parts::from(ResponseHeader::build_no_case(from.status, Some(0))?);
     // Capacity of a usual head: Pingora keeps the map as long as the stream. It grows on demand.
     let own = answer::OWN_HEADERS;
-    let places = if relay.converted { 3 } else { from.headers.len() };
+    let places = if relay.converted { 3 } else { from.headers.len().min(8) };
     let mut headers = HeaderMap::with_capacity(places + own);
-    let hides = !ctx.live.pass_provider_headers;
-    let dropped = |name: &str| {
-        is_never_forwarded(name)
-            || is_of_this_hop(&from.headers, name)
-            || hides && provider_headers::is_of_account(name)
-            || ctx.live.forward_headers.drop_response.iter().any(|d| d == name)
+    let rules = &ctx.live.forward_headers;
+    let shows = ctx.live.pass_provider_headers;
+    let goes_on = |name: &str| {
+        let is_meant = provider_headers::is_of_reply(name)
+            || shows && provider_headers::is_of_account(name)
+            || rules.pass_response.iter().any(|passed| passed == name)
+                && !provider_headers::is_never_forwarded(name);
+        is_meant
+            && !is_of_this_hop(&from.headers, name)
+            && !rules.drop_response.iter().any(|dropped| dropped == name)
     };
-    if relay.converted {
-        let json_array = ctx.format == WireFormat::AltCli && !ctx.asked_for_events();
-        let events = relay.streamed && !json_array;
-        let content_type = if events { "text/event-stream" } else { "application/json" };
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    } else {
+    let json_array = ctx.format == WireFormat::AltCli && !ctx.asked_for_events();
+    let events = relay.streamed && !(relay.converted && json_array);
+    let content_type = if events { "text/event-stream" } else { "application/json" };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    if !relay.converted {
         for (name, value) in &from.headers {
-            if !dropped(name.as_str()) && name != CONTENT_LENGTH {
+            if goes_on(name.as_str()) {
                 headers.try_append(name.clone(), value.clone()).map_err(|_| too_many())?;
             }
         }
-        let is_json = |value: &HeaderValue| value.as_bytes().windows(4).any(|part| part == b"json");
-        if relay.streamed && headers.get(CONTENT_TYPE).is_some_and(is_json) {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        }
     }
     let untouched =
-        !from.headers.contains_key(CONTENT_ENCODING) && !relay.converted && !relay.streamed;
+        !from.headers.contains_key(CONTENT_ENCODING) && !relay.is_changed() && !relay.streamed;
     let (name, value) = match (relay.length, from.headers.get(CONTENT_LENGTH)) {
         (Some(length), _) => (CONTENT_LENGTH, length.into()),
         (None, Some(length)) if untouched => (CONTENT_LENGTH, length.clone()),

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
+use crate::formats::bom;
 use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter, StreamProblem};
 use crate::formats::count;
 use crate::formats::error::{self, ErrorReply, UpstreamError};
@@ -23,6 +24,7 @@ const COUNT_MAX: usize = 64 * 1024;
 /// The state of a reply that is relayed piece by piece.
 pub(in crate::proxy) struct Reply {
     decoder: Option<Box<StreamDecoder>>,
+    bom: bom::Filter,
     /// `None` if a reply has no usage (token counting), or if a converter reads the usage.
     reader: Option<UsageReader>,
     shape: Shape,
@@ -68,6 +70,7 @@ impl Reply {
         let last_progress = Instant::now();
         Self {
             decoder,
+            bom: bom::Filter::default(),
             reader,
             shape,
             received: 0,
@@ -83,10 +86,21 @@ impl Reply {
         (self.reader, self.shape) = (Some(reader), shape);
     }
 
-    /// Decodes a piece from the provider. `None` if it is damaged: see [`Reply::problem`].
+    /// Decodes a piece from the provider, without a byte order mark. `None` if it is damaged: see [`Reply::problem`].
     pub(in crate::proxy) fn decode(&mut self, piece: Bytes) -> Option<Bytes> {
-        let Some(decoder) = &mut self.decoder else { return Some(piece) };
-        decoder.push(&piece).map_err(|e| self.problem = Some(e.to_string())).ok()
+        let piece = match &mut self.decoder {
+            None => piece,
+            Some(decoder) => {
+                decoder.push(&piece).map_err(|e| self.problem = Some(e.to_string())).ok()?
+            }
+        };
+        Some(self.bom.pass(piece))
+    }
+
+    /// Whether the client gets less than the provider sent, although nothing was converted.
+    #[must_use]
+    pub(in crate::proxy) const fn is_shortened(&self) -> bool {
+        self.bom.has_removed()
     }
 
     /// Takes a decoded piece and returns the bytes for the client. Check [`Reply::problem`]

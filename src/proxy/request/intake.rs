@@ -14,9 +14,9 @@ use super::body_budget::BodyReservation;
 use super::identify::Identified;
 use super::received::{self, Received};
 use crate::domain::ids::SessionId;
-use crate::formats::count;
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{Operation, Route};
+use crate::formats::{bom, count};
 use crate::policy::session::{self, SessionHints};
 use crate::proxy::coding::Coding;
 use crate::proxy::context::RequestContext;
@@ -94,7 +94,8 @@ fn look(
     received: Received,
     route: &Route,
 ) -> Result<Inbound, Refusal> {
-    let Received { pieces: body, reservation } = received;
+    let Received { pieces: mut body, reservation } = received;
+    bom::strip(&mut body);
     let peek = peek::peek(&body, PeekLimits { max_depth: ctx.live.max_json_depth })?;
     ctx.format = peek.format(route.format);
     peek.check(ctx.format, route)?;

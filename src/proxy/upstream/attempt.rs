@@ -297,6 +297,7 @@ pub(in crate::proxy) fn build_head(
         http2: head.version == http::Version::HTTP_2,
         client_ip: ctx.head.client_ip,
         credentials: &ctx.gateway.fixed.alt_key_headers,
+        pass: &ctx.live.forward_headers.pass_request,
         drop: &ctx.live.forward_headers.drop_request,
     };
     *head = headers::build(http::Method::POST, &parts)

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, RETRY_AFTER};
 use pingora::http::ResponseHeader;
 
 use super::failure::{ErrorStatus, Failure};
 use super::wire::Bound;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
+use crate::formats::bom;
 use crate::formats::error::{self, UpstreamError};
 use crate::policy::classify::NetworkFailure;
 use crate::proxy::coding::{self, Coding};
@@ -63,10 +64,10 @@ impl ErrorBody {
             .ok()
             .and_then(|mut pieces| pieces.pop())
             .unwrap_or(raw);
+        let body = bom::Filter::default().pass(body);
         Failure::ErrorReply(ErrorStatus {
             status,
             retry_after: text(&self.head, &RETRY_AFTER),
-            content_type: text(&self.head, &CONTENT_TYPE),
             error: error::read(self.format, status, &body),
             body,
             usage: None,
@@ -79,7 +80,6 @@ pub(super) fn in_place(error: UpstreamError, usage: Option<Usage>) -> Failure {
     Failure::ErrorReply(ErrorStatus {
         status: 200,
         retry_after: None,
-        content_type: None,
         error,
         body: Bytes::new(),
         usage,

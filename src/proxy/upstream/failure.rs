@@ -98,7 +98,6 @@ pub(in crate::proxy) fn take(error: &mut Error) -> Failure {
 pub struct ErrorStatus {
     pub status: u16,
     pub retry_after: Option<String>,
-    pub content_type: Option<String>,
     pub error: UpstreamError,
     /// Unchanged, up to a bound; empty if the error stood in place of a reply.
     pub body: Bytes,
@@ -278,9 +277,7 @@ mod tests {
         let body = Bytes::from_static(body.as_bytes());
         let error =
             UpstreamError { message: "bad key hunter-2-of-2.".into(), ..Default::default() };
-        let (retry_after, content_type) = (None, None);
-        let reply =
-            ErrorStatus { status: 400, retry_after, content_type, error, body, usage: None };
+        let reply = ErrorStatus { status: 400, retry_after: None, error, body, usage: None };
         match Failure::ErrorReply(reply).without(&Secret::new(key)) {
             Failure::ErrorReply(e) => (e.error.message, e.body),
             other => panic!("{other}"),

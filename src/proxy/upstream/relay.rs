@@ -108,6 +108,12 @@ impl Relay {
         self.released
     }
 
+    /// Whether the client gets other bytes than the provider sent.
+    #[must_use]
+    pub const fn is_changed(&self) -> bool {
+        self.converted || self.reply.is_shortened()
+    }
+
     /// When the last meaningful part arrived.
     #[must_use]
     pub const fn last_progress(&self) -> Instant {

@@ -263,16 +263,12 @@ fn client_error(
     rule: Option<&ReadyRule>,
 ) -> Answer {
     // The record has what the client is told; the decision chain what the provider answered.
-    let (body, content_type, told) = match rule.and_then(|rule| rule.response.as_ref()) {
-        Some(response) => (overridden(ctx, response, status), None, response.message.clone()),
-        None => {
-            let (body, content_type) = providers_words(ctx, failure, status);
-            (body, content_type, failure.describe())
-        }
+    let (body, told) = match rule.and_then(|rule| rule.response.as_ref()) {
+        Some(response) => (overridden(ctx, response, status), response.message.clone()),
+        None => (providers_words(ctx, failure, status), failure.describe()),
     };
-    let headers = content_type.map(|value| ("content-type", value)).into_iter().collect();
     let ending = Ending { outcome: RequestOutcome::ClientError, status, error: Some(told) };
-    Answer { ending, headers, body }
+    Answer { ending, headers: Vec::new(), body }
 }
 
 /// An error rule's own text.
@@ -283,11 +279,7 @@ fn overridden(ctx: &RequestContext, response: &OverrideResponse, status: u16) ->
 }
 
 /// The provider's error for the client, unchanged if it is in the client's format.
-fn providers_words(
-    ctx: &RequestContext,
-    failure: &Failure,
-    status: u16,
-) -> (Bytes, Option<String>) {
+fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> Bytes {
     let asked = ctx.record.as_ref().and_then(|record| record.asked.as_ref());
     let same_format = asked.is_some_and(|asked| asked.provider.kind.format() == ctx.format);
     let fallback = failure.public();
@@ -295,7 +287,7 @@ fn providers_words(
         Failure::ErrorReply(e)
             if same_format && e.status == status && error::has_shape(ctx.format, &e.body) =>
         {
-            return (e.body.clone(), e.content_type.clone());
+            return e.body.clone();
         }
         Failure::ErrorReply(e) => {
             (e.error.kind.as_deref(), e.error.code.as_deref(), e.error.message.as_str())
@@ -303,7 +295,7 @@ fn providers_words(
         _ => (None, None, fallback.as_str()),
     };
     let kind = error::kind_for(ctx.format, kind, status);
-    (error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into(), None)
+    error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
 }
 
 /// The combined result of all attempts.

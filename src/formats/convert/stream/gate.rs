@@ -1,8 +1,9 @@
 //! What a reader gives on its way to the writer.
 
 use super::super::seeded;
-use super::calls::Calls;
+use super::blocks::Blocks;
 use crate::domain::format::WireFormat;
+use crate::formats::conversation::reply::NAMELESS_CALL;
 use crate::formats::conversation::surrogates::Pieces;
 use crate::formats::conversation::{Block, Event, ReplyContext, StreamProblem, Text};
 use crate::formats::names::CallIds;
@@ -14,11 +15,11 @@ const MAX_CALLS: usize = 10_000;
 /// Takes an event to the writer.
 type Write<'w> = dyn FnMut(&Event<'_>) -> Result<(), StreamProblem> + 'w;
 
-/// The step between reader and writer: puts mixed calls in order, restores names and ids, adds
+/// The step between reader and writer: puts mixed blocks in order, restores names and ids, adds
 /// usage, leaves out hidden and empty blocks.
 #[derive(Debug)]
 pub(super) struct Gate {
-    calls: Calls,
+    blocks: Blocks,
     /// The ids of the reply's calls.
     ids: CallIds<'static>,
     /// The open block is a call: its arguments are a text that contains JSON.
@@ -40,7 +41,7 @@ impl Gate {
     pub(super) fn new(from: WireFormat) -> Self {
         let usage = UsageReader::of_events(from);
         Self {
-            calls: Calls::default(),
+            blocks: Blocks::default(),
             ids: CallIds::default(),
             arguments: None,
             hidden: false,
@@ -55,7 +56,7 @@ impl Gate {
     /// Passes on an event of the reader, or not.
     ///
     /// # Errors
-    /// Those of [`Calls::pass`] and of `write`.
+    /// A call without a name, and those of [`Blocks::pass`] and of `write`.
     pub(super) fn pass(
         &mut self,
         event: Event<'_>,
@@ -63,12 +64,12 @@ impl Gate {
         write: &mut Write<'_>,
     ) -> Result<(), StreamProblem> {
         self.seen |= event.is_content();
-        if self.calls.is_idle() && !matches!(event, Event::Turn(_)) {
+        if self.blocks.is_idle() && !matches!(event, Event::Turn(_)) {
             return self.pass_in_order(event, context, write);
         }
-        let mut calls = std::mem::take(&mut self.calls);
-        let passed = calls.pass(event, &mut |event| self.pass_in_order(event, context, write));
-        self.calls = calls;
+        let mut blocks = std::mem::take(&mut self.blocks);
+        let passed = blocks.pass(event, &mut |event| self.pass_in_order(event, context, write));
+        self.blocks = blocks;
         passed
     }
 
@@ -100,6 +101,9 @@ impl Gate {
                 return Ok(());
             }
             _ if self.hidden => return Ok(()),
+            Event::Open(Block::Tool { name, .. }) if name.name.is_empty() => {
+                return Err(StreamProblem::malformed(NAMELESS_CALL));
+            }
             Event::Open(Block::Tool { id, name }) => {
                 self.arguments = Some(Pieces::default());
                 if self.ids.len() >= MAX_CALLS {

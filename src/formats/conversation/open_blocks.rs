@@ -1,21 +1,19 @@
-//! The calls of a stream that have begun and not ended, by the provider's numbers of their blocks.
+//! The blocks of a stream that have begun and not ended, by the provider's numbers.
 //!
-//! Calls usually follow each other, and nothing is announced. If one begins within another, their
+//! Blocks usually follow each other, and nothing is announced. If one begins within another, their
 //! pieces may come mixed: from then on [`Event::Turn`] tells whose piece follows, and
-//! [`Event::Done`] which call has ended before the others.
+//! [`Event::Done`] which block has ended before the others.
 
 use super::event::{Event, Sink};
 use super::number;
 use crate::formats::json_read::Json;
 
-/// The open calls with a number below 64; others are not told apart.
+/// The open blocks. Of numbers that are 64 apart, only one is open at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OpenCalls {
-    /// The call whose pieces come.
+pub struct OpenBlocks {
+    /// The block whose pieces come.
     current: u64,
     open: u64,
-    /// Those of which some arguments have come.
-    begun: u64,
     mixed: bool,
 }
 
@@ -25,17 +23,23 @@ pub fn block_number(index: Option<Json<'_>>) -> Option<u64> {
     number::parse(index?.get())
 }
 
-impl OpenCalls {
-    /// A call begins, and no other one is open.
+impl OpenBlocks {
+    /// A block begins, and no other one is open.
     pub fn start(&mut self, index: Option<u64>) {
         let current = index.unwrap_or_default();
-        *self = Self { current, open: bit(current), begun: 0, mixed: false };
+        *self = Self { current, open: bit(current), mixed: false };
     }
 
-    /// A call begins. Whether it does within others, which is announced.
+    /// As [`OpenBlocks::start`], for a call that may begin later than it is announced.
+    pub fn start_mixed(&mut self, index: Option<u64>, sink: &mut Sink<'_>) {
+        self.start(index);
+        self.mixed = true;
+        sink(Event::Turn(self.current));
+    }
+
+    /// A block begins. Whether it does within others, which is announced.
     pub fn join(&mut self, index: Option<u64>, sink: &mut Sink<'_>) -> bool {
-        let Some(index) = index.filter(|index| self.open != 0 && bit(*index) & !self.open != 0)
-        else {
+        let Some(index) = index.filter(|index| self.open & !bit(*index) != 0) else {
             return false;
         };
         if !std::mem::replace(&mut self.mixed, true) {
@@ -47,7 +51,7 @@ impl OpenCalls {
         true
     }
 
-    /// What follows is of this call.
+    /// What follows is of this block.
     pub fn turn(&mut self, index: Option<u64>, sink: &mut Sink<'_>) {
         let is_another = |index: &u64| *index != self.current && self.open & bit(*index) != 0;
         if let Some(index) = index.filter(|index| self.mixed && is_another(index)) {
@@ -56,18 +60,25 @@ impl OpenCalls {
         }
     }
 
-    /// Some arguments of the current call come.
-    pub fn begin(&mut self) {
-        self.begun |= bit(self.current);
-    }
-
-    /// Whether some arguments of the current call have come; `None` if calls are not mixed.
+    /// Whether the block of this number is open; the current one if there is no number.
     #[must_use]
-    pub fn has_begun(&self) -> Option<bool> {
-        self.mixed.then_some(self.begun & bit(self.current) != 0)
+    pub fn is_open(&self, index: Option<u64>) -> bool {
+        self.open & bit(index.unwrap_or(self.current)) != 0
     }
 
-    /// A block ends. Whether other calls go on, which is announced.
+    /// Whether pieces of several blocks may come.
+    #[must_use]
+    pub const fn are_mixed(&self) -> bool {
+        self.mixed
+    }
+
+    /// The block whose pieces come.
+    #[must_use]
+    pub const fn current(&self) -> u64 {
+        self.current
+    }
+
+    /// A block ends. Whether other blocks go on, which is announced.
     pub fn go_on_after(&mut self, index: Option<u64>, sink: &mut Sink<'_>) -> bool {
         let ended = index.unwrap_or(self.current);
         let was_open = self.open & bit(ended) != 0;
@@ -80,8 +91,8 @@ impl OpenCalls {
     }
 }
 
-/// The bit of a call's number; none above 63.
+/// The bit of a block's number.
 #[must_use]
-pub fn bit(index: u64) -> u64 {
-    u32::try_from(index).ok().and_then(|index| 1_u64.checked_shl(index)).unwrap_or(0)
+pub const fn bit(index: u64) -> u64 {
+    1 << (index % 64)
 }
