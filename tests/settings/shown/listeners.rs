@@ -34,6 +34,11 @@ pub const SHOWN: &[Shown] = &[
         "a_client_that_reads_nothing_any_more_is_given_up_and_billed",
     ),
     (
+        "proxy.keepalive",
+        "proxy/liveness.rs",
+        "a_client_that_waits_gets_pings_of_its_own_format",
+    ),
+    (
         "proxy.keepalive_timeout",
         "proxy/edge.rs",
         "an_idle_connection_is_closed_after_its_first_request_too",
