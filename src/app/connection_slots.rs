@@ -31,10 +31,7 @@ pub(super) fn of_metrics(parts: &Parts) -> anyhow::Result<Entry> {
     let live = Arc::clone(&parts.live);
     Ok(Arc::new(move |address| {
         let live = live.load();
-        slots.enter(
-            address,
-            SlotBounds { total: 0, per_address: 0, exempt: &live.trusted_proxies },
-        )
+        slots.enter(address, SlotBounds { total: 0, per_address: 0, exempt: &live.trusted_proxies })
     }))
 }
 

@@ -335,8 +335,12 @@ mod tests {
     fn a_call_that_was_none_does_not_count_against_its_provider() {
         let verdict = classify(&reply(200, Some("MALFORMED_FUNCTION_CALL")), &SITUATION);
         let provider_error = FailureClass::ProviderError;
-        let expected =
-            Verdict { class: provider_error, next: SWITCH, counts: Counts::No, reason: "broken_call" };
+        let expected = Verdict {
+            class: provider_error,
+            next: SWITCH,
+            counts: Counts::No,
+            reason: "broken_call",
+        };
         assert_eq!(verdict, expected);
     }
 
@@ -344,7 +348,13 @@ mod tests {
     fn each_class_leads_to_its_next_step() {
         let cases = [
             (reply(500, None), "PROVIDER_ERROR", SWITCH, Counts::Yes, "upstream_5xx"),
-            (reply(529, Some("overloaded_error")), "PROVIDER_ERROR", SWITCH, Counts::Yes, "overloaded"),
+            (
+                reply(529, Some("overloaded_error")),
+                "PROVIDER_ERROR",
+                SWITCH,
+                Counts::Yes,
+                "overloaded",
+            ),
             (
                 reply(401, Some("authentication_error")),
                 "PROVIDER_ERROR",
@@ -354,7 +364,13 @@ mod tests {
             ),
             (reply(429, None), "PROVIDER_ERROR", SWITCH, Counts::Yes, "rate_limited"),
             (reply(400, None), "PROVIDER_ERROR", SWITCH, Counts::OfSeveralUsers, "request_refused"),
-            (reply(200, Some("api_error")), "PROVIDER_ERROR", SWITCH, Counts::Yes, "error_in_success"),
+            (
+                reply(200, Some("api_error")),
+                "PROVIDER_ERROR",
+                SWITCH,
+                Counts::Yes,
+                "error_in_success",
+            ),
             (
                 reply(422, Some("invalid_request_error")),
                 "NON_RETRYABLE_CLIENT_ERROR",

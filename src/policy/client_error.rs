@@ -142,9 +142,10 @@ pub fn refuses_request(reply: &ErrorReply<'_>) -> bool {
     match reply.status {
         403 => is_moderation(reply),
         200..300 => {
-            let kind_is_clients = [reply.kind, reply.code].into_iter().flatten().any(|name| {
-                CLIENT_KINDS.iter().any(|known| name.eq_ignore_ascii_case(known))
-            });
+            let kind_is_clients = [reply.kind, reply.code]
+                .into_iter()
+                .flatten()
+                .any(|name| CLIENT_KINDS.iter().any(|known| name.eq_ignore_ascii_case(known)));
             kind_is_clients
                 || code.is_some_and(|code| REQUEST_STATUSES.contains(&code))
                 || code == Some(403) && is_moderation(reply)

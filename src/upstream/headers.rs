@@ -296,7 +296,8 @@ mod tests {
         headers.append("x-largest", text(5_500));
         headers.append("x-largest", text(1));
         bound(&mut headers);
-        let left: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.len())).collect();
+        let left: Vec<_> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.len())).collect();
         assert_eq!(left, [("user-agent", 1024), ("x-small", 10), ("x-large", 5_000)]);
     }
 

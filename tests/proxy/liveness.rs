@@ -16,7 +16,8 @@ const ARRAY: &str = "/v1beta/models/m:streamGenerateContent";
 const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 const END: &str = concat!(
     "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
-    "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},",
+    "event: message_delta\ndata: {\"type\":\"message_delta\",",
+    "\"delta\":{\"stop_reason\":\"end_turn\"},",
     "\"usage\":{\"input_tokens\":1000,\"output_tokens\":3}}\n\n",
     "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 );
@@ -50,7 +51,8 @@ fn sign(format: &str) -> &'static str {
 /// Whether the text is a complete stream of the format, as its strict readers take it.
 fn assert_whole(client: (&str, &str), text: &str) {
     if client.1 == ARRAY {
-        let array: Vec<Value> = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
+        let array: Vec<Value> =
+            serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"));
         assert!(array.iter().any(|chunk| !chunk["usageMetadata"].is_null()), "{text}");
         return;
     }
@@ -70,11 +72,13 @@ fn assert_whole(client: (&str, &str), text: &str) {
         "chat-compatible" => "[DONE]",
         _ => "finishReason",
     };
-    assert!(text.contains(end) && !text.contains("\"error\""), "{client:?}: {text}");
+    assert!(text.contains(end) && !text.contains("\"error\":{"), "{client:?}: {text}");
 }
 
 async fn ask(fixture: &Fixture, (format, path): (&str, &str)) -> reqwest::Response {
-    fixture.post(path, &request(format, true)).send().await.unwrap()
+    let asked = fixture.post(path, &request(format, true));
+    // A conversation of its own: no session stays with a provider.
+    asked.header("x-session-id", format!("s{}", fastrand::u64(..))).send().await.unwrap()
 }
 
 /// Bytes before the first content are a first byte, and restart the idle time-out.
@@ -120,7 +124,7 @@ async fn pings_within_a_stream_restart_its_idle_time_out() {
     let fields = json!({"streaming_idle_timeout_ms": 800});
     // A client of another format sees nothing of these pings, and gets the gateway's.
     let env = [("TOLLGATE_PROXY_KEEPALIVE", "400ms")];
-    let fixture = with(&env, &[("native", &provider.url, fields)]).await;
+    let fixture = with(&env, &[("native", &*provider.url, fields)]).await;
     join_all(clients().into_iter().map(|client| {
         let fixture = &fixture;
         async move {
@@ -162,9 +166,10 @@ async fn a_stream_that_only_pings_is_given_up_after_its_own_bound() {
     // time to the first byte.
     let by_field = [("TOLLGATE_RETRY_DEADLINE", "500ms")];
     let by_setting = [("TOLLGATE_TIMEOUTS_STREAMING_CONTENT", "900ms"), by_field[0]];
-    for (env, fields) in
-        [(&by_setting[..], json!({})), (&by_field, json!({"streaming_content_timeout_ms": 900}))]
-    {
+    for (env, fields) in [
+        (&by_setting[..], json!({})),
+        (&by_field[..], json!({"streaming_content_timeout_ms": 900})),
+    ] {
         let providers =
             [("native", &*before.url, fields.clone()), ("native", &*second.url, json!({}))];
         let fixture = with(env, &providers).await;
@@ -176,7 +181,7 @@ async fn a_stream_that_only_pings_is_given_up_after_its_own_bound() {
         let why = "the stream had no content: nothing but signs of life within 900 ms";
         assert!(row["decisionChain"].to_string().contains(why), "{row}");
 
-        let fixture = with(env, &[("native", &after.url, fields)]).await;
+        let fixture = with(env, &[("native", &*after.url, fields)]).await;
         let text = fixture.ask_stream().send().await.unwrap().text().await.unwrap();
         assert!(text.contains("event: error") && text.contains(why), "{text}");
         let row = &fixture.gateway.logs(1).await[0];
@@ -198,10 +203,16 @@ async fn a_client_that_waits_gets_pings_of_its_own_format() {
         let waits = waits.clone();
         async move {
             let upstream = Upstream::start().await;
-            let fixture = with(&env, &[(provider, &upstream.url, json!({}))]).await;
+            let fixture = with(&env, &[(provider, &*upstream.url, json!({}))]).await;
             let headers = json!({"x-provider": "first", "request-id": "first"});
-            for (client, wait) in clients().into_iter().flat_map(|c| waits.iter().map(move |w| (c, w)))
-            {
+            let mut cases: Vec<_> =
+                clients().into_iter().flat_map(|c| waits.iter().map(move |w| (c, w))).collect();
+            // Of an array that passes through there are no pings.
+            cases.retain(|((_, path), wait)| {
+                provider != "alt-cli" || *path != ARRAY || wait["pings"].is_null()
+            });
+            let asked = cases.len();
+            for (client, wait) in cases {
                 let mut wait = wait.clone();
                 wait["headers"] = headers.clone();
                 wait["usage"] = json!({"input": 100, "output": 7});
@@ -221,8 +232,12 @@ async fn a_client_that_waits_gets_pings_of_its_own_format() {
                 assert!(text.starts_with(&start), "{provider} {client:?}: {text:?}");
                 assert_whole(client, &text.replace(": ping\r\n\r\n", ""));
             }
-            for row in fixture.gateway.logs(15).await {
-                assert_eq!((&row["statusCode"], &row["outputTokens"]), (&json!(200), &json!(7)), "{row}");
+            for row in fixture.gateway.logs(asked).await {
+                assert_eq!(
+                    (&row["statusCode"], &row["outputTokens"]),
+                    (&json!(200), &json!(7)),
+                    "{row}"
+                );
             }
         }
     }))
@@ -245,33 +260,39 @@ async fn failover_is_possible_after_a_ping() {
             assert!(!answer.headers().contains_key("x-a"));
             assert_whole(client, &answer.text().await.unwrap());
             let row = &fixture.gateway.logs(1).await[0];
-            assert_eq!((&row["outcome"], &row["attempts"]), (&json!("completed"), &json!(2)), "{row}");
+            assert_eq!(
+                (&row["outcome"], &row["attempts"]),
+                (&json!("completed"), &json!(2)),
+                "{row}"
+            );
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_was_kept_waiting_gets_the_failure_as_an_event() {
-    let env = [("TOLLGATE_PROXY_KEEPALIVE", "200ms")];
+    let env = [("TOLLGATE_PROXY_KEEPALIVE", "100ms")];
     let fixture = Fixture::bare(&env).await;
     for provider in FORMATS {
         let fields = json!({"circuit_breaker_failure_threshold": 0, "max_retry_attempts": 1});
         fixture.gateway.provider(provider, &fixture.upstream.url, fields).await;
     }
     let failures = [
-        (json!({"status": 500, "delay_ms": 600, "error": {"message": "boom"}}), 502, "boom"),
+        (json!({"status": 500, "delay_ms": 300, "error": {"message": "boom"}}), 502, "boom"),
         (
-            json!({"status": 400, "delay_ms": 600,
+            json!({"status": 400, "delay_ms": 300,
                 "error": {"type": "invalid_request_error", "message": "too odd"}}),
             400,
             "too odd",
         ),
         // Some services answer a request for a stream in one piece: too late for a JSON reply.
-        (json!({"body": {"id": "x", "choices": []}, "delay_ms": 600}), 502, "another format"),
+        (json!({"body": {"id": "x", "choices": []}, "delay_ms": 300}), 502, "the provider sent"),
     ];
     for (directive, status, words) in failures {
         fixture.upstream.default(directive.clone()).await;
-        for client in clients().into_iter().filter(|c| c.1 != ARRAY || status != 502 || words == "boom") {
+        for client in
+            clients().into_iter().filter(|c| c.1 != ARRAY || status != 502 || words == "boom")
+        {
             let answer = ask(&fixture, client).await;
             assert_eq!(answer.status(), 200, "{client:?} {directive}");
             let text = answer.text().await.unwrap();
@@ -289,10 +310,14 @@ async fn a_client_that_was_kept_waiting_gets_the_failure_as_an_event() {
             }
             let row = &fixture.gateway.logs(1).await[0];
             let outcome = if status == 400 { "client_error" } else { "upstream_failed" };
-            assert_eq!((&row["outcome"], &row["statusCode"]), (&json!(outcome), &json!(status)), "{row}");
+            assert_eq!(
+                (&row["outcome"], &row["statusCode"]),
+                (&json!(outcome), &json!(status)),
+                "{row}"
+            );
             assert!(row["errorMessage"].as_str().unwrap().contains(words), "{row}");
             assert!(row["decisionChain"].to_string().contains("proxy.keepalive"), "{row}");
-            assert_eq!(row["costUsd"], json!(0.0), "{row}");
+            assert_eq!(row["costUsd"], 0.0, "{row}");
         }
     }
 }
@@ -311,7 +336,7 @@ async fn a_ping_never_stands_within_an_event() {
     })
     .await;
     let env = [("TOLLGATE_PROXY_KEEPALIVE", "200ms")];
-    let fixture = with(&env, &[("native", &provider.url, json!({}))]).await;
+    let fixture = with(&env, &[("native", &*provider.url, json!({}))]).await;
     for client in clients() {
         let text = ask(&fixture, client).await.text().await.unwrap();
         assert_whole(client, &text);
@@ -342,7 +367,11 @@ async fn a_client_that_leaves_after_a_ping_stops_the_provider() {
     drop(body);
     fixture.upstream.stats("dropped=1").await;
     let row = &fixture.gateway.logs(1).await[0];
-    assert_eq!((&row["outcome"], &row["statusCode"]), (&json!("client_aborted"), &json!(499)), "{row}");
+    assert_eq!(
+        (&row["outcome"], &row["statusCode"]),
+        (&json!("client_aborted"), &json!(499)),
+        "{row}"
+    );
 }
 
 /// What was waited, not what was left of it, wherever a time-out is told.
@@ -359,8 +388,16 @@ async fn a_time_out_tells_how_long_it_was() {
         (true, slow.clone(), "no first byte in time: nothing within 700 ms"),
         (false, late, "no reply in time: nothing within 700 ms"),
         (false, slow, "no reply in time: not complete within 700 ms"),
-        (true, json!({"events": 9, "stall_after": 6}), "the stream stood still: nothing within 700 ms"),
-        (true, json!({"pings": 3, "stall_after": 2}), "the stream stood still: nothing within 700 ms"),
+        (
+            true,
+            json!({"events": 9, "stall_after": 6}),
+            "the stream stood still: nothing within 700 ms",
+        ),
+        (
+            true,
+            json!({"pings": 3, "stall_after": 2}),
+            "the stream stood still: nothing within 700 ms",
+        ),
     ] {
         fixture.upstream.default(directive.clone()).await;
         let asked = if stream { fixture.ask_stream() } else { fixture.ask() };

@@ -2,20 +2,18 @@
 //! and the client gets the provider's own words.
 
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt as _;
-use tokio::sync::mpsc;
 
 use super::fixture::{FORMATS, Fixture, path, request};
-use crate::resilience::raw::{self, Provider, read_message};
 use crate::support::gateway::ADMIN_TOKEN;
 
-const NGINX: &str = "<html><head><title>400 Request Header Or Cookie Too Large</title></head></html>";
+const NGINX: &str =
+    "<html><head><title>400 Request Header Or Cookie Too Large</title></head></html>";
 
-/// Two providers of the format on one mock, and the keys of so many further users.
-async fn with(kind: &str, fields: Value, others: usize) -> (Fixture, Vec<String>) {
+/// So many native providers on one mock, and the keys of so many further users.
+async fn with(providers: usize, fields: Value, others: usize) -> (Fixture, Vec<String>) {
     let fixture = Fixture::bare(&[]).await;
-    for _ in 0..2 {
-        fixture.gateway.provider(kind, &fixture.upstream.url, fields.clone()).await;
+    for _ in 0..providers {
+        fixture.gateway.provider("native", &fixture.upstream.url, fields.clone()).await;
     }
     let mut keys = vec![fixture.key.clone()];
     for n in 0..others {
@@ -43,17 +41,30 @@ async fn circuits(fixture: &Fixture) -> Vec<(String, i64, String)> {
 
 /// Refusals in shapes that no format has, and a word of each that reaches the client.
 fn refusals() -> Vec<(u16, Value, &'static str)> {
-    let shaped = |status: u16, body: Value, words| (status, json!({"status": status, "body": body}), words);
+    let shaped =
+        |status: u16, body: Value, words| (status, json!({"status": status, "body": body}), words);
     let page = |status: u16| {
         (status, json!({"status": status, "body": NGINX, "content_type": "text/html"}), "HTML page")
     };
     let mut all = vec![
-        shaped(422, json!({"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}), "field required"),
+        shaped(
+            422,
+            json!({"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}),
+            "field required",
+        ),
         shaped(400, json!({"detail": "not like this"}), "not like this"),
         shaped(400, json!({"error": "not like that"}), "not like that"),
         shaped(400, json!({"message": "malformed input"}), "malformed input"),
-        shaped(400, json!({"error": {"type": "invalid_request_message_order", "message": "order"}}), "order"),
-        shaped(403, json!({"error": {"code": 403, "message": "denied", "metadata": {"flagged_input": "x"}}}), "denied"),
+        shaped(
+            400,
+            json!({"error": {"type": "invalid_request_message_order", "message": "order"}}),
+            "order",
+        ),
+        shaped(
+            403,
+            json!({"error": {"message": "denied", "metadata": {"flagged_input": "x"}}}),
+            "denied",
+        ),
         shaped(403, json!({"error": {"message": "your input needs moderation"}}), "moderation"),
         (400, json!({"status": 400, "body": ""}), "without a body"),
         // What is above the bound of an error's body is known by its status.
@@ -67,7 +78,7 @@ fn refusals() -> Vec<(u16, Value, &'static str)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_users_bad_requests_close_nothing_to_the_others() {
-    let (fixture, keys) = with("native", json!({}), 1).await;
+    let (fixture, keys) = with(2, json!({}), 1).await;
     for (status, directive, words) in refusals() {
         fixture.upstream.default(directive.clone()).await;
         for (n, format) in FORMATS.iter().cycle().take(6).enumerate() {
@@ -77,7 +88,11 @@ async fn one_users_bad_requests_close_nothing_to_the_others() {
             let error: Value = serde_json::from_str(&text).unwrap();
             assert!(error["error"].is_object(), "{format}: {text}");
             assert!(text.contains(words), "{format} {words:?}: {text}");
-            assert_eq!(fixture.upstream.requests().await.len(), before + 2, "each provider is tried");
+            assert_eq!(
+                fixture.upstream.requests().await.len(),
+                before + 2,
+                "each provider is tried"
+            );
         }
         let row = &fixture.gateway.logs(1).await[0];
         assert_eq!((&row["statusCode"], &row["attempts"]), (&json!(status), &json!(2)), "{row}");
@@ -93,7 +108,7 @@ async fn one_users_bad_requests_close_nothing_to_the_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn refusals_of_three_users_open_the_circuit() {
     let fields = json!({"circuit_breaker_failure_threshold": 4});
-    let (fixture, keys) = with("native", fields, 3).await;
+    let (fixture, keys) = with(1, fields, 3).await;
     let refused = json!({"status": 422, "body": {"detail": "no"}});
     let bad = async |key: &str| {
         fixture.upstream.default(refused.clone()).await;
@@ -103,10 +118,7 @@ async fn refusals_of_three_users_open_the_circuit() {
     bad(&keys[0]).await;
     bad(&keys[1]).await;
     fixture.upstream.default(json!({})).await;
-    for key in [&keys[3], &keys[3]] {
-        assert_eq!(ask(&fixture, key, "native", false).await.0, 200);
-    }
-    fixture.gateway.admin("providers/resetProviderCircuit", json!({"providerId": 2})).await;
+    assert_eq!(ask(&fixture, &keys[3], "native", false).await.0, 200);
     for key in [&keys[0], &keys[0], &keys[1]] {
         bad(key).await;
         assert_eq!(circuits(&fixture).await[0].1, 0);
@@ -123,16 +135,16 @@ async fn refusals_of_three_users_open_the_circuit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_admin_token_is_one_user_and_a_single_user_is_all() {
     let refused = json!({"status": 400, "body": {"detail": "no"}});
-    let (fixture, keys) = with("native", json!({}), 2).await;
+    let (fixture, keys) = with(2, json!({}), 2).await;
     fixture.upstream.default(refused.clone()).await;
-    for key in [ADMIN_TOKEN, ADMIN_TOKEN, &keys[0]] {
+    for key in [ADMIN_TOKEN, ADMIN_TOKEN, keys[0].as_str()] {
         ask(&fixture, key, "native", false).await;
         assert_eq!(circuits(&fixture).await[0].1, 0);
     }
     ask(&fixture, &keys[1], "native", false).await;
     assert_eq!(circuits(&fixture).await[0].1, 4);
 
-    let (fixture, keys) = with("native", json!({}), 0).await;
+    let (fixture, keys) = with(2, json!({}), 0).await;
     fixture.upstream.default(refused).await;
     ask(&fixture, &keys[0], "native", false).await;
     let (_, failures, last_error) = circuits(&fixture).await.remove(0);
@@ -143,9 +155,9 @@ async fn the_admin_token_is_one_user_and_a_single_user_is_all() {
 /// A request that any provider refuses says nothing about a circuit that is to be closed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_request_as_a_probe_keeps_no_circuit_open() {
-    let fields = json!({"circuit_breaker_failure_threshold": 1, "circuit_breaker_open_duration": 1000,
-        "circuit_breaker_half_open_success_threshold": 1});
-    let (fixture, keys) = with("native", fields, 1).await;
+    let fields = json!({"circuit_breaker_failure_threshold": 1,
+        "circuit_breaker_open_duration": 1000, "circuit_breaker_half_open_success_threshold": 1});
+    let (fixture, keys) = with(2, fields, 1).await;
     fixture.upstream.default(json!({"status": 500})).await;
     ask(&fixture, &keys[1], "native", false).await;
     assert!(circuits(&fixture).await.iter().all(|circuit| circuit.0 == "OPEN"));
@@ -163,7 +175,7 @@ async fn a_bad_request_as_a_probe_keeps_no_circuit_open() {
 /// As the set of users: who was refused before a restart counts after it.
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_users_are_known_after_a_restart() {
-    let (mut fixture, keys) = with("native", json!({}), 2).await;
+    let (mut fixture, keys) = with(2, json!({}), 2).await;
     fixture.upstream.default(json!({"status": 422, "body": {"detail": "no"}})).await;
     ask(&fixture, &keys[0], "native", false).await;
     ask(&fixture, &keys[1], "native", false).await;
@@ -180,9 +192,9 @@ async fn refused_users_are_known_after_a_restart() {
 /// A request can be so expensive that any provider takes too long.
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_answers_to_one_user_close_nothing_to_the_others() {
-    let fields = json!({"first_byte_timeout_streaming_ms": 200, "request_timeout_non_streaming_ms": 200,
-        "max_retry_attempts": 1});
-    let (fixture, keys) = with("native", fields, 1).await;
+    let fields = json!({"first_byte_timeout_streaming_ms": 500,
+        "request_timeout_non_streaming_ms": 500, "max_retry_attempts": 1});
+    let (fixture, keys) = with(2, fields, 1).await;
     for directive in [json!({"delay_ms": 600_000}), json!({"first_byte_ms": 600_000})] {
         fixture.upstream.default(directive).await;
         for n in 0..6 {
@@ -197,37 +209,29 @@ async fn slow_answers_to_one_user_close_nothing_to_the_others() {
 /// The operator's own problem does not reach the client as its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_of_the_operators_credential_is_not_the_clients() {
-    let (fixture, keys) = with("native", json!({}), 1).await;
-    fixture.upstream.default(json!({"status": 400, "body": {"message": "API key not valid."}})).await;
+    let (fixture, keys) = with(2, json!({}), 1).await;
+    fixture
+        .upstream
+        .default(json!({"status": 400, "body": {"message": "API key not valid."}}))
+        .await;
     assert_eq!(ask(&fixture, &keys[0], "native", false).await.0, 502);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_heads_of_a_client_stay_here() {
-    let (tell, mut heads) = mpsc::unbounded_channel();
-    let provider = Provider::start(move |mut tcp, _| {
-        let tell = tell.clone();
-        async move {
-            tcp.write_all(raw::reply().as_bytes()).await.ok()?;
-            // The first request was read by the fixture.
-            let (head, _) = read_message(&mut tcp).await?;
-            tell.send(head).unwrap();
-            tcp.write_all(raw::reply().as_bytes()).await.ok()?;
-            None
-        }
-    })
-    .await;
-    let fixture = Fixture::bare(&[]).await;
-    fixture.gateway.provider("native", &provider.url, json!({})).await;
-    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    let fixture = Fixture::native().await;
     let long = |len: usize| "u".repeat(len);
-    let asked = fixture.ask().header("user-agent", long(12_000)).header("anthropic-beta", long(6_000));
+    let asked = fixture
+        .post(&format!("/v1/messages?beta=true&q={}", long(9_000)), &request("native", false));
+    let asked = asked.header("user-agent", long(12_000)).header("anthropic-beta", long(6_000));
     let asked = asked.header("x-stainless-lang", long(7_000)).header("content-type", "text/plain");
-    assert_eq!(asked.query(&[("q", long(9_000))]).send().await.unwrap().status(), 200);
-    let head = heads.recv().await.unwrap();
-    assert!(head.len() < 9 * 1024, "{} bytes: {head}", head.len());
-    let agent = head.lines().find_map(|line| line.strip_prefix("user-agent: ")).unwrap();
-    assert_eq!(agent, long(1024));
-    assert!(head.contains(&format!("anthropic-beta: {}\r\n", long(6_000))), "{head}");
-    assert!(head.contains("content-type: application/json\r\n"), "{head}");
+    assert_eq!(asked.send().await.unwrap().status(), 200);
+    let seen = fixture.upstream.requests().await.remove(0);
+    let (headers, text) = (&seen["headers"], seen["headers"].to_string());
+    assert!(text.len() < 9 * 1024, "{text}");
+    assert!(headers["user-agent"].to_string().contains(&long(1024)), "{text}");
+    assert!(!headers["user-agent"].to_string().contains(&long(1025)), "{text}");
+    assert!(headers["anthropic-beta"].to_string().contains(&long(6_000)), "{text}");
+    assert!(headers["content-type"].to_string().contains("application/json"), "{text}");
+    assert_eq!(seen["query"], "beta=true", "{seen}");
 }

@@ -52,7 +52,17 @@ impl Forwarding {
         let stream = inbound.stream && route.operation == Operation::Generate;
         let keepalive = KeepAlive::begin(ctx, stream);
         let (next, attempt) = (0, None);
-        Box::new(Self { identified, inbound, route, plan, next, deadline, tally, keepalive, attempt })
+        Box::new(Self {
+            identified,
+            inbound,
+            route,
+            plan,
+            next,
+            deadline,
+            tally,
+            keepalive,
+            attempt,
+        })
     }
 
     /// The current attempt.
@@ -110,10 +120,8 @@ pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> GiveUp {
     let left_out = tally.left_out;
     if left_out > 0 {
         let ms = ctx.live.retry.deadline_ms;
-        let why = format!(
-            "the time for attempts was over after {ms} ms (retry.deadline), with {left_out} more to \
-             ask"
-        );
+        let over = format!("the time for attempts was over after {ms} ms (retry.deadline)");
+        let why = format!("{over}, with {left_out} more to ask");
         ctx.decide_itself(DecisionStep::Exhausted, why, None);
     }
     // If no provider was tried, the gateway refused.
@@ -121,9 +129,8 @@ pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> GiveUp {
     let counts_tokens =
         ctx.forwarding_ref().is_ok_and(|f| f.route.operation == Operation::CountTokens);
     if let Some((refusal, status)) = tally.request_refused().filter(|_| !counts_tokens) {
-        return GiveUp::ClientError(verdict::client_error(ctx, refusal, status, None));
+        return GiveUp::ClientError(verdict::clients_answer(ctx, refusal, status, None));
     }
-    let outcome =
-        if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused };
+    let outcome = if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused };
     GiveUp::Refused { refusal: tally.refusal(now), outcome }
 }

@@ -2,8 +2,8 @@
 
 use super::failure::Failure;
 use crate::domain::clock::Timestamp;
-use crate::policy::{client_error, retry_after};
 use crate::policy::select::{SOON_MS, Waiting};
+use crate::policy::{client_error, retry_after};
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::plan::Plan;
 

@@ -16,6 +16,7 @@ use crate::formats::error::{self, ErrorReply};
 use crate::otlp::AttemptEnd;
 use crate::policy::breaker::{Suspect, USERS_NEEDED};
 use crate::policy::classify::{self, AttemptFailure, Counts, Situation, Verdict};
+use crate::policy::client_error;
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::provider_state::FailureKind;
 use crate::proxy::context::RequestContext;
@@ -171,7 +172,7 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
     let why = rule.as_ref().map_or_else(|| verdict.reason.to_owned(), |rule| rule.label());
     decide_failure(ctx, &provider, &failure, Judged { step, why: &why, took });
     if let classify::Next::ClientError { status } = verdict.next {
-        return GiveUp::ClientError(client_error(ctx, &failure, status, rule.as_deref())).into();
+        return GiveUp::ClientError(clients_answer(ctx, &failure, status, rule.as_deref())).into();
     }
     if let (false, Ok(forwarding)) = (again, ctx.forwarding()) {
         forwarding.attempt = None;
@@ -183,7 +184,8 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
 }
 
 /// Notes a failure in the provider's health. A refusal of the request is not the provider's
-/// failure, as long as it may be one client's. Returns whose request it was.
+/// failure, as long as it may be one client's, unless it is about the provider's account. Returns
+/// whose request it was.
 fn note_failure(
     ctx: &RequestContext,
     provider: &Provider,
@@ -194,10 +196,10 @@ fn note_failure(
     let mut message = failure.describe();
     if verdict.refuses_request() {
         let users = gateway.health.suspects(provider, by, now);
-        if users < by.needed {
+        if users < by.needed && !client_error::is_operators(&message) {
             return by;
         }
-        if users > 1 {
+        if users >= by.needed && users > 1 {
             message = format!("refuses requests of {users} users: {message}");
         }
     }
@@ -298,7 +300,7 @@ fn classify(
 }
 
 /// The answer to a client's own error: an error rule's text if there is one, else the provider's.
-pub(super) fn client_error(
+pub(super) fn clients_answer(
     ctx: &RequestContext,
     failure: &Failure,
     status: u16,

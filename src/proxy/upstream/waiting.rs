@@ -155,10 +155,7 @@ impl Waiting<'_> {
 }
 
 /// Waits for `work` until then; `None` for the time = without a bound.
-async fn before<T>(
-    until: Option<Instant>,
-    work: Pin<&mut impl Future<Output = T>>,
-) -> Option<T> {
+async fn before<T>(until: Option<Instant>, work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     match until {
         Some(until) => {
             let left = until.saturating_duration_since(Instant::now());
