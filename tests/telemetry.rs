@@ -14,7 +14,7 @@ use tollgate::domain::ids::{KeyId, RequestId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::{Record, RequestOutcome};
 use tollgate::domain::usage::Usage;
-use tollgate::telemetry::{Metrics, Readiness, serve};
+use tollgate::telemetry::{Metrics, Readiness, router};
 
 use crate::support::ports::free_port;
 
@@ -291,7 +291,10 @@ async fn the_health_listener_answers_and_stops() {
         stop.send(()).unwrap();
     };
     let metrics = Arc::new(Metrics::new().unwrap());
-    let (served, ()) = tokio::join!(serve(listener, metrics, readiness, shutdown), client);
+    let (pages, slots) = (router(metrics, readiness), crate::admin::places::slots());
+    let serving =
+        tollgate::admin::serve(listener.into_std().unwrap(), None, pages, slots, shutdown);
+    let (served, ()) = tokio::join!(serving, client);
     served.unwrap();
     assert!(TcpStream::connect(addr).await.is_err());
 }

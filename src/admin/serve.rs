@@ -1,5 +1,5 @@
-//! The administration listener: HTTP/1.1 and HTTP/2, with or without TLS, with bounds against idle
-//! clients.
+//! The listeners of the administration and of the metrics: HTTP/1.1 and HTTP/2, with or without
+//! TLS, with bounds against idle clients.
 //!
 //! A connection must send its handshake and each request's head in time, and needs a slot
 //! (`state/connection_slots.rs`); a connection without one is answered with 503 and closed. A
@@ -38,7 +38,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tower::{ServiceExt, service_fn};
 
 use super::envelope::{ApiError, Code};
-use super::head_timer::{Answering, HeadTimer};
+use super::head_timer::{Answering, HeadTimer, HeadTimes};
 use super::unread_body::UnreadBody;
 use crate::state::Entry;
 
@@ -78,8 +78,7 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    tracing::warn!(%error, "the administration listener could not accept a \
-                        connection");
+                    tracing::warn!(%error, "a listener could not accept a connection");
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
@@ -103,7 +102,7 @@ pub async fn serve(
         connections.spawn(async move {
             let _slot = slot;
             if let Err(error) = connection(stream, peer, tls, router, watcher).await {
-                tracing::debug!(%peer, error, "an administration connection broke");
+                tracing::debug!(%peer, error, "a connection broke");
             }
         });
     }
@@ -154,7 +153,7 @@ async fn exchange<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let stream = HeadTimer::new(stream, HEAD);
+    let stream = HeadTimer::new(stream, HeadTimes { idle: IDLE, head: HEAD });
     let answering = stream.answering();
     let service = service_fn(move |request: Request<Incoming>| {
         let (router, answering) = (router.clone(), answering.clone());

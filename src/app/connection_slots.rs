@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::parts::Parts;
 use crate::config::{ConnectionBounds, Live};
 use crate::state::{ConnectionSlots, Entry, Listener, SlotBounds};
-use crate::telemetry::IntGauge;
+use crate::telemetry::{IntCounter, IntGauge};
 
 /// For the proxy's listener.
 pub(super) fn of_proxy(parts: &Parts) -> Entry {
@@ -17,6 +17,22 @@ pub(super) fn of_admin(parts: &Parts) -> Entry {
     entry(parts, "admin", parts.metrics.connections.admin_open.clone(), |live| {
         live.admin_max_connections
     })
+}
+
+/// For the metrics' listener: no limit, and no metrics of its own.
+pub(super) fn of_metrics(parts: &Parts) -> anyhow::Result<Entry> {
+    let counter = |name| IntCounter::new(name, "of the metrics' listener");
+    let slots = ConnectionSlots::new(Listener {
+        name: "metrics",
+        open: IntGauge::new("open", "of the metrics' listener")?,
+        refused_total: counter("total")?,
+        refused_address: counter("address")?,
+    });
+    let live = Arc::clone(&parts.live);
+    Ok(Arc::new(move |address| {
+        let live = live.load();
+        slots.enter(address, SlotBounds { total: 0, per_address: 0, exempt: &live.trusted_proxies })
+    }))
 }
 
 fn entry(

@@ -213,13 +213,10 @@ async fn open_listeners(
     stop: &watch::Receiver<bool>,
     (readiness, upgrade): (Readiness, bool),
 ) -> anyhow::Result<Listeners> {
-    let metrics_listener = listen::bind(parts.config.metrics.addr, "metrics", upgrade)?;
-    let serving = telemetry::serve(
-        metrics_listener,
-        Arc::clone(&parts.metrics),
-        readiness,
-        stopped(stop.clone()),
-    );
+    let listener = listen::bind(parts.config.metrics.addr, "metrics", upgrade)?.into_std()?;
+    let router = telemetry::router(Arc::clone(&parts.metrics), readiness);
+    let entry = connection_slots::of_metrics(parts)?;
+    let serving = crate::admin::serve(listener, None, router, entry, stopped(stop.clone()));
     let metrics = io.spawn(async move {
         if let Err(e) = serving.await {
             tracing::error!(error = %e, "the metrics listener failed");

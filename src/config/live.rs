@@ -19,6 +19,8 @@ pub struct Live {
     pub request_read_timeout_ms: u64,
     /// For each part of a reply that a client reads; 0 = none.
     pub reply_write_timeout_ms: u64,
+    /// How often a client that waits for a stream gets a sign of life; 0 = never.
+    pub keepalive_ms: u64,
     /// Of a client's HTTP/1 connection without a request.
     pub keepalive_timeout_ms: u64,
     /// For the head of a request; 0 = none.
@@ -74,10 +76,12 @@ pub struct Timeouts {
     pub connect_ms: u64,
     /// The TLS handshake alone; lies inside `connect_ms`.
     pub tls_ms: u64,
-    /// From the request sent to the first event of a streamed reply.
+    /// From the start of an attempt to the first byte of a streamed reply's body.
     pub first_byte_streaming_ms: u64,
     /// Longest silence within a streamed reply.
     pub streaming_idle_ms: u64,
+    /// Longest time without content in a streamed reply that only sends signs of life.
+    pub streaming_content_ms: u64,
     /// A complete exchange that is not streamed.
     pub request_non_streaming_ms: u64,
     /// How long an idle upstream connection is kept.

@@ -207,10 +207,12 @@ impl Default for BreakerSettings {
 /// Per-provider timeouts: `None` = the configured default, `Some(0)` = no timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProviderTimeouts {
-    /// From the start of an attempt to the first meaningful event of a stream.
+    /// From the start of an attempt to the first byte of a stream's body.
     pub first_byte_streaming_ms: Option<u64>,
-    /// Between two meaningful events of a stream.
+    /// Between two bytes of a stream.
     pub streaming_idle_ms: Option<u64>,
+    /// Between two events with content, of a stream that sends other bytes meanwhile.
+    pub streaming_content_ms: Option<u64>,
     /// The complete attempt, for a reply in one piece.
     pub request_non_streaming_ms: Option<u64>,
 }

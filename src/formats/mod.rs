@@ -17,6 +17,7 @@ pub mod names;
 pub mod native;
 pub mod peek;
 pub mod pieces;
+pub mod ping;
 pub mod query;
 pub mod responses;
 pub mod route;

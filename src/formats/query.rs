@@ -19,6 +19,9 @@ use crate::domain::format::WireFormat;
 const DROPPED: [&str; 8] =
     ["key", "fields", "alt", "prettyprint", "pp", "callback", "uploadtype", "upload_protocol"];
 
+/// Bytes of a query that are forwarded; a parameter that would make it longer is left out.
+const QUERY_MAX: usize = 1024;
+
 /// The query of the upstream call, without `?`; `None` when it is empty.
 ///
 /// # Errors
@@ -28,9 +31,15 @@ pub fn upstream(format: WireFormat, query: Option<&str>) -> Result<Option<String
     if format == WireFormat::AltCli {
         return alt(query);
     }
-    let kept: Vec<&str> =
-        query.split('&').filter(|pair| !pair.is_empty() && !is_dropped(pair)).collect();
-    Ok((!kept.is_empty()).then(|| kept.join("&")))
+    let mut kept = String::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty() && !is_dropped(pair)) {
+        let separator = if kept.is_empty() { "" } else { "&" };
+        if kept.len() + separator.len() + pair.len() <= QUERY_MAX {
+            kept.push_str(separator);
+            kept.push_str(pair);
+        }
+    }
+    Ok((!kept.is_empty()).then_some(kept))
 }
 
 fn alt(query: &str) -> Result<Option<String>, BadRequest> {

@@ -3,6 +3,7 @@
 //! | class | next step | counts for the breaker |
 //! |---|---|---|
 //! | provider error | failover; after a 429 or 503 with `Retry-After` a cooldown until then | yes |
+//! | provider error that refuses the request | failover | once requests of several users were refused |
 //! | system error | retry at the same provider, as it allows; then failover | if configured |
 //! | client abort | nothing | no |
 //! | client error | the error goes to the client, without failover | no |
@@ -42,10 +43,12 @@ pub enum NetworkFailure {
     ConnectTimeout,
     /// Connected, but no TLS handshake in time.
     TlsTimeout,
-    /// Connected, but no meaningful part of the reply in time.
+    /// Connected, but no byte of the reply's body in time.
     FirstByteTimeout,
-    /// The stream had begun, and its next meaningful event did not arrive in time.
+    /// The stream had begun, and its next byte did not arrive in time.
     IdleTimeout,
+    /// The stream sent signs of life, and no content in time.
+    ContentTimeout,
     /// A reply in one piece, or an error reply, did not end in time; or the rest of a reply that no
     /// client reads any more exceeded its bound in bytes.
     TotalTimeout,
@@ -109,6 +112,18 @@ pub enum Next {
     },
 }
 
+/// Whether a failure counts towards opening the provider's circuit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Counts {
+    /// It does not.
+    #[default]
+    No,
+    /// One client alone can cause it: it counts once the requests of several users failed so.
+    OfSeveralUsers,
+    /// It does.
+    Yes,
+}
+
 /// What a failed attempt means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
@@ -117,15 +132,23 @@ pub struct Verdict {
     /// What follows.
     pub next: Next,
     /// Whether it counts towards opening the provider's circuit.
-    pub counts: bool,
+    pub counts: Counts,
     /// One of a small fixed set of words: for metrics and the decision chain.
     pub reason: &'static str,
 }
 
 /// The reason of an answer that is only a malformed tool call.
 const BROKEN_CALL: &str = "broken_call";
+/// The reason of an answer that says that the request is at fault.
+const REQUEST_REFUSED: &str = "request_refused";
 
 impl Verdict {
+    /// Whether the provider says, in words that are not known, that the request is at fault.
+    #[must_use]
+    pub fn refuses_request(&self) -> bool {
+        self.reason == REQUEST_REFUSED
+    }
+
     /// Whether the failure says something about the provider. An error of the request does not, nor
     /// does a malformed call of the model. One about the provider's credential or account does,
     /// although it ends the request.
@@ -164,7 +187,16 @@ pub struct Situation {
 pub fn classify(failure: &AttemptFailure<'_>, situation: &Situation) -> Verdict {
     match failure {
         AttemptFailure::Network(failure) => system_error(*failure, situation),
-        AttemptFailure::Unusable(reply) => provider_error(unusable_reason(*reply), None),
+        AttemptFailure::Unusable(reply) => Verdict {
+            counts: match reply {
+                // What the model writes can be what the reader of the reply does not take.
+                UnusableReply::WrongFormat | UnusableReply::StreamWithoutContent => {
+                    Counts::OfSeveralUsers
+                }
+                UnusableReply::Empty | UnusableReply::Html => Counts::Yes,
+            },
+            ..provider_error(unusable_reason(*reply), None)
+        },
         AttemptFailure::Reply(reply) => error_reply(reply, situation),
     }
 }
@@ -175,13 +207,15 @@ pub fn by_rule(rule: &ReadyRule, upstream: u16) -> Verdict {
     Verdict {
         class: FailureClass::NonRetryableClientError,
         next: Next::ClientError { status: rule.status(upstream) },
-        counts: false,
+        counts: Counts::No,
         reason: rule.rule.category.as_str(),
     }
 }
 
 fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
-    let again = situation.attempts_here < situation.max_attempts_here;
+    // A stream that lived without content has had its time.
+    let again = situation.attempts_here < situation.max_attempts_here
+        && failure != NetworkFailure::ContentTimeout;
     Verdict {
         class: FailureClass::SystemError,
         next: if again {
@@ -189,7 +223,14 @@ fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
         } else {
             Next::NextProvider { cooldown_until: None }
         },
-        counts: situation.count_network_errors,
+        counts: match failure {
+            _ if !situation.count_network_errors => Counts::No,
+            // A request can be so large, or its reply so long, that any provider takes too long.
+            NetworkFailure::FirstByteTimeout
+            | NetworkFailure::ContentTimeout
+            | NetworkFailure::TotalTimeout => Counts::OfSeveralUsers,
+            _ => Counts::Yes,
+        },
         reason: match failure {
             NetworkFailure::Resolve => "resolve",
             NetworkFailure::Connect => "connect",
@@ -198,6 +239,7 @@ fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
             NetworkFailure::TlsTimeout => "tls_timeout",
             NetworkFailure::FirstByteTimeout => "first_byte_timeout",
             NetworkFailure::IdleTimeout => "idle_timeout",
+            NetworkFailure::ContentTimeout => "content_timeout",
             NetworkFailure::TotalTimeout => "total_timeout",
             NetworkFailure::Broken => "broken",
         },
@@ -213,7 +255,11 @@ fn error_reply(reply: &ErrorReply<'_>, situation: &Situation) -> Verdict {
     }
     if reply.status < 300 && reply.kind.is_some_and(|kind| BROKEN_CALLS.contains(&kind)) {
         let verdict = provider_error(BROKEN_CALL, None);
-        return Verdict { counts: false, ..verdict };
+        return Verdict { counts: Counts::No, ..verdict };
+    }
+    if client_error::refuses_request(reply) {
+        let verdict = provider_error(REQUEST_REFUSED, None);
+        return Verdict { counts: Counts::OfSeveralUsers, ..verdict };
     }
     let rest = match reply.status {
         429 | 503 => reply
@@ -229,7 +275,7 @@ fn client_error(error: ClientError, upstream: u16) -> Verdict {
     Verdict {
         class: FailureClass::NonRetryableClientError,
         next: Next::ClientError { status },
-        counts: false,
+        counts: Counts::No,
         reason: error.as_str(),
     }
 }
@@ -238,7 +284,7 @@ const fn provider_error(reason: &'static str, cooldown_until: Option<Timestamp>)
     Verdict {
         class: FailureClass::ProviderError,
         next: Next::NextProvider { cooldown_until },
-        counts: true,
+        counts: Counts::Yes,
         reason,
     }
 }
@@ -247,7 +293,6 @@ const fn status_reason(status: u16) -> &'static str {
     match status {
         401 | 403 => "upstream_auth",
         402 => "upstream_billing",
-        404 => "not_found",
         408 | 504 => "upstream_timeout",
         429 => "rate_limited",
         503 | 529 => "overloaded",
@@ -290,59 +335,75 @@ mod tests {
     fn a_call_that_was_none_does_not_count_against_its_provider() {
         let verdict = classify(&reply(200, Some("MALFORMED_FUNCTION_CALL")), &SITUATION);
         let provider_error = FailureClass::ProviderError;
-        let expected =
-            Verdict { class: provider_error, next: SWITCH, counts: false, reason: "broken_call" };
+        let expected = Verdict {
+            class: provider_error,
+            next: SWITCH,
+            counts: Counts::No,
+            reason: "broken_call",
+        };
         assert_eq!(verdict, expected);
     }
 
     #[test]
     fn each_class_leads_to_its_next_step() {
         let cases = [
-            (reply(500, None), "PROVIDER_ERROR", SWITCH, true, "upstream_5xx"),
-            (reply(529, Some("overloaded_error")), "PROVIDER_ERROR", SWITCH, true, "overloaded"),
+            (reply(500, None), "PROVIDER_ERROR", SWITCH, Counts::Yes, "upstream_5xx"),
+            (
+                reply(529, Some("overloaded_error")),
+                "PROVIDER_ERROR",
+                SWITCH,
+                Counts::Yes,
+                "overloaded",
+            ),
             (
                 reply(401, Some("authentication_error")),
                 "PROVIDER_ERROR",
                 SWITCH,
-                true,
+                Counts::Yes,
                 "upstream_auth",
             ),
-            (reply(429, None), "PROVIDER_ERROR", SWITCH, true, "rate_limited"),
-            (reply(400, None), "PROVIDER_ERROR", SWITCH, true, "upstream_4xx"),
-            (reply(200, Some("api_error")), "PROVIDER_ERROR", SWITCH, true, "error_in_success"),
+            (reply(429, None), "PROVIDER_ERROR", SWITCH, Counts::Yes, "rate_limited"),
+            (reply(400, None), "PROVIDER_ERROR", SWITCH, Counts::OfSeveralUsers, "request_refused"),
+            (
+                reply(200, Some("api_error")),
+                "PROVIDER_ERROR",
+                SWITCH,
+                Counts::Yes,
+                "error_in_success",
+            ),
             (
                 reply(422, Some("invalid_request_error")),
                 "NON_RETRYABLE_CLIENT_ERROR",
                 Next::ClientError { status: 422 },
-                false,
+                Counts::No,
                 "invalid_request",
             ),
             (
                 reply(200, Some("content_filter")),
                 "NON_RETRYABLE_CLIENT_ERROR",
                 Next::ClientError { status: 400 },
-                false,
+                Counts::No,
                 "content_filter",
             ),
             (
                 reply(500, Some("model_not_found")),
                 "NON_RETRYABLE_CLIENT_ERROR",
                 Next::ClientError { status: 404 },
-                false,
+                Counts::No,
                 "model_not_found",
             ),
             (
                 AttemptFailure::Unusable(UnusableReply::Html),
                 "PROVIDER_ERROR",
                 SWITCH,
-                true,
+                Counts::Yes,
                 "html_page",
             ),
             (
                 AttemptFailure::Network(NetworkFailure::Connect),
                 "SYSTEM_ERROR",
                 Next::SameProviderAgain,
-                false,
+                Counts::No,
                 "connect",
             ),
         ];
@@ -350,6 +411,23 @@ mod tests {
             let verdict = classify(&failure, &SITUATION);
             assert_eq!((verdict.class.as_str(), verdict.next), (class, next), "{failure:?}");
             assert_eq!((verdict.counts, verdict.reason), (counts, reason), "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn what_one_client_can_cause_counts_only_of_several_users() {
+        use NetworkFailure::{ContentTimeout, FirstByteTimeout, TotalTimeout};
+        let counting = Situation { count_network_errors: true, ..SITUATION };
+        let refused = [400, 404, 405, 411, 413, 414, 415, 417, 422, 431].map(|s| reply(s, None));
+        let late = [FirstByteTimeout, ContentTimeout, TotalTimeout].map(AttemptFailure::Network);
+        let unread = [UnusableReply::WrongFormat, UnusableReply::StreamWithoutContent]
+            .map(AttemptFailure::Unusable);
+        for failure in refused.iter().chain(&late).chain(&unread) {
+            let counts = classify(failure, &counting).counts;
+            assert_eq!(counts, Counts::OfSeveralUsers, "{failure:?}");
+        }
+        for status in [401, 402, 403, 406, 408, 409, 410, 429, 500, 503] {
+            assert_eq!(classify(&reply(status, None), &counting).counts, Counts::Yes, "{status}");
         }
     }
 
@@ -364,7 +442,7 @@ mod tests {
                 ..SITUATION
             };
             let verdict = classify(&broken, &situation);
-            assert_eq!((verdict.next, verdict.counts), (next, true), "{made} of {max}");
+            assert_eq!((verdict.next, verdict.counts), (next, Counts::Yes), "{made} of {max}");
         }
     }
 

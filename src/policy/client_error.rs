@@ -6,6 +6,8 @@
 //! their phrases, and the error type. An error about the provider's account or address is never the
 //! client's, whatever its type.
 
+use super::error_reply::ErrorReply;
+
 /// The client errors that are not retried, and the general case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClientError {
@@ -115,6 +117,59 @@ const OPERATOR_PHRASES: &[&str] = &[
     "organization has been disabled",
 ];
 
+/// Statuses that say that the request is at fault (RFC 9110), whatever the body says.
+const REQUEST_STATUSES: [u16; 10] = [400, 404, 405, 411, 413, 414, 415, 417, 422, 431];
+
+/// Words of a moderation's refusal, in lower case.
+const MODERATION: &[&str] = &[
+    "flagged",
+    "moderation",
+    "content policy",
+    "content_policy",
+    "policy violation",
+    "policy_violation",
+    "usage policies",
+    "safety",
+    "harmful",
+    "prohibited content",
+];
+
+/// Whether an error reply that [`recognise`] does not know says that the request is at fault: by
+/// its status, by a moderation's words, or, within a success reply, by its type or code.
+#[must_use]
+pub fn refuses_request(reply: &ErrorReply<'_>) -> bool {
+    let code = reply.code.and_then(|code| code.parse().ok());
+    match reply.status {
+        403 => is_moderation(reply),
+        200..300 => {
+            let kind_is_clients = [reply.kind, reply.code]
+                .into_iter()
+                .flatten()
+                .any(|name| CLIENT_KINDS.iter().any(|known| name.eq_ignore_ascii_case(known)));
+            kind_is_clients
+                || code.is_some_and(|code| REQUEST_STATUSES.contains(&code))
+                || code == Some(403) && is_moderation(reply)
+        }
+        status => REQUEST_STATUSES.contains(&status),
+    }
+}
+
+fn is_moderation(reply: &ErrorReply<'_>) -> bool {
+    let names = [reply.kind, reply.code, reply.message].into_iter().flatten();
+    let body = String::from_utf8_lossy(reply.body);
+    names.chain([&*body]).any(|text| {
+        let text = text.to_lowercase();
+        MODERATION.iter().any(|word| text.contains(word))
+    })
+}
+
+/// Whether a refusal names a problem that the operator must fix.
+#[must_use]
+pub fn is_operators(message: &str) -> bool {
+    let message = message.to_lowercase();
+    OPERATOR_PHRASES.iter().any(|phrase| message.contains(phrase))
+}
+
 /// The client error in an upstream's error body, if it is one. `kind` and `code` are the body's
 /// error type and code.
 #[must_use]
@@ -137,10 +192,10 @@ pub fn recognise(
     if let Some((_, found)) = SYNONYMS.iter().find(|(known, _)| names().any(|n| is(n, known))) {
         return Some(*found);
     }
-    let message = message.unwrap_or_default().to_lowercase();
-    if OPERATOR_PHRASES.iter().any(|phrase| message.contains(phrase)) {
+    if is_operators(message.unwrap_or_default()) {
         return None;
     }
+    let message = message.unwrap_or_default().to_lowercase();
     if let Some((_, found)) = PHRASES.iter().find(|(phrase, _)| message.contains(phrase)) {
         return Some(*found);
     }

@@ -13,4 +13,6 @@ pub struct ErrorReply<'a> {
     pub code: Option<&'a str>,
     /// The body's message.
     pub message: Option<&'a str>,
+    /// The body itself, up to a bound; empty if it is not known.
+    pub body: &'a [u8],
 }

@@ -171,6 +171,12 @@ impl RequestContext {
         self.head.query.as_deref().is_some_and(|q| q.split('&').any(|pair| pair == "alt=sse"))
     }
 
+    /// Whether a stream for this client is one JSON array.
+    #[must_use]
+    pub fn reads_array(&self) -> bool {
+        self.format == WireFormat::AltCli && !self.asked_for_events()
+    }
+
     /// Sets the forwarding: the request goes to a provider.
     pub fn forward(&mut self, forwarding: Box<Forwarding>) {
         self.forwarding = Some(forwarding);

@@ -68,6 +68,21 @@ impl Snapshot {
         snapshot
     }
 
+    /// How many users have a key that they can use now; `most` at most.
+    #[must_use]
+    pub fn active_users(&self, now: Timestamp, most: usize) -> usize {
+        let mut users: Vec<UserId> = Vec::with_capacity(most);
+        for Caller { key, user } in self.callers.values() {
+            if users.len() == most {
+                break;
+            }
+            if key.is_usable(now) && user.is_active(now) && !users.contains(&user.id) {
+                users.push(user.id);
+            }
+        }
+        users.len()
+    }
+
     /// The key with this hash, enabled or not, and its owner.
     #[must_use]
     pub fn caller(&self, hash: &KeyHash) -> Option<&Caller> {

@@ -43,4 +43,4 @@ pub use metrics::{Metrics, ScrapeHook};
 pub use otlp::OtlpMetrics;
 pub use prometheus::{IntCounter, IntGauge};
 pub use provider_health::ProviderHealthMetrics;
-pub use server::{PartState, Readiness, serve};
+pub use server::{PartState, Readiness, router};

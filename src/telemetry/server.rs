@@ -1,7 +1,5 @@
-//! The listener of `/metrics`, `/livez` and `/readyz`.
+//! The pages `/metrics`, `/livez` and `/readyz`.
 
-use std::future::Future;
-use std::io;
 use std::sync::Arc;
 
 use axum::Router;
@@ -10,7 +8,6 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
 
 use super::metrics::Metrics;
 use super::openmetrics;
@@ -62,24 +59,17 @@ struct Shared {
     readiness: Arc<dyn Fn() -> Readiness + Send + Sync>,
 }
 
-/// Serves until `shutdown`, then completes answers in progress.
-///
-/// `/livez` answers as long as the process does; `/readyz` gives 200 or 503 with its parts as JSON.
-///
-/// # Errors
-/// When the listener fails.
-pub async fn serve(
-    listener: TcpListener,
+/// The pages. `/livez` answers as long as the process does; `/readyz` gives 200 or 503 with its
+/// parts as JSON.
+pub fn router(
     metrics: Arc<Metrics>,
     readiness: Arc<dyn Fn() -> Readiness + Send + Sync>,
-    shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
-    let router = Router::new()
+) -> Router {
+    Router::new()
         .route("/metrics", get(scrape))
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(ready))
-        .with_state(Shared { metrics, readiness });
-    axum::serve(listener, router).with_graceful_shutdown(shutdown).await
+        .with_state(Shared { metrics, readiness })
 }
 
 /// In the format that the scraper prefers, if there is anything that only OpenMetrics can carry.

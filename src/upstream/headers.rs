@@ -124,6 +124,12 @@ const READABLE: [&str; 5] =
 /// Headers of a request in another format that are still meaningful for the provider.
 const CONVERTED: [&str; 2] = ["user-agent", "accept-language"];
 
+/// Bytes of a client's user agent that are forwarded; the rest is cut off.
+const USER_AGENT_MAX: usize = 1024;
+/// Bytes of a client's headers that are forwarded, names and values together. Servers refuse heads
+/// above 8 to 16 KiB, and the provider is not to blame for that.
+const CLIENT_MAX: usize = 8 * 1024;
+
 /// The parts of the head.
 pub struct HeadParts<'a> {
     /// All headers of the client; [`build`] decides which of them are forwarded.
@@ -171,11 +177,11 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
             appended.map_err(|_| invalid("the client's headers"))?;
         }
     }
+    bound(&mut headers);
     if let Some(len) = parts.body_len {
         headers.insert(header::CONTENT_LENGTH, len.into());
-        if parts.converted || !headers.contains_key(header::CONTENT_TYPE) {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        }
+        // Of whatever type the client says that it is: the gateway has read it as JSON.
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
     credential(&mut headers, parts.provider)?;
     if parts.provider.kind.format() == crate::domain::format::WireFormat::Native
@@ -190,6 +196,22 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
     address(&mut head, &mut headers, parts)?;
     head.headers = headers;
     Ok(head.into())
+}
+
+/// Bounds the client's headers: cuts a long user agent, and leaves out the longest headers while
+/// all together are too long.
+fn bound(headers: &mut HeaderMap) {
+    if let Some(agent) = headers.get_mut(header::USER_AGENT)
+        && let Some(start) = agent.as_bytes().get(..USER_AGENT_MAX)
+        && let Ok(start) = HeaderValue::from_bytes(start)
+    {
+        *agent = start;
+    }
+    let length = |(name, value): &(&HeaderName, &HeaderValue)| name.as_str().len() + value.len();
+    while headers.iter().map(|one| length(&one)).sum::<usize>() > CLIENT_MAX {
+        let longest = headers.iter().max_by_key(length).map(|(name, _)| name.clone());
+        longest.map(|name| headers.remove(name));
+    }
 }
 
 fn invalid(what: &'static str) -> Box<pingora::Error> {
@@ -277,7 +299,10 @@ fn address(
 
 #[cfg(test)]
 mod tests {
-    use super::{HeaderValue, in_any_spelling, is_never_forwarded, is_on_the_list, is_readable};
+    use super::{
+        HeaderMap, HeaderValue, bound, in_any_spelling, is_never_forwarded, is_on_the_list,
+        is_readable,
+    };
 
     #[test]
     fn no_header_that_is_never_forwarded_is_on_the_list() {
@@ -306,6 +331,21 @@ mod tests {
         for name in ["accept", "x-goog-api-client", "anthropic-beta", "user-agent", "x_app"] {
             assert!(!is_known(name), "{name}");
         }
+    }
+
+    #[test]
+    fn long_headers_are_cut_or_left_out() {
+        let mut headers = HeaderMap::new();
+        let text = |len| HeaderValue::from_bytes(&vec![b'a'; len]).unwrap();
+        headers.insert("user-agent", text(12_000));
+        headers.insert("x-small", text(10));
+        headers.insert("x-large", text(5_000));
+        headers.append("x-largest", text(5_500));
+        headers.append("x-largest", text(1));
+        bound(&mut headers);
+        let left: Vec<_> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.len())).collect();
+        assert_eq!(left, [("user-agent", 1024), ("x-small", 10), ("x-large", 5_000)]);
     }
 
     #[test]

@@ -127,7 +127,7 @@ async fn within(
     match tokio::time::timeout(time, looked_up).await {
         Ok(Ok(found)) => found,
         Ok(Err(fault)) => Err(fault.to_string()),
-        Err(_) => Err("no answer in time".to_owned()),
+        Err(_) => Err(format!("no answer within {} ms", time.as_millis())),
     }
 }
 

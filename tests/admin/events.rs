@@ -207,12 +207,15 @@ async fn circuit_and_configuration_changes_are_events() {
 
 /// Opens the circuit of a provider by failures.
 pub fn trip(gate: &Gate, provider: i64) {
+    use tollgate::policy::breaker::Suspect;
+    use tollgate::policy::classify::Counts;
     use tollgate::state::health::Setback;
     let snapshot = gate.state.snapshot();
     let provider = snapshot.provider(ProviderId(provider)).unwrap();
     for _ in 0..provider.breaker.failure_threshold {
         let ticket = gate.health.enter(provider, NOON).unwrap();
-        let setback = Setback { counts: true, cooldown_until: None };
+        let by = Suspect { user: 0, needed: 1 };
+        let setback = Setback { counts: Counts::Yes, by, cooldown_until: None };
         gate.health.failed(provider, ticket, NOON, setback);
     }
 }

@@ -22,7 +22,7 @@ mod my_usage;
 mod notifications;
 mod overview;
 mod own_requests;
-mod places;
+pub mod places;
 mod playground;
 mod prices;
 mod provider_test;

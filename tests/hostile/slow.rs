@@ -144,3 +144,62 @@ async fn half_of_a_preface_behind_tls_does_not_hold_its_connection() {
     tls.flush().await.unwrap();
     Ended::of(&mut tls).await;
 }
+
+/// A client that sends its preface and no SETTINGS has begun nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preface_without_settings_does_not_hold_its_connection() {
+    let fixture = fixture(&[
+        ("TOLLGATE_PROXY_HEAD_TIMEOUT", "1s"),
+        ("TOLLGATE_PROXY_KEEPALIVE_TIMEOUT", "10m"),
+    ])
+    .await;
+    let attack = Attack::begin(&fixture, "prefaces without SETTINGS");
+    let mut waiting = Vec::new();
+    for _ in 0..10 {
+        let tcp = TcpStream::connect(fixture.gateway.proxy_addr()).await.unwrap();
+        waiting.push(tokio::spawn(drip(tcp, PREFACE.to_vec(), Vec::new())));
+    }
+    for one in waiting {
+        let (_, took) = one.await.unwrap();
+        assert!(took < Duration::from_secs(25), "{took:?}");
+    }
+    attack.end(&fixture, 10, 16).await;
+}
+
+/// The listeners of the administration and of the metrics have the bounds of the proxy's.
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_heads_at_the_other_listeners_end_their_connections() {
+    let fixture = fixture(&[]).await;
+    let attack = Attack::begin(&fixture, "slow heads at the administration and the metrics");
+    let settings = frame(SETTINGS, 0, 0, &[]);
+    let begun = [PREFACE.to_vec(), settings.clone()].concat();
+    let head = frame(HEADERS, 0, 1, &request_fields(&fixture.key));
+    let cases = [
+        ("an HTTP/1 head that drips", b"GET /livez HTTP/1.1\r\nx-drip: ".to_vec(), b"a".to_vec()),
+        ("an HTTP/1 head that stops", b"G".to_vec(), Vec::new()),
+        ("half a preface", PREFACE[..10].to_vec(), Vec::new()),
+        ("a preface without SETTINGS", PREFACE.to_vec(), Vec::new()),
+        ("a frame's head that stops", [begun.clone(), vec![0, 0]].concat(), Vec::new()),
+        // Pings are answered, so that only the bound of heads can end these.
+        (
+            "CONTINUATION frames that drip",
+            [begun.clone(), head.clone()].concat(),
+            frame(CONTINUATION, 0, 1, &[]),
+        ),
+        ("a head without an end", [begun, head].concat(), Vec::new()),
+    ];
+    let mut waiting = Vec::new();
+    for url in [&fixture.gateway.admin, &fixture.gateway.metrics] {
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        for (name, begin, byte) in cases.clone() {
+            let tcp = TcpStream::connect(&address).await.unwrap();
+            waiting.push(tokio::spawn(async move { (name, drip(tcp, begin, byte).await.1) }));
+        }
+    }
+    let tried = waiting.len();
+    for one in waiting {
+        let (name, took) = one.await.unwrap();
+        assert!(took < Duration::from_secs(35), "{name}: {took:?}");
+    }
+    attack.end(&fixture, tried, 16).await;
+}

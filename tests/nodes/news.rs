@@ -78,3 +78,27 @@ async fn a_circuit_that_opens_on_one_node_is_open_on_the_other_and_survives_a_re
         assert_eq!(pair.ask(node, &who, "s").send().await.unwrap().status(), 200);
     }
 }
+
+/// What one client can cause counts of three users, on whichever nodes they were.
+#[tokio::test(flavor = "multi_thread")]
+async fn users_whose_requests_a_provider_refused_are_known_on_the_other_node() {
+    let pair = Pair::start().await;
+    let mut people = Vec::new();
+    for _ in 0..3 {
+        people.push(pair.person(json!({}), json!({})).await);
+    }
+    pair.upstream.default(json!({"status": 422, "body": {"detail": "no"}})).await;
+    let failures = async |node: usize| {
+        let health = pair.nodes[node].admin("providers/getProvidersHealthStatus", json!({})).await;
+        health[0]["failureCount"].as_i64().unwrap()
+    };
+    for (node, who) in [(1, &people[0]), (1, &people[1])] {
+        assert_eq!(pair.ask(node, who, "s").send().await.unwrap().status(), 422);
+        assert_eq!(failures(node).await, 0);
+    }
+    pair.until(async || {
+        assert_eq!(pair.ask(0, &people[2], "s").send().await.unwrap().status(), 422);
+        failures(0).await > 0
+    })
+    .await;
+}

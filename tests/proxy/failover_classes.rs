@@ -166,6 +166,7 @@ async fn a_stream_that_dies_or_stands_still_before_it_says_anything_is_tried_els
     let bad = Upstream::start().await;
     let mut fields = plain();
     fields["first_byte_timeout_streaming_ms"] = json!(300);
+    fields["streaming_idle_timeout_ms"] = json!(300);
     let (fixture, healthy) = with_first(&[], &bad.url, fields).await;
     let mut asked = 0;
     for fault in [
@@ -261,7 +262,8 @@ async fn no_attempt_is_begun_after_the_deadline() {
         .iter()
         .filter_map(|d| d["detail"].as_str())
         .collect();
-    assert!(details.contains(&"the time for attempts was over, with 2 more to ask"), "{details:?}");
+    let over = "the time for attempts was over after 3000 ms (retry.deadline), with 2 more to ask";
+    assert!(details.contains(&over), "{details:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -216,6 +216,11 @@ const OTHERS: &[Shown] = &[
         "a_reply_that_does_not_begin_or_go_on_is_given_up_in_time",
     ),
     (
+        "timeouts.streaming_content",
+        "proxy/liveness.rs",
+        "a_stream_that_only_pings_is_given_up_after_its_own_bound",
+    ),
+    (
         "timeouts.request_non_streaming",
         "settings/timeouts.rs",
         "a_reply_that_does_not_begin_or_go_on_is_given_up_in_time",

@@ -130,6 +130,7 @@ pub fn provider() -> Provider {
         timeouts: ProviderTimeouts {
             first_byte_streaming_ms: Some(0),
             streaming_idle_ms: None,
+            streaming_content_ms: Some(300_000),
             request_non_streaming_ms: Some(600_000),
         },
         cache_ttl: CacheTtl::FiveMinutes,

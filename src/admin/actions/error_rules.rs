@@ -210,6 +210,7 @@ async fn test(call: Call, body: Trial) -> Result<RuleTrial, ApiError> {
         kind: read.kind.as_deref(),
         code: read.code.as_deref(),
         message: Some(&read.message),
+        body: &[],
     };
     let snapshot = call.ctx.state.snapshot();
     let matches: Vec<_> = snapshot.error_rules.matching(&seen).collect();

@@ -65,8 +65,11 @@ pub struct ProviderRecord {
     pub circuit_breaker_half_open_success_threshold: u32,
     /// `null` = the configured default, 0 = none.
     pub first_byte_timeout_streaming_ms: Option<u64>,
-    /// Milliseconds between two pieces of a stream; `null` = the configured default, 0 = none.
+    /// Milliseconds between two bytes of a stream; `null` = the configured default, 0 = none.
     pub streaming_idle_timeout_ms: Option<u64>,
+    /// Milliseconds without content in a stream that only sends signs of life; `null` = the
+    /// configured default, 0 = none.
+    pub streaming_content_timeout_ms: Option<u64>,
     /// Milliseconds for a complete reply; `null` = the configured default, 0 = none.
     pub request_timeout_non_streaming_ms: Option<u64>,
     /// `inherit`, `5m` or `1h`.
@@ -120,6 +123,7 @@ impl ProviderRecord {
             circuit_breaker_half_open_success_threshold: breaker.half_open_success_threshold,
             first_byte_timeout_streaming_ms: timeouts.first_byte_streaming_ms,
             streaming_idle_timeout_ms: timeouts.streaming_idle_ms,
+            streaming_content_timeout_ms: timeouts.streaming_content_ms,
             request_timeout_non_streaming_ms: timeouts.request_non_streaming_ms,
             cache_ttl_preference: provider.cache_ttl.as_str(),
             instructions_strategy: provider.instructions.as_str(),

@@ -1,6 +1,6 @@
 //! The settings of the listeners: clients, administration, metrics.
 
-use super::{GIB, HOUR, KIB, MIB, S};
+use super::{GIB, HOUR, KIB, MIB, MS, S};
 use crate::config::kind::Kind::{
     Address, Choice, Count, Duration, File, Flag, FlagOrAuto, Networks, Origin, Path, Size,
 };
@@ -27,6 +27,7 @@ pub(super) const ROWS: &[Setting] = &[
         .live(),
     setting("proxy.reply_write_timeout", Duration { min: S, max: HOUR, zero: MeansNone }, "5m")
         .live(),
+    setting("proxy.keepalive", Duration { min: 10 * MS, max: HOUR, zero: MeansNone }, "15s").live(),
     setting("proxy.keepalive_timeout", Duration { min: S, max: HOUR, zero: Refused }, "60s").live(),
     setting("proxy.head_timeout", Duration { min: S, max: HOUR, zero: MeansNone }, "30s").live(),
     setting("proxy.max_head_bytes", Size { min: 4 * KIB, max: MIB }, "64KiB").live(),

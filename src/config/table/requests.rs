@@ -22,6 +22,12 @@ pub(super) const ROWS: &[Setting] = &[
     setting("timeouts.streaming_idle", Duration { min: 10 * MS, max: HOUR, zero: MeansNone }, "2m")
         .live(),
     setting(
+        "timeouts.streaming_content",
+        Duration { min: 10 * MS, max: HOUR, zero: MeansNone },
+        "10m",
+    )
+    .live(),
+    setting(
         "timeouts.request_non_streaming",
         Duration { min: 10 * MS, max: DAY, zero: MeansNone },
         "10m",

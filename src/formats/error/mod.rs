@@ -110,6 +110,19 @@ pub fn stream_event(format: WireFormat, error: &ErrorReply<'_>) -> Vec<u8> {
     out
 }
 
+/// What ends a stream that has not begun, in place of an error reply with this status and body.
+/// `array`: the client reads one JSON array.
+#[must_use]
+pub fn in_stream(format: WireFormat, array: bool, status: u16, body: &[u8]) -> Vec<u8> {
+    if array {
+        return [b"[", body, b"]"].concat();
+    }
+    let error = read(format, status, body);
+    let kind = kind_for(format, error.kind.as_deref(), status);
+    let (message, code) = (error.message.as_str(), error.code.as_deref());
+    stream_event(format, &ErrorReply { status, kind, message, code, extra: &[] })
+}
+
 /// Whether an error body has the shape that clients of the format read.
 #[must_use]
 pub fn has_shape(format: WireFormat, body: &[u8]) -> bool {

@@ -12,14 +12,19 @@
 //! Every admitted request carries a [`Ticket`], and returns it at its end. A ticket from an earlier
 //! state has no effect: a slow request that began before the circuit opened neither closes nor
 //! re-opens it.
+//!
+//! Failures that one client alone can cause count once the requests of several users have failed so
+//! since the last success ([`Breaker::suspected`]): no user can open a circuit for all.
 
 mod shown;
 mod standing;
+mod suspects;
 #[cfg(test)]
 mod tests;
 
 pub use shown::BreakerSnapshot;
 pub use standing::Standing;
+pub use suspects::{Suspect, Suspects, USERS_NEEDED};
 
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::BreakerSettings;
@@ -42,6 +47,10 @@ pub struct Breaker {
     failed_probes: u32,
     last_failure: Option<Timestamp>,
     last_success: Option<Timestamp>,
+    /// Since the last success.
+    suspects: Suspects,
+    /// Failures that do not count yet, since the last success.
+    suspected: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -154,6 +163,7 @@ impl Breaker {
         settings: &BreakerSettings,
     ) -> Change {
         self.last_success = self.last_success.max(Some(now));
+        (self.suspects, self.suspected) = (Suspects::default(), 0);
         if ticket.generation != self.generation {
             return Change::None;
         }
@@ -200,6 +210,34 @@ impl Breaker {
         Change::Opened { until }
     }
 
+    /// An attempt failed in a way that one client alone can cause. It counts, with those before it,
+    /// once the requests of enough users have failed so. Until then it says nothing about the
+    /// provider, also as a probe.
+    pub fn suspected(
+        &mut self,
+        ticket: Ticket,
+        now: Timestamp,
+        settings: &BreakerSettings,
+        by: Suspect,
+    ) -> Change {
+        self.suspects.add(by.user, now);
+        if self.suspects.count() < by.needed {
+            self.suspected = self.suspected.saturating_add(1);
+            self.gave_up(ticket);
+            return Change::None;
+        }
+        self.failures = self.failures.saturating_add(std::mem::take(&mut self.suspected));
+        self.failed(ticket, now, settings)
+    }
+
+    /// How many users' requests have failed so, with this one.
+    #[must_use]
+    pub fn suspects_with(&self, by: Suspect, now: Timestamp) -> usize {
+        let mut suspects = self.suspects;
+        suspects.add(by.user, now);
+        suspects.count()
+    }
+
     /// A request ended without evidence about the provider (the client closed the connection, or
     /// its request was invalid): a probe's place is free again.
     pub fn gave_up(&mut self, ticket: Ticket) {
@@ -216,6 +254,7 @@ impl Breaker {
         let was_open = self.state != State::Closed;
         self.enter(State::Closed);
         (self.failures, self.successes, self.failed_probes) = (0, 0, 0);
+        (self.suspects, self.suspected) = (Suspects::default(), 0);
         if was_open { Change::Closed } else { Change::None }
     }
 
@@ -238,6 +277,7 @@ impl Breaker {
         for time in times.into_iter().chain(seen).flatten() {
             *time = time.plus_ms(ms);
         }
+        self.suspects.shift(ms);
     }
 
     fn enter(&mut self, state: State) {

@@ -1,6 +1,6 @@
 //! A circuit's state as it is sent to other nodes, and stored for the next process.
 
-use super::{Breaker, Change, State};
+use super::{Breaker, Change, State, Suspects};
 use crate::domain::clock::Timestamp;
 
 /// The state of a circuit that nodes exchange, without the counts that are local to a node.
@@ -11,6 +11,10 @@ pub struct Standing {
     pub failures: u32,
     /// In a row, over all nodes: they take turns to probe.
     pub failed_probes: u32,
+    /// The users whose requests failed in a way that one client alone can cause.
+    suspects: Suspects,
+    /// When a reply last completed, which clears them.
+    last_success: Option<Timestamp>,
 }
 
 impl Standing {
@@ -20,6 +24,18 @@ impl Standing {
         self.state == other.state
     }
 
+    /// Whether both have the same suspects.
+    #[must_use]
+    pub fn same_suspects(&self, other: &Self) -> bool {
+        self.suspects.same_users(&other.suspects)
+    }
+
+    /// Whether there are suspects.
+    #[must_use]
+    pub fn has_suspects(&self) -> bool {
+        self.suspects.count() > 0
+    }
+
     /// Whether the circuit is closed, whatever its counts.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -27,8 +43,8 @@ impl Standing {
     }
 
     /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after
-    /// the failures. Failed probes follow at the end, if there are any: earlier versions do not
-    /// read that far.
+    /// the failures. Failed probes, the last success and the suspects follow at the end, if there
+    /// are any: earlier versions do not read that far.
     #[must_use]
     pub fn to_text(self) -> String {
         let failures = self.failures;
@@ -40,9 +56,14 @@ impl Standing {
                 format!("{failures} half {} {successes} {probe}", since.0)
             }
         };
-        match self.failed_probes {
-            0 => text,
-            probes => format!("{text} {probes}"),
+        let probes = self.failed_probes;
+        match (self.last_success, self.has_suspects()) {
+            (None, false) if probes == 0 => text,
+            (None, false) => format!("{text} {probes}"),
+            (success, _) => {
+                let success = success.map_or_else(|| "-".to_owned(), |at| at.0.to_string());
+                format!("{text} {probes} {success} {}", self.suspects.to_text())
+            }
         }
     }
 
@@ -65,7 +86,9 @@ impl Standing {
             _ => return None,
         };
         let failed_probes = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
-        Some(Self { state, failures, failed_probes })
+        let last_success = words.next().and_then(|word| word.parse().ok()).map(Timestamp);
+        let suspects = words.next().map(Suspects::read).unwrap_or_default();
+        Some(Self { state, failures, failed_probes, suspects, last_success })
     }
 }
 
@@ -73,7 +96,19 @@ impl Breaker {
     /// The state for other nodes and for the next process.
     #[must_use]
     pub const fn standing(&self) -> Standing {
-        Standing { state: self.state, failures: self.failures, failed_probes: self.failed_probes }
+        let (suspects, last_success) = (self.suspects, self.last_success);
+        let (state, failures, failed_probes) = (self.state, self.failures, self.failed_probes);
+        Standing { state, failures, failed_probes, suspects, last_success }
+    }
+
+    /// Takes over the suspects that another node reports, and drops those from before its last
+    /// success.
+    pub fn hear_suspects(&mut self, reported: &Standing) {
+        self.suspects.merge(&reported.suspects);
+        self.suspects.drop_before(self.last_success.max(reported.last_success));
+        if self.suspects.count() == 0 {
+            self.suspected = 0;
+        }
     }
 
     /// Applies the state that another node sent. If the state changes, tickets issued before have

@@ -177,3 +177,65 @@ fn a_renewed_circuit_knows_nothing_and_ends_of_earlier_requests_change_nothing()
     assert_eq!((shown.open, shown.failure_count, shown.failed_probes), (false, 0, 0));
     assert_eq!(Breaker::default().renew(), Change::None);
 }
+
+#[test]
+fn what_one_client_can_cause_counts_once_enough_users_had_it() {
+    let mut breaker = Breaker::default();
+    let fail = |breaker: &mut Breaker, user, now| {
+        let ticket = breaker.admit(at(now)).unwrap();
+        breaker.suspected(ticket, at(now), &SETTINGS, Suspect { user, needed: 3 })
+    };
+    for now in 1..50 {
+        assert_eq!(fail(&mut breaker, now % 2, now), Change::None);
+    }
+    assert_eq!(breaker.snapshot(at(50)).failure_count, 0);
+    let ticket = breaker.admit(at(50)).unwrap();
+    breaker.succeeded(ticket, at(50), &SETTINGS);
+    for user in [7, 8, 7] {
+        assert_eq!(fail(&mut breaker, user, 51), Change::None, "a success clears the users");
+    }
+    // With those before it.
+    assert_eq!(fail(&mut breaker, 9, 52), Change::Opened { until: at(1_052) });
+    assert_eq!(breaker.snapshot(at(52)).failure_count, 4);
+}
+
+#[test]
+fn a_probe_that_one_client_can_fail_decides_nothing() {
+    let mut breaker = opened();
+    for user in [1, 2, 1] {
+        let probe = breaker.admit(at(1_000)).unwrap();
+        let by = Suspect { user, needed: 3 };
+        assert_eq!(breaker.suspected(probe, at(1_000), &SETTINGS, by), Change::None);
+        assert_eq!(breaker.look(at(1_000)), Outlook::Probe);
+    }
+    let probe = breaker.admit(at(1_001)).unwrap();
+    let change = breaker.suspected(probe, at(1_001), &SETTINGS, Suspect { user: 3, needed: 3 });
+    assert_eq!(change, Change::Opened { until: at(2_001) });
+}
+
+#[test]
+fn nodes_know_each_others_suspects_until_a_success() {
+    let (mut here, mut there) = (Breaker::default(), Breaker::default());
+    let tell = |from: &Breaker| {
+        let told = Standing::read(&from.standing().to_text());
+        assert_eq!(told, Some(from.standing()));
+        told.unwrap()
+    };
+    let fail = |breaker: &mut Breaker, user, now| {
+        let ticket = breaker.admit(at(now)).unwrap();
+        breaker.suspected(ticket, at(now), &SETTINGS, Suspect { user, needed: 3 });
+        breaker.snapshot(at(now)).failure_count
+    };
+    assert_eq!((fail(&mut here, 1, 10), fail(&mut there, 2, 11)), (0, 0));
+    there.hear_suspects(&tell(&here));
+    here.hear_suspects(&tell(&there));
+    assert_eq!(fail(&mut here, 3, 12), 2, "its own two");
+    let ticket = there.admit(at(13)).unwrap();
+    there.succeeded(ticket, at(13), &SETTINGS);
+    here.hear_suspects(&tell(&there));
+    assert!(!here.standing().has_suspects());
+    assert_eq!(fail(&mut there, 1, 14), 0);
+    // What is from before the success is not taken over any more.
+    there.hear_suspects(&Standing::read("0 closed 0 - 5@12,6@13,7@15").unwrap());
+    assert!(there.standing().same_suspects(&Standing::read("0 closed 0 - 1@14,7@15").unwrap()));
+}

@@ -154,7 +154,8 @@ impl HeadProgress {
             return None;
         }
         let late = self.late.get_or_insert_with(|| Box::pin(sleep(bounds.time)));
-        late.as_mut().poll(cx).is_ready().then_some(HeadRefusal::TooLate)
+        let is_late = late.as_mut().poll(cx).is_ready();
+        is_late.then_some(HeadRefusal::TooLate { time: bounds.time })
     }
 }
 

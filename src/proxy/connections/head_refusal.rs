@@ -36,7 +36,7 @@ pub(super) enum HeadRefusal {
     Malformed,
     Tunnel,
     TooLarge { limit: usize },
-    TooLate,
+    TooLate { time: Duration },
 }
 
 impl HeadRefusal {
@@ -53,7 +53,7 @@ impl HeadRefusal {
             Self::Malformed => StatusCode::BAD_REQUEST,
             Self::Tunnel => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::TooLate => StatusCode::REQUEST_TIMEOUT,
+            Self::TooLate { .. } => StatusCode::REQUEST_TIMEOUT,
         }
     }
 
@@ -63,7 +63,7 @@ impl HeadRefusal {
             Self::Malformed => "malformed_head",
             Self::Tunnel => "wrong_method",
             Self::TooLarge { .. } => "head_too_large",
-            Self::TooLate => "head_timed_out",
+            Self::TooLate { .. } => "head_timed_out",
         }
     }
 
@@ -74,7 +74,9 @@ impl HeadRefusal {
             Self::TooLarge { limit } => {
                 format!("the head of the request is larger than {limit} bytes")
             }
-            Self::TooLate => "the head of the request did not arrive in time".to_owned(),
+            Self::TooLate { time } => {
+                format!("the head of the request did not arrive within {} ms", time.as_millis())
+            }
         }
     }
 

@@ -1,5 +1,5 @@
 //! A client's HTTP/2 connection below Pingora's session: bounds on silence, on the time of a head
-//! and on frames (`frame_watch`), and a lingering close, so that the client reads the last bytes
+//! and on frames (`state/frame_watch.rs`), and a lingering close, so that the client reads the last bytes
 //! that were sent.
 //!
 //! If a socket is closed while bytes of the peer are unread or still in transit, the kernel resets
@@ -27,7 +27,7 @@ use pingora::protocols::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-use super::frame_watch::FrameWatch;
+use crate::state::FrameWatch;
 use crate::telemetry::IntCounter;
 
 /// Longest wait for the peer to close its side.

@@ -10,7 +10,6 @@
 //! them.
 
 pub mod client_stream;
-mod frame_watch;
 mod head_refusal;
 mod lingering_close;
 pub mod too_many;

@@ -10,7 +10,6 @@ use pingora::proxy::Session;
 use pingora::{Error, ErrorType};
 
 use super::{answer, provider_headers};
-use crate::domain::format::WireFormat;
 use crate::proxy::context::RequestContext;
 use crate::proxy::upstream::relay::Relay;
 
@@ -48,11 +47,7 @@ pub(in crate::proxy) fn build(
             && !is_of_this_hop(&from.headers, name)
             && !rules.drop_response.iter().any(|dropped| dropped == name)
     };
-    let json_array = ctx.format == WireFormat::AltCli && !ctx.asked_for_events();
-    let events = relay.streamed && !(relay.converted && json_array);
-    let content_type = if events { "text/event-stream" } else { "application/json" };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    of_gateway(&mut headers, relay.streamed && !(relay.converted && ctx.reads_array()));
     if !relay.converted {
         for (name, value) in &from.headers {
             if goes_on(name.as_str()) {
@@ -62,23 +57,45 @@ pub(in crate::proxy) fn build(
     }
     let untouched =
         !from.headers.contains_key(CONTENT_ENCODING) && !relay.is_changed() && !relay.streamed;
-    let (name, value) = match (relay.length, from.headers.get(CONTENT_LENGTH)) {
-        (Some(length), _) => (CONTENT_LENGTH, length.into()),
-        (None, Some(length)) if untouched => (CONTENT_LENGTH, length.clone()),
-        // Chunked for HTTP/1.1; nothing for HTTP/2; an HTTP/1.0 client reads until the connection
-        // closes.
-        _ => match session.req_header().version {
-            http::Version::HTTP_11 => (TRANSFER_ENCODING, HeaderValue::from_static("chunked")),
-            http::Version::HTTP_2 => {
-                head.headers = headers;
-                return Ok(head);
-            }
-            _ => (CONNECTION, HeaderValue::from_static("close")),
-        },
-    };
-    headers.insert(name, value);
+    match (relay.length, from.headers.get(CONTENT_LENGTH)) {
+        (Some(length), _) => drop(headers.insert(CONTENT_LENGTH, length.into())),
+        (None, Some(length)) if untouched => drop(headers.insert(CONTENT_LENGTH, length.clone())),
+        _ => of_unknown_length(&mut headers, session),
+    }
     head.headers = headers;
     Ok(head)
+}
+
+/// The head that brings the first sign of life to a client that waits for a stream: nothing of a
+/// provider, because another one may still answer.
+///
+/// # Errors
+/// Pingora's, when the head is not valid.
+pub(in crate::proxy) fn of_waiting(
+    session: &Session,
+    ctx: &RequestContext,
+) -> pingora::Result<ResponseHeader> {
+    let mut head = response::Parts::from(ResponseHeader::build_no_case(200, Some(0))?);
+    of_gateway(&mut head.headers, !ctx.reads_array());
+    of_unknown_length(&mut head.headers, session);
+    Ok(head.into())
+}
+
+/// The headers of a reply that the gateway writes itself.
+fn of_gateway(headers: &mut HeaderMap, events: bool) {
+    let content_type = if events { "text/event-stream" } else { "application/json" };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+}
+
+/// Chunked for HTTP/1.1; nothing for HTTP/2; an HTTP/1.0 client reads until the connection closes.
+fn of_unknown_length(headers: &mut HeaderMap, session: &Session) {
+    let (name, value) = match session.req_header().version {
+        http::Version::HTTP_11 => (TRANSFER_ENCODING, "chunked"),
+        http::Version::HTTP_2 => return,
+        _ => (CONNECTION, "close"),
+    };
+    headers.insert(name, HeaderValue::from_static(value));
 }
 
 fn too_many() -> Box<Error> {

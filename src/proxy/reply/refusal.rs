@@ -46,7 +46,10 @@ pub enum Refusal {
     BodyTooLarge {
         limit: usize,
     },
-    BodyTimedOut,
+    /// `ms`: how long the gateway waited, if it is known.
+    BodyTimedOut {
+        ms: Option<u64>,
+    },
     /// The bodies of requests in flight have used up the body budget.
     BodyBudgetExceeded,
     UnknownEncoding,
@@ -96,7 +99,9 @@ pub enum Refusal {
     UpstreamRateLimited {
         retry_after_ms: Option<u64>,
     },
-    UpstreamTimedOut,
+    UpstreamTimedOut {
+        message: String,
+    },
     Internal,
 }
 
@@ -137,7 +142,10 @@ impl Refusal {
                 RefusalReply::new(413, "request_too_large", message)
             }
             Self::BodyBudgetExceeded => busy(BUDGET_EXCEEDED, BUDGET_RETRY_S),
-            Self::BodyTimedOut => invalid(408, "the body did not arrive in time"),
+            Self::BodyTimedOut { ms: Some(ms) } => {
+                invalid(408, format!("the body did not arrive within {ms} ms"))
+            }
+            Self::BodyTimedOut { ms: None } => invalid(408, "the body did not arrive in time"),
             Self::UnknownEncoding => {
                 invalid(415, "the content encoding is not one of gzip, deflate, br, zstd")
             }
@@ -165,7 +173,7 @@ impl Refusal {
             | Self::Unavailable { .. }
             | Self::UpstreamFailed { .. }
             | Self::UpstreamRateLimited { .. }
-            | Self::UpstreamTimedOut
+            | Self::UpstreamTimedOut { .. }
             | Self::Internal => self.without_provider(),
         }
     }
@@ -192,15 +200,12 @@ impl Refusal {
                 let wait = retry_after_ms.unwrap_or(SOON_MS.unsigned_abs());
                 overloaded("no provider can take the request now").retry_after(Some(wait))
             }
-            Self::UpstreamFailed { message } => {
+            Self::UpstreamFailed { message } | Self::UpstreamTimedOut { message } => {
                 RefusalReply::new(502, "api_error", message.as_str())
             }
             Self::UpstreamRateLimited { retry_after_ms } => {
                 RefusalReply::new(429, "rate_limit_error", "every provider is rate limited")
                     .retry_after(*retry_after_ms)
-            }
-            Self::UpstreamTimedOut => {
-                RefusalReply::new(502, "api_error", "no provider answered in time")
             }
             _ => RefusalReply::new(
                 500,
@@ -251,7 +256,7 @@ impl Refusal {
             Self::KeyExpired => "key_expired",
             Self::UserDisabled => "user_disabled",
             Self::BodyTooLarge { .. } => "body_too_large",
-            Self::BodyTimedOut => "body_timed_out",
+            Self::BodyTimedOut { .. } => "body_timed_out",
             Self::BodyBudgetExceeded => "body_budget_exceeded",
             Self::UnknownEncoding | Self::DamagedEncoding => "encoding",
             Self::BadRequest(_) => "bad_request",
@@ -269,7 +274,7 @@ impl Refusal {
             Self::Unavailable { .. } => "unavailable",
             Self::UpstreamFailed { .. } => "upstream_failed",
             Self::UpstreamRateLimited { .. } => "upstream_rate_limited",
-            Self::UpstreamTimedOut => "upstream_timed_out",
+            Self::UpstreamTimedOut { .. } => "upstream_timed_out",
             Self::Internal => "internal",
         }
     }

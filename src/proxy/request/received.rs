@@ -54,7 +54,7 @@ pub(in crate::proxy) async fn read(
         0 => reading.await,
         ms => pingora::time::timeout(Duration::from_millis(ms), reading)
             .await
-            .unwrap_or_else(|_| Err(Refusal::BodyTimedOut.into())),
+            .unwrap_or_else(|_| Err(Refusal::BodyTimedOut { ms: Some(ms) }.into())),
     }
 }
 
@@ -130,7 +130,7 @@ impl Pieces {
 /// Why a body could not be read to its end.
 pub(in crate::proxy) fn unread(error: Box<Error>) -> Box<Error> {
     match error.etype() {
-        ErrorType::ReadTimedout => Refusal::BodyTimedOut.into(),
+        ErrorType::ReadTimedout => Refusal::BodyTimedOut { ms: None }.into(),
         ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::H2Error => {
             error.into_down()
         }

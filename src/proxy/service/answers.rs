@@ -8,6 +8,7 @@ use pingora::proxy::{FailToProxy, ProxyHttp as _, Session};
 
 use super::Service;
 use crate::domain::record::{DecisionStep, RequestOutcome};
+use crate::formats::error;
 use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::{self, Ending};
@@ -43,6 +44,43 @@ impl Service {
             return Ok(());
         }
         session.write_response_body(body, true).await.map_err(|e| e.into_down())
+    }
+
+    /// Ends a stream whose client has its head by a sign of life, and for which every provider has
+    /// failed: with the answer as its format's error event.
+    pub(super) async fn end_waiting(
+        &self,
+        session: &mut Session,
+        ctx: &mut Box<RequestContext>,
+        answer: Answer,
+    ) -> FailToProxy {
+        let status = answer.ending.status;
+        ctx.ending = answer.ending;
+        let detail = format!(
+            "the client had the head of its stream (proxy.keepalive): the {status} went to it as \
+             an error event"
+        );
+        ctx.decide_itself(DecisionStep::Exhausted, detail, Some(status));
+        let event = error::in_stream(ctx.format, ctx.reads_array(), status, &answer.body);
+        let can_reuse_downstream = self.last_piece(session, ctx, event.into()).await;
+        FailToProxy { error_code: status, can_reuse_downstream }
+    }
+
+    /// Writes the bytes that end a stream. Returns whether the connection can take another request.
+    async fn last_piece(
+        &self,
+        session: &mut Session,
+        ctx: &mut Box<RequestContext>,
+        piece: Bytes,
+    ) -> bool {
+        let mut body = Some(piece);
+        let filtered = self.response_body_filter(session, &mut body, true, ctx);
+        // The client may have closed too: the record is made, so nothing depends on this write.
+        let is_written = filtered.is_ok() && session.write_response_body(body, true).await.is_ok();
+        if !is_written {
+            cut(session).await;
+        }
+        is_written
     }
 
     /// A refusal, counted and noted in the decision chain.
@@ -103,15 +141,14 @@ impl Service {
         let event = if streamed { relay.error_event(format, why) } else { Bytes::new() };
         ctx.ending =
             Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
-        let mut body = Some(event);
-        let filtered = self.response_body_filter(session, &mut body, true, ctx);
-        // The client may have closed too: the record is made, so nothing depends on this write.
-        let can_reuse_downstream =
-            streamed && filtered.is_ok() && session.write_response_body(body, true).await.is_ok();
-        if !can_reuse_downstream {
-            cut(session).await;
+        if streamed {
+            let can_reuse_downstream = self.last_piece(session, ctx, event).await;
+            return FailToProxy { error_code: 502, can_reuse_downstream };
         }
-        FailToProxy { error_code: 502, can_reuse_downstream }
+        // The record is closed with what it has.
+        let _ = self.response_body_filter(session, &mut Some(event), true, ctx);
+        cut(session).await;
+        FailToProxy { error_code: 502, can_reuse_downstream: false }
     }
 }
 

@@ -322,6 +322,9 @@ impl ProxyHttp for Service {
             }
             None => self.refusal(ctx, &Refusal::Internal, RequestOutcome::Internal),
         };
+        if ctx.forwarding_ref().is_ok_and(|forwarding| forwarding.keepalive.has_head) {
+            return self.end_waiting(session, ctx, answer).await;
+        }
         let status = answer.ending.status;
         let unasked = awaits_continue(session);
         if unasked {

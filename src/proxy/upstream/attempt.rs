@@ -11,7 +11,7 @@ use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 use pingora::upstreams::peer::HttpPeer;
 
-use super::failure::{Failure, GiveUp};
+use super::failure::Failure;
 use super::incoming::Incoming;
 use super::render::{self, ReplyForm};
 use super::timing::{self, TimeLeft, Timing};
@@ -21,7 +21,7 @@ use super::{forwarding, health_ticket::HealthTicket};
 use crate::domain::provider::Provider;
 use crate::domain::record::DecisionStep;
 use crate::formats::route::Operation;
-use crate::policy::classify::NetworkFailure;
+use crate::policy::classify::{Counts, NetworkFailure};
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::Asked;
 use crate::upstream::headers::{self, HeadParts};
@@ -34,8 +34,8 @@ pub struct Attempt {
     pub ticket: HealthTicket,
     /// Attempts at this provider that its retry limit counts.
     pub tries: u32,
-    /// One of them failed in a way that its circuit counts.
-    pub is_at_fault: bool,
+    /// Whether one of them failed in a way that its circuit counts.
+    pub counts: Counts,
     /// The next connection must be a new one, not one from the pool.
     pub fresh: bool,
     pub began: Instant,
@@ -44,8 +44,6 @@ pub struct Attempt {
     /// The complete request was sent and no error has come: the provider may be working on it, and
     /// may bill for it.
     pub is_billable: bool,
-    /// The client has closed the connection, and the reply is read only for its usage.
-    pub is_draining: bool,
     /// Bytes of the rendered body.
     length: usize,
     /// The query of the call, without `?`.
@@ -67,13 +65,12 @@ impl Attempt {
             model,
             ticket,
             tries: 0,
-            is_at_fault: false,
+            counts: Counts::No,
             fresh: false,
             began: Instant::now(),
             link: None,
             timing: Timing::default(),
             is_billable: false,
-            is_draining: false,
             length: 0,
             query: None,
             pieces: Vec::new().into_iter(),
@@ -96,13 +93,28 @@ impl Attempt {
     #[must_use]
     pub fn bound(&self) -> Bound {
         match &self.incoming {
-            Incoming::Awaited => self.timing.until_content(),
+            Incoming::Awaited => self.timing.until_first_byte(),
             Incoming::Error(error) => error.bound(),
-            Incoming::Reply(relay) if relay.is_released() || self.is_draining => {
-                self.timing.until_next(relay.last_progress())
-            }
-            Incoming::Reply(_) => self.timing.until_content(),
+            Incoming::Reply(relay) => self.timing.until_next(relay.last_progress()),
         }
+    }
+
+    /// The request was sent, and sending took so long.
+    pub fn was_sent(&mut self, took: Duration) {
+        self.timing.sent(took);
+    }
+
+    /// A piece of the provider's answer arrived.
+    pub fn byte_came(&mut self, now: Instant) {
+        if matches!(self.incoming, Incoming::Reply(_)) {
+            self.timing.byte_came(now);
+        }
+    }
+
+    /// How long the provider has sent bytes of a reply.
+    #[must_use]
+    pub fn alive(&self) -> Duration {
+        self.timing.alive()
     }
 
     /// Whether the deadline left the provider too little time for the first byte of its reply to
@@ -226,8 +238,7 @@ fn skip(
 }
 
 fn no_provider_left(ctx: &mut RequestContext) -> Box<pingora::Error> {
-    let (refusal, outcome) = forwarding::exhausted(ctx);
-    GiveUp::Refused { refusal, outcome }.into()
+    forwarding::exhausted(ctx).into()
 }
 
 /// Begins an attempt, the first or a repeated one.

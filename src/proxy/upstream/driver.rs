@@ -17,8 +17,10 @@ use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorSource, ErrorType, Result};
 
 use super::failure::Failure;
+use super::forwarding::Forwarding;
 use super::incoming::Incoming;
 use super::relay::Hold;
+use super::waiting::Waiting;
 use super::wire::Wire;
 use crate::config::OnAbort;
 use crate::policy::classify::NetworkFailure;
@@ -39,7 +41,8 @@ impl Service {
     ) -> Result<()> {
         let peer = self.upstream_peer(session, ctx).await?;
         let waiting = Instant::now();
-        let opened = Wire::open(session, &self.gateway.upstreams, &peer).await;
+        let mut client = Waiting { service: self, session, ctx };
+        let opened = Wire::open(&mut client, &self.gateway.upstreams, &peer).await;
         ctx.waited += waiting.elapsed();
         let mut wire = match opened {
             Ok(wire) => wire,
@@ -71,7 +74,7 @@ impl Service {
         self.send(session, wire, ctx).await?;
         let bound = ctx.attempt()?.bound();
         let waiting = Instant::now();
-        let head = wire.head(session, bound).await;
+        let head = wire.head(&mut Waiting { service: self, session, ctx }, bound).await;
         ctx.waited += waiting.elapsed();
         let mut head = head?;
         self.upstream_response_filter(session, &mut head, ctx).await?;
@@ -91,8 +94,13 @@ impl Service {
             body.push(piece);
         }
         let waiting = Instant::now();
-        let sent = wire.send(session, head, &body).await;
-        ctx.waited += waiting.elapsed();
+        let sent = wire.send(&mut Waiting { service: self, session, ctx }, head, &body).await;
+        let took = waiting.elapsed();
+        ctx.waited += took;
+        if wire.is_sent() {
+            ctx.forwarding()?.was_alive(took);
+            ctx.attempt()?.was_sent(took);
+        }
         ctx.attempt()?.is_billable = wire.is_sent();
         sent
     }
@@ -115,20 +123,26 @@ impl Service {
                 body = Some(released);
                 let whole = body.as_ref().filter(|_| end).map(Bytes::len);
                 ctx.release(whole);
-                self.response_filter(session, head, ctx).await?;
-                if let Some(head) = held_head.take() {
+                let has_head = std::mem::replace(&mut ctx.forwarding()?.keepalive.has_head, true);
+                if !has_head {
+                    self.response_filter(session, head, ctx).await?;
+                }
+                if let Some(head) = held_head.take().filter(|_| !has_head) {
                     self.bounded(ctx, session.write_response_header(head, false)).await?;
                 }
             }
             let last = end && is_complete(ctx, end);
             self.response_body_filter(session, &mut body, last, ctx)?;
             if last || body.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
+                let piece = body.as_deref().unwrap_or_default();
+                let is_gap = ctx.forwarding()?.keepalive.may_follow(piece);
                 let writing = Instant::now();
                 let written = self.bounded(ctx, session.write_response_body(body, last)).await;
                 let took = writing.elapsed();
                 ctx.waited += took;
                 written?;
                 ctx.attempt()?.was_held_up(took);
+                ctx.forwarding()?.keepalive.wrote(writing + took, is_gap);
             }
             if last {
                 return Ok(());
@@ -145,7 +159,7 @@ impl Service {
 
     /// Bounds a write to the client: Pingora bounds the parts of a body, but neither the head nor
     /// the last flush.
-    async fn bounded(
+    pub(super) async fn bounded(
         &self,
         ctx: &RequestContext,
         write: impl Future<Output = Result<()>>,
@@ -168,10 +182,12 @@ impl Service {
     ) -> Result<(Option<Bytes>, bool)> {
         let bound = ctx.attempt()?.bound();
         let waiting = Instant::now();
-        let piece = wire.piece(session, bound).await;
-        ctx.waited += waiting.elapsed();
+        let piece = wire.piece(&mut Waiting { service: self, session, ctx }, bound).await;
+        let took = waiting.elapsed();
+        ctx.waited += took;
         match piece {
             Ok(piece) => {
+                ctx.attempt()?.byte_came(waiting + took);
                 let end = piece.is_none() || wire.is_done();
                 Ok((piece, end))
             }
@@ -210,13 +226,12 @@ impl Service {
     async fn drain(&self, session: &mut Session, wire: &mut Wire, ctx: &mut Ctx) -> Result<()> {
         // No further attempt is possible.
         ctx.forwarding()?.release_body();
-        ctx.attempt()?.is_draining = true;
         if matches!(&ctx.attempt()?.incoming, Incoming::Reply(relay) if relay.is_over) {
             return Ok(());
         }
         if matches!(ctx.attempt()?.incoming, Incoming::Awaited) {
             let bound = ctx.attempt()?.bound();
-            let mut head = wire.head(session, bound).await?;
+            let mut head = wire.head(&mut Waiting { service: self, session, ctx }, bound).await?;
             self.upstream_response_filter(session, &mut head, ctx).await?;
         }
         let mut left = ctx.live.abort_drain_bytes;
@@ -255,10 +270,17 @@ fn is_complete(ctx: &mut Ctx, end: bool) -> bool {
 
 /// Holds a piece back, or releases it with the pieces held before.
 fn hold(ctx: &mut Ctx, body: Option<Bytes>, end: bool) -> Result<Option<Bytes>> {
-    let Incoming::Reply(relay) = &mut ctx.attempt()?.incoming else { return Ok(None) };
+    let Forwarding { attempt, keepalive, .. } = ctx.forwarding()?;
+    let Some(Incoming::Reply(relay)) = attempt.as_mut().map(|attempt| &mut attempt.incoming) else {
+        return Ok(None);
+    };
     match relay.hold(body.unwrap_or_default(), end)? {
         Hold::Wait => Ok(None),
-        Hold::Release(bytes) => Ok(Some(bytes)),
+        Hold::Release(_) if !keepalive.fits(relay) => Err(relay.unusable().into()),
+        Hold::Release(bytes) => {
+            keepalive.reply_begins(relay);
+            Ok(Some(bytes))
+        }
     }
 }
 

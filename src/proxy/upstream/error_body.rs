@@ -44,8 +44,8 @@ impl ErrorBody {
     /// How long to wait for the rest of it.
     #[must_use]
     pub fn bound(&self) -> Bound {
-        let left = self.until.saturating_duration_since(Instant::now());
-        Bound { time: Some(left), timeout: NetworkFailure::TotalTimeout }
+        let timeout = NetworkFailure::TotalTimeout;
+        Bound { until: Some(self.until), time: ERROR_BODY_TIME, timeout }
     }
 
     /// Adds a piece. Returns whether the body is collected as far as needed.

@@ -1,9 +1,12 @@
 //! How an attempt at a provider can fail on the wire, and why the gateway gives up on a request.
 //! Both travel as causes of Pingora's errors.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use pingora::{Error, ErrorType};
 
+use super::attempt::millis;
 use crate::domain::record::RequestOutcome;
 use crate::domain::secret::Secret;
 use crate::domain::usage::Usage;
@@ -111,10 +114,21 @@ impl Failure {
         Self::Network(NetworkTrouble { what, detail: detail.into() })
     }
 
-    /// A time-out of the kind `what`, which lasted `after`.
+    /// A time-out of the kind `what`, before anything came: it lasted for `time`.
     #[must_use]
-    pub fn timed_out(what: NetworkFailure, after: std::time::Duration) -> Self {
-        Self::network(what, format!("nothing within {} ms", after.as_millis()))
+    pub fn timed_out(what: NetworkFailure, time: Duration) -> Self {
+        Self::network(what, format!("nothing within {} ms", millis(time)))
+    }
+
+    /// A time-out of the kind `what` within a reply.
+    #[must_use]
+    pub fn incomplete(what: NetworkFailure, time: Duration) -> Self {
+        let missing = match what {
+            NetworkFailure::TotalTimeout => "not complete",
+            NetworkFailure::ContentTimeout => "nothing but signs of life",
+            _ => "nothing",
+        };
+        Self::network(what, format!("{missing} within {} ms", millis(time)))
     }
 
     /// The same without the provider's credential, which some services repeat in their errors. A
@@ -156,6 +170,7 @@ impl Failure {
                 | NetworkFailure::TlsTimeout
                 | NetworkFailure::FirstByteTimeout
                 | NetworkFailure::IdleTimeout
+                | NetworkFailure::ContentTimeout
                 | NetworkFailure::TotalTimeout => FailureKind::Timeout,
             },
             Self::ErrorReply(_) => FailureKind::Status,
@@ -190,6 +205,9 @@ impl Failure {
     #[must_use]
     pub fn public(&self) -> String {
         match self {
+            Self::Network(_) if self.is_timeout() => {
+                format!("no provider answered in time ({})", self.describe())
+            }
             Self::Network(f) => {
                 format!("the provider could not be asked: {}", network_words(f.what))
             }
@@ -207,25 +225,29 @@ impl Failure {
         matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::Broken, .. }))
     }
 
-    /// Whether nothing meaningful came before the bound for the first byte.
+    /// Whether no byte of the body came before the bound for it.
     #[must_use]
     pub const fn is_first_byte_timeout(&self) -> bool {
         matches!(self, Self::Network(NetworkTrouble { what: NetworkFailure::FirstByteTimeout, .. }))
     }
 
-    /// Whether any of the time-outs ended the attempt.
+    /// Whether a time-out ended the attempt that a large request or a long reply can cause.
     #[must_use]
-    pub const fn is_timeout(&self) -> bool {
-        use NetworkFailure::{
-            ConnectTimeout, FirstByteTimeout, IdleTimeout, TlsTimeout, TotalTimeout,
-        };
+    pub const fn may_be_of_content(&self) -> bool {
+        use NetworkFailure::{ContentTimeout, FirstByteTimeout, TotalTimeout};
         matches!(
             self,
             Self::Network(NetworkTrouble {
-                what: ConnectTimeout | TlsTimeout | FirstByteTimeout | IdleTimeout | TotalTimeout,
+                what: FirstByteTimeout | ContentTimeout | TotalTimeout,
                 ..
             })
         )
+    }
+
+    /// Whether any of the time-outs ended the attempt.
+    #[must_use]
+    pub const fn is_timeout(&self) -> bool {
+        matches!(self.kind(), FailureKind::Timeout)
     }
 }
 
@@ -255,6 +277,7 @@ const fn network_words(what: NetworkFailure) -> &'static str {
         NetworkFailure::TlsTimeout => "no TLS handshake in time",
         NetworkFailure::FirstByteTimeout => "no first byte in time",
         NetworkFailure::IdleTimeout => "the stream stood still",
+        NetworkFailure::ContentTimeout => "the stream had no content",
         NetworkFailure::TotalTimeout => "no reply in time",
         NetworkFailure::Broken => "the connection broke",
     }

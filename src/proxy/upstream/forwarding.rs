@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::attempt::Attempt;
-use super::verdict::Tally;
+use super::failure::GiveUp;
+use super::tally::Tally;
+use super::verdict;
+use super::waiting::KeepAlive;
 use crate::domain::provider::Provider;
 use crate::domain::record::{DecisionStep, RequestOutcome};
-use crate::formats::route::Route;
+use crate::formats::route::{Operation, Route};
 use crate::proxy::context::RequestContext;
-use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::admit::Admitted;
 use crate::proxy::request::identify::Identified;
 use crate::proxy::request::intake::Inbound;
@@ -26,6 +28,7 @@ pub struct Forwarding {
     /// No further attempt begins after this.
     pub deadline: Option<Instant>,
     pub tally: Tally,
+    pub keepalive: KeepAlive,
     /// The current attempt, or the one that is to be repeated.
     pub attempt: Option<Box<Attempt>>,
 }
@@ -46,7 +49,20 @@ impl Forwarding {
             (deadline_ms > 0).then(|| Instant::now() + Duration::from_millis(deadline_ms));
         let tally = Tally::new(&plan);
         let inbound = admitted.inbound;
-        Box::new(Self { identified, inbound, route, plan, next: 0, deadline, tally, attempt: None })
+        let stream = inbound.stream && route.operation == Operation::Generate;
+        let keepalive = KeepAlive::begin(ctx, stream);
+        let (next, attempt) = (0, None);
+        Box::new(Self {
+            identified,
+            inbound,
+            route,
+            plan,
+            next,
+            deadline,
+            tally,
+            keepalive,
+            attempt,
+        })
     }
 
     /// The current attempt.
@@ -61,6 +77,12 @@ impl Forwarding {
     #[must_use]
     pub fn has_time(&self) -> bool {
         self.deadline.is_none_or(|at| Instant::now() < at)
+    }
+
+    /// A provider's stream was alive for this long before its attempt failed: that is not the time
+    /// to a first byte, which the deadline bounds.
+    pub fn was_alive(&mut self, time: Duration) {
+        self.deadline = self.deadline.map(|at| at + time);
     }
 
     /// The next provider of the plan.
@@ -86,9 +108,10 @@ impl Forwarding {
     }
 }
 
-/// The refusal when no provider is left, and how it ends the request.
+/// The answer when no provider is left. If each one that was tried refused the request, the client
+/// gets the last one's refusal.
 #[must_use]
-pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> (Refusal, RequestOutcome) {
+pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> GiveUp {
     let now = ctx.now();
     let tally = ctx
         .forwarding()
@@ -96,13 +119,18 @@ pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> (Refusal, Request
         .unwrap_or_default();
     let left_out = tally.left_out;
     if left_out > 0 {
-        let why = format!("the time for attempts was over, with {left_out} more to ask");
+        let ms = ctx.live.retry.deadline_ms;
+        let over = format!("the time for attempts was over after {ms} ms (retry.deadline)");
+        let why = format!("{over}, with {left_out} more to ask");
         ctx.decide_itself(DecisionStep::Exhausted, why, None);
     }
     // If no provider was tried, the gateway refused.
     let asked = ctx.record.as_ref().is_some_and(|record| record.attempts > 0);
-    (
-        tally.refusal(now),
-        if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused },
-    )
+    let counts_tokens =
+        ctx.forwarding_ref().is_ok_and(|f| f.route.operation == Operation::CountTokens);
+    if let Some((refusal, status)) = tally.request_refused().filter(|_| !counts_tokens) {
+        return GiveUp::ClientError(verdict::clients_answer(ctx, refusal, status, None));
+    }
+    let outcome = if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused };
+    GiveUp::Refused { refusal: tally.refusal(now), outcome }
 }

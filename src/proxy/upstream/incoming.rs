@@ -18,6 +18,8 @@ use crate::formats::convert::StreamConverter;
 use crate::formats::route::Operation;
 use crate::formats::usage::UsageReader;
 use crate::policy::classify::UnusableReply;
+use crate::policy::client_error;
+use crate::policy::error_reply::ErrorReply;
 use crate::proxy::coding::{Coding, StreamDecoder};
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::relay::{Reply, Shape, Whole};
@@ -27,8 +29,12 @@ use crate::proxy::reply::relay::{Reply, Shape, Whole};
 pub enum BreakCause {
     /// Its bytes ended early, or came too late.
     Network,
-    /// The provider reported an error within it, or sent what is no reply.
+    /// The provider reported an error within it.
     Provider,
+    /// What the model wrote cannot be read, or was refused: one client alone can cause that.
+    Content,
+    /// It takes too long, which one client alone can cause too.
+    Slow,
     /// The model's call was malformed: no fault of the provider.
     Model,
 }
@@ -56,11 +62,21 @@ impl Incoming {
     pub fn cause(&self) -> BreakCause {
         let Self::Reply(relay) = self else { return BreakCause::Network };
         match relay.reply.error() {
-            Some(error) => match error.kind.is_some_and(|k| BROKEN_CALLS.contains(&k.as_str())) {
-                true => BreakCause::Model,
-                false => BreakCause::Provider,
-            },
-            None if relay.reply.problem().is_some() => BreakCause::Provider,
+            Some(error) => {
+                let reply = ErrorReply {
+                    status: relay.status,
+                    kind: error.kind.as_deref(),
+                    code: error.code.as_deref(),
+                    message: Some(&error.message),
+                    ..ErrorReply::default()
+                };
+                match error.kind.as_deref() {
+                    Some(kind) if BROKEN_CALLS.contains(&kind) => BreakCause::Model,
+                    _ if client_error::refuses_request(&reply) => BreakCause::Content,
+                    _ => BreakCause::Provider,
+                }
+            }
+            None if relay.reply.problem().is_some() => BreakCause::Content,
             None => BreakCause::Network,
         }
     }

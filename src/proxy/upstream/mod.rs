@@ -10,6 +10,8 @@ pub(super) mod incoming;
 pub(super) mod relay;
 pub(super) mod render;
 mod sending;
+mod tally;
 mod timing;
 pub(super) mod verdict;
+mod waiting;
 pub(super) mod wire;

@@ -137,8 +137,7 @@ impl Relay {
             self.held.split().freeze()
         };
         if self.is_unfit && (end || whole.len() > HOLD_MAX) {
-            let (what, usage) = (UnusableReply::WrongFormat, self.reply.usage());
-            return Err(Failure::Unusable { what, status: self.status, usage }.into());
+            return Err(self.unusable().into());
         }
         // A regular end without content is a reply too: an immediate stop, for example.
         let is_empty_reply = end && self.reply.has_end() && !whole.is_empty();
@@ -213,9 +212,14 @@ impl Relay {
             return Err(error_body::in_place(error, reply.usage()).into());
         }
         if reply.problem().is_some() {
-            let (what, usage) = (UnusableReply::WrongFormat, reply.usage());
-            return Err(Failure::Unusable { what, status: self.status, usage }.into());
+            return Err(self.unusable().into());
         }
         Ok(())
+    }
+
+    /// It is not a reply of the expected kind.
+    pub(super) fn unusable(&self) -> Failure {
+        let (what, usage) = (UnusableReply::WrongFormat, self.reply.usage());
+        Failure::Unusable { what, status: self.status, usage }
     }
 }

@@ -189,8 +189,7 @@ impl Source<'_> {
         request.reply.created = ctx.started_at.0.div_euclid(1000);
         request.reply.model = inbound.model.to_string();
         request.reply.estimated_input = count::from_peek(&inbound.peek);
-        request.reply.json_array =
-            ctx.format == WireFormat::AltCli && inbound.stream && !ctx.asked_for_events();
+        request.reply.json_array = inbound.stream && ctx.reads_array();
         let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());
         Ok(Rendered {
             body: vec![request.body.into()],

@@ -12,7 +12,7 @@ use pingora::http::RequestHeader;
 use pingora::protocols::http::client::HttpSession;
 use pingora::protocols::http::v2::client::Http2Session;
 use pingora::protocols::http::v2::write_body;
-use pingora::{Error, Result};
+use pingora::{Error, ErrorType, Result};
 
 use crate::upstream::OneWrite;
 
@@ -24,9 +24,11 @@ const PART: usize = 64 * 1024;
 /// How much of a request was sent.
 pub(super) enum Sent {
     Whole,
-    /// Not all of it. `answered`: an answer has begun, or may be read already.
+    /// Not all of it. `answered`: an answer has begun, or may be read already. `stalled`: the
+    /// provider took nothing for so long.
     InPart {
         answered: bool,
+        stalled: Option<Duration>,
     },
     /// The stream ended meanwhile (HTTP/2). Its error is the answer.
     Ended(Box<Error>),
@@ -55,7 +57,7 @@ pub(super) async fn send(up: &mut HttpSession, head: RequestHeader, body: &[Byte
                 failed => failed,
             };
             let answered = up.stream().is_some_and(OneWrite::has_answer);
-            sent.map_or(Sent::InPart { answered }, |()| Sent::Whole)
+            whole_or(sent, answered)
         }
     }
 }
@@ -75,7 +77,7 @@ async fn send_parts(up: &mut HttpSession, body: &[Bytes]) -> Result<()> {
 
 async fn send_http2(h2: &mut Http2Session, body: &[Bytes]) -> Sent {
     let Some(mut writer) = h2.take_request_body_writer() else {
-        return Sent::InPart { answered: false };
+        return Sent::InPart { answered: false, stalled: None };
     };
     // Its time-out is one for each part that the provider's window admits.
     let sending = async {
@@ -97,9 +99,15 @@ async fn send_http2(h2: &mut Http2Session, body: &[Bytes]) -> Sent {
     if h2.response_header().is_some_and(|head| head.status.is_success()) {
         return whole_or(sending.await, true);
     }
-    Sent::InPart { answered: true }
+    Sent::InPart { answered: true, stalled: None }
 }
 
 fn whole_or(sent: Result<()>, answered: bool) -> Sent {
-    sent.map_or(Sent::InPart { answered }, |()| Sent::Whole)
+    match sent {
+        Ok(()) => Sent::Whole,
+        Err(error) => {
+            let stalled = *error.etype() == ErrorType::WriteTimedout;
+            Sent::InPart { answered, stalled: stalled.then_some(WRITE_TIMEOUT) }
+        }
+    }
 }

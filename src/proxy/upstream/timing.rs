@@ -25,12 +25,23 @@ pub(super) struct Timing {
     pub(super) is_share: bool,
     /// It is less than the provider's due, because other attempts took most of the deadline.
     pub(super) is_cut_short: bool,
-    /// Until the first meaningful part of the reply. Streams only.
-    first_content: Option<Instant>,
-    /// Between meaningful parts of a stream.
+    /// Until the first byte of the body. Streams only.
+    first_byte: Option<Limit>,
+    /// Between two bytes of a stream.
     idle: Option<Duration>,
+    /// Between two events with content of a stream.
+    content: Option<Duration>,
     /// For the whole attempt. Replies in one piece only.
-    whole: Option<Instant>,
+    whole: Option<Limit>,
+    /// The first and the last byte of a stream's body so far.
+    bytes: Option<(Instant, Instant)>,
+}
+
+/// A point in time, and the time that it bounds.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    until: Instant,
+    time: Duration,
 }
 
 impl Timing {
@@ -42,6 +53,7 @@ impl Timing {
         let now = Instant::now();
         let (own, defaults) = (provider.timeouts, live.timeouts);
         let time = |own: Option<u64>, default: u64| bound(own.unwrap_or(default));
+        let limit = |time: Duration| Limit { until: now + time, time };
         if stream {
             let first = time(own.first_byte_streaming_ms, defaults.first_byte_streaming_ms);
             let rest = left.deadline.map(|at| at.saturating_duration_since(now));
@@ -53,42 +65,75 @@ impl Timing {
                 is_share,
                 // A tenth for what came before the attempt.
                 is_cut_short: granted.zip(due).is_some_and(|(time, due)| time < due * 9 / 10),
-                first_content: granted.map(|d| now + d),
+                first_byte: granted.map(limit),
                 idle: time(own.streaming_idle_ms, defaults.streaming_idle_ms),
+                content: time(own.streaming_content_ms, defaults.streaming_content_ms),
                 whole: None,
+                bytes: None,
             };
         }
         let whole = time(own.request_non_streaming_ms, defaults.request_non_streaming_ms);
-        Self { whole: whole.map(|d| now + d), ..Self::default() }
+        Self { whole: whole.map(limit), ..Self::default() }
     }
 
-    /// Extends the bound of the whole attempt by the time in which the client took nothing.
+    /// The request was sent, and `took` so long. The provider took bytes meanwhile, which has a
+    /// bound of its own: its time to the first byte begins now.
+    pub(super) fn sent(&mut self, took: Duration) {
+        if let Some(first) = &mut self.first_byte {
+            first.until += took;
+        }
+    }
+
+    /// A piece of a stream's body arrived.
+    pub(super) fn byte_came(&mut self, now: Instant) {
+        let (first, _) = self.bytes.unwrap_or((now, now));
+        self.bytes = Some((first, now));
+    }
+
+    /// How long a stream has sent bytes, if it has sent any.
+    #[must_use]
+    pub(super) fn alive(&self) -> Duration {
+        self.bytes.map_or(Duration::ZERO, |(first, _)| first.elapsed())
+    }
+
+    /// Extends the bounds by the time in which the client took nothing.
     pub(super) fn extend(&mut self, by: Duration) {
-        self.whole = self.whole.map(|at| at + by);
+        if let Some(whole) = &mut self.whole {
+            whole.until += by;
+        }
+        if let Some((_, last)) = &mut self.bytes {
+            *last += by;
+        }
     }
 
-    /// How long to wait for the head, or for the first meaningful part.
+    /// How long to wait for the head, or for the first byte of the body.
     #[must_use]
-    pub(super) fn until_content(&self) -> Bound {
-        let until = [self.first_content, self.whole].into_iter().flatten().min();
-        let timeout = if self.whole.is_some() {
-            NetworkFailure::TotalTimeout
-        } else {
-            NetworkFailure::FirstByteTimeout
-        };
-        Bound { time: until.map(|at| at.saturating_duration_since(Instant::now())), timeout }
+    pub(super) fn until_first_byte(&self) -> Bound {
+        match (self.whole, self.first_byte) {
+            (Some(whole), _) => of(whole, NetworkFailure::TotalTimeout),
+            (None, Some(first)) => of(first, NetworkFailure::FirstByteTimeout),
+            (None, None) => Bound::none(NetworkFailure::FirstByteTimeout),
+        }
     }
 
-    /// How long to wait for the next part, if the last meaningful one came at `last`.
+    /// How long to wait for the next byte, if the last content came at `content`.
     #[must_use]
-    pub(super) fn until_next(&self, last: Instant) -> Bound {
-        let until = [self.idle.map(|idle| last + idle), self.whole].into_iter().flatten().min();
-        let timeout = if self.whole.is_some() {
-            NetworkFailure::TotalTimeout
-        } else {
-            NetworkFailure::IdleTimeout
-        };
-        Bound { time: until.map(|at| at.saturating_duration_since(Instant::now())), timeout }
+    pub(super) fn until_next(&self, content: Instant) -> Bound {
+        let Some((_, last)) = self.bytes else { return self.until_first_byte() };
+        if let Some(whole) = self.whole {
+            return of(whole, NetworkFailure::TotalTimeout);
+        }
+        let after = |at: Instant, time: Duration| Limit { until: at + time, time };
+        let idle = self.idle.map(|time| after(last, time));
+        let content = self.content.map(|time| after(content, time));
+        match (idle, content) {
+            (Some(idle), Some(content)) if content.until < idle.until => {
+                of(content, NetworkFailure::ContentTimeout)
+            }
+            (Some(idle), _) => of(idle, NetworkFailure::IdleTimeout),
+            (None, Some(content)) => of(content, NetworkFailure::ContentTimeout),
+            (None, None) => Bound::none(NetworkFailure::IdleTimeout),
+        }
     }
 }
 
@@ -100,6 +145,10 @@ pub(super) fn link_times(live: &Live) -> LinkTimes {
         tls: bound(live.timeouts.tls_ms),
         keepalive: Duration::from_millis(live.timeouts.upstream_keepalive_ms),
     }
+}
+
+const fn of(limit: Limit, timeout: NetworkFailure) -> Bound {
+    Bound { until: Some(limit.until), time: limit.time, timeout }
 }
 
 fn least<const N: usize>(times: [Option<Duration>; N]) -> Option<Duration> {

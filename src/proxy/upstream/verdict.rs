@@ -9,22 +9,20 @@ use pingora::{Error, ErrorSource};
 use super::attempt::millis;
 use super::failure::{self, Failure, GiveUp};
 use super::incoming::{BreakCause, Incoming};
-use crate::domain::clock::Timestamp;
 use crate::domain::error_rule::OverrideResponse;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, RequestOutcome};
 use crate::formats::error::{self, ErrorReply};
 use crate::otlp::AttemptEnd;
-use crate::policy::classify::{self, AttemptFailure, Situation, Verdict};
+use crate::policy::breaker::{Suspect, USERS_NEEDED};
+use crate::policy::classify::{self, AttemptFailure, Counts, Situation, Verdict};
+use crate::policy::client_error;
 use crate::policy::error_rules::ReadyRule;
 use crate::policy::provider_state::FailureKind;
-use crate::policy::retry_after;
-use crate::policy::select::{SOON_MS, Waiting};
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::request::plan::Plan;
 use crate::state::health::Setback;
 use crate::state::health::attempts::Failed;
 
@@ -43,8 +41,12 @@ pub(in crate::proxy) fn failed(ctx: &mut RequestContext, mut error: Box<Error>) 
     }
     let Ok(attempt) = ctx.attempt() else { return error };
     if matches!(&attempt.incoming, Incoming::Reply(relay) if relay.is_released()) {
-        let (problem, cause) = (attempt.incoming.problem(), attempt.incoming.cause());
-        let why = problem.unwrap_or_else(|| failure::take(&mut error).describe());
+        let (problem, mut cause) = (attempt.incoming.problem(), attempt.incoming.cause());
+        let failure = failure::take(&mut error);
+        if problem.is_none() && failure.may_be_of_content() {
+            cause = BreakCause::Slow;
+        }
+        let why = problem.unwrap_or_else(|| failure.describe());
         let why = failure::masked(&why, &attempt.provider.key);
         return broken_off(ctx, why, cause);
     }
@@ -72,10 +74,12 @@ fn broken_off(ctx: &mut RequestContext, why: String, cause: BreakCause) -> Box<E
     ctx.note_partial_usage();
     let counts_network = ctx.live.breaker.count_network_errors
         || ctx.attempt().is_ok_and(|attempt| attempt.ticket.is_probe());
+    let by = suspect(ctx);
     let counts = match cause {
-        BreakCause::Network => counts_network,
-        BreakCause::Provider => true,
-        BreakCause::Model => false,
+        BreakCause::Network | BreakCause::Slow if !counts_network => Counts::No,
+        BreakCause::Model => Counts::No,
+        BreakCause::Network | BreakCause::Provider => Counts::Yes,
+        BreakCause::Slow | BreakCause::Content => Counts::OfSeveralUsers,
     };
     let (now, gateway) = (ctx.now(), Arc::clone(&ctx.gateway));
     if let Ok(attempt) = ctx.attempt() {
@@ -86,7 +90,7 @@ fn broken_off(ctx: &mut RequestContext, why: String, cause: BreakCause) -> Box<E
             gateway.health.attempt_failed(&provider, now, failed);
             gateway.metrics.provider_health.failed(&provider.name, FailureKind::Broken.as_str());
         }
-        attempt.ticket.failed(now, Setback { counts, cooldown_until: None });
+        attempt.ticket.failed(now, Setback { counts, by, cooldown_until: None });
         gateway.metrics.attempt(&provider.name, "broken_off");
     }
     GiveUp::BrokenOff { why }.into()
@@ -123,6 +127,7 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
         (is_late && attempt.was_cut_short(), is_late && attempt.had_a_share());
     let (is_probe, has_effect) = (attempt.ticket.is_probe(), attempt.ticket.has_effect());
     attempt.tries += 1;
+    let alive = attempt.alive();
     // Other connections in the pool may be broken too.
     attempt.fresh |= failure.is_broken_connection();
     let (provider, tries, took) =
@@ -133,29 +138,29 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
         classify::Next::NextProvider { cooldown_until } => cooldown_until,
         _ => None,
     };
-    let has_time = ctx.forwarding().is_ok_and(|forwarding| forwarding.has_time());
+    let has_time = ctx.forwarding().is_ok_and(|forwarding| {
+        forwarding.was_alive(alive);
+        forwarding.has_time()
+    });
     let again = verdict.next == classify::Next::SameProviderAgain && has_time && !had_a_share;
     let now = ctx.now();
     let blames = verdict.blames_provider() && !cut_short && has_effect;
-    if blames {
-        let (kind, message) = (failure.kind(), failure.describe());
-        ctx.gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
-        ctx.gateway.health.attempt_failed(
-            &provider,
-            now,
-            Failed { kind, status: failure.status(), message: &message },
-        );
-    }
+    let by = match blames {
+        true => note_failure(ctx, &provider, &failure, &verdict),
+        false => suspect(ctx),
+    };
     if let Ok(attempt) = ctx.attempt() {
         // A probe decides, whether or not such a failure counts otherwise. An answer that does not
         // blame the provider clears what an earlier try did.
-        attempt.is_at_fault = match verdict.blames_provider() {
-            true => attempt.is_at_fault || blames && (verdict.counts || is_probe),
-            false => false,
+        attempt.counts = match (verdict.blames_provider(), blames) {
+            (false, _) => Counts::No,
+            (true, false) => attempt.counts,
+            (true, true) if is_probe && verdict.counts == Counts::No => Counts::Yes,
+            (true, true) => attempt.counts.max(verdict.counts),
         };
         if !again {
-            let counts = attempt.is_at_fault;
-            attempt.ticket.failed(now, Setback { counts, cooldown_until });
+            let counts = attempt.counts;
+            attempt.ticket.failed(now, Setback { counts, by, cooldown_until });
         }
     }
     let max_cooldown_ms = ctx.live.retry.max_cooldown_ms;
@@ -167,14 +172,52 @@ fn classified(ctx: &mut RequestContext, failure: Failure, mut error: Box<Error>)
     let why = rule.as_ref().map_or_else(|| verdict.reason.to_owned(), |rule| rule.label());
     decide_failure(ctx, &provider, &failure, Judged { step, why: &why, took });
     if let classify::Next::ClientError { status } = verdict.next {
-        return GiveUp::ClientError(client_error(ctx, &failure, status, rule.as_deref())).into();
+        return GiveUp::ClientError(clients_answer(ctx, &failure, status, rule.as_deref())).into();
     }
     if let (false, Ok(forwarding)) = (again, ctx.forwarding()) {
         forwarding.attempt = None;
         forwarding.tally.add(failure, now, max_cooldown_ms);
+        forwarding.tally.refused_requests += u32::from(verdict.refuses_request());
     }
     error.set_retry(true);
     error
+}
+
+/// Notes a failure in the provider's health. A refusal of the request is not the provider's
+/// failure, as long as it may be one client's, unless it is about the provider's account. Returns
+/// whose request it was.
+fn note_failure(
+    ctx: &RequestContext,
+    provider: &Provider,
+    failure: &Failure,
+    verdict: &Verdict,
+) -> Suspect {
+    let (by, now, gateway) = (suspect(ctx), ctx.now(), &ctx.gateway);
+    let mut message = failure.describe();
+    if verdict.refuses_request() {
+        let users = gateway.health.suspects(provider, by, now);
+        if users < by.needed && !client_error::is_operators(&message) {
+            return by;
+        }
+        if users >= by.needed && users > 1 {
+            message = format!("refuses requests of {users} users: {message}");
+        }
+    }
+    let kind = failure.kind();
+    gateway.metrics.provider_health.failed(&provider.name, kind.as_str());
+    let failed = Failed { kind, status: failure.status(), message: &message };
+    gateway.health.attempt_failed(provider, now, failed);
+    by
+}
+
+/// Whose request it is, for failures that one client alone can cause.
+fn suspect(ctx: &RequestContext) -> Suspect {
+    let Ok(forwarding) = ctx.forwarding_ref() else { return Suspect { user: 0, needed: 1 } };
+    let identified = &forwarding.identified;
+    Suspect {
+        user: identified.caller.user_id().map_or(0, |user| user.0),
+        needed: identified.snapshot.active_users(ctx.now(), USERS_NEEDED).max(1),
+    }
 }
 
 struct Judged<'a> {
@@ -240,6 +283,7 @@ fn classify(
                 kind: e.error.kind.as_deref(),
                 code: e.error.code.as_deref(),
                 message: Some(&e.error.message),
+                body: &e.body,
             };
             let decided = ctx
                 .forwarding()
@@ -256,7 +300,7 @@ fn classify(
 }
 
 /// The answer to a client's own error: an error rule's text if there is one, else the provider's.
-fn client_error(
+pub(super) fn clients_answer(
     ctx: &RequestContext,
     failure: &Failure,
     status: u16,
@@ -296,87 +340,4 @@ fn providers_words(ctx: &RequestContext, failure: &Failure, status: u16) -> Byte
     };
     let kind = error::kind_for(ctx.format, kind, status);
     error::body(ctx.format, &ErrorReply { status, kind, message, code, extra: &[] }).into()
-}
-
-/// The combined result of all attempts.
-#[derive(Default)]
-pub struct Tally {
-    last: Option<Failure>,
-    rate_limited: u32,
-    failed: u32,
-    /// When the first of the rate-limited providers is available again.
-    soonest: Option<Timestamp>,
-    /// Providers whose circuit or limits did not admit the request.
-    skipped: u32,
-    /// Providers that were not tried because the time for attempts was over.
-    pub left_out: usize,
-    /// The last provider's format could not express the request.
-    pub unfit: Option<Refusal>,
-    /// Other providers of the client's format could serve the request, but not now.
-    waiting: Option<Waiting>,
-    /// Another one of the client's format lacks its credential.
-    lacks_credential: bool,
-}
-
-impl Tally {
-    /// With the providers that could serve the request, but are not among those to ask.
-    #[must_use]
-    pub fn new(plan: &Plan) -> Self {
-        let (waiting, lacks_credential) = (plan.waiting, plan.lacks_credential);
-        Self { waiting, lacks_credential, ..Self::default() }
-    }
-
-    /// Counts a provider whose circuit or limits do not admit the request now, but may at any time.
-    /// `is_own`: it speaks the client's format.
-    pub fn skip(&mut self, is_own: bool, now: Timestamp) {
-        self.skipped += 1;
-        if is_own {
-            let before = self.waiting.and_then(|waiting| waiting.soonest);
-            let soonest = [before, Some(now.plus_ms(SOON_MS))].into_iter().flatten().min();
-            self.waiting = Some(Waiting { soonest });
-        }
-    }
-
-    /// Counts a failed attempt, and keeps it as the last one. `now` is the base of its
-    /// `Retry-After`, which is `max_ms` at most.
-    pub fn add(&mut self, failure: Failure, now: Timestamp, max_ms: u64) {
-        self.failed += 1;
-        if let Failure::ErrorReply(reply) = &failure {
-            let until = reply
-                .retry_after
-                .as_deref()
-                .and_then(|h| retry_after::cooldown_until(h, now, max_ms));
-            self.soonest = [self.soonest, until].into_iter().flatten().min();
-        }
-        self.rate_limited += u32::from(failure.status() == Some(429));
-        self.last = Some(failure);
-    }
-
-    /// The answer if no provider is left: 429 if all were rate limited, 503 if circuits or limits
-    /// prevented an attempt, else 502 with the last provider's message.
-    #[must_use]
-    pub fn refusal(self, now: Timestamp) -> Refusal {
-        let all_limited = self.failed > 0 && self.rate_limited == self.failed && self.left_out == 0;
-        let after = |until: Timestamp| until.since(now).max(0).unsigned_abs();
-        let waiting = self.waiting.and_then(|waiting| waiting.soonest);
-        let retry_after_ms = self.soonest.map(after);
-        match (self.last, self.unfit) {
-            (Some(_), _) if all_limited && self.skipped == 0 => {
-                Refusal::UpstreamRateLimited { retry_after_ms }
-            }
-            (Some(_), _) if all_limited => {
-                let soonest = self.soonest.into_iter().chain(waiting).min();
-                Refusal::Unavailable { retry_after_ms: soonest.map(after) }
-            }
-            (Some(failure), _) if failure.is_timeout() => Refusal::UpstreamTimedOut,
-            (Some(failure), _) => Refusal::UpstreamFailed { message: failure.public() },
-            // What these cannot express, another provider may: one that is unavailable now, or one
-            // whose credential must be entered again.
-            (None, Some(_)) if self.waiting.is_none() && self.lacks_credential => {
-                Refusal::NoProviderCredential
-            }
-            (None, Some(unfit)) if self.waiting.is_none() => unfit,
-            (None, _) => Refusal::Unavailable { retry_after_ms: waiting.map(after) },
-        }
-    }
 }

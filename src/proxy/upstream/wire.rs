@@ -18,8 +18,10 @@ use pingora::proxy::Session;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType, Result, RetryType};
 
+use super::attempt::millis;
 use super::failure::Failure;
 use super::sending::{self, Sent};
+use super::waiting::Waiting;
 use crate::policy::classify::NetworkFailure;
 use crate::proxy::connections::client_stream::ClientStream;
 use crate::upstream::{Link, Upstreams};
@@ -38,12 +40,21 @@ const JOIN_MAX: usize = 64 * 1024;
 /// Room for the pieces that are joined first: a burst of fifty events needs no second allocation.
 const JOIN_ROOM: usize = 16 * 1024;
 
-/// How long to wait, and the name of the time-out.
+/// Until when to wait, and which time-out that is.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound {
     /// `None` = unbounded.
-    pub time: Option<Duration>,
+    pub until: Option<Instant>,
+    /// The complete time that is over then, for messages.
+    pub time: Duration,
     pub timeout: NetworkFailure,
+}
+
+impl Bound {
+    /// No bound.
+    pub(super) const fn none(timeout: NetworkFailure) -> Self {
+        Self { until: None, time: Duration::ZERO, timeout }
+    }
 }
 
 /// An open exchange with a provider.
@@ -54,6 +65,8 @@ pub(in crate::proxy) struct Wire {
     sent_whole: bool,
     /// An answer began before the request was sent.
     is_early: bool,
+    /// The provider took no byte of the request for so long.
+    stalled: Option<Duration>,
     /// The final head has arrived, not only a 1xx.
     has_head: bool,
     /// A 1xx has arrived: the provider has the request.
@@ -94,17 +107,6 @@ fn client_gone() -> Box<Error> {
     Error::explain(ErrorType::ConnectionClosed, "the client left").into_down()
 }
 
-/// `None` for the bound = no bound.
-async fn within<T>(
-    bound: Option<Duration>,
-    work: impl Future<Output = T>,
-) -> std::result::Result<T, Duration> {
-    match bound {
-        Some(bound) => pingora::time::timeout(bound, work).await.map_err(|_| bound),
-        None => Ok(work.await),
-    }
-}
-
 fn broken(mut error: Box<Error>) -> Box<Error> {
     error.set_retry(false);
     caused(error, NetworkFailure::Broken)
@@ -117,26 +119,30 @@ fn caused(mut error: Box<Error>, what: NetworkFailure) -> Box<Error> {
     error.into_up()
 }
 
-/// Why no connection was made.
-fn connect_failure(error: Box<Error>, peer: &HttpPeer) -> Box<Error> {
+/// Why no connection was made within `took`.
+fn connect_failure(mut error: Box<Error>, peer: &HttpPeer, took: Duration) -> Box<Error> {
     use ErrorType::{
         ConnectTimedout, InvalidCert, TLSHandshakeFailure, TLSHandshakeTimedout, TLSWantX509Lookup,
     };
-    let what = match error.etype() {
-        ConnectTimedout | TLSHandshakeTimedout => NetworkFailure::ConnectTimeout,
-        TLSHandshakeFailure | InvalidCert | TLSWantX509Lookup => NetworkFailure::Tls,
-        _ => NetworkFailure::Connect,
-    };
-    let mut error = match peer.options.connection_timeout {
-        Some(bound) if is_handshake_timeout(&error, peer) => {
-            let mut error = error;
-            error.set_cause(Failure::timed_out(NetworkFailure::TlsTimeout, bound));
-            error.into_up()
+    let options = &peer.options;
+    // The system may give up before the bound.
+    let waited = |bound: Option<Duration>| bound.map_or(took, |bound| bound.min(took));
+    let failure = match error.etype() {
+        _ if is_handshake_timeout(&error, peer) => {
+            Failure::timed_out(NetworkFailure::TlsTimeout, waited(options.connection_timeout))
         }
-        _ => caused(error, what),
+        ConnectTimedout | TLSHandshakeTimedout => Failure::timed_out(
+            NetworkFailure::ConnectTimeout,
+            waited(options.total_connection_timeout),
+        ),
+        TLSHandshakeFailure | InvalidCert | TLSWantX509Lookup => {
+            Failure::network(NetworkFailure::Tls, error.etype().as_str())
+        }
+        _ => Failure::network(NetworkFailure::Connect, error.etype().as_str()),
     };
+    error.set_cause(failure);
     error.set_retry(false);
-    error
+    error.into_up()
 }
 
 /// Whether the TLS handshake timed out. Only Pingora's message says so
@@ -156,18 +162,20 @@ impl Wire {
     /// # Errors
     /// When none can be opened in time, or the client closes its connection.
     pub(in crate::proxy) async fn open(
-        session: &mut Session,
+        client: &mut Waiting<'_>,
         upstreams: &Upstreams,
         peer: &HttpPeer,
     ) -> Result<Self> {
-        let (up, reused) = unless_gone(session, false, upstreams.connect(peer))
-            .await?
-            .map_err(|e| connect_failure(e, peer))?;
+        let began = Instant::now();
+        let connecting = pin!(upstreams.connect(peer));
+        let (up, reused) = unbounded(client.on(false, None, connecting).await)?
+            .map_err(|e| connect_failure(e, peer, began.elapsed()))?;
         Ok(Self {
             up: Box::new(up),
             reused,
             sent_whole: false,
             is_early: false,
+            stalled: None,
             has_head: false,
             has_informational: false,
             detached: false,
@@ -215,15 +223,17 @@ impl Wire {
     /// When the client closes its connection.
     pub(in crate::proxy) async fn send(
         &mut self,
-        session: &mut Session,
+        client: &mut Waiting<'_>,
         head: RequestHeader,
         body: &[Bytes],
     ) -> Result<()> {
         // Pinned here: what is passed by value is kept more than once as long as a stream lives.
         let sending = pin!(sending::send(&mut self.up, head, body));
-        match unless_gone(session, false, sending).await? {
+        match unbounded(client.on(false, None, sending).await)? {
             Sent::Whole => self.sent_whole = true,
-            Sent::InPart { answered } => self.is_early = answered,
+            Sent::InPart { answered, stalled } => {
+                (self.is_early, self.stalled) = (answered, stalled);
+            }
             Sent::Ended(error) => self.broken = Some(error),
             // The provider is closing the connection (GOAWAY): there is no stream to wait on.
             Sent::Nothing(mut error) => {
@@ -240,28 +250,39 @@ impl Wire {
     /// When none arrives in time, the connection breaks, or the client closes its connection.
     pub(in crate::proxy) async fn head(
         &mut self,
-        session: &mut Session,
+        client: &mut Waiting<'_>,
         bound: Bound,
     ) -> Result<Box<ResponseHeader>> {
-        let Bound { time, timeout } = bound;
         let sent = Instant::now();
         if let Some(error) = self.broken.take() {
             return Err(self.unanswered(error, sent));
         }
-        let bound = if self.sent_whole || self.is_early { time } else { Some(EARLY_ANSWER) };
+        let is_sent = self.sent_whole || self.is_early;
         // For all heads together: a provider may send any number of 1xx.
-        let until = bound.map(|bound| sent + bound);
-        loop {
-            let up = &mut self.up;
-            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
-            // The time-out cannot fire while the next head is always ready.
-            if left == Some(Duration::ZERO) {
-                return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into());
+        let until = if is_sent { bound.until } else { Some(sent + EARLY_ANSWER) };
+        let late = |stalled: Option<Duration>| match (is_sent, stalled) {
+            (true, _) => Failure::timed_out(bound.timeout, bound.time),
+            (false, Some(time)) => {
+                let what = format!("no byte of the request was taken within {} ms", millis(time));
+                Failure::network(bound.timeout, what)
             }
-            match unless_gone(session, self.detached, within(left, next_head(up))).await? {
-                Err(_) => return Err(Failure::timed_out(timeout, bound.unwrap_or_default()).into()),
-                Ok(Err(e)) => return Err(self.unanswered(e, sent)),
-                Ok(Ok(())) => {}
+            (false, None) => {
+                Failure::network(NetworkFailure::Broken, "the request could not be sent")
+            }
+        };
+        loop {
+            // The time-out cannot fire while the next head is always ready.
+            if until.is_some_and(|until| until <= Instant::now()) {
+                return Err(late(self.stalled).into());
+            }
+            let came = {
+                let next = pin!(next_head(&mut self.up));
+                client.on(self.detached, until, next).await?
+            };
+            match came {
+                None => return Err(late(self.stalled).into()),
+                Some(Err(e)) => return Err(self.unanswered(e, sent)),
+                Some(Ok(())) => {}
             }
             match self.up.response_header() {
                 Some(head) if head.status.is_informational() => self.has_informational = true,
@@ -304,23 +325,24 @@ impl Wire {
     /// When none arrives in time, the connection breaks, or the client closes its connection.
     pub(in crate::proxy) async fn piece(
         &mut self,
-        session: &mut Session,
+        client: &mut Waiting<'_>,
         bound: Bound,
     ) -> Result<Option<Bytes>> {
-        let Bound { time, timeout } = bound;
         if let Some(error) = self.broken.take() {
             return Err(error);
         }
         if self.is_done() {
             return Ok(None);
         }
-        let read =
-            unless_gone(session, self.detached, within(time, self.up.read_response_body())).await?;
+        let read = {
+            let reading = pin!(self.up.read_response_body());
+            client.on(self.detached, bound.until, reading).await?
+        };
         let first = match read {
-            Err(after) => return Err(Failure::timed_out(timeout, after).into()),
-            Ok(Err(e)) => return Err(broken(e)),
-            Ok(Ok(None)) => return Ok(None),
-            Ok(Ok(Some(first))) => first,
+            None => return Err(Failure::incomplete(bound.timeout, bound.time).into()),
+            Some(Err(e)) => return Err(broken(e)),
+            Some(Ok(None)) => return Ok(None),
+            Some(Ok(Some(first))) => first,
         };
         Ok(Some(self.join_ready(first).await))
     }
@@ -367,6 +389,11 @@ impl Wire {
             let _ = pingora::time::timeout(CLOSE_TIMEOUT, self.up.shutdown()).await;
         }
     }
+}
+
+/// The result of work without a time bound.
+fn unbounded<T>(done: Result<Option<T>>) -> Result<T> {
+    done?.ok_or_else(|| Error::explain(ErrorType::InternalError, "a bound that nobody set"))
 }
 
 /// Reads the next head, unless it came while the request was sent.

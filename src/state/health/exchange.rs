@@ -48,8 +48,17 @@ impl Health {
         if update.at < entry.since {
             return;
         }
+        entry.breaker.hear_suspects(&update.standing);
+        let (standing, cooldown_until) = entry.standing();
         match entry.changed {
-            Some(changed) if changed > update.at => return self.mark_changed(provider.id),
+            Some(changed) if changed > update.at => {
+                let differs = !standing.same_state(&update.standing)
+                    || cooldown_until != update.cooldown_until;
+                if differs {
+                    self.mark_changed(provider.id);
+                }
+                return;
+            }
             Some(changed) if changed == update.at => return,
             _ => {}
         }
@@ -70,9 +79,10 @@ impl Health {
     fn update_of(&self, provider: ProviderId) -> Option<HealthUpdate> {
         let entry = self.entries.read().get(&provider).cloned()?;
         let entry = entry.lock();
-        let at = entry.changed?;
+        // Suspects alone are no change of the circuit.
+        let at = entry.changed.unwrap_or(entry.since);
         // Its times are right for `set_at`, and are sent as those of `at`, which only orders.
-        let ahead_ms = at.since(entry.set_at).max(0);
+        let ahead_ms = entry.changed.map_or(0, |at| at.since(entry.set_at).max(0));
         let mut breaker = entry.breaker.clone();
         breaker.shift(ahead_ms);
         let cooldown_until = entry.cooldown_until.map(|until| until.plus_ms(ahead_ms));

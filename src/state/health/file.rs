@@ -139,7 +139,8 @@ fn version(about: std::io::Result<std::fs::Metadata>) -> Option<Version> {
 fn lines(all: &[HealthUpdate], now: Timestamp) -> String {
     let matters = |update: &&HealthUpdate| {
         let cools = update.cooldown_until.is_some_and(|until| until > now);
-        cools || !update.standing.is_closed() || now.since(update.at) < CLOSED_MS
+        let is_told = !update.standing.is_closed() || update.standing.has_suspects();
+        cools || is_told || now.since(update.at) < CLOSED_MS
     };
     all.iter().filter(matters).map(|update| update.to_text() + "\n").collect()
 }

@@ -21,7 +21,10 @@ use crate::domain::clock::{JITTER_MS, Timestamp};
 use crate::domain::fast_map::FastMap;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
-use crate::policy::breaker::{Breaker, BreakerSnapshot, Change, Outlook, Standing, Ticket};
+use crate::policy::breaker::{
+    Breaker, BreakerSnapshot, Change, Outlook, Standing, Suspect, Ticket,
+};
+use crate::policy::classify::Counts;
 use crate::policy::select::Availability;
 
 /// The health of all providers.
@@ -81,8 +84,10 @@ impl Entry {
 /// How an attempt failed, for the provider's health.
 #[derive(Debug, Clone, Copy)]
 pub struct Setback {
-    /// Counts towards opening the circuit.
-    pub counts: bool,
+    /// Whether it counts towards opening the circuit.
+    pub counts: Counts,
+    /// Whose request it was.
+    pub by: Suspect,
     /// The provider's cooldown ends then, by its `Retry-After`; `None` = it asked for none.
     pub cooldown_until: Option<Timestamp>,
 }
@@ -222,11 +227,16 @@ impl Health {
             && setback.cooldown_until.is_some()
             && entry.cooldown_at(now).is_some();
         entry.cooldown_until = entry.cooldown_until.max(setback.cooldown_until);
-        let change = if setback.counts && !is_repeated {
-            entry.breaker.failed(ticket, now, &provider.breaker)
-        } else {
-            entry.breaker.gave_up(ticket);
-            Change::None
+        let settings = &provider.breaker;
+        let change = match setback.counts {
+            Counts::Yes if !is_repeated => entry.breaker.failed(ticket, now, settings),
+            Counts::OfSeveralUsers if !is_repeated => {
+                entry.breaker.suspected(ticket, now, settings, setback.by)
+            }
+            _ => {
+                entry.breaker.gave_up(ticket);
+                Change::None
+            }
         };
         self.mark(provider.id, &mut entry, before, now);
         let failures = entry.breaker.snapshot(now).failure_count;
@@ -236,6 +246,13 @@ impl Health {
         let error = entry.log.last_message();
         drop(entry);
         self.report(provider, change, Happened { now, failures, error });
+    }
+
+    /// How many users' requests the provider has failed since its last success in a way that one
+    /// client alone can cause, with this one.
+    #[must_use]
+    pub fn suspects(&self, provider: &Provider, by: Suspect, now: Timestamp) -> usize {
+        self.entry(provider.id).lock().breaker.suspects_with(by, now)
     }
 
     /// The attempt says nothing about the provider: the client closed the connection, or no request
@@ -330,6 +347,10 @@ impl Health {
     ) {
         let after = entry.standing();
         if after.0.same_state(&before.0) && after.1 == before.1 {
+            // Without a new time: only a change of the circuit or the cooldown replaces another.
+            if !after.0.same_suspects(&before.0) {
+                self.mark_changed(provider);
+            }
             return;
         }
         // Two changes within one millisecond need different times.

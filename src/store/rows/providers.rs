@@ -53,6 +53,7 @@ const COLUMNS: &[&str] = &[
     "breaker_half_open_successes",
     "first_byte_streaming_ms",
     "streaming_idle_ms",
+    "streaming_content_ms",
     "request_non_streaming_ms",
     "cache_ttl",
     "instructions",
@@ -87,7 +88,9 @@ fn bind(provider: &Provider) -> Values {
     values.int(i64::from(provider.breaker.half_open_success_threshold));
     let timeouts = provider.timeouts;
     values.opt_count_of(timeouts.first_byte_streaming_ms).opt_count_of(timeouts.streaming_idle_ms);
-    values.opt_count_of(timeouts.request_non_streaming_ms);
+    values
+        .opt_count_of(timeouts.streaming_content_ms)
+        .opt_count_of(timeouts.request_non_streaming_ms);
     values.text(provider.cache_ttl.as_str()).text(provider.instructions.as_str());
     values
         .flag(provider.preserve_client_ip)
@@ -126,6 +129,7 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         timeouts: ProviderTimeouts {
             first_byte_streaming_ms: fields.opt_number("first_byte_streaming_ms")?,
             streaming_idle_ms: fields.opt_number("streaming_idle_ms")?,
+            streaming_content_ms: fields.opt_number("streaming_content_ms")?,
             request_non_streaming_ms: fields.opt_number("request_non_streaming_ms")?,
         },
         cache_ttl: fields.named("cache_ttl", CacheTtl::parse)?,

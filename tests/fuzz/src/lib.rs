@@ -11,7 +11,7 @@ pub mod domain;
 pub mod files;
 #[path = "../../../src/formats/mod.rs"]
 pub mod formats;
-#[path = "../../../src/proxy/connections/frame_watch.rs"]
+#[path = "../../../src/state/frame_watch.rs"]
 pub mod frame_watch;
 #[path = "../../../src/policy/mod.rs"]
 pub mod policy;

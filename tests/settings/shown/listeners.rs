@@ -33,6 +33,7 @@ pub const SHOWN: &[Shown] = &[
         "resilience/clients.rs",
         "a_client_that_reads_nothing_any_more_is_given_up_and_billed",
     ),
+    ("proxy.keepalive", "proxy/liveness.rs", "a_client_that_waits_gets_pings_of_its_own_format"),
     (
         "proxy.keepalive_timeout",
         "proxy/edge.rs",

@@ -13,6 +13,7 @@ export const MONEY = [
 export const TIMEOUTS = [
   "first_byte_timeout_streaming_ms",
   "streaming_idle_timeout_ms",
+  "streaming_content_timeout_ms",
   "request_timeout_non_streaming_ms",
 ] as const;
 
@@ -92,6 +93,7 @@ export function values(provider: Provider | undefined): Values {
     ),
     first_byte_timeout_streaming_ms: seconds(p?.firstByteTimeoutStreamingMs),
     streaming_idle_timeout_ms: seconds(p?.streamingIdleTimeoutMs),
+    streaming_content_timeout_ms: seconds(p?.streamingContentTimeoutMs),
     request_timeout_non_streaming_ms: seconds(p?.requestTimeoutNonStreamingMs),
     cache_ttl_preference: p?.cacheTtlPreference ?? "inherit",
     instructions_strategy: p?.instructionsStrategy ?? "keep_original",

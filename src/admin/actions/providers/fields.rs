@@ -92,10 +92,13 @@ pub struct ProviderFields {
     /// Successes of probes in a row that close the circuit.
     #[schemars(extend("default" = 2))]
     pub circuit_breaker_half_open_success_threshold: Sent<Whole<u32, 1, 100>>,
-    /// Milliseconds to a stream's first byte; `null` = as configured, 0 = none.
+    /// Milliseconds to the first byte of a stream's body; `null` = as configured, 0 = none.
     pub first_byte_timeout_streaming_ms: Patch<Timeout>,
-    /// Milliseconds between two pieces of a stream; `null` = as configured, 0 = none.
+    /// Milliseconds between two bytes of a stream; `null` = as configured, 0 = none.
     pub streaming_idle_timeout_ms: Patch<Timeout>,
+    /// Milliseconds without content in a stream that only sends signs of life; `null` = as
+    /// configured, 0 = none.
+    pub streaming_content_timeout_ms: Patch<Timeout>,
     /// Milliseconds for a complete reply; `null` = as configured, 0 = none.
     pub request_timeout_non_streaming_ms: Patch<Timeout>,
     /// Lifetime that prompt caches are asked for.
@@ -130,6 +133,7 @@ impl ProviderFields {
             .plain()
             .apply_option(&mut timeouts.first_byte_streaming_ms);
         self.streaming_idle_timeout_ms.plain().apply_option(&mut timeouts.streaming_idle_ms);
+        self.streaming_content_timeout_ms.plain().apply_option(&mut timeouts.streaming_content_ms);
         self.request_timeout_non_streaming_ms
             .plain()
             .apply_option(&mut timeouts.request_non_streaming_ms);

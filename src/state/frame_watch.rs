@@ -19,16 +19,17 @@ const ONE_PER: Duration = Duration::from_millis(10);
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
 const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
 
 /// The client has used up its budget.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Spent;
+pub struct Spent;
 
 /// Follows the frames of one connection.
-pub(super) struct FrameWatch {
+pub struct FrameWatch {
     /// Bytes of the preface, or of the current frame's payload, that are still to come.
     payload_left: usize,
     head: [u8; FRAME_HEAD],
@@ -37,18 +38,29 @@ pub(super) struct FrameWatch {
     is_part_of_head: bool,
     /// A HEADERS frame has arrived without END_HEADERS.
     is_block_open: bool,
+    /// The client's first frame, which completes its preface, is still to come.
+    awaits_settings: bool,
     budget: u32,
     filled_at: Instant,
 }
 
+impl Default for FrameWatch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl FrameWatch {
-    pub(super) fn new() -> Self {
+    /// For a connection whose preface comes first.
+    #[must_use]
+    pub fn new() -> Self {
         Self {
             payload_left: PREFACE,
             head: [0; FRAME_HEAD],
             head_len: 0,
             is_part_of_head: true,
             is_block_open: false,
+            awaits_settings: true,
             budget: BURST,
             filled_at: Instant::now(),
         }
@@ -58,7 +70,7 @@ impl FrameWatch {
     ///
     /// # Errors
     /// When the frames exceed the budget.
-    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), Spent> {
+    pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), Spent> {
         while !bytes.is_empty() {
             let wanted =
                 if self.payload_left > 0 { self.payload_left } else { FRAME_HEAD - self.head_len };
@@ -81,6 +93,8 @@ impl FrameWatch {
     fn frame(&mut self) -> Result<(), Spent> {
         let [l0, l1, l2, kind, flags, ..] = self.head;
         self.payload_left = usize::from(l0) << 16 | usize::from(l1) << 8 | usize::from(l2);
+        // The library refuses any other first frame.
+        self.awaits_settings &= kind != SETTINGS;
         self.is_part_of_head = matches!(kind, HEADERS | CONTINUATION);
         match kind {
             HEADERS | CONTINUATION => self.is_block_open = flags & END_HEADERS == 0,
@@ -100,9 +114,13 @@ impl FrameWatch {
         Ok(())
     }
 
-    /// Whether the rest of a request's head, or of the preface, is still to come.
-    pub(super) const fn is_in_head(&self) -> bool {
-        self.is_block_open || self.head_len > 0 || (self.is_part_of_head && self.payload_left > 0)
+    /// Whether the rest of a request's head, or of the preface with its SETTINGS, is still to come.
+    #[must_use]
+    pub const fn is_in_head(&self) -> bool {
+        self.awaits_settings
+            || self.is_block_open
+            || self.head_len > 0
+            || (self.is_part_of_head && self.payload_left > 0)
     }
 }
 
@@ -123,6 +141,13 @@ mod tests {
         for piece in [1, 7, 1000] {
             let mut watch = FrameWatch::new();
             assert!(watch.is_in_head(), "the preface is awaited");
+            for bytes in [b'P'; PREFACE].chunks(piece) {
+                watch.take(bytes).unwrap();
+            }
+            assert!(watch.is_in_head(), "its SETTINGS are awaited");
+            watch.take(&frame(4, 0, 0)).unwrap();
+            assert!(!watch.is_in_head());
+            let mut watch = FrameWatch::new();
             for bytes in begin.chunks(piece) {
                 watch.take(bytes).unwrap();
             }
