@@ -63,6 +63,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(21, "0021_ledger_view"),
     migration!(22, "0022_retried_sums"),
     migration!(23, "0023_late_costs"),
+    migration!(25, "0025_users_share"),
 ];
 
 /// One migration in `schema_history`.
