@@ -1,7 +1,7 @@
 //! One authenticated, checked request on its way through an action.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::http::HeaderMap;
@@ -13,6 +13,7 @@ use super::auth::credential::unauthorized;
 use super::context::Context;
 use super::envelope::{ApiError, DatabaseTrouble};
 use super::live::Live;
+use super::made::Made;
 use super::reasons::Reason;
 use crate::domain::clock::Timestamp;
 use crate::state::throttle::Throttle;
@@ -27,6 +28,8 @@ pub struct Call {
     pub ctx: Arc<Context>,
     /// Counts failed logins by address.
     pub throttle: Arc<Throttle>,
+    /// The OpenAPI document of this surface, once it was asked for.
+    pub description: Arc<OnceLock<Made>>,
     /// The live views that are open.
     pub live: Arc<Live>,
     /// `None` only if the operation is open to all.
@@ -121,6 +124,7 @@ impl From<StoreError> for ApiError {
         match error {
             StoreError::Unreachable { .. } => Self::database(DatabaseTrouble::Unreachable, error),
             StoreError::Busy { .. } => Self::database(DatabaseTrouble::Busy, error),
+            StoreError::Slow => Self::unavailable(Reason::ReportSlow, error),
             other => Self::internal(other),
         }
     }

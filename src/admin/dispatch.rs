@@ -17,18 +17,23 @@ use tokio::runtime::Handle;
 use super::auth::{Via, Who, credential};
 use super::call::Call;
 use super::context::Context;
-use super::envelope::{ApiError, Code, json_response};
-use super::operation::{ActionReply, Operation, Permission, Verb};
+use super::envelope::{ApiError, Code, DatabaseTrouble, json_response};
+use super::made;
+use super::operation::{ActionReply, Load, Operation, Permission, Verb};
 use super::reasons::Reason;
 use super::surface::Surface;
 use super::table;
 use super::{body, security, ui};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::RequestId;
+use crate::store::{ReportHolder, ReportSlot};
 
 /// How long a caller waits for an action. The action itself continues: stopping it half-way would
 /// leave its effect unknown.
 const ACTION_TIME: Duration = Duration::from_secs(60);
+
+/// The same for a report. A statement of a report has less time on PostgreSQL.
+const REPORT_TIME: Duration = Duration::from_secs(30);
 
 /// Answers any request below `/api/`.
 pub(super) async fn dispatch(
@@ -108,11 +113,21 @@ async fn answer(
     };
     let cookie = credential::cookie(&head.headers);
     let credentials = credential::headers(&head.headers);
-    let Surface { ctx, throttle, live, .. } = surface;
-    let call = Call { ctx, throttle, live, who, client, cookie, credentials, now };
-    let task = Handle::current().spawn(ready(call));
-    let ended = tokio::time::timeout(ACTION_TIME, task).await.map_err(|_| {
-        ApiError::unavailable(Reason::ActionUnfinished, "an action has not ended within a minute")
+    let Surface { ctx, throttle, description, live, .. } = surface;
+    let slot = slot(&ctx, operation, who.as_ref()).await?;
+    let call = Call { ctx, throttle, description, live, who, client, cookie, credentials, now };
+    let running = ready(call);
+    let task = Handle::current().spawn(async move {
+        let answer = running.await;
+        drop(slot);
+        answer
+    });
+    let (time, late) = match operation.load {
+        Load::Report => (REPORT_TIME, Reason::ReportSlow),
+        Load::Light | Load::Long => (ACTION_TIME, Reason::ActionUnfinished),
+    };
+    let ended = tokio::time::timeout(time, task).await.map_err(|_| {
+        ApiError::unavailable(late, format!("an action has not ended within {time:?}"))
     })?;
     let answer =
         ended.map_err(|error| ApiError::internal(format!("the action did not end: {error}")))??;
@@ -124,7 +139,35 @@ async fn answer(
             }
             response
         }
-        ActionReply::Whole(response) => *response,
+        ActionReply::Whole(response) => made::unless_known(*response, &head.headers),
+    })
+}
+
+/// The caller's slot, if the operation needs one.
+///
+/// # Errors
+/// 503 if too many of the caller's reports, or of all users', run at this time.
+async fn slot(
+    ctx: &Context,
+    operation: &Operation,
+    who: Option<&Who>,
+) -> Result<Option<ReportSlot>, ApiError> {
+    let Some(who) = who else { return Ok(None) };
+    let holder = match (who.user_id().filter(|_| !who.is_admin()), operation.load) {
+        (Some(user), Load::Report) => ReportHolder::User(user),
+        (Some(user), Load::Light) => ReportHolder::Light(user),
+        (None, Load::Report) => ReportHolder::Administrator(who.user_id()),
+        (None, Load::Light) | (_, Load::Long) => return Ok(None),
+    };
+    if let Some(slot) = ctx.store.report_slot(holder).await {
+        return Ok(Some(slot));
+    }
+    // Reports that wait for the database are no fault of the caller.
+    Err(match ctx.conditions.database() {
+        Some(fault) => ApiError::database(DatabaseTrouble::Busy, &fault.text),
+        None => ApiError::because(Code::OPERATION_FAILED, Reason::ReportsBusy)
+            .at(StatusCode::SERVICE_UNAVAILABLE)
+            .header(header::RETRY_AFTER, HeaderValue::from_static("5")),
     })
 }
 

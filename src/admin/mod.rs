@@ -19,6 +19,7 @@ mod head_timer;
 mod holdings;
 mod limits;
 pub mod live;
+pub mod made;
 mod openapi;
 pub mod operation;
 pub mod playground;
@@ -54,6 +55,7 @@ pub fn router(ctx: Arc<Context>) -> Router {
             live: live::Live::new(Arc::clone(&ctx)),
             ctx,
             throttle: Arc::default(),
+            description: Arc::default(),
             bodies: Arc::default(),
         })
 }

@@ -68,6 +68,17 @@ impl Verb {
     }
 }
 
+/// What an operation asks of the database: which slots it waits for (`store::ReportHolder`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    /// A few rows: administrators need no slot, and users have slots beside those of reports.
+    Light,
+    /// Many rows, by a filter of the caller.
+    Report,
+    /// The reply goes on after the action.
+    Long,
+}
+
 /// What goes back.
 pub enum ActionReply {
     /// A JSON text, and maybe a cookie.
@@ -111,6 +122,8 @@ pub struct Operation {
     pub media: &'static str,
     /// The schema of the result, `None` where there is no data.
     pub result: fn(&mut SchemaGenerator) -> Option<Schema>,
+    /// What it asks of the database.
+    pub load: Load,
     /// Reads a body into its type, for the action to be run with it; else the refusal.
     pub prepare: Prepare,
 }
@@ -191,7 +204,7 @@ impl Operation {
             Ok(ActionReply::Whole(Box::new(action(call).await?)))
         };
         let this = Self::with(path, permission, schema_of::<T>, run);
-        Self { verb: Verb::Get, enveloped: false, media, ..this }
+        Self { verb: Verb::Get, enveloped: false, media, load: Load::Long, ..this }
     }
 
     /// The same with a POST, which has a body.
@@ -212,6 +225,7 @@ impl Operation {
         Self {
             enveloped: false,
             media,
+            load: Load::Long,
             ..Self::with::<B, _>(path, permission, schema_of::<T>, run)
         }
     }
@@ -246,8 +260,14 @@ impl Operation {
             published,
             media,
             result,
+            load: Load::Light,
             prepare,
         }
+    }
+
+    /// Makes it a report.
+    pub fn report(self) -> Self {
+        Self { load: Load::Report, ..self }
     }
 
     /// Gives it its line for the document.

@@ -75,6 +75,8 @@ reasons! {
     KeyDeleted = "key_deleted", "the key was deleted";
     KeyDisabled = "key_disabled", "the key is disabled";
     KeyExpired = "key_expired", "the key has expired";
+    KeysOfAdministrator = "keys_of_administrator", "only an administrator adds keys for this user, \
+        or allows a larger number of them";
     MessagesNotStored = "messages_not_stored", "messages are not stored: STORE_SESSION_MESSAGES \
         (session.store_messages) is not true";
     MustBeBoolean = "must_be_boolean", "must be true or false";
@@ -136,6 +138,9 @@ reasons! {
     ReadsOwnUsage = "reads_own_usage", "this key may only read its own usage";
     RedirectNotInPath = "redirect_not_in_path", "{model}: an alt-cli provider has the model in its \
         path: the name must not hold dot segments, backslashes, `%`, `?`, `#` or `;`";
+    ReportSlow = "report_slow", "the report takes too long: ask for less";
+    ReportsBusy = "reports_busy", "too many reports run at the same time: try again in a few \
+        seconds";
     RequiredForFormat = "required_for_format", "is required for this format";
     RequiredWithoutProvider = "required_without_provider", "is required when no stored provider \
         is named";

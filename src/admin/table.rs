@@ -6,13 +6,15 @@
 
 use std::sync::LazyLock;
 
+use axum::body::Body;
+use axum::http::Response;
 use schemars::JsonSchema;
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::call::Call;
 use super::envelope::ApiError;
-use super::operation::Operation;
+use super::made::Made;
+use super::operation::{Operation, Permission};
 use super::{actions, openapi};
 
 /// Every operation, in the order of the document.
@@ -64,17 +66,24 @@ pub fn document(app_url: Option<&str>) -> Value {
 }
 
 fn description_operations() -> Vec<Operation> {
-    vec![Operation::document("actions/openapi.json", description).doc("This document.")]
+    let (path, media) = ("actions/openapi.json", "application/json");
+    vec![
+        Operation::whole::<Description, _>(path, Permission::Open, media, description)
+            .doc("This document."),
+    ]
 }
 
 /// An OpenAPI 3.1.0 document.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(transparent)]
+#[derive(JsonSchema)]
+#[schemars(transparent)]
+#[expect(dead_code, reason = "describes the document in itself")]
 struct Description(Map<String, Value>);
 
-async fn description(call: Call) -> Result<Description, ApiError> {
-    match document(call.ctx.app_url.as_deref()) {
-        Value::Object(document) => Ok(Description(document)),
-        _ => Err(ApiError::internal("the document is no object")),
+async fn description(call: Call) -> Result<Response<Body>, ApiError> {
+    if let Some(made) = call.description.get() {
+        return Ok(made.response());
     }
+    let text = document(call.ctx.app_url.as_deref()).to_string();
+    let made = Made::new(text, "application/json")?;
+    Ok(call.description.get_or_init(|| made).response())
 }

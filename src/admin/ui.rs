@@ -6,11 +6,15 @@
 //! and the browser accepts it. A debug build reads the folder at run time. Without a build, a page
 //! explains how to make one; the API works nevertheless.
 
-use axum::body::Body;
+use std::borrow::Cow;
+
+use axum::body::{Body, Bytes};
 use axum::http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header,
 };
 use rust_embed::{EmbeddedFile, RustEmbed};
+
+use super::made;
 
 #[derive(RustEmbed)]
 #[folder = "$CARGO_MANIFEST_DIR/admin/dist"]
@@ -74,17 +78,11 @@ fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response<Body> {
     let tag = etag(&file);
     let fixed = name.starts_with("assets/");
     let kept = if fixed { "public, max-age=31536000, immutable" } else { "no-cache" };
-    let known =
-        asked.get(header::IF_NONE_MATCH).is_some_and(|sent| sent.as_bytes() == tag.as_bytes());
     let mut response = Response::new(Body::empty());
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(kept));
     headers.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
     insert(headers, header::ETAG, &tag);
-    if known {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return response;
-    }
     let kind = mime_guess::from_path(name).first_or_octet_stream();
     let text = kind.type_() == mime_guess::mime::TEXT;
     insert(
@@ -96,8 +94,12 @@ fn answer(name: &str, file: EmbeddedFile, asked: &HeaderMap) -> Response<Body> {
     if let Some(coding) = coding {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding));
     }
-    *response.body_mut() = Body::from(file.data.into_owned());
-    response
+    // Not copied: many clients that read slowly share the program's own bytes.
+    *response.body_mut() = Body::from(match file.data {
+        Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+        Cow::Owned(bytes) => bytes.into(),
+    });
+    made::unless_known(response, asked)
 }
 
 fn insert(headers: &mut HeaderMap, name: HeaderName, value: &str) {

@@ -63,6 +63,9 @@ pub struct User {
     pub allowed_clients: Vec<String>,
     /// Only administrators change the limits of the user's keys.
     pub lock_key_limits: bool,
+    /// How many keys the user may have had, deleted ones included, to add one. `None`: none with
+    /// `lock_key_limits`, else any number.
+    pub max_keys: Option<u32>,
     /// When the user was created.
     pub created_at: Timestamp,
     /// When the record was last changed.

@@ -59,7 +59,8 @@ impl From<StoreError> for SinkError {
             | StoreError::Busy { .. }
             | StoreError::Missing { .. }
             | StoreError::Schema(_)
-            | StoreError::Corrupt { .. } => Self::Unavailable(what),
+            | StoreError::Corrupt { .. }
+            | StoreError::Slow => Self::Unavailable(what),
         }
     }
 }

@@ -15,6 +15,7 @@ mod metrics;
 mod proto;
 mod relay;
 mod relay_json;
+mod relay_proto;
 mod sampling;
 mod spans;
 mod trace;

@@ -1,22 +1,17 @@
 //! The relay of clients' own telemetry: adds who sent it, and passes it to a collector over HTTP.
 //!
 //! The attributes are set on every resource; a client's own values for them are removed, so that
-//! no client sends under another's name. Only the content headers of the client are used.
+//! no client sends under another's name. Resources and scopes without data are left out, so that a
+//! small body does not become a large one. Only the content headers of the client are used.
 
 use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
-use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value;
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use prost::Message;
 use tokio::sync::Semaphore;
 
-use super::proto::pair;
 use super::relay_json as json;
+use super::relay_proto as proto;
 use super::transport::{CollectorError, headers, http_client};
 use crate::config::OtlpRelay;
 use crate::http_client::describe;
@@ -24,6 +19,8 @@ use crate::telemetry::Metrics;
 
 /// Requests that are relayed at the same time; further ones get 503 with `retry-after`.
 const AT_ONCE: usize = 64;
+/// Resources with data in one request. An exporter sends one, a collector some hundreds.
+const MOST_PARTS: usize = 1000;
 /// Bytes of the collector's answer that are passed on.
 const MAX_ANSWER: usize = 64 << 10;
 
@@ -97,6 +94,12 @@ pub enum RelayError {
     /// The body is no request of the signal.
     #[error("the body is no OTLP request: {0}")]
     Malformed(String),
+    /// The body would be too large with the sender in every resource.
+    #[error("with the sender in each resource, the body is larger than {most} bytes")]
+    TooLarge {
+        /// The bound of a body.
+        most: usize,
+    },
     /// Too many requests at the same time.
     #[error("too many requests at the same time")]
     Busy,
@@ -112,7 +115,7 @@ pub struct Relay {
     headers: HeaderMap,
     slots: Semaphore,
     metrics: Arc<Metrics>,
-    /// Bytes of a body, before and after decompression.
+    /// Bytes of a body: before and after decompression, and with the sender.
     pub max_body: usize,
 }
 
@@ -152,7 +155,9 @@ impl Relay {
         let result = match &sent {
             Ok(reply) if (200..300).contains(&reply.status) => "ok",
             Ok(_) => "rejected",
-            Err(RelayError::UnknownType | RelayError::Malformed(_)) => "refused",
+            Err(
+                RelayError::UnknownType | RelayError::Malformed(_) | RelayError::TooLarge { .. },
+            ) => "refused",
             Err(RelayError::Busy) => "busy",
             Err(RelayError::Unreachable(_)) => "failed",
         };
@@ -169,15 +174,20 @@ impl Relay {
     ) -> Result<RelayReply, RelayError> {
         let _slot = self.slots.try_acquire().map_err(|_| RelayError::Busy)?;
         let kind = kind_of(content_type).ok_or(RelayError::UnknownType)?;
-        let body = match kind {
-            PROTOBUF => protobuf(signal, &body, sender)?,
-            _ => json::with_sender(signal, &body, sender)?,
+        let out = Outgoing::new(self.max_body);
+        let out = match kind {
+            PROTOBUF => proto::with_sender(&body, sender, out)?,
+            _ => json::with_sender(signal, &body, sender, out)?,
         };
+        drop(body);
+        if out.parts == 0 {
+            return Ok(nothing_sent(kind));
+        }
         let address = format!("{}/v1/{}", self.endpoint, signal.as_str());
         let request =
             self.client.post(address).headers(self.headers.clone()).header(CONTENT_TYPE, kind);
         let unreachable = |error| RelayError::Unreachable(describe(error));
-        let mut answer = request.body(body).send().await.map_err(unreachable)?;
+        let mut answer = request.body(out.into_bytes()).send().await.map_err(unreachable)?;
         let header = |name| {
             answer.headers().get(name).and_then(|value| Some(value.to_str().ok()?.to_owned()))
         };
@@ -202,44 +212,61 @@ impl Relay {
 const PROTOBUF: &str = "application/x-protobuf";
 const JSON: &str = "application/json";
 
+/// The answer to a body without data, of which the collector gets nothing: an empty message.
+fn nothing_sent(kind: &str) -> RelayReply {
+    let body = if kind == JSON { b"{}".to_vec() } else { Vec::new() };
+    RelayReply { status: 200, content_type: kind.to_owned(), retry_after: None, body }
+}
+
 /// The type of a body that can be relayed, in any letter case and with any parameters.
 fn kind_of(content_type: &str) -> Option<&'static str> {
     let kind = content_type.split(';').next().unwrap_or_default().trim();
     [PROTOBUF, JSON].into_iter().find(|known| kind.eq_ignore_ascii_case(known))
 }
 
-fn protobuf(signal: Signal, body: &[u8], sender: Option<&Sender>) -> Result<Vec<u8>, RelayError> {
-    match signal {
-        Signal::Metrics => named(body, sender, |request: &mut ExportMetricsServiceRequest| {
-            request.resource_metrics.iter_mut().map(|part| &mut part.resource).collect()
-        }),
-        Signal::Logs => named(body, sender, |request: &mut ExportLogsServiceRequest| {
-            request.resource_logs.iter_mut().map(|part| &mut part.resource).collect()
-        }),
-        Signal::Traces => named(body, sender, |request: &mut ExportTraceServiceRequest| {
-            request.resource_spans.iter_mut().map(|part| &mut part.resource).collect()
-        }),
-    }
+/// What goes to the collector, counted while it is written.
+pub(super) struct Outgoing {
+    bytes: Vec<u8>,
+    most: usize,
+    parts: usize,
 }
 
-fn named<T: Message + Default>(
-    body: &[u8],
-    sender: Option<&Sender>,
-    resources: impl Fn(&mut T) -> Vec<&mut Option<Resource>>,
-) -> Result<Vec<u8>, RelayError> {
-    let mut request = T::decode(body).map_err(|error| RelayError::Malformed(error.to_string()))?;
-    for resource in resources(&mut request) {
-        let attributes = &mut resource.get_or_insert_default().attributes;
-        attributes.retain(|attribute| !ATTRIBUTES.contains(&attribute.key.as_str()));
-        if let Some(sender) = sender {
-            attributes.extend([
-                pair(ATTRIBUTES[0], any_value::Value::StringValue(sender.user_name.clone())),
-                pair(ATTRIBUTES[1], any_value::Value::IntValue(sender.user_id)),
-                pair(ATTRIBUTES[2], any_value::Value::StringValue(sender.key_name.clone())),
-            ]);
+impl Outgoing {
+    /// Of at most this many bytes.
+    pub(super) const fn new(most: usize) -> Self {
+        Self { bytes: Vec::new(), most, parts: 0 }
+    }
+
+    /// Adds bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), RelayError> {
+        if self.bytes.len().saturating_add(bytes.len()) > self.most {
+            return Err(RelayError::TooLarge { most: self.most });
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Counts a resource with data.
+    pub(super) fn count(&mut self) -> Result<(), RelayError> {
+        self.parts += 1;
+        match self.parts > MOST_PARTS {
+            true => Err(RelayError::Malformed(format!("it has more than {MOST_PARTS} resources"))),
+            false => Ok(()),
         }
     }
-    Ok(request.encode_to_vec())
+
+    pub(super) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Forgets what was added since there were this many bytes.
+    pub(super) fn back_to(&mut self, length: usize) {
+        self.bytes.truncate(length);
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
 }
 
 #[cfg(test)]

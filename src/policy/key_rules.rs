@@ -166,6 +166,13 @@ pub fn may_change_limits(user: &User, before: &Limits, after: &Limits) -> Result
     }
 }
 
+/// Whether the user, who has had `ever` keys, may add one: each gets the limits of the others anew,
+/// so it takes a number that an administrator allows.
+#[must_use]
+pub fn may_add_key(user: &User, ever: u64) -> bool {
+    user.max_keys.map_or(!user.lock_key_limits, |most| ever < u64::from(most))
+}
+
 /// The limits of a key that such a user adds: for each limit the tightest of their keys. A key
 /// without limits would bypass those that an administrator has set.
 #[must_use]

@@ -1,10 +1,12 @@
-//! The check of the admin token, shared by both listeners, with a bound on failed attempts per
-//! client address.
+//! The check of the admin token, with a bound on failed attempts per client address.
 //!
-//! Every comparison of a text with the token goes through [`AdminToken::check`]. Ten wrong texts
-//! within five minutes block their address for fifteen. While it is blocked nothing is compared, so
-//! a right token gets the same answer as a wrong one. Callers look up API keys and web sessions
-//! first, so these keep working from the same address. Each process counts failures separately.
+//! The administration and the proxy count separately: clients of the proxy send credentials of
+//! other services by mistake, and must not block the administration for all clients behind their
+//! address. On each side, ten wrong texts within five minutes block their address for fifteen.
+//! While it is blocked nothing is compared, so a right token gets the same answer as a wrong one:
+//! 429 from the administration ([`AdminToken::check`]), 401 from the proxy
+//! ([`AdminToken::is_at_proxy`]). Callers look up API keys and web sessions first, so these keep
+//! working from the same address. Each process counts failures separately.
 
 use std::net::IpAddr;
 
@@ -21,6 +23,7 @@ use crate::domain::secret::Secret;
 pub struct AdminToken {
     token: ArcSwap<Token>,
     failures: Throttle,
+    failures_at_proxy: Throttle,
 }
 
 struct Token {
@@ -52,7 +55,11 @@ impl AdminToken {
     /// Puts `token` into effect, without any failed attempts.
     #[must_use]
     pub fn new(token: Secret) -> Self {
-        Self { token: ArcSwap::from_pointee(Token::new(token)), failures: Throttle::default() }
+        Self {
+            token: ArcSwap::from_pointee(Token::new(token)),
+            failures: Throttle::default(),
+            failures_at_proxy: Throttle::default(),
+        }
     }
 
     /// Puts a token into effect. Returns whether it changed. Web sessions opened with the old token
@@ -66,15 +73,34 @@ impl AdminToken {
         is_other
     }
 
-    /// Whether this is the token in effect. Use [`Self::check`] for anything that clients send.
+    /// Whether this is the token in effect. Use [`Self::check`] or [`Self::is_at_proxy`] for
+    /// anything that clients send.
     #[must_use]
     pub fn is(&self, token: &Secret) -> bool {
         self.token.load().hash.matches(&key_text::hash(token.expose()))
     }
 
-    /// Whether `text` is the token. Without an address, failures are not counted.
+    /// Whether `text`, which was sent to the administration, is the token. Without an address,
+    /// failures are not counted.
     #[must_use]
     pub fn check(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> TokenCheck {
+        self.compare(&self.failures, text, client, now)
+    }
+
+    /// Whether `text`, which was sent to the proxy, is the token. From a blocked address no text
+    /// is.
+    #[must_use]
+    pub fn is_at_proxy(&self, text: &str, client: Option<IpAddr>, now: Timestamp) -> bool {
+        self.compare(&self.failures_at_proxy, text, client, now) == TokenCheck::Right
+    }
+
+    fn compare(
+        &self,
+        failures: &Throttle,
+        text: &str,
+        client: Option<IpAddr>,
+        now: Timestamp,
+    ) -> TokenCheck {
         let token = self.token.load();
         if !token.is_like_a_key && key_text::is_like_a_key(text) {
             return TokenCheck::UnknownKey;
@@ -83,7 +109,7 @@ impl AdminToken {
         // beginning.
         let is_right = || !text.is_empty() && token.hash.matches(&key_text::hash(text));
         let attempt = match client {
-            Some(address) => self.failures.attempt(address, now, is_right),
+            Some(address) => failures.attempt(address, now, is_right),
             None if is_right() => ThrottledAttempt::Right,
             None => ThrottledAttempt::Wrong,
         };
@@ -158,6 +184,24 @@ mod tests {
             check("the-administrators-token", "192.0.2.1", NOW.plus_ms(900_000)),
             TokenCheck::Right
         );
+    }
+
+    #[test]
+    fn failures_at_the_proxy_and_at_the_administration_do_not_meet() {
+        const TOKEN: &str = "the-administrators-token";
+        let token = AdminToken::new(Secret::new(TOKEN));
+        let (one, two) = (from("192.0.2.1"), from("192.0.2.2"));
+        for _ in 0..20 {
+            assert!(!token.is_at_proxy("a credential of another service", one, NOW));
+        }
+        assert!(!token.is_at_proxy(TOKEN, one, NOW), "a right text is not compared");
+        assert_eq!(token.check(TOKEN, one, NOW), TokenCheck::Right);
+        assert!(token.is_at_proxy(TOKEN, one, NOW.plus_ms(900_000)));
+        for _ in 0..20 {
+            let _ = token.check("wrong", two, NOW);
+        }
+        assert_eq!(token.check(TOKEN, two, NOW), TokenCheck::Throttled { seconds: 900 });
+        assert!(token.is_at_proxy(TOKEN, two, NOW));
     }
 
     #[test]

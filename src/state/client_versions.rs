@@ -1,10 +1,14 @@
-//! The versions of known clients in use, and the newest one that several users run.
+//! The versions of known clients in use, and the newest one that is required of others.
+//!
+//! That is the newest one that at least two users run and that is not above the newest *vouched
+//! for*: sent by an administrator, or by a quarter of the client's users and at least two. So a few
+//! users who make up a version lock nobody out.
 //!
 //! Each node notes the versions it receives, in memory. Once a minute it writes them to the
 //! database and reads those of all nodes. So no request waits for the database, a restart loses at
 //! most a minute, and on one node two users have an effect at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +18,16 @@ use parking_lot::Mutex;
 use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::ids::UserId;
 use crate::policy::client_version::{Client, Version};
-use crate::store::{SeenClient, Store, StoreError};
+use crate::store::{AgreedClient, SeenClient, Store, StoreError};
 
 /// How often the notes are exchanged with the database.
 pub const INTERVAL: Duration = Duration::from_secs(60);
 /// A version that was not used for this long is not required of others.
 const DAYS_MS: i64 = 7 * 24 * 3_600_000;
 /// How many users must run a version before it is required of the others.
-const USERS: usize = 2;
+const USERS: u64 = 2;
+/// The part of a client's users that vouches for a version: one in four.
+const QUARTER: u64 = 4;
 /// The same user with the same version is noted again after this time.
 const AGAIN_MS: i64 = 3_600_000;
 /// Maximum notes between two exchanges: made-up user agents must not fill the memory.
@@ -37,46 +43,87 @@ pub struct ClientVersions(Arc<Mutex<Inner>>);
 #[derive(Debug, Default)]
 struct Inner {
     seen: HashMap<(Client, Version, UserId), Noted>,
-    /// The newest version that enough users run, from the notes of all nodes and this one.
-    newest: HashMap<Client, Version>,
+    /// What the notes of all nodes say, as of the last exchange.
+    stored: HashMap<Client, Stored>,
+    /// The version that is required, from those notes and the ones of this node.
+    required: HashMap<Client, Version>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Noted {
     at: Timestamp,
+    of_administrator: bool,
     /// Not in the database yet.
     is_new: bool,
+}
+
+#[derive(Debug, Default)]
+struct Stored {
+    /// Users of the client, of any version.
+    users: u64,
+    /// Versions that enough users run, or that an administrator runs.
+    versions: Vec<(Version, Runners)>,
+}
+
+/// The users who run a version.
+#[derive(Debug, Clone, Copy, Default)]
+struct Runners {
+    users: u64,
+    has_administrator: bool,
+}
+
+impl Runners {
+    const fn are_enough(self) -> bool {
+        self.users >= USERS
+    }
+
+    const fn vouch(self, users_of_client: u64) -> bool {
+        self.has_administrator
+            || self.are_enough() && self.users.saturating_mul(QUARTER) >= users_of_client
+    }
+}
+
+/// Who runs a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientUser {
+    /// The user; [`ClientUser::TOKEN`]'s is none.
+    pub id: UserId,
+    /// Whether that is an administrator.
+    pub is_administrator: bool,
+}
+
+impl ClientUser {
+    /// The holder of the admin token: an administrator who is no user.
+    pub const TOKEN: Self = Self { id: SeenClient::TOKEN, is_administrator: true };
 }
 
 impl ClientVersions {
     /// Notes that a user runs a version. Pre-release versions are not required of others, so they
     /// are not noted.
-    pub fn note(&self, user: UserId, (client, version): (Client, Version), now: Timestamp) {
+    pub fn note(&self, user: ClientUser, (client, version): (Client, Version), now: Timestamp) {
         if !version.released {
             return;
         }
         let mut inner = self.0.lock();
-        match inner.seen.get(&(client, version, user)) {
+        match inner.seen.get(&(client, version, user.id)) {
             Some(noted) if now.is_within(AGAIN_MS, noted.at) => return,
             Some(_) => {}
             None => {
-                let of_user = inner.seen.keys().filter(|(_, _, who)| *who == user).count();
+                let of_user = inner.seen.keys().filter(|(_, _, who)| *who == user.id).count();
                 if of_user >= MAX_PER_USER || inner.seen.len() >= MAX_SEEN {
                     return;
                 }
             }
         }
-        inner.seen.insert((client, version, user), Noted { at: now, is_new: true });
-        let users = inner.seen.keys().filter(|(c, v, _)| (*c, *v) == (client, version)).count();
-        if users >= USERS {
-            inner.raise(client, version);
-        }
+        let noted = Noted { at: now, of_administrator: user.is_administrator, is_new: true };
+        inner.seen.insert((client, version, user.id), noted);
+        inner.weigh(client);
     }
 
-    /// The newest version that enough users run.
+    /// The version that is required of users of this client.
     #[must_use]
-    pub fn newest(&self, client: Client) -> Option<Version> {
-        self.0.lock().newest.get(&client).copied()
+    pub fn required(&self, client: Client) -> Option<Version> {
+        self.0.lock().required.get(&client).copied()
     }
 
     /// Writes the notes to the database, and reads those of all nodes in the last seven days.
@@ -101,31 +148,26 @@ impl ClientVersions {
             store.note_clients(&fresh, since).await?;
         }
         let agreed = store.agreed_clients(since, USERS).await?;
-        self.take_over(&agreed, now);
+        self.take_over(agreed, now);
         Ok(())
     }
 
-    fn take_over(&self, agreed: &[(String, String)], now: Timestamp) {
+    fn take_over(&self, agreed: Vec<AgreedClient>, now: Timestamp) {
         let mut inner = self.0.lock();
         // Notes that are now in the database are read from there.
         inner.seen.retain(|_, noted| now.is_within(AGAIN_MS, noted.at));
-        inner.newest.clear();
-        for (client, version) in agreed {
-            if let (Some(client), Some(version)) = (Client::parse(client), Version::parse(version))
+        inner.stored.clear();
+        for AgreedClient { client, version, users, of_client, has_administrator } in agreed {
+            if let (Some(client), Some(version)) =
+                (Client::parse(&client), Version::parse(&version))
             {
-                inner.raise(client, version);
+                let stored = inner.stored.entry(client).or_default();
+                stored.users = of_client;
+                stored.versions.push((version, Runners { users, has_administrator }));
             }
         }
-        // Includes what was noted while the database was being read.
-        let mut users: HashMap<(Client, Version), HashSet<UserId>> = HashMap::new();
-        for (client, version, user) in inner.seen.keys() {
-            users.entry((*client, *version)).or_default().insert(*user);
-        }
-        for ((client, version), users) in users {
-            if users.len() >= USERS {
-                inner.raise(client, version);
-            }
-        }
+        inner.required.clear();
+        Client::ALL.into_iter().for_each(|client| inner.weigh(client));
         for noted in inner.seen.values_mut() {
             noted.is_new &= noted.at >= now;
         }
@@ -161,9 +203,34 @@ impl ClientVersions {
 }
 
 impl Inner {
-    fn raise(&mut self, client: Client, version: Version) {
-        let newest = self.newest.entry(client).or_insert(version);
-        *newest = version.max(*newest);
+    /// Finds the version that is required. A note of this node may be in the database too, so the
+    /// two are never added up.
+    fn weigh(&mut self, client: Client) {
+        let mut versions: BTreeMap<Version, Runners> = BTreeMap::new();
+        let mut users = HashSet::new();
+        for ((_, version, user), noted) in self.seen.iter().filter(|((of, ..), _)| *of == client) {
+            let runners = versions.entry(*version).or_default();
+            runners.has_administrator |= noted.of_administrator;
+            if *user != SeenClient::TOKEN {
+                runners.users += 1;
+                users.insert(*user);
+            }
+        }
+        let stored = self.stored.get(&client);
+        let of_client = (users.len() as u64).max(stored.map_or(0, |stored| stored.users));
+        for (version, known) in stored.into_iter().flat_map(|stored| &stored.versions) {
+            let runners = versions.entry(*version).or_default();
+            runners.has_administrator |= known.has_administrator;
+            runners.users = runners.users.max(known.users);
+        }
+        let newest = versions.iter().rev().find(|(_, runners)| runners.vouch(of_client));
+        let required = newest.and_then(|(newest, _)| {
+            versions.range(..=*newest).rev().find(|(_, runners)| runners.are_enough())
+        });
+        match required {
+            Some((required, _)) => self.required.insert(client, *required),
+            None => self.required.remove(&client),
+        };
     }
 }
 
@@ -177,31 +244,82 @@ mod tests {
         (Client::Codex, Version::parse(text).unwrap())
     }
 
+    fn user(id: i64) -> ClientUser {
+        ClientUser { id: UserId(id), is_administrator: false }
+    }
+
+    fn administrator(id: i64) -> ClientUser {
+        ClientUser { id: UserId(id), is_administrator: true }
+    }
+
     #[test]
     fn a_version_counts_once_two_users_run_it() {
         let versions = ClientVersions::default();
-        versions.note(UserId(1), version("0.9.0"), NOW);
-        versions.note(UserId(1), version("0.9.0"), NOW.plus_ms(2 * AGAIN_MS));
-        assert_eq!(versions.newest(Client::Codex), None, "the same user twice");
-        versions.note(UserId(2), version("0.9.0"), NOW);
-        versions.note(UserId(3), version("0.8.0"), NOW);
-        versions.note(UserId(4), version("0.8.0"), NOW);
-        for user in 5..9 {
-            versions.note(UserId(user), version("0.10.0-beta.1"), NOW);
+        versions.note(user(1), version("0.9.0"), NOW);
+        versions.note(user(1), version("0.9.0"), NOW.plus_ms(2 * AGAIN_MS));
+        assert_eq!(versions.required(Client::Codex), None, "the same user twice");
+        versions.note(user(2), version("0.9.0"), NOW);
+        versions.note(user(3), version("0.8.0"), NOW);
+        versions.note(user(4), version("0.8.0"), NOW);
+        for id in 5..9 {
+            versions.note(user(id), version("0.10.0-beta.1"), NOW);
         }
-        assert_eq!(versions.newest(Client::Codex), Some(version("0.9.0").1));
-        versions.note(UserId(1), version("0.10.0"), NOW);
-        versions.note(UserId(2), version("0.10.0"), NOW);
-        assert_eq!(versions.newest(Client::Codex), Some(version("0.10.0").1));
-        assert_eq!(versions.newest(Client::ClaudeCode), None);
+        assert_eq!(versions.required(Client::Codex), Some(version("0.9.0").1));
+        versions.note(user(1), version("0.10.0"), NOW);
+        versions.note(user(2), version("0.10.0"), NOW);
+        assert_eq!(versions.required(Client::Codex), Some(version("0.10.0").1));
+        assert_eq!(versions.required(Client::ClaudeCode), None);
+    }
+
+    #[test]
+    fn a_version_above_what_a_quarter_or_an_administrator_runs_is_not_required() {
+        let versions = ClientVersions::default();
+        let required = || versions.required(Client::Codex).map(|version| version.to_string());
+        for id in 1..=9 {
+            versions.note(user(id), version("1.0.0"), NOW);
+        }
+        for id in 1..=2 {
+            versions.note(user(id), version("999999999.0.0"), NOW);
+        }
+        assert_eq!(required().as_deref(), Some("1.0.0"), "two of nine");
+        versions.note(user(3), version("1.1.0"), NOW);
+        versions.note(user(4), version("1.1.0"), NOW);
+        assert_eq!(required().as_deref(), Some("1.0.0"), "they may have made it up");
+        versions.note(administrator(10), version("1.2.0"), NOW);
+        assert_eq!(required().as_deref(), Some("1.1.0"), "an administrator is ahead of them");
+        versions.note(ClientUser::TOKEN, version("1.3.0"), NOW);
+        assert_eq!(required().as_deref(), Some("1.1.0"), "the token is no user");
+        for id in 5..=7 {
+            versions.note(user(id), version("2.0.0"), NOW);
+        }
+        assert_eq!(required().as_deref(), Some("2.0.0"), "three of ten");
+    }
+
+    #[test]
+    fn what_the_database_knows_counts_for_the_quarter() {
+        let versions = ClientVersions::default();
+        let stored = |text: &str, users, of_client| AgreedClient {
+            client: Client::Codex.as_str().to_owned(),
+            version: text.to_owned(),
+            users,
+            of_client,
+            has_administrator: false,
+        };
+        versions.take_over(vec![stored("1.0.0", 90, 100), stored("9.0.0", 20, 100)], NOW);
+        assert_eq!(versions.required(Client::Codex), Some(version("1.0.0").1));
+        versions.note(user(1), version("9.9.0"), NOW);
+        versions.note(user(2), version("9.9.0"), NOW);
+        assert_eq!(versions.required(Client::Codex), Some(version("1.0.0").1));
+        versions.take_over(vec![stored("1.0.0", 90, 100), stored("9.0.0", 25, 100)], NOW);
+        assert_eq!(versions.required(Client::Codex), Some(version("9.0.0").1));
     }
 
     #[test]
     fn made_up_versions_do_not_fill_the_memory() {
         let versions = ClientVersions::default();
-        let note_many = |user: i64| {
+        let note_many = |id: i64| {
             for n in 0..100 {
-                versions.note(UserId(user), version(&format!("1.{user}.{n}")), NOW);
+                versions.note(user(id), version(&format!("1.{id}.{n}")), NOW);
             }
         };
         note_many(1);

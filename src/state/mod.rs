@@ -31,7 +31,7 @@ pub mod switch_off;
 pub mod throttle;
 
 pub use admin_token::{AdminToken, TokenCheck};
-pub use client_versions::ClientVersions;
+pub use client_versions::{ClientUser, ClientVersions};
 pub use conditions::{Conditions, Fault};
 pub use connection_slots::{ConnectionSlot, ConnectionSlots, Entry, Full, Listener, SlotBounds};
 pub use events::{CircuitChange, Event, Events, ProviderChange, ProviderNews};

@@ -12,6 +12,7 @@ mod ledger;
 mod partitions;
 pub mod peer;
 mod replica;
+mod report_slots;
 mod reports;
 mod rows;
 mod snapshot;
@@ -25,6 +26,7 @@ use sqlx::{Any, Transaction};
 use crate::domain::secret::Secret;
 
 use hold::Hold;
+use report_slots::ReportSlots;
 
 pub use engine::error::{SchemaError, StoreError};
 pub use engine::facts::DatabaseFacts;
@@ -40,6 +42,7 @@ pub use ledger::spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};
 pub use ledger::totals::UsageTotal;
 pub use partitions::PartitionsKept;
 pub use replica::ReplicaState;
+pub use report_slots::{ReportHolder, ReportSlot};
 pub use reports::key_statistics::{KeyStatistics, ModelStatistics};
 pub use reports::last_use::LastUse;
 pub use reports::log_filter::LogFilter;
@@ -49,7 +52,7 @@ pub use reports::overview::{Figures, OverviewAsk, OverviewFound, TopEntry};
 pub use reports::session_figures::{SessionFigures, SessionQuery};
 pub use reports::statistics::{GroupBy, Series, SeriesAsk};
 pub use rows::audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
-pub use rows::client_versions::SeenClient;
+pub use rows::client_versions::{AgreedClient, SeenClient};
 pub use rows::everything::{Everything, Whole};
 pub use rows::jobs::Job;
 pub use rows::messages::{Clip, StoredMessage};
@@ -64,6 +67,7 @@ pub struct Store {
     pools: engine::connect::Pools,
     hold: Hold,
     replica: Option<replica::Replica>,
+    slots: ReportSlots,
 }
 
 impl std::fmt::Debug for Store {
@@ -104,6 +108,18 @@ impl Backend {
         }
     }
 
+    /// The same for a report, with a time limit for each of its statements. SQLite has none: the
+    /// administration stops waiting, and the report keeps its slot until it ends.
+    const fn begin_report(self) -> &'static str {
+        match self {
+            Self::Sqlite => self.begin_read(),
+            Self::Postgres => {
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL plan_cache_mode = \
+                 force_custom_plan; SET LOCAL statement_timeout = '20s'"
+            }
+        }
+    }
+
     /// Why there is no connection. On PostgreSQL, none in time means a server that does not answer
     /// (on SQLite a queue of writers), and any error of a new connection is a refusal.
     fn acquire_error(self, error: sqlx::Error) -> StoreError {
@@ -122,7 +138,8 @@ impl Backend {
 
 impl Store {
     fn of(pools: engine::connect::Pools) -> Self {
-        Self { pools, hold: Hold::default(), replica: None }
+        let slots = ReportSlots::of(pools.read.options().get_max_connections());
+        Self { pools, hold: Hold::default(), replica: None, slots }
     }
 
     /// Opens the embedded database in `dir`, creating both if needed. Does not migrate.
@@ -227,12 +244,26 @@ impl Store {
 
     /// A transaction for several reads as of one moment.
     async fn read(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        self.begin_reading(self.pools.backend.begin_read()).await
+    }
+
+    /// The same for a report: what one may ask for is bounded, and so is each statement's time.
+    async fn report(&self) -> Result<Transaction<'static, Any>, StoreError> {
+        self.begin_reading(self.pools.backend.begin_report()).await
+    }
+
+    async fn begin_reading(
+        &self,
+        begin: &'static str,
+    ) -> Result<Transaction<'static, Any>, StoreError> {
         self.hold.check()?;
-        let backend = self.pools.backend;
-        self.pools
-            .read
-            .begin_with(backend.begin_read())
-            .await
-            .map_err(|error| backend.acquire_error(error))
+        let begun = self.pools.read.begin_with(begin).await;
+        begun.map_err(|error| self.pools.backend.acquire_error(error))
+    }
+
+    /// A slot for a report, which its holder keeps until the report has ended; `None` if none
+    /// became free in time.
+    pub async fn report_slot(&self, holder: ReportHolder) -> Option<ReportSlot> {
+        self.slots.take(holder).await
     }
 }

@@ -138,7 +138,7 @@ impl Store {
         if self.hold.check().is_err() || !replica.shared.usable.load(Ordering::Acquire) {
             return None;
         }
-        let begun = replica.pool.begin_with(Backend::Postgres.begin_read()).await;
+        let begun = replica.pool.begin_with(Backend::Postgres.begin_report()).await;
         if begun.is_err() {
             self.replica_failed();
         }
@@ -212,11 +212,13 @@ macro_rules! report {
                 match $report.await {
                     Ok(done) => break 'report Ok(done),
                     // The caller's mistake, on both.
-                    Err(error @ StoreError::Missing { .. }) => break 'report Err(error),
+                    Err(error @ (StoreError::Missing { .. } | StoreError::Slow)) => {
+                        break 'report Err(error);
+                    }
                     Err(_) => $store.replica_failed(),
                 }
             }
-            let $tx = $store.read().await?;
+            let $tx = $store.report().await?;
             $report.await
         }
     };

@@ -100,6 +100,33 @@ async fn the_served_document_is_the_same_and_every_path_in_it_answers() {
     }
 }
 
+#[tokio::test]
+async fn public_documents_have_a_tag_and_are_sent_again_only_when_it_differs() {
+    let gate = Gate::start().await;
+    for path in ["openapi.json", "scalar", "docs"] {
+        let url = format!("{}/api/actions/{path}", gate.url);
+        let ask = async |known: Option<&str>| {
+            let mut get = gate.http.get(&url);
+            if let Some(known) = known {
+                get = get.header("if-none-match", known);
+            }
+            let answer = get.send().await.unwrap();
+            let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+            (status, headers, answer.bytes().await.unwrap())
+        };
+        let (status, headers, body) = ask(None).await;
+        assert_eq!((status, &headers["cache-control"]), (200, &"no-cache".parse().unwrap()));
+        let tag = headers["etag"].to_str().unwrap().to_owned();
+        for known in [&tag, &format!("W/{tag}"), &format!("\"old\", {tag}"), "*"] {
+            let (status, headers, body) = ask(Some(known)).await;
+            assert_eq!((status, body.len()), (304, 0), "{path} {known}");
+            assert_eq!(headers["etag"], tag, "{path}");
+        }
+        let (status, _, again) = ask(Some("\"old\"")).await;
+        assert_eq!((status, again), (200, body), "{path}");
+    }
+}
+
 /// Where an example does not fit its own schema.
 fn misfits(document: &Value, operation: &Operation) -> Vec<String> {
     let described = &document["paths"][format!("/api/{}", operation.path)]

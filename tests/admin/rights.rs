@@ -86,6 +86,7 @@ async fn a_user_with_locked_key_limits_changes_none_and_an_administrator_does() 
 async fn a_key_that_such_a_user_adds_has_the_tightest_limits_of_their_others() {
     let gate = Gate::start().await;
     let user = locked(&gate).await;
+    gate.admin("users/editUser", json!({ "userId": user.id, "maxKeys": 3 })).await.data();
     let loose = json!({ "limitDailyUsd": 20, "limitTotalUsd": 40, "limitWeeklyUsd": 30 });
     gate.key(user.id, "loose", loose).await;
     for sent in [
@@ -125,4 +126,48 @@ async fn by_default_key_limits_are_the_users_and_an_administrators_own_are_never
         gate.call("users/editUser", &user.key, own).await.failure(),
         (403, "PERMISSION_DENIED")
     );
+}
+
+#[tokio::test]
+async fn a_user_with_locked_limits_adds_only_the_keys_that_an_administrator_allows() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        let gate = Gate::start_on(backend).await;
+        let user = locked(&gate).await;
+        let add = async |name: &str| {
+            gate.call("keys/addKey", &user.key, json!({ "userId": user.id, "name": name })).await
+        };
+        let allow = async |most: Value| {
+            let edit = json!({ "userId": user.id, "maxKeys": most });
+            gate.admin("users/editUser", edit).await.data();
+        };
+        assert_eq!(gate.user_record(user.id).await["maxKeys"], Value::Null);
+        let refused = add("second").await;
+        assert_eq!(refused.failure(), LOCKED);
+        assert_eq!(refused.body["errorParams"]["reason"], "keys_of_administrator");
+        // What an administrator adds counts, and so does the first key.
+        allow(json!(3)).await;
+        gate.key(user.id, "by an administrator", json!({})).await;
+        let second = add("second").await.data()["id"].as_i64().unwrap();
+        assert_eq!(add("third").await.failure(), LOCKED);
+        // To delete one and add another would give its amount anew.
+        gate.call("keys/removeKey", &user.key, json!({ "keyId": second })).await.data();
+        assert_eq!(add("second").await.failure(), LOCKED);
+        allow(json!(4)).await;
+        let both = tokio::join!(add("one"), add("other"));
+        let added = [both.0.status, both.1.status].iter().filter(|status| **status == 200).count();
+        assert_eq!(added, 1, "the count holds for changes at the same time");
+        gate.key(user.id, "an administrator is not bound", json!({})).await;
+        // Without the lock it is a bound too; without either there is none.
+        let unlock = json!({ "userId": user.id, "lockKeyLimits": false });
+        gate.admin("users/editUser", unlock).await.data();
+        assert_eq!(add("more").await.failure(), LOCKED);
+        allow(Value::Null).await;
+        add("more").await.data();
+        assert_eq!(
+            gate.call("users/editUser", &user.key, json!({ "userId": user.id, "maxKeys": 9 }))
+                .await
+                .failure(),
+            (403, "PERMISSION_DENIED")
+        );
+    }
 }

@@ -121,7 +121,7 @@ async fn users(bed: &Bed, rng: &mut Rng) {
         let fields = json!({"name": format!("{n} {}", name(rng)), "note": text(rng), "rpm": rng.u32(0..100), "tags": ["a", "b c"],
             "role": if rng.bool() { "admin" } else { "user" }, "isEnabled": rng.bool(), "dailyResetMode": "rolling",
             "expiresAt": maybe(rng, json!("2098-05-06T07:08:09.123Z")), "providerGroup": maybe(rng, json!("z,y")),
-            "allowedClients": [text(rng)], "lockKeyLimits": rng.bool(), "limitConcurrentSessions": rng.u32(0..9)});
+            "allowedClients": [text(rng)], "lockKeyLimits": rng.bool(), "maxKeys": rng.u32(0..9), "limitConcurrentSessions": rng.u32(0..9)});
         let id = gateway.user(with(fields, limits(rng))).await.0;
         for key in 0..rng.usize(0..4) {
             let fields = json!({"userId": id, "name": format!("{key} {}", name(rng)), "canLoginWebUi": rng.bool(),

@@ -8,6 +8,7 @@
     reason = "the tests' own tasks live on the test's own runtime"
 )]
 
+mod admin;
 mod attack;
 mod connections;
 mod floods;

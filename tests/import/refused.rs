@@ -76,6 +76,27 @@ async fn a_server_that_does_not_answer_is_reported_without_its_password() {
     assert!(code == 1 && said.contains("does not exist"), "{said}");
 }
 
+/// A reader that begins again at each line, or writes every alias out, does not end on these.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn data_that_is_made_to_cost_is_refused_soon() {
+    let bed = Bed::new(Backend::Sqlite).await;
+    let unclosed = format!("INSERT INTO `users` VALUES ('{}", "a;\n".repeat(500_000));
+    let unclosed = bed.file("unclosed.sql", &unclosed);
+    let long = format!("INSERT INTO `users` VALUES {}(1);\n", "(1),".repeat(5_000_000));
+    let long = bed.file("long.sql", &long);
+    let list = |of: &str| format!("[{}{of}]", format!("{of},").repeat(20_000));
+    let aliases = format!("a: &a {}\nmodel_list: {}\n", list("x"), list("*a"));
+    let aliases = bed.file("aliases.yaml", &aliases);
+    for (peer, from, said_so) in [
+        ("new-api", &unclosed, "the file ends within a statement"),
+        ("new-api", &long, "the statement is longer than 16 MiB"),
+        ("litellm", &aliases, "it is no valid YAML"),
+    ] {
+        let (code, said) = bed.refused(peer, from).await;
+        assert!(code == 2 && said.contains(said_so), "{said}");
+    }
+}
+
 /// Not made silently: it may be the wrong data directory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_gateway_without_a_database_says_how_to_make_one() {

@@ -325,3 +325,111 @@ async fn without_the_setting_the_paths_are_unknown() {
         assert_eq!(answer.status(), 404, "{signal}");
     }
 }
+
+/// A protobuf field of a message.
+fn field(number: u8, of: &[u8]) -> Vec<u8> {
+    let mut field = vec![(number << 3) | 2];
+    prost::encode_length_delimiter(of.len(), &mut field).unwrap();
+    field.extend_from_slice(of);
+    field
+}
+
+/// Bodies of a few hundred bytes, once they are compressed, that the gateway must not make large.
+fn hollow(signal: &str) -> Vec<(String, &'static str, Vec<u8>)> {
+    let (parts, scopes, records) = match signal {
+        "metrics" => ("resourceMetrics", "scopeMetrics", "metrics"),
+        "logs" => ("resourceLogs", "scopeLogs", "logRecords"),
+        _ => ("resourceSpans", "scopeSpans", "spans"),
+    };
+    let n = 500_000;
+    let many = |one: &[u8]| one.repeat(n);
+    let list = |one: &str| format!("[{}{one}]", format!("{one},").repeat(n - 1));
+    let scoped = |scopes_of: &str| format!(r#"{{"{parts}":[{{"{scopes}":{scopes_of}}}]}}"#);
+    let in_scope = |of: Vec<u8>| field(1, &field(2, &of));
+    let attributes = [field(1, &many(&field(1, &[]))), field(2, &field(2, &[]))].concat();
+    let json = "application/json";
+    [
+        ("resources", PROTOBUF, many(&field(1, &[]))),
+        ("resources with an empty scope", PROTOBUF, many(&field(1, &field(2, &[])))),
+        ("scopes", PROTOBUF, field(1, &many(&field(2, &[])))),
+        ("records", PROTOBUF, in_scope(many(&field(2, &[])))),
+        ("attributes", PROTOBUF, field(1, &attributes)),
+        ("resources", json, format!(r#"{{"{parts}":{}}}"#, list("{}")).into_bytes()),
+        ("scopes", json, scoped(&list("{}")).into_bytes()),
+        ("records", json, scoped(&format!(r#"[{{"{records}":{}}}]"#, list("{}"))).into_bytes()),
+        (
+            "attributes",
+            json,
+            format!(r#"{{"{parts}":[{{"resource":{{"attributes":{}}}}}]}}"#, list("{}"))
+                .into_bytes(),
+        ),
+    ]
+    .map(|(what, kind, body)| (format!("{signal}: {what}, {kind}"), kind, body))
+    .into()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_without_data_cost_little_and_do_not_reach_the_collector() {
+    let collector = Collector::http().await;
+    let fixture = relaying(&collector, &[]).await;
+    for signal in ["metrics", "logs", "traces"] {
+        for (what, kind, body) in hollow(signal) {
+            let decoded = body.len();
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            std::io::Write::write_all(&mut gzip, &body).unwrap();
+            let before = fixture.gateway.memory_mib("VmHWM");
+            let request = post(&fixture, signal, kind, gzip.finish().unwrap())
+                .header("content-encoding", "gzip");
+            let answer = request.bearer_auth(&fixture.key).send().await.unwrap();
+            assert_eq!(answer.status(), 200, "{what}");
+            assert_eq!(answer.headers()["content-type"], kind, "{what}");
+            let expected: &[u8] = if kind == PROTOBUF { b"" } else { b"{}" };
+            assert_eq!(answer.bytes().await.unwrap(), expected, "{what}");
+            let grown = fixture.gateway.memory_mib("VmHWM").saturating_sub(before);
+            let most = 16 * decoded as u64 / (1 << 20) + 8;
+            assert!(grown <= most, "{what}: {decoded} bytes became {grown} MiB");
+        }
+    }
+    assert_eq!(collector.received.lock().headers.len(), 0, "nothing reached the collector");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hollow_parts_beside_data_are_left_out_and_what_goes_out_is_bounded() {
+    let collector = Collector::http().await;
+    let fixture =
+        relaying(&collector, &[("TOLLGATE_TELEMETRY_OTLP_RELAY_MAX_BODY", "64KiB")]).await;
+    let send = async |signal: &str, kind: &str, body: Vec<u8>| {
+        let answer = post(&fixture, signal, kind, body).bearer_auth(&fixture.key).send().await;
+        answer.unwrap().status().as_u16()
+    };
+    // As protobuf: each resource with its data once, in its place.
+    let data = body_of("logs");
+    let hollow = [field(1, &[]), field(1, &field(2, &[])), field(1, &field(1, &[]))].concat();
+    let body = [hollow.clone(), data.clone(), hollow, data.clone()].concat();
+    assert_eq!(send("logs", PROTOBUF, body).await, 200);
+    let record = json!({"severityText": "x"});
+    let body = json!({"resourceLogs": [{}, {"scopeLogs": []}, {"scopeLogs": [
+        {}, {"logRecords": [{}]}, {"logRecords": [record]}, {"scope": {"name": "s"}}]}, {}]});
+    assert_eq!(send("logs", "application/json", body.to_string().into_bytes()).await, 200);
+    {
+        let received = collector.received.lock();
+        assert_eq!(received.logs[0].resource_logs.len(), 2);
+        let (_, body) = &received.json[0];
+        let parts = body["resourceLogs"].as_array().unwrap();
+        assert_eq!(parts.len(), 1, "{body}");
+        assert_eq!(parts[0]["scopeLogs"], json!([{"logRecords": [record]}]), "{body}");
+    }
+    // The sender in each of 900 resources takes more than the bound of a body; 1001 are too many.
+    let (one, json) = (field(1, &field(2, &field(2, &field(3, b"x")))), "application/json");
+    let one_json = r#"{"scopeLogs":[{"logRecords":[1]}]}"#;
+    let list = |n: usize| {
+        format!(r#"{{"resourceLogs":[{}{one_json}]}}"#, format!("{one_json},").repeat(n - 1))
+    };
+    assert_eq!(send("logs", PROTOBUF, one.repeat(900)).await, 413);
+    assert_eq!(send("logs", json, list(900).into_bytes()).await, 413);
+    let large = relaying(&collector, &[]).await;
+    for (kind, body) in [(PROTOBUF, one.repeat(1001)), (json, list(1001).into_bytes())] {
+        let answer = post(&large, "logs", kind, body).bearer_auth(&large.key).send().await.unwrap();
+        assert_eq!(answer.status(), 400, "{kind}");
+    }
+}

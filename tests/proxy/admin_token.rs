@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::fixture::{Fixture, request};
 use crate::support::gateway::{ADMIN_TOKEN, Gateway};
@@ -24,46 +24,63 @@ async fn users(fixture: &Fixture, credential: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guesses_at_the_proxy_close_the_token_on_both_listeners_and_keys_go_on() {
+async fn a_wrong_credential_is_401_however_often_and_closes_only_the_token_at_the_proxy() {
     for place in ["authorization", "x-api-key", "cookie", "cookie beside a key"] {
         let fixture = Fixture::native().await;
-        for _ in 0..10 {
-            let guess = ask(&fixture, |post| match place {
-                "authorization" => post.bearer_auth(GUESS),
-                "x-api-key" => post.header("x-api-key", GUESS),
-                "cookie" => post.header("cookie", format!("auth-token={GUESS}")),
-                _ => post.header("cookie", format!("auth-token={GUESS}")).bearer_auth(&fixture.key),
-            });
-            let expected = if place == "cookie beside a key" { 200 } else { 401 };
-            assert_eq!(guess.await.status(), expected, "{place}");
+        let session = login(&fixture.gateway, ADMIN_TOKEN).await;
+        let with = |post: reqwest::RequestBuilder, text: &str| match place {
+            "authorization" => post.bearer_auth(text),
+            "x-api-key" => post.header("x-api-key", text),
+            "cookie" => post.header("cookie", format!("auth-token={text}")),
+            _ => post.header("cookie", format!("auth-token={text}")).bearer_auth(&fixture.key),
+        };
+        let expected = if place == "cookie beside a key" { 200 } else { 401 };
+        let mut bodies = Vec::new();
+        // The right token then gets the answer of a wrong one: a guess gives no information. In a
+        // cookie beside a key it would conflict with the key, if it were compared.
+        for text in [GUESS; 14].iter().chain(&[ADMIN_TOKEN, GUESS]) {
+            let answer = ask(&fixture, |post| with(post, text)).await;
+            let retry = answer.headers().contains_key("retry-after");
+            assert_eq!((answer.status().as_u16(), retry), (expected, false), "{place} {text}");
+            bodies.push(answer.text().await.unwrap());
         }
-        for text in [ADMIN_TOKEN, GUESS] {
-            let refused = ask(&fixture, |post| post.bearer_auth(text)).await;
-            assert_eq!(
-                (refused.status().as_u16(), refused.headers().contains_key("retry-after")),
-                (429, true),
-                "{place}"
-            );
-            let body: Value = refused.json().await.unwrap();
-            assert_eq!(body["error"]["type"], "rate_limit_error", "{place}: {body}");
+        if expected == 401 {
+            assert!(bodies[13].contains("authentication_error"), "{}", bodies[13]);
+            assert_eq!(bodies[14], bodies[13], "{place}");
         }
-        // The right token in a cookie beside a key would conflict with it: the answer must not
-        // reveal that.
-        let beside = |text: &str| format!("auth-token={text}");
-        for text in [ADMIN_TOKEN, GUESS] {
-            let answer =
-                ask(&fixture, |post| post.header("cookie", beside(text)).bearer_auth(&fixture.key))
-                    .await;
-            assert_eq!(answer.status(), 200, "{place}");
-        }
-        assert_eq!(users(&fixture, ADMIN_TOKEN).await, 429, "{place}: on the other listener too");
-        assert_eq!(
-            fixture.ask().send().await.unwrap().status(),
-            200,
-            "{place}: an API key goes on working"
-        );
+        // Nothing else is closed: other wrong keys, keys, the administration's token and sessions.
+        let unknown = "sk-00000000000000000000000000000000";
+        assert_eq!(ask(&fixture, |post| post.bearer_auth(unknown)).await.status(), 401);
+        assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "{place}");
+        assert_eq!(users(&fixture, ADMIN_TOKEN).await, 200, "{place}");
+        assert_eq!(with_cookie(&fixture.gateway, &session).await, 200, "{place}");
+        login(&fixture.gateway, ADMIN_TOKEN).await;
         assert!(fixture.gateway.metric("tollgate_unauthenticated_total").await > 0.0);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_in_the_administration_close_nothing_at_the_proxy() {
+    let fixture = Fixture::bare(&[("TOLLGATE_PROXY_EXPOSE_ADMIN", "true")]).await;
+    let session = login(&fixture.gateway, ADMIN_TOKEN).await;
+    let attempt = async |listener: &str, key: &str| {
+        let post = fixture.gateway.client.post(format!("{listener}/api/auth/login"));
+        let answer = post.json(&json!({ "key": key })).send().await.unwrap();
+        (answer.status().as_u16(), answer.headers().contains_key("retry-after"))
+    };
+    // On the proxy's listener too, these are the administration's.
+    for _ in 0..10 {
+        assert_eq!(attempt(&fixture.gateway.proxy, GUESS).await, (401, false));
+    }
+    assert_eq!(attempt(&fixture.gateway.proxy, ADMIN_TOKEN).await, (429, true));
+    assert_eq!(attempt(&fixture.gateway.admin, ADMIN_TOKEN).await, (429, true));
+    assert_eq!(users(&fixture, ADMIN_TOKEN).await, 429);
+    assert_eq!(with_cookie(&fixture.gateway, &session).await, 200);
+    // No provider is there; what is not 401 was accepted.
+    let status = ask(&fixture, |post| post.bearer_auth(ADMIN_TOKEN)).await.status();
+    assert_ne!(status, 401);
+    assert_ne!(status, 429);
+    assert_eq!(ask(&fixture, |post| post.bearer_auth(GUESS)).await.status(), 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]

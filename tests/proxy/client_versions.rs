@@ -8,6 +8,7 @@ use tollgate::domain::settings::SystemSettings;
 use tollgate::store::Store;
 
 use super::fixture::{FORMATS, Fixture, path, request};
+use crate::support::gateway::ADMIN_TOKEN;
 
 async fn ask(fixture: &Fixture, key: &str, agent: &str, format: &str) -> (u16, Value) {
     let url = format!("{}{}", fixture.gateway.proxy, path(format, false));
@@ -86,4 +87,37 @@ async fn a_client_older_than_what_two_others_run_is_advised_to_update() {
         .await
         .unwrap();
     assert_eq!(counted.status(), 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_users_with_a_version_that_does_not_exist_lock_nobody_out() {
+    let fixture = Fixture::native().await;
+    let mut keys = Vec::new();
+    for n in 0..9 {
+        keys.push(fixture.gateway.user(json!({"name": format!("user {n}")})).await.2);
+    }
+    let ask = async |key: &str, version: &str| {
+        let agent = format!("claude-cli/{version} (external, cli)");
+        let (status, body) = ask(&fixture, key, &agent, "native").await;
+        (status, body["error"]["required_version"].as_str().map(str::to_owned))
+    };
+    for key in &keys {
+        assert_eq!(ask(key, "2.0.9").await.0, 200);
+    }
+    for key in &keys[..2] {
+        assert_eq!(ask(key, "999999999.0.0").await.0, 200);
+        assert_eq!(ask(key, "2.1.0").await.0, 200);
+    }
+    switch(&fixture, true).await;
+    let began = Instant::now();
+    while ask(&keys[8], "2.0.8").await.0 == 200 {
+        assert!(began.elapsed() < Duration::from_secs(60), "the setting is not in effect");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(ask(&keys[8], "2.0.8").await, (400, Some("2.0.9".to_owned())));
+    assert_eq!(ask(&keys[8], "2.0.9").await.0, 200, "two of nine users do not lock out the rest");
+    // An administrator's version shows that those up to it exist.
+    assert_eq!(ask(ADMIN_TOKEN, "2.1.1").await.0, 200);
+    assert_eq!(ask(&keys[8], "2.0.9").await, (400, Some("2.1.0".to_owned())));
+    assert_eq!(ask(ADMIN_TOKEN, "1.0.0").await.0, 200, "the administrator is not checked");
 }

@@ -22,6 +22,7 @@ mod load;
 mod one_write;
 mod private;
 pub mod raw;
+mod reports;
 mod restart;
 mod start;
 mod stop;

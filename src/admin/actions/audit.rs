@@ -37,6 +37,7 @@ pub struct AuditFilter {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/audit/getAuditLog", Permission::Admin, get_audit_log)
+            .report()
             .doc("A page of the audit log, newest first."),
     ]
 }

@@ -77,14 +77,17 @@ pub struct OfRequest {
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/usage-logs/getUsageLogs", Permission::User, get_usage_logs)
+            .report()
             .doc("A page of the usage log, newest first; users see their own requests only."),
         Operation::action("actions/usage-logs/getModelList", Permission::User, get_model_list)
+            .report()
             .doc("The models that requests named, sorted, at most 1000; users see their own."),
         Operation::action(
             "actions/usage-logs/getStatusCodeList",
             Permission::User,
             get_status_code_list,
         )
+        .report()
         .doc(
             "The statuses that requests were ever answered with, sorted; a user's own, for a user.",
         ),
@@ -93,6 +96,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::User,
             get_usage_log_detail,
         )
+        .report()
         .doc("One request, with its cost line by line at the current prices.")
         .errors(&[Code::NOT_FOUND]),
         Operation::action(

@@ -37,6 +37,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Own,
             get_session_messages,
         )
+        .report()
         .doc(
             "What was said in a session, in order, where the configuration says that it is kept \
               (`STORE_SESSION_MESSAGES`).",

@@ -41,10 +41,13 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/my-usage/getMyQuota", any, quota)
             .doc("What the key and its user have used of each of their limits."),
         Operation::action("actions/my-usage/getMyTodayStats", any, today)
+            .report()
             .doc("What the key was used for today, by model too."),
         Operation::action("actions/my-usage/getMyUsageLogs", any, usage_logs)
+            .report()
             .doc("A page of the key's own usage log, newest first."),
         Operation::action("actions/my-usage/getMyStatsSummary", any, summary)
+            .report()
             .doc("What the key was used for in some time, or ever, by model too."),
         Operation::action("actions/my-usage/getMyAvailableModels", any, available_models)
             .doc("The models that the key can reach, sorted: those of `/v1/models`."),

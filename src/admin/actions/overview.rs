@@ -22,6 +22,7 @@ const TOP: u32 = 5;
 pub fn operations() -> Vec<Operation> {
     vec![
         Operation::action("actions/overview/getOverviewData", Permission::User, get_overview_data)
+            .report()
             .doc(
                 "Today's figures; users see their own, unless the system settings let them see \
                   everybody's. Administrators also see what may need attention.",

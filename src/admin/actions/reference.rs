@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 
 use crate::admin::call::Call;
 use crate::admin::envelope::ApiError;
+use crate::admin::made::Made;
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::ui;
 
@@ -69,11 +70,8 @@ fn page(parts: &Parts) -> Result<Response<Stream>, ApiError> {
          data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         parts.styles
     );
-    let mut response = Response::new(Stream::from(html(parts)));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert(
+    let mut response = Made::new(html(parts), "text/html; charset=utf-8")?.response();
+    response.headers_mut().insert(
         header::CONTENT_SECURITY_POLICY,
         HeaderValue::from_str(&policy).map_err(ApiError::internal)?,
     );

@@ -40,12 +40,14 @@ pub fn operations() -> Vec<Operation> {
             Permission::User,
             get_active_sessions,
         )
+        .report()
         .doc("The live sessions, newest first, at most 1000; users see their own only."),
         Operation::action(
             "actions/active-sessions/getSessionDetails",
             Permission::Own,
             get_session_details,
         )
+        .report()
         .doc(
             "The requests of a session in order, each with its decision chain, and their \
                   sums; live or not.",

@@ -86,6 +86,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::User,
             get_user_statistics,
         )
+        .report()
         .doc(
             "Requests and cost over time; users see their own, unless the system settings let them \
              see everybody's.",

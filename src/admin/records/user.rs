@@ -57,6 +57,9 @@ pub struct UserRecord {
     pub allowed_clients: Vec<String>,
     /// Only administrators change the limits of the user's keys.
     pub lock_key_limits: bool,
+    /// How many keys the user may have had, deleted ones included, to add one; `null` = none with
+    /// `lockKeyLimits`, else any number.
+    pub max_keys: Option<u32>,
     /// Spend against the limit of which most is used up; `null` = no spending limit, and outside of
     /// lists.
     pub tightest_limit: Option<TightestLimit>,
@@ -105,6 +108,7 @@ impl UserRecord {
             allowed_models: user.allowed_models.clone(),
             allowed_clients: user.allowed_clients.clone(),
             lock_key_limits: user.lock_key_limits,
+            max_keys: user.max_keys,
             tightest_limit: None,
             last_used_at: None,
             keys,

@@ -5,7 +5,7 @@
 //! same for both ways. Here are the file, its references, and the places of its faults.
 
 mod references;
-mod yaml;
+pub(super) mod yaml;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};

@@ -12,24 +12,26 @@ use serde_json::{Map, Number, Value};
 const MAX_DEPTH: usize = 32;
 /// Values of one file, aliases written out: an alias of aliases could fill the memory.
 const MAX_VALUES: usize = 1_000_000;
+/// Bytes of their texts and of the pointers to them, likewise.
+const MAX_BYTES: usize = 256 << 20;
 
 /// Line and column, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Mark {
+pub(in crate::app) struct Mark {
     pub line: usize,
     pub column: usize,
 }
 
 /// What is wrong, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(in crate::app) struct Fault {
     pub mark: Mark,
     pub message: String,
 }
 
 /// A file that was read.
 #[derive(Debug)]
-pub(super) struct Yaml {
+pub(in crate::app) struct Yaml {
     pub value: Value,
     /// By JSON pointer: of an entry in a mapping its name, of one in a list its begin.
     marks: HashMap<String, Mark>,
@@ -55,12 +57,13 @@ impl Yaml {
 ///
 /// # Errors
 /// The first fault.
-pub(super) fn read(text: &str) -> Result<Yaml, Fault> {
+pub(in crate::app) fn read(text: &str) -> Result<Yaml, Fault> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),
         marks: HashMap::new(),
         anchors: HashMap::new(),
         values: 0,
+        bytes: 0,
     };
     let mut value = Value::Null;
     let mut documents = 0;
@@ -94,6 +97,7 @@ struct Reader<'t> {
     marks: HashMap<String, Mark>,
     anchors: HashMap<usize, Value>,
     values: usize,
+    bytes: usize,
 }
 
 impl<'t> Reader<'t> {
@@ -116,7 +120,8 @@ impl<'t> Reader<'t> {
         at: &str,
         depth: usize,
     ) -> Result<Value, Fault> {
-        self.count(1, span)?;
+        let text = if let Event::Scalar(text, ..) = &event { text.len() } else { 0 };
+        self.count((1, text + at.len()), span)?;
         if depth > MAX_DEPTH {
             return Err(fault(span, "is nested too deeply"));
         }
@@ -137,20 +142,21 @@ impl<'t> Reader<'t> {
             _ => return Err(fault(span, "is not a value")),
         };
         if anchor > 0 {
+            self.count(size(&value), span)?;
             self.anchors.insert(anchor, value.clone());
         }
         Ok(value)
     }
 
-    fn count(&mut self, values: usize, span: &Span) -> Result<(), Fault> {
+    fn count(&mut self, (values, bytes): (usize, usize), span: &Span) -> Result<(), Fault> {
         self.values += values;
-        if self.values > MAX_VALUES {
-            return Err(fault(
-                span,
-                format!("is beyond the {MAX_VALUES} values that a file may have"),
-            ));
-        }
-        Ok(())
+        self.bytes += bytes;
+        let beyond = match () {
+            () if self.values > MAX_VALUES => format!("{MAX_VALUES} values"),
+            () if self.bytes > MAX_BYTES => format!("{} MiB of text", MAX_BYTES >> 20),
+            () => return Ok(()),
+        };
+        Err(fault(span, format!("is beyond the {beyond} that a file may have")))
     }
 
     fn list(&mut self, at: &str, depth: usize) -> Result<Value, Fault> {
@@ -178,6 +184,7 @@ impl<'t> Reader<'t> {
                 let first = self.marks.get(&place).map_or(0, |mark| mark.line);
                 return Err(fault(&span, format!("{name}: is there already, in line {first}")));
             }
+            self.count((0, place.len()), &span)?;
             self.marks.insert(place.clone(), mark(&span));
             let (event, span) = self.next()?;
             let value = self.value(event, &span, &place, depth + 1)?;
@@ -186,11 +193,16 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn size(value: &Value) -> usize {
+/// The values in a value, itself included, and the bytes of their texts and names.
+fn size(value: &Value) -> (usize, usize) {
+    let add = |one: (usize, usize), other: (usize, usize)| (one.0 + other.0, one.1 + other.1);
     match value {
-        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Value::Object(map) => 1 + map.values().map(size).sum::<usize>(),
-        _ => 1,
+        Value::Array(items) => items.iter().map(size).fold((1, 0), add),
+        Value::Object(map) => map
+            .iter()
+            .fold((1, 0), |sum, (name, value)| add(add(sum, (0, name.len())), size(value))),
+        Value::String(text) => (1, text.len()),
+        _ => (1, 0),
     }
 }
 
@@ -281,5 +293,19 @@ mod tests {
         }
         assert!(read(&bomb).unwrap_err().message.contains("1000000 values"));
         assert!(read(&"[".repeat(100)).is_err());
+        // A large text many times, and a long name before many values.
+        let text = "x".repeat(1 << 20);
+        let texts = format!("a: &a {text}\nb: [{}]\n", ["*a"; 300].join(","));
+        let names = format!("{text}: [{}]\n", ["1"; 300].join(","));
+        let anchors = format!(
+            "a: {}",
+            (0..30).fold(format!("[{}]", ["1"; 50_000].join(",")), |inner, n| {
+                format!("&a{n} [{inner}]")
+            })
+        );
+        for (bomb, what) in [(texts, "256 MiB"), (names, "256 MiB"), (anchors, "1000000 values")] {
+            let fault = read(&bomb).unwrap_err();
+            assert!(fault.message.contains(what), "{fault:?}");
+        }
     }
 }

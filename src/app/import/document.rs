@@ -99,14 +99,15 @@ fn users(
         })
         .collect();
     let mut named = Vec::with_capacity(known.len());
+    let mut next: HashMap<&str, usize> = HashMap::new();
     for (user, known) in mapped.users.iter().zip(known) {
         let name = known.unwrap_or_else(|| {
-            let mut name = (user.name.clone(), 1);
+            let nth = next.entry(&user.name).or_insert(1);
             // Another of this import is the stored user of that name.
-            while !taken.insert(name.clone()) {
-                name.1 += 1;
+            while !taken.insert((user.name.clone(), *nth)) {
+                *nth += 1;
             }
-            name
+            (user.name.clone(), *nth)
         });
         named.push(name);
     }

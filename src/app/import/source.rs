@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use super::super::declarative::yaml;
 use super::litellm_budget::Place;
 use super::model::Mapped;
 use super::{Peer, claude_code_hub, litellm, litellm_config, new_api};
@@ -190,14 +191,12 @@ fn config_yaml(path: &Path) -> anyhow::Result<Mapped> {
         .take(MAX_YAML)
         .read_to_string(&mut text)
         .with_context(about)?;
-    let config: serde_json::Value = serde_yaml_ng::from_str(&text).map_err(|error| {
-        let at = error
-            .location()
-            .map(|at| format!(":{}:{}", at.line(), at.column()))
-            .unwrap_or_default();
+    let config = yaml::read(&text).map_err(|fault| {
+        let yaml::Mark { line, column } = fault.mark;
         // The message itself may quote the file.
-        BadSource(format!("{}{at}: it is no valid YAML", path.display()))
+        BadSource(format!("{}:{line}:{column}: it is no valid YAML", path.display()))
     })?;
+    let config = config.value;
     if !config["model_list"].is_array() {
         let what = "it is no config.yaml of LiteLLM: it has no model_list";
         return Err(BadSource(format!("{}: {what}", path.display())).into());

@@ -138,6 +138,7 @@ fn user(limits: Limits) -> User {
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
         lock_key_limits: false,
+        max_keys: None,
         created_at: NOW,
         updated_at: NOW,
         deleted_at: None,

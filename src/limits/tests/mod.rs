@@ -268,6 +268,7 @@ fn user(rpm: u32, limits: Limits) -> User {
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
         lock_key_limits: false,
+        max_keys: None,
         created_at: NOON,
         updated_at: NOON,
         deleted_at: None,

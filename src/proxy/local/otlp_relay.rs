@@ -113,6 +113,9 @@ fn failed(ctx: &RequestContext, error: &RelayError) -> Box<Error> {
         RelayError::Malformed(_) => {
             RefusalReply::new(400, "invalid_request_error", error.to_string())
         }
+        RelayError::TooLarge { .. } => {
+            RefusalReply::new(413, "request_too_large", error.to_string())
+        }
         RelayError::Busy => RefusalReply::new(503, "overloaded_error", error.to_string())
             .header("retry-after", RETRY_S),
         RelayError::Unreachable(_) => {

@@ -36,10 +36,6 @@ pub enum Refusal {
     MissingCredential,
     ConflictingCredentials,
     UnknownKey,
-    /// A credential that may be the admin token, from an address with too many failures.
-    TooManyAttempts {
-        seconds: u64,
-    },
     KeyDisabled,
     KeyExpired,
     UserDisabled,
@@ -131,7 +127,6 @@ impl Refusal {
                 unauthorized("the request carries several different API keys")
             }
             Self::UnknownKey => unauthorized("the API key is not known"),
-            Self::TooManyAttempts { seconds } => too_many_attempts(*seconds),
             Self::KeyDisabled => unauthorized("the API key is disabled"),
             Self::KeyExpired => unauthorized("the API key has expired"),
             Self::UserDisabled => {
@@ -232,7 +227,6 @@ impl Refusal {
             Self::MissingCredential
                 | Self::ConflictingCredentials
                 | Self::UnknownKey
-                | Self::TooManyAttempts { .. }
                 | Self::KeyDisabled
                 | Self::KeyExpired
                 | Self::UserDisabled
@@ -251,7 +245,6 @@ impl Refusal {
             Self::MissingCredential => "missing_credential",
             Self::ConflictingCredentials => "conflicting_credentials",
             Self::UnknownKey => "unknown_key",
-            Self::TooManyAttempts { .. } => "too_many_attempts",
             Self::KeyDisabled => "key_disabled",
             Self::KeyExpired => "key_expired",
             Self::UserDisabled => "user_disabled",
@@ -303,12 +296,6 @@ fn overloaded(message: &str) -> RefusalReply {
 /// The gateway itself cannot accept a request now.
 fn busy(message: &str, again_after_s: u32) -> RefusalReply {
     overloaded(message).header("retry-after", again_after_s)
-}
-
-fn too_many_attempts(seconds: u64) -> RefusalReply {
-    RefusalReply::new(429, "rate_limit_error", "too many failed attempts from this address")
-        .code("too_many_attempts")
-        .header("retry-after", seconds)
 }
 
 fn not_priced(model: &str) -> String {

@@ -17,7 +17,7 @@ use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::record::OpenRecord;
 use crate::proxy::reply::refusal::Refusal;
 use crate::state::rejected::Attempt;
-use crate::state::{Caller as KeyHolder, Snapshot, TokenCheck};
+use crate::state::{Caller as KeyHolder, Snapshot};
 use crate::telemetry::{RejectedLine, access_rejected};
 
 /// A known caller, and the snapshot that the request uses.
@@ -76,8 +76,7 @@ pub(in crate::proxy) fn caller_of(
     let fixed = &ctx.gateway.fixed;
     // A web session's token is not compared: browsers send it automatically, so it is no attempt at
     // the admin token.
-    let is_admin =
-        |text: &str| !key_text::is_like_a_session(text) && check(ctx, text) == TokenCheck::Right;
+    let is_admin = |text: &str| !key_text::is_like_a_session(text) && is_admin_token(ctx, text);
     let snapshot = ctx.gateway.state.snapshot();
     let (presented, found) = match OnBehalf::of(session) {
         Some(on_behalf) => (Presented::None, named(ctx, &snapshot, on_behalf.key)),
@@ -102,9 +101,9 @@ pub(in crate::proxy) fn caller_of(
     Ok(Identified { caller, snapshot })
 }
 
-/// Whether the text is the admin token. A wrong one counts against the client's address.
-fn check(ctx: &RequestContext, text: &str) -> TokenCheck {
-    ctx.gateway.admin_token.check(text, ctx.head.client_ip, ctx.started_at)
+/// Whether the text is the admin token. After ten wrong ones from the client's address, no text is.
+fn is_admin_token(ctx: &RequestContext, text: &str) -> bool {
+    ctx.gateway.admin_token.is_at_proxy(text, ctx.head.client_ip, ctx.started_at)
 }
 
 /// The caller; else the step that failed, with the key if it exists.
@@ -120,10 +119,9 @@ fn caller(
     };
     // Keys first: they keep working from an address that is blocked from trying the admin token.
     let Some(found) = snapshot.caller(&key_text::hash(text)) else {
-        return match check(ctx, text) {
-            TokenCheck::Right => Ok(Principal::Admin),
-            TokenCheck::Wrong | TokenCheck::UnknownKey => Err((Refusal::UnknownKey, None)),
-            TokenCheck::Throttled { seconds } => Err((Refusal::TooManyAttempts { seconds }, None)),
+        return match is_admin_token(ctx, text) {
+            true => Ok(Principal::Admin),
+            false => Err((Refusal::UnknownKey, None)),
         };
     };
     usable(found, ctx.started_at)

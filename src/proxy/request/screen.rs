@@ -13,12 +13,14 @@ use super::identify::Identified;
 use super::intake::Inbound;
 use crate::domain::ids::WordId;
 use crate::domain::provider::model_matches;
+use crate::domain::user::Role;
 use crate::formats::pieces::Pieces;
 use crate::formats::{edit, texts};
 use crate::policy::client_version;
 use crate::policy::words::{Fingerprint, Words};
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
+use crate::state::ClientUser;
 
 /// Larger bodies are searched on a blocking thread, not on a connection's.
 pub(in crate::proxy) const INLINE_MAX: usize = 512 * 1024;
@@ -77,17 +79,21 @@ fn allowed(
 /// Notes the version of a known client. With the setting on, a version older than the newest in use
 /// is refused.
 fn recent(ctx: &RequestContext, identified: &Identified) -> Result<(), Refusal> {
-    let (Principal::Key { user, .. }, Some(agent)) = (&identified.caller, &ctx.head.user_agent)
-    else {
-        return Ok(());
-    };
+    let Some(agent) = &ctx.head.user_agent else { return Ok(()) };
     let Some((client, current)) = client_version::read(agent) else { return Ok(()) };
     let versions = &ctx.gateway.client_versions;
-    versions.note(user.id, (client, current), ctx.started_at);
-    if !identified.snapshot.settings.enable_client_version_check {
+    let by = match &identified.caller {
+        Principal::Key { user, .. } => {
+            ClientUser { id: user.id, is_administrator: user.role == Role::Admin }
+        }
+        Principal::Admin => ClientUser::TOKEN,
+    };
+    versions.note(by, (client, current), ctx.started_at);
+    let is_checked = identified.snapshot.settings.enable_client_version_check;
+    if !is_checked || by == ClientUser::TOKEN {
         return Ok(());
     }
-    match versions.newest(client) {
+    match versions.required(client) {
         Some(required) if current < required => {
             Err(Refusal::ClientOutdated { client, current, required })
         }

@@ -20,6 +20,9 @@ pub enum StoreError {
         /// What was not free, for the log.
         what: String,
     },
+    /// A report's statement took longer than it may.
+    #[error("the report takes too long")]
+    Slow,
     /// A constraint of the schema refused the write; `what` is the constraint, or the columns, as
     /// the back end names them.
     #[error("the database refused the change: {what}")]
@@ -140,6 +143,8 @@ fn from_report(report: &dyn sqlx::error::DatabaseError) -> StoreError {
         "3D000" | "57P01" | "57P02" | "57P03" | "53300" => {
             StoreError::Unreachable { what: message.to_owned() }
         }
+        // query_canceled
+        "57014" => StoreError::Slow,
         "40001" | "40P01" | "55P03" => StoreError::Busy { what: message.to_owned() },
         "23502" => StoreError::Constraint { what: message.to_owned() },
         state if state.len() == 5 && state.starts_with("08") => {

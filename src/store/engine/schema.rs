@@ -64,6 +64,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(22, "0022_retried_sums"),
     migration!(23, "0023_late_costs"),
     migration!(24, "0024_streaming_content"),
+    migration!(25, "0025_users_share"),
 ];
 
 /// One migration in `schema_history`.

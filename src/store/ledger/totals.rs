@@ -177,7 +177,7 @@ impl Store {
              LIMIT $1"
         );
         let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
-        Ok(query.fetch_all(&mut *self.reader().await?).await?)
+        Ok(query.fetch_all(&mut *self.report().await?).await?)
     }
 
     /// All use by one key of one user, by model, most expensive first.
@@ -200,7 +200,7 @@ impl Store {
                    WHERE user_id = $1 AND key_id = $2 GROUP BY model \
                    ORDER BY SUM(cost) DESC, model";
         let query = sqlx::query_with(sql, values.into_arguments());
-        let rows = query.fetch_all(&mut *self.reader().await?).await?;
+        let rows = query.fetch_all(&mut *self.report().await?).await?;
         let read = |row| {
             let fields = Fields { row, table: "usage_totals" };
             Ok(UsageTotal {

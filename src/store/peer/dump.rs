@@ -1,12 +1,12 @@
 //! A dump of a peer's MySQL database, as `mysqldump` writes it, parsed by sqlparser.
 //!
-//! The file is read statement by statement. Only `CREATE TABLE` and `INSERT` of wanted tables are
-//! parsed, so what other statements say, and in which dialect, does not matter. Rows of the table
-//! with requests are summed as they come.
+//! The file is read statement by statement, and each byte once. Only `CREATE TABLE` and `INSERT` of
+//! wanted tables are kept and parsed, so what other statements say, and in which dialect, does not
+//! matter. Rows of the table with requests are summed as they come.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use rust_decimal::Decimal;
@@ -17,8 +17,9 @@ use sqlparser::parser::{Parser, ParserError};
 use super::{Only, PeerData, PeerError, PeerRow, PeerSchema, PeerSpend, PeerSpendTable, decimal};
 use crate::domain::clock::Timestamp;
 
-/// A longer statement is not one of a dump.
-const MAX_STATEMENT: usize = 256 << 20;
+/// A longer statement is not one of a dump: `mysqldump` writes at most about 1 MiB (its
+/// `net_buffer_length`), and a row of a wanted table is small.
+const MAX_STATEMENT: usize = 16 << 20;
 
 /// A row's values in the order of the columns.
 type Values = Vec<Option<String>>;
@@ -46,36 +47,81 @@ pub(super) fn read(
         sums: BTreeMap::new(),
     };
     let mut lines = BufReader::with_capacity(1 << 20, File::open(file)?);
-    let (mut statement, mut began, mut number) = (String::new(), 1, 0);
-    let mut line = Vec::new();
+    let (mut statement, mut ending, mut began, mut number) = (Vec::new(), Ending::default(), 1, 0);
+    let (mut line, mut is_wanted) = (Vec::new(), false);
     loop {
         line.clear();
-        if lines.read_until(b'\n', &mut line)? == 0 {
+        let most = u64::try_from(MAX_STATEMENT).unwrap_or(u64::MAX);
+        if lines.by_ref().take(most).read_until(b'\n', &mut line)? == 0 {
             break;
         }
         number += 1;
-        if statement.is_empty() {
+        if !ending.is_within {
             began = number;
             if line.starts_with(b"--") || line.starts_with(b"#") || line.trim_ascii().is_empty() {
                 continue;
             }
+            is_wanted = reading.wanted(&String::from_utf8_lossy(&line)).is_some();
         }
-        statement.push_str(&String::from_utf8_lossy(&line));
-        if !line.trim_ascii_end().ends_with(b";") {
-            continue;
+        let ends = ending.after(&line);
+        if is_wanted {
+            if statement.len() + line.len() > MAX_STATEMENT {
+                let why = format!("the statement is longer than {} MiB", MAX_STATEMENT >> 20);
+                return Err(PeerError::Dump { line: began, why });
+            }
+            statement.extend_from_slice(&line);
         }
-        match reading.statement(&statement) {
-            Ok(()) => statement.clear(),
-            // The line ended within a text.
-            Err(ParserError::TokenizerError(_)) if statement.len() < MAX_STATEMENT => {}
-            Err(error) => return Err(broken(began, &error)),
+        if ends && is_wanted {
+            let parsed = reading.statement(&String::from_utf8_lossy(&statement));
+            parsed.map_err(|error| broken(began, &error))?;
+            statement.clear();
         }
     }
-    if !statement.trim().is_empty() {
+    if ending.is_within {
         let why = "the file ends within a statement".to_owned();
         return Err(PeerError::Dump { line: began, why });
     }
     reading.finish()
+}
+
+/// Finds the end of a statement: a line that ends with `;` outside of texts, names and comments.
+#[derive(Default)]
+struct Ending {
+    /// A statement has begun and not ended.
+    is_within: bool,
+    /// The character that ends the text or the name; `*` for a comment of several lines.
+    quote: Option<u8>,
+    is_escaped: bool,
+}
+
+impl Ending {
+    /// Whether the statement ends with this line.
+    fn after(&mut self, line: &[u8]) -> bool {
+        let mut before = b'\n';
+        let mut bytes = line.iter().copied().peekable();
+        while let Some(byte) = bytes.next() {
+            match (self.quote, byte) {
+                _ if self.is_escaped => self.is_escaped = false,
+                (Some(b'\'' | b'"'), b'\\') => self.is_escaped = true,
+                (Some(b'*'), b'/') if before == b'*' => self.quote = None,
+                (Some(b'*'), _) => {}
+                (Some(quote), _) if quote == byte => self.quote = None,
+                (Some(_), _) => {}
+                (None, b'\'' | b'"' | b'`') => self.quote = Some(byte),
+                (None, b'*') if before == b'/' => self.quote = Some(b'*'),
+                (None, b'#') => break,
+                (None, b'-')
+                    if before == b'-' && bytes.peek().is_none_or(u8::is_ascii_whitespace) =>
+                {
+                    break;
+                }
+                (None, _) => {}
+            }
+            before = if before == b'/' && byte == b'*' { b'\n' } else { byte };
+        }
+        self.is_within = self.quote.is_some() || !line.trim_ascii_end().ends_with(b";");
+        !self.is_within
+    }
 }
 
 /// The parser quotes what it found, which may be a secret: the error has only what it expected.
@@ -93,15 +139,16 @@ fn broken(line: usize, error: &ParserError) -> PeerError {
 }
 
 impl Reading<'_> {
-    fn statement(&mut self, text: &str) -> Result<(), ParserError> {
-        let Some(name) = table_of(text) else { return Ok(()) };
+    /// The table of a statement that begins so, if it is wanted.
+    fn wanted(&self, beginning: &str) -> Option<&'static str> {
+        let name = table_of(beginning)?;
         let tables = self.schema.tables.iter().map(|table| table.name);
-        let Some(table) = tables
-            .chain(self.schema.spend.iter().map(|table| table.name))
-            .find(|known| *known == name)
-        else {
-            return Ok(());
-        };
+        let spend = self.schema.spend.iter().map(|table| table.name);
+        tables.chain(spend).find(|known| *known == name)
+    }
+
+    fn statement(&mut self, text: &str) -> Result<(), ParserError> {
+        let Some(table) = self.wanted(text) else { return Ok(()) };
         for statement in Parser::parse_sql(&MySqlDialect {}, text)? {
             match statement {
                 Statement::CreateTable(created) => {
@@ -267,6 +314,31 @@ mod tests {
             ("/*!40101 SET NAMES utf8mb4 */;", None),
         ] {
             assert_eq!(table_of(statement).as_deref(), table, "{statement}");
+        }
+    }
+
+    #[test]
+    fn a_statement_ends_at_the_end_of_a_line_outside_of_texts() {
+        for (lines, ends) in [
+            (&["a;"][..], &[true][..]),
+            (&["a", "b;"], &[false, true]),
+            (&["'a;", "b';"], &[false, true]),
+            (&["'a\\';", "';"], &[false, true]),
+            (&["'a'';", "';"], &[false, true]),
+            (&["`a'`;"], &[true]),
+            (&["`a;", "`;"], &[false, true]),
+            (&["\"a;", "\\\";", "\";"], &[false, false, true]),
+            (&["/* a' ;", "*/ b;"], &[false, true]),
+            (&["/*/ ;", "*/;"], &[false, true]),
+            (&["/*!40101 SET NAMES utf8mb4 */;"], &[true]),
+            (&["a, -- it's", "b;"], &[false, true]),
+            (&["a, # it's", "b;"], &[false, true]),
+            (&["5--'a;", "';"], &[false, true]),
+        ] {
+            let mut ending = Ending::default();
+            let found: Vec<bool> =
+                lines.iter().map(|line| ending.after(format!("{line}\n").as_bytes())).collect();
+            assert_eq!(found, ends, "{lines:?}");
         }
     }
 

@@ -114,7 +114,7 @@ impl Store {
         from: Timestamp,
         until: Timestamp,
     ) -> Result<Vec<KeyStatistics>, StoreError> {
-        let mut tx = self.read().await?;
+        let mut tx = self.report().await?;
         let mut found = Found::new();
         for part in parts(from, until) {
             add_part(&mut tx, user, &part, &mut found).await?;

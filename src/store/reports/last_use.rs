@@ -50,7 +50,7 @@ impl Store {
             None => EVERY_KEY,
         };
         let rows = sqlx::query_with(sql, values.into_arguments())
-            .fetch_all(&mut *self.reader().await?)
+            .fetch_all(&mut *self.report().await?)
             .await?;
         let read = |row| {
             let fields = Fields { row, table: "api_keys" };

@@ -29,7 +29,7 @@ impl Store {
         let mut values = Values::default();
         values.bytes(id.0.as_bytes());
         let row = sqlx::query_with(sql, values.into_arguments())
-            .fetch_optional(&mut *self.reader().await?)
+            .fetch_optional(&mut *self.report().await?)
             .await?;
         row.as_ref().map(log_row::read).transpose()
     }

@@ -22,11 +22,34 @@ pub(in crate::store) struct Span {
     pub(super) until: Option<Timestamp>,
 }
 
+/// Which of the shared conditions may choose the index. SQLite counts conditions and not rows, so
+/// it would read all rows of a user to find those of one session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Indexes {
+    All,
+    /// Another condition comes with the user's: few requests were tried again.
+    UserOnly,
+    /// Another condition leaves few rows: those of a session, or one.
+    None,
+}
+
+impl Indexes {
+    fn of(filter: &LogFilter) -> Self {
+        let is_retried = filter.min_retry_count.is_some_and(|count| count > 0);
+        let is_of_user = filter.scope.is_some() || filter.user_id.is_some();
+        match () {
+            () if filter.session_id.is_some() || filter.request_id.is_some() => Self::None,
+            () if is_retried && is_of_user => Self::UserOnly,
+            () => Self::All,
+        }
+    }
+}
+
 impl Conditions {
     /// The conditions on a row of the request log.
     pub(super) fn on_log(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
-        conditions.span("started_at", span).shared(filter);
+        conditions.span("started_at", span).shared(filter, Indexes::of(filter));
         if let Some(session) = &filter.session_id {
             conditions.text("session_id =", session);
         }
@@ -47,7 +70,7 @@ impl Conditions {
     /// The conditions on a row of the hourly sums; for filters that sums can answer.
     pub(super) fn on_sums(filter: &LogFilter, span: Span) -> Self {
         let mut conditions = Self::default();
-        conditions.span("hour", span).shared(filter);
+        conditions.span("hour", span).shared(filter, Indexes::All);
         conditions
     }
 
@@ -58,7 +81,7 @@ impl Conditions {
             .fixed("provider_id = 0")
             .fixed("status_code IN (402, 429)")
             .span("hour", span)
-            .shared(filter);
+            .shared(filter, Indexes::All);
         conditions
     }
 
@@ -66,14 +89,14 @@ impl Conditions {
     pub(super) fn on_days(filter: &LogFilter, span: Span, cut: Cut) -> Self {
         let mut conditions = Self::default();
         conditions.add(&format!("cut = {}", cut.number()));
-        conditions.span("day", span).shared(filter);
+        conditions.span("day", span).shared(filter, Indexes::All);
         conditions
     }
 
     /// The conditions on a row of the lifetime sums; for filters that they can answer.
     pub(super) fn on_totals(filter: &LogFilter) -> Self {
         let mut conditions = Self::default();
-        conditions.shared(filter);
+        conditions.shared(filter, Indexes::All);
         conditions
     }
 
@@ -100,23 +123,28 @@ impl Conditions {
     }
 
     /// The columns that the request log and all sums have.
-    fn shared(&mut self, filter: &LogFilter) -> &mut Self {
+    fn shared(&mut self, filter: &LogFilter, indexes: Indexes) -> &mut Self {
+        // `+` and `|| ''` keep a condition from choosing the index.
+        let (user, others, texts) = match indexes {
+            Indexes::All => ("", "", ""),
+            Indexes::UserOnly => ("", "+", " || ''"),
+            Indexes::None => ("+", "+", " || ''"),
+        };
         let ids = [
-            ("user_id =", filter.scope.map(|id| id.0)),
-            ("user_id =", filter.user_id.map(|id| id.0)),
-            ("key_id =", filter.key_id.map(|id| id.0)),
-            ("provider_id =", filter.provider_id.map(|id| id.0)),
+            (user, "user_id", filter.scope.map(|id| id.0)),
+            (user, "user_id", filter.user_id.map(|id| id.0)),
+            (others, "key_id", filter.key_id.map(|id| id.0)),
+            (others, "provider_id", filter.provider_id.map(|id| id.0)),
         ];
-        for (condition, id) in ids {
+        for (sign, column, id) in ids {
             if let Some(id) = id {
-                self.int(condition, id);
+                self.int(&format!("{sign}{column} ="), id);
             }
         }
-        if let Some(model) = &filter.model {
-            self.text("model =", model);
-        }
-        if let Some(endpoint) = &filter.endpoint {
-            self.text("endpoint =", endpoint);
+        for (column, text) in [("model", &filter.model), ("endpoint", &filter.endpoint)] {
+            if let Some(text) = text {
+                self.text(&format!("{column}{texts} ="), text);
+            }
         }
         if let Some(status) = filter.status_code {
             self.int("status_code =", i64::from(status));

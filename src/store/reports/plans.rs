@@ -15,7 +15,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
 use crate::domain::secret::Secret;
 use crate::store::engine::column::Values;
-use crate::store::{Backend, Store, SummedDay};
+use crate::store::{Backend, Store, StoreError, SummedDay};
 
 #[path = "../../../tests/support/postgres.rs"]
 #[expect(
@@ -134,12 +134,78 @@ fn pages() -> Vec<LogFilter> {
         LogFilter { min_retry_count: Some(50), ..none() },
         LogFilter { scope: Some(UserId(3)), model: text("m1"), ..none() },
         LogFilter { user_id: Some(UserId(3)), status_code: Some(429), ..none() },
+        of_a_session(),
+        retried_of_a_user(),
         LogFilter {
             start: Some(Timestamp(1_900 * HOUR)),
             end: Some(Timestamp(1_950 * HOUR)),
             ..none()
         },
     ]
+}
+
+/// A session of a user, with conditions that have an index too.
+fn of_a_session() -> LogFilter {
+    LogFilter {
+        scope: Some(UserId(3)),
+        key_id: Some(KeyId(3)),
+        provider_id: Some(ProviderId(3)),
+        session_id: Some("none".to_owned()),
+        model: Some("m1".to_owned()),
+        endpoint: Some("/v1/e1".to_owned()),
+        ..LogFilter::default()
+    }
+}
+
+fn retried_of_a_user() -> LogFilter {
+    LogFilter {
+        scope: Some(UserId(3)),
+        key_id: Some(KeyId(3)),
+        provider_id: Some(ProviderId(3)),
+        min_retry_count: Some(9),
+        model: Some("m1".to_owned()),
+        endpoint: Some("/v1/e1".to_owned()),
+        ..LogFilter::default()
+    }
+}
+
+/// SQLite's planner knows no numbers of rows: with any other index these read all of a user's rows.
+#[tokio::test]
+async fn a_users_rare_rows_are_found_without_reading_all_of_the_users() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open_sqlite(dir.path()).await.unwrap();
+    store.migrate().await.unwrap();
+    for (filter, index) in [
+        (of_a_session(), "request_log_session (session_id=?"),
+        (retried_of_a_user(), "request_log_user_retried (user_id=?"),
+    ] {
+        for cursor in [None, Some((Timestamp(1_000 * HOUR), 20_000))] {
+            let ask = LogPageAsk { page: 1, page_size: 50, cursor: None };
+            let (sql, values) = page_sql(&filter, &ask, cursor);
+            let lines = plan(&store, &sql, values).await;
+            assert!(lines.iter().any(|line| line.contains(index)), "{sql}\n{lines:?}");
+            assert!(!lines.iter().any(|line| line.contains("TEMP B-TREE")), "{sql}\n{lines:?}");
+        }
+    }
+}
+
+/// PostgreSQL ends a statement of a report that takes too long, and the report knows why.
+#[tokio::test]
+async fn a_statement_of_a_report_has_a_time_limit() {
+    let url = Secret::new(postgres::fresh_database());
+    let store = Store::open_postgres(&url, 4).await.unwrap();
+    let mut report = store.report().await.unwrap();
+    let limit = "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'";
+    let limit: String = sqlx::query_scalar(limit).fetch_one(&mut *report).await.unwrap();
+    assert_eq!(limit, "20000");
+    sqlx::raw_sql("SET LOCAL statement_timeout = 1").execute(&mut *report).await.unwrap();
+    let late = sqlx::query("SELECT pg_sleep(30)").execute(&mut *report).await.unwrap_err();
+    assert!(matches!(StoreError::from(late), StoreError::Slow));
+    drop(report);
+    let mut other = store.read().await.unwrap();
+    let limit = "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'";
+    let limit: String = sqlx::query_scalar(limit).fetch_one(&mut *other).await.unwrap();
+    assert_eq!(limit, "0", "other statements have none");
 }
 
 /// Queries of the ledger alone, which is a view on SQLite.

@@ -79,7 +79,7 @@ impl Store {
         asked: &[SessionQuery],
     ) -> Result<Vec<SessionFigures>, StoreError> {
         let mut found = Vec::with_capacity(asked.len());
-        let mut connection = self.reader().await?;
+        let mut connection = self.report().await?;
         for chunk in asked.chunks(CHUNK) {
             let mut values = Values::default();
             let mut list = String::new();

@@ -130,7 +130,7 @@ impl Store {
         values.int(i64::from(ask.max) + 1);
         let _ = write!(sql, " ORDER BY id DESC LIMIT ${}", values.count());
         let query = sqlx::query_with(AssertSqlSafe(sql), values.into_arguments());
-        let found = query.fetch_all(&mut *self.reader().await?).await?;
+        let found = query.fetch_all(&mut *self.report().await?).await?;
         let mut rows = found.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         let more = rows.len() > ask.max as usize;
         rows.truncate(ask.max as usize);

@@ -23,11 +23,44 @@ pub struct SeenClient {
     pub client: String,
     /// The version, as the client gives it.
     pub version: String,
-    /// The user whose key the client used.
+    /// The user whose key the client used; [`SeenClient::TOKEN`] for the admin token.
     pub user: UserId,
     /// When the user's client was last seen.
     pub at: Timestamp,
 }
+
+impl SeenClient {
+    /// Stands for the admin token, which is no user.
+    pub const TOKEN: UserId = UserId(0);
+}
+
+/// A version of a client that enough users or an administrator run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgreedClient {
+    /// The client's name.
+    pub client: String,
+    /// The version.
+    pub version: String,
+    /// Users who run it.
+    pub users: u64,
+    /// Users of the client, of any version.
+    pub of_client: u64,
+    /// Whether an administrator runs it.
+    pub has_administrator: bool,
+}
+
+/// `$1`: the earliest time; `$2`: how many users are enough.
+const AGREED: &str = "SELECT seen.client AS client, seen.version AS version, \
+    SUM(CASE WHEN seen.user_id <> 0 THEN 1 ELSE 0 END) AS users, MAX(every.users) AS of_client, \
+    MAX(CASE WHEN seen.user_id = 0 OR users.role = 'admin' THEN 1 ELSE 0 END) AS administrators \
+    FROM client_versions AS seen \
+    JOIN (SELECT client, COUNT(DISTINCT CASE WHEN user_id <> 0 THEN user_id END) AS users \
+    FROM client_versions WHERE last_seen >= $1 GROUP BY client) AS every \
+    ON every.client = seen.client \
+    LEFT JOIN users ON users.id = seen.user_id AND users.deleted_at IS NULL \
+    WHERE seen.last_seen >= $1 GROUP BY seen.client, seen.version \
+    HAVING SUM(CASE WHEN seen.user_id <> 0 THEN 1 ELSE 0 END) >= $2 OR \
+    MAX(CASE WHEN seen.user_id = 0 OR users.role = 'admin' THEN 1 ELSE 0 END) = 1";
 
 impl Store {
     /// Stores the notes (each user and version once), and removes those last seen before `since`.
@@ -67,25 +100,29 @@ impl Store {
         Ok(tx.commit().await?)
     }
 
-    /// Clients and versions that at least this many users ran since then.
+    /// Clients and versions that at least this many users, or an administrator, ran since then.
     ///
     /// # Errors
     /// [`StoreError`] of the read.
     pub async fn agreed_clients(
         &self,
         since: Timestamp,
-        users: usize,
-    ) -> Result<Vec<(String, String)>, StoreError> {
+        users: u64,
+    ) -> Result<Vec<AgreedClient>, StoreError> {
         let mut values = Values::default();
-        values.time(since).count_of(users as u64);
-        let sql = "SELECT client, version FROM client_versions WHERE last_seen >= $1 \
-                   GROUP BY client, version HAVING COUNT(*) >= $2";
-        let rows = sqlx::query_with(sql, values.into_arguments())
+        values.time(since).count_of(users);
+        let rows = sqlx::query_with(AGREED, values.into_arguments())
             .fetch_all(&mut *self.reader().await?)
             .await?;
         let read = |row| {
             let fields = Fields { row, table: "client_versions" };
-            Ok((fields.text("client")?, fields.text("version")?))
+            Ok(AgreedClient {
+                client: fields.text("client")?,
+                version: fields.text("version")?,
+                users: fields.number("users")?,
+                of_client: fields.number("of_client")?,
+                has_administrator: fields.int("administrators")? == 1,
+            })
         };
         rows.iter().map(read).collect()
     }

@@ -96,6 +96,16 @@ impl Tx {
         rows.iter().map(read).collect()
     }
 
+    /// How many keys the user has had, deleted ones included.
+    ///
+    /// # Errors
+    /// [`StoreError`] of the read.
+    pub async fn keys_ever_of(&mut self, user: UserId) -> Result<u64, StoreError> {
+        let sql = "SELECT COUNT(*) AS ever FROM api_keys WHERE user_id = $1";
+        let row = sqlx::query(sql).bind(user.0).fetch_one(&mut *self.inner).await?;
+        Fields { row: &row, table: "api_keys" }.number("ever")
+    }
+
     /// The key, unless it is deleted or does not exist.
     ///
     /// # Errors

@@ -118,7 +118,7 @@ impl Store {
                    AND (started_at < $3 OR request_id < $4) \
                    ORDER BY started_at DESC, request_id DESC LIMIT $5";
         let rows = sqlx::query_with(sql, values.into_arguments())
-            .fetch_all(&mut *self.reader().await?)
+            .fetch_all(&mut *self.report().await?)
             .await?;
         let read = |row| {
             let fields = Fields { row, table: "session_messages" };

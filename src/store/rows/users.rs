@@ -32,6 +32,7 @@ const COLUMNS: &[&str] = &[
     "allowed_models",
     "allowed_clients",
     "lock_key_limits",
+    "max_keys",
     "created_at",
     "updated_at",
     "deleted_at",
@@ -44,7 +45,7 @@ fn bind(user: &User) -> Values {
     limits::bind(&mut values, &user.limits);
     values.text(&user.provider_group.to_string());
     values.json(&user.tags).json(&user.allowed_models).json(&user.allowed_clients);
-    values.flag(user.lock_key_limits);
+    values.flag(user.lock_key_limits).opt_int(user.max_keys.map(i64::from));
     values.time(user.created_at).time(user.updated_at).opt_time(user.deleted_at);
     values
 }
@@ -65,6 +66,7 @@ fn read(row: &AnyRow) -> Result<User, StoreError> {
         allowed_models: fields.json("allowed_models")?,
         allowed_clients: fields.json("allowed_clients")?,
         lock_key_limits: fields.flag("lock_key_limits")?,
+        max_keys: fields.opt_number("max_keys")?,
         created_at: fields.time("created_at")?,
         updated_at: fields.time("updated_at")?,
         deleted_at: fields.opt_time("deleted_at")?,

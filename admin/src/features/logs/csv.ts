@@ -1,4 +1,7 @@
-/** The log as a CSV file: reads all pages of the filter one after the other by cursor. */
+/**
+ * The log as a CSV file, which Excel, LibreOffice and pandas open as it is. Reads all pages of the
+ * filter one after the other by cursor.
+ */
 import { call } from "@/api/client";
 import type { LogFilters } from "@/api/queries";
 import type { Entry } from "@/parts/request/entry";
@@ -35,11 +38,19 @@ export const COLUMNS = [
   "errorMessage",
 ] as const satisfies readonly (keyof Entry)[];
 
-/** One cell. A text that a spreadsheet would run as a formula gets an apostrophe in front. */
+/** Without it, Excel reads the file in the code page of its system. */
+const BYTE_ORDER_MARK = "\ufeff";
+
+/**
+ * One cell, by RFC 4180. A text that a spreadsheet would run as a formula gets an apostrophe in
+ * front, also after blanks, which some remove, and with full-width signs. NUL, which readers of CSV
+ * do not take, is replaced.
+ */
 export function cell(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value !== "string") return String(value);
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = value.replaceAll("\0", "\ufffd");
+  const safe = /^(?:\s*[=+\-@＝＋－＠]|[\t\r\n])/.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
@@ -69,7 +80,8 @@ export async function exportCsv(
     cursor = page.nextCursor;
     onProgress(lines.length - 1, Math.min(total, MOST));
   } while (cursor && lines.length <= MOST);
-  return { text: `${lines.join("\r\n")}\r\n`, rows: lines.length - 1, cut: Boolean(cursor) };
+  const text = `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
+  return { text, rows: lines.length - 1, cut: Boolean(cursor) };
 }
 
 /** Offers a text as a file download. */

@@ -145,6 +145,19 @@ export function UserForm({ user, onClose, onCreated }: Props) {
           error={errors.lockKeyLimits?.message}
           {...register("lockKeyLimits")}
         />
+        <Field
+          label={t("people.maxKeys")}
+          help={t("people.maxKeysHelp")}
+          error={errors.maxKeys?.message}
+        >
+          {(ids) => (
+            <NumberInput
+              {...ids}
+              placeholder={t(form.watch("lockKeyLimits") ? "people.noKeys" : "people.noLimit")}
+              {...register("maxKeys")}
+            />
+          )}
+        </Field>
       </LimitFields>
       <Section title={t("people.access")}>
         {list("providerGroup", groups, "default")}

@@ -31,6 +31,7 @@ export interface UserValues extends LimitValues {
   allowedModels: string[];
   allowedClients: string[];
   lockKeyLimits: boolean;
+  maxKeys: string;
 }
 export interface KeyValues extends LimitValues {
   name: string;
@@ -99,6 +100,7 @@ export function userValues(user: User | undefined, timeZone: string): UserValues
     allowedModels: user?.allowedModels ?? [],
     allowedClients: user?.allowedClients ?? [],
     lockKeyLimits: user?.lockKeyLimits ?? false,
+    maxKeys: amount(user?.maxKeys),
     ...limits(user),
   };
 }
@@ -146,6 +148,7 @@ export function userBody(values: UserValues) {
     allowedModels: values.allowedModels,
     allowedClients: values.allowedClients,
     lockKeyLimits: values.lockKeyLimits,
+    maxKeys: orNull(values.maxKeys),
     ...limitBody(values),
   };
 }

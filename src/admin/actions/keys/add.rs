@@ -58,6 +58,9 @@ pub(super) async fn add_key(
         let refusal = ApiError::because(Code::OPERATION_FAILED, Reason::TooManyKeys);
         return Err(refusal.with("max", MAX_KEYS.into()));
     }
+    if !who.is_admin() && !key_rules::may_add_key(&user, tx.keys_ever_of(user_id).await?) {
+        return Err(ApiError::because(Code::KEY_LIMITS_LOCKED, Reason::KeysOfAdministrator));
+    }
     if user.lock_key_limits && !who.is_admin() {
         // Such a user may not choose limits, and a key without limits would bypass those of the
         // other keys.

@@ -35,6 +35,7 @@ pub fn operations() -> Vec<Operation> {
             Permission::Own,
             statistics::get_keys_with_statistics,
         )
+        .report()
         .doc("What each key of a user was used for: today, by model too, and in all.")
         .errors(&[Code::NOT_FOUND]),
         Operation::action("actions/keys/addKey", Permission::Own, add::add_key)

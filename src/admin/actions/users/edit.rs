@@ -33,6 +33,7 @@ pub(in crate::admin) fn blank(now: Timestamp) -> User {
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
         lock_key_limits: false,
+        max_keys: None,
         created_at: now,
         updated_at: now,
         deleted_at: None,

@@ -77,10 +77,13 @@ pub struct UserFields {
     pub allowed_models: Patch<List<ModelText<1, 200>, 0, 200>>,
     /// Parts of `User-Agent`; empty = every client.
     pub allowed_clients: Patch<List<Text<1, 200>, 0, 50>>,
-    /// Only administrators change the limits of the user's keys; a key that the user adds gets the
-    /// tightest limits of their other keys.
+    /// Only administrators change the limits of the user's keys, and add keys beyond `maxKeys`; a
+    /// key that the user adds gets the tightest limits of their other keys.
     #[schemars(extend("default" = false))]
     pub lock_key_limits: Sent<bool>,
+    /// How many keys the user may have had, deleted ones included, to add one; `null` = none with
+    /// `lockKeyLimits`, else any number.
+    pub max_keys: Patch<Whole<u32, 0, 1000>>,
 }
 
 impl UserFields {
@@ -107,6 +110,7 @@ impl UserFields {
         self.allowed_models.plain().apply(&mut user.allowed_models);
         self.allowed_clients.plain().apply(&mut user.allowed_clients);
         self.lock_key_limits.apply(&mut user.lock_key_limits);
+        self.max_keys.plain().apply_option(&mut user.max_keys);
         Ok(())
     }
 }
