@@ -10,13 +10,13 @@ use crate::formats::conversation::{
     Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str, StreamProblem, Text,
     ToolName, is_empty_event,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List, Unread};
 use crate::formats::usage::names_an_end;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<List<'a, Choice<'a>>>,
     #[serde(borrow)]
     error: Option<Content<'a, WireError<'a>>>,
 }
@@ -43,7 +43,7 @@ struct Delta<'a> {
     #[serde(borrow)]
     reasoning: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
-    tool_calls: Option<Vec<CallDelta<'a>>>,
+    tool_calls: Option<List<'a, CallDelta<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -61,6 +61,10 @@ struct FunctionDelta<'a> {
     name: Option<Str<'a>>,
     #[serde(borrow)]
     arguments: Option<Str<'a>>,
+}
+
+fn malformed(unread: Unread<'_>) -> StreamProblem {
+    StreamProblem::Malformed { message: unread.to_string() }
 }
 
 /// The open block.
@@ -106,9 +110,11 @@ impl Reader {
             let (kind, message) = reply_read::error(reported);
             return Err(StreamProblem::Upstream { kind, message });
         }
-        let first =
-            chunk.choices.into_iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0);
-        let Some(choice) = first else { return Ok(()) };
+        let mut choices = chunk.choices.unwrap_or_default().into_iter();
+        let is_first = |choice: &Result<Choice<'_>, _>| !matches!(choice, Ok(choice) if choice.index.unwrap_or(0) != 0);
+        let Some(choice) = choices.find(is_first).transpose().map_err(malformed)? else {
+            return Ok(());
+        };
         if !std::mem::replace(&mut self.started, true) {
             sink(Event::Start { usage: Usage::default() });
         }
@@ -146,7 +152,8 @@ impl Reader {
             _ => None,
         };
         self.text(Open::Thinking, reasoning, sink);
-        for part in delta.content.map(reply_read::content).into_iter().flatten() {
+        let content = delta.content.map(reply_read::content).transpose().map_err(malformed)?;
+        for part in content.into_iter().flatten() {
             match part {
                 ReplyPart::Thinking(thinking) => {
                     self.text(Open::Thinking, Some(thinking.text), sink)
@@ -157,7 +164,7 @@ impl Reader {
         }
         self.text(Open::Refusal, delta.refusal, sink);
         for call in delta.tool_calls.into_iter().flatten() {
-            self.call(call, sink)?;
+            self.call(call.map_err(malformed)?, sink)?;
         }
         Ok(())
     }

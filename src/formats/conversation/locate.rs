@@ -5,8 +5,8 @@
 
 use serde::Deserialize;
 
-use super::Unsupported;
-use crate::formats::json_read;
+use super::{Str, Text, Unsupported};
+use crate::formats::json_read::{self, List, Unread};
 
 /// Reads `body`.
 ///
@@ -17,18 +17,39 @@ pub fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Unsupported> {
     if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         return Err(Unsupported::new("body", "not a JSON object"));
     }
-    json_read::read(body).map_err(|error| {
-        let full = error.to_string();
-        let message = full.split(" at line ").next().unwrap_or(&full).to_owned();
-        let field = path_at(body, offset_of(body, &error));
-        match missing_field(&message) {
-            Some(name) => Unsupported {
-                field: beside(&field, name),
-                message: "this field is required".to_owned(),
-            },
-            None => Unsupported { field, message },
-        }
-    })
+    json_read::read(body).map_err(|error| located(body, &error))
+}
+
+/// The refusal of an element of a list, whose path is `field`.
+pub fn element(field: &str, unread: &Unread<'_>) -> Unsupported {
+    let Unsupported { field: inner, message } = located(unread.json.as_bytes(), &unread.error);
+    let field = if inner == "body" { field.to_owned() } else { format!("{field}.{inner}") };
+    Unsupported { field, message }
+}
+
+/// The texts of the list at `field`.
+///
+/// # Errors
+/// An element that is no text.
+pub fn texts<'a>(
+    list: Option<List<'a, Str<'a>>>,
+    field: &str,
+) -> Result<Vec<Text<'a>>, Unsupported> {
+    let texts = list.unwrap_or_default().collect(|text| Some(text.into_text()));
+    texts.map_err(|unread| element(field, &unread))
+}
+
+fn located(body: &[u8], error: &serde_json::Error) -> Unsupported {
+    let full = error.to_string();
+    let message = full.split(" at line ").next().unwrap_or(&full).to_owned();
+    let field = path_at(body, offset_of(body, error));
+    match missing_field(&message) {
+        Some(name) => Unsupported {
+            field: beside(&field, name),
+            message: "this field is required".to_owned(),
+        },
+        None => Unsupported { field, message },
+    }
 }
 
 fn missing_field(message: &str) -> Option<&str> {

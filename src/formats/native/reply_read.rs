@@ -6,14 +6,14 @@ use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List};
 
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
-    content: Option<Vec<Block<'a>>>,
+    content: Option<List<'a, Block<'a>>>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -71,7 +71,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     }
     let content = body.content.ok_or_else(|| problem("no `content`".to_owned()))?;
     Ok(Reply {
-        parts: content.into_iter().filter_map(read_block).collect(),
+        parts: content.collect(read_block).map_err(|error| problem(error.to_string()))?,
         finish: finish(body.stop_reason.as_deref(), body.stop_sequence.as_deref()),
         usage: Usage::default(),
     })

@@ -10,7 +10,7 @@ use crate::formats::conversation::{
     Block, Content, Event, ReplyPart, Sink, Str, StreamProblem, Thinking, ToolCall, ToolName,
     is_empty_event,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List, Unread};
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -101,7 +101,7 @@ impl Reader {
                 self.open_calls.begin();
                 self.delta(Open::Call, data.delta, sink);
             }
-            "output_item.done" => self.item_done(data.item, index, sink),
+            "output_item.done" => self.item_done(data.item, index, sink)?,
             "completed" | "incomplete" => self.end(kind == "incomplete", data.response, sink)?,
             "failed" | "cancelled" => {
                 return Err(failed(data.response.and_then(|response| response.error)));
@@ -190,11 +190,20 @@ impl Reader {
     }
 
     /// The complete item: only parts that no delta contained are emitted.
-    fn item_done(&mut self, item: Option<OutputItem<'_>>, index: Option<u64>, sink: &mut Sink<'_>) {
+    ///
+    /// # Errors
+    /// A list of the item has an element that is no part.
+    fn item_done(
+        &mut self,
+        item: Option<OutputItem<'_>>,
+        index: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StreamProblem> {
         self.open_calls.turn(index, sink);
         let reported = std::mem::take(&mut self.reported);
         let call_reported = self.open_calls.has_begun().unwrap_or(reported);
-        for part in item.into_iter().flat_map(OutputItem::into_parts) {
+        let parts = item.map(OutputItem::into_parts).transpose().map_err(malformed)?;
+        for part in parts.into_iter().flatten() {
             match part {
                 ReplyPart::Thinking(thinking) => self.thinking(thinking, reported, sink),
                 ReplyPart::ToolCall(call) => self.call(call, call_reported, sink),
@@ -210,6 +219,7 @@ impl Reader {
         if !self.open_calls.go_on_after(index, sink) {
             self.close(sink);
         }
+        Ok(())
     }
 
     fn whole(&mut self, kind: Open, block: Block<'_>, text: Str<'_>, sink: &mut Sink<'_>) {
@@ -270,9 +280,9 @@ impl Reader {
         if !self.any
             && let Some(output) = response.output
         {
-            let items: Vec<OutputItem<'_>> = json_read::from_str(output.get()).unwrap_or_default();
-            for item in items {
-                self.item_done(Some(item), None, sink);
+            let items: List<'_, OutputItem<'_>> = List::of(output.get()).unwrap_or_default();
+            for item in items.into_iter().map_while(Result::ok) {
+                self.item_done(Some(item), None, sink)?;
             }
         }
         let reason =
@@ -307,6 +317,10 @@ pub fn reads(kind: &str) -> bool {
         "error",
     ];
     KINDS.contains(&kind.strip_prefix("response.").unwrap_or(kind))
+}
+
+fn malformed(unread: Unread<'_>) -> StreamProblem {
+    StreamProblem::Malformed { message: unread.to_string() }
 }
 
 fn failed(error: Option<WireError<'_>>) -> StreamProblem {

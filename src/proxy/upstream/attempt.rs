@@ -138,6 +138,7 @@ impl Attempt {
 /// # Errors
 /// With a [`GiveUp`] as its cause when no provider is left.
 pub(in crate::proxy) async fn next_peer(
+    session: &mut Session,
     ctx: &mut RequestContext,
 ) -> pingora::Result<Box<HttpPeer>> {
     loop {
@@ -147,7 +148,7 @@ pub(in crate::proxy) async fn next_peer(
         }
         // Before the attempt begins: a request that this provider's format cannot express is none,
         // and no failure of the provider.
-        if let Err(unfit) = render_body(ctx) {
+        if let Err(unfit) = render_body(session, ctx).await {
             let error = verdict::failed(ctx, unfit);
             if error.retry() {
                 continue;
@@ -256,8 +257,8 @@ fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
 }
 
 /// Renders the request's body in the provider's format.
-fn render_body(ctx: &mut RequestContext) -> pingora::Result<()> {
-    let rendered = render::render(ctx)?;
+async fn render_body(session: &mut Session, ctx: &mut RequestContext) -> pingora::Result<()> {
+    let rendered = render::render(session, ctx).await?;
     let attempt = ctx.attempt()?;
     attempt.length = rendered.len();
     attempt.query = rendered.query;
