@@ -107,7 +107,8 @@ impl NameMap {
     /// Whether the client's tool of this name takes free text.
     #[must_use]
     pub fn is_free_text(&self, name: &ToolName<'_>) -> bool {
-        self.originals.values().any(|original| original.free_text && original.is(name))
+        let original = self.originals.get(&*wire_name(name));
+        original.is_some_and(|original| original.free_text && original.is(name))
     }
 }
 

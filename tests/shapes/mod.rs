@@ -9,6 +9,7 @@
 mod catalog;
 mod memory;
 mod through;
+mod work;
 
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::usage::Usage;
