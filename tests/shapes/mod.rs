@@ -7,6 +7,7 @@
 )]
 
 mod catalog;
+mod depth;
 mod memory;
 mod through;
 mod work;
