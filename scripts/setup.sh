@@ -347,7 +347,7 @@ case ${1:-build} in
   build) for_build ;;
   run) for_build && for_node ;;
   demo) for_build && for_node && for_demo ;;
-  test | test-system) for_build && for_node && for_test && { ! deploy_tools_there || for_test_deploy; } ;;
+  test | test-system) for_build && for_node && for_test && want valgrind have valgrind && { ! deploy_tools_there || for_test_deploy; } ;;
   bench) for_build && for_bench ;;
   bench-check) for_build && want valgrind have valgrind ;;
   fuzz) for_build && for_fuzz ;;

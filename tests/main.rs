@@ -1,5 +1,10 @@
 //! The one integration binary.
 
+/// Counts the bytes in use, for `shapes::memory`.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
+
 #[cfg(test)]
 mod admin;
 #[cfg(test)]
@@ -44,6 +49,8 @@ mod proxy;
 mod resilience;
 #[cfg(test)]
 mod settings;
+#[cfg(test)]
+mod shapes;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

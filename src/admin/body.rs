@@ -13,9 +13,13 @@ use super::envelope::{ApiError, Code};
 use super::operation::{Operation, Permission, Ready};
 use super::reasons::Reason;
 use super::surface::Surface;
+use crate::formats::MOST_ELEMENTS;
+use crate::formats::scan::{Node, Problem, Scanner};
 
 /// Time-out of a complete body.
 const BODY_TIME: Duration = Duration::from_secs(60);
+/// What a value of a user's body takes in its tree, in bytes of the budget.
+const VALUE_WEIGHT: usize = 128;
 /// Time-out of a body that is open to all, such as a login's.
 const OPEN_BODY_TIME: Duration = Duration::from_secs(10);
 
@@ -46,9 +50,20 @@ pub async fn read(
     let bytes = arriving.map_err(|_| {
         ApiError::because(Code::INVALID_FORMAT, Reason::BodyLate).at(StatusCode::REQUEST_TIMEOUT)
     })??;
+    // The tree of a body takes many times its bytes.
+    if let Some(reservation) = reservation.as_mut().filter(|reservation| reservation.is_users()) {
+        let values = memchr::memchr3_iter(b',', b'{', b'[', &bytes).count();
+        reservation.grow(values * VALUE_WEIGHT).map_err(|_| full())?;
+    }
     let parsed = parse(operation, &bytes);
     drop(reservation);
     parsed
+}
+
+fn full() -> ApiError {
+    ApiError::because(Code::OPERATION_FAILED, Reason::BodiesFull)
+        .at(StatusCode::SERVICE_UNAVAILABLE)
+        .header(header::RETRY_AFTER, HeaderValue::from_static("2"))
 }
 
 fn too_large(max: usize) -> ApiError {
@@ -70,15 +85,18 @@ async fn collect(
             return Err(too_large(max));
         }
         if let Some(reservation) = &mut reservation {
-            reservation.grow(data.len()).map_err(|_| {
-                ApiError::because(Code::OPERATION_FAILED, Reason::BodiesFull)
-                    .at(StatusCode::SERVICE_UNAVAILABLE)
-                    .header(header::RETRY_AFTER, HeaderValue::from_static("2"))
-            })?;
+            reservation.grow(data.len()).map_err(|_| full())?;
         }
         bytes.extend_from_slice(&data);
     }
     Ok(bytes)
+}
+
+fn has_too_many_elements(text: &[u8]) -> bool {
+    static ANY: Node<()> = Node::object(&[]);
+    let mut scanner = Scanner::new(&ANY, 1024).with_most_elements(MOST_ELEMENTS);
+    let scanned = scanner.feed(text, &mut |_| {});
+    scanned.is_err_and(|error| error.problem == Problem::TooManyElements)
 }
 
 /// Any bytes as an operation's body: the action, ready to run with it, or the first error. An empty
@@ -89,6 +107,10 @@ async fn collect(
 pub fn parse(operation: &Operation, bytes: &[u8]) -> Result<Ready, ApiError> {
     let sent = match bytes.trim_ascii() {
         [] => Map::new(),
+        text if has_too_many_elements(text) => {
+            let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::BodyNoJson);
+            return Err(refusal.with("detail", Problem::TooManyElements.to_string().into()));
+        }
         text => match serde_json::from_slice::<Value>(text) {
             Ok(Value::Object(sent)) => sent,
             Ok(_) => return Err(ApiError::because(Code::INVALID_FORMAT, Reason::BodyNoObject)),

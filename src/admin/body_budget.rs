@@ -49,6 +49,11 @@ impl AdminBodyReservation {
         Self { budget: Arc::clone(budget), user, bytes: 0 }
     }
 
+    /// Whether the body is that of a user who is no administrator.
+    pub(super) const fn is_users(&self) -> bool {
+        self.user.is_some()
+    }
+
     /// Reserves `more` bytes.
     ///
     /// # Errors

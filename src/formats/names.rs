@@ -47,6 +47,8 @@ impl Original {
 /// The names of one request that differ between the two sides, and the ids of its calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameMap {
+    /// Whether the provider's names follow the alt-cli format's grammar.
+    to_alt_cli: bool,
     /// By the name on the provider's side.
     originals: HashMap<String, Original>,
     /// The ids of the calls in the history of a client that tells calls by their id alone: a call
@@ -59,7 +61,7 @@ impl NameMap {
     /// that are equal on both sides are not stored. `request` is as the client sent it.
     #[must_use]
     pub fn of(request: &Request<'_>, from: WireFormat, to: WireFormat) -> Self {
-        let mut map = Self::default();
+        let mut map = Self { to_alt_cli: to == WireFormat::AltCli, ..Self::default() };
         for tool in &request.tools {
             if !matches!(tool.kind, ToolKind::WebSearch(_)) {
                 map.add(&tool.name, matches!(tool.kind, ToolKind::FreeText { .. }), to);
@@ -108,7 +110,8 @@ impl NameMap {
     /// Whether the client's tool of this name takes free text.
     #[must_use]
     pub fn is_free_text(&self, name: &ToolName<'_>) -> bool {
-        self.originals.values().any(|original| original.free_text && original.is(name))
+        let original = self.originals.get(&*fitting(name.flat(), self.to_alt_cli));
+        original.is_some_and(|original| original.free_text && original.is(name))
     }
 }
 

@@ -213,9 +213,9 @@ const PROTOBUF: &str = "application/x-protobuf";
 const JSON: &str = "application/json";
 
 /// The answer to a body without data, of which the collector gets nothing: an empty message.
-fn nothing_sent(kind: &str) -> RelayReply {
+fn nothing_sent(kind: &'static str) -> RelayReply {
     let body = if kind == JSON { b"{}".to_vec() } else { Vec::new() };
-    RelayReply { status: 200, content_type: kind.to_owned(), retry_after: None, body }
+    RelayReply { status: 200, content_type: kind, retry_after: None, body }
 }
 
 /// The type of a body that can be relayed, in any letter case and with any parameters.

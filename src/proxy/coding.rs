@@ -5,6 +5,9 @@ use std::io::{Read, Write};
 
 use bytes::{Buf, Bytes};
 
+/// A zstd frame may ask for a window of 8 MiB: RFC 9659. The library's own bound is 128 MiB.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
+
 /// While a body is decoded, the budget is checked each time the result grows by this many bytes.
 const DECODE_STEP: u64 = 256 * 1024;
 
@@ -79,9 +82,16 @@ pub(super) fn decode_within(
         Coding::Identity => return Ok(source.0.into()),
         Coding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(source)),
         Coding::Deflate => Box::new(flate2::read::ZlibDecoder::new(source)),
+        Coding::Brotli if source.first().is_some_and(has_large_window) => {
+            return Err(CodingError::Damaged);
+        }
         Coding::Brotli => Box::new(brotli::Decompressor::new(source, 16 * 1024)),
         Coding::Zstd => {
-            Box::new(zstd::stream::read::Decoder::new(source).map_err(|_| CodingError::Damaged)?)
+            let decoder = zstd::stream::read::Decoder::new(source).and_then(|mut decoder| {
+                decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                Ok(decoder)
+            });
+            Box::new(decoder.map_err(|_| CodingError::Damaged)?)
         }
     };
     let mut decoded = Vec::new();
@@ -108,6 +118,18 @@ pub(super) fn decode_within(
 
 struct Chunks(std::collections::VecDeque<Bytes>);
 
+impl Chunks {
+    fn first(&self) -> Option<u8> {
+        self.0.iter().find_map(|chunk| chunk.first().copied())
+    }
+}
+
+/// Whether a brotli stream that begins with this byte asks for a window above 16 MiB, up to 1 GiB.
+/// RFC 7932 knows no such windows.
+const fn has_large_window(first: u8) -> bool {
+    first & 0x7f == 0x11
+}
+
 impl Read for Chunks {
     fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
         while let Some(first) = self.0.front_mut() {
@@ -130,7 +152,7 @@ const PIECE_MAX: usize = 16 * 1024 * 1024;
 pub(super) enum StreamDecoder {
     Gzip(flate2::write::MultiGzDecoder<Decoded>),
     Deflate(flate2::write::ZlibDecoder<Decoded>),
-    Brotli(Box<brotli::DecompressorWriter<Decoded>>),
+    Brotli { decoder: Box<brotli::DecompressorWriter<Decoded>>, begun: bool },
     Zstd(zstd::stream::write::Decoder<'static, Decoded>),
 }
 
@@ -166,14 +188,17 @@ impl StreamDecoder {
             Coding::Deflate => {
                 Some(Self::Deflate(flate2::write::ZlibDecoder::new(Decoded::default())))
             }
-            Coding::Brotli => Some(Self::Brotli(Box::new(brotli::DecompressorWriter::new(
-                Decoded::default(),
-                16 * 1024,
-            )))),
-            Coding::Zstd => Some(Self::Zstd(
-                zstd::stream::write::Decoder::new(Decoded::default())
-                    .map_err(|_| CodingError::Damaged)?,
-            )),
+            Coding::Brotli => Some(Self::Brotli {
+                decoder: Box::new(brotli::DecompressorWriter::new(Decoded::default(), 16 * 1024)),
+                begun: false,
+            }),
+            Coding::Zstd => {
+                let decoder = zstd::stream::write::Decoder::new(Decoded::default());
+                let mut decoder = decoder.map_err(|_| CodingError::Damaged)?;
+                let bounded = decoder.window_log_max(ZSTD_WINDOW_LOG_MAX);
+                bounded.map_err(|_| CodingError::Damaged)?;
+                Some(Self::Zstd(decoder))
+            }
         })
     }
 
@@ -189,7 +214,11 @@ impl StreamDecoder {
             Self::Deflate(d) => {
                 d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut()))
             }
-            Self::Brotli(d) => {
+            Self::Brotli { decoder: d, begun } => {
+                let is_first = !chunk.is_empty() && !std::mem::replace(begun, true);
+                if is_first && chunk.first().copied().is_some_and(has_large_window) {
+                    return Err(CodingError::Damaged);
+                }
                 d.write_all(chunk).and_then(|()| d.flush()).map(|()| std::mem::take(d.get_mut()))
             }
             Self::Zstd(d) => {
@@ -259,6 +288,44 @@ mod tests {
                 Err(CodingError::Damaged),
                 "{coding:?}"
             );
+        }
+    }
+
+    #[test]
+    fn windows_above_the_formats_bounds_are_refused() {
+        let plain = b"a small body";
+        let zstd = |log: u32| {
+            let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
+            encoder.window_log(log).unwrap();
+            encoder.write_all(plain).unwrap();
+            encoder.finish().unwrap()
+        };
+        let brotli = |large: bool| {
+            let params = brotli::enc::BrotliEncoderParams {
+                large_window: large,
+                lgwin: if large { 28 } else { 24 },
+                ..Default::default()
+            };
+            let mut out = Vec::new();
+            brotli::BrotliCompress(&mut &plain[..], &mut out, &params).unwrap();
+            out
+        };
+        for (coding, packed, fits) in [
+            (Coding::Zstd, zstd(23), true),
+            (Coding::Zstd, zstd(24), false),
+            (Coding::Zstd, zstd(27), false),
+            (Coding::Brotli, brotli(false), true),
+            (Coding::Brotli, brotli(true), false),
+        ] {
+            let whole = decode_whole(coding, vec![Bytes::from(packed.clone())], 1000);
+            assert_eq!(whole.is_ok(), fits, "{coding:?}");
+            let mut decoder = StreamDecoder::new(coding).unwrap().unwrap();
+            // In any pieces.
+            let streamed = packed.iter().try_fold(Vec::new(), |mut all, byte| {
+                all.extend_from_slice(&decoder.push(&[*byte])?);
+                Ok::<_, CodingError>(all)
+            });
+            assert_eq!(streamed.is_ok(), fits, "{coding:?} in pieces");
         }
     }
 

@@ -4,6 +4,7 @@
 //! Names come in camel and snake case, bodies plain or in a `{model, request}` wrapper. Shapes
 //! follow the vendor's own SDK types. It depends on no other format.
 
+mod call_ids;
 mod content_write;
 mod generation;
 pub mod reply_read;

@@ -9,7 +9,7 @@ use crate::formats::conversation::{
     Finish, GENERATED, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text, Thinking,
     ToolCall, ToolName, locate, number,
 };
-use crate::formats::json_read;
+use crate::formats::json_read::{self, List, Unread};
 
 /// What is wrong with a reply that has nothing for the client: neither content nor a finish reason,
 /// or only content of kinds that are not read.
@@ -23,7 +23,7 @@ pub struct Body<'a> {
     response: Option<Box<Body<'a>>>,
     /// The answers. Only the first is converted; absent if the prompt was blocked.
     #[serde(borrow)]
-    pub candidates: Option<Vec<Candidate<'a>>>,
+    pub candidates: Option<List<'a, Candidate<'a>>>,
     /// What the vendor's filter says about the prompt; absent if it says nothing.
     #[serde(borrow, rename = "promptFeedback", alias = "prompt_feedback")]
     pub feedback: Option<Feedback<'a>>,
@@ -54,7 +54,7 @@ pub struct Candidate<'a> {
 pub struct WireContent<'a> {
     /// Text, reasoning and tool calls, in order.
     #[serde(borrow)]
-    pub parts: Option<Vec<WirePart<'a>>>,
+    pub parts: Option<List<'a, WirePart<'a>>>,
 }
 
 /// The verdict of the vendor's filter about the prompt.
@@ -133,7 +133,8 @@ fn read_as(bytes: &[u8], strict: bool) -> Result<Reply<'_>, ReplyProblem> {
     }
     let blocked = body.is_blocked();
     let usage = Usage::default();
-    let Some(candidate) = body.candidates.into_iter().flatten().next() else {
+    let unread = |error: Unread<'_>| problem(error.to_string());
+    let Some(candidate) = body.candidates.unwrap_or_default().first().map_err(unread)? else {
         if blocked {
             return Ok(Reply { parts: Vec::new(), finish: Finish::Refusal, usage });
         }
@@ -142,16 +143,17 @@ fn read_as(bytes: &[u8], strict: bool) -> Result<Reply<'_>, ReplyProblem> {
     let broken = broken_call(&candidate);
     let mut parts = Vec::new();
     let reason = candidate.reason;
-    let mut foreign = false;
+    let (mut foreign, mut calls) = (false, 0);
     for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
+        let part = part.map_err(unread)?;
         foreign |= part.is_foreign();
-        add_part(part, &mut parts);
+        add_part(part, &mut calls, &mut parts);
     }
     let nothing = if foreign { strict } else { reason.is_none() };
     if nothing && parts.is_empty() {
         return Err(problem(NOTHING.to_owned()));
     }
-    let any_call = parts.iter().any(ReplyPart::is_tool_call);
+    let any_call = calls > 0;
     if let Some((kind, message)) = broken.filter(|_| strict && !parts.iter().any(is_answer)) {
         return Err(ReplyProblem::Upstream { kind, message });
     }
@@ -159,12 +161,14 @@ fn read_as(bytes: &[u8], strict: bool) -> Result<Reply<'_>, ReplyProblem> {
     Ok(Reply { parts, finish, usage })
 }
 
-fn add_part<'a>(part: WirePart<'a>, parts: &mut Vec<ReplyPart<'a>>) {
+/// Adds a part. `calls`: how many calls there are.
+fn add_part<'a>(part: WirePart<'a>, calls: &mut usize, parts: &mut Vec<ReplyPart<'a>>) {
     if let Some(call) = part.call {
         if let Some(proof) = part.signature {
             prove(proof.into_text(), parts);
         }
-        let index = parts.iter().filter(|part| part.is_tool_call()).count();
+        let index = *calls;
+        *calls += 1;
         let arguments = call.arguments().into();
         let id =
             call.id.filter(|id| !id.is_empty()).map_or_else(|| generated_id(index), Str::into_text);

@@ -1,16 +1,15 @@
 //! Reads contents and parts. Calls and results without ids are paired by name and order.
 
-use std::collections::VecDeque;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
+use super::call_ids::Calls;
 use crate::formats::conversation::schema::Members;
 use crate::formats::conversation::{
     Content, Media, Origin, Part, Role, Rule, Rules, Signature, Source, Str, Text, Thinking,
-    ToolCall, ToolName, ToolResult, Turn, Unsupported, schema,
+    ToolCall, ToolName, ToolResult, Turn, Unsupported, locate, schema,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List, Unread};
 
 /// One message.
 #[derive(Deserialize)]
@@ -105,49 +104,7 @@ struct FunctionResponse<'a> {
     #[serde(borrow)]
     response: Option<Json<'a>>,
     #[serde(borrow)]
-    parts: Option<Vec<WirePart<'a>>>,
-}
-
-/// The calls without a result so far, and how many there were.
-#[derive(Default)]
-struct Calls {
-    count: usize,
-    open: VecDeque<OpenCall>,
-}
-
-struct OpenCall {
-    id: String,
-    /// The model gave it no id.
-    is_generated: bool,
-    name: String,
-}
-
-impl Calls {
-    fn add(&mut self, given: Option<&Str<'_>>, name: &str) -> String {
-        // By position: the same in every later turn of the conversation.
-        let given = given.filter(|id| !id.is_empty());
-        let id = given.map_or_else(|| format!("call_{}", self.count), |id| id.to_string());
-        self.count += 1;
-        self.open.push_back(OpenCall {
-            id: id.clone(),
-            is_generated: given.is_none(),
-            name: name.to_owned(),
-        });
-        id
-    }
-
-    fn answer(&mut self, given: Option<&Str<'_>>, name: &str) -> String {
-        let by_id = given.filter(|id| !id.is_empty()).map(|id| id.to_string());
-        let position = match &by_id {
-            // Gemini CLI invents an id for the result of a call without one.
-            Some(id) => self.open.iter().position(|call| call.id == *id).or_else(|| {
-                self.open.iter().position(|call| call.is_generated && call.name == name)
-            }),
-            None => self.open.iter().position(|call| call.name == name),
-        };
-        let found = position.and_then(|at| self.open.remove(at)).map(|call| call.id);
-        found.or(by_id).unwrap_or_else(|| format!("call_{}", self.count))
-    }
+    parts: Option<List<'a, WirePart<'a>>>,
 }
 
 /// Reads `contents`.
@@ -167,6 +124,8 @@ pub(super) fn read<'a>(
     let mut calls = Calls::default();
     let mut turns = Vec::with_capacity(contents.len());
     for (index, content) in contents.into_iter().enumerate() {
+        let content =
+            content.map_err(|unread| locate::element(&format!("contents.{index}"), &unread))?;
         let role = match content.role.as_deref() {
             None | Some("user" | "function" | "") => Role::User,
             Some("model") => Role::Assistant,
@@ -181,8 +140,10 @@ pub(super) fn read<'a>(
             None => {}
             Some(Content::Text(text)) => parts.push(Part::Text(text)),
             Some(Content::Parts(wire)) => {
+                parts.reserve_exact(wire.len());
                 for (at, part) in wire.into_iter().enumerate() {
                     let field = format!("contents.{index}.parts.{at}");
+                    let part = part.map_err(|unread| locate::element(&field, &unread))?;
                     read_part(part, &field, (&mut calls, rules), &mut parts)?;
                 }
             }
@@ -193,29 +154,39 @@ pub(super) fn read<'a>(
 }
 
 /// The texts of `systemInstruction`, in any of its forms.
-pub(super) fn texts<'a>(content: Content<'a, WireContent<'a>>) -> Vec<Str<'a>> {
+///
+/// # Errors
+/// An element that is no content, or no part.
+pub(super) fn texts<'a>(
+    content: Content<'a, WireContent<'a>>,
+) -> Result<Vec<Str<'a>>, Unsupported> {
+    let wrong = |unread: Unread<'_>| locate::element("systemInstruction", &unread);
     let contents = match content {
-        Content::Text(text) => return vec![text],
+        Content::Text(text) => return Ok(vec![text]),
         Content::Parts(contents) => contents,
     };
     let mut texts = Vec::new();
     for content in contents {
+        let content = content.map_err(wrong)?;
         texts.extend(content.text);
         match content.parts {
             Some(Content::Text(text)) => texts.push(text),
             Some(Content::Parts(parts)) => {
-                texts.extend(parts.into_iter().filter_map(|part| part.text));
+                texts.reserve_exact(parts.len());
+                for part in parts {
+                    texts.extend(part.map_err(wrong)?.text);
+                }
             }
             None => {}
         }
     }
-    texts
+    Ok(texts)
 }
 
 fn read_part<'a>(
     mut part: WirePart<'a>,
     field: &str,
-    (calls, rules): (&mut Calls, &mut Rules),
+    (calls, rules): (&mut Calls<'a>, &mut Rules),
     parts: &mut Vec<Part<'a>>,
 ) -> Result<(), Unsupported> {
     let proof = part
@@ -230,10 +201,10 @@ fn read_part<'a>(
     // A proof on another part belongs to the thought before it.
     parts.extend(proof.map(|proof| Part::Thinking(proof.into())));
     if let Some(call) = part.call {
-        let name = call.name.as_ref().ok_or_else(|| missing(field, "functionCall.name"))?;
-        let id = calls.add(call.id.as_ref(), name).into();
         let arguments = call.arguments().into();
-        let name = ToolName::plain(call.name.unwrap_or_default().into_text());
+        let name = call.name.ok_or_else(|| missing(field, "functionCall.name"))?;
+        let id = calls.add(call.id, &name);
+        let name = ToolName::plain(name.into_text());
         parts.push(Part::ToolCall(ToolCall { id, name, arguments }));
     } else if let Some(result) = part.result {
         parts.push(read_result(result, field, calls)?);
@@ -284,15 +255,16 @@ fn read_media<'a>(
 fn read_result<'a>(
     result: FunctionResponse<'a>,
     field: &str,
-    calls: &mut Calls,
+    calls: &mut Calls<'a>,
 ) -> Result<Part<'a>, Unsupported> {
     let name = result.name.unwrap_or_default();
-    let id = calls.answer(result.id.as_ref(), &name).into();
+    let id = calls.answer(result.id, &name);
     let (text, is_error) = result.response.map_or((Text::default(), false), response_text);
     let mut parts: Vec<Part<'a>> =
         (!text.is_empty()).then(|| Part::text(text)).into_iter().collect();
+    let field = format!("{field}.functionResponse.parts");
     for part in result.parts.into_iter().flatten() {
-        let field = format!("{field}.functionResponse.parts");
+        let part = part.map_err(|unread| locate::element(&field, &unread))?;
         parts.extend(read_media(part.inline, part.file, &field)?.map(Part::Media));
     }
     Ok(Part::ToolResult(ToolResult {

@@ -5,13 +5,13 @@ use serde::de::IgnoredAny;
 use serde_json::Number;
 
 use super::request_contents::{self, WireContent};
-use crate::formats::conversation::locate::parse;
+use crate::formats::conversation::locate::{self, parse, texts};
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Tool,
     ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, number, schema,
 };
-use crate::formats::json_read::Json;
+use crate::formats::json_read::{Json, List, Unread};
 
 #[derive(Deserialize, Default)]
 struct Body<'a> {
@@ -25,7 +25,7 @@ struct Body<'a> {
     #[serde(borrow, rename = "systemInstruction", alias = "system_instruction")]
     system: Option<Content<'a, WireContent<'a>>>,
     #[serde(borrow)]
-    tools: Option<Vec<WireTool<'a>>>,
+    tools: Option<List<'a, WireTool<'a>>>,
     #[serde(borrow, rename = "toolConfig", alias = "tool_config")]
     tool_config: Option<ToolConfig<'a>>,
     #[serde(borrow, rename = "generationConfig", alias = "generation_config")]
@@ -40,7 +40,7 @@ struct Body<'a> {
 #[derive(Deserialize)]
 struct WireTool<'a> {
     #[serde(borrow, rename = "functionDeclarations", alias = "function_declarations")]
-    functions: Option<Vec<Declaration<'a>>>,
+    functions: Option<List<'a, Declaration<'a>>>,
     #[serde(borrow, rename = "googleSearch", alias = "google_search")]
     search: Option<Json<'a>>,
     #[serde(borrow, rename = "googleSearchRetrieval", alias = "google_search_retrieval")]
@@ -70,7 +70,7 @@ struct Calling<'a> {
     #[serde(borrow)]
     mode: Option<Str<'a>>,
     #[serde(borrow, rename = "allowedFunctionNames", alias = "allowed_function_names")]
-    allowed: Option<Vec<Str<'a>>>,
+    allowed: Option<List<'a, Str<'a>>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -95,7 +95,7 @@ struct Config<'a> {
     )]
     max_tokens: Option<u64>,
     #[serde(borrow, rename = "stopSequences", alias = "stop_sequences")]
-    stop: Option<Vec<Str<'a>>>,
+    stop: Option<List<'a, Str<'a>>>,
     #[serde(rename = "presencePenalty", alias = "presence_penalty")]
     presence: Option<Number>,
     #[serde(rename = "frequencyPenalty", alias = "frequency_penalty")]
@@ -109,7 +109,7 @@ struct Config<'a> {
     #[serde(borrow, rename = "responseJsonSchema", alias = "response_json_schema")]
     json_schema: Option<Json<'a>>,
     #[serde(borrow, rename = "responseModalities", alias = "response_modalities")]
-    modalities: Option<Vec<Str<'a>>>,
+    modalities: Option<List<'a, Str<'a>>>,
     #[serde(borrow, rename = "thinkingConfig", alias = "thinking_config")]
     thinking: Option<Thinking<'a>>,
     #[serde(rename = "responseLogprobs", alias = "response_logprobs")]
@@ -144,8 +144,8 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         body = Body { model: body.model, ..*inner };
     }
     let mut rules = Rules::default();
-    let config = body.config.unwrap_or_default();
-    refuse(&config, body.cached_content.is_some())?;
+    let mut config = body.config.unwrap_or_default();
+    refuse(&mut config, body.cached_content.is_some())?;
     let vendor = body.safety.is_some() || body.labels.is_some() || config.resolution.is_some();
     rules.note_if(vendor || config.logprobs == Some(true), Rule::VendorFields);
     let contents =
@@ -153,10 +153,15 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let thinking = config.thinking.as_ref();
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
-        system: body.system.map(request_contents::texts).unwrap_or_default(),
+        system: body.system.map(request_contents::texts).transpose()?.unwrap_or_default(),
         turns: request_contents::read(contents, &mut rules)?,
-        tools: read_tools(body.tools.unwrap_or_default(), &mut rules),
-        tool_choice: body.tool_config.and_then(|config| config.calling).and_then(read_choice),
+        tools: read_tools(body.tools.unwrap_or_default(), &mut rules)?,
+        tool_choice: body
+            .tool_config
+            .and_then(|config| config.calling)
+            .map(read_choice)
+            .transpose()?
+            .flatten(),
         max_tokens: config.max_tokens,
         sampling: Sampling {
             temperature: config.temperature,
@@ -166,7 +171,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
             presence_penalty: config.presence,
             seed: config.seed,
         },
-        stop: config.stop.into_iter().flatten().map(Str::into_text).collect(),
+        stop: texts(config.stop, "generationConfig.stopSequences")?,
         reasoning: thinking.map(read_thinking).unwrap_or_default(),
         show_reasoning: thinking.and_then(|thinking| thinking.include),
         output: read_output(config.mime_type.as_deref(), config.json_schema.or(config.schema)),
@@ -176,16 +181,17 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     })
 }
 
-fn refuse(config: &Config<'_>, cached: bool) -> Result<(), Unsupported> {
+fn refuse(config: &mut Config<'_>, cached: bool) -> Result<(), Unsupported> {
     if cached {
         return Err(Rule::Stored.refuse("cachedContent"));
     }
     if config.candidates.is_some_and(|count| count > 1) {
         return Err(Rule::SeveralAnswers.refuse("generationConfig.candidateCount"));
     }
-    let is_text = |modality: &Str<'_>| modality.eq_ignore_ascii_case("text");
-    if config.modalities.iter().flatten().any(|modality| !is_text(modality)) {
-        return Err(Rule::Modalities.refuse("generationConfig.responseModalities"));
+    let field = "generationConfig.responseModalities";
+    let modalities = texts(config.modalities.take(), field)?;
+    if modalities.iter().any(|modality| !modality.eq_ignore_ascii_case("text")) {
+        return Err(Rule::Modalities.refuse(field));
     }
     Ok(())
 }
@@ -200,9 +206,14 @@ fn whole(number: Number) -> Number {
     }
 }
 
-fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> {
+fn read_tools<'a>(
+    tools: List<'a, WireTool<'a>>,
+    rules: &mut Rules,
+) -> Result<Vec<Tool<'a>>, Unsupported> {
+    let wrong = |unread: Unread<'_>| locate::element("tools", &unread);
     let mut all = Vec::new();
     for tool in tools {
+        let tool = tool.map_err(wrong)?;
         let searches = tool.search.is_some() || tool.old_search.is_some();
         if searches {
             let options = [tool.search, tool.old_search].into_iter().flatten();
@@ -211,39 +222,37 @@ fn read_tools<'a>(tools: Vec<WireTool<'a>>, rules: &mut Rules) -> Vec<Tool<'a>> 
             all.push(Tool { name: ToolName::plain("web_search"), description: None, kind });
         }
         rules.note_if(!searches && tool.functions.is_none(), Rule::VendorTools);
-        all.extend(tool.functions.into_iter().flatten().map(|function| {
+        for function in tool.functions.into_iter().flatten() {
+            let function = function.map_err(wrong)?;
             rules.note_if(function.parameters.is_some(), Rule::SchemaDialect);
             let schema =
                 function.json_schema.or(function.parameters).and_then(schema::from_alt_cli);
-            Tool {
+            all.push(Tool {
                 name: ToolName::plain(function.name.into_text()),
                 description: function.description,
                 kind: ToolKind::Function {
                     schema: schema.map(schema::with_properties),
                     strict: None,
                 },
-            }
-        }));
+            });
+        }
     }
-    all
+    Ok(all)
 }
 
-fn read_choice(calling: Calling<'_>) -> Option<ToolChoice<'_>> {
-    let mut names: Vec<ToolName<'_>> = calling
-        .allowed
-        .into_iter()
-        .flatten()
-        .map(|name| ToolName::plain(name.into_text()))
-        .collect();
+fn read_choice(calling: Calling<'_>) -> Result<Option<ToolChoice<'_>>, Unsupported> {
+    let field = "toolConfig.functionCallingConfig.allowedFunctionNames";
+    let allowed = texts(calling.allowed, field)?;
+    let mut names: Vec<ToolName<'_>> = allowed.into_iter().map(ToolName::plain).collect();
     let mode = calling.mode.as_deref().unwrap_or("AUTO").to_ascii_uppercase();
     let required = mode == "ANY";
-    match (mode.as_str(), names.len()) {
+    Ok(match (mode.as_str(), names.len()) {
         ("NONE", _) => Some(ToolChoice::None),
         ("ANY", 1) => Some(ToolChoice::Tool(names.remove(0))),
         ("ANY", 0) => Some(ToolChoice::Required),
         (_, 0) => Some(ToolChoice::Auto),
         _ => Some(ToolChoice::Allowed { names, required }),
-    }
+    })
 }
 
 fn read_thinking(thinking: &Thinking<'_>) -> Reasoning {

@@ -7,8 +7,8 @@ use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::request::{Reasoning, ReasoningMode};
 use crate::formats::conversation::{
-    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, ToolName,
-    Unsupported, WebSearch, schema,
+    Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, Unsupported,
+    WebSearch, schema,
 };
 use crate::formats::names::wire_name;
 
@@ -48,10 +48,7 @@ pub fn write(
 }
 
 fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
-    let allowed = match &request.tool_choice {
-        Some(ToolChoice::Allowed { names, .. }) => Some(names),
-        _ => None,
-    };
+    let allowed = request.allowed_tools();
     rules.note_if(allowed.is_some(), Rule::AllowedTools);
     let mut search = request.tools.iter().filter_map(|tool| match &tool.kind {
         ToolKind::WebSearch(search) => Some(search),
@@ -62,7 +59,7 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
     rules.note_if(searches, Rule::WebSearch);
     rules.note_if(is_bounded, Rule::SearchFields);
     let is_sent = |tool: &&Tool<'_>| {
-        let wanted = allowed.is_none_or(|names: &Vec<ToolName<'_>>| names.contains(&tool.name));
+        let wanted = allowed.as_ref().is_none_or(|names| names.contains(&tool.name));
         wanted && !matches!(tool.kind, ToolKind::WebSearch(_))
     };
     let functions: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();

@@ -1,13 +1,14 @@
 //! Reads an alt-cli stream, chunk by chunk. It has no terminator: a finish reason makes it
 //! complete.
 
-use super::reply_read::{self, Body};
+use super::reply_read::{self, Body, Candidate};
 use super::request_contents::{FunctionCall, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
     Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName,
     is_empty_event,
 };
+use crate::formats::json_read::Unread;
 use crate::formats::usage::names_an_end;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,15 +59,16 @@ impl Reader {
             self.finish = Some(Finish::Refusal);
         }
         self.start(sink);
-        let first = body
-            .candidates
-            .into_iter()
-            .flatten()
-            .find(|candidate| candidate.index.unwrap_or(0) == 0);
-        let Some(candidate) = first else { return Ok(()) };
+        let malformed =
+            |unread: Unread<'_>| StreamProblem::malformed(unread.to_string());
+        let mut candidates = body.candidates.unwrap_or_default().into_iter();
+        let is_first = |candidate: &Result<Candidate<'_>, _>| !matches!(candidate, Ok(candidate) if candidate.index.unwrap_or(0) != 0);
+        let Some(candidate) = candidates.find(is_first).transpose().map_err(malformed)? else {
+            return Ok(());
+        };
         let broken = reply_read::broken_call(&candidate);
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-            self.part(part, sink);
+            self.part(part.map_err(malformed)?, sink);
         }
         if let Some((kind, message)) = broken.filter(|_| !self.own && !self.answered) {
             return Err(StreamProblem::Upstream { kind, message });

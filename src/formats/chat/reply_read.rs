@@ -10,13 +10,13 @@ use crate::formats::conversation::{
     Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall,
     ToolName, locate,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List, Unread};
 use crate::formats::usage::{ENDED_IN_ERROR, names_an_end};
 
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<List<'a, Choice<'a>>>,
     #[serde(borrow)]
     error: Option<Content<'a, WireError<'a>>>,
 }
@@ -42,7 +42,7 @@ struct Message<'a> {
     #[serde(borrow)]
     reasoning: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
-    tool_calls: Option<Vec<WireCall<'a>>>,
+    tool_calls: Option<List<'a, WireCall<'a>>>,
     /// The only call, in the form before there were several.
     #[serde(borrow)]
     function_call: Option<FunctionCall<'a>>,
@@ -86,7 +86,7 @@ pub fn error(error: Content<'_, WireError<'_>>) -> (Option<String>, String) {
     match error {
         Content::Text(message) => (None, message.into_text().into_owned()),
         Content::Parts(list) => {
-            list.into_iter().next().map_or((None, "no message".to_owned()), |error| {
+            list.first().ok().flatten().map_or((None, "no message".to_owned()), |error| {
                 let message = error
                     .message
                     .map_or_else(|| "no message".to_owned(), |message| message.to_string());
@@ -115,13 +115,15 @@ pub fn failed(
 }
 
 /// The text and reasoning of a content field, in its order.
-#[must_use]
-pub fn content<'a>(content: Content<'a, WirePart<'a>>) -> Vec<ReplyPart<'a>> {
-    match content {
+///
+/// # Errors
+/// An element that is no part.
+pub fn content<'a>(content: Content<'a, WirePart<'a>>) -> Result<Vec<ReplyPart<'a>>, Unread<'a>> {
+    Ok(match content {
         Content::Text(text) if text.is_empty() => Vec::new(),
         Content::Text(text) => vec![ReplyPart::Text(text)],
-        Content::Parts(parts) => parts.into_iter().filter_map(read_part).collect(),
-    }
+        Content::Parts(parts) => parts.collect(read_part)?,
+    })
 }
 
 fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
@@ -129,11 +131,8 @@ fn read_part(part: WirePart<'_>) -> Option<ReplyPart<'_>> {
         (Some(text), _) => Some(ReplyPart::Text(text)),
         (None, Some(Content::Text(text))) => Some(thinking(text)),
         (None, Some(Content::Parts(thoughts))) => {
-            let text: String = thoughts
-                .into_iter()
-                .filter_map(|thought| thought.text)
-                .map(|text| text.to_string())
-                .collect();
+            let texts = thoughts.into_iter().flatten().filter_map(|thought| thought.text);
+            let text: String = texts.map(|text| text.to_string()).collect();
             Some(thinking(text.into()))
         }
         (None, None) => None,
@@ -159,12 +158,9 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         let (kind, message) = error(wire_error);
         return Err(ReplyProblem::Upstream { kind, message });
     }
-    let choice = body
-        .choices
-        .into_iter()
-        .flatten()
-        .next()
-        .ok_or_else(|| problem("no `choices`".to_owned()))?;
+    let unread = |error: Unread<'_>| problem(error.to_string());
+    let choice = body.choices.unwrap_or_default().first().map_err(unread)?;
+    let choice = choice.ok_or_else(|| problem("no `choices`".to_owned()))?;
     if let Some((kind, message)) = failed(choice.error, choice.finish_reason.as_deref()) {
         return Err(ReplyProblem::Upstream { kind, message });
     }
@@ -176,10 +172,11 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     };
     let mut parts: Vec<ReplyPart<'_>> =
         reasoning.filter(|text| !text.is_empty()).map(thinking).into_iter().collect();
-    parts.extend(message.content.map(content).into_iter().flatten());
+    let said = message.content.map(content).transpose().map_err(unread)?;
+    parts.extend(said.into_iter().flatten());
     parts.extend(message.refusal.filter(|text| !text.is_empty()).map(ReplyPart::Refusal));
     for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
-        let call = call.into_call(|| generated_id(index));
+        let call = call.map_err(unread)?.into_call(|| generated_id(index));
         parts.push(ReplyPart::ToolCall(call.ok_or_else(|| problem(NAMELESS_CALL.to_owned()))?));
     }
     parts.extend(message.function_call.filter(|_| !parts.iter().any(ReplyPart::is_tool_call)).map(

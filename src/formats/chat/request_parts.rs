@@ -6,8 +6,9 @@ use serde::de::IgnoredAny;
 use crate::formats::conversation::media::is_data_url;
 use crate::formats::conversation::{
     Arguments, Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Source, Str,
-    Text, Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json,
+    Text, Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, locate,
 };
+use crate::formats::json_read::List;
 
 /// One message of any role.
 #[derive(Deserialize)]
@@ -21,7 +22,7 @@ pub(super) struct Message<'a> {
     #[serde(borrow)]
     reasoning_content: Option<Str<'a>>,
     #[serde(borrow)]
-    tool_calls: Option<Vec<WireCall<'a>>>,
+    tool_calls: Option<List<'a, WireCall<'a>>>,
     #[serde(borrow)]
     tool_call_id: Option<Str<'a>>,
     function_call: Option<IgnoredAny>,
@@ -123,7 +124,7 @@ impl<'a> WireCall<'a> {
 /// # Errors
 /// A part or role that cannot be converted, by its path.
 pub(super) fn read<'a>(
-    messages: Vec<Message<'a>>,
+    messages: List<'a, Message<'a>>,
     rules: &mut Rules,
 ) -> Result<(Vec<Str<'a>>, Vec<Turn<'a>>), Unsupported> {
     let mut system = Vec::new();
@@ -132,6 +133,7 @@ pub(super) fn read<'a>(
     let mut in_results = false;
     for (index, message) in messages.into_iter().enumerate() {
         let field = format!("messages.{index}");
+        let message = message.map_err(|unread| locate::element(&field, &unread))?;
         let role = message.role.to_string();
         match role.as_str() {
             "system" | "developer" => {
@@ -181,9 +183,10 @@ fn read_assistant<'a>(
     parts.extend(read_content(message.content, field, rules)?);
     parts.extend(message.refusal.filter(|text| !text.is_empty()).map(Part::Text));
     for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
-        let missing = |name: &str| {
-            Unsupported::new(format!("{field}.tool_calls.{index}.{name}"), "this field is required")
-        };
+        let field = || format!("{field}.tool_calls.{index}");
+        let call = call.map_err(|unread| locate::element(&field(), &unread))?;
+        let missing =
+            |name: &str| Unsupported::new(format!("{}.{name}", field()), "this field is required");
         if call.id.is_none() {
             return Err(missing("id"));
         }
@@ -216,8 +219,13 @@ fn read_content<'a>(
         Some(Content::Text(text)) if text.is_empty() => Ok(Vec::new()),
         Some(Content::Text(text)) => Ok(vec![Part::Text(text)]),
         Some(Content::Parts(parts)) => {
-            let read = |(index, part)| read_part(part, &format!("{field}.content.{index}"), rules);
-            parts.into_iter().enumerate().map(read).collect()
+            let mut all = Vec::with_capacity(parts.len());
+            for (index, part) in parts.into_iter().enumerate() {
+                let field = format!("{field}.content.{index}");
+                let part = part.map_err(|unread| locate::element(&field, &unread))?;
+                all.push(read_part(part, &field, rules)?);
+            }
+            Ok(all)
         }
     }
 }
@@ -240,7 +248,9 @@ fn read_part<'a>(
             let (url, detail) = match part.image_url.ok_or_else(|| missing("image_url"))? {
                 Content::Text(url) => (url.into_text(), None),
                 Content::Parts(list) => {
-                    let image = list.into_iter().next().ok_or_else(|| missing("image_url"))?;
+                    let field = format!("{field}.image_url");
+                    let image = list.first().map_err(|unread| locate::element(&field, &unread))?;
+                    let image = image.ok_or_else(|| missing("image_url"))?;
                     (image.url.into_text(), image.detail.map(Str::into_text))
                 }
             };

@@ -5,19 +5,19 @@ use serde::de::IgnoredAny;
 use serde_json::Number;
 
 use super::request_parts::{self, Message};
-use crate::formats::conversation::locate::parse;
+use crate::formats::conversation::locate::{self, parse, texts};
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Text, Tool,
     ToolChoice, ToolKind, ToolName, Unsupported, WebSearch, number, schema,
 };
-use crate::formats::json_read::Json;
+use crate::formats::json_read::{Json, List, Unread};
 
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
     model: Option<Str<'a>>,
     #[serde(borrow)]
-    messages: Vec<Message<'a>>,
+    messages: List<'a, Message<'a>>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     #[serde(default, deserialize_with = "number::whole")]
@@ -35,7 +35,7 @@ struct Body<'a> {
     #[serde(borrow)]
     stop: Option<Content<'a, Str<'a>>>,
     #[serde(borrow)]
-    tools: Option<Vec<WireTool<'a>>>,
+    tools: Option<List<'a, WireTool<'a>>>,
     #[serde(borrow)]
     tool_choice: Option<Content<'a, Choice<'a>>>,
     parallel_tool_calls: Option<bool>,
@@ -52,7 +52,7 @@ struct Body<'a> {
     #[serde(borrow)]
     prompt_cache_key: Option<Str<'a>>,
     #[serde(borrow)]
-    modalities: Option<Vec<Str<'a>>>,
+    modalities: Option<List<'a, Str<'a>>>,
     #[serde(borrow)]
     web_search_options: Option<SearchOptions<'a>>,
     #[serde(default, deserialize_with = "number::whole")]
@@ -127,7 +127,7 @@ struct Allowed<'a> {
     #[serde(borrow)]
     mode: Option<Str<'a>>,
     #[serde(borrow)]
-    tools: Vec<Choice<'a>>,
+    tools: List<'a, Choice<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -154,13 +154,14 @@ struct JsonSchema<'a> {
 /// # Errors
 /// The field that is invalid, or that no other format can express.
 pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
-    let body: Body<'_> = parse(body)?;
+    let mut body: Body<'_> = parse(body)?;
     let mut rules = Rules::default();
-    refuse(&body)?;
+    refuse(&mut body)?;
     note_vendor_fields(&body, &mut rules);
     let (system, turns) = request_parts::read(body.messages, &mut rules)?;
     let mut tools = Vec::new();
     for (index, tool) in body.tools.into_iter().flatten().enumerate() {
+        let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
         tools.extend(read_tool(tool, index, &mut rules)?);
     }
     tools.extend(body.web_search_options.map(|options| web_search(options.read())));
@@ -169,7 +170,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         system,
         turns,
         tools,
-        tool_choice: body.tool_choice.and_then(read_choice),
+        tool_choice: body.tool_choice.map(read_choice).transpose()?.flatten(),
         parallel_tools: body.parallel_tool_calls,
         max_tokens: body.max_completion_tokens.or(body.max_tokens),
         sampling: Sampling {
@@ -183,7 +184,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         stop: match body.stop {
             None => Vec::new(),
             Some(Content::Text(text)) => vec![text.into_text()],
-            Some(Content::Parts(list)) => list.into_iter().map(Str::into_text).collect(),
+            Some(Content::Parts(list)) => texts(Some(list), "stop")?,
         },
         reasoning: Reasoning::of_effort(body.reasoning_effort.as_deref().and_then(Effort::parse)),
         output: body.response_format.map_or(OutputFormat::Text, read_format),
@@ -200,14 +201,14 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     })
 }
 
-fn refuse(body: &Body<'_>) -> Result<(), Unsupported> {
+fn refuse(body: &mut Body<'_>) -> Result<(), Unsupported> {
     if body.functions.is_some() || body.function_call.is_some() {
         return Err(Rule::LegacyFunctions.refuse("functions"));
     }
     if body.n.is_some_and(|n| n > 1) {
         return Err(Rule::SeveralAnswers.refuse("n"));
     }
-    if body.modalities.iter().flatten().any(|modality| &**modality != "text") {
+    if texts(body.modalities.take(), "modalities")?.iter().any(|modality| modality != "text") {
         return Err(Rule::Modalities.refuse("modalities"));
     }
     Ok(())
@@ -298,8 +299,8 @@ fn read_tool<'a>(
     }
 }
 
-fn read_choice<'a>(choice: Content<'a, Choice<'a>>) -> Option<ToolChoice<'a>> {
-    match choice {
+fn read_choice<'a>(choice: Content<'a, Choice<'a>>) -> Result<Option<ToolChoice<'a>>, Unsupported> {
+    Ok(match choice {
         Content::Text(word) => match &*word {
             "auto" => Some(ToolChoice::Auto),
             "required" | "any" => Some(ToolChoice::Required),
@@ -307,15 +308,16 @@ fn read_choice<'a>(choice: Content<'a, Choice<'a>>) -> Option<ToolChoice<'a>> {
             _ => None,
         },
         Content::Parts(choices) => {
-            let choice = choices.into_iter().next()?;
+            let wrong = |unread: Unread<'_>| locate::element("tool_choice", &unread);
+            let Some(choice) = choices.first().map_err(wrong)? else { return Ok(None) };
             if let Some(allowed) = choice.allowed_tools {
                 let required = allowed.mode.as_deref() == Some("required");
-                let names = allowed.tools.into_iter().filter_map(named).collect();
-                return Some(ToolChoice::Allowed { names, required });
+                let names = allowed.tools.collect(named).map_err(wrong)?;
+                return Ok(Some(ToolChoice::Allowed { names, required }));
             }
             named(choice).map(ToolChoice::Tool)
         }
-    }
+    })
 }
 
 fn named<'a>(choice: Choice<'a>) -> Option<ToolName<'a>> {

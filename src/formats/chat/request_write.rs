@@ -8,7 +8,7 @@ use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
     Effort, Generation, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind,
-    ToolName, Unsupported, schema,
+    Unsupported, schema,
 };
 use crate::formats::names::{user_id, wire_name};
 
@@ -76,13 +76,10 @@ fn note_losses(request: &Request<'_>, modern: bool, rules: &mut Rules) {
 }
 
 fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
-    let allowed = match &request.tool_choice {
-        Some(ToolChoice::Allowed { names, .. }) => Some(names),
-        _ => None,
-    };
+    let allowed = request.allowed_tools();
     rules.note_if(allowed.is_some(), Rule::AllowedTools);
     let is_sent = |tool: &&Tool<'_>| {
-        let wanted = allowed.is_none_or(|names: &Vec<ToolName<'_>>| names.contains(&tool.name));
+        let wanted = allowed.as_ref().is_none_or(|names| names.contains(&tool.name));
         wanted && !matches!(tool.kind, ToolKind::WebSearch(_))
     };
     let tools: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();

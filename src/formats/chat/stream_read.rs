@@ -13,13 +13,13 @@ use crate::formats::conversation::{
     Arguments, Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str,
     StreamProblem, Text, ToolName, is_empty_event, number,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List, Unread};
 use crate::formats::usage::names_an_end;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<List<'a, Choice<'a>>>,
     #[serde(borrow)]
     error: Option<Content<'a, WireError<'a>>>,
 }
@@ -50,7 +50,7 @@ struct Delta<'a> {
     #[serde(borrow)]
     reasoning: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
-    tool_calls: Option<Vec<CallDelta<'a>>>,
+    tool_calls: Option<List<'a, CallDelta<'a>>>,
     /// The only call, in the form before there were several.
     #[serde(borrow)]
     function_call: Option<FunctionDelta<'a>>,
@@ -72,6 +72,10 @@ struct FunctionDelta<'a> {
     name: Option<Str<'a>>,
     #[serde(borrow)]
     arguments: Option<Arguments<'a>>,
+}
+
+fn malformed(unread: Unread<'_>) -> StreamProblem {
+    StreamProblem::malformed(unread.to_string())
 }
 
 /// The highest number of a call.
@@ -148,19 +152,24 @@ impl Reader {
             return Err(StreamProblem::Upstream { kind, message });
         }
         let number = |choice: &Choice<'_>| choice.index.unwrap_or(0);
-        let choices = chunk.choices.into_iter().flatten();
+        let mut choices = chunk.choices.unwrap_or_default().into_iter();
         let first = match self.answer {
-            Some(answer) => choices.into_iter().find(|choice| number(choice) == answer),
-            None => choices.min_by_key(number),
+            Some(answer) => choices
+                .find(|choice| !matches!(choice, Ok(choice) if number(choice) != answer))
+                .transpose(),
+            None => choices.try_fold(None, |least: Option<Choice<'_>>, choice| {
+                let choice = choice?;
+                Ok(Some(least.filter(|least| number(least) <= number(&choice)).unwrap_or(choice)))
+            }),
         };
-        let Some(choice) = first else { return Ok(()) };
+        let Some(choice) = first.map_err(malformed)? else { return Ok(()) };
         let answer = number(&choice);
         if !std::mem::replace(&mut self.started, true) {
             sink(Event::Start { usage: Usage::default() });
         }
         let whole = choice.message.filter(|_| self.open.is_none());
         if let Some(delta) = choice.delta.or(whole) {
-            self.delta(delta, sink);
+            self.delta(delta, sink)?;
         }
         if let Some((kind, message)) =
             reply_read::failed(choice.error, choice.finish_reason.as_deref())
@@ -194,14 +203,15 @@ impl Reader {
         self.open.is_some() || self.finish.is_some()
     }
 
-    fn delta(&mut self, delta: Delta<'_>, sink: &mut Sink<'_>) {
+    fn delta(&mut self, delta: Delta<'_>, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         let reasoning = match (delta.reasoning_content, delta.reasoning) {
             (Some(text), _) => Some(text),
             (None, Some(Content::Text(text))) => Some(text),
             _ => None,
         };
         self.text(Open::Thinking, reasoning, sink);
-        for part in delta.content.map(reply_read::content).into_iter().flatten() {
+        let content = delta.content.map(reply_read::content).transpose().map_err(malformed)?;
+        for part in content.into_iter().flatten() {
             match part {
                 ReplyPart::Thinking(thinking) => {
                     self.text(Open::Thinking, Some(thinking.text), sink)
@@ -212,11 +222,12 @@ impl Reader {
         }
         self.text(Open::Refusal, delta.refusal, sink);
         for (position, call) in delta.tool_calls.into_iter().flatten().enumerate() {
-            self.call(position, call, sink);
+            self.call(position, call.map_err(malformed)?, sink);
         }
         if let Some(function) = delta.function_call {
             self.call(0, CallDelta { index: Some(0), id: None, function: Some(function) }, sink);
         }
+        Ok(())
     }
 
     fn text(&mut self, kind: Open, text: Option<Str<'_>>, sink: &mut Sink<'_>) {

@@ -5,8 +5,8 @@
 
 use serde::Deserialize;
 
-use super::Unsupported;
-use crate::formats::json_read;
+use super::{Str, Text, Unsupported};
+use crate::formats::json_read::{self, List, Unread};
 
 /// Reads `body`.
 ///
@@ -18,6 +18,25 @@ pub fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Unsupported> {
         return Err(Unsupported::new("body", "not a JSON object"));
     }
     json_read::read(body).map_err(|error| problem(body, &error))
+}
+
+/// The refusal of an element of a list, whose path is `field`.
+pub fn element(field: &str, unread: &Unread<'_>) -> Unsupported {
+    let Unsupported { field: inner, message } = problem(unread.json.as_bytes(), &unread.error);
+    let field = if inner == "body" { field.to_owned() } else { format!("{field}.{inner}") };
+    Unsupported { field, message }
+}
+
+/// The texts of the list at `field`.
+///
+/// # Errors
+/// An element that is no text.
+pub fn texts<'a>(
+    list: Option<List<'a, Str<'a>>>,
+    field: &str,
+) -> Result<Vec<Text<'a>>, Unsupported> {
+    let texts = list.unwrap_or_default().collect(|text| Some(text.into_text()));
+    texts.map_err(|unread| element(field, &unread))
 }
 
 /// What is wrong with `body`, and where: without the reader's own words, and without the value.

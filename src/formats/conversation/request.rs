@@ -1,5 +1,7 @@
 //! The neutral request.
 
+use std::collections::HashSet;
+
 use serde_json::Number;
 
 use super::rules::Rules;
@@ -56,6 +58,15 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn instructions(&self) -> Vec<&Str<'a>> {
         self.system.iter().filter(|text| !text.is_empty()).collect()
+    }
+
+    /// The names of the only tools that the model may call; `None` = all.
+    #[must_use]
+    pub fn allowed_tools(&self) -> Option<HashSet<&ToolName<'a>>> {
+        match &self.tool_choice {
+            Some(ToolChoice::Allowed { names, .. }) => Some(names.iter().collect()),
+            _ => None,
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! JSON Schema: the form that every vendor accepts, and each vendor's own dialect.
 
+use std::collections::HashSet;
+
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::text::{Str, Text};
 use super::{Rule, Rules, json, nulls, surrogates};
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, MOST_IN_TREE};
 
 /// The schema of a tool without arguments.
 pub const NO_ARGUMENTS: &str = r#"{"type":"object","properties":{}}"#;
@@ -69,7 +71,12 @@ fn input_of(arguments: &str) -> Text<'_> {
         .map_or(Text::Borrowed(arguments), |given: Input<'_>| given.input.into_text())
 }
 
-/// The members of an object, in order, their values not parsed.
+/// Whether a schema is passed on as it is, not adapted.
+fn is_large(schema: &str) -> bool {
+    json_read::is_too_large_for_a_tree(schema.as_bytes())
+}
+
+/// The members of an object, in order, their values not parsed; at most 20 000.
 pub struct Members<'a>(pub Vec<(Str<'a>, Json<'a>)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -85,6 +92,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
+                    if members.len() == MOST_IN_TREE {
+                        return Err(serde::de::Error::custom("too many members"));
+                    }
                     members.push(member);
                 }
                 Ok(Members(members))
@@ -115,6 +125,9 @@ pub fn of_tool(schema: Json<'_>) -> Option<Text<'_>> {
 }
 
 fn complete(schema: &str) -> Option<Text<'_>> {
+    if is_large(schema) {
+        return schema.starts_with('{').then(|| schema.into());
+    }
     let Members(members) = json_read::from_str(schema).ok()?;
     let has = |key: &str| members.iter().any(|(name, _)| &**name == key);
     let complete = has("type") && (has("properties") || has("$ref"));
@@ -145,7 +158,11 @@ pub fn read_tool<'a>(schema: Option<Json<'a>>, rules: &mut Rules) -> Option<Text
 /// From the alt-cli format's own dialect, or from JSON Schema with that dialect's type names.
 #[must_use]
 pub fn from_alt_cli(schema: Json<'_>) -> Option<Text<'static>> {
-    let value: Value = serde_json::from_str(&validated(schema)).ok()?;
+    let schema = validated(schema);
+    if is_large(&schema) {
+        return schema.starts_with('{').then(|| Text::Owned(schema.into_owned()));
+    }
+    let value: Value = serde_json::from_str(&schema).ok()?;
     let mut plain = plain_schema(value);
     let object = plain.as_object_mut()?;
     object.remove("$schema");
@@ -259,6 +276,9 @@ const NOT_NATIVE: [&str; 14] = [
 /// A schema for the native format's structured output. Returns whether it was changed.
 #[must_use]
 pub fn for_native_output(schema: &str) -> (String, bool) {
+    if is_large(schema) {
+        return (schema.to_owned(), false);
+    }
     match serde_json::from_str(schema) {
         Ok(value) => closed(schema, value),
         Err(_) => (schema.to_owned(), false),
@@ -270,6 +290,9 @@ pub fn for_native_output(schema: &str) -> (String, bool) {
 /// schema for a strict tool.
 #[must_use]
 pub fn for_native_tool(schema: &str) -> Option<(String, bool)> {
+    if is_large(schema) {
+        return None;
+    }
     let Ok(mut value) = serde_json::from_str(schema) else {
         return Some((schema.to_owned(), false));
     };
@@ -339,21 +362,22 @@ fn for_each_subschema(object: &mut Map<String, Value>, each: &mut dyn FnMut(&mut
 /// closed, and requires all its properties.
 #[must_use]
 pub fn is_strict(schema: &str) -> bool {
-    serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {
-        let mut strict = value.get("type").is_some_and(|kind| kind == "object");
-        check_strict(&mut value, &mut strict);
-        strict
-    })
+    !is_large(schema)
+        && serde_json::from_str::<Value>(schema).is_ok_and(|mut value| {
+            let mut strict = value.get("type").is_some_and(|kind| kind == "object");
+            check_strict(&mut value, &mut strict);
+            strict
+        })
 }
 
 fn check_strict(schema: &mut Value, strict: &mut bool) {
     let Value::Object(object) = schema else { return };
     if let Some(Value::Object(properties)) = object.get("properties") {
         let closed = object.get("additionalProperties") == Some(&Value::Bool(false));
-        let required =
-            object.get("required").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let all =
-            properties.keys().all(|name| required.iter().any(|other| other.as_str() == Some(name)));
+        let required = object.get("required").and_then(Value::as_array);
+        let required: HashSet<&str> =
+            required.into_iter().flatten().filter_map(Value::as_str).collect();
+        let all = properties.keys().all(|name| required.contains(name.as_str()));
         *strict &= closed && all;
     } else if object.get("type").is_some_and(|kind| kind == "object") {
         *strict = false;

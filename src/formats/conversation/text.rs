@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-use crate::formats::json_read::AS_WRITTEN;
+use crate::formats::json_read::{self, AS_WRITTEN, LIST, List};
 use crate::formats::scan;
 
 /// Decoded text, borrowed from the body unless it contained escapes.
@@ -201,12 +201,12 @@ pub enum Content<'a, T> {
     /// A single string.
     Text(Str<'a>),
     /// The elements of a list. A single object is a list of one, null is an empty list.
-    Parts(Vec<T>),
+    Parts(List<'a, T>),
 }
 
 impl<T> Default for Content<'_, T> {
     fn default() -> Self {
-        Self::Parts(Vec::new())
+        Self::Parts(List::default())
     }
 }
 
@@ -236,29 +236,33 @@ impl<'de: 'a, 'a, T: Deserialize<'de>> Visitor<'de> for ContentVisitor<'a, T> {
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<Self::Value, D::Error> {
-        other.deserialize_any(self)
+        let json = json_read::raw(other)?;
+        match json.as_bytes().first() {
+            Some(b'"') => serde_json::from_str(json).map(Content::Text).map_err(D::Error::custom),
+            Some(b'[') => Ok(Content::Parts(List::of(json).unwrap_or_default())),
+            Some(b'{') => Ok(Content::Parts(List::of_one(json))),
+            Some(b'n') => Ok(Content::default()),
+            _ => Err(json_read::mismatch(json, &self)),
+        }
     }
 
     fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
         Ok(Content::default())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut parts = Vec::with_capacity(list.size_hint().unwrap_or(0).min(64));
-        while let Some(part) = list.next_element()? {
-            parts.push(part);
-        }
-        Ok(Content::Parts(parts))
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        json_read::visit_elements(list).map(Content::Parts)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(|part| Content::Parts(vec![part]))
+        T::deserialize(MapAccessDeserializer::new(map))
+            .map(|part| Content::Parts(vec![part].into()))
     }
 }
 
 impl<'de: 'a, 'a, T: Deserialize<'de> + 'a> Deserialize<'de> for Content<'a, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(AS_WRITTEN, ContentVisitor(PhantomData))
+        deserializer.deserialize_newtype_struct(LIST, ContentVisitor(PhantomData))
     }
 }
 
@@ -311,9 +315,9 @@ mod tests {
     #[test]
     fn content_takes_every_form() {
         let read = read::<Content<'_, Str<'_>>>;
-        assert_eq!(read("null"), Content::Parts(vec![]));
+        assert_eq!(read("null"), Content::Parts(List::default()));
         assert_eq!(read(r#""x""#), Content::Text("x".into()));
         assert_eq!(read(r#""x\n""#), Content::Text("x\n".into()));
-        assert_eq!(read(r#"["x"]"#), Content::Parts(vec!["x".into()]));
+        assert_eq!(read(r#"["x"]"#), Content::Parts(vec!["x".into()].into()));
     }
 }

@@ -31,6 +31,9 @@ use crate::formats::{alt_cli, chat, native, responses};
 /// reply.
 const MAX_EVENT: usize = 32 << 20;
 
+/// What may be too large of an event with few bytes.
+const LISTS: &str = "the number of elements in the lists of one event";
+
 #[derive(Debug)]
 enum Writer {
     Native(native::stream_write::Writer),
@@ -130,6 +133,9 @@ impl StreamConverter {
         let mut problem = None;
         let fed = assembler.feed(chunk, |event| {
             let only = gate.usage.event(event.data);
+            if running && gate.usage.has_too_many_elements() {
+                problem = problem.take().or(Some(StreamProblem::TooLarge { what: LISTS }));
+            }
             if running && problem.is_none() {
                 let event = (event, only);
                 problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
@@ -159,7 +165,10 @@ impl StreamConverter {
         let mut problem = None;
         assembler.finish(|event| {
             // As the reader of the usage ignores an event that the stream's end has cut.
-            if gate.usage.last_event(event.data) && running {
+            let is_complete = gate.usage.last_event(event.data);
+            if running && gate.usage.has_too_many_elements() {
+                problem = Some(StreamProblem::TooLarge { what: LISTS });
+            } else if is_complete && running {
                 let event = (event, None);
                 problem = take(event, (reader, repeats), gate, writer, (context, out)).err();
             }

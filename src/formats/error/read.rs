@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use crate::domain::format::WireFormat;
-use crate::formats::sse;
+use crate::formats::{json_read, sse};
 
 /// Messages are cut after so many characters.
 const MAX_MESSAGE: usize = 4000;
@@ -63,7 +63,7 @@ pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
         let title = title(text).map_or_else(String::new, |t| format!(": {t}"));
         return bare(clean(&format!("the upstream answered {status} with an HTML page{title}")));
     }
-    if let Ok(value) = serde_json::from_slice::<Value>(text) {
+    if let Some(value) = tree(text) {
         return from_value(&value).unwrap_or_else(|| bare(clean(&value.to_string())));
     }
     if text.starts_with(b"data:") || text.starts_with(b"event:") {
@@ -71,8 +71,7 @@ pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
         let mut assembler = sse::Assembler::new(text.len());
         let mut each = |event: sse::Event<'_>| {
             if found.is_none() {
-                found =
-                    serde_json::from_slice::<Value>(event.data).ok().and_then(|v| from_value(&v));
+                found = tree(event.data).and_then(|value| from_value(&value));
             }
         };
         if assembler.feed(text, &mut each).is_ok() {
@@ -83,6 +82,14 @@ pub fn read(_format: WireFormat, status: u16, body: &[u8]) -> UpstreamError {
         }
     }
     bare(clean(&String::from_utf8_lossy(text)))
+}
+
+/// JSON as a tree; `None` also if it is too large for one.
+fn tree(json: &[u8]) -> Option<Value> {
+    if json_read::is_too_large_for_a_tree(json) {
+        return None;
+    }
+    serde_json::from_slice(json).ok()
 }
 
 /// The error in a JSON value; `None` if it contains nothing that looks like one.

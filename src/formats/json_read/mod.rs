@@ -14,6 +14,7 @@
 
 mod access;
 mod json;
+mod list;
 mod parser;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use std::fmt;
 use serde::Deserialize;
 
 pub use self::json::Json;
+pub use self::list::{List, Unread, mismatch, raw, visit_elements};
 use self::parser::Parser;
 
 /// The name of a newtype whose visitor takes a string with escapes as JSON has it, without its
@@ -33,8 +35,32 @@ pub const AS_WRITTEN: &str = "tollgate: a string as JSON has it";
 /// The name of a newtype whose visitor takes a value of any type as JSON has it, by `visit_some`.
 const ANY_AS_WRITTEN: &str = "tollgate: a value as JSON has it";
 
-/// Containers may nest this deep, as in `serde_json`.
+/// The name of a newtype whose visitor takes a text as with [`AS_WRITTEN`], and an array's elements
+/// as those of a [`List`] (see [`visit_elements`]). From `serde_json`, which does not know the name,
+/// it takes the complete value: see [`raw`].
+pub const LIST: &str = "tollgate: a text or a list";
+
+/// The name of a newtype whose visitor takes an element of a list, or by `visit_some` the text of
+/// the rest of the list.
+const ELEMENT: &str = "tollgate: an element of a list";
+
+/// Values that are read may nest this deep, as in `serde_json`; others to any depth.
 const MAX_DEPTH: u8 = 127;
+
+/// This many elements of lists are read with the document that has them.
+const READ_AT_ONCE: u16 = 1024;
+/// As [`READ_AT_ONCE`], for an element that is read on its own.
+const READ_WITH_ELEMENT: u16 = 64;
+
+/// No tree of values is built that has more of them: each takes a hundred bytes, and `0,` is two.
+pub const MOST_IN_TREE: usize = 20_000;
+
+/// Whether a document has so many values that no tree is built of it.
+#[must_use]
+pub fn is_too_large_for_a_tree(json: &[u8]) -> bool {
+    json.len() > 2 * MOST_IN_TREE
+        && memchr::memchr3_iter(b',', b'{', b'[', json).nth(MOST_IN_TREE).is_some()
+}
 
 /// Reads a value.
 ///

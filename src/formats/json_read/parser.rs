@@ -5,7 +5,9 @@ use serde::de::{Deserialize, Deserializer, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::access::{Items, Members};
-use super::{ANY_AS_WRITTEN, AS_WRITTEN, MAX_DEPTH, Refused};
+use super::{
+    ANY_AS_WRITTEN, AS_WRITTEN, ELEMENT, LIST, MAX_DEPTH, READ_AT_ONCE, READ_WITH_ELEMENT, Refused,
+};
 use crate::formats::scan;
 
 type Read<R> = Result<R, Refused>;
@@ -15,6 +17,8 @@ pub(super) struct Parser<'de> {
     text: &'de str,
     at: usize,
     depth: u8,
+    /// How many more elements of lists are read at once.
+    elements: u16,
 }
 
 /// A string's content, as JSON has it.
@@ -26,7 +30,17 @@ pub(super) struct Quoted<'de> {
 
 impl<'de> Parser<'de> {
     pub(super) const fn new(text: &'de str) -> Self {
-        Self { text, at: 0, depth: 0 }
+        Self { text, at: 0, depth: 0, elements: READ_AT_ONCE }
+    }
+
+    /// As [`Parser::new`], of one element of a long list.
+    pub(super) const fn of_element(text: &'de str) -> Self {
+        Self { elements: READ_WITH_ELEMENT, ..Self::new(text) }
+    }
+
+    /// Whether anything was taken.
+    pub(super) const fn is_past_start(&self) -> bool {
+        self.at > 0
     }
 
     /// The whole document as one value.
@@ -133,33 +147,114 @@ impl<'de> Parser<'de> {
         self.take(end)
     }
 
-    /// Takes a value of any type, and checks its grammar only.
-    pub(super) fn skip(&mut self) -> Read<()> {
-        match self.peek()? {
-            b'"' => self.string().map(drop),
-            b'{' => {
-                self.enter()?;
-                let mut first = true;
-                while self.next(&mut first, b'}')? {
-                    self.string()?;
-                    self.take(b':')?;
-                    self.skip()?;
+    /// Takes a value of any type and depth, and checks its grammar only. Returns its text.
+    pub(super) fn skipped(&mut self) -> Read<&'de str> {
+        self.peek()?;
+        let start = self.at;
+        self.skip()?;
+        self.text.get(start..self.at).ok_or(Refused)
+    }
+
+    /// Takes a value of any type and depth, and checks its grammar only.
+    fn skip(&mut self) -> Read<()> {
+        let mut open = Open::default();
+        loop {
+            // A value; after an opening bracket, maybe the container's end.
+            match self.peek()? {
+                b'"' => self.string().map(drop)?,
+                bracket @ (b'{' | b'[') => {
+                    self.at += 1;
+                    let is_object = bracket == b'{';
+                    open.push(is_object);
+                    // The end of an empty one is taken below.
+                    if self.peek()? != if is_object { b'}' } else { b']' } {
+                        self.name_if(is_object)?;
+                        continue;
+                    }
                 }
-                self.leave(b'}')
+                b't' => self.word("true")?,
+                b'f' => self.word("false")?,
+                b'n' => self.word("null")?,
+                _ => self.number_text().map(drop)?,
             }
-            b'[' => {
-                self.enter()?;
-                let mut first = true;
-                while self.next(&mut first, b']')? {
-                    self.skip()?;
+            // After a value: the ends of its containers, then a comma.
+            loop {
+                if open.depth == 0 {
+                    return Ok(());
                 }
-                self.leave(b']')
+                let is_object = open.is_object();
+                match (self.peek()?, is_object) {
+                    (b'}', true) | (b']', false) => {
+                        self.at += 1;
+                        open.pop();
+                    }
+                    (b',', _) => {
+                        self.at += 1;
+                        self.name_if(is_object)?;
+                        break;
+                    }
+                    _ => return Err(Refused),
+                }
             }
-            b't' => self.word("true"),
-            b'f' => self.word("false"),
-            b'n' => self.word("null"),
-            _ => self.number_text().map(drop),
         }
+    }
+
+    /// Takes a member's name and colon.
+    #[inline]
+    fn name_if(&mut self, is_object: bool) -> Read<()> {
+        if is_object {
+            self.string()?;
+            self.take(b':')?;
+        }
+        Ok(())
+    }
+
+    /// Takes the elements of the list up to its bracket, and returns their text.
+    fn rest_of_list(&mut self) -> Read<&'de str> {
+        self.peek()?;
+        let start = self.at;
+        loop {
+            self.skip()?;
+            if self.peek()? != b',' {
+                return self.text.get(start..self.at).ok_or(Refused);
+            }
+            self.at += 1;
+        }
+    }
+}
+
+/// The open containers of a value that is skipped, one bit for each: whether it is an object.
+#[derive(Default)]
+struct Open {
+    depth: usize,
+    /// The bits of the innermost ones, and those of the others in full words.
+    inner: u64,
+    outer: Vec<u64>,
+}
+
+impl Open {
+    #[inline]
+    fn push(&mut self, object: bool) {
+        let bit = self.depth % 64;
+        if bit == 0 && self.depth > 0 {
+            self.outer.push(std::mem::take(&mut self.inner));
+        }
+        self.inner = self.inner & !(1 << bit) | u64::from(object) << bit;
+        self.depth += 1;
+    }
+
+    #[inline]
+    fn pop(&mut self) {
+        self.depth -= 1;
+        if self.depth.is_multiple_of(64) && self.depth > 0 {
+            self.inner = self.outer.pop().unwrap_or_default();
+        }
+    }
+
+    /// Whether the innermost one is an object.
+    #[inline]
+    const fn is_object(&self) -> bool {
+        self.inner >> (self.depth.wrapping_sub(1) % 64) & 1 == 1
     }
 }
 
@@ -231,11 +326,22 @@ impl<'de> Deserializer<'de> for &mut Parser<'de> {
                 _ => visitor.visit_newtype_struct(self),
             };
         }
+        if name == ELEMENT {
+            let Some(left) = self.elements.checked_sub(1) else {
+                let rest = self.rest_of_list()?;
+                return visitor.visit_some(BorrowedStrDeserializer::new(rest));
+            };
+            self.elements = left;
+            return visitor.visit_newtype_struct(self);
+        }
+        if name == LIST {
+            return match self.peek()? {
+                b'"' => self.string()?.visit_as_written(visitor),
+                _ => self.deserialize_any(visitor),
+            };
+        }
         if name == ANY_AS_WRITTEN {
-            self.peek()?;
-            let start = self.at;
-            self.skip()?;
-            let value = self.text.get(start..self.at).ok_or(Refused)?;
+            let value = self.skipped()?;
             return visitor.visit_some(BorrowedStrDeserializer::new(value));
         }
         visitor.visit_newtype_struct(self)

@@ -7,7 +7,7 @@ use crate::formats::conversation::{
     Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Thinking, ToolCall, ToolName,
     locate,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List};
 
 /// What is wrong with a reply that has nothing for the client: neither content nor a stop reason, or
 /// only content of kinds that are not read.
@@ -18,7 +18,7 @@ struct Body<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Str<'a>>,
     #[serde(borrow)]
-    content: Option<Vec<Block<'a>>>,
+    content: Option<List<'a, Block<'a>>>,
     #[serde(borrow)]
     stop_reason: Option<Str<'a>>,
     #[serde(borrow)]
@@ -77,7 +77,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     }
     let content = body.content.ok_or_else(|| problem("no `content`".to_owned()))?;
     let is_empty = content.is_empty();
-    let parts: Vec<ReplyPart<'_>> = content.into_iter().filter_map(read_block).collect();
+    let parts = content.collect(read_block).map_err(|error| problem(error.to_string()))?;
     let finish = finish(body.stop_reason.as_deref(), body.stop_sequence.as_deref());
     // An empty message with a stop reason is a model's end of its turn.
     if parts.is_empty() && finish == Finish::Stop && (!is_empty || body.stop_reason.is_none()) {

@@ -5,9 +5,9 @@ use serde::de::IgnoredAny;
 
 use crate::formats::conversation::{
     Content, Media, MediaKind, Origin, Part, Rule, Rules, Signature, Str, Thinking, ToolCall,
-    ToolName, ToolResult, Unsupported,
+    ToolName, ToolResult, Unsupported, locate,
 };
-use crate::formats::json_read::Json;
+use crate::formats::json_read::{Json, List};
 
 /// The members of all kinds of blocks. A block is read in one pass, without buffering it first.
 #[derive(Deserialize, Default)]
@@ -71,25 +71,33 @@ pub(super) fn read<'a>(
     };
     let mut parts = Vec::with_capacity(blocks.len());
     for (index, block) in blocks.into_iter().enumerate() {
+        let field = format!("{field}.{index}");
+        let block = block.map_err(|unread| locate::element(&field, &unread))?;
         rules.note_if(block.cache_control.is_some(), Rule::CacheMarks);
         rules.note_if(block.citations.is_some(), Rule::Citations);
-        read_block(block, &format!("{field}.{index}"), rules, &mut parts)?;
+        read_block(block, &field, rules, &mut parts)?;
     }
     Ok(parts)
 }
 
 /// The texts of a list of blocks; other kinds are skipped.
-pub(super) fn texts<'a>(content: Content<'a, Block<'a>>, rules: &mut Rules) -> Vec<Str<'a>> {
-    match content {
-        Content::Text(text) => vec![text],
-        Content::Parts(blocks) => {
-            rules.note_if(
-                blocks.iter().any(|block| block.cache_control.is_some()),
-                Rule::CacheMarks,
-            );
-            blocks.into_iter().filter_map(|block| block.text).collect()
-        }
-    }
+///
+/// # Errors
+/// An element of the list at `field` that is no block.
+pub(super) fn texts<'a>(
+    content: Content<'a, Block<'a>>,
+    field: &str,
+    rules: &mut Rules,
+) -> Result<Vec<Str<'a>>, Unsupported> {
+    let blocks = match content {
+        Content::Text(text) => return Ok(vec![text]),
+        Content::Parts(blocks) => blocks,
+    };
+    let texts = blocks.collect(|block| {
+        rules.note_if(block.cache_control.is_some(), Rule::CacheMarks);
+        block.text
+    });
+    texts.map_err(|unread| locate::element(field, &unread))
 }
 
 fn read_block<'a>(
@@ -106,9 +114,8 @@ fn read_block<'a>(
         "search_result" => {
             rules.note(Rule::PlainDocuments);
             parts.extend(block.title.map(Part::Text));
-            parts.extend(
-                texts(block.content.unwrap_or_default(), rules).into_iter().map(Part::Text),
-            );
+            let inner = texts(block.content.unwrap_or_default(), field, rules)?;
+            parts.extend(inner.into_iter().map(Part::Text));
         }
         "thinking" => parts.push(Part::Thinking(Thinking {
             text: block.thinking.unwrap_or_default(),
@@ -174,7 +181,7 @@ fn read_document<'a>(
     parts: &mut Vec<Part<'a>>,
 ) -> Result<(), Unsupported> {
     let source = match block.source.take() {
-        Some(Content::Parts(sources)) => sources.into_iter().next(),
+        Some(Content::Parts(sources)) => first(sources, field)?,
         _ => None,
     };
     let Some(source) = source else {
@@ -193,12 +200,20 @@ fn read_document<'a>(
         }
         _ => {
             let title = block.title.take();
-            let block = Block { source: Some(Content::Parts(vec![source])), ..Block::default() };
+            let block =
+                Block { source: Some(Content::Parts(vec![source].into())), ..Block::default() };
             let media = read_source(block, MediaKind::Document, field)?;
             parts.push(Part::Media(Media { name: title.map(Str::into_text), ..media }));
         }
     }
     Ok(())
+}
+
+fn first<'a>(
+    sources: List<'a, WireSource<'a>>,
+    field: &str,
+) -> Result<Option<WireSource<'a>>, Unsupported> {
+    sources.first().map_err(|unread| locate::element(&format!("{field}.source"), &unread))
 }
 
 fn read_source<'a>(
@@ -207,7 +222,7 @@ fn read_source<'a>(
     field: &str,
 ) -> Result<Media<'a>, Unsupported> {
     let source = match block.source {
-        Some(Content::Parts(sources)) => sources.into_iter().next(),
+        Some(Content::Parts(sources)) => first(sources, field)?,
         _ => None,
     };
     let missing =

@@ -5,27 +5,27 @@ use serde::de::IgnoredAny;
 use serde_json::Number;
 
 use super::request_parts::{self, Block};
-use crate::formats::conversation::locate::parse;
+use crate::formats::conversation::locate::{self, parse, texts};
 use crate::formats::conversation::request::ReasoningMode;
 use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Role, Rule, Rules, Sampling, Str, Tool,
     ToolChoice, ToolKind, ToolName, Turn, Unsupported, WebSearch, number, schema,
 };
-use crate::formats::json_read::Json;
+use crate::formats::json_read::{Json, List};
 
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
     model: Option<Str<'a>>,
     #[serde(borrow)]
-    messages: Vec<Message<'a>>,
+    messages: List<'a, Message<'a>>,
     #[serde(borrow)]
     system: Option<Content<'a, Block<'a>>>,
     #[serde(default, deserialize_with = "number::whole")]
     max_tokens: Option<u64>,
     stream: Option<bool>,
     #[serde(borrow)]
-    tools: Option<Vec<WireTool<'a>>>,
+    tools: Option<List<'a, WireTool<'a>>>,
     #[serde(borrow)]
     tool_choice: Option<Choice<'a>>,
     temperature: Option<Number>,
@@ -33,7 +33,7 @@ struct Body<'a> {
     #[serde(default, deserialize_with = "number::counted")]
     top_k: Option<Number>,
     #[serde(borrow)]
-    stop_sequences: Option<Vec<Str<'a>>>,
+    stop_sequences: Option<List<'a, Str<'a>>>,
     #[serde(borrow)]
     thinking: Option<ThinkingConfig<'a>>,
     #[serde(borrow)]
@@ -72,9 +72,9 @@ struct WireTool<'a> {
     input_schema: Option<Json<'a>>,
     strict: Option<bool>,
     #[serde(borrow)]
-    allowed_domains: Option<Vec<Str<'a>>>,
+    allowed_domains: Option<List<'a, Str<'a>>>,
     #[serde(borrow)]
-    blocked_domains: Option<Vec<Str<'a>>>,
+    blocked_domains: Option<List<'a, Str<'a>>>,
     #[serde(default, deserialize_with = "number::whole")]
     max_uses: Option<u64>,
     #[serde(borrow)]
@@ -129,12 +129,15 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     note_vendor_fields(&body, &mut rules);
     let mut turns = Vec::with_capacity(body.messages.len());
     for (index, message) in body.messages.into_iter().enumerate() {
+        let message =
+            message.map_err(|unread| locate::element(&format!("messages.{index}"), &unread))?;
         turns.push(read_message(message, index, &mut rules)?);
     }
     let parallel_tools =
         body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
     let mut tools = Vec::new();
     for (index, tool) in body.tools.into_iter().flatten().enumerate() {
+        let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
         tools.extend(read_tool(tool, index, &mut rules)?);
     }
     let effort =
@@ -142,7 +145,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let format = body.output_config.and_then(|config| config.format).or(body.output_format);
     Ok(Request {
         model: body.model.unwrap_or_default().into_text(),
-        system: request_parts::texts(body.system.unwrap_or_default(), &mut rules),
+        system: request_parts::texts(body.system.unwrap_or_default(), "system", &mut rules)?,
         turns,
         tool_choice: body.tool_choice.and_then(|choice| read_choice(choice, &tools, &mut rules)),
         tools,
@@ -154,7 +157,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
             top_k: body.top_k,
             ..Sampling::default()
         },
-        stop: body.stop_sequences.into_iter().flatten().map(Str::into_text).collect(),
+        stop: texts(body.stop_sequences, "stop_sequences")?,
         reasoning: Reasoning { mode: read_thinking(body.thinking.as_ref())?, effort },
         output: format.and_then(|format| format.schema).map_or(OutputFormat::Text, |schema| {
             OutputFormat::Schema {
@@ -220,18 +223,8 @@ fn read_tool<'a>(
             strict: tool.strict,
         },
         Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(WebSearch {
-            allowed_domains: tool
-                .allowed_domains
-                .into_iter()
-                .flatten()
-                .map(Str::into_text)
-                .collect(),
-            blocked_domains: tool
-                .blocked_domains
-                .into_iter()
-                .flatten()
-                .map(Str::into_text)
-                .collect(),
+            allowed_domains: texts(tool.allowed_domains, "tools")?,
+            blocked_domains: texts(tool.blocked_domains, "tools")?,
             max_uses: tool.max_uses,
             user_location: tool.user_location.map(schema::validated),
             has_more: false,

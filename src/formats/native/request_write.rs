@@ -10,8 +10,8 @@ use super::thinking::{self, Thinking};
 use crate::domain::format::WireFormat;
 use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::{
-    OutputFormat, Request, Rule, Rules, Str, Target, Tool, ToolChoice, ToolKind, ToolName,
-    Unsupported, schema,
+    OutputFormat, Request, Rule, Rules, Str, Target, Tool, ToolChoice, ToolKind, Unsupported,
+    schema,
 };
 use crate::formats::names::wire_name;
 
@@ -114,14 +114,10 @@ fn write_tools(
     (target, generation): (&Target<'_>, Generation),
     rules: &mut Rules,
 ) {
-    let allowed = match &request.tool_choice {
-        Some(ToolChoice::Allowed { names, .. }) => Some(names),
-        _ => None,
-    };
+    let allowed = request.allowed_tools();
     rules.note_if(allowed.is_some(), Rule::AllowedTools);
-    let is_sent = |tool: &&Tool<'_>| {
-        allowed.is_none_or(|names: &Vec<ToolName<'_>>| names.contains(&tool.name))
-    };
+    let is_sent =
+        |tool: &&Tool<'_>| allowed.as_ref().is_none_or(|names| names.contains(&tool.name));
     let tools: Vec<&Tool<'_>> = request.tools.iter().filter(is_sent).collect();
     if tools.is_empty() {
         return;

@@ -22,10 +22,10 @@ use bytes::Bytes;
 use self::places::{BODY, Place};
 use self::reader::Reader;
 use self::text::{FirstTexts, TextHash};
-use super::edit;
 use super::pieces::Pieces;
 use super::route::{Operation, Route};
 use super::scan::{Found, Scanner};
+use super::{MOST_ELEMENTS, edit};
 use crate::domain::format::WireFormat;
 use crate::formats::bad_request::BadRequest;
 
@@ -112,6 +112,8 @@ pub struct Peek {
     pub object_empty: bool,
     /// Bytes of the complete body.
     pub body_len: usize,
+    /// Elements of all its lists together.
+    pub elements: usize,
     /// Bytes of it that are inline images, audio or files, and their number; also images by
     /// address.
     pub media_len: usize,
@@ -136,13 +138,15 @@ pub struct Peek {
 /// type or occurs twice.
 pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
     let mut reader = Reader::default();
-    let mut scanner = Scanner::new(&BODY, limits.max_depth);
+    let mut scanner = Scanner::new(&BODY, limits.max_depth).with_most_elements(MOST_ELEMENTS);
     let mut sink = |found: Found<'_, Place>| reader.found(&found);
     for chunk in chunks {
         scanner.feed(chunk, &mut sink)?;
     }
     scanner.finish(&mut sink)?;
-    reader.finish(chunks)
+    let mut peek = reader.finish(chunks)?;
+    peek.elements = scanner.elements();
+    Ok(peek)
 }
 
 impl Peek {

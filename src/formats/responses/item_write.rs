@@ -113,6 +113,10 @@ fn write_result(a: &mut Array<'_>, result: &ToolResult<'_>, rules: &mut Rules) {
 }
 
 fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
+    let last = turn.parts.iter().rposition(|part| match part {
+        Part::Text(text) => !text.is_empty(),
+        part => matches!(part, Part::ToolCall(_)),
+    });
     for (index, part) in turn.parts.iter().enumerate() {
         match part {
             Part::Text(text) if text.is_empty() => {}
@@ -124,10 +128,7 @@ fn write_assistant(a: &mut Array<'_>, turn: &Turn<'_>, rules: &mut Rules) {
             }),
             // The service requires an item after the reasoning that led to it.
             Part::Thinking(thinking) => {
-                let followed = turn.parts[index + 1..].iter().any(|later| {
-                    matches!(later, Part::Text(text) if !text.is_empty())
-                        || matches!(later, Part::ToolCall(_))
-                });
+                let followed = last.is_some_and(|last| last > index);
                 if !(followed && write_reasoning(a, thinking)) {
                     rules.note(Rule::ForeignReasoning);
                 }

@@ -8,7 +8,7 @@ use crate::formats::conversation::{
     Arguments, Content, Finish, Origin, Reply, ReplyPart, ReplyProblem, Signature, Str, Text,
     Thinking, ToolCall, ToolName, json, locate,
 };
-use crate::formats::json_read;
+use crate::formats::json_read::{self, List, Unread};
 
 /// What is wrong with a complete response that has nothing for the client.
 pub const NOTHING: &str = "a complete response without output that can be read";
@@ -16,7 +16,7 @@ pub const NOTHING: &str = "a complete response without output that can be read";
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]
-    output: Option<Vec<OutputItem<'a>>>,
+    output: Option<List<'a, OutputItem<'a>>>,
     #[serde(borrow)]
     status: Option<Str<'a>>,
     #[serde(borrow)]
@@ -65,7 +65,7 @@ pub struct OutputItem<'a> {
     #[serde(borrow)]
     input: Option<Content<'a, IgnoredAny>>,
     #[serde(borrow)]
-    summary: Option<Vec<OutputPart<'a>>>,
+    summary: Option<List<'a, OutputPart<'a>>>,
     #[serde(borrow)]
     encrypted_content: Option<Str<'a>>,
 }
@@ -99,14 +99,17 @@ impl WireError<'_> {
 
 impl<'a> OutputItem<'a> {
     /// The parts of the item, in order.
-    pub fn into_parts(self) -> Vec<ReplyPart<'a>> {
-        match self.kind.as_deref() {
-            Some("message") => message_parts(self.content),
-            Some("reasoning") => vec![ReplyPart::Thinking(self.into_thinking())],
+    ///
+    /// # Errors
+    /// An element of one of its lists that is no part.
+    pub fn into_parts(self) -> Result<Vec<ReplyPart<'a>>, Unread<'a>> {
+        Ok(match self.kind.as_deref() {
+            Some("message") => message_parts(self.content)?,
+            Some("reasoning") => vec![ReplyPart::Thinking(self.into_thinking()?)],
             Some("function_call") => self.into_call(false),
             Some("custom_tool_call") => self.into_call(true),
             _ => Vec::new(),
-        }
+        })
     }
 
     fn into_call(self, free_text: bool) -> Vec<ReplyPart<'a>> {
@@ -125,19 +128,17 @@ impl<'a> OutputItem<'a> {
         vec![ReplyPart::ToolCall(ToolCall { id, name, arguments })]
     }
 
-    fn into_thinking(self) -> Thinking<'a> {
-        let texts = |parts: Vec<OutputPart<'a>>| -> Vec<Str<'a>> {
-            parts.into_iter().filter_map(|part| part.text).collect()
-        };
-        let mut all = texts(self.summary.unwrap_or_default());
+    fn into_thinking(self) -> Result<Thinking<'a>, Unread<'a>> {
+        let texts = |parts: List<'a, OutputPart<'a>>| parts.collect(|part| part.text);
+        let mut all = texts(self.summary.unwrap_or_default())?;
         if all.is_empty()
             && let Some(Content::Parts(parts)) = self.content
         {
-            all = texts(parts);
+            all = texts(parts)?;
         }
         let text = Str::join(all, "\n\n");
         let proof = proof(self.id.as_deref(), self.encrypted_content.as_deref());
-        Thinking { text, signature: Some(Signature::new(Origin::Responses, proof)) }
+        Ok(Thinking { text, signature: Some(Signature::new(Origin::Responses, proof)) })
     }
 }
 
@@ -149,18 +150,17 @@ fn proof(id: Option<&str>, encrypted: Option<&str>) -> String {
     }
 }
 
-fn message_parts<'a>(content: Option<Content<'a, OutputPart<'a>>>) -> Vec<ReplyPart<'a>> {
+fn message_parts<'a>(
+    content: Option<Content<'a, OutputPart<'a>>>,
+) -> Result<Vec<ReplyPart<'a>>, Unread<'a>> {
     match content {
-        Some(Content::Text(text)) => vec![ReplyPart::Text(text)],
-        Some(Content::Parts(parts)) => parts
-            .into_iter()
-            .filter_map(|part| match (part.text, part.refusal) {
-                (Some(text), _) => Some(ReplyPart::Text(text)),
-                (None, Some(refusal)) => Some(ReplyPart::Refusal(refusal)),
-                (None, None) => None,
-            })
-            .collect(),
-        None => Vec::new(),
+        Some(Content::Text(text)) => Ok(vec![ReplyPart::Text(text)]),
+        Some(Content::Parts(parts)) => parts.collect(|part| match (part.text, part.refusal) {
+            (Some(text), _) => Some(ReplyPart::Text(text)),
+            (None, Some(refusal)) => Some(ReplyPart::Refusal(refusal)),
+            (None, None) => None,
+        }),
+        None => Ok(Vec::new()),
     }
 }
 
@@ -183,8 +183,12 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
             message: "the response failed".to_owned(),
         });
     }
+    let mut parts: Vec<ReplyPart<'_>> = Vec::with_capacity(output.len());
+    for item in output {
+        let read = item.and_then(OutputItem::into_parts);
+        parts.append(&mut read.map_err(|error| problem(error.to_string()))?);
+    }
     let incomplete = body.status.as_deref() == Some("incomplete");
-    let parts: Vec<ReplyPart<'_>> = output.into_iter().flat_map(OutputItem::into_parts).collect();
     if parts.is_empty() && !incomplete {
         return Err(problem(NOTHING.to_owned()));
     }

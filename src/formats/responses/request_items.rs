@@ -3,12 +3,13 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::request_tools::WireTool;
+use super::request_tools::{self, WireTool};
 use crate::formats::conversation::media::is_data_url;
 use crate::formats::conversation::{
     Arguments, Content, Media, MediaKind, Origin, Part, Role, Rule, Rules, Signature, Str, Text,
-    Thinking, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, signature,
+    Thinking, Tool, ToolCall, ToolName, ToolResult, Turn, Unsupported, json, locate, signature,
 };
+use crate::formats::json_read::List;
 
 /// The members of all kinds of items and parts; so each is read in one pass.
 #[derive(Deserialize, Default)]
@@ -48,11 +49,11 @@ pub(super) struct Item<'a> {
     #[serde(borrow)]
     output: Option<Content<'a, Item<'a>>>,
     #[serde(borrow)]
-    summary: Option<Vec<Item<'a>>>,
+    summary: Option<List<'a, Item<'a>>>,
     #[serde(borrow)]
     encrypted_content: Option<Str<'a>>,
     #[serde(borrow)]
-    tools: Option<Vec<WireTool<'a>>>,
+    tools: Option<List<'a, WireTool<'a>>>,
     prompt_cache_breakpoint: Option<IgnoredAny>,
 }
 
@@ -63,7 +64,7 @@ pub(super) struct Input<'a> {
     pub system: Vec<Str<'a>>,
     pub turns: Vec<Turn<'a>>,
     /// Tools that were added during the conversation.
-    pub tools: Vec<WireTool<'a>>,
+    pub tools: Vec<Tool<'a>>,
     /// The last turn consists of results, which are collected in one turn.
     in_results: bool,
 }
@@ -83,7 +84,9 @@ pub(super) fn read<'a>(
         }
         Content::Parts(items) => {
             for (index, item) in items.into_iter().enumerate() {
-                all.add(item, &format!("input.{index}"), rules)?;
+                let field = format!("input.{index}");
+                let item = item.map_err(|unread| locate::element(&field, &unread))?;
+                all.add(item, &field, rules)?;
             }
         }
     }
@@ -118,8 +121,14 @@ impl<'a> Input<'a> {
                 self.in_results = true;
                 return Ok(());
             }
-            "reasoning" => self.push(Role::Assistant, Part::Thinking(read_reasoning(item)), true),
-            "additional_tools" => self.tools.extend(item.tools.into_iter().flatten()),
+            "reasoning" => {
+                let thinking = read_reasoning(item, field)?;
+                self.push(Role::Assistant, Part::Thinking(thinking), true);
+            }
+            "additional_tools" => {
+                let place = (&*format!("{field}.tools"), None);
+                request_tools::read(item.tools.unwrap_or_default(), place, &mut self.tools, rules)?;
+            }
             "item_reference" => return Err(Rule::Stored.refuse(field)),
             // Steps of tools that the vendor runs, and other items that only the vendor can read.
             _ => rules.note(Rule::VendorHistory),
@@ -172,8 +181,13 @@ fn read_content<'a>(
     match content {
         Content::Text(text) => Ok(vec![Part::Text(text)]),
         Content::Parts(parts) => {
-            let read = |(index, part)| read_part(part, &format!("{field}.{index}"), rules);
-            parts.into_iter().enumerate().map(read).collect()
+            let mut all = Vec::with_capacity(parts.len());
+            for (index, part) in parts.into_iter().enumerate() {
+                let field = format!("{field}.{index}");
+                let part = part.map_err(|unread| locate::element(&field, &unread))?;
+                all.push(read_part(part, &field, rules)?);
+            }
+            Ok(all)
         }
     }
 }
@@ -251,14 +265,17 @@ fn read_result<'a>(
     Ok(ToolResult { id: id.into_text(), name: ToolName::default(), parts, is_error: false })
 }
 
-fn read_reasoning(item: Item<'_>) -> Thinking<'_> {
-    let mut texts: Vec<Str<'_>> =
-        item.summary.into_iter().flatten().filter_map(|part| part.text).collect();
-    if texts.is_empty()
+fn read_reasoning<'a>(item: Item<'a>, field: &str) -> Result<Thinking<'a>, Unsupported> {
+    let texts = |parts: List<'a, Item<'a>>| {
+        parts.collect(|part| part.text).map_err(|unread| locate::element(field, &unread))
+    };
+    let mut texts_of_it = texts(item.summary.unwrap_or_default())?;
+    if texts_of_it.is_empty()
         && let Some(Content::Parts(parts)) = item.content
     {
-        texts.extend(parts.into_iter().filter_map(|part| part.text));
+        texts_of_it = texts(parts)?;
     }
+    let texts = texts_of_it;
     let text = Str::join(texts, "\n\n");
     let signature = item.encrypted_content.map(|proof| {
         let proof = proof.into_text();
@@ -268,5 +285,5 @@ fn read_reasoning(item: Item<'_>) -> Thinking<'_> {
             _ => Signature::open(proof, Origin::Responses),
         }
     });
-    Thinking { text, signature }
+    Ok(Thinking { text, signature })
 }

@@ -11,7 +11,7 @@ use crate::formats::conversation::{
     Content, Effort, OutputFormat, Reasoning, Request, Rule, Rules, Sampling, Str, Unsupported,
     number, schema,
 };
-use crate::formats::json_read::Json;
+use crate::formats::json_read::{Json, List};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -27,7 +27,7 @@ struct Body<'a> {
     temperature: Option<Number>,
     top_p: Option<Number>,
     #[serde(borrow)]
-    tools: Option<Vec<WireTool<'a>>>,
+    tools: Option<List<'a, WireTool<'a>>>,
     #[serde(borrow)]
     tool_choice: Option<Content<'a, Choice<'a>>>,
     parallel_tool_calls: Option<bool>,
@@ -96,7 +96,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let mut tools = Vec::new();
     let own = body.tools.unwrap_or_default();
     request_tools::read(own, ("tools", None), &mut tools, &mut rules)?;
-    request_tools::read(input.tools, ("input.tools", None), &mut tools, &mut rules)?;
+    tools.extend(input.tools);
     let mut system: Vec<_> = body.instructions.into_iter().collect();
     system.extend(input.system);
     let (format, verbosity) = body.text.map_or((None, None), |text| (text.format, text.verbosity));
@@ -106,7 +106,9 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
         turns: input.turns,
         tool_choice: body
             .tool_choice
-            .and_then(|choice| request_tools::read_choice(choice, &tools, &mut rules)),
+            .map(|choice| request_tools::read_choice(choice, &tools, &mut rules))
+            .transpose()?
+            .flatten(),
         tools,
         parallel_tools: body.parallel_tool_calls,
         max_tokens: body.max_output_tokens,

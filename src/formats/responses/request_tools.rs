@@ -1,12 +1,15 @@
 //! Reads tools and tool choice.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 
+use crate::formats::conversation::locate::texts;
 use crate::formats::conversation::{
-    Content, Rule, Rules, Str, Text, Tool, ToolChoice, ToolKind, ToolName, Unsupported, WebSearch,
-    schema,
+    Content, Rule, Rules, Str, Tool, ToolChoice, ToolKind, ToolName, Unsupported, WebSearch,
+    locate, schema,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List, Unread};
 
 /// A tool, or a namespace of tools.
 #[derive(Deserialize)]
@@ -23,7 +26,7 @@ pub(super) struct WireTool<'a> {
     #[serde(borrow)]
     format: Option<Json<'a>>,
     #[serde(borrow)]
-    tools: Option<Vec<WireTool<'a>>>,
+    tools: Option<List<'a, WireTool<'a>>>,
     #[serde(borrow)]
     filters: Option<Json<'a>>,
     #[serde(borrow)]
@@ -36,9 +39,9 @@ pub(super) struct WireTool<'a> {
 #[derive(Deserialize, Default)]
 struct Filters<'a> {
     #[serde(borrow, default)]
-    allowed_domains: Option<Vec<Str<'a>>>,
+    allowed_domains: Option<List<'a, Str<'a>>>,
     #[serde(borrow, default)]
-    blocked_domains: Option<Vec<Str<'a>>>,
+    blocked_domains: Option<List<'a, Str<'a>>>,
 }
 
 /// A choice that is not just a word.
@@ -51,7 +54,7 @@ pub(super) struct Choice<'a> {
     #[serde(borrow)]
     mode: Option<Str<'a>>,
     #[serde(borrow)]
-    tools: Option<Vec<Choice<'a>>>,
+    tools: Option<List<'a, Choice<'a>>>,
 }
 
 /// Reads a list of tools, the one at `field`, into `all`; those of a namespace carry its name.
@@ -59,12 +62,13 @@ pub(super) struct Choice<'a> {
 /// # Errors
 /// The tool that has no name.
 pub(super) fn read<'a>(
-    tools: Vec<WireTool<'a>>,
+    tools: List<'a, WireTool<'a>>,
     (field, namespace): (&str, Option<&Str<'a>>),
     all: &mut Vec<Tool<'a>>,
     rules: &mut Rules,
 ) -> Result<(), Unsupported> {
     for (index, tool) in tools.into_iter().enumerate() {
+        let tool = tool.map_err(|unread| locate::element(&format!("{field}.{index}"), &unread))?;
         let kind = match tool.kind.as_deref() {
             Some("function") | None => ToolKind::Function {
                 schema: schema::read_tool(tool.parameters, rules),
@@ -81,7 +85,7 @@ pub(super) fn read<'a>(
             Some(kind)
                 if kind.starts_with("web_search") && tool.external_web_access != Some(false) =>
             {
-                ToolKind::WebSearch(read_search(&tool))
+                ToolKind::WebSearch(read_search(&tool)?)
             }
             Some(_) => {
                 rules.note(Rule::VendorTools);
@@ -99,25 +103,21 @@ pub(super) fn read<'a>(
     Ok(())
 }
 
-fn read_search<'a>(tool: &WireTool<'a>) -> WebSearch<'a> {
+fn read_search<'a>(tool: &WireTool<'a>) -> Result<WebSearch<'a>, Unsupported> {
     let filters: Filters<'a> = tool
         .filters
         .and_then(|filters| json_read::from_str(filters.get()).ok())
         .unwrap_or_default();
-    WebSearch {
-        allowed_domains: domains(filters.allowed_domains),
-        blocked_domains: domains(filters.blocked_domains),
+    Ok(WebSearch {
+        allowed_domains: texts(filters.allowed_domains, "tools")?,
+        blocked_domains: texts(filters.blocked_domains, "tools")?,
         user_location: tool
             .user_location
             .filter(|location| location.get() != "null")
             .map(schema::validated),
         has_more: tool.search_context_size.is_some(),
         max_uses: None,
-    }
-}
-
-fn domains(list: Option<Vec<Str<'_>>>) -> Vec<Text<'_>> {
-    list.into_iter().flatten().map(Str::into_text).collect()
+    })
 }
 
 /// Reads a tool choice. A namespaced tool is chosen by its bare name.
@@ -125,28 +125,39 @@ pub(super) fn read_choice<'a>(
     choice: Content<'a, Choice<'a>>,
     tools: &[Tool<'a>],
     rules: &mut Rules,
-) -> Option<ToolChoice<'a>> {
+) -> Result<Option<ToolChoice<'a>>, Unsupported> {
+    let wrong = |unread: Unread<'_>| locate::element("tool_choice", &unread);
     let choice = match choice {
         Content::Text(word) => {
-            return match &*word {
+            return Ok(match &*word {
                 "auto" => Some(ToolChoice::Auto),
                 "required" => Some(ToolChoice::Required),
                 "none" => Some(ToolChoice::None),
                 _ => None,
-            };
+            });
         }
-        Content::Parts(choices) => choices.into_iter().next()?,
+        Content::Parts(choices) => match choices.first().map_err(wrong)? {
+            Some(choice) => choice,
+            None => return Ok(None),
+        },
     };
-    match choice.kind.as_deref() {
-        Some("function" | "custom") => Some(ToolChoice::Tool(known_name(choice.name?, tools))),
+    Ok(match choice.kind.as_deref() {
+        Some("function" | "custom") => {
+            choice.name.map(|name| ToolChoice::Tool(known_name(name, tools)))
+        }
         Some("allowed_tools") => {
-            let names = choice
-                .tools
-                .into_iter()
-                .flatten()
-                .filter_map(|tool| Some(known_name(tool.name?, tools)));
+            let all = choice.tools.unwrap_or_default();
+            // Of tools with the same name in two namespaces, the first one.
+            let known: HashMap<&str, &ToolName<'a>> =
+                tools.iter().rev().map(|tool| (&*tool.name.name, &tool.name)).collect();
             Some(ToolChoice::Allowed {
-                names: names.collect(),
+                names: all
+                    .collect(|tool| {
+                        let name = tool.name?;
+                        let its = known.get(&*name).copied().cloned();
+                        Some(its.unwrap_or_else(|| ToolName::plain(name.into_text())))
+                    })
+                    .map_err(wrong)?,
                 required: choice.mode.as_deref() == Some("required"),
             })
         }
@@ -155,7 +166,7 @@ pub(super) fn read_choice<'a>(
             rules.note(Rule::VendorTools);
             None
         }
-    }
+    })
 }
 
 fn known_name<'a>(name: Str<'a>, tools: &[Tool<'a>]) -> ToolName<'a> {

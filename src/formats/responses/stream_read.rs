@@ -13,7 +13,7 @@ use crate::formats::conversation::{
     Block, Content, Event, GENERATED, ReplyPart, Sink, Str, StreamProblem, Text, Thinking,
     ToolCall, ToolName, is_empty_event, number,
 };
-use crate::formats::json_read::{self, Json};
+use crate::formats::json_read::{self, Json, List, Unread};
 
 #[derive(Deserialize)]
 struct Data<'a> {
@@ -129,7 +129,7 @@ impl Reader {
             "function_call_arguments.done" => {
                 self.arguments_done(index, data.name, data.arguments, sink)
             }
-            "output_item.done" => self.item_done(data.item, index, sink),
+            "output_item.done" => self.item_done(data.item, index, sink)?,
             "completed" | "incomplete" => self.end(kind == "incomplete", data.response, sink)?,
             "failed" | "cancelled" => {
                 return Err(failed(data.response.and_then(|response| response.error)));
@@ -271,11 +271,20 @@ impl Reader {
     }
 
     /// The complete item: only parts that no delta contained are emitted.
-    fn item_done(&mut self, item: Option<OutputItem<'_>>, index: Option<u64>, sink: &mut Sink<'_>) {
+    ///
+    /// # Errors
+    /// A list of the item has an element that is no part.
+    fn item_done(
+        &mut self,
+        item: Option<OutputItem<'_>>,
+        index: Option<u64>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StreamProblem> {
         let its = bit(index.unwrap_or(self.item));
         let reported = self.reported & its != 0;
         self.reported &= !its;
-        for part in item.into_iter().flat_map(OutputItem::into_parts) {
+        let parts = item.map(OutputItem::into_parts).transpose().map_err(malformed)?;
+        for part in parts.into_iter().flatten() {
             match part {
                 ReplyPart::Thinking(thinking) => self.thinking(thinking, reported, index, sink),
                 ReplyPart::ToolCall(call) => self.call(call, reported, index, sink),
@@ -290,6 +299,7 @@ impl Reader {
         if is_its && !self.blocks.go_on_after(index, sink) {
             self.close(sink);
         }
+        Ok(())
     }
 
     fn whole(&mut self, kind: Open, text: Str<'_>, index: Option<u64>, sink: &mut Sink<'_>) {
@@ -359,10 +369,7 @@ impl Reader {
             return Err(StreamProblem::malformed("the last event has no `response`"));
         };
         if let Some(output) = response.output.map(Json::get) {
-            self.missing_items(output, sink);
-        }
-        if !self.any && !incomplete {
-            return Err(StreamProblem::malformed(reply_read::NOTHING));
+            self.missing_items(output, sink)?;
         }
         self.close(sink);
         let reason =
@@ -376,15 +383,19 @@ impl Reader {
 
     /// Emits what the last event has and no event before it had: everything, a call, or the name of
     /// a call. Usually there is nothing, and the items are not read.
-    fn missing_items(&mut self, output: &str, sink: &mut Sink<'_>) {
+    fn missing_items(
+        &mut self,
+        output: &str,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), StreamProblem> {
         let lacks_calls = self.calls == 0
             && memchr::memmem::find(output.as_bytes(), b"\"function_call\"").is_some();
         if self.any && !self.unannounced && !lacks_calls {
-            return;
+            return Ok(());
         }
-        let items: Vec<OutputItem<'_>> = json_read::from_str(output).unwrap_or_default();
+        let items: List<'_, OutputItem<'_>> = List::of(output).unwrap_or_default();
         let (any, any_text) = (self.any, self.any_text);
-        for (position, item) in items.into_iter().enumerate() {
+        for (position, item) in items.into_iter().map_while(Result::ok).enumerate() {
             let index = u64::try_from(position).ok();
             let is_open = self.blocks.are_mixed() && self.blocks.is_open(index);
             let is_missing = match item.kind.as_deref() {
@@ -393,9 +404,10 @@ impl Reader {
                 _ => !any,
             };
             if is_missing {
-                self.item_done(Some(item), index, sink);
+                self.item_done(Some(item), index, sink)?;
             }
         }
+        Ok(())
     }
 }
 
@@ -430,6 +442,10 @@ pub fn reads(kind: &str) -> bool {
         "error",
     ];
     KINDS.contains(&kind.strip_prefix("response.").unwrap_or(kind))
+}
+
+fn malformed(unread: Unread<'_>) -> StreamProblem {
+    StreamProblem::malformed(unread.to_string())
 }
 
 fn failed(error: Option<WireError<'_>>) -> StreamProblem {

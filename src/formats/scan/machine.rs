@@ -4,6 +4,8 @@
 //! `scan::stack` tracks the position in the document and the places of interest; the grammar of
 //! numbers is in `scan::number`, that of strings in `scan::string`.
 
+mod bounds;
+
 use super::blocks;
 use super::number::{self, Digits};
 use super::stack::Stack;
@@ -25,6 +27,8 @@ enum Expect {
     Colon,
     /// After a value in a container: a comma or the end.
     Comma,
+    /// Within a value that is deeper than the limit, and skipped.
+    Deep,
     /// The document is complete.
     Nothing,
 }
@@ -35,6 +39,8 @@ enum Cut {
     None,
     Value(Phase),
     Key(Phase),
+    /// A string of a value that is skipped.
+    Deep(Phase),
     Number(Digits),
     /// A literal of which this many bytes are read.
     Literal(&'static [u8], usize),
@@ -56,6 +62,13 @@ pub struct Scanner<T: 'static> {
     text: Vec<u8>,
     dropped: bool,
     escaped: bool,
+    /// Elements of all lists so far, and how many there may be.
+    elements: usize,
+    most_elements: usize,
+    /// What is deeper than the limit is skipped, not refused.
+    skips_deep: bool,
+    /// Brackets that are open in a value that is skipped.
+    deep: usize,
 }
 
 type Scanned<R> = Result<R, ScanError>;
@@ -75,6 +88,10 @@ impl<T: Copy> Scanner<T> {
             text: Vec::new(),
             dropped: false,
             escaped: false,
+            elements: 0,
+            most_elements: usize::MAX,
+            skips_deep: false,
+            deep: 0,
         }
     }
 
@@ -85,6 +102,8 @@ impl<T: Copy> Scanner<T> {
         self.stack.reset();
         self.offset = 0;
         self.text.clear();
+        self.elements = 0;
+        self.deep = 0;
     }
 
     /// True once the document is complete (a number at the top is complete only after
@@ -123,7 +142,7 @@ impl<T: Copy> Scanner<T> {
     /// When the document is no JSON; the scanner is then unusable until [`Scanner::reset`].
     pub fn feed(&mut self, chunk: &[u8], sink: &mut impl FnMut(Found<'_, T>)) -> Scanned<()> {
         let missing = match self.cut {
-            Cut::Value(phase) | Cut::Key(phase) => phase.missing(),
+            Cut::Value(phase) | Cut::Key(phase) | Cut::Deep(phase) => phase.missing(),
             _ => 0,
         };
         self.valid = blocks::valid_part(chunk, missing);
@@ -166,7 +185,12 @@ impl<T: Copy> Scanner<T> {
     ) -> Scanned<usize> {
         match (self.expect, byte) {
             (Expect::Comma, b',') => {
-                self.expect = if self.stack.comma() { Expect::Key } else { Expect::Value };
+                if self.stack.comma() {
+                    self.expect = Expect::Key;
+                } else {
+                    self.expect = Expect::Value;
+                    self.element(at)?;
+                }
                 Ok(at + 1)
             }
             (Expect::Key | Expect::FirstKey, b'"') => {
@@ -179,12 +203,16 @@ impl<T: Copy> Scanner<T> {
                 Ok(at + 1)
             }
             (Expect::Comma | Expect::FirstItem, b']') if !self.stack.in_object() => {
+                if self.expect == Expect::Comma {
+                    self.element(at)?;
+                }
                 self.close(at, Kind::Array, sink)
             }
             (Expect::Comma | Expect::FirstKey, b'}') if self.stack.in_object() => {
                 self.close(at, Kind::Object, sink)
             }
             (Expect::Value | Expect::FirstItem, _) => self.value(chunk, at, byte, sink),
+            (Expect::Deep, _) => self.skip(chunk, at, byte),
             (Expect::Nothing, _) => self.fail(Problem::Trailing, at),
             _ => self.fail(Problem::Unexpected, at),
         }
@@ -237,6 +265,10 @@ impl<T: Copy> Scanner<T> {
             Cut::Key(phase) => {
                 let stop = string::resume(chunk, 0, self.valid, phase, &mut self.escaped);
                 self.key_end(chunk, 0, stop, sink)
+            }
+            Cut::Deep(phase) => {
+                let stop = string::resume(chunk, 0, self.valid, phase, &mut self.escaped);
+                self.skipped_string(chunk, stop)
             }
             Cut::Number(digits) => self.digits(chunk, 0, digits, sink),
             Cut::Literal(word, seen) => self.literal(chunk, 0, (word, seen), sink),
@@ -428,7 +460,13 @@ impl<T: Copy> Scanner<T> {
     #[inline]
     fn open(&mut self, at: usize, object: bool) -> Scanned<usize> {
         if !self.stack.open(self.offset + at, object) {
-            return self.fail(Problem::TooDeep, at);
+            if !self.skips_deep {
+                return self.fail(Problem::TooDeep, at);
+            }
+            self.stack.take_place();
+            self.deep = 1;
+            self.expect = Expect::Deep;
+            return Ok(at + 1);
         }
         self.expect = if object { Expect::FirstKey } else { Expect::FirstItem };
         Ok(at + 1)

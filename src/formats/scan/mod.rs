@@ -234,6 +234,9 @@ pub enum Problem {
     /// More arrays and objects are open at once than the limit allows.
     #[error("nested too deeply")]
     TooDeep,
+    /// More elements in all lists together than the limit allows.
+    #[error("more than {} elements in its lists", super::MOST_ELEMENTS)]
+    TooManyElements,
     /// More than white space after the value.
     #[error("text after the end")]
     Trailing,

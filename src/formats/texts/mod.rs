@@ -131,7 +131,7 @@ impl<F: FnMut(&Range<usize>, &str)> Reader<'_, F> {
     /// A source that began at `start` is complete. One within another ended before, so the rest
     /// after `start` is its own.
     fn source(&mut self, start: usize) {
-        let own = self.sources.iter().position(|(at, _)| *at > start).unwrap_or(self.sources.len());
+        let own = self.sources.partition_point(|(at, _)| *at <= start);
         let parts = self.sources.split_off(own);
         if !parts.iter().any(|(_, part)| matches!(part, SourcePart::IsText)) {
             return;

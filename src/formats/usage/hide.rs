@@ -66,7 +66,7 @@ impl HideUsageChunk {
     pub fn new() -> Self {
         Self {
             splitter: Splitter::new(),
-            scanner: Scanner::new(&CHUNK, 256),
+            scanner: Scanner::new(&CHUNK, 256).skipping_deep(),
             no_choices: false,
             has_usage: false,
             broken: false,

@@ -37,14 +37,14 @@ use self::output::Output;
 use self::repeat::Repeated;
 use self::tag::Tag;
 use self::tally::Tally;
-use super::count;
 use super::error::UpstreamError;
 use super::scan::{Found, Kind, Scanner};
 use super::sse::Splitter;
+use super::{MOST_ELEMENTS, count};
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 
-/// Replies nest less than this; anything deeper is not read.
+/// Figures nest less than this; anything deeper is skipped.
 const MAX_DEPTH: usize = 256;
 /// The chat-compatible stream's last data line.
 const DONE: &[u8] = b"[DONE]";
@@ -77,6 +77,8 @@ pub struct UsageReader {
     other_output: bool,
     /// Complete events so far.
     events: u64,
+    /// Elements of all lists of the last event.
+    elements: usize,
     /// The current event's (or the body's) JSON is invalid: its rest is ignored.
     broken: bool,
     /// The body ended within its JSON.
@@ -104,12 +106,13 @@ impl UsageReader {
             format,
             layout: if streaming { Layout::Unknown } else { Layout::Json },
             splitter: Splitter::new(),
-            scanner: Scanner::new(root, MAX_DEPTH),
+            scanner: Scanner::new(root, MAX_DEPTH).skipping_deep(),
             tally: Tally::default(),
             repeated: None,
             text: 0..0,
             other_output: false,
             events: 0,
+            elements: 0,
             broken: false,
             cut: false,
             head: [0; DONE.len()],
@@ -320,6 +323,17 @@ impl UsageReader {
         self.tally.error.as_ref()
     }
 
+    /// Whether the lists of the body, or of the last event, have more elements than a reply that is
+    /// converted may have.
+    #[must_use]
+    pub const fn has_too_many_elements(&self) -> bool {
+        let elements = match self.layout {
+            Layout::Json => self.scanner.elements(),
+            Layout::Unknown | Layout::Events => self.elements,
+        };
+        elements > MOST_ELEMENTS
+    }
+
     /// Complete events so far, of a stream.
     #[must_use]
     pub const fn event_count(&self) -> u64 {
@@ -349,7 +363,7 @@ impl UsageReader {
     fn become_json(&mut self) {
         self.layout = Layout::Json;
         if self.format == WireFormat::Responses {
-            self.scanner = Scanner::new(&responses::BODY, MAX_DEPTH);
+            self.scanner = Scanner::new(&responses::BODY, MAX_DEPTH).skipping_deep();
         }
     }
 
@@ -392,6 +406,7 @@ impl UsageReader {
             self.tally.end |= self.tally.content && self.tally.error.is_none();
         }
         self.events += 1;
+        self.elements = self.scanner.elements();
         // An event that was no JSON, or incomplete, reports nothing as a whole.
         self.tally.next_event();
         self.scanner.reset();

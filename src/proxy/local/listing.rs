@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
 use crate::domain::provider::Provider;
+use crate::formats::json_read::{self, List};
 use crate::proxy::context::RequestContext;
 use crate::proxy::upstream::wire;
 use crate::state::Listings;
@@ -32,6 +33,8 @@ const AT_ONCE: usize = 32;
 
 /// Pages of one provider's listing that are read.
 const MAX_PAGES: usize = 20;
+/// Models of a page.
+const MOST_NAMES: usize = 10_000;
 
 /// A provider's models, if it lists them.
 type Listed = Option<Arc<[String]>>;
@@ -114,11 +117,11 @@ async fn models_of(provider: &Provider, deadline: Instant) -> Option<Vec<String>
 
 /// A page, in any format.
 #[derive(Deserialize)]
-struct Listing {
-    #[serde(default)]
-    data: Vec<Entry>,
-    #[serde(default)]
-    models: Vec<Entry>,
+struct Listing<'a> {
+    #[serde(borrow, default)]
+    data: List<'a, Entry>,
+    #[serde(borrow, default)]
+    models: List<'a, Entry>,
     #[serde(default)]
     has_more: Option<bool>,
     #[serde(default)]
@@ -135,7 +138,7 @@ struct Entry {
     name: String,
 }
 
-impl Listing {
+impl Listing<'_> {
     /// What the next page is asked for with; `None` if there is none.
     fn next(&self, format: WireFormat) -> Option<String> {
         let next = match format {
@@ -147,16 +150,17 @@ impl Listing {
     }
 
     fn names(self) -> impl Iterator<Item = String> {
-        let entries = self.data.into_iter().chain(self.models);
+        // An entry of another kind is none.
+        let entries = self.data.into_iter().chain(self.models).flatten();
         let names = entries.map(|e| {
             if e.id.is_empty() { e.name.trim_start_matches("models/").to_owned() } else { e.id }
         });
-        names.filter(|name| !name.is_empty())
+        names.filter(|name| !name.is_empty()).take(MOST_NAMES)
     }
 }
 
-fn read(body: &[u8]) -> Option<Listing> {
-    serde_json::from_slice(body).ok()
+fn read(body: &[u8]) -> Option<Listing<'_>> {
+    json_read::read(body).ok()
 }
 
 #[cfg(test)]

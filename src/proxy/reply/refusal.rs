@@ -15,6 +15,8 @@ use crate::policy::select::SOON_MS;
 /// Seconds after which a client may repeat a request whose body exceeded the budget: bodies are
 /// dropped as soon as providers answer.
 const BUDGET_RETRY_S: u32 = 2;
+const CONVERSION_TIMED_OUT: &str =
+    "the gateway is busy, and could not convert this large request in time";
 const BUDGET_EXCEEDED: &str = "the gateway holds as many request bodies as it may now, \
                                of all clients or of this user";
 
@@ -48,6 +50,8 @@ pub enum Refusal {
     },
     /// The bodies of requests in flight have used up the body budget.
     BodyBudgetExceeded,
+    /// A large body could not be converted in time.
+    ConversionTimedOut,
     UnknownEncoding,
     DamagedEncoding,
     BadRequest(String),
@@ -137,6 +141,7 @@ impl Refusal {
                 RefusalReply::new(413, "request_too_large", message)
             }
             Self::BodyBudgetExceeded => busy(BUDGET_EXCEEDED, BUDGET_RETRY_S),
+            Self::ConversionTimedOut => busy(CONVERSION_TIMED_OUT, BUDGET_RETRY_S),
             Self::BodyTimedOut { ms: Some(ms) } => {
                 invalid(408, format!("the body did not arrive within {ms} ms"))
             }
@@ -251,6 +256,7 @@ impl Refusal {
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::BodyTimedOut { .. } => "body_timed_out",
             Self::BodyBudgetExceeded => "body_budget_exceeded",
+            Self::ConversionTimedOut => "conversion_timed_out",
             Self::UnknownEncoding | Self::DamagedEncoding => "encoding",
             Self::BadRequest(_) => "bad_request",
             Self::ModelNotAllowed { .. } => "model_not_allowed",

@@ -187,6 +187,11 @@ impl Reply {
                 out.into()
             }
             Shape::Whole(whole) => {
+                if self.reader.as_ref().is_some_and(UsageReader::has_too_many_elements) {
+                    self.problem =
+                        Some("the reply's lists are too long to be converted".to_owned());
+                    return Bytes::new();
+                }
                 let input = whole.context.estimated_input;
                 let usage = self.reader.as_ref().map(|reader| reader.estimate(input));
                 let usage = usage.unwrap_or_default();

@@ -13,6 +13,8 @@ use pingora::proxy::Session;
 use super::body_budget::BodyReservation;
 use super::identify::Identified;
 use super::received::{self, Received};
+use super::screen::INLINE_MAX;
+use crate::config::Live;
 use crate::domain::ids::SessionId;
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{Operation, Route};
@@ -68,8 +70,11 @@ pub(in crate::proxy) async fn body(
     ctx.waited += waiting.elapsed();
     let coding = Coding::of(session.req_header().headers.get(CONTENT_ENCODING))
         .map_err(received::coding_refusal)?;
-    let received = received::decode(coding, received?, &ctx.live, limit).await?;
-    let inbound = look(session, ctx, received, route)?;
+    let received = received::decode(coding, received?, &ctx.live, limit).await;
+    let mut received = received?;
+    bom::strip(&mut received.pieces);
+    let (received, peek) = peeked(received, &ctx.live).await?;
+    let inbound = look(session, ctx, received, peek, route)?;
     if let Some(record) = &mut ctx.record {
         record.body = Some(BodyFacts {
             model: std::sync::Arc::clone(&inbound.model),
@@ -88,15 +93,27 @@ pub(in crate::proxy) async fn body(
     Ok(inbound)
 }
 
+/// Peeks at the body: at a large one on a blocking thread.
+async fn peeked(received: Received, live: &Live) -> Result<(Received, Peek), Refusal> {
+    let limits = PeekLimits { max_depth: live.max_json_depth };
+    if received.pieces.iter().map(Bytes::len).sum::<usize>() <= INLINE_MAX {
+        let peek = peek::peek(&received.pieces, limits)?;
+        return Ok((received, peek));
+    }
+    let peeking = tokio::task::spawn_blocking(move || {
+        peek::peek(&received.pieces, limits).map(|peek| (received, peek))
+    });
+    Ok(peeking.await.map_err(|_| Refusal::Internal)??)
+}
+
 fn look(
     session: &Session,
     ctx: &mut RequestContext,
     received: Received,
+    peek: Peek,
     route: &Route,
 ) -> Result<Inbound, Refusal> {
-    let Received { pieces: mut body, reservation } = received;
-    bom::strip(&mut body);
-    let peek = peek::peek(&body, PeekLimits { max_depth: ctx.live.max_json_depth })?;
+    let Received { pieces: body, reservation } = received;
     ctx.format = peek.format(route.format);
     peek.check(ctx.format, route)?;
     let model =

@@ -154,9 +154,13 @@ impl ProxyHttp for Service {
     }
 
     /// The provider of the next attempt.
-    async fn upstream_peer(&self, _: &mut Session, ctx: &mut Self::CTX) -> Result<Box<HttpPeer>> {
+    async fn upstream_peer(
+        &self,
+        session: &mut Session,
+        ctx: &mut Self::CTX,
+    ) -> Result<Box<HttpPeer>> {
         trace(ctx, "upstream_peer");
-        attempt::next_peer(ctx).await
+        attempt::next_peer(session, ctx).await
     }
 
     fn fail_to_connect(

@@ -150,6 +150,7 @@ impl Attempt {
 /// # Errors
 /// With a [`GiveUp`] as its cause when no provider is left.
 pub(in crate::proxy) async fn next_peer(
+    session: &mut Session,
     ctx: &mut RequestContext,
 ) -> pingora::Result<Box<HttpPeer>> {
     loop {
@@ -159,7 +160,7 @@ pub(in crate::proxy) async fn next_peer(
         }
         // Before the attempt begins: a request that this provider's format cannot express is none,
         // and no failure of the provider.
-        if let Err(unfit) = render_body(ctx) {
+        if let Err(unfit) = render_body(session, ctx).await {
             let error = verdict::failed(ctx, unfit);
             if error.retry() {
                 continue;
@@ -267,8 +268,8 @@ fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
 }
 
 /// Renders the request's body in the provider's format.
-fn render_body(ctx: &mut RequestContext) -> pingora::Result<()> {
-    let rendered = render::render(ctx)?;
+async fn render_body(session: &mut Session, ctx: &mut RequestContext) -> pingora::Result<()> {
+    let rendered = render::render(session, ctx).await?;
     let attempt = ctx.attempt()?;
     attempt.length = rendered.len();
     attempt.query = rendered.query;

@@ -3,23 +3,41 @@
 //! Same format: the client's own bytes, with minimal edits. Another format: converted through the
 //! hub.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use bytes::Bytes;
+use pingora::proxy::Session;
+use tokio::time::timeout;
 
 use super::failure::Failure;
 use super::forwarding::Forwarding;
+use super::wire::unless_gone;
 use crate::domain::format::WireFormat;
+use crate::domain::ids::{RequestId, UserId};
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::{InstructionsStrategy, Provider};
+use crate::domain::trace::TraceId;
 use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, responses::instructions};
 use crate::proxy::context::{Principal, RequestContext};
+use crate::proxy::gateway::Gateway;
 use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::request::body_budget::BodyReservation;
+use crate::proxy::request::intake::Inbound;
+use crate::proxy::request::screen::INLINE_MAX;
 use crate::upstream::ProviderCall;
 
 /// The body was within the configured depth when it arrived.
 const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
+
+/// How long a large request may be rendered for one provider.
+const RENDER_TIME: Duration = Duration::from_secs(10);
+
+/// What an element of a list takes while a request is converted, in bytes of the body budget.
+const ELEMENT_WEIGHT: usize = 192;
 
 /// The request for the provider.
 pub(in crate::proxy) struct Rendered {
@@ -64,44 +82,101 @@ pub(in crate::proxy) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> Pro
     }
 }
 
-/// What a request is rendered from.
-struct Source<'a> {
-    ctx: &'a RequestContext,
-    forwarding: &'a Forwarding,
-    provider: &'a Provider,
+/// What a request is rendered from. It holds what it needs, so a large one can be rendered on
+/// another thread.
+struct Source {
+    gateway: Arc<Gateway>,
+    inbound: Arc<Inbound>,
+    provider: Arc<Provider>,
     /// The model name in the provider's request.
-    model: &'a str,
+    model: Arc<str>,
+    format: WireFormat,
+    query: Option<String>,
+    model_in_path: bool,
+    counts_tokens: bool,
+    /// The client reads a stream as one JSON array.
+    json_array: bool,
+    cache_ttl: CacheTtl,
+    max_output: Option<u64>,
+    id: RequestId,
+    trace_id: Option<TraceId>,
+    created: i64,
+    /// Whose part of the budget a conversion takes, and all of the budget.
+    user: Option<UserId>,
+    most: usize,
 }
 
-/// Renders the request for the provider of the current attempt.
+/// Renders the request for the provider of the current attempt. A large one is rendered on a
+/// blocking thread: then the client may leave meanwhile, and there is a deadline. The thread itself
+/// goes on to the end of its work.
 ///
 /// # Errors
-/// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request.
-pub(in crate::proxy) fn render(ctx: &RequestContext) -> pingora::Result<Rendered> {
-    let forwarding = ctx.forwarding_ref()?;
-    let attempt = forwarding.attempt()?;
-    let source = Source { ctx, forwarding, provider: &attempt.provider, model: &attempt.model };
-    Ok(source.render().map_err(Failure::Unfit)?)
+/// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request; when
+/// the client closes the connection.
+pub(in crate::proxy) async fn render(
+    session: &mut Session,
+    ctx: &RequestContext,
+) -> pingora::Result<Rendered> {
+    let source = Source::of(ctx)?;
+    let rendered = if source.inbound.body_len() <= INLINE_MAX {
+        source.render()
+    } else {
+        let rendering = tokio::task::spawn_blocking(move || source.render());
+        match unless_gone(session, false, timeout(RENDER_TIME, rendering)).await? {
+            Ok(rendered) => rendered.unwrap_or(Err(Refusal::Internal)),
+            Err(_) => Err(Refusal::ConversionTimedOut),
+        }
+    };
+    Ok(rendered.map_err(Failure::Unfit)?)
 }
 
-impl Source<'_> {
-    fn render(&self) -> Result<Rendered, Refusal> {
+impl Source {
+    fn of(ctx: &RequestContext) -> pingora::Result<Self> {
+        let forwarding = ctx.forwarding_ref()?;
+        let attempt = forwarding.attempt()?;
+        let provider = &attempt.provider;
+        let identified = &forwarding.identified;
+        let price = identified.snapshot.price_for(&attempt.model, &attempt.model);
+        Ok(Self {
+            gateway: Arc::clone(&ctx.gateway),
+            inbound: Arc::clone(&forwarding.inbound),
+            provider: Arc::clone(provider),
+            model: Arc::clone(&attempt.model),
+            format: ctx.format,
+            query: ctx.head.query.clone(),
+            model_in_path: forwarding.route.model_in_path.is_some(),
+            counts_tokens: forwarding.route.operation == Operation::CountTokens,
+            json_array: forwarding.inbound.stream && ctx.reads_array(),
+            cache_ttl: match &identified.caller {
+                Principal::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
+                _ => provider.cache_ttl,
+            },
+            max_output: price.and_then(|price| price.max_output),
+            id: ctx.id,
+            trace_id: ctx.span().map(|span| span.trace_id),
+            created: ctx.started_at.0.div_euclid(1000),
+            user: identified.caller.user_id(),
+            most: ctx.live.max_inflight_body_bytes,
+        })
+    }
+
+    fn render(mut self) -> Result<Rendered, Refusal> {
         let to = self.provider.kind.format();
         if to == WireFormat::AltCli {
             // In this format the name is part of the path.
-            let named_by_client = self.model == &*self.forwarding.inbound.model;
+            let named_by_client = *self.model == *self.inbound.model;
             let check = if named_by_client { route::check_model } else { route::check_redirect };
-            check(self.model)?;
+            check(&self.model)?;
         }
         // A wrapped alt-cli body is unwrapped for a provider, and the reply wrapped again: that is
         // a conversion too.
-        let mut rendered = if self.ctx.format == to && !self.forwarding.inbound.peek.wrapped {
+        let mut rendered = if self.format == to && !self.inbound.peek.wrapped {
             self.as_it_came()?
         } else {
-            self.converted()?
+            self.converted(BodyReservation::new(&self.gateway.bodies, self.user))?
         };
         if to == WireFormat::Native {
-            let edited = edit::force_cache_ttl(&rendered.body, self.cache_ttl(), DEPTH);
+            let edited = edit::force_cache_ttl(&rendered.body, self.cache_ttl, DEPTH);
             if let Some(body) = edited.map_err(|_| Refusal::Internal)? {
                 rendered.body = body;
             }
@@ -109,32 +184,24 @@ impl Source<'_> {
         Ok(rendered)
     }
 
-    /// The key's setting, else the provider's.
-    fn cache_ttl(&self) -> CacheTtl {
-        match &self.forwarding.identified.caller {
-            Principal::Key { key, .. } if key.cache_ttl != CacheTtl::Inherit => key.cache_ttl,
-            _ => self.provider.cache_ttl,
-        }
-    }
-
-    fn as_it_came(&self) -> Result<Rendered, Refusal> {
-        let (ctx, inbound, model) = (self.ctx, &self.forwarding.inbound, self.model);
+    fn as_it_came(&mut self) -> Result<Rendered, Refusal> {
+        let (inbound, model) = (&self.inbound, &*self.model);
         let mut body = inbound.body.clone();
         let mut reply = ReplyForm::AsIs;
         // An edit moves the bytes after it: after one, the body is peeked at again.
         let mut moved: Option<Peek> = None;
         // This provider could not verify reasoning with another format's signature.
         let has_foreign = inbound.peek.has_foreign_proof;
-        let stripped = has_foreign.then(|| foreign::strip(ctx.format, &body.concat())).flatten();
+        let stripped = has_foreign.then(|| foreign::strip(self.format, &body.concat())).flatten();
         if let Some(stripped) = stripped {
             body = vec![stripped.into()];
             moved = Some(peek_again(&body)?);
         }
-        if model != &*inbound.model && self.forwarding.route.model_in_path.is_none() {
+        if model != &*inbound.model && !self.model_in_path {
             body = edit::set_model(&body, moved.as_ref().unwrap_or(&inbound.peek), model);
             moved = Some(peek_again(&body)?);
         }
-        if ctx.format == WireFormat::Chat
+        if self.format == WireFormat::Chat
             && inbound.stream
             && let Some(asking) =
                 edit::ask_for_usage(&body, moved.as_ref().unwrap_or(&inbound.peek))
@@ -142,62 +209,63 @@ impl Source<'_> {
             body = asking;
             reply = ReplyForm::HideUsage;
         }
-        if ctx.format == WireFormat::Responses
+        if self.format == WireFormat::Responses
             && self.provider.instructions != InstructionsStrategy::KeepOriginal
         {
             let whole = body.concat();
-            let official = ctx.gateway.fixed.instructions.official();
+            let official = self.gateway.fixed.instructions.official();
             if let Some(instructed) =
                 instructions::apply(&whole, self.provider.instructions, model, &official)
             {
                 body = vec![instructed.into()];
             }
         }
-        Ok(Rendered { body, query: ctx.head.query.clone(), reply })
+        Ok(Rendered { body, query: self.query.take(), reply })
     }
 
-    fn converted(&self) -> Result<Rendered, Refusal> {
-        let (ctx, inbound, to) = (self.ctx, &self.forwarding.inbound, self.provider.kind.format());
+    fn converted(&self, mut reservation: BodyReservation) -> Result<Rendered, Refusal> {
+        let (inbound, to) = (&self.inbound, self.provider.kind.format());
+        // What is built of the body: held until it is converted.
+        reservation.hold(inbound.peek.elements * ELEMENT_WEIGHT, self.most)?;
         let whole: Bytes = match inbound.body.as_slice() {
             [one] => one.clone(),
             pieces => pieces.concat().into(),
         };
-        let price = self.forwarding.identified.snapshot.price_for(self.model, self.model);
         let options = RequestOptions {
-            max_output: price.and_then(|price| price.max_output),
+            max_output: self.max_output,
             cache_key: Some(inbound.session.as_str()),
-            cache_ttl: self.cache_ttl(),
+            cache_ttl: self.cache_ttl,
             instructions: Some((
                 self.provider.instructions,
-                ctx.gateway.fixed.instructions.official(),
+                self.gateway.fixed.instructions.official(),
             )),
-            ..RequestOptions::new(self.model, inbound.stream)
+            ..RequestOptions::new(&self.model, inbound.stream)
         };
-        let mut request = convert::request(ctx.format, to, &whole, &options)
+        let mut request = convert::request(self.format, to, &whole, &options)
             .map_err(|e| Refusal::BadRequest(format!("{}: {}", e.field, e.message)))?;
         if !request.dropped.is_empty() || !request.changed.is_empty() {
             let (dropped, changed) = (request.dropped.join(","), request.changed.join(","));
             tracing::debug!(
-                request_id = %ctx.id,
-                trace_id = ctx.span().map(|span| tracing::field::display(span.trace_id)),
+                request_id = %self.id,
+                trace_id = self.trace_id.map(tracing::field::display),
                 dropped,
                 changed,
                 "converted a request, by rules of docs/conversion.md"
             );
         }
-        request.reply.seed = ctx.id.0.as_simple().to_string();
-        request.reply.created = ctx.started_at.0.div_euclid(1000);
+        request.reply.seed = self.id.0.as_simple().to_string();
+        request.reply.created = self.created;
         request.reply.model = inbound.model.to_string();
         request.reply.estimated_input = count::from_peek(&inbound.peek);
-        request.reply.json_array = inbound.stream && ctx.reads_array();
+        request.reply.json_array = self.json_array;
         let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());
         Ok(Rendered {
             body: vec![request.body.into()],
             query,
             // The answer to a request for a token count has no wrapper.
-            reply: match self.forwarding.route.operation {
-                Operation::CountTokens => ReplyForm::AsIs,
-                _ => ReplyForm::Convert(Box::new(request.reply)),
+            reply: match self.counts_tokens {
+                true => ReplyForm::AsIs,
+                false => ReplyForm::Convert(Box::new(request.reply)),
             },
         })
     }
