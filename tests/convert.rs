@@ -14,6 +14,7 @@ mod overlapping_calls;
 mod pairs;
 mod properties;
 mod reported;
+mod reported_values;
 mod required;
 mod rules;
 mod services;

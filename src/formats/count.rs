@@ -150,7 +150,8 @@ pub fn is_count(body: &[u8]) -> bool {
         total_tokens: Option<u64>,
     }
     let count = serde_json::from_slice::<Count>(body);
-    count.is_ok_and(|count| count.input_tokens.or(count.total_tokens).is_some())
+    let is_object = body.trim_ascii_start().starts_with(b"{");
+    is_object && count.is_ok_and(|count| count.input_tokens.or(count.total_tokens).is_some())
 }
 
 /// The estimated input tokens of a request body of any format, given as its chunks. Never zero.

@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_name_begins_as_the_provider_demands() {
         for name in ["21st_magic", "-dash", "7", "", "é", "1.5", &"9".repeat(80)] {
-            let name = ToolName::plain(name);
+            let name = ToolName::plain(name.to_owned());
             let wire = wire_name(&name, AltCli).into_owned();
             let first = wire.chars().next().unwrap();
             assert!(first.is_ascii_alphabetic() || first == '_', "{wire}");

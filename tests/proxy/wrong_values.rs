@@ -79,7 +79,7 @@ const RAW: [&str; 10] = [
     "invalid value",
     "expected u64",
     "expected i64",
-    "struct",
+    " struct",
     "sequence",
     "JSON number",
     " at line ",
