@@ -245,6 +245,8 @@ impl Gateway<'_> {
         command
             .env("ADMIN_TOKEN", TOKEN)
             .env("TOLLGATE_SHUTDOWN_GRACE", "2s")
+            // It has the mock's directives.
+            .env("TOLLGATE_HEADERS_PASS_REQUEST", "x-mock")
             .env("LOG_FORMAT", "json");
         if !self.on {
             command.env("TOLLGATE_LOG_ACCESS", "false").env("LOG_LEVEL", "error");

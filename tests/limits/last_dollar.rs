@@ -156,7 +156,12 @@ async fn short_replies_before_train_the_reservation_down_to_a_quarter_and_no_fur
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_cannot_make_itself_look_cheap_with_a_bound_that_its_format_does_not_have() {
-    let fixture = Fixture::bare(&[("TOLLGATE_LIMITS_RESERVATION", "strict")]).await;
+    let env = [
+        ("TOLLGATE_LIMITS_RESERVATION", "strict"),
+        // It has the mock's directive.
+        ("TOLLGATE_HEADERS_PASS_REQUEST", "x-mock"),
+    ];
+    let fixture = Fixture::bare(&env).await;
     let price =
         json!({"m": {"mode": "chat", "output_cost_per_token": 1e-4, "max_output_tokens": 10_000}});
     fixture.gateway.prices(price).await;

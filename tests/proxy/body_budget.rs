@@ -10,8 +10,9 @@ use tokio::net::TcpStream;
 
 use super::fixture::{Fixture, saying};
 
-/// One body, and what all may take together.
-const BOUNDS: [(&str, &str); 2] = [
+/// One body, and what all may take together. A header has the mock's directive.
+const BOUNDS: [(&str, &str); 3] = [
+    ("TOLLGATE_HEADERS_PASS_REQUEST", "x-mock"),
     ("TOLLGATE_PROXY_MAX_BODY_BYTES", "64KiB"),
     ("TOLLGATE_PROXY_MAX_INFLIGHT_BODY_BYTES", "100KiB"),
 ];

@@ -57,6 +57,8 @@ impl Fixture {
         // Sessions expire as fast as they are created, so that their memory must settle.
         command.env("ADMIN_TOKEN", TOKEN).env("LOG_FORMAT", "json").env("SESSION_TTL", "60");
         command.env("TOLLGATE_BREAKER_COUNT_NETWORK_ERRORS", "true");
+        // It has the mock's directives.
+        command.env("TOLLGATE_HEADERS_PASS_REQUEST", "x-mock");
         let gateway = Program::start(&mut command, File::create("/dev/null")?)?;
         let mut fixture = Self {
             gateway,
