@@ -178,7 +178,11 @@ async fn the_programs_own_rules_are_there_from_the_first_start_and_removed_ones_
     let (status, body) = ask(&fixture, "native", true, "a").await;
     assert_eq!((status, &body["error"]["message"]), (422, &error["message"]));
     ui(&fixture, "delete", json!({"id": signature["id"]})).await;
-    assert_eq!(ask(&fixture, "native", true, "b").await.0, 502);
+    // Without the rule it is an unknown refusal, which other providers would get too.
+    assert_eq!(ask(&fixture, "native", true, "b").await.0, 422);
+    let rows = fixture.gateway.logs(2).await;
+    let refused = |row: &Value| row["decisionChain"].to_string().contains("(request_refused)");
+    assert_eq!((refused(&rows[0]), refused(&rows[1])), (true, false), "{rows:?}");
     fixture.gateway.kill();
     fixture.gateway.spawn();
     fixture.gateway.ready().await;

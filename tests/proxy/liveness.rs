@@ -254,12 +254,12 @@ async fn failover_is_possible_after_a_ping() {
         let fixture = with(&env, &providers).await;
         first.default(json!({"status": 500, "delay_ms": 700, "headers": {"x-a": "b"}})).await;
         second.default(json!({"headers": {"x-a": "b"}})).await;
-        for client in clients() {
+        for (n, client) in clients().into_iter().enumerate() {
             let answer = ask(&fixture, client).await;
             assert_eq!(answer.status(), 200, "{provider} {client:?}");
             assert!(!answer.headers().contains_key("x-a"));
             assert_whole(client, &answer.text().await.unwrap());
-            let row = &fixture.gateway.logs(1).await[0];
+            let row = &fixture.gateway.logs(n + 1).await[0];
             assert_eq!(
                 (&row["outcome"], &row["attempts"]),
                 (&json!("completed"), &json!(2)),
@@ -288,6 +288,7 @@ async fn a_client_that_was_kept_waiting_gets_the_failure_as_an_event() {
         // Some services answer a request for a stream in one piece: too late for a JSON reply.
         (json!({"body": {"id": "x", "choices": []}, "delay_ms": 300}), 502, "the provider sent"),
     ];
+    let mut asked = 0;
     for (directive, status, words) in failures {
         fixture.upstream.default(directive.clone()).await;
         for client in
@@ -308,7 +309,8 @@ async fn a_client_that_was_kept_waiting_gets_the_failure_as_an_event() {
             for end in ["message_stop", "response.completed", "[DONE]", "finishReason"] {
                 assert!(!text.contains(end), "{client:?} {directive}: {text}");
             }
-            let row = &fixture.gateway.logs(1).await[0];
+            asked += 1;
+            let row = &fixture.gateway.logs(asked).await[0];
             let outcome = if status == 400 { "client_error" } else { "upstream_failed" };
             assert_eq!(
                 (&row["outcome"], &row["statusCode"]),
@@ -383,6 +385,7 @@ async fn a_time_out_tells_how_long_it_was() {
         "request_timeout_non_streaming_ms": 700, "max_retry_attempts": 1});
     let fixture = Fixture::bare(&[]).await;
     let id = fixture.gateway.provider("native", &fixture.upstream.url, fields).await;
+    let mut asked = 0;
     for (stream, directive, words) in [
         (true, late.clone(), "no first byte in time: nothing within 700 ms"),
         (true, slow.clone(), "no first byte in time: nothing within 700 ms"),
@@ -403,7 +406,8 @@ async fn a_time_out_tells_how_long_it_was() {
         let asked = if stream { fixture.ask_stream() } else { fixture.ask() };
         let text = asked.send().await.unwrap().text().await.unwrap();
         assert!(text.contains(words), "{directive}: {text}");
-        let row = &fixture.gateway.logs(1).await[0];
+        asked += 1;
+        let row = &fixture.gateway.logs(asked).await[0];
         assert!(row["errorMessage"].as_str().unwrap().contains(words), "{row}");
         assert!(row["decisionChain"].to_string().contains(words), "{row}");
         let all = fixture.gateway.admin("providers/getProvidersHealthStatus", json!({})).await;
