@@ -341,7 +341,7 @@ fn hollow(signal: &str) -> Vec<(String, &'static str, Vec<u8>)> {
         "logs" => ("resourceLogs", "scopeLogs", "logRecords"),
         _ => ("resourceSpans", "scopeSpans", "spans"),
     };
-    let n = 500_000;
+    let n = 150_000;
     let many = |one: &[u8]| one.repeat(n);
     let list = |one: &str| format!("[{}{one}]", format!("{one},").repeat(n - 1));
     let scoped = |scopes_of: &str| format!(r#"{{"{parts}":[{{"{scopes}":{scopes_of}}}]}}"#);
