@@ -35,6 +35,8 @@ mod listings;
 mod log_lines;
 mod malformed;
 mod messages;
+mod named_models;
+mod names;
 mod passthrough;
 mod playground;
 mod refusals;
