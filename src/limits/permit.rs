@@ -39,6 +39,13 @@ impl Permit {
         self.backend.time_of(user, own)
     }
 
+    /// When the request was admitted, by the clock of the caller's limits. It counts in the windows
+    /// that contain this time. `None` once settled.
+    #[must_use]
+    pub fn admitted(&self) -> Option<Timestamp> {
+        self.charge.as_ref().map(|charge| charge.admitted)
+    }
+
     /// The provider that last served this session, if it was live when the request was admitted.
     #[must_use]
     pub const fn session_provider(&self) -> Option<ProviderId> {
@@ -73,7 +80,7 @@ impl Permit {
         entered
     }
 
-    /// Ends the request: the actual cost replaces the reservation, counted at the request's start.
+    /// Ends the request: the actual cost replaces the reservation, in the windows of the admission.
     /// The session stays live for the TTL. `provider`: the one that served it, which the cost is
     /// counted for. A cost below zero counts as zero.
     pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {

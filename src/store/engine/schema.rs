@@ -63,6 +63,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(21, "0021_ledger_view"),
     migration!(22, "0022_retried_sums"),
     migration!(23, "0023_late_costs"),
+    migration!(24, "0024_admission"),
 ];
 
 /// One migration in `schema_history`.
