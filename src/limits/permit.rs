@@ -36,7 +36,9 @@ impl Permit {
     #[must_use]
     pub fn time(&self, own: Timestamp) -> Timestamp {
         let user = self.charge.as_ref().and_then(|charge| charge.user);
-        self.backend.time_of(user, own)
+        let time = self.backend.time_of(user, own);
+        // What this node knows of Redis' clock may be some milliseconds behind.
+        self.admitted().map_or(time, |admitted| time.max(admitted))
     }
 
     /// When the request was admitted, by the clock of the caller's limits. It counts in the windows
