@@ -22,6 +22,7 @@ fn record() -> Record {
     Record {
         request_id: RequestId::new(),
         started_at: Timestamp(1_700_000_000_000),
+        admitted_ms: 0,
         key_id: None,
         key_name: Some("a-key-name".into()),
         user_id: None,

@@ -141,6 +141,7 @@ fn log_waiting(upgrade: bool, config: &Config, log: &LogHandle) {
 
 /// Logs what a forced stop leaves behind.
 fn log_cut(parts: &Parts) {
+    parts.ledger.hand_on();
     tracing::warn!(
         cut = parts.metrics.requests_live.get(),
         left_in_journal = parts.ledger.stats().pending_records,

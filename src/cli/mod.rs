@@ -71,6 +71,9 @@ enum Command {
     /// Import users, keys, limits, providers, prices and spending of another gateway. Its keys go
     /// on working. Gateways may run.
     Import(import::ImportArgs),
+    /// Read back the records that a gateway with a full disk wrote to its log. The gateway may run;
+    /// it, or the next start, delivers them, each once.
+    ImportLog(ImportLogArgs),
     /// Print the OpenAPI document of the administration API.
     Openapi,
     /// Print a shell completion script.
@@ -87,6 +90,12 @@ struct ServeArgs {
     /// Take the listeners over from the running process, which then drains and exits.
     #[arg(long, short)]
     upgrade: bool,
+}
+
+#[derive(Debug, Args)]
+struct ImportLogArgs {
+    /// The log, as text or JSON; `-` is standard input.
+    file: PathBuf,
 }
 
 #[cfg(feature = "mock")]
@@ -127,6 +136,7 @@ pub fn run() -> ExitCode {
         Command::Export(args) if args.schema => exit_code(declarative::schema()),
         Command::Export(args) => with_config(file, |config, _| declarative::export(&config, &args)),
         Command::Import(args) => with_config(file, |config, _| import::import(&config, &args)),
+        Command::ImportLog(args) => with_config(file, |config, _| import_log(&config, &args)),
         Command::Openapi => with_config(file, |config, _| openapi(&config)),
         Command::Completions { shell } => exit_code(completions(shell)),
         Command::Man { folder } => exit_code(man(&folder)),
@@ -223,6 +233,20 @@ fn migrate(config: &Config) -> anyhow::Result<()> {
         say("the database is up to date\n")?;
     }
     Ok(())
+}
+
+fn import_log(config: &Config, ImportLogArgs { file }: &ImportLogArgs) -> anyhow::Result<()> {
+    let reading = || format!("reading {}", file.display());
+    let records = if file == Path::new("-") {
+        app::import_log(config, io::stdin().lock())?
+    } else {
+        let log = std::fs::File::open(file).with_context(reading)?;
+        app::import_log(config, io::BufReader::new(log)).with_context(reading)?
+    };
+    report(&match records {
+        0 => "the log has no records\n".to_owned(),
+        n => format!("{n} records are in the journal: the gateway delivers them, each once\n"),
+    })
 }
 
 fn openapi(config: &Config) -> anyhow::Result<()> {

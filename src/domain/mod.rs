@@ -12,6 +12,7 @@ pub mod key;
 pub mod limits;
 pub mod matching;
 pub mod money;
+pub mod named_model;
 pub mod network;
 pub mod notifications;
 pub mod price;

@@ -9,6 +9,7 @@ use super::group::Groups;
 use super::ids::ProviderId;
 use super::key::CacheTtl;
 use super::limits::Limits;
+use super::named_model::NamedModel;
 use super::secret::Secret;
 
 /// The protocol of a provider.
@@ -234,6 +235,15 @@ impl Provider {
         self.allowed_models.is_empty()
             || self.model_redirects.iter().any(|(from, _)| from == requested)
             || model_matches(&self.allowed_models, requested)
+    }
+
+    /// Whether a model may be used here that a request names beside its own. No redirect makes it
+    /// another one.
+    #[must_use]
+    pub fn allows_named(&self, named: &NamedModel) -> bool {
+        self.allowed_models.is_empty()
+            || named.is_providers_choice()
+            || model_matches(&self.allowed_models, &named.name)
     }
 }
 

@@ -19,8 +19,12 @@ use super::usage::Usage;
 pub struct Record {
     /// Names the record in the log, in headers and in error messages.
     pub request_id: RequestId,
-    /// The request's start; a cost belongs to it.
+    /// The request's start: when its head arrived.
     pub started_at: Timestamp,
+    /// From then to its admission, milliseconds; 0 if it was not admitted. Below zero if the clock
+    /// was set back meanwhile, or is ahead of Redis'. See [`Self::counts_at`].
+    #[serde(default)]
+    pub admitted_ms: i64,
     /// `None` for traffic of the admin token.
     pub key_id: Option<KeyId>,
     /// Name of the key at the time of the request; it is not changed by a later renaming.
@@ -81,6 +85,13 @@ pub struct Record {
 }
 
 impl Record {
+    /// The time of its admission, to which the cost belongs: in limits, sums and statistics. The
+    /// start, if it was not admitted.
+    #[must_use]
+    pub fn counts_at(&self) -> Timestamp {
+        self.started_at.plus_ms(self.admitted_ms)
+    }
+
     /// Whether a limit of a key or a user refused it: by the statuses of limits, and before any
     /// provider was tried.
     #[must_use]

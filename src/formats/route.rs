@@ -16,6 +16,7 @@ use percent_encoding::percent_decode_str;
 
 use super::bad_request::BadRequest;
 use crate::domain::format::WireFormat;
+use crate::domain::named_model::MAX_MODEL_NAME;
 
 /// The requested operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +115,7 @@ fn models(path: &str) -> Option<Route> {
     if rest.is_empty() {
         return Some(Route::plain(format, Operation::ListModels));
     }
-    let id = decode(rest.strip_prefix('/')?)?;
+    let id = decode(rest.strip_prefix('/')?).filter(|id| id.len() <= MAX_MODEL_NAME)?;
     Some(Route::plain(format, Operation::GetModel(id)))
 }
 
@@ -150,6 +151,9 @@ pub fn check_model(model: &str) -> Result<(), BadRequest> {
             || c.is_control()
     };
     let dots = model.trim_matches('.').is_empty() || model.contains("..");
+    if model.len() > MAX_MODEL_NAME {
+        return Err(BadRequest::field("model", "the name is too long"));
+    }
     if dots || model.chars().any(splits) {
         let message =
             "an alt-cli model's name must not hold slashes, dot segments, `%`, `?`, `#` or `;`";

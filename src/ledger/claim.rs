@@ -19,6 +19,8 @@ use super::{checkpoint, segment};
 use crate::files;
 
 const LOCK: &str = "lock";
+/// The socket of [`super::hand_on`].
+pub(super) const HAND_ON: &str = "hand-on";
 const UNBORN: &str = "new-";
 const CHECKPOINTS: [&str; 2] = [checkpoint::NAME, checkpoint::NEW_NAME];
 /// Another process may clean up a directory just before its owner locks it; three times in a row
@@ -116,7 +118,7 @@ impl Claim {
 
     fn remove_files(&self) -> io::Result<()> {
         segment::delete_before(&self.path, u64::MAX)?;
-        for name in CHECKPOINTS.into_iter().chain([LOCK]) {
+        for name in CHECKPOINTS.into_iter().chain([HAND_ON, LOCK]) {
             match fs::remove_file(self.path.join(name)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}

@@ -19,7 +19,9 @@
 //! disk itself is full, [`Ledger::has_room`] returns false: the data plane then refuses new
 //! requests, while those in flight can still be recorded. A record that the disk does not accept is
 //! held in memory (bounded) and written as soon as there is space; `append` reports it as an error.
-//! Only if that is full too is a record dropped; all of it is then logged.
+//! Only if that is full too is a record dropped. All of it is logged in both cases, at once, so that
+//! the end of the process loses nothing that `tollgate import-log` cannot read back
+//! ([`record_of_line`]); at its end the process hands what it holds to another one ([`hand_on`]).
 //!
 //! **Several processes.** Each process has its own directory under the root, locked while it lives.
 //! A process adopts directories whose owner has ended, at start and while running (see [`claim`]).
@@ -35,8 +37,10 @@ mod disk;
 mod encoding;
 mod error;
 mod frame;
+mod hand_on;
 mod journal;
 mod left;
+mod log_lines;
 mod reader;
 mod segment;
 mod set_aside;
@@ -64,6 +68,7 @@ use stats::Tally;
 pub use copy::{Copied, copy_journals};
 pub use error::{AppendRefused, LedgerError};
 pub use left::each_left;
+pub use log_lines::record_of_line;
 pub use settings::LedgerSettings;
 pub use sink::{Sink, SinkError};
 pub use stats::JournalStats;
@@ -158,6 +163,16 @@ impl Ledger {
                 Err(error)
             }
         }
+    }
+
+    /// Appends records for another process, or the next start, to deliver, and syncs them.
+    ///
+    /// # Errors
+    /// When the disk does not take all of them. Some may be in the journal then.
+    pub fn leave(&self, records: &[Record]) -> Result<(), LedgerError> {
+        records.iter().try_for_each(|record| self.append(record))?;
+        let failed = |source| LedgerError::Directory { path: self.root.clone(), source };
+        self.journal.sync().map_err(failed)
     }
 
     /// Whether new requests may be accepted: the disk has space for their records and a reserve for

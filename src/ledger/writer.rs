@@ -42,7 +42,10 @@ impl Ledger {
             self.deliver(&sink, stopped).await;
             finish.send_replace(true);
         };
-        tokio::join!(stopping, delivering, self.keep_synced(finished));
+        let taking = self.take_from_others(finished.clone());
+        tokio::join!(stopping, delivering, self.keep_synced(finished), taking);
+        let ledger = Arc::clone(&self);
+        let _ = blocking(move || Ok(ledger.hand_on())).await;
     }
 
     /// Syncs at every interval, and once more after delivery has ended.

@@ -19,10 +19,8 @@ use super::spend::Period;
 pub struct Admission<'a> {
     /// The request's id, here and in the ledger.
     pub request: RequestId,
-    /// The limits are checked at this time, and the request counts towards its minute from then on.
+    /// The limits are checked at this time, and the request counts in the windows that contain it.
     pub now: Timestamp,
-    /// The request's start: its cost is counted at this time.
-    pub started: Timestamp,
     /// The caller's key. Its limits are checked, and it holds the session.
     pub key: &'a Key,
     /// The key's owner, whose limits are checked too.

@@ -19,9 +19,8 @@ pub struct Charge {
     pub slot: Slot,
     /// The estimate, or zero if reservation is off.
     pub reserved: NanoUsd,
-    /// The request's start: its cost is counted at this time.
-    pub started: Timestamp,
-    /// The time of admission: the request counts towards its minute from then on.
+    /// The time of admission. The request, its reservation and its cost count in the windows that
+    /// contain it, and in no others: those that the checks looked at.
     pub admitted: Timestamp,
     /// The entry among the requests of the minute, on this node.
     pub minute: Option<MinuteEntry>,

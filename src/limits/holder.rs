@@ -49,6 +49,13 @@ impl UserState {
         self.spend.refresh(now, settings.time_zone);
     }
 
+    /// The time by whose windows a request is checked that is admitted `now`. Another thread may
+    /// have brought the windows to the next minute already.
+    pub(super) fn present(&self, key: KeyId, now: Timestamp) -> Timestamp {
+        let now = self.spend.present(now);
+        self.keys.get(&key).map_or(now, |key| key.spend.present(now))
+    }
+
     /// Brings the user's figures, and one key's, up to `now`.
     pub(super) fn with_key(
         &mut self,
@@ -81,7 +88,7 @@ impl UserState {
 impl Pair<'_> {
     /// Counts an admitted request.
     pub(super) fn count(&mut self, charge: &mut Charge) {
-        let is_new = self.sessions.enter(&charge.slot, charge.started, charge.asks.as_ref());
+        let is_new = self.sessions.enter(&charge.slot, charge.admitted, charge.asks.as_ref());
         charge.minute = Some(self.rpm.add(charge.admitted));
         self.add(charge, Held::reserved(charge.reserved));
         self.key.running += 1;
@@ -107,7 +114,7 @@ impl Pair<'_> {
     }
 
     fn add(&mut self, charge: &Charge, held: Held) {
-        self.spend.add(charge.started, held);
-        self.key.spend.add(charge.started, held);
+        self.spend.add(charge.admitted, held);
+        self.key.spend.add(charge.admitted, held);
     }
 }

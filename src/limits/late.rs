@@ -9,7 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::store::LateCosts;
 
 impl Counters {
-    /// Counts the later cost of settled requests: in the windows that contain their start, and in
+    /// Counts the later cost of settled requests: in the windows that contain their admission, and in
     /// the lifetime's sum. Never waits.
     ///
     /// Call it once for each transaction, on one node, after the ledger has it.

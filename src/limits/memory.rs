@@ -41,35 +41,27 @@ impl Memory {
         request: RequestId,
         session: &SessionId,
         estimate: NanoUsd,
-        started: Timestamp,
+        admitted: Timestamp,
     ) -> Charge {
         let off = self.settings.reservation == Reservation::Off;
         let reserved = if off { NanoUsd::ZERO } else { estimate.max(NanoUsd::ZERO) };
         let slot = Slot { key: None, session: session.clone() };
-        Charge {
-            request,
-            user: None,
-            slot,
-            reserved,
-            started,
-            admitted: started,
-            minute: None,
-            asks: None,
-        }
+        Charge { request, user: None, slot, reserved, admitted, minute: None, asks: None }
     }
 
     /// What an admission will count.
     pub(super) fn charge_of(&self, ask: &Admission<'_>) -> Charge {
-        let mut charge = self.charge(ask.request, ask.session, ask.estimate, ask.started);
+        let mut charge = self.charge(ask.request, ask.session, ask.estimate, ask.now);
         (charge.user, charge.slot.key) = (Some(ask.user.id), Some(ask.key.id));
-        Charge { admitted: ask.now, asks: Some(ask.asks.clone()), ..charge }
+        Charge { asks: Some(ask.asks.clone()), ..charge }
     }
 
     pub(super) fn admit(&self, ask: &Admission<'_>) -> Result<Counted, Denied> {
         let (user_id, key) = (ask.user.id, ask.key.id);
-        let mut charge = self.charge_of(ask);
         let mut users = self.users.lock(user_id.0);
         let user = users.entry(user_id).or_default();
+        let ask = &Admission { now: user.present(key, ask.now), ..*ask };
+        let mut charge = self.charge_of(ask);
         let mut pair = user.with_key(key, ask.now, &self.settings);
         let standing = checks::all(&mut pair, ask, &charge.slot, &self.settings)?;
         let served_before = pair.sessions.get(&charge.slot).and_then(|live| live.provider);
@@ -187,7 +179,7 @@ impl Memory {
                 }
                 if let Some(served) = served {
                     self.at_provider(served, now, |state| {
-                        state.spend.add(charge.started, Held::spent(cost))
+                        state.spend.add(charge.admitted, Held::spent(cost))
                     });
                 }
             }

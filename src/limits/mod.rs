@@ -206,10 +206,10 @@ impl Counters {
         estimate: NanoUsd,
         now: Timestamp,
     ) -> Permit {
-        let started = self.backend.time(now);
+        let admitted = self.backend.time(now);
         Permit::new(
             self.backend.clone(),
-            Counted::alone(self.memory().charge(request, session, estimate, started)),
+            Counted::alone(self.memory().charge(request, session, estimate, admitted)),
         )
     }
 

@@ -36,7 +36,16 @@ impl Permit {
     #[must_use]
     pub fn time(&self, own: Timestamp) -> Timestamp {
         let user = self.charge.as_ref().and_then(|charge| charge.user);
-        self.backend.time_of(user, own)
+        let time = self.backend.time_of(user, own);
+        // What this node knows of Redis' clock may be some milliseconds behind.
+        self.admitted().map_or(time, |admitted| time.max(admitted))
+    }
+
+    /// When the request was admitted, by the clock of the caller's limits. It counts in the windows
+    /// that contain this time. `None` once settled.
+    #[must_use]
+    pub fn admitted(&self) -> Option<Timestamp> {
+        self.charge.as_ref().map(|charge| charge.admitted)
     }
 
     /// The provider that last served this session, if it was live when the request was admitted.
@@ -73,7 +82,7 @@ impl Permit {
         entered
     }
 
-    /// Ends the request: the actual cost replaces the reservation, counted at the request's start.
+    /// Ends the request: the actual cost replaces the reservation, in the windows of the admission.
     /// The session stays live for the TTL. `provider`: the one that served it, which the cost is
     /// counted for. A cost below zero counts as zero.
     pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {

@@ -88,18 +88,18 @@ impl ProviderState {
 
     pub(super) fn enter(&mut self, charge: &Charge, now: Timestamp) {
         self.sessions.enter(&charge.slot, now, None);
-        self.spend.add(charge.started, Held::reserved(charge.reserved));
+        self.spend.add(charge.admitted, Held::reserved(charge.reserved));
     }
 
     pub(super) fn take_back(&mut self, charge: &Charge) {
         self.sessions.take_back(&charge.slot);
-        self.spend.add(charge.started, Held::reserved(-charge.reserved));
+        self.spend.add(charge.admitted, Held::reserved(-charge.reserved));
     }
 
     /// Settles a request that had entered and was served, at this cost.
     pub(super) fn settle(&mut self, charge: &Charge, now: Timestamp, cost: NanoUsd) {
         self.sessions.leave(&charge.slot, now, cost);
-        self.spend.add(charge.started, Held { spent: cost, reserved: -charge.reserved });
+        self.spend.add(charge.admitted, Held { spent: cost, reserved: -charge.reserved });
     }
 }
 

@@ -1,9 +1,9 @@
 //! What one holder (key, user or provider) spent, in every window.
 //!
-//! Buckets of one minute, by the minute of the request's start, feed the rolling windows and the
+//! Buckets of one minute, by the minute of the request's admission, feed the rolling windows and the
 //! daily calendar window; week, month and lifetime are sums. All windows are updated at most once a
-//! minute: their bounds lie on minutes. A late amount (of a long request) is added to the windows
-//! that contain the request's start, or to none.
+//! minute: their bounds lie on minutes. The cost of a long request is added to the windows that
+//! contain its admission, or to none.
 //!
 //! A clock that steps back erases nothing: the windows become those of the earlier time, with
 //! everything that was counted in them before and since. Amounts ahead of the clock count as
@@ -151,27 +151,37 @@ impl Spend {
         self.monthly.refresh(Window::Monthly, now, tz);
     }
 
-    /// Adds an amount to the windows that contain `started`, or subtracts a negative one. Call
+    /// The time by which the windows go after [`Self::refresh`]: `now`, or the minute that they are
+    /// at if `now` is a little behind it.
+    pub(super) fn present(&self, now: Timestamp) -> Timestamp {
+        let minute = minute_of(now);
+        if minute < self.minute && minute > self.minute.saturating_sub(LATE_MINUTES) {
+            return Timestamp(self.minute * MINUTE_MS);
+        }
+        now
+    }
+
+    /// Adds an amount to the windows that contain `at`, or subtracts a negative one. Call
     /// [`Self::refresh`] first.
-    pub(super) fn add(&mut self, started: Timestamp, held: Held) {
+    pub(super) fn add(&mut self, at: Timestamp, held: Held) {
         if held == Held::NONE {
             return;
         }
         self.total += held;
-        self.add_to_windows(started, held);
+        self.add_to_windows(at, held);
     }
 
     /// As [`Self::add`], unless the ledger from which this was made had these late costs. `number`:
     /// as in [`LateCosts`](crate::store::LateCosts).
-    pub(super) fn add_late(&mut self, started: Timestamp, held: Held, number: i64) {
+    pub(super) fn add_late(&mut self, at: Timestamp, held: Held, number: i64) {
         if number == 0 || number > self.late {
-            self.add(started, held);
+            self.add(at, held);
         }
     }
 
     /// As [`Self::add`], without the lifetime's sum: for amounts that it already contains.
-    pub(super) fn add_to_windows(&mut self, started: Timestamp, held: Held) {
-        let minute = minute_of(started);
+    pub(super) fn add_to_windows(&mut self, at: Timestamp, held: Held) {
+        let minute = minute_of(at);
         let at = Timestamp(minute * MINUTE_MS);
         let (weekly, monthly) = (&mut self.weekly, &mut self.monthly);
         let weeks_and_months =

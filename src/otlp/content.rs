@@ -44,6 +44,11 @@ impl Content {
         }
     }
 
+    /// Bytes that it keeps.
+    pub(super) fn bytes(&self) -> usize {
+        self.reply.len() + self.prompt.iter().map(|(_, text)| text.len()).sum::<usize>()
+    }
+
     /// Takes the next piece of the reply.
     pub fn reply(&mut self, piece: &Bytes) {
         if self.reply.len() + piece.len() <= MAX_BYTES && !self.is_cut {

@@ -2,6 +2,7 @@
 //! hand-over to the exporter.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -22,6 +23,33 @@ pub(super) struct Finished {
     pub(super) record: Record,
     /// From the request's start to its end.
     pub(super) took: Duration,
+    /// Its share of [`WAITING_BYTES`].
+    _weight: Weight,
+}
+
+/// Bytes of requests' contents that may wait. Without contents, their number is the bound.
+const WAITING_BYTES: usize = 64 << 20;
+
+/// Bytes that wait, until this is dropped.
+#[derive(Debug)]
+struct Weight {
+    waiting: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Weight {
+    /// `None` if too many wait.
+    fn of(waiting: &Arc<AtomicUsize>, bytes: usize) -> Option<Self> {
+        let weight = Self { waiting: Arc::clone(waiting), bytes };
+        let before = waiting.fetch_add(bytes, Ordering::Relaxed);
+        (before.saturating_add(bytes) <= WAITING_BYTES).then_some(weight)
+    }
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl Finished {
@@ -37,6 +65,7 @@ pub struct Tracer {
     to_providers: bool,
     content: bool,
     queue: mpsc::Sender<Box<Finished>>,
+    waiting: Arc<AtomicUsize>,
     metrics: Arc<Metrics>,
 }
 
@@ -49,7 +78,8 @@ impl Tracer {
         let (queue, receiver) = mpsc::channel(settings.queue);
         let sampling = Sampling::new(settings.sampler, settings.sample_ratio);
         let (to_providers, content) = (settings.to_providers, settings.content);
-        (Self { sampling, to_providers, content, queue, metrics }, receiver)
+        let waiting = Arc::default();
+        (Self { sampling, to_providers, content, queue, waiting, metrics }, receiver)
     }
 
     /// The trace of a request. `head` is called only if the request is sampled.
@@ -81,7 +111,12 @@ impl Tracer {
         if !trace.own.sampled {
             return;
         }
-        let finished = Box::new(Finished { trace, record: record.clone(), took });
+        let bytes = trace.content.as_ref().map_or(0, |content| content.bytes());
+        let spans = 1 + trace.attempts.len() as u64;
+        let Some(_weight) = Weight::of(&self.waiting, bytes) else {
+            return self.metrics.otlp.dropped("traces", "queue_full", spans);
+        };
+        let finished = Box::new(Finished { trace, record: record.clone(), took, _weight });
         if let Err(error) = self.queue.try_send(finished) {
             let (mpsc::error::TrySendError::Full(lost) | mpsc::error::TrySendError::Closed(lost)) =
                 error;

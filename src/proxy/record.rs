@@ -128,7 +128,9 @@ impl OpenRecord {
             .filter(|_| gateway.otlp.meter.is_some())
             .map(|asked| Arc::clone(&asked.provider));
         let is_metered = self.is_metered();
-        let record = self.finish(ctx, ending);
+        let admitted = permit.as_ref().and_then(Permit::admitted);
+        let admitted_ms = admitted.map_or(0, |at| at.since(ctx.started_at));
+        let record = Record { admitted_ms, ..self.finish(ctx, ending) };
         if is_metered {
             note_session(ctx, &record);
         }
@@ -189,7 +191,8 @@ impl OpenRecord {
         });
     }
 
-    fn finish(self, ctx: &RequestContext, ending: &Ending) -> Record {
+    fn finish(mut self, ctx: &RequestContext, ending: &Ending) -> Record {
+        self.decisions.iter_mut().for_each(clip);
         let Priced { cost, entry, multiplier } = self.price();
         let names = names(&self.caller);
         let provider: Option<(ProviderId, Arc<str>)> =
@@ -202,6 +205,7 @@ impl OpenRecord {
         Record {
             request_id: ctx.id,
             started_at: ctx.started_at,
+            admitted_ms: 0,
             key_id: names.key_id,
             key_name: names.key_name,
             user_id: names.user_id,
@@ -310,6 +314,7 @@ fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
     Record {
         request_id: ctx.id,
         started_at: ctx.started_at,
+        admitted_ms: 0,
         key_id: None,
         key_name: None,
         user_id: None,
@@ -339,6 +344,16 @@ fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
         user_agent: ctx.head.user_agent.clone(),
         client_addr: ctx.head.client_ip.map(network::text),
     }
+}
+
+/// Bytes of a decision's text. A provider's words are in it, once for each attempt.
+const MAX_DETAIL: usize = 1_024;
+
+fn clip(decision: &mut Decision) {
+    let Some(detail) = decision.detail.as_deref().filter(|text| text.len() > MAX_DETAIL) else {
+        return;
+    };
+    decision.detail = detail.get(..detail.floor_char_boundary(MAX_DETAIL)).map(Arc::from);
 }
 
 /// What a request costs.

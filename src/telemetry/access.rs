@@ -197,6 +197,7 @@ mod tests {
         let record = Record {
             request_id: RequestId::default(),
             started_at: Timestamp(1_700_000_000_123),
+            admitted_ms: 0,
             key_id: None,
             key_name: None,
             user_id: None,

@@ -159,7 +159,6 @@ async fn a_read_only_key_hears_of_its_own_requests_and_sessions_only() {
         let admission = Admission {
             request: RequestId::new(),
             now: NOON,
-            started: NOON,
             key: &caller.key,
             user: &caller.user,
             session: &session,

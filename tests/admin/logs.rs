@@ -15,6 +15,7 @@ pub fn record(who: &Person, n: i64) -> Record {
     Record {
         request_id: RequestId::new(),
         started_at: NOON.plus_ms(n * 3_600_000),
+        admitted_ms: 0,
         key_id: Some(KeyId(who.key_id)),
         key_name: Some("default".into()),
         user_id: Some(UserId(who.id)),

@@ -105,7 +105,6 @@ async fn quotas_are_those_that_requests_are_held_by() {
     let admission = Admission {
         request: RequestId::new(),
         now: NOON,
-        started: NOON,
         key: &caller.key,
         user: &caller.user,
         session: &SessionId::from("s"),

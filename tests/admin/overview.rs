@@ -106,7 +106,6 @@ pub async fn spend(gate: &Gate, person: &Person, provider: i64, dollars: i64) {
     let admission = Admission {
         request: RequestId::new(),
         now: NOON,
-        started: NOON,
         key: &caller.key,
         user: &caller.user,
         session: &session,

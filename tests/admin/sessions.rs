@@ -58,8 +58,7 @@ async fn live_sessions_are_listed_with_what_they_used() {
             let (key, user, estimate, now) =
                 (&caller.key, &caller.user, NanoUsd::ZERO, NOON.plus_ms(ms));
             let (request, session, asks) = (RequestId::new(), &session, &super::gate::asks());
-            let admission =
-                Admission { request, key, user, session, estimate, now, started: now, asks };
+            let admission = Admission { request, key, user, session, estimate, now, asks };
             gate.counters.admit(&admission).await.unwrap()
         };
         let first = begin(&ada, "s", 0).await;

@@ -18,6 +18,7 @@ pub fn record(who: &Person, started_at: Timestamp, model: &str, cost: Option<i64
     Record {
         request_id: RequestId::new(),
         started_at,
+        admitted_ms: 0,
         key_id: Some(KeyId(who.key_id)),
         key_name: Some("default".into()),
         user_id: Some(UserId(who.id)),

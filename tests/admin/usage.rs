@@ -24,7 +24,6 @@ async fn usage_shows_what_was_counted_against_which_limit_and_until_when() {
     let admission = Admission {
         request: RequestId::new(),
         now: NOON,
-        started: NOON,
         key: &caller.key,
         user: &caller.user,
         session: &session,

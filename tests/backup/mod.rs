@@ -165,7 +165,10 @@ pub fn tree(folder: &Path) -> Vec<(String, Vec<u8>)> {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => dirs.push(path),
-                false if path.file_name().unwrap() == "lock" => {}
+                false
+                    if ["lock", "hand-on"]
+                        .map(AsRef::as_ref)
+                        .contains(&path.file_name().unwrap()) => {}
                 false => found.push((path.display().to_string(), std::fs::read(&path).unwrap())),
             }
         }

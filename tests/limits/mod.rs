@@ -9,6 +9,7 @@
 mod clocks;
 mod events_document;
 mod last_dollar;
+mod resets;
 mod sessions;
 mod slow_bodies;
 mod users;

@@ -187,7 +187,6 @@ impl Node {
         let ask = Admission {
             request,
             now,
-            started: now,
             key: &self.key,
             user: &user,
             session: &SessionId::from("s"),

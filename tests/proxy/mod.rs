@@ -38,6 +38,8 @@ mod liveness;
 mod log_lines;
 mod malformed;
 mod messages;
+mod named_models;
+mod names;
 mod nothing_usable;
 mod one_client;
 mod passthrough;

@@ -15,6 +15,7 @@ mod disk;
 mod early_answers;
 mod floods;
 mod frames;
+mod held;
 mod http2_provider;
 mod http2_upstream;
 mod lingering_close;

@@ -162,6 +162,7 @@ pub fn bare_record() -> Record {
     Record {
         request_id: RequestId::new(),
         started_at: NOON,
+        admitted_ms: 0,
         key_id: None,
         key_name: None,
         user_id: None,
@@ -209,6 +210,7 @@ pub fn full_record() -> Record {
     Record {
         request_id: RequestId::new(),
         started_at: NOON.plus_ms(123),
+        admitted_ms: 40,
         key_id: Some(KeyId(1)),
         key_name: text("default"),
         user_id: Some(UserId(2)),

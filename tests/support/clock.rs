@@ -11,6 +11,7 @@ const SHIM: &str = r#"
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@ int clock_gettime(clockid_t id, struct timespec *time) {
   int failed = (int)syscall(SYS_clock_gettime, id, time);
   int real = id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE;
   if (!failed && ahead && real) time->tv_sec += *ahead;
+  return failed;
+}
+
+int gettimeofday(struct timeval *time, void *zone) {
+  struct timespec now;
+  int failed = clock_gettime(CLOCK_REALTIME, &now);
+  if (time) *time = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
   return failed;
 }
 "#;

@@ -170,7 +170,7 @@ impl Gateway {
         self.proxy.trim_start_matches("http://")
     }
 
-    fn log_path(&self) -> PathBuf {
+    pub fn log_path(&self) -> PathBuf {
         self.dir.path().join("log")
     }
 

@@ -70,6 +70,7 @@ pub struct Redis {
     port: u16,
     dir: tempfile::TempDir,
     arguments: Vec<String>,
+    env: Vec<(&'static str, String)>,
     running: Option<Running>,
 }
 
@@ -84,6 +85,14 @@ impl Redis {
     /// A server that loses everything when it ends.
     pub fn start() -> Self {
         Self::with(&["--save", "", "--appendonly", "no"])
+    }
+
+    /// As [`Self::start`], with further variables.
+    pub fn with_env(env: &[(&'static str, String)]) -> Self {
+        let mut server = Self::prepare(Transport::Plain, &["--save", "", "--appendonly", "no"]);
+        server.env = env.to_vec();
+        server.start_again();
+        server
     }
 
     /// A server that keeps its data when it is killed: it writes the data, but does not wait for
@@ -145,7 +154,7 @@ impl Redis {
         arguments.extend(own.iter().chain(further).map(ToString::to_string));
         let dir = tempfile::Builder::new().prefix("tollgate-redis-").tempdir().unwrap();
         let url = format!("{}://127.0.0.1:{port}", transport.scheme());
-        Self { url, transport, port, dir, arguments, running: None }
+        Self { url, transport, port, dir, arguments, env: Vec::new(), running: None }
     }
 
     pub fn url(&self) -> String {
@@ -162,6 +171,7 @@ impl Redis {
             .args(["-c", GUARD, "guard"])
             .arg(self.dir.path())
             .args(&self.arguments)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

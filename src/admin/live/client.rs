@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use bytes::Bytes;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::feed::frame;
-use super::{Joined, Scope, Viewer};
+use super::{Joined, Next, Scope, Viewer};
 use crate::admin::auth::{Who, credential};
 use crate::admin::context::Context;
 use crate::admin::records::Iso;
@@ -86,11 +85,11 @@ impl Client {
                 _ = self.beat.tick() => return Some(Bytes::from_static(b":\n\n")),
             };
             match received {
-                Some(Ok(frame)) => return Some(frame),
-                Some(Err(RecvError::Lagged(count))) => {
+                Some(Next::Frame(frame)) => return Some(frame),
+                Some(Next::Missed(count)) => {
                     return Some(frame(&LiveEvent::Missed(Missed { count })));
                 }
-                Some(Err(RecvError::Closed)) => return None,
+                Some(Next::Closed) => return None,
                 None if !self.may_watch().await => return None,
                 None => {}
             }

@@ -2,18 +2,16 @@
 
 use bytes::Bytes;
 use serde::Serialize;
-use tokio::sync::broadcast;
 
+use super::ring::{Frames, Ring};
 use crate::admin::records::live::{LiveEvent, Missed};
 
-/// How many frames a slow client may lag behind before it loses some.
-const CAPACITY: usize = 256;
 /// Log entries per check, once a second. More cannot be read by a person, and cost the gateway
 /// time.
 const LOGS_PER_LOOK: u32 = 100;
 
 pub(super) struct Feed {
-    frames: broadcast::Sender<Bytes>,
+    frames: Ring,
     /// The last frame of each kind: sent to new clients, and compared with the next one.
     status: Option<Bytes>,
     overview: Option<Bytes>,
@@ -24,9 +22,8 @@ pub(super) struct Feed {
 
 impl Default for Feed {
     fn default() -> Self {
-        let frames = broadcast::Sender::new(CAPACITY);
         Self {
-            frames,
+            frames: Ring::default(),
             status: None,
             overview: None,
             sessions: None,
@@ -38,11 +35,11 @@ impl Default for Feed {
 
 impl Feed {
     pub(super) fn clients(&self) -> usize {
-        self.frames.receiver_count()
+        self.frames.clients()
     }
 
-    pub(super) fn join(&self) -> broadcast::Receiver<Bytes> {
-        self.frames.subscribe()
+    pub(super) fn join(&self) -> Frames {
+        self.frames.join()
     }
 
     /// The present frames.
@@ -51,8 +48,7 @@ impl Feed {
     }
 
     pub(super) fn send(&self, frame: Bytes) {
-        // Fails only when the last client has just left.
-        let _ = self.frames.send(frame);
+        self.frames.send(frame);
     }
 
     /// Sends a log entry, unless there were too many since the last check.
@@ -125,12 +121,6 @@ fn write<T: Serialize>(name: &str, data: &T) -> Bytes {
 mod tests {
     use super::*;
 
-    fn texts(receiver: &mut broadcast::Receiver<Bytes>) -> Vec<String> {
-        std::iter::from_fn(|| receiver.try_recv().ok())
-            .map(|f| String::from_utf8(f.to_vec()).unwrap())
-            .collect()
-    }
-
     #[test]
     fn log_entries_are_bounded_and_report_what_is_left_out() {
         let mut feed = Feed::default();
@@ -138,12 +128,12 @@ mod tests {
         for _ in 0..LOGS_PER_LOOK + 7 {
             feed.send_log(Bytes::from_static(b"log"));
         }
-        assert_eq!(texts(&mut client).len(), 100);
+        assert_eq!(client.texts().len(), 100);
         feed.look();
-        assert_eq!(texts(&mut client), ["event: missed\ndata: {\"count\":7}\n\n"]);
+        assert_eq!(client.texts(), ["event: missed\ndata: {\"count\":7}\n\n"]);
         feed.look();
         feed.send_log(Bytes::from_static(b"log"));
-        assert_eq!(texts(&mut client), ["log"]);
+        assert_eq!(client.texts(), ["log"]);
     }
 
     #[test]
@@ -153,7 +143,7 @@ mod tests {
         for text in ["a", "a", "b", "b"] {
             feed.show_overview(Bytes::from_static(text.as_bytes()));
         }
-        assert_eq!(texts(&mut client), ["a", "b"]);
+        assert_eq!(client.texts(), ["a", "b"]);
         assert_eq!(feed.latest(), ["b"]);
     }
 

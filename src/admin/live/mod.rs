@@ -13,6 +13,7 @@
 pub mod client;
 mod feed;
 mod near;
+mod ring;
 pub mod sessions;
 mod tally;
 mod work;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, broadcast};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::auth::{Actor, Who};
 use super::context::Context;
@@ -31,6 +32,8 @@ use crate::domain::ids::{KeyId, UserId};
 use crate::limits::LiveSession;
 use feed::Feed;
 use near::Watchlist;
+use ring::Frames;
+pub use ring::Next;
 use sessions::SessionFigureCache;
 use tally::Tally;
 
@@ -112,7 +115,7 @@ pub struct Joined {
     /// The present frames.
     pub first: Vec<Bytes>,
     /// Server-sent events, ready to be written.
-    pub frames: broadcast::Receiver<Bytes>,
+    pub frames: Frames,
     _place: OwnedSemaphorePermit,
 }
 

@@ -53,7 +53,7 @@ impl Tally {
 
     /// A request ended here.
     pub(super) fn add(&mut self, record: &Record) {
-        if self.day.is_some_and(|day| !day.contains(record.started_at)) {
+        if self.day.is_some_and(|day| !day.contains(record.counts_at())) {
             return;
         }
         let figures = Figures {

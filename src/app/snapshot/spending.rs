@@ -58,7 +58,7 @@ impl Known {
     fn add(&mut self, record: &Record, doubtful: bool, recent_from: Timestamp) {
         let holder = (record.key_id, record.user_id, record.provider_id);
         if let Some(cost) = record.cost.filter(|cost| *cost != NanoUsd::ZERO) {
-            let minute = Timestamp(record.started_at.0.div_euclid(MINUTE_MS) * MINUTE_MS);
+            let minute = Timestamp(record.counts_at().0.div_euclid(MINUTE_MS) * MINUTE_MS);
             let sum = self.left.entry((minute, holder)).or_default();
             *sum = sum.saturating_add(cost.0);
             if doubtful {
@@ -77,7 +77,7 @@ impl Known {
                 user_id,
                 provider_id: record.provider_id,
                 session: session.clone(),
-                started_at: record.started_at,
+                started_at: record.counts_at(),
                 ended_at,
                 cost: record.cost.unwrap_or_default(),
             });

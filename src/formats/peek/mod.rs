@@ -27,6 +27,7 @@ use super::route::{Operation, Route};
 use super::scan::{Found, Scanner};
 use super::{MOST_ELEMENTS, edit};
 use crate::domain::format::WireFormat;
+use crate::domain::named_model::NamedModel;
 use crate::formats::bad_request::BadRequest;
 
 /// Bounds of the pass.
@@ -91,6 +92,8 @@ pub struct Peek {
     /// The model that the inside of a wrapped body names, or the `generateContentRequest` of a
     /// request for a token count. It is the request's if a wrapped body names no other.
     pub inner_model: Option<String>,
+    /// The models that other members name, each once.
+    pub named: Vec<NamedModel>,
     /// The bound on the reply's tokens, by any format's name for it.
     pub max_tokens: Option<u64>,
     /// The value of each name: see [`Peek::output_bound`].
@@ -150,6 +153,22 @@ pub fn peek(chunks: &[Bytes], limits: PeekLimits) -> Result<Peek, BadRequest> {
 }
 
 impl Peek {
+    /// The other models that a request for `model` names.
+    #[must_use]
+    pub fn named_models(&self, model: &str) -> Vec<NamedModel> {
+        let mut named = self.named.clone();
+        // Of two names in one request a service may take either one.
+        let of_body = self.model.as_deref().map(|name| ("model", name));
+        let inside = self.inner_model.as_deref().map(|name| ("request.model", name));
+        for (member, name) in [of_body, inside].into_iter().flatten() {
+            let name = name.trim_start_matches("models/");
+            if name != model.trim_start_matches("models/") {
+                named.push(NamedModel { member, name: name.to_owned() });
+            }
+        }
+        named
+    }
+
     /// A hash of the first texts (system, and the messages up to the first of the user): the same
     /// on every turn of one conversation. `None` if there is no text. `chunks` must be those that
     /// were peeked into.

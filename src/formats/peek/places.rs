@@ -3,6 +3,7 @@
 //! The formats' members do not collide, so one tree serves them; alt-cli bodies may have theirs one
 //! level down, in `request`.
 
+use crate::domain::named_model::MAX_MODEL_NAME;
 use crate::formats::scan::{Key, Node, key};
 
 /// A place of interest. Those of the first group must not occur twice in one body. The gateway uses
@@ -56,6 +57,15 @@ pub(super) enum Place {
     /// A complete block, item or tool.
     Block,
     InnerBlock,
+    // Models beside the request's own.
+    Fallback,
+    ToolModel,
+    Models,
+    PluginModel,
+    EditModel,
+    CompactionModel,
+    ModerationModel,
+    RoutedModel,
 }
 
 impl Place {
@@ -108,7 +118,15 @@ impl Place {
             | Self::Kind
             | Self::Proof
             | Self::Block
-            | Self::InnerBlock => {
+            | Self::InnerBlock
+            | Self::Fallback
+            | Self::ToolModel
+            | Self::Models
+            | Self::PluginModel
+            | Self::EditModel
+            | Self::CompactionModel
+            | Self::ModerationModel
+            | Self::RoutedModel => {
                 return None;
             }
         })
@@ -116,7 +134,7 @@ impl Place {
 }
 
 /// Ids and model names are read up to this length.
-pub(super) const MAX_NAME: usize = 512;
+pub(super) const MAX_NAME: usize = MAX_MODEL_NAME;
 /// `metadata.user_id` may contain a JSON document.
 const MAX_USER_ID: usize = 2048;
 const NUMBER: usize = 32;
@@ -126,6 +144,44 @@ const NUMBER: usize = 32;
 const fn strict(name: &'static str, node: Node<Place>) -> Key<Place> {
     Key { name, node, any_case: true }
 }
+
+/// A member that names a model, in any letter case: of two spellings both count.
+const fn model(name: &'static str, place: Place) -> Key<Place> {
+    strict(name, Node::value(place, MAX_NAME))
+}
+
+/// A member with one name or a list of names, or of objects that have a name.
+const fn models(name: &'static str, place: Place, each: &'static Node<Place>) -> Key<Place> {
+    strict(name, Node::value(place, MAX_NAME).or_items(each))
+}
+
+static FALLBACK_KEYS: [Key<Place>; 1] = [model("model", Place::Fallback)];
+static FALLBACK: Node<Place> =
+    Node { take: MAX_NAME, ..Node::object(&FALLBACK_KEYS).tagged(Place::Fallback) };
+static LISTED_MODEL: Node<Place> = Node::value(Place::Models, MAX_NAME);
+static PLUGIN_MODEL: Node<Place> = Node::value(Place::PluginModel, MAX_NAME);
+static TOOL_MODEL: Node<Place> = Node::value(Place::ToolModel, MAX_NAME);
+
+static PLUGIN: Node<Place> = Node::object(&[
+    model("model", Place::PluginModel),
+    models("models", Place::PluginModel, &PLUGIN_MODEL),
+    models("allowed_models", Place::PluginModel, &PLUGIN_MODEL),
+    models("analysis_models", Place::PluginModel, &PLUGIN_MODEL),
+]);
+
+static EDIT: Node<Place> = Node::object(&[model("model", Place::EditModel)]);
+static EDITS_KEYS: [Key<Place>; 1] = [strict("edits", Node::array(&EDIT))];
+static COMPACTION_KEYS: [Key<Place>; 1] = [model("model", Place::CompactionModel)];
+static MODERATION_KEYS: [Key<Place>; 1] = [model("model", Place::ModerationModel)];
+
+/// How alt-cli services on Vertex AI choose among models.
+static MANUAL_KEYS: [Key<Place>; 2] =
+    [model("modelName", Place::RoutedModel), model("model_name", Place::RoutedModel)];
+static ROUTING_KEYS: [Key<Place>; 2] = [
+    strict("manualMode", Node::object(&MANUAL_KEYS)),
+    strict("manual_mode", Node::object(&MANUAL_KEYS)),
+];
+const ROUTING: Node<Place> = Node::object(&ROUTING_KEYS);
 
 static URL_KEYS: [Key<Place>; 1] = [key("url", Node::value(Place::ImageUrl, 0))];
 /// A text, or an object that contains one.
@@ -163,7 +219,7 @@ static BLOCK: Node<Place> = Node::object(&BLOCK_KEYS).tagged(Place::Block);
 /// Its first bytes tell whose it is.
 const PROOF: Node<Place> = Node::value(Place::Proof, 8);
 
-static BLOCK_KEYS: [Key<Place>; 17] = [
+static BLOCK_KEYS: [Key<Place>; 19] = [
     key("type", Node::value(Place::Kind, 16)),
     key("text", Node::value(Place::Text, 0)),
     key("source", SOURCE),
@@ -187,7 +243,13 @@ static BLOCK_KEYS: [Key<Place>; 17] = [
     key("signature", PROOF),
     key("thoughtSignature", PROOF),
     key("thought_signature", PROOF),
+    // Tools that are added within the conversation.
+    key("tool", Node::object(&TOOL_KEYS)),
+    key("tools", Node::array(&ADDED_TOOL)),
 ];
+
+/// As [`TOOL`], within a block.
+static ADDED_TOOL: Node<Place> = Node::object(&TOOL_KEYS);
 
 /// A message, or an item of a responses input.
 static MESSAGE: Node<Place> = Node::object(&[
@@ -198,6 +260,7 @@ static MESSAGE: Node<Place> = Node::object(&[
     key("file_id", Node::value(Place::Remote, 0)),
     key("file_url", Node::value(Place::Remote, 0)),
     key("encrypted_content", PROOF),
+    key("tools", Node::array(&ADDED_TOOL)),
 ])
 .tagged(Place::Message);
 
@@ -211,10 +274,21 @@ static SYSTEM_BLOCK: Node<Place> =
 /// A tool, or a list of some.
 static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
 
-static TOOL_KEYS: [Key<Place>; 3] = [
+/// A hosted tool has its model at the top or among its parameters. In the parameters of a function,
+/// which are a schema, no text stands there.
+static TOOL_KEYS: [Key<Place>; 5] = [
+    model("model", Place::ToolModel),
+    strict("parameters", Node::object(&PARAMETER_KEYS)),
     key("tools", Node::array(&TOOL)),
     key("functionDeclarations", Node::array(&TOOL)),
     key("function_declarations", Node::array(&TOOL)),
+];
+
+static PARAMETER_KEYS: [Key<Place>; 4] = [
+    model("model", Place::ToolModel),
+    models("models", Place::ToolModel, &TOOL_MODEL),
+    models("analysis_models", Place::ToolModel, &TOOL_MODEL),
+    models("allowed_models", Place::ToolModel, &TOOL_MODEL),
 ];
 
 static SYSTEM_KEYS: [Key<Place>; 1] = [key("parts", Node::array(&SYSTEM_BLOCK))];
@@ -225,6 +299,8 @@ const GENERATION_CONFIG: Node<Place> = Node::object(&[
     strict("max_output_tokens", Node::value(Place::AltMaxOutputTokens, NUMBER)),
     strict("candidateCount", Node::value(Place::AltChoices, NUMBER)),
     strict("candidate_count", Node::value(Place::AltChoices, NUMBER)),
+    strict("routingConfig", ROUTING),
+    strict("routing_config", ROUTING),
 ])
 .tagged(Place::GenerationConfig);
 
@@ -237,7 +313,7 @@ static REQUEST_KEYS: [Key<Place>; 8] = [
     strict("generationConfig", GENERATION_CONFIG),
     strict("generation_config", GENERATION_CONFIG),
     strict("session_id", Node::value(Place::SessionId, MAX_NAME)),
-    key("tools", Node::array(&TOOL)),
+    strict("tools", Node::array(&TOOL)),
 ];
 const REQUEST: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::Request);
 const COUNTED: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::CountedRequest);
@@ -277,6 +353,12 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     strict("previous_response_id", Node::value(Place::PreviousResponseId, MAX_NAME)),
     strict("background", Node::value(Place::Background, 0)),
     strict("prompt", Node::value(Place::Prompt, 0)),
-    key("tools", Node::array(&TOOL)),
+    strict("tools", Node::array(&TOOL)),
+    models("fallbacks", Place::Fallback, &FALLBACK),
+    models("models", Place::Models, &LISTED_MODEL),
+    strict("plugins", Node::array(&PLUGIN)),
+    strict("context_management", Node::object(&EDITS_KEYS)),
+    strict("compaction", Node::object(&COMPACTION_KEYS)),
+    strict("moderation", Node::object(&MODERATION_KEYS)),
 ])
 .tagged(Place::Body);

@@ -6,9 +6,13 @@ use bytes::Bytes;
 
 use super::places::Place;
 use super::{Peek, StreamOptions};
+use crate::domain::named_model::NamedModel;
 use crate::formats::bad_request::BadRequest;
 use crate::formats::conversation::signature::is_foreign;
 use crate::formats::scan::{Found, Kind};
+
+/// Models in one request beside its own. Each is compared with those before it.
+const MOST_NAMED: usize = 64;
 
 #[derive(Default)]
 pub(super) struct Reader {
@@ -38,6 +42,14 @@ impl Reader {
             Place::Media | Place::ImageUrl | Place::Remote | Place::Kind => self.medium(found),
             Place::Proof => self.peek.has_foreign_proof |= is_foreign(found.text),
             Place::InnerBlock => self.block_ends(),
+            Place::Fallback => self.named(found, NamedModel::FALLBACKS),
+            Place::ToolModel => self.named(found, "tools[].model"),
+            Place::Models => self.named(found, "models"),
+            Place::PluginModel => self.named(found, "plugins[].model"),
+            Place::EditModel => self.named(found, "context_management.edits[].model"),
+            Place::CompactionModel => self.named(found, "compaction.model"),
+            Place::ModerationModel => self.named(found, "moderation.model"),
+            Place::RoutedModel => self.named(found, "generationConfig.routingConfig"),
             Place::Message | Place::AltMessage => {
                 self.block_ends();
                 self.peek.texts.end_of_message(found.tag == Place::AltMessage);
@@ -158,6 +170,27 @@ impl Reader {
             }
         };
         self.refuse("model", problem);
+    }
+
+    /// A further model. Values of other types name none, and neither do empty ones.
+    fn named(&mut self, found: &Found<'_, Place>, member: &'static str) {
+        if found.kind != Kind::String {
+            return;
+        }
+        let Some(name) = found.as_str() else {
+            return self.refuse(member, "the name is too long");
+        };
+        let is_known = |named: &NamedModel| named.member == member && named.name == name;
+        if name.trim().is_empty() || self.peek.named.iter().any(is_known) {
+            return;
+        }
+        if name.chars().any(char::is_control) {
+            return self.refuse(member, "the name holds control characters");
+        }
+        if self.peek.named.len() >= MOST_NAMED {
+            return self.refuse(member, "the request names too many models");
+        }
+        self.peek.named.push(NamedModel { member, name: name.into_owned() });
     }
 
     /// Clients write it as a resource's name. One of the wrong type is ignored.

@@ -6,8 +6,8 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    DENSE, DENSE_1, GROUP, LEAST_DECISION, MORE, STEPS, format_number, outcome_number, step_number,
-    tier_number,
+    DENSE, DENSE_1, DENSE_2, GROUP, LEAST_DECISION, MORE, STEPS, format_number, outcome_number,
+    step_number, tier_number,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
@@ -44,7 +44,7 @@ impl Decoder {
     /// no record.
     pub(in super::super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
-        if !matches!(*first, DENSE | DENSE_1) {
+        if !matches!(*first, DENSE | DENSE_2 | DENSE_1) {
             return serde_json::from_slice(payload).ok();
         }
         let mut input = In { version: *first, rest, last: &mut self.last };
@@ -91,12 +91,13 @@ impl<'a> In<'a> {
             decisions: self.decisions()?,
             user_agent: self.maybe(|input| input.shared(AGENT))?,
             client_addr: self.maybe(|input| input.shared(ADDRESS))?,
-            // Fields are read in the order of this expression: this one is the last.
+            // Fields are read in the order of this expression: these are the last.
             price_model: if self.version > DENSE_1 {
                 self.maybe(|input| input.shared(PRICE))?
             } else {
                 None
             },
+            admitted_ms: if self.version > DENSE_2 { self.signed()? } else { 0 },
         })
     }
 

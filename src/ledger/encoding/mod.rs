@@ -1,7 +1,7 @@
 //! The dense encoding of a record: the payload of a journal frame. Pure.
 //!
 //! ```text
-//! 02 │ the fields of a record, in the order of `write` below, without names
+//! 03 │ the fields of a record, in the order of `write` below, without names
 //! number: six bits in each byte but the last, lowest first, each with 80 added; seven in the last
 //! signed number: zigzag, then as a number          text: its length in bytes, then UTF-8
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
@@ -10,8 +10,9 @@
 //! No byte above BF comes from a number and none above F4 from a text. So nothing in a payload can
 //! look like the mark at the start of a frame, and after damage the next complete frame is found by
 //! it. The first byte distinguishes this encoding from the JSON of version 1 journals, which starts
-//! with `{` and is still read. Payloads that begin with 01 are read too: they lack the audio
-//! tokens, web searches and service tier of usage, and the name of the price entry.
+//! with `{` and is still read. Payloads that begin with 02 are read too: they lack the time of the
+//! admission. Those that begin with 01 also lack the audio tokens, web searches and service tier of
+//! usage, and the name of the price entry.
 //!
 //! It does not protect against damage: the frame's checksum does. Reading is nevertheless bounded
 //! by the available bytes.
@@ -29,8 +30,10 @@ use crate::domain::usage::{ServiceTier, Usage};
 
 /// First byte of a payload: the version of this encoding. A change of the fields below needs a new
 /// one.
-const DENSE: u8 = 2;
-/// The version before: usage without audio tokens, web searches and service tier; no name of the
+const DENSE: u8 = 3;
+/// The version before: no time of the admission.
+const DENSE_2: u8 = 2;
+/// The first version: usage without audio tokens, web searches and service tier; no name of the
 /// price entry.
 const DENSE_1: u8 = 1;
 /// Bits of a number in every byte but its last, and the flag of such a byte.
@@ -153,7 +156,7 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
         });
     }
     out.text_or_none(record.user_agent.as_deref()).text_or_none(record.client_addr.as_deref());
-    out.text_or_none(record.price_model.as_deref());
+    out.text_or_none(record.price_model.as_deref()).signed(record.admitted_ms);
 }
 
 struct Out<'a>(&'a mut Vec<u8>);

@@ -67,13 +67,13 @@ prop_compose! {
         formats in (0..4_usize, proptest::option::of(0..4_usize)), flags in any::<[bool; 2]>(),
         (status_code, outcome, attempts) in (any::<u16>(), 0..7_usize, any::<u32>()),
         usage in usages().boxed(), cost in proptest::option::of(signed()), multiplier in (any::<i128>(), 0..=28_u32),
-        times in (signed(), numbers(), proptest::option::of(numbers()), numbers()),
+        times in (signed(), numbers(), proptest::option::of(numbers()), numbers(), signed()),
         decisions in proptest::collection::vec(decisions().boxed(), 0..4).boxed()
     ) -> Record {
         let [key_name, user_name, session, provider_name, upstream_model, user_agent, client_addr, price_model] = names;
         let [key_id, user_id, provider_id] = ids.1;
         Record {
-            request_id: RequestId(Uuid::from_u128(ids.0)), started_at: Timestamp(times.0),
+            request_id: RequestId(Uuid::from_u128(ids.0)), started_at: Timestamp(times.0), admitted_ms: times.4,
             key_id: key_id.map(KeyId), key_name, user_id: user_id.map(UserId), user_name,
             session_id: session.map(SessionId), provider_id: provider_id.map(ProviderId), provider_name,
             client_format: WireFormat::ALL[formats.0], provider_format: formats.1.map(|at| WireFormat::ALL[at]),
@@ -108,6 +108,8 @@ proptest! {
     fn any_bytes_are_read_without_a_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         let _ = Decoder::default().read(&bytes);
         bytes.insert(0, DENSE);
+        let _ = Decoder::default().read(&bytes);
+        bytes[0] = DENSE_2;
         let _ = Decoder::default().read(&bytes);
         bytes[0] = DENSE_1;
         let _ = Decoder::default().read(&bytes);
@@ -154,14 +156,17 @@ fn numbers_in_the_journal_never_change() {
     for (at, tier) in ServiceTier::ALL.into_iter().enumerate() {
         assert_eq!(tier_number(tier), at as u64);
     }
-    // Records as this version and the one before write them: such bytes exist in journals on disk.
-    let golden = include_bytes!("../../../tests/ledger/dense2.bin");
+    // Records as this version and earlier ones write them: such bytes exist in journals on disk.
+    let golden = include_bytes!("../../../tests/ledger/dense3.bin");
     assert_eq!(Decoder::default().read(golden), Some(sample(7)));
     assert_eq!(written(&sample(7)), golden);
-    assert_eq!(
-        Decoder::default().read(include_bytes!("../../../tests/ledger/dense.bin")),
-        Some(sample(7))
-    );
+    let earlier: [&[u8]; 2] = [
+        include_bytes!("../../../tests/ledger/dense2.bin"),
+        include_bytes!("../../../tests/ledger/dense.bin"),
+    ];
+    for bytes in earlier {
+        assert_eq!(Decoder::default().read(bytes), Some(sample(7)));
+    }
 }
 
 #[test]

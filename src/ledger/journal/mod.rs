@@ -17,9 +17,9 @@ use parking_lot::Mutex;
 use crate::domain::record::Record;
 
 use super::disk::{Disk, RealDisk, SegmentFile};
-use super::encoding::Decoder;
 use super::error::{AppendRefused, LedgerError};
 use super::frame;
+use super::log_lines;
 use super::segment::{self, HEADER, Position};
 use super::settings::LedgerSettings;
 use super::stats::{Tally, add, subtract};
@@ -118,7 +118,7 @@ impl Journal {
                 Err(error) => {
                     add(&self.tally.append_errors, 1);
                     add(&self.tally.lost_records, 1);
-                    tracing::error!(%error, ?record, "a record is lost to the ledger");
+                    log_lines::unwritable(record, &error);
                     Err(error)
                 }
             };
@@ -143,15 +143,15 @@ impl Journal {
         add(&self.tally.append_errors, 1);
         if active.held_bytes + frame.len() > HELD_BYTES {
             add(&self.tally.lost_records, 1);
-            let record = Decoder::default().read(frame.get(frame::HEAD..).unwrap_or_default());
-            tracing::error!(%why, ?record, "a record is lost to the ledger: neither disk nor \
-                memory takes it");
+            log_lines::lost(frame, &why);
             return LedgerError::Lost(why);
         }
         if active.held.is_empty() {
             tracing::error!(%why, dir = %self.dir.display(), "the journal cannot be written: \
                 holding records in memory");
         }
+        // Now, and not at the end of the process: it may end in any way.
+        log_lines::held(frame, &why);
         active.held_bytes += frame.len();
         active.held.push_back(frame.to_vec());
         add(&self.tally.held_records, 1);
@@ -166,6 +166,20 @@ impl Journal {
         // The reason was logged when the first record was held, and has not changed.
         let _ = self.write_held(&mut active);
         active.held.len() < before
+    }
+
+    /// The frames that are held in memory, and their number.
+    pub(super) fn held(&self) -> (Vec<u8>, u64) {
+        let active = self.active.lock();
+        let frames = active.held.iter().flatten().copied().collect();
+        (frames, active.held.len() as u64)
+    }
+
+    /// Another process has the records that were held in memory.
+    pub(super) fn forget_held(&self) {
+        let mut active = self.active.lock();
+        subtract(&self.tally.held_records, active.held.len() as u64);
+        (active.held, active.held_bytes) = (VecDeque::new(), 0);
     }
 
     fn write_held(&self, active: &mut Active) -> Result<(), AppendRefused> {

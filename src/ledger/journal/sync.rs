@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use super::{Active, Journal};
 use crate::files;
 use crate::ledger::disk::SegmentFile;
+use crate::ledger::error::LedgerError;
 use crate::ledger::frame::{self, Found};
 use crate::ledger::segment::{self, HEADER};
 use crate::ledger::stats::add;
@@ -106,7 +107,9 @@ impl Journal {
         }
         for stretch in doubtful {
             match read_back(&segment::path(&self.dir, stretch.segment), &stretch) {
-                Ok(bytes) => self.write_frames(&bytes, &stretch),
+                Ok(bytes) => {
+                    self.append_frames(&bytes);
+                }
                 // Delivered meanwhile, and deleted.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => tracing::error!(
@@ -117,18 +120,15 @@ impl Journal {
         }
     }
 
-    fn write_frames(&self, bytes: &[u8], stretch: &Stretch) {
-        let mut rest = bytes;
+    /// Appends frames, and returns how many the journal has now, on the disk or in memory.
+    pub(in crate::ledger) fn append_frames(&self, bytes: &[u8]) -> u64 {
+        let (mut rest, mut taken) = (bytes, 0);
         while !rest.is_empty() {
             let length = match frame::read(rest) {
                 Found::Frame(payload) => frame::HEAD + payload.len(),
                 _ => {
                     let skip = frame::resync(rest).unwrap_or(rest.len());
-                    tracing::error!(
-                        segment = stretch.segment,
-                        bytes = skip,
-                        "the journal reads back damaged bytes after a failed sync"
-                    );
+                    tracing::error!(bytes = skip, "damaged bytes among the records to append");
                     rest = rest.get(skip..).unwrap_or_default();
                     continue;
                 }
@@ -136,9 +136,10 @@ impl Journal {
             let (whole, behind) = rest.split_at(length);
             // On an error the record is held in memory or logged completely; `append_frame` reports
             // it.
-            let _ = self.append_frame(whole);
+            taken += u64::from(!matches!(self.append_frame(whole), Err(LedgerError::Lost(_))));
             rest = behind;
         }
+        taken
     }
 }
 

@@ -26,6 +26,8 @@ use crate::policy::reservation::Reservation;
 
 /// What an admission found and did.
 struct Found {
+    /// When it was admitted: by Redis' clock, as the checks went.
+    admitted: Timestamp,
     /// The provider of the live session.
     served_before: Option<ProviderId>,
     /// The remaining amounts of the limits.
@@ -60,6 +62,7 @@ impl Shared {
         let (found, is_known) = match answer {
             RedisReply::Said(admitted) => {
                 let mut found = admitted?;
+                charge.admitted = found.admitted;
                 let own = self.memory.count(&mut charge);
                 // Where this node knows of another provider, Redis may not have it yet.
                 if own.is_some() && own != found.served_before {
@@ -83,7 +86,7 @@ impl Shared {
                 }
             },
         };
-        let Found { served_before, standing, at } = found;
+        let Found { served_before, standing, at, .. } = found;
         self.running.begin(&charge);
         if let Some(provider) = at {
             self.memory.enter_unchecked(&charge, provider, ask.now);
@@ -103,7 +106,7 @@ impl Shared {
     }
 
     fn as_shared<'a>(&self, own: &Admission<'a>) -> Admission<'a> {
-        Admission { now: self.time(own.now), started: self.time(own.started), ..*own }
+        Admission { now: self.time(own.now), ..*own }
     }
 
     /// Follows the configured mode for the loss of Redis.
@@ -111,13 +114,15 @@ impl Shared {
         match self.settings.on_loss {
             OnRedisLoss::Local => {
                 let counted = self.memory.admit(ask)?;
-                *charge = counted.charge.clone();
-                let Counted { served_before, standing, .. } = counted;
-                Ok(Found { served_before, standing, at: None })
+                let Counted { charge: made, served_before, standing, .. } = counted;
+                *charge = made;
+                let admitted = charge.admitted;
+                Ok(Found { admitted, served_before, standing, at: None })
             }
             OnRedisLoss::Open => {
                 let served_before = self.memory.count(charge);
-                Ok(Found { served_before, standing: Standing::default(), at: None })
+                let (admitted, standing) = (charge.admitted, Standing::default());
+                Ok(Found { admitted, served_before, standing, at: None })
             }
             OnRedisLoss::Closed => Err(Refused::Unreachable),
         }
@@ -141,14 +146,17 @@ impl Shared {
             RedisReply::NotAsked => return RedisReply::NotAsked,
             RedisReply::ClockSet(redis) => return RedisReply::ClockSet(redis),
         };
-        let spans = self.spans(ask.now);
         if let Some(passed) = Passed::read(&answer) {
-            let standing = reply::standing(&passed, ask, &spans, settings);
+            let Passed { before: served_before, at: admitted, .. } = passed;
+            let ask = &Admission { now: admitted, ..*ask };
+            let standing = reply::standing(&passed, ask, &self.spans(admitted), settings);
             let at = first.filter(|_| passed.is_placed).map(|provider| provider.id);
-            return RedisReply::Said(Ok(Found { served_before: passed.before, standing, at }));
+            return RedisReply::Said(Ok(Found { admitted, served_before, standing, at }));
         }
         let Value::Array(refusal) = &answer else { return RedisReply::InVain };
-        match reply::denied(refusal, ask, &spans, settings) {
+        let at = reply::time_of_refusal(refusal).unwrap_or(ask.now);
+        let ask = &Admission { now: at, ..*ask };
+        match reply::denied(refusal, ask, &self.spans(at), settings) {
             Some(denied) => RedisReply::Said(Err(denied.into())),
             None => RedisReply::InVain,
         }
@@ -180,7 +188,7 @@ impl Shared {
         let of = |limits: &Limits| Numbers::of(9).limits(limits, ask.now, settings);
         let (key, user) = (of(&ask.key.limits), of(&ask.user.limits));
         let provider = first.map(|first| of(&first.limits));
-        let numbers = Numbers::of(10).int(ask.user.id.0).int(ask.key.id.0).int(ask.started.0);
+        let numbers = Numbers::of(9).int(ask.user.id.0).int(ask.key.id.0);
         let numbers = numbers.amount(charge.reserved).int(i64::from(ask.user.rpm));
         let numbers = numbers.int(key.mark()).int(user.mark());
         let numbers = numbers.id(first.map(|first| first.id.0));
@@ -216,7 +224,7 @@ impl Drop for Unanswered<'_> {
     fn drop(&mut self) {
         if let Some(charge) = self.charge {
             self.shared.gather.calls.give_up();
-            self.shared.push(Kind::GivenBack, charge, charge.started);
+            self.shared.push(Kind::GivenBack, charge, charge.admitted);
         }
     }
 }

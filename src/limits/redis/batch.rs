@@ -91,7 +91,7 @@ fn packed(op: &Op, part: Part, places: [u16; 2]) -> Vec<u8> {
     let (letter, cost, provider) = kind.parts();
     let provider = provider.map(|id| if part.has_provider(ProviderId(id)) { id } else { -id });
     let numbers = Numbers::of(10).id(charge.user.map(|user| user.0));
-    let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.started.0);
+    let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.admitted.0);
     let numbers = numbers.amount(charge.reserved).amount(cost).id(provider);
     let admitted = match kind {
         Kind::Late { number, .. } => *number,
@@ -153,7 +153,7 @@ impl Charge {
 
     /// The whole note of a request that has neither slot nor provider.
     pub(super) fn note(&self) -> Vec<u8> {
-        let mut bytes = Numbers::of(8).int(0).int(0).int(self.started.0).bytes();
+        let mut bytes = Numbers::of(8).int(0).int(0).int(self.admitted.0).bytes();
         bytes.extend(self.note_end());
         bytes
     }

@@ -67,7 +67,6 @@ fn with_limits(parts: &[Value], limits: Limits) {
     let ask = Admission {
         request: RequestId(uuid::Uuid::nil()),
         now: NOW,
-        started: NOW,
         key: &key,
         user: &user,
         session: &SessionId::from("s"),

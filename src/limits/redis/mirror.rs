@@ -148,7 +148,7 @@ impl Shared {
                 Kind::Late { cost, served, number } if number > read.late => (cost, served),
                 _ => continue,
             };
-            let (holder, started) = (op.charge.holder(), op.charge.started);
+            let (holder, started) = (op.charge.holder(), op.charge.admitted);
             let provider = served.filter(|id| self.part.has_provider(*id));
             made.apply_news(&Settled { holder, provider, started, cost, late: 0 }, read.at);
         }

@@ -86,7 +86,7 @@ use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
 use part::Part;
 use running::Running;
-use scripts::{Present, Script, ScriptCall, Spans};
+use scripts::{AHEAD_MS, Present, Script, ScriptCall, Spans};
 use time::Agreement;
 
 /// Operations that may wait to be sent to Redis: some tens of megabytes.
@@ -275,7 +275,7 @@ impl Shared {
             now,
             is_set: self.agreement.is_callers(),
             ttl_ms: self.memory.settings.session_ttl_ms,
-            spans: self.spans(now),
+            spans: self.spans(now.plus_ms(-AHEAD_MS)),
         }
     }
 

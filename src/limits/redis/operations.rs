@@ -150,7 +150,7 @@ impl Shared {
     pub(in super::super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
         self.memory.give_back(charge, at.filter(|id| self.part.has_provider(*id)));
         self.running.take(charge.request);
-        self.push(Kind::GivenBack, charge, charge.started);
+        self.push(Kind::GivenBack, charge, charge.admitted);
     }
 
     /// Counts the later cost of settled requests, in this node's counters and, queued, in Redis.
@@ -167,7 +167,6 @@ impl Shared {
             user: row.user_id,
             slot: Slot { key: row.key_id, session: SessionId::from("") },
             reserved: NanoUsd::ZERO,
-            started: row.minute,
             admitted: row.minute,
             minute: None,
             asks: None,

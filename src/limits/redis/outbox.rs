@@ -364,11 +364,11 @@ mod tests {
 
     fn op(now: i64) -> Op {
         let slot = Slot { key: None, session: SessionId::from("s") };
-        let (request, user, reserved, started) =
+        let (request, user, reserved, admitted) =
             (RequestId::new(), None, NanoUsd::ZERO, Timestamp(now));
         let kind = Kind::Settled { cost: NanoUsd(1), served: None };
-        let (admitted, minute, asks) = (started, None, None);
-        let charge = Charge { request, user, slot, reserved, started, admitted, minute, asks };
+        let (minute, asks) = (None, None);
+        let charge = Charge { request, user, slot, reserved, admitted, minute, asks };
         Op::new(kind, charge, Timestamp(now))
     }
 

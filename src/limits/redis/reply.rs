@@ -56,6 +56,8 @@ pub(super) struct Passed {
     current: i64,
     /// Requests of the minute before this one.
     requests: u64,
+    /// When it passed, by Redis' clock.
+    pub(super) at: Timestamp,
 }
 
 impl Passed {
@@ -64,20 +66,26 @@ impl Passed {
         let Value::BulkString(bytes) = answer else { return None };
         let ([check, placed], numbers) = bytes.split_first_chunk()?;
         let (numbers, []) = numbers.as_chunks() else { return None };
-        let [before, current, requests] = numbers else { return None };
-        let [before, current, requests] =
-            [before, current, requests].map(|number| f64::from_le_bytes(*number) as i64);
+        let numbers: &[[u8; 8]; 4] = numbers.try_into().ok()?;
+        let [before, current, requests, at] =
+            numbers.map(|number| f64::from_le_bytes(number) as i64);
         Some(Self {
             check: *check,
             is_placed: *placed == 1,
             before: Some(before).filter(|id| *id != 0).map(ProviderId),
             current,
             requests: u64::try_from(requests).unwrap_or(0),
+            at: Timestamp(at),
         })
     }
 }
 
-/// `{check, current, reset, reserved}`; the last only if strict reservation refused.
+/// When a refusal was made, by Redis' clock: the last of `{check, current, reset, reserved, time}`.
+pub(super) fn time_of_refusal(answer: &[Value]) -> Option<Timestamp> {
+    int(answer.get(4)).map(Timestamp)
+}
+
+/// `{check, current, reset, reserved, time}`; `reserved` only if reservations refused.
 pub(super) fn denied(
     answer: &[Value],
     ask: &Admission<'_>,

@@ -22,6 +22,11 @@ use crate::policy::window::{Span, Window};
 /// The unit of the upper part of an amount: 2^52 nano-USD.
 const UNIT: i64 = 1 << 52;
 
+/// A node's time may be this far ahead of Redis' (`lua/head.lua`). So the spans in a call are those
+/// that held this long ago, and have begun by any clock. The scripts go on to the next one where a
+/// span has ended by Redis' clock: all nodes enter a window at the same moment.
+pub(super) const AHEAD_MS: i64 = 1_000;
+
 /// A script: its text, and the hash by which Redis knows it.
 pub(super) struct Script {
     text: String,
@@ -191,12 +196,14 @@ impl Numbers {
         }
     }
 
-    /// Whether the daily window is fixed, and the span of the one that holds `now`.
+    /// Whether the daily window is fixed, and the span of the one that holds `now`; just after its
+    /// begin, of the one before ([`AHEAD_MS`]).
     pub(super) fn day(self, reset: DailyReset, now: Timestamp, settings: &CounterSettings) -> Self {
         match reset.mode {
             ResetMode::Rolling => self.int(0).int(0).int(0),
             ResetMode::Fixed => {
-                let span = Window::Daily(reset).calendar(now, settings.time_zone);
+                let before = now.plus_ms(-AHEAD_MS);
+                let span = Window::Daily(reset).calendar(before, settings.time_zone);
                 self.int(1).int(span.start.0).int(span.end.0)
             }
         }

@@ -32,7 +32,7 @@ super::on_each_place! {
     a_provider_keeps_its_limits_and_its_sessions,
     sessions_without_end_do_not_fill_the_memory,
     a_session_shows_what_its_latest_request_asks_for_while_the_first_one_runs,
-    a_minute_counts_from_the_admission_and_a_cost_belongs_to_the_start,
+    a_minute_and_a_cost_count_from_the_admission,
 }
 
 const HOUR: i64 = 3_600_000;
@@ -345,8 +345,7 @@ fn a_session_shows_what_its_latest_request_asks_for_while_the_first_one_runs(pla
         let (request, session, asks) =
             (RequestId::new(), &SessionId::from("s"), &super::asks(model));
         let (key, user, estimate) = (&key, &user, NanoUsd::ZERO);
-        let ask =
-            Admission { request, now: NOON, started: NOON, key, user, session, estimate, asks };
+        let ask = Admission { request, now: NOON, key, user, session, estimate, asks };
         counters.wait(NOON, counters.counters.admit(&ask)).unwrap()
     };
     let shown = || counters.live_sessions(NOON)[0].asks.clone();
@@ -359,23 +358,13 @@ fn a_session_shows_what_its_latest_request_asks_for_while_the_first_one_runs(pla
     assert_eq!(shown(), Some(super::asks("second")), "the latest, not the last to end");
 }
 
-fn a_minute_counts_from_the_admission_and_a_cost_belongs_to_the_start(place: Place) {
+fn a_minute_and_a_cost_count_from_the_admission(place: Place) {
     let counters = counters(place, Tz::UTC);
     let (key, user) = (key(1, Limits::default()), user(2, Limits::default()));
-    // Their heads came two minutes before their bodies' ends.
     let admit = |now: Timestamp| {
         let (request, session, asks) = (RequestId::new(), &SessionId::from("s"), &super::asks("m"));
         let (key, user, estimate) = (&key, &user, NanoUsd::ZERO);
-        let ask = Admission {
-            request,
-            now,
-            started: now.plus_ms(-120_000),
-            key,
-            user,
-            session,
-            estimate,
-            asks,
-        };
+        let ask = Admission { request, now, key, user, session, estimate, asks };
         counters.wait(now, counters.counters.admit(&ask)).map_err(|refused| refused.to_string())
     };
     let first = admit(NOON).unwrap();
@@ -390,10 +379,10 @@ fn a_minute_counts_from_the_admission_and_a_cost_belongs_to_the_start(place: Pla
     drop(third);
     let usage = counters.user_usage(&user, NOON.plus_ms(60_001));
     assert_eq!(usage.rpm.current, 0);
-    // Started at 11:58:30, it leaves the five hours with that minute.
+    // Admitted at 12:00:30, it leaves the five hours with that minute.
     let key_usage = counters.key_usage(&key, NOON.plus_ms(60_001)).five_hours;
     assert_eq!(key_usage.current, NanoUsd(5));
-    assert_eq!(key_usage.reset_at, Some(Timestamp(NOON.0 - 30_000).plus_ms(5 * HOUR - 60_000)));
+    assert_eq!(key_usage.reset_at, Some(Timestamp(NOON.0 + 30_000).plus_ms(5 * HOUR)));
 }
 
 fn sessions_without_end_do_not_fill_the_memory(place: Place) {

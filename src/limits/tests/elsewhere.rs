@@ -88,7 +88,6 @@ fn a_provider_is_asked_again_after_the_clock_was_set_where_nothing_may_pass_unco
         let ask = Admission {
             request: RequestId::new(),
             now,
-            started: now,
             key: &key,
             user: &user,
             session: &session,

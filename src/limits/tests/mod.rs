@@ -320,8 +320,8 @@ fn ask(
 ) -> Result<Permit, Denied> {
     let session = SessionId::from(session);
     let request = RequestId::new();
-    let (started, asks, estimate) = (now, &asks("m"), NanoUsd(estimate));
-    let ask = Admission { request, now, started, key, user, session: &session, estimate, asks };
+    let (asks, estimate) = (&asks("m"), NanoUsd(estimate));
+    let ask = Admission { request, now, key, user, session: &session, estimate, asks };
     counters.wait(now, counters.counters.admit(&ask)).map_err(|refused| match refused {
         Refused::Limit(denied) => denied,
         Refused::Unreachable => panic!("{refused}"),

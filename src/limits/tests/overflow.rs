@@ -131,7 +131,6 @@ impl Node {
         let ask = Admission {
             request,
             now: NOON,
-            started: NOON,
             key: &key,
             user: &user,
             session: &session,

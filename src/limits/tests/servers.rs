@@ -192,7 +192,6 @@ fn a_refused_user_takes_no_place_and_a_session_elsewhere_gives_it_back() {
     let ask = || Admission {
         request: RequestId::new(),
         now: NOON,
-        started: NOON,
         key: &key,
         user: &limited_user,
         session: &session,

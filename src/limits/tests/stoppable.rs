@@ -84,7 +84,6 @@ impl Stoppable {
         let ask = Admission {
             request,
             now: NOON,
-            started: NOON,
             key: &key,
             user: &user,
             session: &session,

@@ -60,7 +60,6 @@ pub(super) async fn admit(
     let ask = Admission {
         request: RequestId::new(),
         now,
-        started: now,
         key: &key,
         user: &user,
         session: &session,

@@ -7,8 +7,8 @@ use super::input::SelectInput;
 use super::order::Candidate;
 use super::reasons::{
     DISABLED, DRAW, FAILED_LAST, LIMIT, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL,
-    NO_FORMAT, NO_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY, SESSION, SESSION_CAP, STANDS_IN,
-    SWITCHED_OFF, Shared,
+    NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY, SESSION,
+    SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -49,6 +49,7 @@ impl Chain {
             Stage::Disabled => (DecisionStep::Disabled, shared(&DISABLED)),
             Stage::NoCredential => (DecisionStep::Disabled, shared(&NO_CREDENTIAL)),
             Stage::ModelNotSupported => (DecisionStep::ModelNotSupported, shared(&NO_MODEL)),
+            Stage::NamedModel => (DecisionStep::ModelNotSupported, shared(&NO_NAMED_MODEL)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),
             Stage::FormatNotConvertible => (DecisionStep::FormatNotConvertible, shared(&NO_FORMAT)),
             Stage::LimitReached { .. } => (DecisionStep::LimitReached, shared(&LIMIT)),

@@ -10,6 +10,8 @@ pub(super) enum Stage {
     OtherGroup,
     Disabled,
     ModelNotSupported,
+    /// It serves the model, and not another one that the request names.
+    NamedModel,
     /// It serves the model, but without a price, and the caller requires one.
     Unpriced,
     /// Its credential cannot be opened.
@@ -34,7 +36,7 @@ impl Stage {
     pub(super) const fn rank(self) -> Rank {
         match self {
             Self::OtherGroup => Rank::OutOfReach,
-            Self::Disabled | Self::ModelNotSupported => Rank::WithoutModel,
+            Self::Disabled | Self::ModelNotSupported | Self::NamedModel => Rank::WithoutModel,
             Self::FormatNotConvertible => Rank::WithoutFormat,
             Self::Unpriced => Rank::WithoutPrice,
             Self::NoCredential => Rank::WithoutCredential,
@@ -81,6 +83,10 @@ pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage
         return Some(Stage::ModelNotSupported);
     }
     let format = provider.kind.format();
+    // Where the request is converted, the member is left out.
+    if format == ask.format && !ask.named.iter().all(|named| provider.allows_named(named)) {
+        return Some(Stage::NamedModel);
+    }
     let speaks = format == ask.format || (ask.convertible)(ask.format, format);
     (!speaks).then_some(Stage::FormatNotConvertible)
 }

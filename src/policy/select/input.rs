@@ -6,6 +6,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
+use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
 use crate::domain::record::Decision;
 
@@ -22,6 +23,8 @@ pub struct SelectInput<'a> {
     pub all_groups: bool,
     /// The client's name for the model.
     pub model: &'a str,
+    /// The other models that the request names.
+    pub named: &'a [NamedModel],
     /// The client's format.
     pub format: WireFormat,
     /// Whether a request of the first format can be served by a provider of the second (never

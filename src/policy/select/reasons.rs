@@ -35,4 +35,5 @@ reasons! {
     STANDS_IN = "stands in for the session's provider";
     FAILED_LAST = "it failed the last request of this session";
     NO_CREDENTIAL = "its stored credential cannot be opened: enter it again";
+    NO_NAMED_MODEL = "another model that the request names is not in its list";
 }

@@ -74,6 +74,7 @@ fn ask(groups: &Groups) -> SelectInput<'_> {
         groups,
         all_groups: false,
         model: "large",
+        named: &[],
         format: WireFormat::Native,
         convertible: |_, to| to != WireFormat::AltCli,
         preferred: None,

@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::domain::format::WireFormat;
 use crate::domain::ids::ProviderId;
+use crate::domain::named_model::MAX_MODEL_NAME;
 use crate::domain::provider::Provider;
 use crate::formats::json_read::{self, List};
 use crate::proxy::context::RequestContext;
@@ -33,8 +34,8 @@ const AT_ONCE: usize = 32;
 
 /// Pages of one provider's listing that are read.
 const MAX_PAGES: usize = 20;
-/// Models of a page.
-const MOST_NAMES: usize = 10_000;
+/// Models of one provider that are kept.
+const MAX_MODELS: usize = 10_000;
 
 /// A provider's models, if it lists them.
 type Listed = Option<Arc<[String]>>;
@@ -98,7 +99,8 @@ async fn models_of(provider: &Provider, deadline: Instant) -> Option<Vec<String>
             Ok(Ok(answer)) if (200..300).contains(&answer.status) => {
                 let page = read(&answer.body)?;
                 let next = page.next(format);
-                names.extend(page.names());
+                let left = MAX_MODELS.saturating_sub(names.len());
+                names.extend(page.names().filter(|name| name.len() <= MAX_MODEL_NAME).take(left));
                 if next.is_none() || next == after {
                     break;
                 }
@@ -155,7 +157,7 @@ impl Listing<'_> {
         let names = entries.map(|e| {
             if e.id.is_empty() { e.name.trim_start_matches("models/").to_owned() } else { e.id }
         });
-        names.filter(|name| !name.is_empty()).take(MOST_NAMES)
+        names.filter(|name| !name.is_empty()).take(MAX_MODELS)
     }
 }
 

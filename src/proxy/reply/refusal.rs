@@ -57,6 +57,8 @@ pub enum Refusal {
     BadRequest(String),
     ModelNotAllowed {
         model: String,
+        /// Where the request names it, if it is not the request's own model.
+        member: Option<&'static str>,
     },
     ClientNotAllowed,
     /// Others use a newer version of this client.
@@ -151,8 +153,11 @@ impl Refusal {
             }
             Self::DamagedEncoding => invalid(400, "the compressed body is damaged"),
             Self::BadRequest(message) => invalid(400, message.as_str()),
-            Self::ModelNotAllowed { model } => {
+            Self::ModelNotAllowed { model, member: None } => {
                 forbidden(format!("this key may not use the model {model}"))
+            }
+            Self::ModelNotAllowed { model, member: Some(member) } => {
+                forbidden(format!("this key may not use the model {model}, which `{member}` names"))
             }
             Self::ClientNotAllowed => forbidden("this key may not be used with this client"),
             Self::ClientOutdated { client, current, required } => {

@@ -40,8 +40,9 @@ pub(in crate::proxy) async fn admit(
 ) -> Result<Admitted, Refusal> {
     let Screened(inbound) = screened;
     let gateway = &ctx.gateway;
-    // Reading the body may have taken long: limits count from now, a cost counts from the start.
-    let (session, now, started) = (&inbound.session, ctx.now(), ctx.started_at);
+    // Reading the body may have taken long: the request counts from now on, with all that it costs.
+    let (session, now) = (&inbound.session, ctx.now());
+    identified.caller.usable(now)?;
     if *operation != Operation::Generate {
         let preferred = match &identified.caller {
             Principal::Key { key, user } => {
@@ -56,11 +57,10 @@ pub(in crate::proxy) async fn admit(
     }
     let estimate = reservation(ctx, identified, &inbound, operation);
     let permit = match &identified.caller {
-        Principal::Admin => gateway.counters.bypass(ctx.id, session, estimate, started),
+        Principal::Admin => gateway.counters.bypass(ctx.id, session, estimate, now),
         Principal::Key { key, user } => {
             let asks = &Asks { model: Arc::clone(&inbound.model), format: ctx.format };
-            let admission =
-                Admission { request: ctx.id, now, started, key, user, session, estimate, asks };
+            let admission = Admission { request: ctx.id, now, key, user, session, estimate, asks };
             let first = plan::first(ctx, identified, &inbound, operation);
             gateway.counters.admit_to(&admission, first).await.map_err(|refused| match refused {
                 Refused::Limit(denied) => Refusal::Limit(denied),
@@ -96,12 +96,13 @@ fn reservation(
         groups,
         all_groups: matches!(identified.caller, Principal::Admin),
         model: &inbound.model,
+        named: &inbound.named,
         format: ctx.format,
         convertible: render::convertible(operation),
         preferred: None,
         avoided: None,
         left_out: &[],
-        now: ctx.started_at,
+        now: ctx.now(),
         at_ms: 0,
     };
     let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);

@@ -1,5 +1,7 @@
 //! The first stage: the head of a request, with its route, its client's address and its framing.
 
+use std::sync::Arc;
+
 use http::header::{CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
 use pingora::http::RequestHeader;
 use pingora::proxy::Session;
@@ -12,6 +14,11 @@ use crate::formats::route::{self, Operation, Route};
 use crate::proxy::context::{HeadFacts, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
 
+/// Longest path that is recorded as it is, in bytes. A longer one has a long model's name within it.
+const MAX_ENDPOINT: usize = 512;
+/// What is recorded of a longer one: its start, and its end, which names the operation.
+const ENDPOINT_START: usize = 440;
+const ENDPOINT_END: usize = 40;
 /// Longest part of a `User-Agent` that is recorded.
 const MAX_USER_AGENT: usize = 256;
 
@@ -58,7 +65,7 @@ pub(in crate::proxy) fn read(
 pub(in crate::proxy) fn note(session: &Session, ctx: &mut RequestContext) {
     let head = session.req_header();
     ctx.head = HeadFacts {
-        endpoint: head.uri.path().into(),
+        endpoint: endpoint(head.uri.path()),
         query: None,
         user_agent: head.headers.get(USER_AGENT).map(|v| {
             let text = String::from_utf8_lossy(v.as_bytes());
@@ -72,6 +79,16 @@ pub(in crate::proxy) fn note(session: &Session, ctx: &mut RequestContext) {
             .and_then(|a| a.as_inet())
             .map(|peer| client_address(peer.ip(), &head.headers, &ctx.live.trusted_proxies)),
     };
+}
+
+/// A path as it is recorded.
+fn endpoint(path: &str) -> Arc<str> {
+    if path.len() <= MAX_ENDPOINT {
+        return path.into();
+    }
+    let start = path.get(..path.floor_char_boundary(ENDPOINT_START)).unwrap_or_default();
+    let end = path.get(path.ceil_char_boundary(path.len() - ENDPOINT_END)..).unwrap_or_default();
+    format!("{start}…{end}").into()
 }
 
 /// Refuses heads that another server on the path could read differently.

@@ -139,14 +139,24 @@ fn named(
 
 /// The holder of a key that exists, if it may be used at this time.
 fn usable(found: &KeyHolder, now: Timestamp) -> Result<Principal, (Refusal, Option<KeyId>)> {
-    let (key, user) = (&found.key, &found.user);
-    let fault = match () {
-        () if !key.is_enabled => Refusal::KeyDisabled,
-        () if key.is_expired(now) => Refusal::KeyExpired,
-        () if !user.is_active(now) => Refusal::UserDisabled,
-        () => return Ok(Principal::Key { key: Arc::clone(key), user: Arc::clone(user) }),
-    };
-    Err((fault, Some(key.id)))
+    let caller = Principal::Key { key: Arc::clone(&found.key), user: Arc::clone(&found.user) };
+    caller.usable(now).map_err(|fault| (fault, Some(found.key.id)))?;
+    Ok(caller)
+}
+
+impl Principal {
+    /// Whether the key and its owner may be used at this time.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn usable(&self, now: Timestamp) -> Result<(), Refusal> {
+        match self {
+            Self::Key { key, .. } if !key.is_enabled => Err(Refusal::KeyDisabled),
+            Self::Key { key, .. } if key.is_expired(now) => Err(Refusal::KeyExpired),
+            Self::Key { user, .. } if !user.is_active(now) => Err(Refusal::UserDisabled),
+            Self::Key { .. } | Self::Admin => Ok(()),
+        }
+    }
 }
 
 /// Lists the request among the rejected ones, and in the access log.

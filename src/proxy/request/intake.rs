@@ -16,6 +16,7 @@ use super::received::{self, Received};
 use super::screen::INLINE_MAX;
 use crate::config::Live;
 use crate::domain::ids::SessionId;
+use crate::domain::named_model::NamedModel;
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{Operation, Route};
 use crate::formats::{bom, count};
@@ -29,6 +30,8 @@ use crate::proxy::reply::transcript::Transcript;
 /// A request whose body has been read, and parsed as far as the gateway needs.
 pub struct Inbound {
     pub model: std::sync::Arc<str>,
+    /// The other models that the request names, each once.
+    pub named: Vec<NamedModel>,
     pub stream: bool,
     /// The decoded body, in the pieces in which it arrived; empty once it is released.
     pub body: Vec<Bytes>,
@@ -118,6 +121,7 @@ fn look(
     peek.check(ctx.format, route)?;
     let model =
         route.model_in_path.clone().or_else(|| peek.model.clone()).ok_or(Refusal::Internal)?;
+    let named = peek.named_models(&model);
     let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
     let header = ctx.gateway.fixed.session_headers.iter().find_map(|name| {
         session
@@ -139,5 +143,13 @@ fn look(
         fallback: ctx.id,
     };
     let session = session::derive(&hints);
-    Ok(Inbound { model: model.into(), stream, body, peek, session, reservation: Some(reservation) })
+    Ok(Inbound {
+        model: model.into(),
+        named,
+        stream,
+        body,
+        peek,
+        session,
+        reservation: Some(reservation),
+    })
 }

@@ -1,6 +1,6 @@
 //! Which providers may be tried, in which order, and why.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::admit::Admitted;
 use super::identify::Identified;
@@ -33,7 +33,7 @@ pub struct Plan {
 pub(in crate::proxy) enum Unplanned {
     NoGroup { exists: bool },
     NotPriced,
-    UnknownModel,
+    UnknownModel { model: String },
     NoCredential,
     Unavailable { retry_after_ms: Option<u64> },
 }
@@ -46,9 +46,7 @@ impl Unplanned {
             Self::NotPriced => {
                 Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() }
             }
-            Self::UnknownModel => {
-                Refusal::UnknownModel { model: admitted.inbound.model.to_string() }
-            }
+            Self::UnknownModel { model } => Refusal::UnknownModel { model },
             Self::NoCredential => Refusal::NoProviderCredential,
             Self::Unavailable { retry_after_ms } => Refusal::Unavailable { retry_after_ms },
         }
@@ -83,7 +81,9 @@ pub(in crate::proxy) async fn plan(
                     exists: snapshot.providers.iter().any(|provider| provider.is_enabled),
                 },
                 NoProvider::Unpriced { .. } => Unplanned::NotPriced,
-                NoProvider::ModelUnknown { .. } => Unplanned::UnknownModel,
+                NoProvider::ModelUnknown { .. } => {
+                    Unplanned::UnknownModel { model: unknown_model(snapshot, inbound) }
+                }
                 NoProvider::WithoutCredential { .. } => Unplanned::NoCredential,
                 NoProvider::Unavailable { retry_after_ms, .. } => {
                     Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
@@ -96,6 +96,16 @@ pub(in crate::proxy) async fn plan(
         record.decisions = decisions;
     }
     planned
+}
+
+/// The model that no provider serves: another one that the request names, or its own.
+fn unknown_model(snapshot: &Snapshot, inbound: &Inbound) -> String {
+    let serves = |provider: &&Arc<Provider>| provider.supports_model(&inbound.model);
+    let mut others = inbound.named.iter().filter(|named| {
+        let mut serving = snapshot.providers.iter().filter(serves).peekable();
+        serving.peek().is_some() && !serving.any(|provider| provider.allows_named(named))
+    });
+    others.next().map_or_else(|| inbound.model.to_string(), |named| named.name.clone())
 }
 
 /// The providers whose limits leave no room. One where the request has its place already has room:
@@ -171,6 +181,7 @@ fn ordered(
         groups,
         all_groups: matches!(identified.caller, Principal::Admin),
         model: &inbound.model,
+        named: &inbound.named,
         format: ctx.format,
         convertible: render::convertible(operation),
         preferred: preferred.filter(|_| avoided.is_none()),

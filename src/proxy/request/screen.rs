@@ -12,6 +12,7 @@ use bytes::Bytes;
 use super::identify::Identified;
 use super::intake::Inbound;
 use crate::domain::ids::WordId;
+use crate::domain::named_model::NamedModel;
 use crate::domain::provider::model_matches;
 use crate::domain::user::Role;
 use crate::formats::pieces::Pieces;
@@ -65,7 +66,13 @@ fn allowed(
 ) -> Result<(), Refusal> {
     let Principal::Key { user, .. } = &identified.caller else { return Ok(()) };
     if !user.allowed_models.is_empty() && !model_matches(&user.allowed_models, &inbound.model) {
-        return Err(Refusal::ModelNotAllowed { model: inbound.model.to_string() });
+        return Err(Refusal::ModelNotAllowed { model: inbound.model.to_string(), member: None });
+    }
+    if !user.allowed_models.is_empty()
+        && let Some(NamedModel { name, member }) =
+            inbound.named.iter().find(|named| !model_matches(&user.allowed_models, &named.name))
+    {
+        return Err(Refusal::ModelNotAllowed { model: name.clone(), member: Some(member) });
     }
     if !user.allowed_clients.is_empty() {
         let agent = ctx.head.user_agent.as_deref().unwrap_or_default().to_ascii_lowercase();

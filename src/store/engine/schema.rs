@@ -65,6 +65,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(23, "0023_late_costs"),
     migration!(24, "0024_streaming_content"),
     migration!(25, "0025_users_share"),
+    migration!(26, "0026_admission"),
 ];
 
 /// One migration in `schema_history`.

@@ -136,7 +136,8 @@ where
     let (columns, tail) = (totals::USER_COLUMNS, totals::ADD_USER);
     let users = Target { backend, table: "hourly_users", columns, tail };
     insert_all::<DB, _>(connection, &users, &totals::of_users(&sums), totals::bind_user).await?;
-    for (sql, values) in days::take_out::<DB::Arguments>(new.iter().map(|record| record.started_at))
+    for (sql, values) in
+        days::take_out::<DB::Arguments>(new.iter().map(|record| record.counts_at()))
     {
         connection.execute(sqlx::query_with(sql, values.into_arguments())).await?;
     }

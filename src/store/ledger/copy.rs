@@ -71,7 +71,7 @@ async fn copy_all(
     let users = Sums { table: "hourly_users", columns, tail };
     users.add(&mut tx, &totals::of_users(&sums), totals::bind_user).await?;
     for (sql, values) in
-        days::take_out::<PgArguments>(records.iter().map(|record| record.started_at))
+        days::take_out::<PgArguments>(records.iter().map(|record| record.counts_at()))
     {
         sqlx::query_with(sql, values.into_arguments()).execute(&mut *tx).await?;
     }

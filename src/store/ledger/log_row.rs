@@ -40,7 +40,8 @@ const MAX_COST: i64 = NanoUsd::MAX_OF_REQUEST.0;
 /// Duration of one request: some 30 years.
 const MAX_MS: u64 = 1_000_000_000_000;
 
-/// Columns of `request_log`, after its `id`.
+/// Columns of `request_log`, after its `id`. `started_at` is the time to which the cost belongs
+/// ([`Record::counts_at`]), as in the ledger; the head came `admitted_ms` before.
 pub(in crate::store) const LOG_COLUMNS: &[&str] = &[
     "request_id",
     "started_at",
@@ -80,6 +81,7 @@ pub(in crate::store) const LOG_COLUMNS: &[&str] = &[
     "decisions",
     "user_agent",
     "client_addr",
+    "admitted_ms",
 ];
 
 /// Columns of `ledger`.
@@ -200,7 +202,7 @@ fn multiplier(value: Decimal) -> Arc<str> {
 }
 
 pub(in crate::store) fn bind_ledger<A: Collect>(values: &mut Values<A>, record: &Record) {
-    values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
+    values.bytes(record.request_id.0.as_bytes()).time(record.counts_at());
     values.opt_int(record.key_id.map(|id| id.0)).opt_int(record.user_id.map(|id| id.0));
     values.opt_int(record.provider_id.map(|id| id.0));
     values
@@ -212,7 +214,7 @@ pub(in crate::store) fn bind_ledger<A: Collect>(values: &mut Values<A>, record: 
 }
 
 pub(in crate::store) fn bind_log<A: Collect>(values: &mut Values<A>, record: &Record) {
-    values.bytes(record.request_id.0.as_bytes()).time(record.started_at);
+    values.bytes(record.request_id.0.as_bytes()).time(record.counts_at());
     values.opt_int(record.key_id.map(|id| id.0)).opt_shared(record.key_name.as_ref(), PLAIN_TEXT);
     values.opt_int(record.user_id.map(|id| id.0)).opt_shared(record.user_name.as_ref(), PLAIN_TEXT);
     values.opt_shared(record.session_id.as_ref().map(|id| &id.0), INDEXED_TEXT);
@@ -236,7 +238,8 @@ pub(in crate::store) fn bind_log<A: Collect>(values: &mut Values<A>, record: &Re
     values
         .text(&decisions::text(record))
         .opt_shared(record.user_agent.as_ref(), PLAIN_TEXT)
-        .opt_shared(record.client_addr.as_ref(), PLAIN_TEXT);
+        .opt_shared(record.client_addr.as_ref(), PLAIN_TEXT)
+        .opt_int(Some(record.admitted_ms).filter(|ms| *ms != 0));
 }
 
 /// Reads one row of `request_log`.
@@ -252,9 +255,11 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
     let decisions =
         decisions::parse(&fields.text("decisions")?, provider_id, provider_name.as_ref())
             .map_err(|error| fields.corrupt("decisions", &error.to_string()))?;
+    let admitted_ms = fields.opt_int("admitted_ms")?.unwrap_or(0);
     let record = Record {
         request_id: RequestId(uuid::Uuid::from_bytes(fields.bytes("request_id")?)),
-        started_at: fields.time("started_at")?,
+        started_at: fields.time("started_at")?.plus_ms(admitted_ms.saturating_neg()),
+        admitted_ms,
         key_id: fields.opt_int("key_id")?.map(KeyId),
         key_name: shared("key_name")?,
         user_id: fields.opt_int("user_id")?.map(UserId),

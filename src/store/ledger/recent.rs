@@ -24,7 +24,7 @@ pub struct RecentRequest {
     pub provider_id: Option<ProviderId>,
     /// The session that the request belongs to.
     pub session: SessionId,
-    /// The request's start.
+    /// The request's admission.
     pub started_at: Timestamp,
     /// The end of its reply: the start and the request's duration.
     pub ended_at: Timestamp,
@@ -33,7 +33,7 @@ pub struct RecentRequest {
 }
 
 impl Store {
-    /// The requests that ended at `since` or later, by their start. Left out: refused requests,
+    /// The requests that ended at `since` or later, by their admission. Left out: refused requests,
     /// token counts, the admin token's; and above the maximum, the oldest.
     ///
     /// # Errors
@@ -44,8 +44,9 @@ impl Store {
     ) -> Result<Vec<RecentRequest>, StoreError> {
         let mut values = Values::default();
         values.time(since.plus_ms(-LONGEST_MS)).time(since).int(MOST);
-        let sql = "SELECT key_id, user_id, provider_id, session_id, started_at, duration_ms, cost \
-                   FROM request_log WHERE started_at >= $1 AND started_at + duration_ms >= $2 \
+        let sql = "SELECT key_id, user_id, provider_id, session_id, started_at, duration_ms, \
+                   admitted_ms, cost FROM request_log WHERE started_at >= $1 \
+                   AND started_at - COALESCE(admitted_ms, 0) + duration_ms >= $2 \
                    AND outcome <> 'refused' AND key_id IS NOT NULL AND user_id IS NOT NULL \
                    AND session_id IS NOT NULL AND endpoint NOT LIKE '%/count_tokens' \
                    AND endpoint NOT LIKE '%:countTokens' ORDER BY started_at DESC LIMIT $3";
@@ -61,7 +62,9 @@ impl Store {
                 provider_id: fields.opt_int("provider_id")?.map(ProviderId),
                 session: SessionId(fields.text("session_id")?.into()),
                 started_at,
-                ended_at: started_at.plus_ms(fields.int("duration_ms")?),
+                ended_at: started_at.plus_ms(
+                    fields.int("duration_ms")? - fields.opt_int("admitted_ms")?.unwrap_or(0),
+                ),
                 cost: NanoUsd(fields.opt_int("cost")?.unwrap_or(0)),
             })
         };

@@ -72,7 +72,8 @@ pub struct SpendSeen {
 
 /// Ids in one statement.
 const KNOWN_CHUNK: usize = 500;
-/// The longest request that [`SpendLook::ended_since`] finds.
+/// The longest request that [`SpendLook::ended_since`] finds, from its admission. A request whose
+/// body took long may be found although it ended that much earlier.
 const LONGEST_MS: i64 = 26 * HOUR_MS;
 
 impl Store {

@@ -70,7 +70,7 @@ pub(in crate::store) fn of<'r>(records: &[&'r Record]) -> Vec<Sum<'r>> {
     let mut groups: BTreeMap<Group<'r>, [i64; SUMS]> = BTreeMap::new();
     for &record in records {
         let group = Group {
-            hour: hour_of(record.started_at.0),
+            hour: hour_of(record.counts_at().0),
             key: record.key_id.map_or(0, |id| id.0),
             user: record.user_id.map_or(0, |id| id.0),
             provider: record.provider_id.map_or(0, |id| id.0),

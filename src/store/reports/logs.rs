@@ -125,7 +125,7 @@ pub(in crate::store) fn page_sql(
 
 /// The last row's time and number, in characters that never need escaping.
 fn cursor_after(row: &LogRow) -> String {
-    format!("{}_{}", row.record.started_at.0, row.id)
+    format!("{}_{}", row.record.counts_at().0, row.id)
 }
 
 fn parse_cursor(text: &str) -> Result<(Timestamp, i64), StoreError> {

@@ -32,11 +32,15 @@ impl Gateway {
     /// At once, files of the process cannot grow beyond this many bytes: writing fails, as on a full
     /// disk. [`Gateway::unlimit_files`] lifts it. Needs [`Gateway::outlive_full_disks`].
     pub fn fill_disk(&self, bytes: u64) {
-        let done = Command::new("prlimit")
-            .args(["--pid", &self.pid().to_string(), &format!("--fsize={bytes}:unlimited")])
-            .status()
-            .unwrap();
-        assert!(done.success());
+        fill_disk_of(self.pid(), bytes);
+    }
+
+    /// From the next start on, [`Gateway::fill_disk`] works, and the log is on another disk.
+    pub fn outlive_full_disks_with_a_log(&mut self) {
+        let script = "trap '' XFSZ; rm -f \"$0.pipe\"; mkfifo \"$0.pipe\"; \
+                      cat <\"$0.pipe\" >>\"$0\" & exec \"$@\" >\"$0.pipe\" 2>&1";
+        let log = self.log_path().display().to_string();
+        self.runner = ["sh", "-c", script, &log].map(str::to_owned).to_vec();
     }
 
     /// From the next start on, these words run the program, for example with a tracer.
@@ -119,6 +123,15 @@ impl Gateway {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// As [`Gateway::fill_disk`], for any process.
+pub fn fill_disk_of(pid: u32, bytes: u64) {
+    let done = Command::new("prlimit")
+        .args(["--pid", &pid.to_string(), &format!("--fsize={bytes}:unlimited")])
+        .status()
+        .unwrap();
+    assert!(done.success());
 }
 
 /// Tells a process to hand its listeners over, and to end its requests.

@@ -89,6 +89,7 @@ const REASONS = {
   "stands in for the session's provider": "standsIn",
   "it failed the last request of this session": "failedLast",
   "its stored credential cannot be opened: enter it again": "noCredential",
+  "another model that the request names is not in its list": "noNamedModel",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],

@@ -2,22 +2,23 @@
 -- of it or none; and its place at the provider that is tried first, if that is asked for. KEYS: the
 -- hashes of users and providers from 2 on. ARGV: 1, 2 see head.lua, then a request each (REQUEST),
 -- ordered by user, key and session, so that each holder is read and written once: the places of the
--- user's and the provider's hash in KEYS (0: none), 1 if reservation is strict, user, key, start,
+-- user's and the provider's hash in KEYS (0: none), 1 if reservation is strict, user, key,
 -- reserved (two numbers), requests per minute, the limits of key and user as a number each,
 -- provider (0: none), its limits as a number, the request, the key's field, member ("key:session"),
 -- what it asks for; then the limits of key, user and provider: total, 5 h, daily, weekly, monthly
 -- (inf: none), sessions, 1 if the day is fixed, the day's span. Gives {'ok', an answer each} or
 -- {'gone'}. An answer is packed: check of the money limit with the least room (0: none), 1 if the
 -- place was taken, provider of the live session (0: none), what counts against that limit, requests
--- of the minute before this one; or it is a list: {check that refuses, current, minute or time of
--- reset, and what others reserve where strict reservation refuses}. Most requests need only the
+-- of the minute before this one, the present; or it is a list: {check that refuses, current, minute
+-- or time of reset, what others reserve where reservations refuse, the present}. The present decides:
+-- the checks go by its windows, and the request counts in them. Most requests need only the
 -- heads of the records (see record.lua): where the last full check of this minute left more room
 -- than was used since, and the session is live, nothing can refuse. All others go the full way
 -- (full.lua), which leaves the room for the next ones.
 --include head
 if call('HEXISTS', KEYS[1], '') == 0 then return { 'gone' } end
-local REQUEST, WINDOW, SLOT = '<BBBddddddddddc16Bc0Hc0Hc0', '<ddddddddc0dI4', '<dI4'
-local NOTE, ANSWER, AGED = '<dddddddc0', '<BBddd', NOW - 60000
+local REQUEST, WINDOW, SLOT = '<BBBdddddddddc16Bc0Hc0Hc0', '<ddddddddc0dI4', '<dI4'
+local NOTE, ANSWER, AGED = '<dddddddc0', '<BBdddd', NOW - 60000
 local answers, notes, noted = { 'ok' }, {}, 0
 
 local reads_window, KEYS, ARGV = true, KEYS, ARGV
@@ -26,10 +27,9 @@ local reads_window, KEYS, ARGV = true, KEYS, ARGV
 local in_list, full
 
 for i = 3, #ARGV do
-  local at, p_at, strict, uid, kid, started, low, high, most, k_mark, u_mark, pid, p_mark, request, name, of, asked = unpacked(REQUEST, ARGV[i])
-  if started > NOW then started = NOW end
+  local at, p_at, strict, uid, kid, low, high, most, k_mark, u_mark, pid, p_mark, request, name, of, asked = unpacked(REQUEST, ARGV[i])
   local answer
-  if high == 0 and started >= MINUTE * 60000 then
+  if high == 0 then
     local wanted = KEYS[at]
     --include load_user
     local fits = has_user and has_key and has_session
@@ -76,13 +76,13 @@ for i = 3, #ARGV do
           end
           u_reserved, k_reserved, runs, requests, asks = u_reserved + low, k_reserved + low, runs + 1, requests + 1, asked
           is_new, is_new_key, is_new_session, is_new_window = true, true, true, true
-          notes[noted + 1], notes[noted + 2] = request, pack(NOTE, slot, place, started, uid, kid, low, high, of)
+          notes[noted + 1], notes[noted + 2] = request, pack(NOTE, slot, place, NOW, uid, kid, low, high, of)
           noted = noted + 2
           local u_left, k_left = u_room - u_held, k_room - k_held
           if u_tight ~= 0 and (k_tight == 0 or u_left < k_left or (u_left == k_left and u_tight < k_tight)) then
-            answer = pack(ANSWER, u_tight, place == 0 and 0 or 1, before, u_against + u_held, n)
+            answer = pack(ANSWER, u_tight, place == 0 and 0 or 1, before, u_against + u_held, n, NOW)
           else
-            answer = pack(ANSWER, k_tight, place == 0 and 0 or 1, before, k_against + k_held, n)
+            answer = pack(ANSWER, k_tight, place == 0 and 0 or 1, before, k_against + k_held, n, NOW)
           end
         end
       end

@@ -53,7 +53,7 @@ local function placed(a, pid, mark)
   if is_free then
     enter(sc, a.member, NOW)
     local r = record(sc, 'p')
-    add(r, sc.buckets, a.started, 0, 0, a.low, a.high)
+    add(r, sc.buckets, NOW, 0, 0, a.low, a.high)
     r.limits, r.room = mark, room_of(r, a.N, 18, a.N[25] == 1 and 16 or 14)
     sc.changed.p = true
   end
@@ -78,9 +78,8 @@ local function bring_up(a)
 end
 
 full = function(op)
-  local at, _, strict, uid, kid, started, low, high, most, k_mark, u_mark, pid, p_mark, request, field, member, asked, after = unpacked(REQUEST, op)
-  if started > NOW then started = NOW end
-  local a = { strict = strict, started = started, low = low, high = high, most = most, member = member, sc = scope_of_user(uid) }
+  local at, _, strict, uid, kid, low, high, most, k_mark, u_mark, pid, p_mark, request, field, member, asked, after = unpacked(REQUEST, op)
+  local a = { strict = strict, low = low, high = high, most = most, member = member, sc = scope_of_user(uid) }
   -- The limits: 1-9 of the key, 10-18 of the user, 19-27 of the provider.
   a.N = { unpacked('<' .. string.rep('d', pid == 0 and 18 or 27), op, after) }
   local N, id, key = a.N, int(uid), string.sub(field, 2)
@@ -106,7 +105,7 @@ full = function(op)
     put_record(set, 'u', u)
     put_record(set, field, k)
     call('HSET', KEYS[at], 'r', rpm_written(w), unpack(set))
-    return denied
+    return { denied[1], denied[2], denied[3], denied[4] or '', NOW }
   end
 
   local tightest, least, current = 0, FOREVER, 0
@@ -117,7 +116,7 @@ full = function(op)
     left = N[9 + i] - a.of_user[i]
     if left < least then tightest, least, current = check + 1, left, a.of_user[i] end
   end
-  local runs, requests, served, begun, ended, cost, costs, score = 0, 0, 0, started, 0, 0, 0, FOREVER
+  local runs, requests, served, begun, ended, cost, costs, score = 0, 0, 0, NOW, 0, 0, 0, FOREVER
   if a.packed then runs, requests, served, begun, ended, cost, costs, score = unpacked(HEAD, a.packed)
   else
     call('ZADD', a.uz, '+inf', member)
@@ -126,8 +125,8 @@ full = function(op)
   end
   local before, place = served, 0
   if pid ~= 0 and (served == 0 or served == pid) and placed(a, pid, p_mark) then place, served = pid, pid end
-  add(u, a.ub, started, 0, 0, low, high)
-  add(k, a.kb, started, 0, 0, low, high)
+  add(u, a.ub, NOW, 0, 0, low, high)
+  add(k, a.kb, NOW, 0, 0, low, high)
   k.limits, u.limits = k_mark, u_mark
   k.room, k.tight, k.against = room_of(k, N, 0, a.kday)
   u.room, u.tight, u.against = room_of(u, N, 9, a.uday)
@@ -138,7 +137,7 @@ full = function(op)
   put_record(set, field, k)
   call('HSET', KEYS[at], 'r', rpm_written(w), member,
     pack(TAILED, runs + 1, requests + 1, served, begun, ended, cost, costs, score, asked), unpack(set))
-  notes[noted + 1], notes[noted + 2] = request, pack(NOTE, slot, place, started, uid, kid, low, high, member)
+  notes[noted + 1], notes[noted + 2] = request, pack(NOTE, slot, place, NOW, uid, kid, low, high, member)
   noted = noted + 2
-  return pack(ANSWER, tightest, place == 0 and 0 or 1, before, current, rate)
+  return pack(ANSWER, tightest, place == 0 and 0 or 1, before, current, rate, NOW)
 end

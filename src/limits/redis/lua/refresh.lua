@@ -96,6 +96,9 @@ end
 
 -- Sums the daily calendar window again when a day begins, or when another reset time holds.
 local function begin_day(r, b, starts, ends)
+  -- The caller's day may have ended since (see head.lua). An open end is as good as the right one:
+  -- nothing is counted ahead of the present.
+  if ends <= NOW then starts, ends = ends, FOREVER end
   if r[8] == starts then return end
   sum_from(r, b, 16, starts / 60000)
   r[8], r[9] = starts, ends

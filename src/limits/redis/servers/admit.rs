@@ -64,10 +64,9 @@ impl Servers {
     ) -> Result<Counted, Refused> {
         let server = self.of_provider(provider.id);
         let (now, name) = (server.time(own.now), server.link.name());
-        let started = server.time(own.started);
         let slot = Slot { key: Some(own.key.id), session: own.session.clone() };
-        let charge = self.memory.charge(own.request, own.session, own.estimate, started);
-        let half = Charge { slot, admitted: now, ..charge };
+        let charge = self.memory.charge(own.request, own.session, own.estimate, now);
+        let half = Charge { slot, ..charge };
         let mut place = Place { server, provider: provider.id, half: Some(&half) };
         let admitted = async {
             let counted = home.admit(own, None).await?;

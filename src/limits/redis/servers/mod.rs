@@ -109,7 +109,6 @@ impl Servers {
             user: None,
             slot: charge.slot.clone(),
             reserved: charge.reserved,
-            started: on(charge.started),
             admitted: on(charge.admitted),
             minute: None,
             asks: None,
@@ -195,7 +194,7 @@ struct Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         if let Some(half) = self.half {
-            self.server.push(Kind::Withdrawn { from: self.provider }, half, half.started);
+            self.server.push(Kind::Withdrawn { from: self.provider }, half, half.admitted);
         }
     }
 }
