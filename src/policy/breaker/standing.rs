@@ -27,8 +27,7 @@ impl Standing {
     }
 
     /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after
-    /// the failures. Failed probes follow at the end, if there are any: earlier versions do not
-    /// read that far.
+    /// the failures. Failed probes follow at the end, if there are any.
     #[must_use]
     pub fn to_text(self) -> String {
         let failures = self.failures;
