@@ -7,13 +7,12 @@
 # make bench-convert   only conversion: MB/s and ns per stream event for every pair of formats
 # make bench-admission   only the thirteen limit checks: nanoseconds to admit and settle a request,
 #                        in the process and with Redis (needs redis-server)
-# make bench-nodes   one node with and without Redis, two nodes with one and two Redis servers
+# make bench-nodes   one node with and without Redis, and two nodes
 # make bench-writer   records a second that the ledger's writer brings into a new PostgreSQL
 # make bench-admin   time of the administration's queries over a year of use
 # make soak   run a mixed load for MINUTES (30) and check that memory, files and threads do not grow
 # make chaos  three nodes under load while their parts break in a random order, for MINUTES (10);
-#             SEED=… repeats a run, SERVERS=1 uses one Redis server in place of three; a short form
-#             is part of `make test`
+#             SEED=… repeats a run; a short form is part of `make test`
 # make fuzz   the fuzz targets, FUZZ_SECONDS (30) each
 # make schemathesis   test a running gateway against its own OpenAPI document
 # make dist   a release in dist/: archive, Debian package, SBOMs, checksums; MINIMAL=1 omits
@@ -101,7 +100,6 @@ soak:
 chaos: MINUTES ?= 10
 chaos: export CHAOS_SECONDS = $(shell expr $(MINUTES) \* 60)
 chaos: export CHAOS_SEED = $(SEED)
-chaos: export CHAOS_SERVERS = $(SERVERS)
 chaos:
 	@scripts/setup.sh test
 	cargo test --locked --test main nodes::chaos -- --nocapture

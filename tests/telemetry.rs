@@ -214,8 +214,6 @@ fn shipped_alerts_and_dashboard_use_names_that_exist() {
     metrics.provider_health.switched_off("north", false);
     metrics.request_of(&record(), Some("a-model"));
     metrics.redis_up("counters", true);
-    metrics.redis.server_up(1, true);
-    metrics.redis.server_faults(1, [0; 3]);
     metrics.node.reloaded(true);
     let text = metrics.render();
     let shipped = [

@@ -8,7 +8,7 @@ use anyhow::Context;
 
 use super::runtime::runtime;
 use super::{certificates, database, doctor, file_modes, secrets};
-use crate::config::{Config, Redis};
+use crate::config::Config;
 use crate::domain::price::{Price, PriceSource};
 use crate::domain::provider::{InstructionsStrategy, Provider, ProviderType};
 use crate::limits;
@@ -31,14 +31,8 @@ pub fn check(config: &Config) -> anyhow::Result<Vec<String>> {
     certificates::usable(config)?;
     runtime()?.block_on(async {
         if let Some(redis) = &config.redis {
-            let servers = redis.servers()?;
-            let facts = limits::examine(&servers, &redis.prefix).await;
-            for (at, facts) in facts.iter().enumerate() {
-                if let Err(error) = facts {
-                    let which = Redis::which(at, servers.len());
-                    anyhow::bail!("Redis ({}{which}): {error}", redis.setting());
-                }
-            }
+            let examined = limits::examine(&redis.server()?, &redis.prefix).await;
+            examined.map_err(|error| anyhow::anyhow!("Redis (redis.url): {error}"))?;
         }
         if let Some(fault) = file_modes::not_writable(&config.data_dir) {
             anyhow::bail!("a start would fail: {fault}");

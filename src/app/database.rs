@@ -8,11 +8,10 @@ use anyhow::Context as _;
 
 use super::seed;
 use crate::config::{Config, Target};
-use crate::crypto::vault::Vault;
 use crate::domain::clock::Clock;
 use crate::policy::builtin_rules::BUILTIN_RULES;
-use crate::state::{builtin, reseal};
-use crate::store::{Backend, Store};
+use crate::state::builtin;
+use crate::store::Store;
 
 /// Opens the database that the configuration names.
 ///
@@ -111,53 +110,6 @@ pub(super) async fn prepare(
         .context("loading the built-in error rules")?;
     if rules > 0 {
         tracing::info!(rules, "loaded built-in error rules");
-    }
-    Ok(())
-}
-
-/// The vault, with stored credentials converted to this version's form.
-///
-/// # Errors
-/// When the store cannot be read or written.
-pub(super) async fn ready_vault(
-    vault: Vault,
-    store: &Store,
-    upgrade: bool,
-) -> anyhow::Result<Vault> {
-    bind_credentials(store, &vault, upgrade)
-        .await
-        .context("sealing credentials in this version's form")?;
-    Ok(vault)
-}
-
-/// Binds credentials that an earlier version sealed to their providers. Processes of that version
-/// cannot open them afterwards: if one may run beside this one, this is left to the next write and
-/// to `tollgate secret rotate`.
-async fn bind_credentials(store: &Store, vault: &Vault, upgrade: bool) -> anyhow::Result<()> {
-    if upgrade || store.backend() == Backend::Postgres {
-        return report_unbound(store).await;
-    }
-    let bound = reseal::bind_all(vault, store).await?;
-    if bound > 0 {
-        tracing::info!(bound, "bound stored credentials to their providers");
-    }
-    Ok(())
-}
-
-/// Reports credentials in the form of an earlier version.
-///
-/// # Errors
-/// When the store cannot be read.
-pub(super) async fn report_unbound(store: &Store) -> anyhow::Result<()> {
-    let (texts, _) = store.sealed_texts().await?;
-    let unbound = texts.iter().filter(|text| !reseal::is_bound(text)).count();
-    if unbound > 0 {
-        tracing::warn!(
-            unbound,
-            "credentials are sealed in the form of an earlier version, which is not bound to \
-             their providers: run `tollgate secret rotate` once no gateway of that version \
-             works on this database"
-        );
     }
     Ok(())
 }

@@ -176,12 +176,11 @@ fn embedded(config: &Config) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Locks gateways out. Those of earlier versions are found by their journals.
+/// Locks gateways out.
 fn alone(config: &Config) -> anyhow::Result<InUse> {
     let in_use = InUse::alone(&config.data_dir)?;
-    let held = ledger::survey(&journal::root(config)).context("the journal")?.held;
     let dir = config.data_dir.display();
-    in_use.filter(|_| held == 0).with_context(|| {
+    in_use.with_context(|| {
         format!(
             "a gateway, or another move, is running on the data directory {dir}. Stop the gateway \
              (SIGTERM), wait until it has ended, and start the move then. Nothing was changed"

@@ -140,10 +140,8 @@ pub fn secret_status(config: &Config) -> anyhow::Result<Vec<String>> {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         let examined = reseal::examine(&ring, &texts);
         for text in &examined {
-            let form = text
-                .key
-                .as_ref()
-                .map_or_else(|| "an earlier version's form".to_owned(), |id| format!("key {id}"));
+            let form =
+                text.key.as_ref().map_or_else(|| "no key".to_owned(), |id| format!("key {id}"));
             *counts.entry(form).or_default() += 1;
         }
         lines.extend(
@@ -167,18 +165,13 @@ pub(super) fn check(texts: &[SealedText], vault: &Vault) -> anyhow::Result<Vec<S
     let faults: Vec<String> = reseal::examine(&ring, texts).into_iter().filter_map(named).collect();
     anyhow::ensure!(faults.is_empty(), faults.join("; "));
     let newest = ring.newest().map(|key| key.id.clone());
-    let (unbound, bound): (Vec<_>, Vec<_>) = texts.iter().partition(|text| !reseal::is_bound(text));
-    let old = bound.iter().filter(|text| vault::key_id(&text.cipher) != newest.as_deref()).count();
-    let mut warnings = Vec::new();
-    for (count, what) in [
-        (unbound.len(), "in the form of an earlier version, which is not bound to their providers"),
-        (old, "with an older secret key than the newest one here"),
-    ] {
-        if count > 0 {
-            warnings.push(format!(
-                "{count} stored credentials are sealed {what}: run `tollgate secret rotate`"
-            ));
-        }
-    }
-    Ok(warnings)
+    let is_old = |text: &&SealedText| vault::key_id(&text.cipher) != newest.as_deref();
+    let old = texts.iter().filter(is_old).count();
+    let warning = || {
+        format!(
+            "{old} stored credentials are sealed with an older secret key than the newest one \
+             here: run `tollgate secret rotate`"
+        )
+    };
+    Ok((old > 0).then(warning).into_iter().collect())
 }

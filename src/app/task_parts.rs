@@ -112,12 +112,11 @@ impl Parts {
         self.counters.keeper(Arc::new(ledger), Arc::clone(&self.clock))
     }
 
-    /// The task that shares providers' health, over the first server. An invalid address was
-    /// refused with the counters.
+    /// The task that shares providers' health. An invalid address was refused with the counters.
     pub(super) fn peers(&self) -> Option<Peers> {
         let redis = self.config.redis.as_ref()?;
         let (state, health) = (Arc::clone(&self.state), Arc::clone(&self.health));
-        Peers::new(redis.servers().ok()?.first()?, &redis.prefix, state, health).ok()
+        Peers::new(&redis.server().ok()?, &redis.prefix, state, health).ok()
     }
 
     /// The providers' state when the previous process ended; and the task that stores it, if Redis

@@ -12,7 +12,6 @@ use rust_decimal::Decimal;
 
 use super::live::{Breaker, ConnectionBounds, HeaderRules, Live, OnAbort, Retry, Timeouts};
 use super::problem::Problems;
-use super::redis_urls::addresses;
 use super::telemetry;
 use super::types::{
     Admin, Auth, Config, Database, Instructions, Ledger, Limits, Log, LogFormat, Metrics,
@@ -158,17 +157,9 @@ fn redis(take: &mut Take) -> Option<Redis> {
     let (prefix, timeout_ms) = (take.text("redis.prefix"), take.millis("redis.timeout"));
     let lease_ms = take.millis("redis.lease");
     let (ca, tls) = (take.path("redis.tls.ca"), take.tls("redis.tls.cert", "redis.tls.key"));
-    let cluster_parts = take.size("redis.cluster_parts");
     let sentinel_password = take.secret("redis.sentinel_password");
-    let (url, list) = (take.secret("redis.url"), take.secret("redis.urls"));
-    if url.is_some() && list.is_some() {
-        take.problems.add("redis.urls", "is given beside redis.url", "keep one of the two");
-    }
-    let list = list.as_ref().and_then(|list| addresses(list.expose()));
-    let list = list.map(|list| list.into_iter().map(Secret::new).collect());
-    list.or_else(|| url.map(|url| vec![url])).map(|urls| Redis {
-        urls,
-        cluster_parts,
+    take.secret("redis.url").map(|url| Redis {
+        url,
         sentinel_password,
         ca,
         tls,

@@ -43,16 +43,6 @@ pub enum Kind {
     },
     /// One of these names; letter case does not count.
     Choice(&'static [&'static str]),
-    /// A choice that was a flag in earlier versions: `true` and `false` are still accepted for two
-    /// of the names.
-    ChoiceOrFlag {
-        /// The names to choose from.
-        names: &'static [&'static str],
-        /// The name that `true` stands for.
-        yes: &'static str,
-        /// The name that `false` stands for.
-        no: &'static str,
-    },
     /// `http://…` or `https://…`, no path.
     Origin,
     /// The address of a file to fetch: `http`, `https` or `file`.
@@ -77,8 +67,6 @@ pub enum Kind {
     /// `redis://…`, `redis+cluster://…` or `redis+sentinel://…`, or with `rediss`; a secret, since
     /// it may contain a password.
     RedisUrl,
-    /// Several of these, with commas between them; a secret.
-    RedisUrls,
     /// A short word of letters, digits, `-`, `_` and `.`.
     Name,
     /// The IANA name of a time zone, such as `Europe/Berlin`.
@@ -120,11 +108,7 @@ impl Kind {
     pub const fn is_secret(self) -> bool {
         matches!(
             self,
-            Self::Secret { .. }
-                | Self::DatabaseUrl
-                | Self::RedisUrl
-                | Self::RedisUrls
-                | Self::Pairs { secret: true }
+            Self::Secret { .. } | Self::DatabaseUrl | Self::RedisUrl | Self::Pairs { secret: true }
         )
     }
 
@@ -154,9 +138,7 @@ impl Kind {
                 let (min, max) = (show_duration(min), show_duration(max));
                 format!("write {min} to {max}, with a unit (s, m, h, d) or as a number of seconds")
             }
-            Self::Choice(names) | Self::ChoiceOrFlag { names, .. } => {
-                format!("write one of {}", names.join(", "))
-            }
+            Self::Choice(names) => format!("write one of {}", names.join(", ")),
             Self::Origin => {
                 "write http:// or https://, a host and maybe a port, without a path".to_owned()
             }
@@ -175,7 +157,6 @@ impl Kind {
             }
             Self::DatabaseUrl => "write postgres://user:password@host:port/database".to_owned(),
             Self::RedisUrl => REDIS_REMEDY.to_owned(),
-            Self::RedisUrls => REDIS_LIST_REMEDY.to_owned(),
             Self::Name => "write 1 to 64 letters, digits, -, _ or .".to_owned(),
             Self::Zone => "write an IANA name, such as UTC or Europe/Berlin".to_owned(),
             Self::Endpoint => {
@@ -192,9 +173,6 @@ impl Kind {
 
 const REDIS_REMEDY: &str = "write redis://user:password@host:port/number, redis+cluster://host,host or \
      redis+sentinel://host,host/name, each with rediss for TLS";
-
-const REDIS_LIST_REMEDY: &str = "write a list of up to 32 addresses such as [redis://host:port, redis://host:port]; in a \
-     variable or a file, with commas between them";
 
 pub(super) const HEADERS_REMEDY: &str =
     "write a list of header names, such as [x-session-id, session-id]";

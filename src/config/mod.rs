@@ -12,7 +12,6 @@ mod parse;
 mod problem;
 mod read;
 mod redis;
-mod redis_urls;
 mod rules;
 mod secret_file;
 mod setting;

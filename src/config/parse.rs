@@ -10,7 +10,6 @@ use serde_yaml_ng::Value as Yaml;
 
 use super::kind::{Fault, HEADERS_REMEDY, Kind, Zero, count_remedy};
 use super::pairs::{are_headers, read_pairs};
-use super::redis_urls::{addresses, is_address};
 use super::units::{read_duration, read_size};
 use super::value::Value;
 use crate::domain::network::Network;
@@ -28,9 +27,6 @@ impl Kind {
     pub fn read_yaml(self, yaml: &Yaml) -> Result<Value, Fault> {
         match (self, yaml) {
             (Self::Flag | Self::FlagOrAuto, Yaml::Bool(flag)) => Ok(Value::Flag(*flag)),
-            (Self::ChoiceOrFlag { yes, no, .. }, Yaml::Bool(flag)) => {
-                self.read_text(if *flag { yes } else { no })
-            }
             (Self::Count { .. }, Yaml::Number(number)) => self.read_text(&number.to_string()),
             (Self::Count { min, max }, _) => fault("is not a number", count_remedy(min, max)),
             (
@@ -45,13 +41,6 @@ impl Kind {
                 }
             }
             (Self::Headers | Self::Networks, _) => fault("is not a list", self.shape()),
-            (Self::RedisUrls, Yaml::Sequence(items)) => {
-                let items: Option<Vec<&str>> = items.iter().map(Yaml::as_str).collect();
-                match items {
-                    Some(items) => self.read_text(&items.join(",")),
-                    None => fault("contains a value that is not text", self.shape()),
-                }
-            }
             (_, Yaml::String(text)) if text.trim().is_empty() => {
                 fault("is empty", "give a value, or remove the line to have the default")
             }
@@ -93,9 +82,6 @@ impl Kind {
             },
             Self::Duration { .. } | Self::Seconds { .. } => self.read_time(text),
             Self::Choice(names) => self.read_choice(names, text),
-            Self::ChoiceOrFlag { names, yes, no } => {
-                self.read_choice(names, choice_or_flag(text, yes, no))
-            }
             Self::Origin => self.read_origin(text),
             Self::Source => read_source(text),
             Self::Headers | Self::Networks => {
@@ -106,12 +92,8 @@ impl Kind {
             Self::Path | Self::File | Self::SecretFile => Ok(Value::Path(PathBuf::from(text))),
             Self::Secret { min_len } => read_secret(text, min_len),
             Self::DatabaseUrl => read_database_url(text),
-            Self::RedisUrl if is_address(text) => Ok(Value::Secret(Secret::new(text))),
+            Self::RedisUrl if is_redis_address(text) => Ok(Value::Secret(Secret::new(text))),
             Self::RedisUrl => fault("is not a Redis address", self.shape()),
-            Self::RedisUrls => match addresses(text) {
-                Some(list) => Ok(Value::Secret(Secret::new(list.join(",")))),
-                None => fault("is not a list of Redis addresses", self.shape()),
-            },
             Self::Name => {
                 let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
                 if (1..=64).contains(&text.len()) && text.bytes().all(fits) {
@@ -199,13 +181,12 @@ impl Kind {
     }
 }
 
-/// The name that an earlier version's flag stands for; any other text unchanged.
-fn choice_or_flag<'a>(text: &'a str, yes: &'a str, no: &'a str) -> &'a str {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "on" | "yes" | "1" => yes,
-        "false" | "no" | "0" => no,
-        _ => text,
-    }
+/// Whether a text is a Redis address, as far as its scheme says.
+fn is_redis_address(text: &str) -> bool {
+    text.split_once("://").is_some_and(|(scheme, rest)| {
+        let scheme = scheme.strip_prefix("rediss").or_else(|| scheme.strip_prefix("redis"));
+        matches!(scheme, Some("" | "+cluster" | "+sentinel")) && !rest.is_empty()
+    })
 }
 
 fn read_headers(names: &[&str]) -> Result<Value, Fault> {

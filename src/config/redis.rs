@@ -9,26 +9,22 @@ use crate::files;
 use crate::redis::Server;
 
 impl Redis {
-    /// The configured servers, with their certificates. At least one. A cluster is as many as it
-    /// has parts.
+    /// The configured server, with its certificates.
     ///
     /// # Errors
     /// When a file of `redis.tls` cannot be read; the error names it.
-    pub fn servers(&self) -> io::Result<Vec<Server>> {
+    pub fn server(&self) -> io::Result<Server> {
         let read = |path: &Path| std::fs::read_to_string(path).map_err(files::naming(path));
         let authorities = self.ca.as_deref().map(read).transpose()?.map(String::into_bytes);
         let identity = match &self.tls {
             Some(files) => Some((read(&files.cert)?.into_bytes(), Secret::new(read(&files.key)?))),
             None => None,
         };
-        let server = |url: &Secret| Server {
-            url: url.clone(),
+        Ok(Server {
+            url: self.url.clone(),
             sentinel_password: self.sentinel_password.clone(),
-            authorities: authorities.clone(),
-            identity: identity.clone(),
-            ..Server::default()
-        };
-        let parts = |url: &Secret| server(url).divided(self.cluster_parts);
-        Ok(self.urls.iter().flat_map(parts).collect())
+            authorities,
+            identity,
+        })
     }
 }

@@ -127,15 +127,14 @@ fn live_without_effect(config: &Config, problems: &mut Problems) {
 /// As [`without_effect`], of the settings of Redis.
 fn redis_without_effect(config: &Config, problems: &mut Problems) {
     let given = |path: &str| config.values.is_given(path);
-    let urls = config.redis.as_ref().map_or(&[][..], |redis| &redis.urls);
-    let any = |holds: &dyn Fn(&str) -> bool| urls.iter().any(|url| holds(url.expose()));
+    let url = config.redis.as_ref().map_or("", |redis| redis.url.expose());
     for path in ["redis.prefix", "redis.timeout", "redis.lease", "limits.on_redis_loss"] {
         if given(path) && config.redis.is_none() {
             problems.add(path, "has no effect without redis.url", "remove it, or set redis.url");
         }
     }
     for path in ["redis.tls.ca", "redis.tls.cert", "redis.tls.key"] {
-        if given(path) && !any(&|url| url.starts_with("rediss")) {
+        if given(path) && !url.starts_with("rediss") {
             problems.add(
                 path,
                 "has no effect without TLS to Redis",
@@ -143,15 +142,8 @@ fn redis_without_effect(config: &Config, problems: &mut Problems) {
             );
         }
     }
-    if given("redis.cluster_parts") && !any(&|url| url.contains("+cluster://")) {
-        problems.add(
-            "redis.cluster_parts",
-            "has no effect without a cluster",
-            "remove it, or write redis.url as redis+cluster://…",
-        );
-    }
     for path in ["redis.sentinel_password", "redis.sentinel_password_file"] {
-        if given(path) && !any(&|url| url.contains("+sentinel://")) {
+        if given(path) && !url.contains("+sentinel://") {
             problems.add(
                 path,
                 "has no effect without Sentinels",

@@ -214,13 +214,11 @@ impl OnRedisLoss {
     }
 }
 
-/// The servers of the shared counters.
+/// The server of the shared counters.
 #[derive(Debug, Clone)]
 pub struct Redis {
-    /// The address of each server, including its password. At least one.
-    pub urls: Vec<Secret>,
-    /// Into how many parts the counters of a cluster are divided.
-    pub cluster_parts: usize,
+    /// The address of the server, the cluster or the Sentinels, including the password.
+    pub url: Secret,
     /// The password that the Sentinels ask for.
     pub sentinel_password: Option<Secret>,
     /// CAs in place of the public ones.
@@ -234,24 +232,6 @@ pub struct Redis {
     /// Milliseconds after a node's last heartbeat until the reservations of its requests are
     /// released.
     pub lease_ms: u64,
-}
-
-impl Redis {
-    /// The setting that names the servers.
-    #[must_use]
-    pub fn setting(&self) -> &'static str {
-        if self.urls.len() > 1 { "redis.urls" } else { "redis.url" }
-    }
-
-    /// For messages: which of so many servers is meant, by its place from 0; empty for the only
-    /// one.
-    #[must_use]
-    pub fn which(place: usize, of: usize) -> String {
-        match of {
-            0 | 1 => String::new(),
-            of => format!(", server {} of {of}", place + 1),
-        }
-    }
 }
 
 /// Where prices come from.

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use chrono_tz::Tz;
 use rust_decimal::Decimal;
 
-use super::redis_urls::addresses;
 use super::units::{show_duration, show_size};
 use crate::domain::secret::Secret;
 
@@ -52,20 +51,9 @@ impl Value {
     }
 }
 
-/// `***`, or for an address with credentials `scheme://***@host/name`; a list of Redis addresses as
-/// a list of these.
+/// `***`, or for an address with credentials `scheme://***@host/name`.
 fn masked(secret: &Secret) -> String {
-    match addresses(secret.expose()) {
-        Some(list) if list.len() > 1 => {
-            let list: Vec<String> = list.iter().map(|address| masked_one(address)).collect();
-            format!("[{}]", list.join(", "))
-        }
-        _ => masked_one(secret.expose()),
-    }
-}
-
-fn masked_one(secret: &str) -> String {
-    let parts = secret.split_once("://").and_then(|(scheme, rest)| {
+    let parts = secret.expose().split_once("://").and_then(|(scheme, rest)| {
         // Not in the middle of another secret.
         scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()).then_some(())?;
         let (_, place) = rest.rsplit_once('@')?;

@@ -2,8 +2,7 @@
 //!
 //! A sealed text is `v2:` + the key's id + `:` + base64(nonce ‖ ciphertext ‖ tag), AES-256-GCM. Its
 //! owner is authenticated with it ([`Place`]): a text that was moved to another provider's row does
-//! not open. `v1:` texts of earlier versions have neither id nor place; they can still be opened,
-//! and `reseal` replaces them.
+//! not open.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,10 +18,9 @@ use crate::domain::ids::ProviderId;
 use crate::domain::secret::Secret;
 use crate::store::SealedOwner;
 
-const UNBOUND: &str = "v1:";
-const BOUND: &str = "v2:";
+const FORM: &str = "v2:";
 
-/// The owner of a sealed text. A `v2:` text opens only for the owner that it was sealed for.
+/// The owner of a sealed text, which opens only for the owner that it was sealed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// The credential of this provider.
@@ -63,14 +61,7 @@ impl From<&SealedOwner> for Place {
 /// Why a text cannot be sealed or opened. The messages follow the name of the sealed text.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// A `v1:` text that none of the keys opens. Such a text does not name its key, so damage to
-    /// the text looks the same.
-    #[error(
-        "cannot be opened with this secret key (was TOLLGATE_SECRET_KEY or the data directory's \
-         secret.key changed?)"
-    )]
-    WrongKey,
-    /// A `v2:` text of a key that the ring does not have.
+    /// It was sealed with a key that the ring does not have.
     #[error(
         "was sealed with the secret key {sealed}, and this gateway has {known} (was \
          TOLLGATE_SECRET_KEY or the data directory's secret.key changed?)"
@@ -84,7 +75,7 @@ pub enum VaultError {
     /// The named key does not open the text: the text was altered, or it belongs to another place.
     #[error("was altered, or moved here from another provider: enter it again")]
     Altered,
-    /// The text begins with neither `v1:` nor `v2:`, or it is not valid base64, or it is shorter
+    /// The text does not begin with `v2:`, or it is not valid base64, or it is shorter
     /// than a nonce.
     #[error("is not a sealed text of a known version")]
     UnknownForm,
@@ -100,7 +91,7 @@ impl VaultError {
     /// The text may be intact: the key is missing.
     #[must_use]
     pub const fn lacks_key(&self) -> bool {
-        matches!(self, Self::WrongKey | Self::UnknownKey { .. })
+        matches!(self, Self::UnknownKey { .. })
     }
 }
 
@@ -171,7 +162,7 @@ impl Vault {
     /// When the machine's random source fails.
     pub fn seal(key: &SealKey, place: Place, secret: &Secret) -> Result<String, VaultError> {
         let bytes = Self::seal_bytes(key, place, secret.expose().as_bytes().to_vec())?;
-        Ok(format!("{BOUND}{}:{}", key.id, STANDARD.encode(bytes)))
+        Ok(format!("{FORM}{}:{}", key.id, STANDARD.encode(bytes)))
     }
 
     /// As [`Vault::seal`], for the content of a file: nonce ‖ ciphertext ‖ tag. The caller keeps
@@ -206,10 +197,7 @@ impl Vault {
     ) -> Result<Vec<u8>, VaultError> {
         let ring = self.ring_with(key_id);
         let Some(key) = ring.key(key_id) else { return Err(unknown(key_id, &ring)) };
-        decrypt_bytes(&key.aead, place.data(key_id), sealed).map_err(|error| match error {
-            VaultError::WrongKey => VaultError::Altered,
-            other => other,
-        })
+        decrypt_bytes(&key.aead, place.data(key_id), sealed)
     }
 
     /// Decrypts a sealed text of this place.
@@ -235,27 +223,14 @@ pub fn open(ring: &KeyRing, place: Place, sealed: &str) -> Result<Secret, VaultE
     if sealed.is_empty() {
         return Err(VaultError::Forgotten);
     }
-    if let Some(encoded) = sealed.strip_prefix(UNBOUND) {
-        let opened = ring.keys().iter().map(|key| decrypt(&key.aead, String::new(), encoded));
-        return opened
-            .reduce(|first, next| if first.is_ok() { first } else { next })
-            .unwrap_or(Err(VaultError::WrongKey));
-    }
     let (id, encoded) = sealed
-        .strip_prefix(BOUND)
+        .strip_prefix(FORM)
         .and_then(|rest| rest.split_once(':'))
         .ok_or(VaultError::UnknownForm)?;
     let Some(key) = ring.key(id) else { return Err(unknown(id, ring)) };
-    decrypt(&key.aead, place.data(id), encoded).map_err(|error| match error {
-        VaultError::WrongKey => VaultError::Altered,
-        other => other,
-    })
-}
-
-fn decrypt(key: &LessSafeKey, data: String, encoded: &str) -> Result<Secret, VaultError> {
     let bytes = STANDARD.decode(encoded).map_err(|_| VaultError::UnknownForm)?;
-    let plain = decrypt_bytes(key, data, &bytes)?;
-    String::from_utf8(plain).map(Secret::new).map_err(|_| VaultError::WrongKey)
+    let plain = decrypt_bytes(&key.aead, place.data(id), &bytes)?;
+    String::from_utf8(plain).map(Secret::new).map_err(|_| VaultError::Altered)
 }
 
 fn unknown(id: &str, ring: &KeyRing) -> VaultError {
@@ -267,20 +242,14 @@ fn decrypt_bytes(key: &LessSafeKey, data: String, sealed: &[u8]) -> Result<Vec<u
     let mut cipher = cipher.to_vec();
     let plain = key
         .open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(data), &mut cipher)
-        .map_err(|_| VaultError::WrongKey)?;
+        .map_err(|_| VaultError::Altered)?;
     Ok(plain.to_vec())
-}
-
-/// Whether the text is bound to its owner; those of earlier versions are not.
-#[must_use]
-pub fn is_bound(sealed: &str) -> bool {
-    sealed.starts_with(BOUND)
 }
 
 /// The id of the key that sealed the text, if the text contains it.
 #[must_use]
 pub fn key_id(sealed: &str) -> Option<&str> {
-    sealed.strip_prefix(BOUND)?.split_once(':').map(|(id, _)| id)
+    sealed.strip_prefix(FORM)?.split_once(':').map(|(id, _)| id)
 }
 
 impl std::fmt::Debug for Vault {
@@ -315,25 +284,9 @@ mod tests {
             );
         }
         assert!(matches!(vault.open(HERE, ""), Err(VaultError::Forgotten)));
-        for bad in ["v1:", "v1:!!", "v2:AAAA", "plain", "v3:x:AAAA"] {
+        for bad in ["v1:AAAA", "v2:", "v2:AAAA", "plain", "v3:x:AAAA"] {
             assert!(matches!(vault.open(HERE, bad), Err(VaultError::UnknownForm)), "{bad}");
         }
-    }
-
-    #[test]
-    fn texts_of_earlier_versions_open_with_either_key() {
-        let ring = KeyRing::from_secrets(&Secret::new("new"), Some(&Secret::new("old")));
-        let old = ring.oldest().unwrap();
-        let nonce = [7; NONCE_LEN];
-        let mut bytes = b"a credential".to_vec();
-        old.aead
-            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes)
-            .unwrap();
-        let text = format!("v1:{}", STANDARD.encode([nonce.as_slice(), &bytes].concat()));
-        assert_eq!(open(&ring, HERE, &text).unwrap().expose(), "a credential");
-        assert!(!is_bound(&text) && key_id(&text).is_none());
-        let other = KeyRing::from_secrets(&Secret::new("new"), None);
-        assert!(matches!(open(&other, HERE, &text), Err(VaultError::WrongKey)));
     }
 
     #[test]

@@ -206,8 +206,7 @@ pub enum DecisionStep {
     /// Its circuit is open, or half-open with a probe in flight. After the selection: it admits no
     /// request now, because of its circuit or a new cooldown.
     CircuitOpen,
-    /// It is in a cooldown, after a `Retry-After`. `resting` in records of older versions.
-    #[serde(alias = "resting")]
+    /// It is in a cooldown, after a `Retry-After`.
     Cooldown,
     /// One of its spending limits is reached.
     LimitReached,

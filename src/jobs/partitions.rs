@@ -1,5 +1,4 @@
-//! Keeps the partitions of PostgreSQL's tables: converts tables of earlier versions, and makes each
-//! month's partition a month ahead.
+//! Keeps the partitions of PostgreSQL's tables: makes each month's partition a month ahead.
 
 use super::{Jobs, TICK};
 use crate::store::{Backend, StoreError};
@@ -20,14 +19,7 @@ impl Jobs {
     pub async fn keep_partitions(&self) {
         let kept = async { self.0.parts.store.keep_partitions(self.now().await?).await };
         match kept.await {
-            Ok(kept) => {
-                for table in kept.converted {
-                    tracing::info!(table, "the table has partitions by month now");
-                }
-                for name in kept.created {
-                    tracing::info!(name, "made a partition");
-                }
-            }
+            Ok(made) => made.iter().for_each(|name| tracing::info!(name, "made a partition")),
             Err(StoreError::Busy { what }) => {
                 tracing::info!(what, "the partitions wait for a lock; the next look tries again");
             }

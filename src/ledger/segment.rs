@@ -8,8 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 const MAGIC: [u8; 8] = *b"tg-jrnl\n";
-/// 1: records as JSON. 2 and 3: records in the first and second version of `encoding`. All are
-/// read.
+/// The version of the header and of the frames; the records have one of their own (`encoding`).
 const VERSION: u32 = 3;
 /// Bytes of the header: magic, version, checksum of both.
 pub(super) const HEADER: usize = 16;
@@ -55,7 +54,7 @@ pub(super) fn read_header(bytes: [u8; HEADER]) -> Header {
     let [_, _, _, _, _, _, _, _, v0, v1, v2, v3, ..] = bytes;
     let version = u32::from_le_bytes([v0, v1, v2, v3]);
     match bytes == with_version(version) {
-        true if (1..=VERSION).contains(&version) => Header::Good,
+        true if version == VERSION => Header::Good,
         true => Header::Foreign(version),
         false => Header::Damaged,
     }
@@ -122,10 +121,7 @@ mod tests {
     #[test]
     fn headers_are_distinguished() {
         assert_eq!(read_header(header()), Header::Good);
-        for older in [1, 2] {
-            assert_eq!(read_header(with_version(older)), Header::Good);
-        }
-        for foreign in [0, 4] {
+        for foreign in [0, 2, 4] {
             assert_eq!(read_header(with_version(foreign)), Header::Foreign(foreign));
         }
         for byte in 0..HEADER {

@@ -14,11 +14,11 @@ use super::memory::Memory;
 use super::permit::Permit;
 use super::provider::Blocked;
 use super::rebuild::Owned;
-use super::redis::{Asked, Servers, Shared};
+use super::redis::{Asked, Shared};
 use super::sessions::Slot;
 use super::usage::HolderUsage;
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{ProviderId, UserId};
+use crate::domain::ids::ProviderId;
 use crate::domain::key::Key;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
@@ -30,8 +30,6 @@ pub(super) enum CounterBackend {
     Own(Arc<Memory>),
     /// Of all nodes, in Redis.
     Shared(Arc<Shared>),
-    /// Of all nodes, on several Redis servers.
-    Servers(Arc<Servers>),
 }
 
 impl CounterBackend {
@@ -39,7 +37,6 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory,
             Self::Shared(shared) => &shared.memory,
-            Self::Servers(servers) => &servers.memory,
         }
     }
 
@@ -48,32 +45,6 @@ impl CounterBackend {
         match self {
             Self::Own(_) => own,
             Self::Shared(shared) => shared.time(own),
-            Self::Servers(servers) => servers.time(own),
-        }
-    }
-
-    /// The same for the limits of a user.
-    pub(super) fn time_of(&self, user: Option<UserId>, own: Timestamp) -> Timestamp {
-        match (self, user) {
-            (Self::Servers(servers), Some(user)) => servers.time_of(user, own),
-            _ => self.time(own),
-        }
-    }
-
-    /// The time to pass to the functions below. With several servers it stays this node's time: each
-    /// server converts it to its own clock.
-    pub(super) fn call_time(&self, own: Timestamp) -> Timestamp {
-        match self {
-            Self::Servers(_) => own,
-            Self::Own(_) | Self::Shared(_) => self.time(own),
-        }
-    }
-
-    /// Converts a time of [`Self::call_time`] to the clock of this node's own counters.
-    fn memory_time(&self, now: Timestamp) -> Timestamp {
-        match self {
-            Self::Servers(servers) => servers.time(now),
-            Self::Own(_) | Self::Shared(_) => now,
         }
     }
 
@@ -82,7 +53,6 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.settings.time_zone,
             Self::Shared(shared) => shared.zone(),
-            Self::Servers(servers) => servers.zone(),
         }
     }
 
@@ -95,7 +65,6 @@ impl CounterBackend {
             Self::Own(memory) => memory.admit(ask)?,
             // Boxed, so that the futures of requests do not grow to the size that Redis needs.
             Self::Shared(shared) => Box::pin(shared.admit(ask, first)).await?,
-            Self::Servers(servers) => Box::pin(servers.admit(ask, first)).await?,
         };
         Ok(Permit::new(self.clone(), counted))
     }
@@ -109,7 +78,6 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.blocked(providers, slot, now),
             Self::Shared(shared) => Box::pin(shared.blocked(providers, slot, now)).await,
-            Self::Servers(servers) => Box::pin(servers.blocked(providers, slot, now)).await,
         }
     }
 
@@ -117,7 +85,6 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.enter(charge, provider, now),
             Self::Shared(shared) => Box::pin(shared.enter(charge, provider, now)).await,
-            Self::Servers(servers) => Box::pin(servers.enter(charge, provider, now)).await,
         }
     }
 
@@ -126,7 +93,6 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.withdraw(charge, provider, now),
             Self::Shared(shared) => shared.withdraw(charge, provider, now),
-            Self::Servers(servers) => servers.withdraw(charge, provider, now),
         }
     }
 
@@ -134,7 +100,6 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.settle(charge, end),
             Self::Shared(shared) => shared.settle(charge, end),
-            Self::Servers(servers) => servers.settle(charge, end),
         }
     }
 
@@ -143,7 +108,6 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.give_back(charge, at),
             Self::Shared(shared) => shared.give_back(charge, at),
-            Self::Servers(servers) => servers.give_back(charge, at),
         }
     }
 
@@ -152,7 +116,7 @@ impl CounterBackend {
         let asked = Asked { holder: Owned::Key(key.user_id, key.id), rpm: 0, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
-            None => self.memory().key_usage(key, self.memory_time(now)),
+            None => self.memory().key_usage(key, now),
         }
     }
 
@@ -161,7 +125,7 @@ impl CounterBackend {
         let asked = Asked { holder: Owned::User(user.id), rpm: user.rpm, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
-            None => self.memory().user_usage(user, self.memory_time(now)),
+            None => self.memory().user_usage(user, now),
         }
     }
 
@@ -170,7 +134,7 @@ impl CounterBackend {
         let asked = Asked { holder: Owned::Provider(provider.id), rpm: 0, limits };
         match self.ask(&asked, now).await {
             Some(usage) => usage,
-            None => self.memory().provider_usage(provider, self.memory_time(now)),
+            None => self.memory().provider_usage(provider, now),
         }
     }
 
@@ -179,7 +143,6 @@ impl CounterBackend {
         match self {
             Self::Own(_) => None,
             Self::Shared(shared) => Box::pin(shared.usage(asked, now)).await,
-            Self::Servers(servers) => Box::pin(servers.usage(asked, now)).await,
         }
     }
 
@@ -187,7 +150,6 @@ impl CounterBackend {
         match self {
             Self::Own(memory) => memory.live_sessions(now),
             Self::Shared(shared) => Box::pin(shared.live_sessions(now)).await,
-            Self::Servers(servers) => Box::pin(servers.live_sessions(now)).await,
         }
     }
 }

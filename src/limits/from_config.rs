@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::redis::Marker;
+use super::marker::Marker;
 use super::{CounterSettings, Counters, MOST_WAITING, SharedSettings, TimeSource};
 use crate::config::Config;
 
@@ -18,14 +18,9 @@ pub enum CountersError {
     /// A file of `redis.tls`, or the data directory. The error names the path.
     #[error(transparent)]
     File(#[from] io::Error),
-    /// An address or a certificate is invalid; the text contains neither.
-    #[error("{setting} cannot be used: {why}")]
-    Address {
-        /// The setting's name.
-        setting: &'static str,
-        /// What is wrong.
-        why: String,
-    },
+    /// The address or a certificate is invalid; the text contains neither.
+    #[error("redis.url cannot be used: {0}")]
+    Address(String),
 }
 
 impl Counters {
@@ -44,7 +39,7 @@ impl Counters {
         let Some(redis) = &config.redis else { return Ok(Self::new(settings)) };
         let (marker, unclean) = Marker::lay(&config.data_dir)?;
         let shared = SharedSettings {
-            servers: redis.servers()?,
+            server: redis.server()?,
             prefix: redis.prefix.clone(),
             timeout: Duration::from_millis(redis.timeout_ms),
             lease: Duration::from_millis(redis.lease_ms),
@@ -53,8 +48,7 @@ impl Counters {
             time: TimeSource::Redis,
             unclean,
         };
-        let counters = Self::shared(settings, shared)
-            .map_err(|why| CountersError::Address { setting: redis.setting(), why })?;
+        let counters = Self::shared(settings, shared).map_err(CountersError::Address)?;
         Ok(Self { marker: Some(Arc::new(marker)), ..counters })
     }
 

@@ -79,9 +79,10 @@ impl UserState {
         }
     }
 
-    pub(super) fn serve_by(&mut self, slot: &Slot, provider: ProviderId) -> bool {
-        let live = self.sessions.get_mut(slot);
-        live.is_some_and(|live| live.provider.replace(provider) != Some(provider))
+    pub(super) fn serve_by(&mut self, slot: &Slot, provider: ProviderId) {
+        if let Some(live) = self.sessions.get_mut(slot) {
+            live.provider = Some(provider);
+        }
     }
 }
 

@@ -14,11 +14,10 @@ impl Counters {
     ///
     /// Call it once for each transaction, on one node, after the ledger has it.
     pub fn spent_late(&self, late: &LateCosts, now: Timestamp) {
-        let now = self.backend.call_time(now);
+        let now = self.backend.time(now);
         match &self.backend {
             CounterBackend::Own(memory) => memory.spent_late(late, now),
             CounterBackend::Shared(shared) => shared.spent_late(late, now),
-            CounterBackend::Servers(servers) => servers.spent_late(late, now),
         }
     }
 }

@@ -122,11 +122,12 @@ impl Memory {
         work(state)
     }
 
-    /// Notes the provider of a request's session. Returns whether it was another one.
-    pub(super) fn serve_by(&self, charge: &Charge, provider: ProviderId) -> bool {
-        let Some(user) = charge.user else { return false };
-        let mut users = self.users.lock(user.0);
-        users.get_mut(&user).is_some_and(|state| state.serve_by(&charge.slot, provider))
+    /// Notes the provider of a request's session.
+    fn serve_by(&self, charge: &Charge, provider: ProviderId) {
+        let Some(user) = charge.user else { return };
+        if let Some(state) = self.users.lock(user.0).get_mut(&user) {
+            state.serve_by(&charge.slot, provider);
+        }
     }
 }
 

@@ -29,6 +29,7 @@ mod held;
 mod holder;
 mod late;
 mod listing;
+mod marker;
 mod memory;
 mod past;
 mod permit;
@@ -80,8 +81,9 @@ use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
 use crate::domain::user::User;
 use crate::store::{RecentRequest, SpendSeen};
+use marker::Marker;
 use memory::Memory;
-use redis::{Marker, Servers, Shared};
+use redis::Shared;
 
 /// The counters. Cheap to clone.
 #[derive(Clone)]
@@ -98,17 +100,13 @@ impl Counters {
         Self { backend: CounterBackend::Own(Arc::new(Memory::new(settings))), marker: None }
     }
 
-    /// Counters that all nodes share, on one Redis server or on several. They count only for this
-    /// node until the keeper runs ([`Self::keeper`]).
+    /// Counters that all nodes share, in Redis. They count only for this node until the keeper runs
+    /// ([`Self::keeper`]).
     ///
     /// # Errors
-    /// When there is no address, or one is invalid, or two name the same server; the error contains
-    /// no address.
+    /// When the address is invalid; the error does not contain it.
     pub fn shared(settings: CounterSettings, shared: SharedSettings) -> Result<Self, String> {
-        let backend = match shared.servers.len() {
-            0 | 1 => CounterBackend::Shared(Shared::new(settings, shared)?),
-            _ => CounterBackend::Servers(Servers::new(settings, shared)?),
-        };
+        let backend = CounterBackend::Shared(Shared::new(settings, shared)?);
         Ok(Self { backend, marker: None })
     }
 
@@ -117,41 +115,30 @@ impl Counters {
     pub fn keeper(&self, ledger: Arc<dyn Ledger>, clock: Arc<dyn Clock>) -> Option<Keeper> {
         match &self.backend {
             CounterBackend::Own(_) => None,
-            CounterBackend::Shared(shared) => Some(Keeper::of_one(shared, ledger, clock)),
-            CounterBackend::Servers(servers) => Some(Keeper::of_all(servers, &ledger, &clock)),
+            CounterBackend::Shared(shared) => Some(Keeper::new(Arc::clone(shared), ledger, clock)),
         }
     }
 
-    /// The state of shared counters, of all servers together; `None` for a node's own.
+    /// The state of shared counters; `None` for a node's own.
     #[must_use]
     pub fn shared_state(&self) -> Option<SharedState> {
-        SharedState::of_all(&self.server_states())
-    }
-
-    /// The state of each Redis server, in the order of the settings; empty for a node's own
-    /// counters.
-    #[must_use]
-    pub fn server_states(&self) -> Vec<SharedState> {
         match &self.backend {
-            CounterBackend::Own(_) => Vec::new(),
-            CounterBackend::Shared(shared) => vec![shared.state()],
-            CounterBackend::Servers(servers) => servers.states(),
+            CounterBackend::Own(_) => None,
+            CounterBackend::Shared(shared) => Some(shared.state()),
         }
     }
 
-    /// What is wrong while requests are not counted in Redis, or not on all servers, for operators.
+    /// What is wrong while requests are not counted in Redis, for operators.
     #[must_use]
     pub fn shared_fault(&self) -> Option<String> {
-        SharedState::fault_of(&self.server_states())
+        self.shared_state()?.fault()
     }
 
-    /// Resolves when shared counters are reachable, on all servers that nodes with another list do
-    /// not use; at once for a node's own.
+    /// Resolves when shared counters are reachable; at once for a node's own.
     pub async fn connected(&self) {
         match &self.backend {
             CounterBackend::Own(_) => {}
             CounterBackend::Shared(shared) => shared.connected().await,
-            CounterBackend::Servers(servers) => servers.connected().await,
         }
     }
 
@@ -161,7 +148,6 @@ impl Counters {
         match &self.backend {
             CounterBackend::Own(_) => {}
             CounterBackend::Shared(shared) => shared.flushed().await,
-            CounterBackend::Servers(servers) => servers.flushed().await,
         }
     }
 
@@ -176,9 +162,8 @@ impl Counters {
 
     /// As [`Self::admit`], for a request that will probably try `first` before other providers.
     /// Shared counters take its place there in the same step and round trip, if none of its limits
-    /// is reached, and the session is not served by another one. (If another server counts the
-    /// provider, only for one with limits.) Then [`Permit::enter`] need not ask; otherwise it asks
-    /// as ever.
+    /// is reached, and the session is not served by another one. Then [`Permit::enter`] need not
+    /// ask; otherwise it asks as ever.
     ///
     /// # Errors
     /// As [`Self::admit`]. A place that is not free is no error.
@@ -223,7 +208,7 @@ impl Counters {
         now: Timestamp,
     ) -> Vec<(ProviderId, Blocked)> {
         let slot = Slot { key, session: session.clone() };
-        self.backend.blocked(providers, &slot, self.backend.call_time(now)).await
+        self.backend.blocked(providers, &slot, self.backend.time(now)).await
     }
 
     /// As [`Self::blocked`], by what this node knows alone: nothing is asked.
@@ -254,17 +239,17 @@ impl Counters {
 
     /// What a key has used of its limits, without reservations.
     pub async fn key_usage(&self, key: &Key, now: Timestamp) -> HolderUsage {
-        self.backend.key_usage(key, self.backend.call_time(now)).await
+        self.backend.key_usage(key, self.backend.time(now)).await
     }
 
     /// What a user has used of their limits, without reservations.
     pub async fn user_usage(&self, user: &User, now: Timestamp) -> HolderUsage {
-        self.backend.user_usage(user, self.backend.call_time(now)).await
+        self.backend.user_usage(user, self.backend.time(now)).await
     }
 
     /// What a provider has used of its limits, without reservations.
     pub async fn provider_usage(&self, provider: &Provider, now: Timestamp) -> HolderUsage {
-        self.backend.provider_usage(provider, self.backend.call_time(now)).await
+        self.backend.provider_usage(provider, self.backend.time(now)).await
     }
 
     /// The usual number of output tokens in a key's replies from a model: the 90th percentile of
@@ -281,7 +266,7 @@ impl Counters {
 
     /// Every live session, in no particular order; of all nodes, if counters are shared.
     pub async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        self.backend.live_sessions(self.backend.call_time(now)).await
+        self.backend.live_sessions(self.backend.time(now)).await
     }
 
     /// How many live sessions this node has.

@@ -35,8 +35,7 @@ impl Permit {
     /// A time of this node by the clock of the caller's limits, and so of [`Self::standing`].
     #[must_use]
     pub fn time(&self, own: Timestamp) -> Timestamp {
-        let user = self.charge.as_ref().and_then(|charge| charge.user);
-        let time = self.backend.time_of(user, own);
+        let time = self.backend.time(own);
         // What this node knows of Redis' clock may be some milliseconds behind.
         self.admitted().map_or(time, |admitted| time.max(admitted))
     }
@@ -70,7 +69,7 @@ impl Permit {
     #[must_use = "the provider may not be asked when this is false"]
     pub async fn enter(&mut self, provider: &Provider, now: Timestamp) -> bool {
         let Some(charge) = &self.charge else { return false };
-        let now = self.backend.call_time(now);
+        let now = self.backend.time(now);
         if self.at == Some(provider.id) {
             return true;
         }
@@ -88,7 +87,7 @@ impl Permit {
     pub fn settle(mut self, now: Timestamp, cost: NanoUsd, provider: Option<ProviderId>) {
         if let Some(charge) = self.charge.take() {
             let cost = cost.max(NanoUsd::ZERO);
-            let now = self.backend.call_time(now);
+            let now = self.backend.time(now);
             self.backend.settle(&charge, &Settlement { now, cost, at: self.at, served: provider });
         }
     }

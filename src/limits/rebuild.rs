@@ -1,5 +1,5 @@
-//! Loads the ledger's sums at start, and the requests of the last minutes: live sessions, requests
-//! per minute.
+//! Loads the ledger's sums, at start and when other nodes spent meanwhile, and the requests of the
+//! last minutes: live sessions, requests per minute.
 
 use chrono_tz::Tz;
 
@@ -7,6 +7,7 @@ use super::held::Held;
 use super::memory::Memory;
 use super::rpm;
 use super::sessions::Slot;
+use super::settings::CounterSettings;
 use super::spend::{KEEP_MINUTES, Spend, Sums};
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, UserId};
@@ -128,6 +129,51 @@ impl Memory {
             let state = providers.entry(provider).or_default();
             state.refresh(now, &self.settings);
             add(&mut state.spend);
+        }
+    }
+}
+
+impl Memory {
+    /// The state that this node's own counters would have after a start.
+    #[must_use]
+    pub(super) fn of_ledger(settings: CounterSettings, past: &SpendSeen, now: Timestamp) -> Self {
+        let made = Self::new(settings);
+        made.rebuild(past, now);
+        made
+    }
+
+    /// Takes over the spend of these counters; reservations stay.
+    pub(super) fn adopt(&self, made: Self, now: Timestamp) {
+        let tz = self.settings.time_zone;
+        self.take_over(made, |own, from| own.adopt(from, now, tz));
+    }
+
+    /// The same for each holder of whom they have at least as much: they may lack what other nodes
+    /// settled last, which this node knows from them.
+    pub(super) fn catch_up(&self, made: Self, now: Timestamp) {
+        let tz = self.settings.time_zone;
+        self.take_over(made, |own, from| {
+            if from.total_spent() >= own.total_spent() {
+                own.adopt(from, now, tz);
+            }
+        });
+    }
+
+    fn take_over(&self, made: Self, take: impl Fn(&mut Spend, Spend)) {
+        for mut users in made.users.each() {
+            for (id, state) in users.drain() {
+                let mut own = self.users.lock(id.0);
+                let own = own.entry(id).or_default();
+                take(&mut own.spend, state.spend);
+                for (key, state) in state.keys {
+                    take(&mut own.keys.entry(key).or_default().spend, state.spend);
+                }
+            }
+        }
+        for mut providers in made.providers.each() {
+            for (id, state) in providers.drain() {
+                take(&mut self.providers.lock(id.0).entry(id).or_default().spend, state.spend);
+            }
         }
     }
 }

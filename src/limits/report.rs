@@ -10,10 +10,8 @@ impl Counters {
     pub fn readiness(&self, readiness: Readiness) -> Readiness {
         let Some(shared) = self.shared_state() else { return readiness };
         let SharedState { on_loss, clock_off_ms, other_zone, .. } = shared;
-        let state: PartState = self.shared_fault().map_or(Ok(()), Err);
-        // With several servers, the users of the others are served.
-        let serves = || self.server_states().iter().any(|server| server.up);
-        let ready = readiness.ready && (on_loss != OnRedisLoss::Closed || serves());
+        let state: PartState = shared.fault().map_or(Ok(()), Err);
+        let ready = readiness.ready && (on_loss != OnRedisLoss::Closed || shared.up);
         // Neither makes the node unready: limits hold by Redis' time and the nodes' shared zone.
         let readiness =
             readiness.with_optional("redis", state).with_optional("clock", clock(clock_off_ms));
@@ -31,14 +29,6 @@ impl Counters {
             counter.inc_by(total.saturating_sub(counter.get()));
         };
         metrics.redis_up("counters", up);
-        let servers = self.server_states();
-        if servers.len() > 1 {
-            servers.iter().enumerate().for_each(|(at, server)| {
-                metrics.redis.server_up(at + 1, server.up);
-                let faults = [server.errors, server.losses, server.spells];
-                metrics.redis.server_faults(at + 1, faults);
-            });
-        }
         grow(&metrics.redis.errors, errors);
         grow(&metrics.redis.losses, losses);
         grow(&metrics.redis.spells, spells);

@@ -124,8 +124,8 @@ pub fn rates_from_json(entry: &Value, belief: Belief) -> Result<Rates, PriceProb
     if rates.is_empty() { Err(PriceProblem::NoRates) } else { Ok(rates) }
 }
 
-/// The rates of an entry that was accepted before, perhaps by an older version that read fewer
-/// fields: invalid rates are skipped, so that no stored entry is lost.
+/// The rates of an entry that was accepted before: invalid rates are skipped, so that no stored
+/// entry is lost.
 #[must_use]
 pub fn stored_rates(entry: &Value) -> Rates {
     entry

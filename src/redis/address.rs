@@ -29,13 +29,14 @@ pub(super) struct Sentinels {
 
 impl Address {
     /// Reads `redis://`, `redis+cluster://` and `redis+sentinel://`, each also as `rediss…` (TLS).
-    /// What follows a `#` is a name and no part of the address.
     ///
     /// # Errors
     /// What is wrong; the text does not contain the address.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         let (scheme, rest) = url.split_once("://").ok_or("it has no scheme")?;
-        let (rest, _) = rest.split_once('#').unwrap_or((rest, ""));
+        if rest.contains('#') {
+            return Err("it has a `#`: in a password, write %23".to_owned());
+        }
         let (scheme, kind) = scheme.split_once('+').unwrap_or((scheme, ""));
         let (authority, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let (login, hosts) = authority.split_at(authority.rfind('@').map_or(0, |at| at + 1));

@@ -2,10 +2,10 @@
 //! the server that accepts writes is found.
 
 mod address;
+mod facts;
 mod primary;
 mod server;
-mod slots;
 
+pub use facts::{ServerFacts, facts};
 pub use primary::{Primary, another, names_moved};
 pub use server::Server;
-pub use slots::ClusterPart;

@@ -1,9 +1,9 @@
 //! Connects to the server that accepts writes: at each connection it is looked for again.
 //!
-//! In a cluster, all names of one part of the counters are in one slot ([`Server::names`]). So they
-//! are on one server, which the other nodes name (`MOVED`). It is asked for with a read, which works
-//! with any rights. Requests are not sent on to other servers: after a failover or while the slot
-//! moves, the connection is made again.
+//! In a cluster, all names are in one slot ([`Server::names`]). So they are on one server, which the
+//! other nodes name (`MOVED`). It is asked for with a read, which works with any rights. Requests are
+//! not sent on to other servers: after a failover or while the slot moves, the connection is made
+//! again.
 
 use std::io;
 use std::time::Duration;
@@ -142,7 +142,10 @@ async fn open(client: Client, key: &str, limit: Duration) -> RedisResult<Primary
     Ok(Primary { client, connection })
 }
 
-async fn within<T>(limit: Duration, work: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
+pub(super) async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = RedisResult<T>>,
+) -> RedisResult<T> {
     tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
         let why = format!("no answer within {limit:?}");
         Err(io::Error::new(io::ErrorKind::TimedOut, why).into())

@@ -5,7 +5,6 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 
 use super::address::Address;
-use super::slots::ClusterPart;
 use crate::domain::secret::Secret;
 
 /// A Redis server as the configuration names it.
@@ -20,8 +19,6 @@ pub struct Server {
     pub authorities: Option<Vec<u8>>,
     /// The client certificate chain and private key (PEM).
     pub identity: Option<(Vec<u8>, Secret)>,
-    /// Of a cluster: which part of the counters it stands for.
-    pub part: ClusterPart,
 }
 
 impl Server {
@@ -31,16 +28,7 @@ impl Server {
         Self { url, ..Self::default() }
     }
 
-    /// A cluster as so many servers, each with a part of the counters; any other server as itself.
-    #[must_use]
-    pub fn divided(self, parts: usize) -> Vec<Self> {
-        if !self.is_cluster() {
-            return vec![self];
-        }
-        ClusterPart::all(parts).map(|part| Self { part, ..self.clone() }).collect()
-    }
-
-    /// Whether it is a cluster, or a part of one.
+    /// Whether it is a cluster.
     #[must_use]
     pub fn is_cluster(&self) -> bool {
         matches!(self.address(), Ok(Address::Cluster(_)))
@@ -73,52 +61,18 @@ impl Server {
 
     /// The prefix of every name in it. Redis separates the names of its databases, but not
     /// published channels: so a number other than 0 is part of the names. In a cluster the prefix
-    /// is a hash tag, of each part another one: all names of a part are in one slot.
+    /// is a hash tag: all names are in one slot, so on one primary.
     ///
     /// # Errors
     /// As [`Self::check`].
     pub fn names(&self, prefix: &str) -> Result<String, String> {
         Ok(match self.address()? {
-            Address::Cluster(_) => format!("{{{}}}", self.part.tag(prefix)),
+            Address::Cluster(_) => format!("{{{prefix}}}"),
             other => match other.database() {
                 0 => prefix.to_owned(),
                 number => format!("{prefix}.{number}"),
             },
         })
-    }
-
-    /// What it is, without user and password: its name, if the address ends with one (`#one`); else
-    /// hosts, ports and the number of the database, in lower case. Of several parts of a cluster
-    /// also which one.
-    ///
-    /// # Errors
-    /// As [`Self::check`].
-    pub fn place(&self) -> Result<String, String> {
-        let server = self.place_of(&self.address()?);
-        Ok(match self.part.label() {
-            Some(part) => format!("{server} {part}"),
-            None => server,
-        })
-    }
-
-    fn place_of(&self, address: &Address) -> String {
-        if let Some((_, name)) =
-            self.url.expose().split_once('#').filter(|(_, name)| !name.is_empty())
-        {
-            return format!("#{name}");
-        }
-        let (kind, hosts) = match address {
-            Address::One(server) => ("", vec![server.addr().to_string()]),
-            Address::Cluster(nodes) => {
-                ("cluster:", nodes.iter().map(|node| node.addr().to_string()).collect())
-            }
-            Address::Sentinel(sentinels) => {
-                let mut hosts: Vec<_> = sentinels.asked.iter().map(ToString::to_string).collect();
-                hosts.push(sentinels.service.clone());
-                ("sentinel:", hosts)
-            }
-        };
-        format!("{kind}{}/{}", hosts.join(","), address.database()).to_lowercase()
     }
 
     pub(super) fn address(&self) -> Result<Address, String> {
@@ -162,7 +116,6 @@ mod tests {
         for (url, names) in [
             ("redis://me:word@host/0", "p"),
             ("rediss://host/3", "p.3"),
-            ("rediss://host/3#one", "p.3"),
             ("redis+cluster://:word@host:1,host:2", "{p}"),
             ("redis+sentinel://:word@host,[::1]:7/main", "p"),
             ("rediss+sentinel://me:word@host/main/3", "p.3"),
@@ -173,6 +126,7 @@ mod tests {
         for wrong in [
             "redis://:word@host/many",
             "rediss://:word@host#insecure",
+            "rediss://:word@host#one",
             "rediss://:word@",
             "redis://:word@host,other",
             "redis+cluster://:word@host,other/1",
@@ -184,13 +138,6 @@ mod tests {
             let error = server(wrong).check().err();
             let error = error.unwrap_or_else(|| panic!("{wrong} was taken"));
             assert!(!error.contains("word"), "{error}");
-        }
-        let parts = server("redis+cluster://host:1,host:2").divided(3);
-        let names: Vec<_> = parts.iter().map(|part| part.names("p").unwrap()).collect();
-        assert_eq!((names[0].as_str(), names.len()), ("{p}", 3));
-        assert!(names[1..].iter().all(|name| name.starts_with("{p.") && name.ends_with('}')));
-        for single in ["redis://host", "redis+sentinel://host/main", "no address"] {
-            assert_eq!(server(single).divided(3).len(), 1);
         }
         let empty = Server { authorities: Some(b"no PEM".to_vec()), ..server("rediss://host") };
         assert!(empty.check().unwrap_err().contains("holds no certificate"));

@@ -8,7 +8,7 @@
 use crate::crypto::key_ring::{KeyRing, SealKey};
 use crate::crypto::vault::{self, Place, Vault, VaultError};
 use crate::domain::secret::Secret;
-use crate::store::{SealedOwner, SealedText, Store, StoreError, Tx};
+use crate::store::{SealedOwner, SealedText, StoreError, Tx};
 
 /// Why a text could not be sealed.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub async fn seal(
     if let Some(key) = named.as_ref().and_then(|id| ring.key(id)) {
         return Ok(Vault::seal(key, place, secret)?);
     }
-    let own = ring.oldest().ok_or(VaultError::WrongKey)?;
+    let own = ring.oldest().ok_or(VaultError::NoRandomness)?;
     if let Some(sealing) = named
         && tx
             .sealed_texts()
@@ -65,7 +65,7 @@ pub async fn seal(
 pub struct Examined {
     /// `the credential of provider 3 (main)`
     pub name: String,
-    /// `None` for the form of earlier versions, which contains no key id.
+    /// The id of the key that sealed it; `None` if it is not a sealed text.
     pub key: Option<String>,
     /// Why it does not open.
     pub fault: Option<VaultError>,
@@ -112,7 +112,7 @@ pub enum RotateError {
 pub struct Rotated {
     /// Stored texts, all of them sealed with the new key now.
     pub texts: usize,
-    /// Texts that were sealed with another key before, or in an older form.
+    /// Texts that were sealed with another key before.
     pub resealed: usize,
 }
 
@@ -141,7 +141,6 @@ pub async fn rotate(tx: &mut Tx, ring: &KeyRing, key: &SealKey) -> Result<Rotate
             resealed += 1;
         }
     }
-    tx.erase_removed_keys().await?;
     tx.set_sealing_key(&key.id).await?;
     Ok(Rotated { texts: texts.len(), resealed })
 }
@@ -155,33 +154,4 @@ async fn reseal(
     let place = Place::from(&text.owner);
     let sealed = Vault::seal(key, place, &vault::open(ring, place, &text.cipher)?)?;
     Ok(tx.replace_sealed(&text.owner, &sealed).await?)
-}
-
-/// Seals the texts of earlier versions again, in one transaction; returns their number. Those that
-/// do not open stay as they are.
-///
-/// # Errors
-/// The store failed.
-pub async fn bind_all(vault: &Vault, store: &Store) -> Result<usize, SealError> {
-    if store.sealed_texts().await?.0.iter().all(is_bound) {
-        return Ok(0);
-    }
-    let mut tx = store.begin().await?;
-    let mut bound = 0;
-    for text in tx.sealed_texts().await?.iter().filter(|text| !is_bound(text)) {
-        let place = Place::from(&text.owner);
-        if let Ok(secret) = vault.open(place, &text.cipher) {
-            let sealed = seal(vault, &mut tx, place, &secret).await?;
-            tx.replace_sealed(&text.owner, &sealed).await?;
-            bound += 1;
-        }
-    }
-    tx.commit().await?;
-    Ok(bound)
-}
-
-/// Whether the text is in this version's form, which is bound to one place.
-#[must_use]
-pub fn is_bound(text: &SealedText) -> bool {
-    vault::is_bound(&text.cipher)
 }

@@ -40,7 +40,6 @@ pub use ledger::recent::RecentRequest;
 pub use ledger::reprice::UnpricedOf;
 pub use ledger::spend::{SpendLook, SpendRow, SpendSeen, SpendTotal};
 pub use ledger::totals::UsageTotal;
-pub use partitions::PartitionsKept;
 pub use replica::ReplicaState;
 pub use report_slots::{ReportHolder, ReportSlot};
 pub use reports::key_statistics::{KeyStatistics, ModelStatistics};

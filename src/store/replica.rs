@@ -59,7 +59,7 @@ struct Identity {
 
 const IDENTITY: &str = "SELECT CAST(system_identifier AS TEXT) AS system, \
     CAST(current_database() AS TEXT) AS base, \
-    (SELECT COALESCE(MAX(version), 0) FROM schema_history) AS schema FROM pg_control_system()";
+    (SELECT COALESCE(MAX(version), 0) FROM _sqlx_migrations) AS schema FROM pg_control_system()";
 const WRITTEN: &str =
     "SELECT CAST(pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS BIGINT) AS position";
 /// Null: no standby.

@@ -1,16 +1,12 @@
 //! Figures of the counters that all nodes share.
 
-use prometheus::{Error, IntCounter, IntCounterVec, IntGauge, IntGaugeVec};
+use prometheus::{Error, IntCounter, IntGauge, IntGaugeVec};
 
 use super::registration::Registration;
 
 /// The shared counters' figures; zero if there are none.
 pub struct RedisMetrics {
     up: IntGaugeVec,
-    servers: IntGaugeVec,
-    server_errors: IntCounterVec,
-    server_losses: IntCounterVec,
-    server_spells: IntCounterVec,
     /// Requests whose wait for Redis timed out.
     pub errors: IntCounter,
     /// Times that the connection to Redis was lost.
@@ -33,27 +29,6 @@ impl RedisMetrics {
                 "tollgate_redis_up",
                 "Whether Redis answers in time; absent where none is set.",
                 &["use"],
-            )?,
-            servers: on.gauges(
-                "tollgate_redis_server_up",
-                "Whether a server of redis.urls, or a part of a cluster, answers in time, by its \
-                 place in the list, from 1; absent with a single one.",
-                &["server"],
-            )?,
-            server_errors: on.counters(
-                "tollgate_redis_server_errors_total",
-                "tollgate_redis_errors_total of one server of redis.urls, or part of a cluster.",
-                &["server"],
-            )?,
-            server_losses: on.counters(
-                "tollgate_redis_server_losses_total",
-                "tollgate_redis_losses_total of one server of redis.urls, or part of a cluster.",
-                &["server"],
-            )?,
-            server_spells: on.counters(
-                "tollgate_redis_server_slow_total",
-                "tollgate_redis_slow_total of one server of redis.urls, or part of a cluster.",
-                &["server"],
             )?,
             errors: on.counter(
                 "tollgate_redis_errors_total",
@@ -81,25 +56,6 @@ impl RedisMetrics {
                 "1 if TZ is not the nodes' shared time zone, in which shared windows are.",
             )?,
         })
-    }
-
-    /// Whether one of several servers answers in time. `place`: in the list, from 1.
-    pub fn server_up(&self, place: usize, up: bool) {
-        self.servers.with_label_values(&[place.to_string()]).set(i64::from(up));
-    }
-
-    /// What [`Self::errors`], [`Self::losses`] and [`Self::spells`] count, of one of several
-    /// servers since the start. `place`: in the list, from 1.
-    pub fn server_faults(&self, place: usize, [errors, losses, spells]: [u64; 3]) {
-        let each = [
-            (&self.server_errors, errors),
-            (&self.server_losses, losses),
-            (&self.server_spells, spells),
-        ];
-        for (counters, total) in each {
-            let counter = counters.with_label_values(&[place.to_string()]);
-            counter.inc_by(total.saturating_sub(counter.get()));
-        }
     }
 
     /// Whether it answers in time, for one of its uses.

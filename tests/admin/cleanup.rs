@@ -166,7 +166,7 @@ async fn a_node_whose_clock_is_ahead_removes_nothing_that_is_kept_and_puts_off_n
     assert_eq!(logged(&gate).await, 1, "thirty days are kept");
     node.keep_partitions().await;
     let made = gate.store.keep_partitions(now.plus_ms(40 * DAY)).await.unwrap();
-    assert!(!made.created.is_empty(), "it made none of a month that is far ahead");
+    assert!(!made.is_empty(), "it made none of a month that is far ahead");
     let job = gate.store.job::<Value>("cleanup").await.unwrap().unwrap();
     assert!(job.done_for <= SystemClock.now(), "{job:?}");
     // A run on request.

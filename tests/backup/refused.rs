@@ -177,10 +177,10 @@ async fn wrong_files_and_settings_are_reported() {
     // A database of an older version is backed up before it is upgraded.
     bed.fixture.gateway.signal("TERM");
     bed.fixture.gateway.ended().await;
-    let newest = "(SELECT MAX(version) FROM schema_history)";
+    let newest = "(SELECT MAX(version) FROM _sqlx_migrations)";
     run(
         &url(&data(&bed.fixture.gateway)),
-        &format!("DELETE FROM schema_history WHERE version = {newest}"),
+        &format!("DELETE FROM _sqlx_migrations WHERE version = {newest}"),
     )
     .await;
     bed.backup("older", &[]);

@@ -21,9 +21,7 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::Count { min, .. } => (min + 11).to_string(),
         Kind::Size { min, .. } => format!("{}B", min + 1),
         Kind::Duration { min, .. } | Kind::Seconds { min, .. } => format!("{}ms", min + 1000),
-        Kind::Choice(names) | Kind::ChoiceOrFlag { names, .. } => {
-            (*names.last().unwrap()).to_owned()
-        }
+        Kind::Choice(names) => (*names.last().unwrap()).to_owned(),
         Kind::Origin => "https://gate.example".to_owned(),
         Kind::Headers => "x-one, x-two".to_owned(),
         Kind::Networks => "10.0.0.0/8, fd00::/8".to_owned(),
@@ -33,7 +31,6 @@ fn sample(setting: &Setting, file: &str) -> String {
         Kind::Secret { .. } => "sample-secret-0123456789".to_owned(),
         Kind::DatabaseUrl => "postgres://me:secret-word@db/tollgate".to_owned(),
         Kind::RedisUrl => "rediss+sentinel://me:secret-word@shared/main/1".to_owned(),
-        Kind::RedisUrls => "redis://me:secret-word@one/1,rediss+cluster://two,three".to_owned(),
         Kind::Name => "another".to_owned(),
         Kind::Zone => "Asia/Tokyo".to_owned(),
         Kind::Endpoint => "http://collector:4318".to_owned(),
@@ -69,7 +66,6 @@ fn companions(path: &str) -> Vec<&'static str> {
         | "limits.on_redis_loss" => {
             vec!["redis.url"]
         }
-        "redis.cluster_parts" => vec!["redis.urls"],
         "proxy.abort_drain" | "proxy.abort_drain_bytes" => vec!["proxy.abort"],
         "session.message_bytes" | "session.messages_total_bytes" => {
             vec!["session.store_messages"]

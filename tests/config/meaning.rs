@@ -37,12 +37,10 @@ fn cookies_are_secure_when_the_web_ui_is_reached_over_https() {
 }
 
 #[test]
-fn reservation_is_still_read_where_it_was_a_flag() {
+fn reservation_is_one_of_three_words() {
     let mode =
         |yaml: &str, env: &[(&str, &str)]| load(yaml, env).map(|config| config.limits.reservation);
     for (text, expected) in [
-        ("true", Reservation::Expected),
-        ("false", Reservation::Off),
         ("expected", Reservation::Expected),
         ("strict", Reservation::Strict),
         ("off", Reservation::Off),
@@ -58,9 +56,12 @@ fn reservation_is_still_read_where_it_was_a_flag() {
             "{text} in the environment"
         );
     }
-    let problems = mode("limits: { reservation: some }", &[]).unwrap_err().to_string();
-    assert!(
-        problems.contains("limits.reservation") && problems.contains("expected, strict, off"),
-        "{problems}"
-    );
+    for wrong in ["some", "true", "false"] {
+        let problems = mode(&format!("limits: {{ reservation: {wrong} }}"), &[]).unwrap_err();
+        let problems = problems.to_string();
+        assert!(
+            problems.contains("limits.reservation") && problems.contains("expected, strict, off"),
+            "{problems}"
+        );
+    }
 }

@@ -90,7 +90,6 @@ const FAULTS: [Fault; 13] = [
     ),
     (&[("DATABASE_URL_FILE", "{}/database")], "database.url_file", "is not a PostgreSQL address"),
     (&[("REDIS_URL_FILE", "{}/good")], "redis.url_file", "is not a Redis address"),
-    (&[("REDIS_URLS_FILE", "{}/good")], "redis.urls_file", "is not a list of Redis addresses"),
     (
         &[("REDIS_URL_FILE", "credential:redis")],
         "redis.url_file",

@@ -115,24 +115,6 @@ async fn what_this_program_cannot_read_is_kept_whole() {
     }
 }
 
-/// The journal of a gateway from before the dense encoding, after it was killed.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_journal_of_version_1_is_delivered() {
-    let root = tempfile::tempdir().unwrap();
-    abandoned(root.path(), include_bytes!("version1.seg"));
-    let sink = Rows::new(Mood::Well);
-    let stats = recover(root.path(), &sink).await;
-    assert_eq!((stats.writer_rows, stats.damaged_ranges), (3, 0));
-    for record in sink.all() {
-        assert_eq!(
-            (&*record.model, record.status_code, record.usage.output),
-            ("bench-json", 200, 225)
-        );
-        assert_eq!(record.decisions.len(), 2);
-    }
-    assert!(journals(root.path()).is_empty() && set_aside(root.path()).is_empty());
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_that_is_read_twice_sets_its_damage_aside_once() {
     let (mut bytes, starts) = journal();

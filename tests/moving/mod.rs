@@ -178,7 +178,7 @@ pub async fn tables(url: &str) -> Vec<String> {
          REGNAMESPACE) AND relkind IN ('r', 'p') AND NOT relispartition"
     };
     let mut found = texts(url, sql).await;
-    found.retain(|name| name != "schema_history");
+    found.retain(|name| name != "_sqlx_migrations");
     found.sort();
     found
 }

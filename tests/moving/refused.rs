@@ -59,7 +59,7 @@ async fn a_target_with_data_is_left_alone() {
     // Also if another version migrated it: it is not brought up to date.
     run(
         &bed.target,
-        "DELETE FROM schema_history WHERE version = (SELECT MAX(version) FROM schema_history)",
+        "DELETE FROM _sqlx_migrations WHERE version = (SELECT MAX(version) FROM _sqlx_migrations)",
     )
     .await;
     let (code, said) = bed.moved();
@@ -67,7 +67,12 @@ async fn a_target_with_data_is_left_alone() {
         code == Some(1) && said.contains("the target holds data that is not from this move"),
         "{said}"
     );
-    run(&bed.target, "INSERT INTO schema_history VALUES (99, '0099_future', 'x', 1, 0)").await;
+    run(
+        &bed.target,
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+         VALUES (99, '0099_future', TRUE, '', 0)",
+    )
+    .await;
     let (code, said) = bed.moved();
     assert!(code == Some(1) && said.contains("migrated by a newer version"), "{said}");
     assert_eq!(one(&bed.target, prices).await, before);
@@ -91,8 +96,9 @@ async fn a_part_of_another_database_is_not_gone_on_with() {
         &bed.target,
         "CREATE TABLE move_state AS SELECT CAST(1 AS SMALLINT) AS id, 'another' AS source, \
          '/srv/other/tollgate.db' AS path, '' AS digest, 'users' AS table_name, \
-         CAST(1 AS BIGINT) AS copied, '[1]' AS place; INSERT INTO schema_history VALUES (0, \
-         'a move from SQLite', '', 0, 0)",
+         CAST(1 AS BIGINT) AS copied, '[1]' AS place; INSERT INTO _sqlx_migrations \
+         (version, description, success, checksum, execution_time) \
+         VALUES (0, 'a move from SQLite', FALSE, '', 0)",
     )
     .await;
     let (code, said) = bed.moved();
@@ -134,20 +140,25 @@ async fn wrong_addresses_and_sources_are_reported_without_a_password() {
         assert!(!said.contains("hunter2"), "{said}");
     }
     // A source that is behind, and one that does not exist.
-    let last =
-        one(&bed.sqlite(), "SELECT name FROM schema_history ORDER BY version DESC LIMIT 1").await;
-    run(
+    let last = one(
         &bed.sqlite(),
-        &format!("CREATE TABLE kept AS SELECT * FROM schema_history WHERE name = '{last}'"),
+        "SELECT description FROM _sqlx_migrations ORDER BY version DESC LIMIT 1",
     )
     .await;
-    run(&bed.sqlite(), &format!("DELETE FROM schema_history WHERE name = '{last}'")).await;
+    run(
+        &bed.sqlite(),
+        &format!(
+            "CREATE TABLE kept AS SELECT * FROM _sqlx_migrations WHERE description = '{last}'"
+        ),
+    )
+    .await;
+    run(&bed.sqlite(), &format!("DELETE FROM _sqlx_migrations WHERE description = '{last}'")).await;
     let (code, said) = bed.moved();
     assert!(
         code == Some(1) && said.contains("run `tollgate migrate`") && said.contains(&last),
         "{said}"
     );
-    run(&bed.sqlite(), "INSERT INTO schema_history SELECT * FROM kept").await;
+    run(&bed.sqlite(), "INSERT INTO _sqlx_migrations SELECT * FROM kept").await;
     assert_eq!(tables(&bed.target).await, Vec::<String>::new());
     let said = bed.done();
     assert!(said.contains("not copied: the table kept, which is not tollgate's"), "{said}");

@@ -115,7 +115,7 @@ impl Node {
 
     fn with_clock(clock: Arc<dyn Clock>, store: Store, redis: Arc<Redis>, url: String) -> Self {
         let shared = SharedSettings {
-            servers: vec![RedisServer::new(Secret::new(url))],
+            server: RedisServer::new(Secret::new(url)),
             prefix: "late".to_owned(),
             timeout: TIME_LIMIT,
             lease: Duration::from_millis(600),

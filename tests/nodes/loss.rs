@@ -82,6 +82,12 @@ pub async fn back(pair: &Pair) {
     }
 }
 
+/// How often the nodes have built the counters from the ledger.
+pub fn rebuilds(pair: &Pair) -> usize {
+    let of = |log: String| log.matches("rebuilding the shared counters from the ledger").count();
+    pair.nodes.iter().map(|node| of(node.log())).sum()
+}
+
 /// Load before, during and after a loss; then all spending is counted once, on both nodes.
 async fn no_request_fails(
     mut pair: Pair,

@@ -1,8 +1,10 @@
 //! Places of a node that dies, and the figures that it had counted.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::pair::{Pair, cost};
 use crate::support::redis::Redis;
@@ -108,5 +110,36 @@ async fn a_lease_that_ends_while_redis_hangs_takes_no_place_from_a_request_that_
         assert_eq!(usage["rpm"]["current"], json!(1), "{usage}");
         let usage = node.admin("keys/getKeyLimitUsage", json!({"keyId": who.key})).await;
         assert_eq!(usage["concurrentSessions"]["current"], json!(1), "{usage}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_last_places_of_a_provider_are_given_out_once_to_users_of_both_nodes() {
+    let pair = Pair::with(Redis::start(), &[("TOLLGATE_REDIS_TIMEOUT", "2s")]).await;
+    let all = pair.nodes[0].admin("providers/getProviders", json!({})).await;
+    let id = all[0]["id"].as_i64().unwrap();
+    let edit = json!({"providerId": id, "limit_concurrent_sessions": 4});
+    pair.nodes[0].admin("providers/editProvider", edit).await;
+    let mut callers = Vec::new();
+    for _ in 0..3 {
+        callers.push(pair.person(json!({}), json!({})).await);
+    }
+    pair.upstream.default(json!({"usage": {"output": 100}, "delay_ms": 200})).await;
+    let mut asking = JoinSet::new();
+    for n in 0..24 {
+        let who = &callers[n % 3];
+        asking.spawn(pair.ask(n % 2, who, &format!("s{n}")).send());
+    }
+    let mut statuses = BTreeMap::new();
+    while let Some(answer) = asking.join_next().await {
+        *statuses.entry(answer.unwrap().unwrap().status().as_u16()).or_insert(0) += 1;
+    }
+    assert_eq!(statuses, BTreeMap::from([(200, 4), (503, 20)]));
+    for node in &pair.nodes {
+        let body = json!({"providerId": id});
+        let usage = node.admin("providers/getProviderLimitUsage", body).await;
+        assert_eq!(usage["concurrentSessions"], json!({"current": 4, "limit": 4}));
+        let live = node.admin("active-sessions/getActiveSessions", json!({})).await;
+        assert_eq!(live.as_array().unwrap().len(), 4, "{live}");
     }
 }

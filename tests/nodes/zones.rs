@@ -1,4 +1,4 @@
-//! Several Redis servers with different time zones of the shared windows: each counts in its own.
+//! Nodes in another time zone than that of the shared windows: the counters are in the shared one.
 
 use chrono_tz::Tz;
 use serde_json::json;
@@ -10,9 +10,8 @@ use tollgate::domain::secret::Secret;
 use tollgate::policy::window::Window;
 use tollgate::store::Store;
 
-use super::loss::back;
+use super::loss::{back, rebuilds};
 use super::pair::Pair;
-use super::servers::{list, one_for_each, rebuilds, start};
 use crate::store::make::bare_record;
 use crate::support::postgres;
 use crate::support::redis::Redis;
@@ -34,25 +33,24 @@ fn tell(server: &Redis, words: &[&str]) {
     let () = command.query(&mut client.get_connection().unwrap()).unwrap();
 }
 
-/// The nodes' zone is the first server's; windows of the second one's reach further back.
+/// Windows of the shared zone reach further back than those of the nodes' own.
 #[tokio::test(flavor = "multi_thread")]
-async fn counters_of_a_server_in_another_zone_are_rebuilt_from_the_begin_of_its_own_windows() {
+async fn counters_in_another_zone_are_rebuilt_from_the_begin_of_its_windows() {
     let now = SystemClock.now();
     let mut zones = ZONES;
     zones.sort_by_key(|zone| begin(*zone, now));
-    let [second, first] = zones;
-    let servers = start(2);
-    // What a node with this zone left that connected to this server first, and is still there.
-    tell(&servers[1], &["SET", "tollgate:zone", second.name()]);
-    tell(&servers[1], &["SET", "tollgate:zone_held", "1"]);
-    let (database, urls) = (postgres::fresh_database(), list(&servers));
-    let env = [("REDIS_URL", ""), ("REDIS_URLS", urls.as_str()), ("TZ", first.name())];
-    let env = [&env[..], &[("TOLLGATE_REDIS_TIMEOUT", "2s")]].concat();
-    let pair = Pair::over(&database, Redis::none(), &env).await;
+    let [shared, own] = zones;
+    let redis = Redis::start();
+    // What a node with this zone left that connected first, and is still there.
+    tell(&redis, &["SET", "tollgate:zone", shared.name()]);
+    tell(&redis, &["SET", "tollgate:zone_held", "1"]);
+    let database = postgres::fresh_database();
+    let env = [("TZ", own.name()), ("TOLLGATE_REDIS_TIMEOUT", "2s")];
+    let pair = Pair::over(&database, redis, &env).await;
     back(&pair).await;
-    let who = one_for_each(&pair, 2, &json!({})).await.remove(&1).unwrap();
-    // From the first minute of the second one's week or month.
-    let started_at = begin(second, now).plus_ms(60_000);
+    let who = pair.person(json!({}), json!({})).await;
+    // From the first minute of the shared week or month.
+    let started_at = begin(shared, now).plus_ms(60_000);
     let record = Record {
         request_id: RequestId::new(),
         started_at,
@@ -65,14 +63,13 @@ async fn counters_of_a_server_in_another_zone_are_rebuilt_from_the_begin_of_its_
     let store = Store::open_postgres(&Secret::new(database.as_str()), 2).await.unwrap();
     assert_eq!(store.append_records(&[record]).await.unwrap(), 1);
     let built = rebuilds(&pair);
-    tell(&servers[1], &["DEL", "tollgate:{3}:epoch"]);
+    tell(&pair.redis, &["DEL", "tollgate:{3}:epoch"]);
     pair.until(async || rebuilds(&pair) > built).await;
     back(&pair).await;
-    let is_month = Window::Monthly.start(now, second) <= started_at;
+    let is_month = Window::Monthly.start(now, shared) <= started_at;
     let window = if is_month { "costMonthly" } else { "costWeekly" };
     for node in &pair.nodes {
         let usage = node.admin("users/getUserLimitUsage", json!({"userId": who.user})).await;
         assert_eq!(usage[window]["current"], json!(3), "{window}: {usage}");
     }
-    assert_eq!(servers.len(), 2);
 }

@@ -1,5 +1,4 @@
-//! Every setting has an effect: the list of tests that show it, and the tests of settings without
-//! another one.
+//! Settings have an effect: the tests of those that no other test shows.
 
 #![expect(
     clippy::disallowed_methods,
@@ -12,5 +11,4 @@ mod fsync;
 mod process;
 mod redis;
 mod requests;
-mod shown;
 mod timeouts;

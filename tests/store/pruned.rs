@@ -2,11 +2,10 @@
 
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
-use tollgate::store::{Backend, UnpricedOf};
+use tollgate::store::UnpricedOf;
 
 use super::accounting::all_rows;
 use super::make::varied_record;
-use super::schema::{earlier, names};
 use super::{Place, on_both};
 
 on_both!(
@@ -62,51 +61,4 @@ async fn a_request_that_the_log_has_no_more_is_priced_late(place: Place) {
     let totals = store.spend_totals().await.unwrap();
     assert_eq!(spent(totals.iter().map(|total| total.cost).collect()), expected);
     assert!(all_rows(&store).await.iter().all(|record| record.cost.is_some()));
-}
-
-/// Until migration 21, SQLite's ledger was a table.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_whose_ledger_was_a_table_keeps_every_row() {
-    const SHARED: &str = "request_id, started_at, key_id, user_id, provider_id, model, \
-        upstream_model, endpoint, status_code, outcome, input_tokens, output_tokens, \
-        cache_write_5m_tokens, cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, \
-        image_input_tokens, image_output_tokens, usage_extra, price_model, cost, cost_multiplier, \
-        estimated, duration_ms";
-    let place = Place::new(Backend::Sqlite);
-    let names = names();
-    let view = names.iter().position(|name| name == "0021_ledger_view").unwrap();
-    let store = place.open().await;
-    earlier(&place, &names[..view]).await;
-    // 300 requests, of which the log has 100.
-    place
-        .meddle(&format!(
-            "WITH RECURSIVE up (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM up WHERE n < 300) \
-             INSERT INTO ledger ({SHARED}) SELECT randomblob(16), n * 1000, n % 7, n % 5, n % 3, \
-             'm' || n % 4, NULLIF('u' || n % 2, 'u0'), '/e', 200, 'completed', n, n, n, n, n, n, \
-             n, n, NULL, NULL, NULLIF(n % 9, 0), '1.5', n % 2, n FROM up; \
-             INSERT INTO request_log ({SHARED}, client_format, streamed, overhead_us, attempts, \
-             decisions) SELECT {SHARED}, 'native', 0, 1, 1, '[]' FROM ledger \
-             WHERE started_at > 200000; \
-             CREATE TABLE held AS SELECT * FROM ledger"
-        ))
-        .await;
-    assert_eq!(store.migrate().await.unwrap(), names[view..]);
-    place
-        .meddle(&format!(
-            "CREATE TABLE proof (wrong BIGINT CHECK (wrong = 0)); \
-             INSERT INTO proof SELECT COUNT(*) FROM \
-             (SELECT {SHARED} FROM held EXCEPT SELECT {SHARED} FROM ledger); \
-             INSERT INTO proof SELECT COUNT(*) - 300 FROM ledger; \
-             INSERT INTO proof SELECT COUNT(*) - 200 FROM ledger_archive; \
-             INSERT INTO proof SELECT COUNT(*) - 100 FROM request_log"
-        ))
-        .await;
-    let spent: NanoUsd = store
-        .spend_since(tollgate::domain::clock::Timestamp(0))
-        .await
-        .unwrap()
-        .iter()
-        .map(|row| row.cost)
-        .sum();
-    assert_eq!(spent, NanoUsd((1..=300).map(|n| n % 9).sum()));
 }

@@ -2,7 +2,7 @@
 //! of a table without a replica identity. Repricing and the clean-up work all the same.
 
 use rust_decimal::Decimal;
-use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
+use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 use tollgate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
@@ -10,7 +10,7 @@ use tollgate::domain::usage::Usage;
 use tollgate::store::{Backend, Store, UnpricedOf};
 
 use super::Place;
-use super::partitions::{DAY, at, filled};
+use super::partitions::{DAY, at};
 
 /// Tables whose updates and deletes a publication refuses.
 const WITHOUT: &str = "SELECT CAST(c.relname AS TEXT) FROM pg_class AS c \
@@ -61,43 +61,4 @@ async fn a_publication_of_all_tables_refuses_neither_repricing_nor_the_clean_up(
     assert_eq!(store.append_records(&records).await.unwrap(), records.len() as u64);
     reprice_and_clean_up(&store, &records, now.plus_ms(80 * DAY)).await;
     assert_eq!(without_identity(&place).await, Vec::<String>::new());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn partitions_of_earlier_builds_get_an_identity_while_they_are_in_use() {
-    let place = Place::new(Backend::Postgres);
-    let now = SystemClock.now();
-    let (store, records) = filled(&place, now.plus_ms(-60 * DAY), now).await;
-    store.migrate().await.unwrap();
-    assert_eq!(without_identity(&place).await, Vec::<String>::new(), "after a conversion");
-    // As earlier builds left them, but for one whose identity an operator chose.
-    store.keep_partitions(now.plus_ms(70 * DAY)).await.unwrap();
-    let mut connection = PgConnection::connect(place.url.expose()).await.unwrap();
-    let sql = "SELECT CAST(inhrelid AS REGCLASS)::TEXT FROM pg_inherits \
-               WHERE inhparent = CAST('request_log' AS REGCLASS) ORDER BY 1";
-    let parts: Vec<String> =
-        connection.fetch_all(sql).await.unwrap().iter().map(|row| row.get(0)).collect();
-    for table in parts.iter().map(String::as_str).chain(["request_log"]) {
-        let sql = format!("ALTER TABLE {table} REPLICA IDENTITY DEFAULT");
-        connection.execute(AssertSqlSafe(sql)).await.unwrap();
-    }
-    let chosen = parts.iter().find(|part| part.contains("_until_")).unwrap();
-    let sql = format!("ALTER TABLE {chosen} REPLICA IDENTITY USING INDEX {chosen}_pkey");
-    connection.execute(AssertSqlSafe(sql)).await.unwrap();
-    assert!(without_identity(&place).await.contains(&"request_log".to_owned()));
-    // A report holds one of them: it waits for the next look, and the others do not.
-    let held = parts.iter().find(|part| part.ends_with("_other")).unwrap();
-    let mut report = connection.begin().await.unwrap();
-    let sql = format!("SELECT COUNT(*) FROM {held}");
-    report.execute(AssertSqlSafe(sql)).await.unwrap();
-    let store = place.open().await;
-    store.keep_partitions(now).await.unwrap_err();
-    report.commit().await.unwrap();
-    store.keep_partitions(now).await.unwrap();
-    assert_eq!(without_identity(&place).await, Vec::<String>::new());
-    let sql = format!("SELECT relreplident::TEXT FROM pg_class WHERE relname = '{chosen}'");
-    let kept: String = connection.fetch_one(AssertSqlSafe(sql)).await.unwrap().get(0);
-    assert_eq!(kept, "i", "the operator's choice");
-    place.meddle("CREATE PUBLICATION all_tables FOR ALL TABLES").await;
-    reprice_and_clean_up(&store, &records, now.plus_ms(-30 * DAY)).await;
 }

@@ -119,7 +119,7 @@ async fn only_a_standby_of_the_database_is_used(pair: &Pair) {
     pair.is_replayed().await;
     for (replica, why) in [
         (pair.url.clone(), "no standby"),
-        (pair.replica_url.replace(name, other), "schema_history"),
+        (pair.replica_url.replace(name, other), "_sqlx_migrations"),
         (pair.replica_url.replace(name, "absent"), "does not exist"),
     ] {
         let store = pair.open(&replica).await;

@@ -1,14 +1,10 @@
 //! Migrations: applied once, by one process at a time, and refused if they do not fit.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use sha2::{Digest, Sha256};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _};
-use tollgate::domain::clock::Timestamp;
-use tollgate::domain::ids::{KeyId, UserId};
-use tollgate::domain::money::NanoUsd;
 use tollgate::domain::secret::Secret;
-use tollgate::store::{Backend, GroupBy, SchemaError, SeriesAsk, Store, StoreError};
+use tollgate::store::{Backend, SchemaError, Store, StoreError};
 
 use super::{Place, on_both};
 
@@ -16,21 +12,15 @@ on_both!(
     a_second_migration_changes_nothing,
     processes_that_migrate_at_once_do_it_once,
     an_empty_database_is_behind,
-    a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds,
     a_newer_database_is_refused,
     half_migrated_databases_are_refused,
     ping_answers,
 );
 
-/// Where the migrations of a back end are.
-fn folder(backend: Backend) -> PathBuf {
-    let name = if backend == Backend::Sqlite { "sqlite" } else { "postgres" };
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(name)
-}
-
 /// The names of all migrations, in order.
-pub(super) fn names() -> Vec<String> {
-    let files = std::fs::read_dir(folder(Backend::Sqlite)).unwrap();
+fn names() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/sqlite");
+    let files = std::fs::read_dir(folder).unwrap();
     let mut names: Vec<String> = files
         .map(|file| file.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
@@ -73,66 +63,14 @@ async fn an_empty_database_is_behind(place: Place) {
     assert!(error.to_string().contains("tollgate migrate"), "{error}");
 }
 
-/// The migrations of the first release.
-const FIRST: [&str; 2] = ["0001_configuration", "0002_accounting"];
-
-/// Brings an empty database to the schema of an earlier version, by its migrations.
-pub(super) async fn earlier(place: &Place, names: &[impl AsRef<str>]) {
-    place
-        .meddle(
-            "CREATE TABLE schema_history (version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, \
-             checksum TEXT NOT NULL, finished BIGINT NOT NULL, applied_at BIGINT NOT NULL)",
-        )
-        .await;
-    for name in names {
-        let name = name.as_ref();
-        let file =
-            std::fs::read_to_string(folder(place.backend).join(format!("{name}.sql"))).unwrap();
-        let checksum: String =
-            Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
-        place.meddle(&file).await;
-        let version = version(name);
-        place
-            .meddle(&format!(
-                "INSERT INTO schema_history VALUES ({version}, '{name}', '{checksum}', 1, 0)"
-            ))
-            .await;
-    }
-}
-
-async fn a_database_of_the_first_release_is_behind_and_is_brought_up_with_what_it_holds(
-    place: Place,
-) {
-    let store = place.open().await;
-    earlier(&place, &FIRST).await;
-    place
-        .meddle(
-            "INSERT INTO hourly_sums VALUES (0, 1, 2, 3, 'm', '/e', 200, 4, 1, 1, 10, 20, 30, \
-             40, 50, 60, 700, 800), (3600000, 1, 2, 3, 'm', '/other', 200, 1, 0, 0, 1, 2, 3, \
-             4, 5, 6, 7, 8), \
-             (3600000, 9, 2, 3, 'n', '/e', 500, 1, 0, 0, 1, 2, 3, 4, 5, 6, 1000, 8)",
-        )
-        .await;
-    let error = store.check_schema().await.unwrap_err();
-    let behind = SchemaError::Behind { missing: names()[FIRST.len()..].to_vec() };
-    assert!(matches!(&error, StoreError::Schema(found) if *found == behind), "{error}");
-    assert_eq!(store.migrate().await.unwrap(), names()[FIRST.len()..]);
-    store.check_schema().await.unwrap();
-
-    let totals = store.key_totals(UserId(2), KeyId(1)).await.unwrap();
-    let (requests, errors, cost) = (totals[0].requests, totals[0].errors, totals[0].cost);
-    assert_eq!((totals.len(), requests, errors, cost), (1, 5, 1, NanoUsd(707)));
-    assert_eq!((totals[0].cache_write_tokens, totals[0].cache_read_tokens), (77, 55));
-    assert_eq!(store.models_asked_for(None).await.unwrap(), ["m", "n"]);
-    let boundaries = vec![Timestamp(0), Timestamp(3_600_000), Timestamp(7_200_000)];
-    let ask = SeriesAsk { scope: None, by: GroupBy::User, boundaries };
-    let series = store.series(&ask).await.unwrap();
-    assert_eq!(series[0].points, [(4, NanoUsd(700)), (2, NanoUsd(1_007))]);
-}
-
 async fn a_newer_database_is_refused(place: Place) {
     let store = place.ready().await;
-    place.meddle("INSERT INTO schema_history VALUES (99, '0099_future', 'x', 1, 0)").await;
+    place
+        .meddle(
+            "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
+             execution_time) VALUES (99, '0099_future', TRUE, '', 0)",
+        )
+        .await;
     for result in [store.check_schema().await, store.migrate().await.map(|_| ())] {
         let error = result.unwrap_err();
         let newer = SchemaError::Newer { found: 99, known: version(&names()[names().len() - 1]) };
@@ -143,16 +81,14 @@ async fn a_newer_database_is_refused(place: Place) {
 async fn half_migrated_databases_are_refused(place: Place) {
     let store = place.ready().await;
     let cases = [
-        ("UPDATE schema_history SET finished = 0 WHERE version = 2", "not finished"),
+        ("UPDATE _sqlx_migrations SET success = FALSE WHERE version = 1", "not finished"),
         (
-            "UPDATE schema_history SET finished = 1, checksum = 'x' WHERE version = 2",
+            "UPDATE _sqlx_migrations SET success = TRUE, checksum = substr(checksum, 2) \
+             WHERE version = 1",
             "another content",
         ),
-        (
-            "DELETE FROM schema_history WHERE version > 1; UPDATE schema_history SET version = -1",
-            "does not have",
-        ),
-        ("DROP TABLE schema_history", "no record of migrations"),
+        ("UPDATE _sqlx_migrations SET version = -1", "does not have"),
+        ("DROP TABLE _sqlx_migrations", "no record of migrations"),
     ];
     for (meddling, why) in cases {
         place.meddle(meddling).await;
@@ -171,16 +107,16 @@ async fn ping_answers(place: Place) {
     place.open().await.ping().await.unwrap();
 }
 
-/// An index takes minutes on a large log. Roles and databases often have a bound for statements.
+/// A migration may take minutes on a large log, and other nodes wait for it. Roles and databases often
+/// have a bound for statements.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_bound_of_the_server_for_statements_does_not_end_a_migration() {
     let place = Place::new(Backend::Postgres);
-    earlier(&place, &names()[..names().len() - 2]).await;
     let database = database_of(place.url.expose());
     place.meddle(&format!("ALTER DATABASE {database} SET statement_timeout = '500ms'")).await;
-    // Of two nodes that start, one waits for a writer and the other for the first node.
-    let mut writer = PgConnection::connect(place.url.expose()).await.unwrap();
-    writer.execute("BEGIN; LOCK TABLE request_log IN ROW EXCLUSIVE MODE").await.unwrap();
+    // Two nodes start, and wait for one that migrates.
+    let mut first = PgConnection::connect(place.url.expose()).await.unwrap();
+    first.execute("BEGIN; SELECT pg_advisory_xact_lock(7215836401)").await.unwrap();
     let nodes = [place.open().await, place.open().await];
     let waits = async {
         let place = Place::new(Backend::Postgres);
@@ -193,7 +129,7 @@ async fn a_bound_of_the_server_for_statements_does_not_end_a_migration() {
         while !look.fetch_one(AssertSqlSafe(sql.clone())).await.unwrap().get::<bool, _>(0) {
             assert!(began.elapsed().as_secs() < 60, "both wait");
         }
-        writer.execute("COMMIT").await.unwrap();
+        first.execute("COMMIT").await.unwrap();
     };
     let node = |at: usize| Box::pin(nodes[at].migrate());
     let waited = async {
@@ -203,16 +139,7 @@ async fn a_bound_of_the_server_for_statements_does_not_end_a_migration() {
     let (one, other, ()) = tokio::try_join!(node(0), node(1), waited).unwrap();
     let mut counts = [one.len(), other.len()];
     counts.sort_unstable();
-    assert_eq!(counts, [0, 2]);
-}
-
-#[tokio::test]
-async fn a_migration_that_was_left_out_is_half_migrated() {
-    let place = Place::new(Backend::Sqlite);
-    let store = place.ready().await;
-    place.meddle("DELETE FROM schema_history WHERE version = 1").await;
-    let error = store.check_schema().await.unwrap_err();
-    assert!(error.to_string().contains("left out"), "{error}");
+    assert_eq!(counts, [0, 1]);
 }
 
 #[tokio::test]

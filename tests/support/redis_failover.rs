@@ -12,19 +12,12 @@ use super::redis::{Redis, Transport, tls_file};
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 const NO_FILES: [&str; 4] = ["--save", "", "--appendonly", "no"];
 
-/// Three primaries with a replica each, or one primary.
+/// Three primaries with a replica each.
 pub struct Cluster {
     pub nodes: Vec<Redis>,
 }
 
-/// Whether the other primaries of a cluster go on while one is gone (`no`), or none does.
-#[derive(Debug, Clone, Copy)]
-pub enum FullCoverage {
-    Required,
-    NotRequired,
-}
-
-fn node(transport: Transport, coverage: FullCoverage) -> Redis {
+fn node(transport: Transport) -> Redis {
     let bus = free_port().to_string();
     let own = [
         "--cluster-enabled",
@@ -35,31 +28,17 @@ fn node(transport: Transport, coverage: FullCoverage) -> Redis {
         &bus,
         "--tls-cluster",
         if transport == Transport::Tls { "yes" } else { "no" },
-        "--cluster-require-full-coverage",
-        if matches!(coverage, FullCoverage::Required) { "yes" } else { "no" },
     ];
     Redis::over(transport, &[&NO_FILES[..], &own[..]].concat())
 }
 
 impl Cluster {
     pub async fn start() -> Self {
-        Self::over(Transport::Plain, FullCoverage::NotRequired).await
+        Self::over(Transport::Plain).await
     }
 
-    /// One primary with all slots.
-    pub async fn of_one() -> Self {
-        let node = node(Transport::Plain, FullCoverage::Required);
-        tell::<()>(&node, &["CLUSTER", "ADDSLOTSRANGE", "0", "16383"]).unwrap();
-        wait(|| {
-            let info: String = tell(&node, &["CLUSTER", "INFO"]).unwrap();
-            info.contains("cluster_state:ok").then_some(())
-        })
-        .await;
-        Self { nodes: vec![node] }
-    }
-
-    pub async fn over(transport: Transport, coverage: FullCoverage) -> Self {
-        let nodes: Vec<Redis> = (0..6).map(|_| node(transport, coverage)).collect();
+    pub async fn over(transport: Transport) -> Self {
+        let nodes: Vec<Redis> = (0..6).map(|_| node(transport)).collect();
         let credentials = ["--tls", "--cacert", &tls_file("ca.pem")]
             .into_iter()
             .chain(["--cert", &tls_file("client.pem"), "--key", &tls_file("client.key")])
@@ -100,11 +79,6 @@ impl Cluster {
     pub async fn owner(&self, name: &str) -> usize {
         wait(|| self.nodes.iter().position(|node| tell::<bool>(node, &["EXISTS", name]).is_ok()))
             .await
-    }
-
-    /// Whether the node has a name.
-    pub fn has(&self, node: usize, name: &str) -> bool {
-        tell(&self.nodes[node], &["EXISTS", name]).unwrap()
     }
 
     /// Another primary than this one.

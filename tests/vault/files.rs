@@ -209,7 +209,7 @@ async fn a_missing_credential_is_named_if_the_others_cannot_take_the_request() {
     bed.provider("other", "another-credential", 9).await;
     let stored = json!({"model": "m", "input": "x", "previous_response_id": "resp_1"});
     assert_eq!(ask(stored.clone()).await.0, 200);
-    bed.meddle("UPDATE providers SET key_cipher = 'v1:AAAA' WHERE name = 'own'").await;
+    bed.meddle("UPDATE providers SET key_cipher = 'v2:AAAA' WHERE name = 'own'").await;
     bed.gateway.readiness_shows(|_, parts| super::is_degraded(parts)).await;
     let (status, said) = ask(stored.clone()).await;
     assert!(status == 503 && said.contains("enter the credential of a provider"), "{said}");

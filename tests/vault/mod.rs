@@ -5,9 +5,7 @@ mod binding;
 mod files;
 mod rotation;
 
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use sqlx::{Connection, Row};
 use tollgate::store::Backend;
 
@@ -82,11 +80,10 @@ impl Bed {
         rows.iter().map(|row| (row.get("name"), row.get("cipher"))).collect()
     }
 
-    /// The ids of the keys in the texts; `v1` for texts without one.
+    /// The ids of the keys in the texts.
     pub async fn key_ids(&self) -> Vec<String> {
         let id = |text: String| match text.split(':').collect::<Vec<_>>()[..] {
             ["v2", id, _] => id.to_owned(),
-            ["v1", _] => "v1".to_owned(),
             _ => panic!("{text}"),
         };
         let mut ids: Vec<String> =
@@ -129,20 +126,6 @@ impl Bed {
         assert!(good, "{arguments:?}: {said}");
         said
     }
-}
-
-/// A text as the first release sealed it.
-pub fn sealed_by_the_first_release(secret_key: &str, text: &str) -> String {
-    use base64::Engine;
-    let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &Sha256::digest(secret_key)).unwrap());
-    let nonce = [9; 12];
-    let mut bytes = text.as_bytes().to_vec();
-    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut bytes)
-        .unwrap();
-    format!(
-        "v1:{}",
-        base64::engine::general_purpose::STANDARD.encode([nonce.as_slice(), &bytes].concat())
-    )
 }
 
 /// Whether `/readyz` lists the part as degraded.

@@ -9,11 +9,10 @@ use super::archive::{self, Manifest};
 use super::switch::{self, Unfinished};
 use super::{DATABASE, JOURNAL, SECRETS, Scratch, embedded};
 use crate::app::in_use::InUse;
-use crate::app::{journal, secrets};
+use crate::app::secrets;
 use crate::config::Config;
 use crate::crypto::key_ring::KeyFile;
 use crate::files;
-use crate::ledger;
 use crate::store::Store;
 
 /// What `tollgate restore` is asked for.
@@ -99,11 +98,10 @@ pub fn restore(config: &Config, restoring: &Restoring<'_>) -> anyhow::Result<Res
     })
 }
 
-/// Keeps gateways out. Those of earlier versions are found by their journals.
+/// Keeps gateways out.
 fn alone(config: &Config) -> anyhow::Result<InUse> {
     let in_use = InUse::alone(&config.data_dir)?;
-    let running = ledger::survey(&journal::root(config)).context("the journal")?.held;
-    in_use.filter(|_| running == 0).with_context(|| {
+    in_use.with_context(|| {
         format!(
             "a gateway, or another command, is working on the data directory {}. Stop the gateway \
              (SIGTERM), wait until it has ended, and restore then. Nothing was changed",

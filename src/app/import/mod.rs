@@ -148,8 +148,8 @@ async fn end_logins(store: &Store, ended: &[KeyId]) -> anyhow::Result<()> {
 /// itself.
 async fn recount(config: &Config) -> Option<String> {
     let redis = config.redis.as_ref()?;
-    let done = match redis.servers() {
-        Ok(servers) => limits::rebuild_shared(&servers, &redis.prefix).await,
+    let done = match redis.server() {
+        Ok(server) => limits::rebuild_shared(&server, &redis.prefix).await,
         Err(error) => Err(error.to_string()),
     };
     done.err().map(|why| {

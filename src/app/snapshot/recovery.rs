@@ -70,7 +70,6 @@ impl Recovery {
                  begin with an empty database, restart this process"
             );
             database::prepare(&self.config, &store, &*self.clock).await?;
-            database::report_unbound(&store).await?;
             self.correct(&store).await.context("reading the ledger")?;
             // From here on the journal is delivered.
             self.store.release();

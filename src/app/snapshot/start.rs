@@ -51,7 +51,6 @@ pub(in crate::app) async fn begin(
     }
     database::prepare(config, &store, clock).await?;
     let vault = secrets::vault(config, &store.sealed_texts().await?.0)?;
-    let vault = database::ready_vault(vault, &store, upgrade).await?;
     if !upgrade && let Err(error) = saved::remove_unfinished(&config.data_dir) {
         tracing::warn!(%error, "what an interrupted write left cannot be removed");
     }

@@ -2,8 +2,8 @@
 
 use super::{ADMIN_TOKEN_MIN, DAY, GIB, KIB, MIB, MIN, MS, S};
 use crate::config::kind::Kind::{
-    Choice, ChoiceOrFlag, Count, DatabaseUrl, Duration, File, Flag, Headers, Name, Networks, Path,
-    RedisUrl, RedisUrls, Seconds, Secret, SecretFile, Size, Source, Zone,
+    Choice, Count, DatabaseUrl, Duration, File, Flag, Headers, Name, Networks, Path, RedisUrl,
+    Seconds, Secret, SecretFile, Size, Source, Zone,
 };
 use crate::config::kind::Zero::Refused;
 use crate::config::setting::{Setting, setting, unset};
@@ -23,9 +23,6 @@ pub(super) const ROWS: &[Setting] = &[
     setting("database.snapshot_max_age", Duration { min: MIN, max: 30 * DAY, zero: Refused }, "3d"),
     unset("redis.url", RedisUrl).variable_is("REDIS_URL"),
     unset("redis.url_file", SecretFile).variable_is("REDIS_URL_FILE"),
-    unset("redis.urls", RedisUrls).variable_is("REDIS_URLS"),
-    unset("redis.urls_file", SecretFile).variable_is("REDIS_URLS_FILE"),
-    setting("redis.cluster_parts", Count { min: 1, max: 32 }, "3"),
     unset("redis.sentinel_password", Secret { min_len: 1 }),
     unset("redis.sentinel_password_file", SecretFile),
     unset("redis.tls.ca", File),
@@ -64,11 +61,7 @@ pub(super) const ROWS: &[Setting] = &[
     setting("ledger.batch_rows", Count { min: 1, max: 10_000 }, "500"),
     setting("ledger.flush_interval", Duration { min: MS, max: MIN, zero: Refused }, "200ms"),
     setting("ledger.sync_interval", Duration { min: MS, max: MIN, zero: Refused }, "1s"),
-    setting(
-        "limits.reservation",
-        ChoiceOrFlag { names: Reservation::NAMES, yes: "expected", no: "off" },
-        "expected",
-    ),
+    setting("limits.reservation", Choice(Reservation::NAMES), "expected"),
     setting("limits.on_redis_loss", Choice(OnRedisLoss::NAMES), "local"),
     unset("prices.seed_file", File),
     setting(

@@ -6,8 +6,8 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    DENSE, DENSE_1, DENSE_2, GROUP, LEAST_DECISION, MORE, STEPS, format_number, outcome_number,
-    step_number, tier_number,
+    DENSE, GROUP, LEAST_DECISION, MORE, STEPS, format_number, outcome_number, step_number,
+    tier_number,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
@@ -40,21 +40,19 @@ const SUCCEEDED: usize = 11;
 const PRICE: usize = 12;
 
 impl Decoder {
-    /// The record of a payload, in this encoding or in the JSON of older journals; `None` if it is
-    /// no record.
+    /// The record of a payload; `None` if it is no record.
     pub(in super::super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
-        if !matches!(*first, DENSE | DENSE_2 | DENSE_1) {
-            return serde_json::from_slice(payload).ok();
+        if *first != DENSE {
+            return None;
         }
-        let mut input = In { version: *first, rest, last: &mut self.last };
+        let mut input = In { rest, last: &mut self.last };
         let record = input.record()?;
         input.rest.is_empty().then_some(record)
     }
 }
 
 pub(super) struct In<'a> {
-    pub(super) version: u8,
     pub(super) rest: &'a [u8],
     pub(super) last: &'a mut [Option<Arc<str>>; TEXTS],
 }
@@ -92,12 +90,8 @@ impl<'a> In<'a> {
             user_agent: self.maybe(|input| input.shared(AGENT))?,
             client_addr: self.maybe(|input| input.shared(ADDRESS))?,
             // Fields are read in the order of this expression: these are the last.
-            price_model: if self.version > DENSE_1 {
-                self.maybe(|input| input.shared(PRICE))?
-            } else {
-                None
-            },
-            admitted_ms: if self.version > DENSE_2 { self.signed()? } else { 0 },
+            price_model: self.maybe(|input| input.shared(PRICE))?,
+            admitted_ms: self.signed()?,
         })
     }
 
@@ -189,7 +183,7 @@ impl<'a> In<'a> {
     }
 
     fn usage(&mut self) -> Option<Usage> {
-        let mut usage = Usage {
+        Some(Usage {
             input: self.number()?,
             output: self.number()?,
             cache_write_5m: self.number()?,
@@ -198,14 +192,10 @@ impl<'a> In<'a> {
             reasoning: self.number()?,
             image_input: self.number()?,
             image_output: self.number()?,
-            ..Usage::default()
-        };
-        if self.version > DENSE_1 {
-            usage.audio_input = self.number()?;
-            usage.audio_output = self.number()?;
-            usage.web_searches = self.number()?;
-            usage.tier = self.one_of(&ServiceTier::ALL, tier_number)?;
-        }
-        Some(usage)
+            audio_input: self.number()?,
+            audio_output: self.number()?,
+            web_searches: self.number()?,
+            tier: self.one_of(&ServiceTier::ALL, tier_number)?,
+        })
     }
 }

@@ -9,10 +9,7 @@
 //!
 //! No byte above BF comes from a number and none above F4 from a text. So nothing in a payload can
 //! look like the mark at the start of a frame, and after damage the next complete frame is found by
-//! it. The first byte distinguishes this encoding from the JSON of version 1 journals, which starts
-//! with `{` and is still read. Payloads that begin with 02 are read too: they lack the time of the
-//! admission. Those that begin with 01 also lack the audio tokens, web searches and service tier of
-//! usage, and the name of the price entry.
+//! it.
 //!
 //! It does not protect against damage: the frame's checksum does. Reading is nevertheless bounded
 //! by the available bytes.
@@ -31,11 +28,6 @@ use crate::domain::usage::{ServiceTier, Usage};
 /// First byte of a payload: the version of this encoding. A change of the fields below needs a new
 /// one.
 const DENSE: u8 = 3;
-/// The version before: no time of the admission.
-const DENSE_2: u8 = 2;
-/// The first version: usage without audio tokens, web searches and service tier; no name of the
-/// price entry.
-const DENSE_1: u8 = 1;
 /// Bits of a number in every byte but its last, and the flag of such a byte.
 const GROUP: u32 = 6;
 const MORE: u8 = 0x80;

@@ -9,14 +9,14 @@ use super::super::admission::{Admission, Denied, Refused};
 use super::super::charge::{Charge, Counted};
 use super::super::standing::Standing;
 use super::Shared;
-use super::batch::{pack_field, pack_text};
+use super::batch::{pack_bytes, pack_field};
+use super::calls::{Unanswered, ids, key_number};
 use super::gather::{Asking, Call};
 use super::link::Up;
 use super::operations::RedisReply;
 use super::outbox::{ARRIVED, Kind};
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
-use super::together::key_number;
 use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -68,11 +68,6 @@ impl Shared {
                 if own.is_some() && own != found.served_before {
                     found.served_before =
                         self.outbox.serves(&charge.slot, asked).or(found.served_before);
-                }
-                // Another node may have moved the session. By this it is seen whether a provider
-                // of another server is news for this one.
-                if let Some(before) = found.served_before.filter(|_| self.part.of > 1) {
-                    self.memory.serve_by(&charge, before);
                 }
                 (found, true)
             }
@@ -136,39 +131,33 @@ impl Shared {
         first: Option<&Provider>,
     ) -> RedisReply<Result<Found, Refused>> {
         let settings = &self.counting();
-        let mut unanswered = Unanswered { shared: self, charge: Some(charge) };
+        let mut unanswered = Unanswered::new(self, Some(charge));
         let asking = || self.asking(ask, charge, first);
         let answer = self.ask_together(&self.gather, asking, Self::admission_call).await;
-        unanswered.charge = None;
-        let answer = match answer {
-            RedisReply::Said(answer) => answer,
-            RedisReply::InVain => return RedisReply::InVain,
-            RedisReply::NotAsked => return RedisReply::NotAsked,
-            RedisReply::ClockSet(redis) => return RedisReply::ClockSet(redis),
+        unanswered.is_answered = true;
+        let read = |answer: Value| {
+            if let Some(passed) = Passed::read(&answer) {
+                let Passed { before: served_before, at: admitted, .. } = passed;
+                let ask = &Admission { now: admitted, ..*ask };
+                let standing = reply::standing(&passed, ask, &self.spans(admitted), settings);
+                let at = first.filter(|_| passed.is_placed).map(|provider| provider.id);
+                return Some(Ok(Found { admitted, served_before, standing, at }));
+            }
+            let Value::Array(refusal) = &answer else { return None };
+            let at = reply::time_of_refusal(refusal).unwrap_or(ask.now);
+            let ask = &Admission { now: at, ..*ask };
+            Some(Err(reply::denied(refusal, ask, &self.spans(at), settings)?.into()))
         };
-        if let Some(passed) = Passed::read(&answer) {
-            let Passed { before: served_before, at: admitted, .. } = passed;
-            let ask = &Admission { now: admitted, ..*ask };
-            let standing = reply::standing(&passed, ask, &self.spans(admitted), settings);
-            let at = first.filter(|_| passed.is_placed).map(|provider| provider.id);
-            return RedisReply::Said(Ok(Found { admitted, served_before, standing, at }));
-        }
-        let Value::Array(refusal) = &answer else { return RedisReply::InVain };
-        let at = reply::time_of_refusal(refusal).unwrap_or(ask.now);
-        let ask = &Admission { now: at, ..*ask };
-        match reply::denied(refusal, ask, &self.spans(at), settings) {
-            Some(denied) => RedisReply::Said(Err(denied.into())),
-            None => RedisReply::InVain,
+        match answer.map(read) {
+            RedisReply::Said(None) => RedisReply::InVain,
+            other => other.map(|found| found.unwrap_or(Err(Refused::Unreachable))),
         }
     }
 
     /// The call for a group, which comes ordered by user.
     fn admission_call(&self, up: Arc<Up>, group: &mut [Asking], now: Timestamp) -> (Arc<Up>, Call) {
-        let mut users: Vec<i64> = group.iter().map(|asking| asking.user).collect();
-        users.dedup();
-        let mut providers: Vec<i64> = group.iter().filter_map(|asking| asking.provider).collect();
-        providers.sort_unstable();
-        providers.dedup();
+        let users = ids(group.iter().map(|asking| asking.user));
+        let providers = ids(group.iter().filter_map(|asking| asking.provider));
         for asking in group.iter_mut() {
             let at = asking.provider.map_or(0, |id| key_number(&providers, id, users.len()));
             let user = key_number(&users, asking.user, 0);
@@ -198,8 +187,8 @@ impl Shared {
         packed.extend(numbers.bytes());
         packed.extend_from_slice(charge.request.0.as_bytes());
         pack_field(&mut packed, ask.key.id);
-        pack_text(&mut packed, &charge.member());
-        pack_text(&mut packed, &charge.asked());
+        pack_bytes(&mut packed, charge.member().as_bytes());
+        pack_bytes(&mut packed, charge.asked().as_bytes());
         for limits in [Some(key), Some(user), provider].into_iter().flatten() {
             packed.extend(limits.bytes());
         }
@@ -210,21 +199,6 @@ impl Shared {
             provider: first.map(|first| first.id.0),
             now: ask.now,
             packed,
-        }
-    }
-}
-
-/// If a client closes its connection while Redis is called, its request must not stay counted.
-struct Unanswered<'a> {
-    shared: &'a Shared,
-    charge: Option<&'a Charge>,
-}
-
-impl Drop for Unanswered<'_> {
-    fn drop(&mut self) {
-        if let Some(charge) = self.charge {
-            self.shared.gather.calls.give_up();
-            self.shared.push(Kind::GivenBack, charge, charge.admitted);
         }
     }
 }

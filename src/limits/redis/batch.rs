@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use super::Shared;
 use super::link::{Fault, TIME_LIMIT, Up, ask};
 use super::outbox::{Kind, Op};
-use super::part::Part;
 use super::scripts::{BATCH, Numbers, ScriptCall};
 use crate::domain::clock::Timestamp;
-use crate::domain::ids::{KeyId, ProviderId};
+use crate::domain::ids::KeyId;
 use crate::domain::money::NanoUsd;
 use crate::limits::charge::Charge;
 
@@ -37,14 +36,13 @@ impl Shared {
         let mut users: Vec<i64> = ops.iter().filter_map(|op| Some(op.charge.user?.0)).collect();
         users.dedup();
         let providers = ops.iter().filter_map(|op| op.kind.provider());
-        let own = providers.filter(|id| self.part.has_provider(ProviderId(*id)));
-        let providers: BTreeSet<i64> = own.collect();
+        let providers: BTreeSet<i64> = providers.collect();
         let providers: Vec<i64> = providers.into_iter().collect();
         let holders = users.iter().map(|id| up.names.user(*id));
         let holders = holders.chain(providers.iter().map(|id| up.names.provider(*id)));
         let names: Vec<String> = std::iter::once(up.names.seq.clone()).chain(holders).collect();
         let call = self.call(&BATCH, up, now, names.iter().map(String::as_str)).int(number);
-        let call = call.text(&format!("{}news", self.space));
+        let call = call.text(&self.name("news"));
         // The first two keys are the hash of what the node runs and the number.
         let place = |ids: &[i64], id: Option<i64>, before: usize| {
             let at = id.and_then(|id| ids.binary_search(&id).ok()).map_or(0, |at| at + 3 + before);
@@ -53,7 +51,7 @@ impl Shared {
         ops.iter().fold(call, |call, op| {
             let user = place(&users, op.charge.user.map(|user| user.0), 0);
             let provider = place(&providers, op.kind.provider(), users.len());
-            call.bytes(&packed(op, self.part, [user, provider]))
+            call.bytes(&packed(op, [user, provider]))
         })
     }
 }
@@ -85,11 +83,9 @@ impl Kind {
 }
 
 /// One operation, as `lua/batch.lua` reads it, with the places of user and provider among the keys.
-/// A provider of another server has its number below zero.
-fn packed(op: &Op, part: Part, places: [u16; 2]) -> Vec<u8> {
+fn packed(op: &Op, places: [u16; 2]) -> Vec<u8> {
     let Op { kind, charge, now, .. } = op;
     let (letter, cost, provider) = kind.parts();
-    let provider = provider.map(|id| if part.has_provider(ProviderId(id)) { id } else { -id });
     let numbers = Numbers::of(10).id(charge.user.map(|user| user.0));
     let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.admitted.0);
     let numbers = numbers.amount(charge.reserved).amount(cost).id(provider);
@@ -104,7 +100,7 @@ fn packed(op: &Op, part: Part, places: [u16; 2]) -> Vec<u8> {
     bytes.extend_from_slice(charge.request.0.as_bytes());
     bytes.extend_from_slice(&numbers);
     pack_field(&mut bytes, charge.slot.key.unwrap_or(KeyId(0)));
-    pack_text(&mut bytes, &charge.member());
+    pack_bytes(&mut bytes, charge.member().as_bytes());
     if matches!(kind, Kind::Running { .. } | Kind::Entered { .. }) {
         bytes.extend_from_slice(charge.asked().as_bytes());
     }
@@ -116,11 +112,6 @@ pub(super) fn pack_field(bytes: &mut Vec<u8>, key: KeyId) {
     let name = format!("k{key}");
     bytes.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
     bytes.extend_from_slice(name.as_bytes());
-}
-
-/// A text, after its length.
-pub(super) fn pack_text(bytes: &mut Vec<u8>, text: &str) {
-    pack_bytes(bytes, text.as_bytes());
 }
 
 /// Bytes, after their length.
@@ -142,19 +133,14 @@ impl Charge {
         asks.map_or_else(String::new, |asks| format!("{}\n{}", asks.model, asks.format.as_str()))
     }
 
-    /// Its note in Redis without slot, provider and start: user, key, reserved, session.
-    pub(super) fn note_end(&self) -> Vec<u8> {
-        let numbers = Numbers::of(8).id(self.user.map(|user| user.0));
+    /// Its note in Redis, while it has neither slot nor provider: both and its admission, user, key,
+    /// reserved, session.
+    pub(super) fn note(&self) -> Vec<u8> {
+        let numbers = Numbers::of(16).int(0).int(0).int(self.admitted.0);
+        let numbers = numbers.id(self.user.map(|user| user.0));
         let numbers = numbers.id(self.slot.key.map(|key| key.0)).amount(self.reserved);
         let mut bytes = numbers.bytes();
         bytes.extend_from_slice(self.member().as_bytes());
-        bytes
-    }
-
-    /// The whole note of a request that has neither slot nor provider.
-    pub(super) fn note(&self) -> Vec<u8> {
-        let mut bytes = Numbers::of(8).int(0).int(0).int(self.admitted.0).bytes();
-        bytes.extend(self.note_end());
         bytes
     }
 }

@@ -1,4 +1,6 @@
-//! The calls of requests that have not ended, and the operations that wait for them.
+//! The calls of requests: shared by those that wait at the same time ([`super::gather`]), each
+//! within its bound, for counters that may move meanwhile. And the operations that wait for calls
+//! that have not ended.
 //!
 //! A request that gives up takes back what its call may count. The call and what it takes back go
 //! over two connections ([`super::link::Up::for_requests`]), so Redis could execute them in the
@@ -9,7 +11,18 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use redis::Value;
 use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::super::charge::Charge;
+use super::Shared;
+use super::gather::{Asking, Call, Failure, Gather, Joined, Message, Outcome};
+use super::link::{self, Fault, Up};
+use super::operations::RedisReply;
+use super::outbox::Kind;
+use super::scripts::ScriptCall;
+use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
 
 #[derive(Default)]
 pub(super) struct Calls {
@@ -77,6 +90,113 @@ impl Drop for Begun {
         state.running.retain(|number| *number != self.number);
         drop(state);
         self.calls.ended.notify_waiters();
+    }
+}
+
+/// Makes the call for a group, at the time of the request that leads it. The group comes in
+/// [`Asking::order`].
+type Make = fn(&Shared, Arc<Up>, &mut [Asking], Timestamp) -> (Arc<Up>, Call);
+
+impl Shared {
+    /// Asks together with the requests that wait in `gather` at the same time. If the counters have
+    /// moved, uses those in effect.
+    pub(super) async fn ask_together(
+        &self,
+        gather: &Arc<Gather>,
+        asking: impl Fn() -> Asking,
+        make: Make,
+    ) -> RedisReply<Value> {
+        let until = Instant::now() + self.settings.timeout;
+        while let Some(up) = self.link.ready(until).await {
+            match tokio::time::timeout_at(until, self.together(gather, asking(), make)).await {
+                Ok(Ok(answer)) => return RedisReply::Said(answer),
+                // The call changed nothing. This node's clock was set since the last heartbeat.
+                Ok(Err(Failure::Clock(redis))) => {
+                    self.agreement.correct(redis, SystemClock.now());
+                    return RedisReply::ClockSet(redis);
+                }
+                // The call was not executed.
+                Ok(Err(Failure::Gone | Failure::UnknownScript)) => {}
+                Ok(Err(Failure::InVain)) => {
+                    gather.calls.give_up();
+                    return RedisReply::InVain;
+                }
+                Err(_) => {
+                    gather.calls.give_up();
+                    let bound = self.settings.timeout;
+                    self.link.note(&up, &Fault::TimedOut(bound), bound);
+                    return RedisReply::InVain;
+                }
+            }
+        }
+        RedisReply::NotAsked
+    }
+
+    async fn together(&self, gather: &Arc<Gather>, asking: Asking, make: Make) -> Outcome {
+        let message = match gather.join(asking) {
+            Joined::Lead(turn, asking) => Message::Lead(turn, asking),
+            Joined::Seat(seat) => seat.message().await,
+        };
+        let flight = match message {
+            Message::Answer(answer) => return answer,
+            Message::Finish(flight) => flight,
+            Message::Lead(turn, asking) => {
+                let Some(up) = self.link.get() else { return Err(Failure::Gone) };
+                let now = asking.now;
+                let exact = self.agreement.is_callers();
+                turn.depart(asking, exact, |group| make(self, up, group, now))
+            }
+        };
+        flight.finish().await
+    }
+}
+
+impl Gather {
+    /// The call of a script, over the connection of requests.
+    pub(super) fn call(&self, up: Arc<Up>, call: ScriptCall) -> (Arc<Up>, Call) {
+        let (mut connection, with_text) = (up.for_requests(), self.takes_text());
+        (up, Box::pin(async move { link::read(call.send(with_text, &mut connection).await?) }))
+    }
+}
+
+/// The holders of a group, each once, in ascending order.
+pub(super) fn ids(of: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut ids: Vec<i64> = of.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// The number of a holder's hash among the keys of a call: `ids` in ascending order, after `before`
+/// other hashes and the first key, which is the hash of what the node runs.
+pub(super) fn key_number(ids: &[i64], id: i64, before: usize) -> u8 {
+    let at = ids.binary_search(&id).map_or(0, |at| at + 2 + before);
+    u8::try_from(at).unwrap_or(0)
+}
+
+/// If a client closes its connection while Redis is called, its request must not stay counted: it is
+/// taken back, but not before the call has ended. Without a charge, its permit does that.
+pub(super) struct Unanswered<'a> {
+    shared: &'a Shared,
+    charge: Option<&'a Charge>,
+    pub(super) is_answered: bool,
+}
+
+impl<'a> Unanswered<'a> {
+    pub(super) const fn new(shared: &'a Shared, charge: Option<&'a Charge>) -> Self {
+        Self { shared, charge, is_answered: false }
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        self.shared.gather.calls.give_up();
+        if let Some(charge) = self.charge {
+            self.shared.push(Kind::GivenBack, charge, charge.admitted);
+        }
     }
 }
 

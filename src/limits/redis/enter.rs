@@ -1,5 +1,4 @@
-//! A place at a provider with limits, for a request that is admitted already, or whose user is
-//! counted on another server.
+//! A place at a provider with limits, for a request that is admitted already.
 
 use std::sync::Arc;
 
@@ -9,14 +8,13 @@ use super::super::charge::Charge;
 use super::super::provider::is_limited;
 use super::Shared;
 use super::batch::pack_bytes;
-use super::calls::Calls;
+use super::calls::{Unanswered, ids, key_number};
 use super::gather::{Asking, Call};
 use super::link::Up;
 use super::operations::RedisReply;
 use super::outbox::Kind;
 use super::reply;
 use super::scripts::{ENTER, Numbers};
-use super::together::key_number;
 use crate::config::OnRedisLoss;
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
@@ -54,10 +52,6 @@ impl Shared {
             _ if limited && self.settings.on_loss == OnRedisLoss::Local => {
                 self.memory.enter(charge, provider, now)
             }
-            // With one server, a request is refused when it is admitted.
-            _ if limited && self.part.of > 1 && self.settings.on_loss == OnRedisLoss::Closed => {
-                false
-            }
             _ => {
                 self.memory.enter_unchecked(charge, provider.id, now);
                 true
@@ -84,32 +78,23 @@ impl Shared {
 
     /// A place at a provider, checked and taken in Redis. Requests that ask for one at the same time
     /// share a call.
-    pub(super) async fn entered(
+    async fn entered(
         &self,
         charge: &Charge,
         provider: &Provider,
         now: Timestamp,
     ) -> RedisReply<bool> {
-        let mut unanswered = Unanswered(Some(&self.gather.calls));
+        let mut unanswered = Unanswered::new(self, None);
         let asking = || self.entering(charge, provider, now);
         let answer = self.ask_together(&self.entries, asking, Self::entries_call).await;
-        unanswered.0 = None;
-        match answer {
-            RedisReply::Said(answer) => RedisReply::Said(reply::int(Some(&answer)) == Some(1)),
-            RedisReply::InVain => RedisReply::InVain,
-            RedisReply::NotAsked => RedisReply::NotAsked,
-            RedisReply::ClockSet(redis) => RedisReply::ClockSet(redis),
-        }
+        unanswered.is_answered = true;
+        answer.map(|answer| reply::int(Some(&answer)) == Some(1))
     }
 
     /// The call for a group, which comes ordered by provider.
     fn entries_call(&self, up: Arc<Up>, group: &mut [Asking], now: Timestamp) -> (Arc<Up>, Call) {
-        let mut providers: Vec<i64> = group.iter().filter_map(|asking| asking.provider).collect();
-        providers.dedup();
-        let users = group.iter().map(|asking| asking.user).filter(|user| *user != 0);
-        let mut users: Vec<i64> = users.collect();
-        users.sort_unstable();
-        users.dedup();
+        let providers = ids(group.iter().filter_map(|asking| asking.provider));
+        let users = ids(group.iter().map(|asking| asking.user).filter(|user| *user != 0));
         for asking in group.iter_mut() {
             asking.packed[0] = asking.provider.map_or(0, |id| key_number(&providers, id, 0));
         }
@@ -137,18 +122,6 @@ impl Shared {
             provider: Some(provider.id.0),
             now,
             packed,
-        }
-    }
-}
-
-/// If a client closes its connection while Redis is called, what its request takes back is not sent
-/// before the call has ended.
-struct Unanswered<'a>(Option<&'a Calls>);
-
-impl Drop for Unanswered<'_> {
-    fn drop(&mut self) {
-        if let Some(calls) = self.0 {
-            calls.give_up();
         }
     }
 }

@@ -1,156 +1,113 @@
-//! What commands beside a gateway do with the Redis server: `tollgate check` and `tollgate doctor`
-//! examine it, `tollgate import` has the counters rebuilt.
+//! The shared counters as operators see them: their state in a running gateway, and what commands
+//! beside it do with the Redis server. `tollgate check` and `tollgate doctor` examine it,
+//! `tollgate import` has the counters rebuilt.
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
 
 use chrono_tz::Tz;
-use futures_util::future::join_all;
-use redis::aio::MultiplexedConnection;
-use redis::{FromRedisValue, InfoDict, Script};
 
-use super::earlier::live_nodes;
-use super::link::{Fault, TIME_LIMIT, within};
-use super::list;
+use super::Shared;
+use super::link::{TIME_LIMIT, within};
 use super::names;
 use super::scripts::{FORGET, ScriptCall};
-use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
-use crate::redis::{Primary, Server, names_moved};
+use crate::config::OnRedisLoss;
+use crate::redis::{Primary, Server, ServerFacts};
 
-/// Facts from the server's `INFO`. `None`: the user may not run that command.
+/// The state of the shared counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedState {
+    /// Requests are counted in Redis.
+    pub up: bool,
+    /// There is a connection, but its answers are too late.
+    pub slow: bool,
+    /// What this node does while `up` is false.
+    pub on_loss: OnRedisLoss,
+    /// Requests whose wait for Redis timed out.
+    pub errors: u64,
+    /// How often the connection was lost.
+    pub losses: u64,
+    /// How often answers were late for a while.
+    pub spells: u64,
+    /// What was counted and is not yet sent to Redis.
+    pub waiting: usize,
+    /// This node's clock minus Redis', in milliseconds.
+    pub clock_off_ms: i64,
+    /// The time zone of shared windows, if `TZ` is another.
+    pub other_zone: Option<Tz>,
+}
+
+impl SharedState {
+    /// What is wrong while requests are not counted in Redis, for operators.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        let how = if self.slow { "answers too late" } else { "is lost" };
+        let then = match self.on_loss {
+            OnRedisLoss::Local => "this node counts for itself",
+            OnRedisLoss::Open => "limits are not held",
+            OnRedisLoss::Closed => "requests are refused",
+        };
+        (!self.up).then(|| format!("{how}: {then}"))
+    }
+}
+
+impl Shared {
+    pub(in super::super) fn state(&self) -> SharedState {
+        SharedState {
+            up: self.link.is_up(),
+            slow: !self.link.is_up() && self.link.hears(),
+            on_loss: self.settings.on_loss,
+            errors: self.link.errors.load(Ordering::Relaxed),
+            losses: self.link.losses.load(Ordering::Relaxed),
+            spells: self.link.spells.load(Ordering::Relaxed),
+            waiting: self.outbox.len(),
+            clock_off_ms: self.agreement.off_ms(),
+            other_zone: self.agreement.other_zone(),
+        }
+    }
+}
+
+/// Facts about the server that has the counters.
 #[derive(Debug)]
 pub struct RedisFacts {
-    /// `Redis 7.0.15` or `Valkey 8.0.1`.
-    pub version: Option<String>,
-    /// `maxmemory-policy`.
-    pub eviction: Option<String>,
-    /// Memory in use, in bytes.
-    pub used_bytes: Option<u64>,
-    /// `maxmemory`, in bytes; 0 = unlimited.
-    pub most_bytes: Option<u64>,
-    /// This machine's clock minus the server's, in milliseconds.
-    pub off_ms: i64,
-    /// One round trip on an open connection.
-    pub took: Duration,
+    /// What it says about itself.
+    pub server: ServerFacts,
     /// The time zone of the gateways that count there now.
     pub zone: Option<Tz>,
-    /// Gateways count there that have another list of servers, or another place of this one in it.
-    /// `None` if the server did not answer the query for it.
-    pub is_of_others: Option<bool>,
-    /// Of a cluster: the prefix of this part's names, and the primary that has them.
+    /// Of a cluster: the prefix of the names, and the primary that has them.
     pub in_cluster: Option<String>,
 }
 
-/// Examines each server: it must answer, accept the credentials, and run scripts. Changes nothing.
-/// `Err` says why a server is not usable; the text does not contain the address.
-pub async fn examine(servers: &[Server], prefix: &str) -> Vec<Result<RedisFacts, String>> {
-    let notes = match list::notes(servers) {
-        Ok(notes) => notes,
-        Err(error) => return vec![Err(error)],
-    };
-    let each = servers.iter().zip(notes).map(async |(server, note)| {
-        let mut facts = examine_one(server, prefix).await?;
-        facts.is_of_others = is_of_others(server, prefix, note).await.ok();
-        Ok(facts)
-    });
-    join_all(each).await
-}
-
-/// Whether gateways count there now that note something else there.
-async fn is_of_others(server: &Server, prefix: &str, note: Option<String>) -> Result<bool, Fault> {
-    let odd = |_| Fault::Odd;
-    let space = names::space(&server.names(prefix).map_err(odd)?);
-    let (epoch, name) = (format!("{space}epoch"), format!("{space}{}", list::NAME));
-    let mut connection = connect(server, &epoch).await.map_err(odd)?.connection;
-    let found: Option<String> =
-        within(TIME_LIMIT, redis::cmd("GET").arg(name).query_async(&mut connection)).await?;
-    Ok(found != note && live_nodes(&mut connection, &format!("{space}nodes")).await? > 0)
-}
-
-async fn examine_one(server: &Server, prefix: &str) -> Result<RedisFacts, String> {
+/// Examines the server: it must answer, accept the credentials, and run scripts. Changes nothing.
+///
+/// # Errors
+/// Why it is not usable; the text does not contain the address.
+pub async fn examine(server: &Server, prefix: &str) -> Result<RedisFacts, String> {
     let names = server.names(prefix)?;
-    let Primary { client, mut connection } = connect(server, &format!("{names}:epoch")).await?;
-    let script = Script::new("return struct.unpack('<d', struct.pack('<d', 7))");
-    within(TIME_LIMIT, script.prepare_invoke().invoke_async::<i64>(&mut connection))
-        .await
-        .map_err(|e| e.to_string())?;
-    let facts = facts(&mut connection, &names).await.map_err(|e| e.to_string())?;
+    let Primary { client, mut connection } =
+        server.reach(&format!("{names}:epoch"), TIME_LIMIT).await?;
+    let said = crate::redis::facts(&mut connection, TIME_LIMIT).await.map_err(|e| e.to_string())?;
+    let zones = [format!("{names}:zone"), format!("{names}:zone_held")];
+    let get = redis::cmd("MGET").arg(&zones).to_owned();
+    let (zone, held): (Option<String>, Option<String>) =
+        within(TIME_LIMIT, get.query_async(&mut connection)).await.map_err(|e| e.to_string())?;
     let primary = client.get_connection_info().addr();
-    let in_cluster = server.is_cluster().then(|| format!("{names} on {primary}"));
-    Ok(RedisFacts { in_cluster, ..facts })
-}
-
-/// Connects to the server that has this name.
-async fn connect(server: &Server, name: &str) -> Result<Primary, String> {
-    server.check()?;
-    server.primary(name, TIME_LIMIT).await.map_err(|error| {
-        if names_moved(&error) {
-            return "it is a node of a cluster: write redis+cluster:// in place of redis://"
-                .to_owned();
-        }
-        error.to_string()
-    })
-}
-
-async fn facts(connection: &mut MultiplexedConnection, names: &str) -> Result<RedisFacts, Fault> {
-    let (own, began) = (SystemClock.now(), Instant::now());
-    let (seconds, micros): (i64, i64) =
-        within(TIME_LIMIT, redis::cmd("TIME").query_async(connection)).await?;
-    let took = began.elapsed();
-    let half = i64::try_from(took.as_millis() / 2).unwrap_or_default();
-    let server = Timestamp(seconds.saturating_mul(1_000).saturating_add(micros / 1_000));
-    let zone: Option<String> = get(connection, names, "zone").await?;
-    let is_held = get::<String>(connection, names, "zone_held").await?.is_some();
-    let info: Option<InfoDict> =
-        within(TIME_LIMIT, redis::cmd("INFO").query_async(connection)).await.ok();
-    let said = |name: &str| info.as_ref().and_then(|info| info.get::<String>(name));
-    let redis = said("redis_version").map(|version| format!("Redis {version}"));
     Ok(RedisFacts {
-        version: said("valkey_version").map(|version| format!("Valkey {version}")).or(redis),
-        eviction: said("maxmemory_policy"),
-        used_bytes: said("used_memory").and_then(|bytes| bytes.parse().ok()),
-        most_bytes: said("maxmemory").and_then(|bytes| bytes.parse().ok()),
-        off_ms: own.plus_ms(half).since(server),
-        took,
-        zone: zone.filter(|_| is_held).and_then(|name| name.parse().ok()),
-        is_of_others: None,
-        in_cluster: None,
+        server: said,
+        zone: zone.filter(|_| held.is_some()).and_then(|name| name.parse().ok()),
+        in_cluster: server.is_cluster().then(|| format!("{names} on {primary}")),
     })
-}
-
-async fn get<T: FromRedisValue>(
-    connection: &mut MultiplexedConnection,
-    names: &str,
-    name: &str,
-) -> Result<Option<T>, Fault> {
-    within(TIME_LIMIT, redis::cmd("GET").arg(format!("{names}:{name}")).query_async(connection))
-        .await
 }
 
 /// Makes the nodes rebuild the shared counters from the database, as they do when Redis has lost
-/// them: what was added there beside the gateways counts then. Every server is tried.
+/// them: what was added there beside the gateways counts then.
 ///
 /// # Errors
-/// Why the first server that failed cannot be used; the text does not contain the address.
-pub async fn rebuild_shared(servers: &[Server], prefix: &str) -> Result<(), String> {
-    let each = servers.iter().map(|server| rebuild_one(server, prefix));
-    join_all(each).await.into_iter().collect()
-}
-
-async fn rebuild_one(server: &Server, prefix: &str) -> Result<(), String> {
+/// Why the server cannot be used; the text does not contain the address.
+pub async fn rebuild_shared(server: &Server, prefix: &str) -> Result<(), String> {
     let space = names::space(&server.names(prefix)?);
-    let mut connection = connect(server, &format!("{space}epoch")).await?.connection;
-    forget(&mut connection, &space).await.map_err(|e| e.to_string())
-}
-
-/// Takes the counters out of effect, so that the nodes rebuild them from the ledger.
-///
-/// # Errors
-/// When Redis does not answer.
-pub(super) async fn forget(
-    connection: &mut MultiplexedConnection,
-    space: &str,
-) -> Result<(), Fault> {
+    let mut connection = server.reach(&format!("{space}epoch"), TIME_LIMIT).await?.connection;
     let keys = [format!("{space}epoch"), format!("{space}nodes")];
-    let forget = ScriptCall::bare(&FORGET, &keys.each_ref().map(String::as_str)).text(space);
-    within(TIME_LIMIT, forget.run(connection)).await.map(|_| ())
+    let forget = ScriptCall::bare(&FORGET, &keys.each_ref().map(String::as_str)).text(&space);
+    let done = within(TIME_LIMIT, forget.run(&mut connection)).await;
+    done.map(|_| ()).map_err(|e| e.to_string())
 }

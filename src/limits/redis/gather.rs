@@ -46,7 +46,7 @@ pub(super) struct Asking {
     /// key of an admission, provider and key of one that enters a provider.
     pub(super) order: [i64; 2],
     pub(super) session: SessionId,
-    /// 0 for the admin token, and where the user is counted on another server.
+    /// 0 for the admin token.
     pub(super) user: i64,
     pub(super) provider: Option<i64>,
     pub(super) now: Timestamp,

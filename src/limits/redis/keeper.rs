@@ -16,10 +16,9 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use tokio::time::Instant;
 
 use super::Shared;
-use super::earlier::Earlier;
 use super::link::{Fault, TIME_LIMIT, Up, ask, within};
 use super::outbox::{Kind, Op};
-use super::reads::Reads;
+use super::rebuild::Ledger;
 use super::reply;
 use super::scripts::{BEAT, BURY};
 use crate::domain::clock::{Clock, Timestamp};
@@ -34,10 +33,10 @@ const STEADY: Duration = Duration::from_secs(10);
 /// Most attempts to send a batch that Redis refuses because the clocks differ.
 const COMPARED: u32 = 20;
 
-/// The task that maintains the shared counters on one server; see the file's header.
-pub(super) struct ServerKeeper {
+/// The task that maintains the shared counters; see the file's header.
+pub struct Keeper {
     pub(super) shared: Arc<Shared>,
-    pub(super) ledger: Arc<Reads>,
+    pub(super) ledger: Arc<dyn Ledger>,
     pub(super) clock: Arc<dyn Clock>,
     /// The epoch of the counters that this process uses.
     pub(super) epoch: Option<String>,
@@ -58,12 +57,14 @@ pub(super) struct ServerKeeper {
     pub(super) may_be_older: bool,
     /// Since when nothing could be sent.
     pub(super) lost_at: Timestamp,
-    /// How often this node had taken servers over when these counters were last rebuilt.
-    pub(super) moves: u64,
 }
 
-impl ServerKeeper {
-    pub(super) fn new(shared: Arc<Shared>, ledger: Arc<Reads>, clock: Arc<dyn Clock>) -> Self {
+impl Keeper {
+    pub(in super::super) fn new(
+        shared: Arc<Shared>,
+        ledger: Arc<dyn Ledger>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let (must_rebuild, lost_at) = (shared.settings.unclean, shared.time(clock.now()));
         Self {
             shared,
@@ -78,13 +79,12 @@ impl ServerKeeper {
             is_doubtful: false,
             may_be_older: true,
             lost_at,
-            moves: 0,
         }
     }
 
     /// Runs until `stop` resolves; then sends the queue, for two seconds at most. Returns whether
     /// Redis has everything that the ledger has or will have of this process.
-    pub(super) async fn run(mut self, stop: impl Future<Output = ()>) -> bool {
+    pub async fn run(mut self, stop: impl Future<Output = ()>) -> bool {
         self.count(stop).await;
         let outbox = &self.shared.outbox;
         let is_sent = outbox.len() == 0 && !outbox.has_overflowed();
@@ -101,12 +101,7 @@ impl ServerKeeper {
             };
             match stood {
                 Ok((up, listening)) => {
-                    tracing::info!(
-                        name = up.node,
-                        server = self.shared.part.number(),
-                        of = self.shared.part.of,
-                        "counting in Redis, together with all nodes"
-                    );
+                    tracing::info!(name = up.node, "counting in Redis, together with all nodes");
                     complained = false;
                     let since = Instant::now();
                     let fault = tokio::select! {
@@ -120,10 +115,8 @@ impl ServerKeeper {
                     }
                     self.lost_at = self.now();
                     self.note(&fault);
-                    let server = self.shared.part.number();
                     if matches!(fault, Fault::Gone) && followed < FOLLOWED {
                         tracing::info!(
-                            server,
                             "another node rebuilt the shared counters, or declared this node dead"
                         );
                         self.shared.link.set_moved(self.shared.settings.timeout);
@@ -133,14 +126,13 @@ impl ServerKeeper {
                     self.shared.link.close();
                     self.shared.link.losses.fetch_add(1, Ordering::Relaxed);
                     let on_loss = self.shared.settings.on_loss;
-                    tracing::error!(error = %fault, server, ?on_loss, "Redis is lost: this node counts for itself");
+                    tracing::error!(error = %fault, ?on_loss, "Redis is lost: this node counts for itself");
                 }
                 Err(fault) => {
-                    let is_new = self.note(&fault);
+                    self.note(&fault);
                     self.shared.link.close();
-                    if is_new | !std::mem::replace(&mut complained, true) {
-                        let server = self.shared.part.number();
-                        tracing::error!(error = %fault, server, "this node cannot count in Redis: it retries");
+                    if !std::mem::replace(&mut complained, true) {
+                        tracing::error!(error = %fault, "this node cannot count in Redis: it retries");
                     }
                 }
             }
@@ -153,13 +145,9 @@ impl ServerKeeper {
         }
     }
 
-    /// Notes what a fault says about the counters and about the server.
-    /// Returns whether it is now one of other nodes and was not before, or the reverse.
-    fn note(&mut self, fault: &Fault) -> bool {
+    /// Notes what a fault says about the counters.
+    fn note(&mut self, fault: &Fault) {
         self.is_doubtful |= fault.is_elsewhere();
-        // Whether other nodes count on a server that is lost is not known any more.
-        let is_of_others = matches!(fault, Fault::OtherList);
-        self.shared.is_of_others.swap(is_of_others, Ordering::Relaxed) != is_of_others
     }
 
     /// Connects, and sends everything that was counted so far.
@@ -167,16 +155,14 @@ impl ServerKeeper {
         let Primary { client, mut connection } = self.shared.link.connect().await?;
         let server = client.get_connection_info().addr().to_string();
         if self.server.as_ref().is_some_and(|before| *before != server) {
-            let server = self.shared.part.number();
-            tracing::warn!(server, "another server has the shared counters now");
+            tracing::warn!("another server has the shared counters now");
             self.is_doubtful = true;
         }
         self.server = Some(server);
-        let listening = self.shared.link.subscribe(&client, &self.key("news")).await?;
+        let listening = self.shared.link.subscribe(&client, &self.shared.name("news")).await?;
         self.shared.compare_clocks(&mut connection, &*self.clock).await?;
         self.must_rebuild |= self.shared.agree_on_zone(&mut connection).await?;
         let node = uuid::Uuid::new_v4().simple().to_string();
-        self.must_rebuild |= self.shared.agree_on_list(&mut connection).await?;
         let epoch = self.agree(&mut connection, &node).await?;
         (self.is_doubtful, self.may_be_older) = (false, false);
         self.shared.call_oneself(node.clone());
@@ -212,7 +198,7 @@ impl ServerKeeper {
         let mut lost = std::pin::pin!(shared.link.watch(up, shared.settings.timeout));
         // What other nodes settled while there was no connection.
         let now = || shared.time(clock.now());
-        let mut caught_up = std::pin::pin!(shared.catch_up(&ledger, &now).fuse());
+        let mut caught_up = std::pin::pin!(shared.catch_up(&*ledger, &now).fuse());
         let have_ended = |call| shared.gather.calls.have_ended(call);
         let ripe = || async {
             shared.outbox.ripe().await;
@@ -254,7 +240,6 @@ impl ServerKeeper {
         };
         if !matches!(tokio::time::timeout(TIME_LIMIT, last).await, Ok(Ok(()))) {
             tracing::error!(
-                server = self.shared.part.number(),
                 "not everything was sent to Redis: the next start rebuilds the shared counters"
             );
         }
@@ -311,23 +296,18 @@ impl ServerKeeper {
         }
         if !is_first {
             up.keep_alive().await?;
-            self.must_rebuild |= self.shared.agree_on_list(&mut connection).await?;
-            self.must_rebuild |= self.took_over();
         }
         if !is_first && self.must_rebuild && self.ledger.is_complete() {
-            let server = self.shared.part.number();
-            tracing::info!(
-                server,
-                "the ledger can be read: rebuilding the shared counters from it"
-            );
-            return Err(Fault::Gone);
-        }
-        if !is_first && self.shared.earlier(&mut connection).await? == Earlier::Gone {
-            tracing::info!("the last node of the earlier layout of names in Redis is gone");
+            tracing::info!("the ledger can be read: rebuilding the shared counters from it");
             return Err(Fault::Gone);
         }
         let lease = i64::try_from(self.shared.settings.lease.as_millis()).unwrap_or(i64::MAX);
-        let keys = [self.key("epoch"), self.key("nodes"), up.names.seq.clone(), self.key("lock")];
+        let keys = [
+            self.shared.name("epoch"),
+            self.shared.name("nodes"),
+            up.names.seq.clone(),
+            self.shared.name("lock"),
+        ];
         let call = self.shared.call(&BEAT, up, self.now(), keys.each_ref().map(String::as_str));
         let call = call.int(lease).text(if is_first { "1" } else { "0" }).text(&up.epoch);
         self.beaten = self.next_number();
@@ -342,7 +322,6 @@ impl ServerKeeper {
         {
             tracing::warn!(
                 name = dead,
-                server = self.shared.part.number(),
                 "a node sent no heartbeat for the lease: what its requests held is released"
             );
             let space = &self.shared.space;
@@ -352,16 +331,9 @@ impl ServerKeeper {
         Ok(())
     }
 
-    /// Whether this node took over a server since the last call: users have moved to these
-    /// counters.
-    pub(super) fn took_over(&mut self) -> bool {
-        let moves = self.shared.moves.load(Ordering::SeqCst);
-        std::mem::replace(&mut self.moves, moves) != moves
-    }
-
     /// Releases what the requests of a dead node's name held, and removes the name.
     pub(super) async fn bury(&self, dead: &Up) -> Result<(), Fault> {
-        let nodes = self.key("nodes");
+        let nodes = self.shared.name("nodes");
         loop {
             let call = self.shared.call(&BURY, dead, self.now(), [nodes.as_str()]);
             let answer = ask(&mut dead.connection.clone(), call, TIME_LIMIT).await?;
@@ -376,15 +348,12 @@ impl ServerKeeper {
         connection: &mut MultiplexedConnection,
         name: &str,
     ) -> Result<Option<String>, Fault> {
-        within(TIME_LIMIT, redis::cmd("GET").arg(self.key(name)).query_async(connection)).await
+        within(TIME_LIMIT, redis::cmd("GET").arg(self.shared.name(name)).query_async(connection))
+            .await
     }
 
     /// The time by Redis' clock.
     pub(super) fn now(&self) -> Timestamp {
         self.shared.time(self.clock.now())
-    }
-
-    pub(super) fn key(&self, name: &str) -> String {
-        format!("{}{name}", self.shared.space)
     }
 }

@@ -52,12 +52,6 @@ pub(super) enum Fault {
     Clock(Timestamp),
     #[error("an answer that makes no sense")]
     Odd,
-    /// Nodes with another list of servers count there.
-    #[error(
-        "the nodes that count there have another list of Redis servers (redis.urls, \
-         redis.cluster_parts)"
-    )]
-    OtherList,
     #[error("the ledger cannot be read: {0}")]
     Ledger(String),
     #[error("{0}")]
@@ -161,10 +155,9 @@ impl Up {
     }
 }
 
+#[derive(Default)]
 pub(super) struct Link {
     server: Server,
-    /// The server's place in the list of servers, from 1.
-    pub(super) number: usize,
     /// A name that all counters share a server with.
     pub(super) key: String,
     /// Set while Redis is quick.
@@ -192,25 +185,9 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// `number`: the server's place in the list of servers, from 1. `key`: a name that all counters
-    /// share a server with.
-    pub(super) fn new(server: Server, number: usize, key: String) -> Self {
-        Self {
-            server,
-            number,
-            key,
-            up: ArcSwapOption::empty(),
-            moved: Mutex::new(None),
-            hears: AtomicBool::new(false),
-            names: AtomicU64::new(0),
-            late: Notify::new(),
-            broken: Notify::new(),
-            elsewhere: AtomicBool::new(false),
-            changed: Notify::new(),
-            errors: AtomicU64::new(0),
-            losses: AtomicU64::new(0),
-            spells: AtomicU64::new(0),
-        }
+    /// `key`: a name that all counters share a server with.
+    pub(super) fn new(server: Server, key: String) -> Self {
+        Self { server, key, ..Self::default() }
     }
 
     /// The connection, while Redis is quick.
@@ -327,8 +304,7 @@ impl Link {
                 }
                 self.elsewhere.fetch_or(fault.is_elsewhere(), Ordering::Relaxed);
                 if first {
-                    let server = self.number;
-                    tracing::warn!(error = %fault, server, "a request found the shared counters out of reach");
+                    tracing::warn!(error = %fault, "a request found the shared counters out of reach");
                 }
                 self.broken.notify_one();
             }

@@ -7,13 +7,9 @@ use tokio::time::Instant;
 
 use super::super::held::Held;
 use super::super::memory::Memory;
-use super::super::provider::ProviderState;
-use super::super::settings::CounterSettings;
-use super::super::spend::Spend;
 use super::Shared;
 use super::outbox::Kind;
-use super::reads::{Ask, Reads};
-use super::rebuild::MARGIN_MS;
+use super::rebuild::{Ledger, MARGIN_MS};
 use super::scripts::whole;
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, UserId};
@@ -33,7 +29,7 @@ impl Shared {
     /// settlement: user, key, provider (0: none), start, and the cost in two parts. Before one that
     /// the ledger may have had when this node read it, there are six whose first three are 0: the
     /// number of a late cost's transaction; or when the request ended, and its id in place of the
-    /// last two. Nodes of earlier builds count nothing for these.
+    /// last two.
     pub(super) fn apply_news(&self, news: &[u8], now: Timestamp) {
         let end = news.iter().position(|byte| *byte == b'\n').unwrap_or(news.len());
         let (sender, settled) = news.split_at(end);
@@ -66,13 +62,11 @@ impl Shared {
             .find(|read| at < read.ended_since || read.has(request))
             .map_or(0, |r| r.late)
     }
-}
 
-impl Shared {
     /// When the ledger is complete, updates the mirror from it at each time of [`CAUGHT_UP`]: a
     /// later read finds records that another node delivered after an earlier one. A read that fails
     /// is tried again.
-    pub(super) async fn catch_up(&self, ledger: &Reads, now: &(dyn Fn() -> Timestamp + Sync)) {
+    pub(super) async fn catch_up(&self, ledger: &dyn Ledger, now: &(dyn Fn() -> Timestamp + Sync)) {
         while !ledger.is_complete() {
             tokio::time::sleep(RETRY).await;
         }
@@ -90,10 +84,9 @@ impl Shared {
         }
     }
 
-    async fn learn_of(&self, ledger: &Reads, at: Timestamp) -> Result<(), String> {
+    async fn learn_of(&self, ledger: &dyn Ledger, at: Timestamp) -> Result<(), String> {
         let ended_since = at.plus_ms(-MARGIN_MS);
-        let past = ledger.read(Ask { zone: self.zone(), now: at, ended_since }).await?;
-        let past = self.part.of_past(&past);
+        let past = ledger.read(self.zone(), at, ended_since).await?;
         let made = Memory::of_ledger(self.counting(), &past, at);
         self.learn(made, Read::new(&past, at, ended_since));
         Ok(())
@@ -149,8 +142,8 @@ impl Shared {
                 _ => continue,
             };
             let (holder, started) = (op.charge.holder(), op.charge.admitted);
-            let provider = served.filter(|id| self.part.has_provider(*id));
-            made.apply_news(&Settled { holder, provider, started, cost, late: 0 }, read.at);
+            let settled = Settled { holder, provider: served, started, cost, late: 0 };
+            made.apply_news(&settled, read.at);
         }
         take(made);
         let mut known = self.known.lock();
@@ -192,80 +185,27 @@ impl Settled {
 }
 
 impl Memory {
-    /// The state that this node's own counters would have after a start.
-    #[must_use]
-    pub(super) fn of_ledger(settings: CounterSettings, past: &SpendSeen, now: Timestamp) -> Self {
-        let made = Self::new(settings);
-        made.rebuild(past, now);
-        made
-    }
-
     fn apply_news(&self, settled: &Settled, now: Timestamp) {
-        let amount = Held::spent(settled.cost);
-        if let Some((user, key)) = settled.holder {
-            let mut users = self.users.lock(user.0);
-            let pair = users.entry(user).or_default().with_key(key, now, &self.settings);
-            pair.spend.add_late(settled.started, amount, settled.late);
-            pair.key.spend.add_late(settled.started, amount, settled.late);
-        }
-        if let Some(provider) = settled.provider {
-            let mut providers = self.providers.lock(provider.0);
-            let state: &mut ProviderState = providers.entry(provider).or_default();
-            state.refresh(now, &self.settings);
-            state.spend.add_late(settled.started, amount, settled.late);
-        }
-    }
-
-    /// Takes over the spend of these counters; reservations stay.
-    fn adopt(&self, made: Self, now: Timestamp) {
-        let tz = self.settings.time_zone;
-        self.take_over(made, |own, from| own.adopt(from, now, tz));
-    }
-
-    /// The same for each holder of whom they have at least as much: they may lack what other nodes
-    /// settled last, which this node knows from them.
-    fn catch_up(&self, made: Self, now: Timestamp) {
-        let tz = self.settings.time_zone;
-        self.take_over(made, |own, from| {
-            if from.total_spent() >= own.total_spent() {
-                own.adopt(from, now, tz);
-            }
+        let holder = (settled.holder.map(|(user, _)| user), settled.holder.map(|(_, key)| key));
+        self.to_each(holder, settled.provider, now, |spend| {
+            spend.add_late(settled.started, Held::spent(settled.cost), settled.late);
         });
-    }
-
-    fn take_over(&self, made: Self, take: impl Fn(&mut Spend, Spend)) {
-        for mut users in made.users.each() {
-            for (id, state) in users.drain() {
-                let mut own = self.users.lock(id.0);
-                let own = own.entry(id).or_default();
-                take(&mut own.spend, state.spend);
-                for (key, state) in state.keys {
-                    take(&mut own.keys.entry(key).or_default().spend, state.spend);
-                }
-            }
-        }
-        for mut providers in made.providers.each() {
-            for (id, state) in providers.drain() {
-                take(&mut self.providers.lock(id.0).entry(id).or_default().spend, state.spend);
-            }
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::pin::Pin;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use chrono_tz::Tz;
 
     use super::super::link::TIME_LIMIT;
-    use super::super::rebuild::Ledger;
     use super::super::{SharedSettings, TimeSource};
     use super::*;
     use crate::config::OnRedisLoss;
     use crate::domain::secret::Secret;
+    use crate::limits::CounterSettings;
     use crate::policy::reservation::Reservation;
     use crate::redis::Server;
 
@@ -295,7 +235,7 @@ mod tests {
             time_zone: Tz::UTC,
         };
         let shared = SharedSettings {
-            servers: vec![Server::new(Secret::new("redis://localhost:1"))],
+            server: Server::new(Secret::new("redis://localhost:1")),
             prefix: "away".to_owned(),
             timeout: TIME_LIMIT,
             lease: TIME_LIMIT,
@@ -305,9 +245,8 @@ mod tests {
             unclean: false,
         };
         let shared = Shared::new(settings, shared).unwrap();
-        let ledger = Arc::new(Away(AtomicUsize::new(0)));
-        let reads = Reads::of(Arc::<Away>::clone(&ledger), 1);
-        shared.catch_up(&reads, &|| Timestamp(0)).await;
+        let ledger = Away(AtomicUsize::new(0));
+        shared.catch_up(&ledger, &|| Timestamp(0)).await;
         assert_eq!(ledger.0.load(Ordering::Relaxed), FAILURES + CAUGHT_UP.len());
     }
 }

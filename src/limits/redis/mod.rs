@@ -3,7 +3,7 @@
 //! - **Admission** is one round trip: a script makes the thirteen checks and counts the request, or
 //!   does neither (`lua/admit.lua`). It takes the place at the provider that is tried first too. A
 //!   place at another provider with limits is another round trip (`lua/enter.lua`). Requests that
-//!   wait at the same time share such calls ([`together`]). Everything else is queued ([`outbox`])
+//!   wait at the same time share such calls ([`gather`]). Everything else is queued ([`outbox`])
 //!   and sent in numbered batches that Redis applies once.
 //! - **A holder is one packed value** (`lua/record.lua`), read and written once by each script.
 //! - **A request in flight** is noted in Redis under its node's name. A node sends heartbeats; if
@@ -18,62 +18,46 @@
 //!   a batch has a number, a request that the ledger had is recognised by its id, and a cost that
 //!   it had late by the number of its transaction.
 //!
-//! - **Several servers** ([`servers`]): each has the counters of its users and providers, with its
-//!   own connection, queue, epoch and rebuild. Everything else in this module is about one of them.
-//!   A part of a cluster's counters is one too.
-//!
 //! Not here: circuits and configuration changes (`state::peers`). Which server of a cluster or of
-//! Sentinels has the counters: [`crate::redis`]; all names of a part are in one slot ([`names`]).
+//! Sentinels has the counters: [`crate::redis`]; all names are in one slot ([`names`]).
 
 mod admit;
 mod batch;
 mod calls;
-mod checked;
-mod earlier;
 mod enter;
 mod examine;
 #[cfg(fuzzing)]
+#[path = "../tests/fuzz.rs"]
 mod fuzz;
 mod gather;
 mod keeper;
 mod link;
-mod list;
-mod marker;
 mod mirror;
 mod names;
 mod operations;
 mod outbox;
-mod part;
-mod reads;
 mod rebuild;
 mod reconcile;
 mod reply;
 mod running;
 mod scripts;
-mod servers;
 mod spell;
-mod state;
 mod time;
-mod together;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use chrono_tz::Tz;
 use parking_lot::{Mutex, RwLock};
 
 use crate::redis::Server;
-pub use examine::{RedisFacts, examine, rebuild_shared};
+pub use examine::{RedisFacts, SharedState, examine, rebuild_shared};
 #[cfg(fuzzing)]
 pub use fuzz::answer as fuzz_answer;
-pub(super) use marker::Marker;
+pub use keeper::Keeper;
 pub(super) use operations::Asked;
 pub use rebuild::Ledger;
-pub use servers::Keeper;
-pub(super) use servers::Servers;
-pub use state::SharedState;
 pub use time::{TOLERATED_MS, TimeSource};
 
 use super::charge::Charge;
@@ -84,7 +68,6 @@ use crate::domain::clock::Timestamp;
 use gather::Gather;
 use link::{Link, Up};
 use outbox::{Kind, Op, Outbox};
-use part::Part;
 use running::Running;
 use scripts::{AHEAD_MS, Present, Script, ScriptCall, Spans};
 use time::Agreement;
@@ -97,9 +80,8 @@ const NAMES: usize = 16;
 /// How the shared counters are reached.
 #[derive(Debug, Clone)]
 pub struct SharedSettings {
-    /// The Redis servers: at least one. A Redis Cluster is as many as it has parts. All nodes have
-    /// the same list, in the same order.
-    pub servers: Vec<Server>,
+    /// The Redis server, cluster or Sentinels.
+    pub server: Server,
     /// Prefix of every name in Redis, so that several gateways can share one server.
     pub prefix: String,
     /// How long a request waits for Redis.
@@ -117,18 +99,10 @@ pub struct SharedSettings {
     pub unclean: bool,
 }
 
-/// The counters of one server.
+/// The counters that all nodes share.
 pub(super) struct Shared {
-    /// This node's own counters, of all servers.
-    pub(super) memory: Arc<Memory>,
-    /// What is counted on this server.
-    part: Part,
-    /// What the server notes about the list that it is in ([`list`]).
-    note: Option<String>,
-    /// How often this node took a server over from nodes with another list.
-    moves: Arc<AtomicU64>,
-    /// Nodes with another list count on this server.
-    is_of_others: AtomicBool,
+    /// This node's own counters.
+    pub(super) memory: Memory,
     settings: SharedSettings,
     /// What the names in Redis begin with ([`names::space`]).
     space: String,
@@ -151,23 +125,8 @@ pub(super) struct Shared {
     names: Mutex<VecDeque<String>>,
 }
 
-/// What the counters of all servers have in common.
-#[derive(Clone)]
-struct Common {
-    memory: Arc<Memory>,
-    settings: SharedSettings,
-    /// How often this node took a server over from nodes with another list.
-    moves: Arc<AtomicU64>,
-}
-
-impl Common {
-    fn new(settings: CounterSettings, shared: SharedSettings) -> Self {
-        Self { memory: Arc::new(Memory::new(settings)), settings: shared, moves: Arc::default() }
-    }
-}
-
 impl Shared {
-    /// The counters on the only server.
+    /// Does not connect yet.
     ///
     /// # Errors
     /// When the address is invalid.
@@ -175,45 +134,31 @@ impl Shared {
         settings: CounterSettings,
         shared: SharedSettings,
     ) -> Result<Arc<Self>, String> {
-        let server = shared.servers.first().cloned().ok_or("no server is named")?;
-        Ok(Arc::new(Self::on(&server, Common::new(settings, shared), Part::WHOLE, None)?))
-    }
-
-    /// The counters on one server. `note`: see [`list`].
-    ///
-    /// # Errors
-    /// When the address is invalid.
-    fn on(
-        server: &Server,
-        common: Common,
-        part: Part,
-        note: Option<String>,
-    ) -> Result<Self, String> {
-        let Common { memory, settings, moves } = common;
-        server.check()?;
-        let prefix = server.names(&settings.prefix)?;
+        shared.server.check()?;
+        let prefix = shared.server.names(&shared.prefix)?;
         let space = names::space(&prefix);
-        let link = Arc::new(Link::new(server.clone(), part.number(), format!("{space}epoch")));
-        let gather = Gather::new(Arc::clone(&link), settings.timeout);
-        Ok(Self {
-            agreement: Agreement::new(settings.time, memory.settings.time_zone),
+        let link = Arc::new(Link::new(shared.server.clone(), format!("{space}epoch")));
+        let gather = Gather::new(Arc::clone(&link), shared.timeout);
+        Ok(Arc::new(Self {
+            agreement: Agreement::new(shared.time, settings.time_zone),
             entries: gather.beside(),
             gather,
             link,
-            outbox: Outbox::holding(settings.most_waiting),
-            memory,
-            part,
-            note,
-            moves,
-            is_of_others: AtomicBool::new(false),
+            outbox: Outbox::holding(shared.most_waiting),
+            memory: Memory::new(settings),
             space,
-            settings: SharedSettings { prefix, ..settings },
+            settings: SharedSettings { prefix, ..shared },
             running: Running::new(),
             settling: RwLock::new(()),
             known: Mutex::default(),
             spans: Mutex::new(None),
             names: Mutex::default(),
-        })
+        }))
+    }
+
+    /// A name of all epochs.
+    fn name(&self, name: &str) -> String {
+        format!("{}{name}", self.space)
     }
 
     /// From now on this node counts under another name.
@@ -230,12 +175,11 @@ impl Shared {
         self.outbox.emptied().await;
     }
 
-    /// Resolves when the connection is there, or cannot be used while nodes with another list of
-    /// servers count there.
+    /// Resolves when the connection is there.
     pub(super) async fn connected(&self) {
         loop {
             let changed = self.link.changed.notified();
-            if self.link.is_up() || self.is_of_others.load(Ordering::Relaxed) {
+            if self.link.is_up() {
                 return;
             }
             changed.await;

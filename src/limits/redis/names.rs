@@ -1,4 +1,5 @@
-//! The names in Redis, by layout version 3.
+//! The names in Redis. The number in braces is the version of the layout: a change of what a value
+//! means is made in two releases (docs/operating.md, "Stored forms").
 //!
 //! ```text
 //! tollgate:{3}:epoch, lock, nodes, news, seq:<node>  of all epochs
@@ -11,16 +12,10 @@
 //! ```
 //!
 //! The braces are a hash tag: all names of one space of counters are in one slot of a cluster, so
-//! that no script touches two. In a cluster the prefix has the hash tag: one for each part of the
-//! counters ([`crate::redis::ClusterPart`]). A gateway of an earlier layout uses none of these names
-//! ([`super::earlier`]).
+//! that no script touches two. In a cluster the prefix is the hash tag.
 
 /// The layout, in its hash tag.
 const LAYOUT: &str = "{3}";
-
-/// What names of earlier layouts have after the prefix: version 2, and version 1, which has no hash
-/// tag.
-pub(super) const EARLIER: [&str; 2] = ["{2}:", ""];
 
 /// What the names of all epochs begin with, colon included.
 pub(super) fn space(prefix: &str) -> String {

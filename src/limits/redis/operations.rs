@@ -130,26 +130,21 @@ impl Shared {
         self.memory.withdraw(charge, provider, now);
         match charge.user {
             Some(_) => self.running.move_to(charge.request, None),
-            None => drop(self.running.take(charge.request)),
+            None => self.running.remove(charge.request),
         }
         self.push(Kind::Withdrawn { from: provider }, charge, now);
     }
 
     pub(in super::super) fn settle(&self, charge: &Charge, end: &Settlement) {
-        let own = |id: &ProviderId| self.part.has_provider(*id);
-        let (at, served) = (end.at.filter(own), end.served.filter(own));
         let _counting = self.settling.read();
-        self.memory.settle(charge, &Settlement { at, served, ..*end });
-        if let (None, Some(elsewhere)) = (served, end.served) {
-            self.memory.serve_by(charge, elsewhere);
-        }
-        self.running.take(charge.request);
+        self.memory.settle(charge, end);
+        self.running.remove(charge.request);
         self.push(Kind::Settled { cost: end.cost, served: end.served }, charge, end.now);
     }
 
     pub(in super::super) fn give_back(&self, charge: &Charge, at: Option<ProviderId>) {
-        self.memory.give_back(charge, at.filter(|id| self.part.has_provider(*id)));
-        self.running.take(charge.request);
+        self.memory.give_back(charge, at);
+        self.running.remove(charge.request);
         self.push(Kind::GivenBack, charge, charge.admitted);
     }
 
@@ -199,18 +194,11 @@ impl Shared {
     }
 
     pub(in super::super) async fn live_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        let Some(up) = self.link.get() else { return self.own_sessions(now) };
+        let Some(up) = self.link.get() else { return self.memory.live_sessions(now) };
         match self.read(&up, self.call(&LISTING, &up, now, []).int(LISTED)).await {
             Some(rows) => rows.iter().skip(1).filter_map(reply::session).collect(),
-            None => self.own_sessions(now),
+            None => self.memory.live_sessions(now),
         }
-    }
-
-    /// The sessions of this server's users that this node knows.
-    fn own_sessions(&self, now: Timestamp) -> Vec<LiveSession> {
-        let mut live = self.memory.live_sessions(now);
-        live.retain(|live| self.part.has_user(live.user));
-        live
     }
 
     /// Readers are administrators: they can wait a little longer than requests.
@@ -231,4 +219,15 @@ pub(super) enum RedisReply<T> {
     /// It refused the call because of its time, and changed nothing; the offset of this node's
     /// clock is corrected. The time by Redis' clock.
     ClockSet(Timestamp),
+}
+
+impl<T> RedisReply<T> {
+    pub(super) fn map<U>(self, read: impl FnOnce(T) -> U) -> RedisReply<U> {
+        match self {
+            Self::Said(answer) => RedisReply::Said(read(answer)),
+            Self::InVain => RedisReply::InVain,
+            Self::NotAsked => RedisReply::NotAsked,
+            Self::ClockSet(redis) => RedisReply::ClockSet(redis),
+        }
+    }
 }

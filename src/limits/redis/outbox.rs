@@ -178,7 +178,7 @@ impl Outbox {
 
     /// Resolves when there is something to send, and others had the time to join it.
     pub(super) async fn ripe(&self) {
-        self.filled().await;
+        self.wait(&self.filled, |queue| !queue.pending.is_empty()).await;
         let at = {
             let mut queue = self.queue.lock();
             if queue.pending.len() >= RIPE {
@@ -195,11 +195,11 @@ impl Outbox {
         self.queue.lock().pending.front().map_or(0, |op| op.after)
     }
 
-    /// Resolves when there is something to send.
-    async fn filled(&self) {
+    /// Resolves when the queue is so; `changed` tells that it may be.
+    async fn wait(&self, changed: &Notify, is_so: impl Fn(&Queue) -> bool) {
         loop {
-            let notified = self.filled.notified();
-            if !self.queue.lock().pending.is_empty() {
+            let notified = changed.notified();
+            if is_so(&self.queue.lock()) {
                 return;
             }
             notified.await;
@@ -208,29 +208,14 @@ impl Outbox {
 
     /// Resolves when everything was sent and confirmed.
     pub(super) async fn emptied(&self) {
-        loop {
-            let notified = self.shrunk.notified();
-            if self.len() == 0 {
-                return;
-            }
-            notified.await;
-        }
+        self.wait(&self.shrunk, |queue| queue.pending.is_empty() && queue.sent.is_empty()).await;
     }
 
     /// Resolves when Redis has all that has happened until now.
     pub(super) async fn told(&self) {
         let until = Instant::now();
-        loop {
-            let notified = self.shrunk.notified();
-            {
-                let queue = self.queue.lock();
-                let first = queue.sent.first().or_else(|| queue.pending.front());
-                if first.is_none_or(|op| op.at > until) {
-                    return;
-                }
-            }
-            notified.await;
-        }
+        let first = |queue: &Queue| queue.sent.first().or(queue.pending.front()).map(|op| op.at);
+        self.wait(&self.shrunk, |queue| first(queue).is_none_or(|at| at > until)).await;
     }
 
     /// The next batch to send; the current one if there is one. Empty if the queue is. `present`,

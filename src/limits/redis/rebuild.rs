@@ -17,12 +17,10 @@ use super::super::memory::Memory;
 use super::super::rebuild::Owned;
 use super::super::spend::Sums;
 use super::Shared;
-use super::earlier::unlink;
 use super::link::{Fault, TIME_LIMIT, ask, within};
 use super::mirror::Read;
 use super::names::Names;
 use super::outbox::KEEP_MS;
-use super::reads::{Ask, Reads};
 use super::reply;
 use super::scripts::{FLIP, HOLD, LOAD, Numbers, Present, Script, ScriptCall};
 use crate::domain::clock::{Clock, Timestamp};
@@ -90,7 +88,7 @@ impl Rebuild<'_> {
 
     /// Holds the lock for longer. `false`: this node does not have it.
     async fn hold(&self, long: Duration, bound: Duration) -> Result<bool, Fault> {
-        let lock = self.name("lock");
+        let lock = self.shared.name("lock");
         let hold = ScriptCall::bare(&HOLD, &[lock.as_str()]).text(self.node).int(millis(long));
         let held = within(bound, hold.run(&mut self.connection.clone())).await?;
         Ok(reply::int(Some(&held)) == Some(1))
@@ -117,7 +115,7 @@ impl Rebuild<'_> {
     /// `false`: another node has the lock.
     pub(super) async fn lock(&mut self) -> Result<bool, Fault> {
         let mut set = redis::cmd("SET");
-        set.arg(self.name("lock")).arg(self.node);
+        set.arg(self.shared.name("lock")).arg(self.node);
         set.arg("NX").arg("PX").arg(millis(self.lock_holds()));
         let taken: Option<String> =
             within(TIME_LIMIT, set.query_async(&mut self.connection)).await?;
@@ -127,31 +125,24 @@ impl Rebuild<'_> {
     /// Loads everything, puts it into effect, and removes all other counters. The lock is held
     /// until then: counters that another node began to load would be removed. `lost_at`: since when
     /// this node could not send anything to Redis.
-    pub(super) async fn run(&self, ledger: &Reads, lost_at: Timestamp) -> Result<(), Fault> {
+    pub(super) async fn run(&self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
         tokio::select! {
             made = self.build(ledger, lost_at) => made,
             fault = self.keep_lock() => Err(fault),
         }
     }
 
-    async fn build(&self, ledger: &Reads, lost_at: Timestamp) -> Result<(), Fault> {
+    async fn build(&self, ledger: &dyn Ledger, lost_at: Timestamp) -> Result<(), Fault> {
         let (began, ended_since) = (Instant::now(), lost_at.plus_ms(-MARGIN_MS));
-        let asked = Ask { zone: self.shared.zone(), now: self.now, ended_since };
-        let past = ledger.read(asked).await.map_err(Fault::Ledger)?;
+        let zone = self.shared.zone();
+        let past = ledger.read(zone, self.now, ended_since).await.map_err(Fault::Ledger)?;
         // The one stands still while the machine sleeps, the other may be set.
         let read_by = self.now.plus_ms(millis(began.elapsed()));
         let read_by = read_by.max(self.shared.time(self.clock.now())).plus_ms(READ_MARGIN_MS);
-        let part = self.shared.part;
-        let past = part.of_past(&past);
         let made = Memory::of_ledger(self.shared.counting(), &past, self.now);
         let holders = made.holders();
-        let (count, server) = (holders.len(), part.number());
-        tracing::info!(
-            holders = count,
-            server,
-            of = part.of,
-            "rebuilding the shared counters from the ledger"
-        );
+        let count = holders.len();
+        tracing::info!(holders = count, "rebuilding the shared counters from the ledger");
         for some in holders.chunks(AT_ONCE) {
             try_join_all(some.iter().map(|(holder, sums)| self.load(*holder, sums))).await?;
         }
@@ -160,10 +151,11 @@ impl Rebuild<'_> {
         self.shared.adopt(made, Read::new(&past, self.now, ended_since));
         let mut connection = self.connection.clone();
         self.shared.set_checked(&mut connection, self.epoch).await?;
-        let keys = [self.name("epoch"), self.name("lock"), self.name("nodes")];
+        let keys = [self.shared.name("epoch"), self.shared.name("lock"), self.shared.name("nodes")];
         let flip = self.call(&FLIP, keys.iter().map(String::as_str));
-        let flip = flip.int(ended_since.0).int(self.now.0).text(self.epoch);
-        let flip = flip.text(&self.name("news")).text(&self.shared.space).int(read_by.0).int(late);
+        let flip = flip.int(ended_since.0).text(self.epoch);
+        let flip =
+            flip.text(&self.shared.name("news")).text(&self.shared.space).int(read_by.0).int(late);
         ask(&mut connection, flip, TIME_LIMIT).await?;
         // After a pause another node may have built counters since.
         if self.hold(self.lock_holds(), TIME_LIMIT).await? {
@@ -212,28 +204,23 @@ impl Rebuild<'_> {
         Ok(())
     }
 
-    /// Drops the counters of other epochs, and of the earlier layout once no node uses them.
+    /// Drops the counters of other epochs.
     async fn forget_others(&self) -> Result<(), Fault> {
         let (ours, mut connection) = (self.names.counters.as_bytes(), self.connection.clone());
-        let all = self.name("e-*");
-        unlink(&mut connection, &all, |name| !name.starts_with(ours)).await?;
-        self.shared.forget_earlier(&mut connection).await
+        let all = self.shared.name("e-*");
+        unlink(&mut connection, &all, |name| !name.starts_with(ours)).await
     }
 
     /// Removes what a failed rebuild wrote, unless it took effect and the answer was lost. Call
     /// [`Self::unlock`] first: after that it cannot take effect any more.
     pub(super) async fn forget(&self) -> Result<(), Fault> {
         let mut connection = self.connection.clone();
-        let get = redis::cmd("GET").arg(self.name("epoch")).to_owned();
+        let get = redis::cmd("GET").arg(self.shared.name("epoch")).to_owned();
         let found: Option<String> = within(TIME_LIMIT, get.query_async(&mut connection)).await?;
         if found.as_deref() == Some(self.epoch) {
             return Ok(());
         }
         unlink(&mut connection, &format!("{}*", self.names.counters), |_| true).await
-    }
-
-    fn name(&self, name: &str) -> String {
-        format!("{}{name}", self.shared.space)
     }
 
     fn call<'k>(
@@ -249,4 +236,28 @@ impl Rebuild<'_> {
 
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Removes the names that match a pattern and that `which` accepts, some at a time.
+async fn unlink(
+    connection: &mut MultiplexedConnection,
+    pattern: &str,
+    which: impl Fn(&[u8]) -> bool,
+) -> Result<(), Fault> {
+    let mut cursor = 0_u64;
+    loop {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(pattern).arg("COUNT").arg(1_000);
+        let (next, mut names): (u64, Vec<Vec<u8>>) =
+            within(TIME_LIMIT, scan.query_async(connection)).await?;
+        names.retain(|name| which(name));
+        if !names.is_empty() {
+            let mut unlink = redis::cmd("UNLINK");
+            within(TIME_LIMIT, unlink.arg(names).query_async::<i64>(connection)).await?;
+        }
+        cursor = next;
+        if cursor == 0 {
+            return Ok(());
+        }
+    }
 }

@@ -5,17 +5,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
+use redis::{Script, Value};
 
-use super::earlier::Earlier;
-use super::keeper::ServerKeeper;
-use super::link::{Fault, Up};
+use super::Shared;
+use super::keeper::Keeper;
+use super::link::{Fault, TIME_LIMIT, Up, within};
 use super::names::Names;
 use super::rebuild::Rebuild;
 
 /// Interval between two checks whether another node has built the counters.
 const LOOK: Duration = Duration::from_millis(100);
 
-impl ServerKeeper {
+impl Keeper {
     /// Finds the counters in effect, or builds them. Returns their name.
     pub(super) async fn agree(
         &mut self,
@@ -24,18 +25,11 @@ impl ServerKeeper {
     ) -> Result<String, Fault> {
         self.is_doubtful |= self.shared.link.elsewhere.swap(false, Ordering::Relaxed);
         let mut lost_data = self.is_doubtful;
-        self.must_rebuild |= self.took_over();
         self.must_rebuild |= self.shared.outbox.has_overflowed();
-        let was_away = self.epoch.is_none() && self.shared.was_away(connection).await?;
-        self.must_rebuild |= was_away;
         loop {
-            // Asked each time: the node that takes them over removes their names.
-            let earlier_gone =
-                self.epoch.is_some() && self.shared.earlier(connection).await? == Earlier::Gone;
             let found = self.get(connection, "epoch").await?;
             let is_unsure = self.is_unsure(connection, found.as_deref()).await?;
-            let must_rebuild =
-                (self.must_rebuild || earlier_gone || is_unsure) && self.ledger.is_complete();
+            let must_rebuild = (self.must_rebuild || is_unsure) && self.ledger.is_complete();
             match &found {
                 Some(found)
                     if !must_rebuild && !lost_data && self.epoch.as_ref() == Some(found) =>
@@ -47,8 +41,7 @@ impl ServerKeeper {
                         }
                         return Ok(found.clone());
                     }
-                    let server = self.shared.part.number();
-                    tracing::error!(server, "Redis came back with less than it had confirmed");
+                    tracing::error!("Redis came back with less than it had confirmed");
                     lost_data = true;
                     continue;
                 }
@@ -61,9 +54,6 @@ impl ServerKeeper {
                 _ => {}
             }
             if let Some(epoch) = self.rebuild(connection, node, found.as_deref()).await? {
-                if was_away || earlier_gone {
-                    self.rebuild_others();
-                }
                 return Ok(epoch);
             }
             tokio::time::sleep(LOOK).await;
@@ -113,7 +103,7 @@ impl ServerKeeper {
                 self.must_rebuild |= self.shared.outbox.take_overflow();
                 // Before the first connection, the node's own clock was all that was known.
                 let lost_at = self.lost_at.min(rebuild.now);
-                rebuild.run(&self.ledger, lost_at).await.map(|()| true)
+                rebuild.run(&*self.ledger, lost_at).await.map(|()| true)
             }
             other => other.map(|_| false),
         };
@@ -130,14 +120,6 @@ impl ServerKeeper {
         }
         unlocked?;
         Ok(is_made.then_some(epoch))
-    }
-
-    /// Has this node rebuild the counters on all other servers: what nodes of an earlier layout
-    /// spent concerns these too, and they may have had all names on this one.
-    fn rebuild_others(&mut self) {
-        if self.shared.moves.fetch_add(1, Ordering::SeqCst) == self.moves {
-            self.moves += 1;
-        }
     }
 
     /// Settles the state of the previous name. `false`: Redis has lost data that it had confirmed.
@@ -164,4 +146,52 @@ impl ServerKeeper {
         self.bury(&before).await?;
         Ok(true)
     }
+}
+
+impl Shared {
+    /// Whether a node has checked the counters of this epoch since the server's process began.
+    ///
+    /// A server that starts may have older data than it had before. A node that counted there
+    /// notices: the number of its last batch or heartbeat is missing. A node that did not count
+    /// there goes by the server's script cache, which ends with the process and is neither saved
+    /// nor replicated. A node that built the counters, or found its own number in them, puts a
+    /// script there whose text names their epoch. Without the script, a node that starts rebuilds
+    /// the counters: needlessly if the cache was flushed, or if the server has none.
+    pub(super) async fn is_checked(
+        &self,
+        connection: &mut MultiplexedConnection,
+        epoch: &str,
+    ) -> Result<bool, Fault> {
+        let script = Script::new(&text(epoch));
+        match self.call_script(connection, "EVALSHA", script.get_hash()).await {
+            Err(fault) if fault.is_unknown_script() => Ok(false),
+            answer => answer.map(|_| true),
+        }
+    }
+
+    /// Notes that the counters of this epoch have everything that was confirmed.
+    pub(super) async fn set_checked(
+        &self,
+        connection: &mut MultiplexedConnection,
+        epoch: &str,
+    ) -> Result<(), Fault> {
+        self.call_script(connection, "EVAL", &text(epoch)).await.map(|_| ())
+    }
+
+    /// With a name of the counters, so that only their server runs it.
+    async fn call_script(
+        &self,
+        connection: &mut MultiplexedConnection,
+        command: &'static str,
+        script: &str,
+    ) -> Result<Value, Fault> {
+        let mut call = redis::cmd(command);
+        call.arg(script).arg(1).arg(self.name("epoch"));
+        within(TIME_LIMIT, call.query_async(connection)).await
+    }
+}
+
+/// The text of the script.
+fn text(epoch: &str) -> String {
+    format!("return '{}'", hex::encode(epoch))
 }

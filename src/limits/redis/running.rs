@@ -36,9 +36,8 @@ impl Running {
         shard.entry(charge.request).or_insert_with(|| (charge.clone(), None)).1 = Some(provider);
     }
 
-    /// Removes a request, and returns what was noted of it.
-    pub(super) fn take(&self, request: RequestId) -> Option<Charge> {
-        self.shard(request).remove(&request).map(|(charge, _)| charge)
+    pub(super) fn remove(&self, request: RequestId) {
+        self.shard(request).remove(&request);
     }
 
     /// Calls `tell` for each. A request that ends meanwhile is reported as ended only afterwards.

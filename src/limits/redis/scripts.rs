@@ -42,52 +42,21 @@ impl Script {
 }
 
 macro_rules! scripts {
-    ($($name:ident: $file:literal;)+) => {
+    ($($name:ident: $file:literal;)+ [$($part:literal)+]) => {
         const FILES: &[(&str, &str)] = &[
             $(($file, include_str!(concat!("lua/", $file, ".lua"))),)+
-            ("head", include_str!("lua/head.lua")),
-            ("heads", include_str!("lua/heads.lua")),
-            ("load_user", include_str!("lua/load_user.lua")),
-            ("save_user", include_str!("lua/save_user.lua")),
-            ("put_session", include_str!("lua/put_session.lua")),
-            ("put_key", include_str!("lua/put_key.lua")),
-            ("load_place", include_str!("lua/load_place.lua")),
-            ("save_place", include_str!("lua/save_place.lua")),
-            ("put_place", include_str!("lua/put_place.lua")),
-            ("in_list", include_str!("lua/in_list.lua")),
-            ("full", include_str!("lua/full.lua")),
-            ("enter_full", include_str!("lua/enter_full.lua")),
-            ("settled", include_str!("lua/settled.lua")),
-            ("operations", include_str!("lua/operations.lua")),
-            ("due", include_str!("lua/due.lua")),
-            ("gone", include_str!("lua/gone.lua")),
-            ("record", include_str!("lua/record.lua")),
-            ("refresh", include_str!("lua/refresh.lua")),
-            ("rpm", include_str!("lua/rpm.lua")),
-            ("rpm_rare", include_str!("lua/rpm_rare.lua")),
-            ("sessions", include_str!("lua/sessions.lua")),
-            ("moves", include_str!("lua/moves.lua")),
-            ("blocked", include_str!("lua/blocked.lua")),
-            ("room", include_str!("lua/room.lua")),
-            ("sweep", include_str!("lua/sweep.lua")),
+            $(($part, include_str!(concat!("lua/", $part, ".lua"))),)+
         ];
         $(pub(super) static $name: LazyLock<Script> = LazyLock::new(|| Script::of($file));)+
     };
 }
 
 scripts! {
-    ADMIT: "admit";
-    ENTER: "enter";
-    PEEK: "peek";
-    BATCH: "batch";
-    BEAT: "beat";
-    BURY: "bury";
-    USAGE: "usage";
-    LISTING: "listing";
-    LOAD: "load";
-    FLIP: "flip";
-    FORGET: "forget";
-    HOLD: "hold";
+    ADMIT: "admit"; ENTER: "enter"; PEEK: "peek"; BATCH: "batch"; BEAT: "beat"; BURY: "bury";
+    USAGE: "usage"; LISTING: "listing"; LOAD: "load"; FLIP: "flip"; FORGET: "forget"; HOLD: "hold";
+    ["head" "heads" "load_user" "save_user" "put_session" "put_key" "load_place" "save_place"
+     "put_place" "in_list" "full" "settled" "operations" "due" "gone" "record" "refresh" "rpm"
+     "rpm_rare" "sessions" "moves" "blocked" "room" "sweep"]
 }
 
 /// The text of a file, with the files that it includes.

@@ -59,7 +59,7 @@ impl Link {
             self.spells.fetch_add(1, Ordering::Relaxed);
             tokio::select! {
                 () = self.broken.notified() => return self.why_broken(),
-                over = wait_out(up, self.number, (bound, least)) => if let Err(fault) = over { return fault },
+                over = wait_out(up, bound, least) => if let Err(fault) = over { return fault },
             }
             spells.ended = Some(Instant::now());
             self.open(up);
@@ -69,11 +69,7 @@ impl Link {
 
 /// Resolves when the minimum time has passed and Redis answers in time. `Err`: it does not answer
 /// at all.
-async fn wait_out(
-    up: &Up,
-    server: usize,
-    (bound, least): (Duration, Duration),
-) -> Result<(), Fault> {
+async fn wait_out(up: &Up, bound: Duration, least: Duration) -> Result<(), Fault> {
     let (began, mut reported) = (Instant::now(), false);
     loop {
         let asked = Instant::now();
@@ -82,10 +78,7 @@ async fn wait_out(
             .await?;
         if asked.elapsed() <= bound && began.elapsed() >= least {
             if reported {
-                tracing::info!(
-                    server,
-                    "Redis answers in time again: counting together with all nodes"
-                );
+                tracing::info!("Redis answers in time again: counting together with all nodes");
             }
             return Ok(());
         }
@@ -93,7 +86,6 @@ async fn wait_out(
             reported = true;
             tracing::warn!(
                 ?bound,
-                server,
                 "Redis answers too late: this node counts for itself until it is quick again"
             );
         }

@@ -18,7 +18,7 @@ use crate::domain::money::NanoUsd;
 use crate::limits::{MOST_WAITING, Permit};
 
 fn node(server: &Redis) -> Node {
-    Node::start_with(&[server.url()], &Arc::default(), (TIME_LIMIT, MOST_WAITING))
+    Node::start_with(&server.url(), &Arc::default(), (TIME_LIMIT, MOST_WAITING))
 }
 
 /// Reserved by the user of all these tests, and requests of the minute.
@@ -224,7 +224,7 @@ fn a_request_that_gives_up_before_its_call_is_sent_again_is_not_counted() {
 fn the_connection_of_admissions_does_not_become_idle_while_no_request_comes() {
     let server = Redis::start();
     let lease = Duration::from_millis(900);
-    let node = Node::start_with(&[server.url()], &Arc::default(), (lease, MOST_WAITING));
+    let node = Node::start_with(&server.url(), &Arc::default(), (lease, MOST_WAITING));
     runtime().block_on(async {
         let who = Who::new(1, "s");
         // The first admission makes the connection, the others use it.

@@ -1,5 +1,5 @@
 //! Tests of the counters: order, races, and a model that keeps every event. Each runs on a node's
-//! own counters, on shared ones in a private Redis, and on two such servers.
+//! own counters, and on shared ones in a private Redis.
 
 /// Runs tests that take a [`Place`] in each.
 macro_rules! on_each_place {
@@ -16,20 +16,14 @@ macro_rules! on_each_place {
                 super::$name(crate::limits::tests::Place::Redis);
             })+
         }
-        mod servers {
-            $(#[test]
-            fn $name() {
-                super::$name(crate::limits::tests::Place::Servers);
-            })+
-        }
     };
 }
 use on_each_place;
 
 mod behaviour;
-mod elsewhere;
 mod gathered;
 mod model;
+mod moved;
 mod order;
 mod overflow;
 mod packed;
@@ -41,7 +35,6 @@ mod restored;
 #[path = "../../../tests/support/redis.rs"]
 #[expect(dead_code, reason = "shared with the integration tests, which use all of it")]
 mod server;
-mod servers;
 mod stoppable;
 mod wire;
 
@@ -92,21 +85,6 @@ enum Place {
     Own,
     /// In a private Redis.
     Redis,
-    /// In two: user 1 and provider 2 are on one, provider 1 on the other.
-    Servers,
-}
-
-impl Place {
-    /// The addresses of its servers. Databases of one server do, since their names differ.
-    fn servers(self) -> Vec<Server> {
-        let numbers = match self {
-            Self::Own => 0..0,
-            Self::Redis => 0..1,
-            Self::Servers => 0..2,
-        };
-        let url = |number: i32| format!("{}/{number}", redis_url());
-        numbers.map(|number| Server::new(Secret::new(url(number)))).collect()
-    }
 }
 
 /// Counters under test.
@@ -136,7 +114,7 @@ fn counters(place: Place, tz: Tz) -> Tested {
 fn counters_with(place: Place, settings: CounterSettings) -> Tested {
     match place {
         Place::Own => Tested { counters: Counters::new(settings), clock: None },
-        _ => shared_from(place, settings, SpendSeen::default(), NOON),
+        Place::Redis => shared_from(settings, SpendSeen::default(), NOON),
     }
 }
 
@@ -145,21 +123,16 @@ fn counters_at(place: Place, now: Timestamp, strict: bool) -> Tested {
     let settings = CounterSettings { reservation, ..settings(model::ZONE) };
     match place {
         Place::Own => counters_with(place, settings),
-        _ => shared_from(place, settings, SpendSeen::default(), now),
+        Place::Redis => shared_from(settings, SpendSeen::default(), now),
     }
 }
 
 /// Shared counters with their own names, built from a ledger.
-fn shared_from(
-    place: Place,
-    settings: CounterSettings,
-    ledger: SpendSeen,
-    now: Timestamp,
-) -> Tested {
+fn shared_from(settings: CounterSettings, ledger: SpendSeen, now: Timestamp) -> Tested {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("test{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let shared = SharedSettings {
-        servers: place.servers(),
+        server: Server::new(Secret::new(redis_url())),
         prefix,
         timeout: TIME_LIMIT,
         lease: TIME_LIMIT,

@@ -329,7 +329,7 @@ fn equals_a_model(place: Place, history: History) -> Result<(), TestCaseError> {
             rebuilt.counters.rebuild(&past, model.now);
             rebuilt
         }
-        Place::Redis | Place::Servers => super::shared_from(place, settings(ZONE), past, model.now),
+        Place::Redis => super::shared_from(settings(ZONE), past, model.now),
     };
     model.compare(&rebuilt, false)?;
     prop_assert_eq!(
@@ -351,13 +351,5 @@ proptest! {
     #[test]
     fn shared_counters_equal_it_too(history in histories()) {
         equals_a_model(Place::Redis, history)?;
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
-    #[test]
-    fn and_so_do_those_on_two_servers(history in histories()) {
-        equals_a_model(Place::Servers, history)?;
     }
 }

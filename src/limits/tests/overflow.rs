@@ -86,27 +86,27 @@ pub(super) struct Node(pub(super) Counters, pub(super) Arc<ManualClock>);
 
 impl Node {
     fn start(redis: &Redis, ledger: &Arc<Written>) -> Self {
-        Self::start_with(&[redis.url()], ledger, (TIME_LIMIT, MOST))
+        Self::start_with(&redis.url(), ledger, (TIME_LIMIT, MOST))
     }
 
     pub(super) fn start_with(
-        urls: &[String],
+        url: &str,
         ledger: &Arc<Written>,
         (lease, most_waiting): (Duration, usize),
     ) -> Self {
-        let node = Self::begin_with(urls, ledger, (lease, most_waiting));
+        let node = Self::begin_with(url, ledger, (lease, most_waiting));
         runtime().block_on(node.0.connected());
         node
     }
 
     /// A node that has no connection yet.
     pub(super) fn begin_with(
-        urls: &[String],
+        url: &str,
         ledger: &Arc<Written>,
         (lease, most_waiting): (Duration, usize),
     ) -> Self {
         let shared = SharedSettings {
-            servers: urls.iter().map(|url| Server::new(Secret::new(url.as_str()))).collect(),
+            server: Server::new(Secret::new(url)),
             prefix: "overflow".to_owned(),
             timeout: TIME_LIMIT,
             lease,

@@ -170,7 +170,7 @@ fn sums_from_the_ledger_beyond_the_doubles_are_exact_in_redis() {
     let rows = vec![row(NOON), row(NOON.plus_ms(-MINUTE))];
     let total = SpendTotal { key_id, user_id, provider_id: None, cost: cost + cost };
     let ledger = SpendSeen { rows, totals: vec![total], ..SpendSeen::default() };
-    let counters = super::shared_from(Place::Redis, super::settings(Tz::UTC), ledger, NOON);
+    let counters = super::shared_from(super::settings(Tz::UTC), ledger, NOON);
     for usage in [counters.key_usage(&key, NOON), counters.user_usage(&user, NOON)] {
         for window in [usage.five_hours, usage.daily, usage.weekly, usage.monthly, usage.total] {
             assert_eq!(window.current, cost + cost);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::overflow::{Node, Written};
 use super::restored::beaten;
 use super::server::Redis;
-use super::servers::soon;
+use super::stoppable::soon;
 use super::wire::{calls, redis};
 use super::{NOON, runtime};
 use crate::limits::MOST_WAITING;
@@ -17,7 +17,7 @@ const LEASE: Duration = Duration::from_millis(400);
 const LOCK: &str = "overflow:{3}:lock";
 
 fn begin(server: &Redis, ledger: &Arc<Written>) -> Node {
-    Node::begin_with(&[server.url()], ledger, (LEASE, MOST_WAITING))
+    Node::begin_with(&server.url(), ledger, (LEASE, MOST_WAITING))
 }
 
 /// Waits until a node holds the lock.

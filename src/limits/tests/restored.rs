@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::server::Redis;
-use super::servers::soon;
+use super::stoppable::soon;
 use super::stoppable::{Rows, Stoppable};
 use super::wire::redis;
 use super::{NOON, runtime};
@@ -38,7 +38,7 @@ pub(super) async fn beaten(server: &Redis, prefix: &str) {
 }
 
 async fn start(server: &Redis, ledger: &Arc<Rows>) -> Stoppable {
-    let node = Stoppable::start(&[server.url()], ledger);
+    let node = Stoppable::start(&server.url(), ledger);
     node.counters.connected().await;
     node
 }

@@ -1,4 +1,4 @@
-//! A node on several Redis servers whose keeper can be stopped, and a ledger of several users.
+//! A node whose keeper can be stopped, and a ledger of several users.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::wire::limited;
-use super::{NOON, asks, key, runtime, sessions, user};
+use super::{NOON, TIME_LIMIT, asks, key, runtime, sessions, user};
 use crate::config::OnRedisLoss;
 use crate::domain::clock::{ManualClock, Timestamp};
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -19,6 +19,15 @@ use crate::limits::{
 };
 use crate::redis::Server;
 use crate::store::{SpendRow, SpendSeen, SpendTotal};
+
+pub(super) async fn soon(reached: impl AsyncFn() -> bool) {
+    let waiting = async {
+        while !reached().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    assert!(tokio::time::timeout(TIME_LIMIT, waiting).await.is_ok(), "it does not come");
+}
 
 /// A ledger of several users, which requests are written to.
 #[derive(Default)]
@@ -51,14 +60,13 @@ pub(super) struct Stoppable {
 }
 
 impl Stoppable {
-    pub(super) fn start(urls: &[String], ledger: &Arc<Rows>) -> Self {
-        Self::start_with(urls, ledger, OnRedisLoss::Local)
+    pub(super) fn start(url: &str, ledger: &Arc<Rows>) -> Self {
+        Self::start_with(url, ledger, OnRedisLoss::Local)
     }
 
-    pub(super) fn start_with(urls: &[String], ledger: &Arc<Rows>, on_loss: OnRedisLoss) -> Self {
-        let servers = urls.iter().map(|url| Server::new(Secret::new(url.as_str()))).collect();
+    pub(super) fn start_with(url: &str, ledger: &Arc<Rows>, on_loss: OnRedisLoss) -> Self {
         let shared = SharedSettings {
-            servers,
+            server: Server::new(Secret::new(url)),
             prefix: "several".to_owned(),
             timeout: Duration::from_secs(5),
             lease: Duration::from_secs(1),

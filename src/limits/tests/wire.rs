@@ -1,5 +1,5 @@
 //! What the layout of shared counters promises of Redis: round trips, names, scripts that are
-//! forgotten, memory, and an upgrade beside nodes of the earlier layout.
+//! forgotten, and memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::domain::provider::Provider;
 use crate::limits::{Admission, MOST_WAITING, Permit};
 
 fn node(server: &Redis, ledger: &Arc<Written>) -> Node {
-    Node::start_with(&[server.url()], ledger, (TIME_LIMIT, MOST_WAITING))
+    Node::start_with(&server.url(), ledger, (TIME_LIMIT, MOST_WAITING))
 }
 
 /// Asks Redis directly.
@@ -196,7 +196,7 @@ fn scripts_that_redis_forgets_or_may_not_load_ahead_cost_no_request() {
     let user = [&user[..], &["+@all", "-@admin", "-@dangerous", "-script"]].concat();
     let _: () = redis(&server, &user);
     let url = server.url().replace("redis://", "redis://gate:word@");
-    let node = Node::start_with(&[url], &Arc::default(), (TIME_LIMIT, MOST_WAITING));
+    let node = Node::start_with(&url, &Arc::default(), (TIME_LIMIT, MOST_WAITING));
     runtime().block_on(async {
         for n in 0..6 {
             let permit = admit(&node, &Who::new(1, "s"), NOON, None).await;
@@ -251,39 +251,6 @@ fn all_names_have_one_hash_tag_and_what_ended_leaves_nothing_but_sums() {
         fields.sort_unstable();
         assert_eq!(fields, ["K7", "U", "k7", "r", "u"]);
     });
-}
-
-#[test]
-fn beside_nodes_of_an_earlier_layout_counters_are_separate_and_rebuilt_when_those_are_gone() {
-    for layout in ["", "{2}:"] {
-        let server = Redis::start();
-        let named = |name: &str| format!("overflow:{layout}{name}");
-        let _: () = redis(&server, &["SET", &named("epoch"), "e-old"]);
-        let _: () = redis(&server, &["HSET", &named("e-old:h:k1"), "st", "999"]);
-        let _: () = redis(&server, &["SET", &named("seq:old"), "7"]);
-        let _: () = redis(&server, &["ZADD", &named("nodes"), "99999999999999", "old"]);
-        let ledger = Arc::new(Written::default());
-        let node =
-            Node::start_with(&[server.url()], &ledger, (Duration::from_millis(600), MOST_WAITING));
-        runtime().block_on(async {
-            node.serve(2, &ledger).await;
-            node.knows(2).await;
-            // What a node of the earlier layout serves is in the ledger, and not known here.
-            ledger.adds(5);
-            tokio::time::sleep(Duration::from_millis(700)).await;
-            node.knows(2).await;
-            let old: Option<String> = redis(&server, &["GET", &named("epoch")]);
-            assert_eq!(old.as_deref(), Some("e-old"), "untouched while it is used");
-            let _: () = redis(&server, &["DEL", &named("nodes")]);
-            node.knows(7).await;
-            node.serve(1, &ledger).await;
-            node.knows(8).await;
-            let names: Vec<String> = redis(&server, &["KEYS", "overflow:*"]);
-            let is_new = |name: &&String| name.starts_with("overflow:{3}:");
-            let old = names.iter().filter(|name| !is_new(name) && !name.contains(":zone"));
-            assert_eq!(old.count(), 0, "{names:?}");
-        });
-    }
 }
 
 /// Waits until the names of connections hold this many entries in Redis: a fence each, and the

@@ -44,7 +44,7 @@ impl Standing {
 
     /// `closed`, `open UNTIL` or `half SINCE SUCCESSES PROBE` (times in ms, `-` for none), after
     /// the failures. Failed probes, the last success and the suspects follow at the end, if there
-    /// are any: earlier versions do not read that far.
+    /// are any.
     #[must_use]
     pub fn to_text(self) -> String {
         let failures = self.failures;

@@ -1,97 +1,49 @@
 //! Brings a database to this program's schema, and refuses one that differs from it.
 //!
-//! Migrations are the twin files of `migrations/`, built into the binary. All missing ones are
+//! Migrations are the twin files of `migrations/`, built into the binary, and sqlx applies them:
+//! `_sqlx_migrations` records what was applied, with a checksum of each file. All missing ones are
 //! applied in one transaction under one lock: data definition is transactional on both back ends,
-//! so a crash leaves the old schema, and two processes that start at once do the work once.
-//! `schema_history` records what was applied, with a checksum of each file.
+//! so a crash leaves the old schema, and two processes that start at once do the work once. sqlx's
+//! own lock would not do: a bound of the server for statements ends its wait, and for SQLite it has
+//! none. Beside sqlx, this file says how a database differs and what to do about it.
 
-use sha2::{Digest, Sha256};
-use sqlx::any::AnyRow;
-use sqlx::{AnyConnection, AssertSqlSafe, Executor};
+use sqlx::migrate::{Migrate as _, MigrateError, Migration, MigrationType};
+use sqlx::{AnyConnection, AssertSqlSafe, Executor, SqlSafeStr as _};
 
 use super::column::{Fields, Values};
 use super::error::{SchemaError, StoreError};
 use crate::domain::clock::{Clock, SystemClock};
 use crate::store::{Backend, Store};
 
-struct Migration {
-    version: i64,
-    name: &'static str,
-    postgres: &'static str,
-    sqlite: &'static str,
-}
+/// A version, a name, and the files for PostgreSQL and for SQLite.
+type Twin = (i64, &'static str, [&'static str; 2]);
 
 macro_rules! migration {
     ($version:literal, $name:literal) => {
-        Migration {
-            version: $version,
-            name: $name,
-            postgres: include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/migrations/postgres/",
-                $name,
-                ".sql"
-            )),
-            sqlite: include_str!(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/migrations/sqlite/",
-                $name,
-                ".sql"
-            )),
-        }
+        (
+            $version,
+            $name,
+            [
+                include_str!(concat!("../../../migrations/postgres/", $name, ".sql")),
+                include_str!(concat!("../../../migrations/sqlite/", $name, ".sql")),
+            ],
+        )
     };
 }
 
 /// Every migration, in order. A file that has been released is never changed: add another.
-const MIGRATIONS: &[Migration] = &[
-    migration!(1, "0001_configuration"),
-    migration!(2, "0002_accounting"),
-    migration!(4, "0004_rules"),
-    migration!(5, "0005_statistics"),
-    migration!(6, "0006_manage"),
-    migration!(8, "0008_totals"),
-    migration!(9, "0009_messages"),
-    migration!(10, "0010_retried"),
-    migration!(11, "0011_days"),
-    migration!(12, "0012_prices"),
-    migration!(13, "0013_rights"),
-    migration!(14, "0014_vault"),
-    migration!(15, "0015_provider_off"),
-    migration!(16, "0016_log_request"),
-    migration!(19, "0019_opening_balances"),
-    migration!(20, "0020_partitions"),
-    migration!(21, "0021_ledger_view"),
-    migration!(22, "0022_retried_sums"),
-    migration!(23, "0023_late_costs"),
-    migration!(24, "0024_streaming_content"),
-    migration!(25, "0025_users_share"),
-    migration!(26, "0026_admission"),
-];
+const MIGRATIONS: &[Twin] = &[migration!(1, "0001_schema")];
 
-/// One migration in `schema_history`.
+/// The table of sqlx.
+const HISTORY: &str = "_sqlx_migrations";
+
+/// One migration in it.
 struct Applied {
     version: i64,
     name: String,
-    checksum: String,
+    checksum: Vec<u8>,
     finished: bool,
 }
-
-impl Migration {
-    fn sql(&self, backend: Backend) -> &'static str {
-        match backend {
-            Backend::Postgres => self.postgres,
-            Backend::Sqlite => self.sqlite,
-        }
-    }
-
-    fn checksum(&self, backend: Backend) -> String {
-        hex::encode(Sha256::digest(self.sql(backend)))
-    }
-}
-
-const HISTORY: &str = "CREATE TABLE IF NOT EXISTS schema_history (version BIGINT NOT NULL PRIMARY \
-                       KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, finished BIGINT NOT NULL, \
-                       applied_at BIGINT NOT NULL)";
 
 /// Held by PostgreSQL's migrating session; any otherwise unused number.
 pub(in crate::store) const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7215836401) AS TEXT)";
@@ -100,8 +52,8 @@ pub(in crate::store) const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(72158
 /// large table takes minutes, and the next node waits for it.
 pub(in crate::store) const UNBOUNDED: &str = "SET LOCAL statement_timeout = 0";
 
-/// The row of the history that marks an unfinished `tollgate move` into the database. Earlier
-/// versions treat it as an interrupted migration, and do not start either.
+/// The version of the row that marks an unfinished `tollgate move` into the database. sqlx treats
+/// it as a migration that was interrupted.
 const MOVE: i64 = 0;
 
 impl Store {
@@ -123,16 +75,15 @@ impl Store {
             tx.execute(UNBOUNDED).await?;
             tx.execute(LOCK).await?;
         }
-        let applied = history(&mut tx, backend).await?;
-        let missing = match compare(&applied, backend) {
+        let (ours, applied) = (known(backend), history(&mut tx, backend).await?);
+        let missing = match compare(&applied, &ours) {
             Ok(()) => return Ok(Vec::new()),
             Err(SchemaError::Behind { missing }) => missing,
             Err(other) => return Err(other.into()),
         };
-        tx.execute(HISTORY).await?;
-        for migration in MIGRATIONS.iter().filter(|m| missing.iter().any(|name| name == m.name)) {
-            sqlx::raw_sql(migration.sql(backend)).execute(&mut *tx).await?;
-            record(&mut tx, migration, backend).await?;
+        tx.ensure_migrations_table(HISTORY).await.map_err(failed)?;
+        for own in ours.iter().filter(|own| missing.contains(&own.description.to_string())) {
+            tx.apply(HISTORY, own).await.map_err(failed)?;
         }
         tx.commit().await?;
         Ok(missing)
@@ -146,7 +97,7 @@ impl Store {
         let mut tx = self.read().await?;
         let applied = history(&mut tx, self.backend()).await?;
         tx.commit().await?;
-        Ok(compare(&applied, self.backend())?)
+        Ok(compare(&applied, &known(self.backend()))?)
     }
 }
 
@@ -169,14 +120,38 @@ impl Store {
         let mut tx = self.read().await?;
         let applied = history(&mut tx, self.backend()).await?;
         tx.commit().await?;
-        Ok(applied.iter().map(|row| row.version).max().unwrap_or(0))
+        Ok(newest(&applied))
     }
 
     /// The newest migration that this program has.
     #[must_use]
     pub fn known_schema() -> i64 {
-        MIGRATIONS.last().map_or(0, |migration| migration.version)
+        MIGRATIONS.last().map_or(0, |(version, ..)| *version)
     }
+}
+
+/// This program's migrations for a back end.
+fn known(backend: Backend) -> Vec<Migration> {
+    let made = |(version, name, [postgres, sqlite]): &Twin| {
+        let sql = match backend {
+            Backend::Postgres => *postgres,
+            Backend::Sqlite => *sqlite,
+        };
+        let kind = MigrationType::Simple;
+        Migration::new(*version, (*name).into(), kind, sql.into_sql_str(), false)
+    };
+    MIGRATIONS.iter().map(made).collect()
+}
+
+fn failed(error: MigrateError) -> StoreError {
+    match error {
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+        other => StoreError::Database { what: other.to_string() },
+    }
+}
+
+fn newest(applied: &[Applied]) -> i64 {
+    applied.iter().map(|row| row.version).max().unwrap_or(0)
 }
 
 /// Whether the database carries the mark of a move, and the state of its schema otherwise.
@@ -187,14 +162,14 @@ pub(in crate::store) async fn beneath_move(
     let mut applied = history(connection, backend).await?;
     let all = applied.len();
     applied.retain(|row| row.version != MOVE);
-    Ok((applied.len() < all, compare(&applied, backend)))
+    Ok((applied.len() < all, compare(&applied, &known(backend))))
 }
 
-/// Prevents every gateway from starting on the database.
+/// Prevents every gateway from starting on the database, which is PostgreSQL's.
 pub(in crate::store) async fn mark_move(connection: &mut AnyConnection) -> Result<(), StoreError> {
-    let mut values = Values::default();
-    values.int(MOVE).text("a move from SQLite").text("").flag(false).time(SystemClock.now());
-    sqlx::query_with(RECORD, values.into_arguments()).execute(connection).await?;
+    let sql = "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
+               execution_time) VALUES ($1, 'a move from SQLite', FALSE, '', 0)";
+    sqlx::query(sql).bind(MOVE).execute(connection).await?;
     Ok(())
 }
 
@@ -202,26 +177,8 @@ pub(in crate::store) async fn mark_move(connection: &mut AnyConnection) -> Resul
 pub(in crate::store) async fn unmark_move(
     connection: &mut AnyConnection,
 ) -> Result<(), StoreError> {
-    let mut values = Values::default();
-    values.int(MOVE);
-    sqlx::query_with("DELETE FROM schema_history WHERE version = $1", values.into_arguments())
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
-const RECORD: &str = "INSERT INTO schema_history (version, name, checksum, finished, applied_at) \
-                      VALUES ($1, $2, $3, $4, $5)";
-
-async fn record(
-    connection: &mut AnyConnection,
-    migration: &Migration,
-    backend: Backend,
-) -> Result<(), StoreError> {
-    let mut values = Values::default();
-    values.int(migration.version).text(migration.name).text(&migration.checksum(backend));
-    values.flag(true).time(SystemClock.now());
-    sqlx::query_with(RECORD, values.into_arguments()).execute(connection).await?;
+    let sql = "DELETE FROM _sqlx_migrations WHERE version = $1";
+    sqlx::query(sql).bind(MOVE).execute(connection).await?;
     Ok(())
 }
 
@@ -230,9 +187,9 @@ async fn history(
     connection: &mut AnyConnection,
     backend: Backend,
 ) -> Result<Vec<Applied>, StoreError> {
-    if !has_table(connection, backend, "schema_history").await? {
+    if !has_table(connection, backend, HISTORY).await? {
         // Tables of this program without a history: created, or half removed, by hand.
-        for name in ["users", "ledger"] {
+        for name in ["users", "hourly_sums"] {
             if has_table(connection, backend, name).await? {
                 let why = "there are tables but no record of migrations".to_owned();
                 return Err(SchemaError::HalfMigrated { name: format!("table {name}"), why }.into());
@@ -240,19 +197,20 @@ async fn history(
         }
         return Ok(Vec::new());
     }
-    let sql = "SELECT version, name, checksum, finished FROM schema_history ORDER BY version";
-    let rows = sqlx::query(sql).fetch_all(connection).await?;
-    rows.iter().map(read_applied).collect()
-}
-
-fn read_applied(row: &AnyRow) -> Result<Applied, StoreError> {
-    let fields = Fields { row, table: "schema_history" };
-    Ok(Applied {
-        version: fields.int("version")?,
-        name: fields.text("name")?,
-        checksum: fields.text("checksum")?,
-        finished: fields.flag("finished")?,
-    })
+    let sql = "SELECT version, description, checksum, \
+               CASE WHEN success THEN 1 ELSE 0 END AS finished \
+               FROM _sqlx_migrations ORDER BY version";
+    let mut applied = Vec::new();
+    for row in &sqlx::query(sql).fetch_all(connection).await? {
+        let fields = Fields { row, table: HISTORY };
+        applied.push(Applied {
+            version: fields.int("version")?,
+            name: fields.text("description")?,
+            checksum: fields.blob("checksum")?,
+            finished: fields.flag("finished")?,
+        });
+    }
+    Ok(applied)
 }
 
 async fn has_table(
@@ -276,46 +234,81 @@ async fn has_table(
     Ok(Fields { row: &row, table: "catalogue" }.int("found")? > 0)
 }
 
-fn compare(applied: &[Applied], backend: Backend) -> Result<(), SchemaError> {
+fn compare(applied: &[Applied], ours: &[Migration]) -> Result<(), SchemaError> {
     let half = |name: &str, why: &str| SchemaError::HalfMigrated {
         name: name.to_owned(),
         why: why.to_owned(),
     };
-    let known = MIGRATIONS.last().map_or(0, |m| m.version);
-    if let Some(newest) = applied.iter().map(|a| a.version).max().filter(|&found| found > known) {
-        return Err(SchemaError::Newer { found: newest, known });
+    let (found, known) = (newest(applied), ours.last().map_or(0, |own| own.version));
+    if found > known {
+        return Err(SchemaError::Newer { found, known });
     }
     if applied.iter().any(|row| row.version == MOVE) {
         return Err(SchemaError::HalfMoved);
     }
     for row in applied {
-        if !row.finished {
-            return Err(half(&row.name, "a migration was begun and not finished"));
-        }
-        match MIGRATIONS.iter().find(|m| m.version == row.version) {
-            Some(ours) if ours.checksum(backend) == row.checksum => {}
-            Some(_) => {
-                return Err(half(
-                    &row.name,
-                    "a migration was applied with another content than this program's",
-                ));
-            }
-            None => {
-                return Err(half(
-                    &row.name,
-                    "a migration was applied that this program does not have",
-                ));
-            }
-        }
+        let why = match ours.iter().find(|own| own.version == row.version) {
+            _ if !row.finished => "a migration was begun and not finished",
+            Some(own) if *own.checksum == *row.checksum => continue,
+            Some(_) => "a migration was applied with another content than this program's",
+            None => "a migration was applied that this program does not have",
+        };
+        return Err(half(&row.name, why));
     }
-    let done = |m: &&Migration| applied.iter().any(|a| a.version == m.version);
-    let missing: Vec<&Migration> = MIGRATIONS.iter().filter(|m| !done(m)).collect();
-    let newest = applied.iter().map(|a| a.version).max().unwrap_or(0);
+    let is_missing = |own: &&Migration| !applied.iter().any(|row| row.version == own.version);
+    let missing: Vec<&Migration> = ours.iter().filter(is_missing).collect();
     match missing.first() {
         None => Ok(()),
-        Some(gap) if gap.version < newest => Err(half(gap.name, "a migration was left out")),
+        Some(gap) if gap.version < found => Err(half(&gap.description, "a migration was left out")),
         Some(_) => Err(SchemaError::Behind {
-            missing: missing.iter().map(|m| m.name.to_owned()).collect(),
+            missing: missing.iter().map(|own| own.description.to_string()).collect(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(list: &[(i64, bool)]) -> Vec<Applied> {
+        let of = |(version, finished): &(i64, bool)| {
+            let ours = three();
+            let own = ours.iter().find(|own| own.version == *version);
+            let checksum = own.map_or_else(Vec::new, |own| own.checksum.to_vec());
+            Applied { version: *version, name: version.to_string(), checksum, finished: *finished }
+        };
+        list.iter().map(of).collect()
+    }
+
+    fn three() -> Vec<Migration> {
+        let made = |version: i64| {
+            let name = format!("{version:04}_m").into();
+            Migration::new(version, name, MigrationType::Simple, "SELECT 1".into_sql_str(), false)
+        };
+        vec![made(1), made(2), made(3)]
+    }
+
+    #[test]
+    fn what_was_applied_is_compared_with_what_there_is() {
+        let said = |list: &[(i64, bool)]| compare(&rows(list), &three()).err();
+        let half = |found: Option<SchemaError>, text: &str| match found {
+            Some(SchemaError::HalfMigrated { why, .. }) => assert!(why.contains(text), "{why}"),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(said(&[(1, true), (2, true), (3, true)]), None);
+        let behind = |names: &[&str]| {
+            let missing = names.iter().map(|name| (*name).to_owned()).collect();
+            Some(SchemaError::Behind { missing })
+        };
+        assert_eq!(said(&[(1, true), (2, true)]), behind(&["0003_m"]));
+        assert_eq!(said(&[(1, true)]), behind(&["0002_m", "0003_m"]));
+        half(said(&[(1, true), (3, true)]), "left out");
+        half(said(&[(1, true), (2, false)]), "not finished");
+        half(said(&[(-1, true)]), "does not have");
+        assert_eq!(said(&[(MOVE, false)]), Some(SchemaError::HalfMoved));
+        assert_eq!(said(&[(9, true)]), Some(SchemaError::Newer { found: 9, known: 3 }));
+        let mut changed = rows(&[(1, true)]);
+        changed[0].checksum.clear();
+        half(compare(&changed, &three()).err(), "another content");
     }
 }

@@ -28,19 +28,11 @@ impl Store {
         let refused = |error| Backend::Postgres.acquire_error(error);
         let mut connection = copier.take().await.map_err(refused)?;
         let written = copy_all(&mut connection, records).await;
-        match &written {
-            Ok(_) => copier.keep(connection),
-            Err(error) if is_out_of_range(error) => self.drop_checks().await?,
-            Err(_) => {}
+        if written.is_ok() {
+            copier.keep(connection);
         }
         Ok(written?)
     }
-}
-
-/// A table that is being converted refuses a row from far ahead, by its check.
-fn is_out_of_range(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(|report| report.code());
-    code.is_some_and(|code| code == "23514")
 }
 
 /// Writes records in one transaction; `None`: one was stored already, and nothing was written.

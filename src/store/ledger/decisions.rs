@@ -2,8 +2,8 @@
 //!
 //! A step is `[step, at_ms, detail, took_ms, status, [provider_id, provider_name], usage]`, without
 //! what is absent at the end. The provider is absent if it is the record's own. A fixed text is its
-//! number in [`REASONS`]. The chain of a session's next request takes 57 bytes; as objects, the
-//! form of earlier versions, it took 178. Both are read.
+//! number in [`REASONS`]. The chain of a session's next request takes 57 bytes; as objects it would
+//! take 178.
 
 use std::sync::Arc;
 
@@ -26,23 +26,20 @@ pub(in crate::store) fn text(record: &Record) -> String {
 /// Reads the chain of a record, whose own provider is given.
 ///
 /// # Errors
-/// When it is of neither form.
+/// When it has another form.
 pub(in crate::store) fn parse(
     text: &str,
     id: Option<ProviderId>,
     name: Option<&Arc<str>>,
 ) -> Result<Vec<Decision>, serde_json::Error> {
-    let stored: Vec<Stored> = serde_json::from_str(text)?;
+    let rows: Vec<Row> = serde_json::from_str(text)?;
     let own = || (id, name.map_or_else(|| Arc::from(""), Arc::clone));
-    let read = |stored| match stored {
-        Stored::Object(decision) => decision,
-        Stored::Row(Row(step, at_ms, detail, took_ms, status, provider, usage)) => {
-            let (provider_id, provider_name) = provider.unwrap_or_else(own);
-            let detail = detail.map(Detail::text);
-            Decision { provider_id, provider_name, step, detail, status, at_ms, took_ms, usage }
-        }
+    let read = |Row(step, at_ms, detail, took_ms, status, provider, usage)| {
+        let (provider_id, provider_name) = provider.unwrap_or_else(own);
+        let detail = detail.map(Detail::text);
+        Decision { provider_id, provider_name, step, detail, status, at_ms, took_ms, usage }
     };
-    Ok(stored.into_iter().map(read).collect())
+    Ok(rows.into_iter().map(read).collect())
 }
 
 /// The provider of the record, which steps do not repeat.
@@ -79,13 +76,6 @@ impl Serialize for Step<'_> {
         }
         seq.end()
     }
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Stored {
-    Row(Row),
-    Object(Decision),
 }
 
 #[derive(Deserialize)]
@@ -143,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_read_as_it_was_written_in_both_forms() {
+    fn a_chain_is_read_as_it_was_written() {
         let usage = Usage { input: 7, output: 9, ..Usage::default() };
         let decisions = vec![
             Decision {
@@ -172,9 +162,7 @@ mod tests {
             decision(1, "before", DecisionStep::Candidate),
         ];
         let name = Arc::from("first");
-        let objects = serde_json::to_string(&decisions).unwrap();
         let read = |text: &str| parse(text, Some(ProviderId(1)), Some(&name)).unwrap();
-        assert_eq!(read(&objects), decisions);
         let own = Own { id: Some(ProviderId(1)), name: Some("first") };
         let steps: Vec<Step<'_>> =
             decisions.iter().map(|decision| Step { decision, own: &own }).collect();
@@ -215,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_of_neither_form_is_an_error() {
+    fn what_has_another_form_is_an_error() {
         for wrong in [
             "",
             "{}",
@@ -223,6 +211,7 @@ mod tests {
             r#"[["chosen"]]"#,
             r#"[["chosen",0,null,"first"]]"#,
             r#"[["flown",0]]"#,
+            r#"[{"step":"chosen"}]"#,
         ] {
             assert!(parse(wrong, None, None).is_err(), "{wrong}");
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::identity::identity;
 use super::month::{Month, Part};
 use super::{LOG, PARTITIONED, Partitioned, run};
 use crate::domain::clock::{Clock, SystemClock, Timestamp};
@@ -35,7 +34,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes a month's partition, if the table is partitioned and has none for it. Rows that wait
+    /// Makes a month's partition, if the table has none for it. Rows that wait
     /// in the default partition move there. Returns its name if it was made.
     pub(super) async fn make_month(
         &self,
@@ -61,8 +60,7 @@ impl Partitioned {
         connection: &mut AnyConnection,
         month: Month,
     ) -> Result<bool, StoreError> {
-        let is_partitioned = self.is_partitioned(&mut *connection).await?;
-        Ok(is_partitioned && !self.parts(connection).await?.iter().any(|part| part.holds(month)))
+        Ok(!self.parts(connection).await?.contains(&Part::Of(month)))
     }
 
     /// Within a transaction. A partition that is attached, in place of one that is created as such,
@@ -77,7 +75,12 @@ impl Partitioned {
         let (from, until) = (self.bound(month), self.bound(month.next()));
         run(connection, format!("CREATE TABLE {name} (LIKE {table} INCLUDING DEFAULTS)")).await?;
         if *table == LOG.table {
-            run(connection, identity(&name)).await?;
+            // Of a publication (logical replication), PostgreSQL refuses updates and deletes of a
+            // table that has neither a primary key nor another replica identity. The log has no
+            // primary key: its partitions have no unique index in common, and one would cost every
+            // row. So the old row as a whole is the identity. It is written to the WAL only with
+            // `wal_level = logical`, and only by repricing and by the clean-up.
+            run(connection, format!("ALTER TABLE {name} REPLICA IDENTITY FULL")).await?;
         }
         let range = format!("{key} >= {from} AND {key} < {until}");
         let sql = format!(

@@ -46,8 +46,6 @@ impl Month {
 /// What a partition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
-    /// All rows from before this month: the table as it was before there were partitions.
-    Until(Month),
     /// The rows of one month.
     Of(Month),
     /// Rows of months that have no partition.
@@ -55,10 +53,9 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// The partition's name: `ledger_2026_11`, `ledger_until_2026_12`, `ledger_other`.
+    /// The partition's name: `ledger_2026_11`, `ledger_other`.
     pub(super) fn name(self, table: &str) -> String {
         match self {
-            Self::Until(month) => format!("{table}_until_{}", month.name()),
             Self::Of(month) => format!("{table}_{}", month.name()),
             Self::Other => format!("{table}_other"),
         }
@@ -70,27 +67,14 @@ impl Part {
         if rest == "other" {
             return Some(Self::Other);
         }
-        match rest.strip_prefix("until_") {
-            Some(month) => Month::parse(month).map(Self::Until),
-            None => Month::parse(rest).map(Self::Of),
-        }
+        Month::parse(rest).map(Self::Of)
     }
 
     /// The end of what it holds, exclusive; `None`: it may hold any time.
     pub(super) fn end(self) -> Option<Timestamp> {
         match self {
-            Self::Until(month) => Some(month.start()),
             Self::Of(month) => Some(month.next().start()),
             Self::Other => None,
-        }
-    }
-
-    /// Whether the rows of a month belong to it, and not to [`Part::Other`].
-    pub(super) fn holds(self, month: Month) -> bool {
-        match self {
-            Self::Until(end) => month < end,
-            Self::Of(own) => month == own,
-            Self::Other => false,
         }
     }
 }
@@ -117,7 +101,7 @@ mod tests {
     #[test]
     fn names_of_partitions_are_read_as_they_are_written() {
         let month = Month::of(Timestamp(1_795_651_199_999));
-        for part in [Part::Until(month), Part::Of(month), Part::Other] {
+        for part in [Part::Of(month), Part::Other] {
             assert_eq!(Part::parse("ledger", &part.name("ledger")), Some(part));
         }
         for name in ["ledger", "ledger_2026_13", "ledger_by_hand", "request_log_2026_11"] {

@@ -135,15 +135,4 @@ impl Tx {
             }
         }
     }
-
-    /// Erases credentials of removed providers: an older version may have removed one.
-    ///
-    /// # Errors
-    /// [`StoreError`] of the write.
-    pub async fn erase_removed_keys(&mut self) -> Result<(), StoreError> {
-        let sql = "UPDATE providers SET key_cipher = '' \
-                   WHERE deleted_at IS NOT NULL AND key_cipher <> ''";
-        sqlx::query(sql).execute(&mut *self.inner).await?;
-        Ok(())
-    }
 }

@@ -30,8 +30,7 @@ impl Tx {
     }
 }
 
-/// The stored settings; fields that an older version did not store, or all of them, have their
-/// defaults.
+/// The stored settings; fields that are absent, or all of them, have their defaults.
 pub(super) async fn of(connection: &mut AnyConnection) -> Result<SystemSettings, StoreError> {
     let row = sqlx::query("SELECT data FROM system_settings WHERE id = 1")
         .fetch_optional(connection)

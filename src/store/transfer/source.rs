@@ -10,6 +10,9 @@ use crate::store::engine::column::Fields;
 use crate::store::engine::error::StoreError;
 use crate::store::{Backend, Store};
 
+const MADE: &str = "SELECT CAST(installed_on AS TEXT) || ' ' || CAST(execution_time AS TEXT) \
+    FROM _sqlx_migrations ORDER BY version LIMIT 1";
+
 /// An embedded database that is to be copied.
 pub struct Source {
     pub(super) store: Store,
@@ -41,15 +44,13 @@ impl Source {
         store.check_schema().await?;
         let mut connection = store.reader().await?;
         let found = tables::names(&mut connection, Backend::Sqlite).await?;
-        let known = |name: &String| TABLES.contains(&name.as_str()) || name == "schema_history";
-        let row = sqlx::query("SELECT MIN(applied_at) FROM schema_history")
-            .fetch_one(&mut *connection)
-            .await?;
-        let made: i64 = row.try_get(0).map_err(StoreError::from)?;
+        let known = |name: &String| TABLES.contains(&name.as_str()) || name == "_sqlx_migrations";
+        let row = sqlx::query(MADE).fetch_one(&mut *connection).await?;
+        let made: String = row.try_get(0).map_err(StoreError::from)?;
         Ok(Self {
             store: store.clone(),
             tables: tables::of_source(&mut connection).await?,
-            identity: made.to_string(),
+            identity: made,
             strangers: found.into_iter().filter(|name| !known(name)).collect(),
             _lock: None,
         })

@@ -10,8 +10,8 @@ use crate::store::Backend;
 use crate::store::engine::column::Values;
 use crate::store::engine::error::StoreError;
 
-/// Every table except `schema_history`, which each database has itself. Tables that others refer to
-/// come first.
+/// Every table except `_sqlx_migrations`, which each database has itself. Tables that others refer
+/// to come first.
 pub(super) const TABLES: [&str; 25] = [
     "users",
     "api_keys",
@@ -229,7 +229,7 @@ mod tests {
         let mut connection = store.reader().await.unwrap();
         let mut found: BTreeSet<String> =
             names(&mut connection, Backend::Sqlite).await.unwrap().into_iter().collect();
-        assert!(found.remove("schema_history"));
+        assert!(found.remove("_sqlx_migrations"));
         let listed: BTreeSet<String> = TABLES.iter().map(|&name| name.to_owned()).collect();
         assert_eq!(
             found, listed,

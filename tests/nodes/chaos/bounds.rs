@@ -1,9 +1,6 @@
 //! The limits: what callers got, and the most that the documents allow.
 //!
-//! Each Redis server is judged by itself: what happens to one concerns the limits of its own users
-//! and providers, and those of the others hold as if nothing had happened.
-//!
-//! Without a fault that touches the counters, a limit holds over all nodes. While a server is lost
+//! Without a fault that touches the counters, a limit holds over all nodes. While Redis is lost
 //! it holds for each node (docs/several-nodes.md, "What happens when"), so that all nodes together
 //! may reach it once each. A rebuild starts sessions and requests per minute from those in flight,
 //! which may be reached once more for each rebuild. What the requests of a killed or frozen node
@@ -49,21 +46,16 @@ pub struct Cohort {
     pub callers: Vec<Caller>,
     /// Clients at each node, of all callers that are used at one time.
     pub clients: i64,
-    /// For each Redis server.
-    pub before: Vec<Counted>,
-    pub after: Vec<Counted>,
+    pub before: Counted,
+    pub after: Counted,
     /// The first provider's limit, and what it had spent afterwards, in nano-dollars.
     pub provider: (i64, i64),
-    /// The Redis server that counts the first provider.
-    pub provider_server: usize,
 }
 
 /// What was found for one limit.
 #[derive(Debug)]
 pub struct Found {
     pub step: usize,
-    /// The Redis server that counts it.
-    pub server: usize,
     pub name: &'static str,
     /// In requests, nano-dollars or sessions.
     pub observed: i64,
@@ -71,34 +63,34 @@ pub struct Found {
     pub limit: i64,
     /// The most that the documents allow.
     pub bound: i64,
-    /// A node counted for itself for a while, in place of that server.
+    /// A node counted for itself for a while.
     pub lossy: bool,
-    /// How often the counters of that server were rebuilt.
+    /// How often the counters in Redis were rebuilt.
     pub rebuilds: i64,
 }
 
 impl Cohort {
-    /// Whether a node may have counted for itself in place of this server.
-    fn lossy(&self, server: usize) -> bool {
-        let (before, after) = (&self.before[server], &self.after[server]);
+    /// Whether a node may have counted for itself.
+    fn lossy(&self) -> bool {
+        let (before, after) = (&self.before, &self.after);
         let differs = |(node, (after, before)): (usize, (&f64, &f64))| {
             let killed = self.faults.contains(&Fault::KillNode(node));
             if killed { *after > 0.0 } else { after > before }
         };
-        self.faults.iter().any(|fault| fault.is_of_redis(server))
+        self.faults.iter().any(|fault| fault.is_of_redis())
             || after.late > before.late
             || after.lost.iter().zip(&before.lost).enumerate().any(differs)
     }
 
-    /// How many nodes were declared dead on this server though no fault of this step says so: a
+    /// How many nodes were declared dead though no fault of this step says so: a
     /// machine that is busy for longer than the lease does it.
-    fn stalled(&self, server: usize) -> i64 {
+    fn stalled(&self) -> i64 {
         let faults = self
             .faults
             .iter()
             .filter(|fault| matches!(fault, Fault::KillNode(_) | Fault::FreezeNode(_)))
             .count();
-        let buried = self.after[server].buried - self.before[server].buried;
+        let buried = self.after.buried - self.before.buried;
         i64::try_from(buried.saturating_sub(faults)).unwrap()
     }
 
@@ -108,25 +100,17 @@ impl Cohort {
         2 * i64::try_from(self.faults.iter().filter(of_clock).count()).unwrap()
     }
 
-    fn rebuilds(&self, server: usize) -> i64 {
-        i64::try_from(self.after[server].rebuilds - self.before[server].rebuilds).unwrap()
+    fn rebuilds(&self) -> i64 {
+        i64::try_from(self.after.rebuilds - self.before.rebuilds).unwrap()
     }
 
-    /// The servers that a node lost though no fault of this step touches them: the loss of one
-    /// concerns no other. Steps with a fault of a node are left out.
-    pub fn lost_elsewhere(&self) -> Vec<String> {
-        if self.faults.iter().any(|fault| fault.is_of_node()) {
-            return Vec::new();
-        }
-        let untouched = (0..self.after.len())
-            .filter(|server| !self.faults.iter().any(|fault| fault.is_of_redis(*server)));
-        let lost =
-            untouched.filter(|server| self.after[*server].losses != self.before[*server].losses);
+    /// A loss of Redis that no fault of this step explains. Steps with a fault of a node are left
+    /// out.
+    pub fn lost_without_a_fault(&self) -> Option<String> {
+        let explained = self.faults.iter().any(|fault| fault.is_of_node() || fault.is_of_redis());
+        let lost = !explained && self.after.losses != self.before.losses;
         let (step, faults) = (self.step, &self.faults);
-        lost.map(|server| {
-            format!("step {step}, {faults:?}: a node lost server {} without a fault", server + 1)
-        })
-        .collect()
+        lost.then(|| format!("step {step}, {faults:?}: a node lost Redis without a fault"))
     }
 
     /// What the first provider spent shortly before the step: a node that found Redis again then may
@@ -147,9 +131,8 @@ impl Cohort {
         let input = 2 * i64::try_from(last).unwrap();
         let of_caller = |caller: &Caller| {
             let own: Vec<&Asked> = seen.asked.iter().filter(|a| a.key == caller.key).collect();
-            let server = caller.server;
-            let (lossy, rebuilds) = (self.lossy(server), self.rebuilds(server));
-            let uncertain = uncertain(&own, seen.outages) + self.stalled(server) * CLIENTS;
+            let (lossy, rebuilds) = (self.lossy(), self.rebuilds());
+            let uncertain = uncertain(&own, seen.outages) + self.stalled() * CLIENTS;
             let nodes = if lossy { NODES as i64 } else { 1 };
             let times = nodes + rebuilds + if lossy { self.set_clocks() } else { 0 };
             let (observed, limit, bound) = match caller.kind {
@@ -167,7 +150,7 @@ impl Cohort {
                 }
             };
             let (step, name) = (self.step, caller.kind.limit());
-            Found { step, server, name, observed, limit, bound, lossy, rebuilds }
+            Found { step, name, observed, limit, bound, lossy, rebuilds }
         };
         let mut found: Vec<Found> = self.callers.iter().map(of_caller).collect();
         found.push(self.of_provider(seen, (most, input)));
@@ -177,8 +160,7 @@ impl Cohort {
     /// The finding for the first provider. `most`: what the dearest request costs without its
     /// input. `input`: what the input of one request costs at most.
     fn of_provider(&self, seen: &Seen<'_>, (most, input): (i64, i64)) -> Found {
-        let server = self.provider_server;
-        let (lossy, rebuilds) = (self.lossy(server), self.rebuilds(server));
+        let (lossy, rebuilds) = (self.lossy(), self.rebuilds());
         let nodes = if lossy { NODES as i64 } else { 1 };
         let at_provider: HashSet<u64> =
             seen.visits.iter().filter(|v| v.provider == "metered").map(|v| v.number).collect();
@@ -189,11 +171,11 @@ impl Cohort {
         let (limit, observed) = self.provider;
         let unheard = if lossy { NODES as i64 * self.unheard(seen.visits) } else { 0 };
         let more = (nodes - 1) * (ROOM * CENT + most)
-            + most * (uncertain(&own, &of_step) + self.stalled(server) * self.clients)
+            + most * (uncertain(&own, &of_step) + self.stalled() * self.clients)
             + unheard;
         let bound = limit + most + more + input * ROOM * NODES as i64;
         let (step, name) = (self.step, "provider_total");
-        Found { step, server, name, observed, limit, bound, lossy, rebuilds }
+        Found { step, name, observed, limit, bound, lossy, rebuilds }
     }
 }
 

@@ -1,5 +1,4 @@
-//! Three nodes, each behind its own proxies to one PostgreSQL and several Redis servers; three
-//! providers.
+//! Three nodes, each behind its own proxies to one PostgreSQL and one Redis; three providers.
 
 use std::time::{Duration, Instant};
 
@@ -29,8 +28,7 @@ const PROVIDER_SESSIONS: u64 = 6;
 /// A gateway and its surroundings.
 pub struct Node {
     pub gateway: Gateway,
-    /// To each Redis server.
-    pub redis: Vec<Link>,
+    pub redis: Link,
     pub postgres: Link,
     pub clock: SetClock,
 }
@@ -39,7 +37,7 @@ pub struct Node {
 pub struct Cluster {
     pub nodes: Vec<Node>,
     pub postgres: Server,
-    pub redis: Vec<Redis>,
+    pub redis: Redis,
     /// The database, past the proxies.
     pub database: String,
     /// In the order in which requests prefer them; the last one has no limit and never fails.
@@ -48,10 +46,9 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// `servers`: how many Redis servers.
-    pub async fn start(servers: usize) -> Self {
+    pub async fn start() -> Self {
         let postgres = Server::own();
-        let redis: Vec<Redis> = (0..servers).map(|_| Redis::durable()).collect();
+        let redis = Redis::durable();
         let database = postgres.fresh_database();
         let name = database.split('?').next().unwrap().rsplit('/').next().unwrap().to_owned();
         let visits = Visits::default();
@@ -93,31 +90,13 @@ impl Cluster {
         }
         let first = &self.nodes[0].gateway;
         let (user, key, text) = first.user(fields).await;
-        let server = usize::try_from(user).unwrap() % self.redis.len();
         let field = match kind {
             Kind::Money => "limitTotalUsd",
             Kind::Sessions => "limitConcurrentSessions",
-            Kind::Free | Kind::Rpm => return Caller { user, key, text, kind, server },
+            Kind::Free | Kind::Rpm => return Caller { user, key, text, kind },
         };
         first.admin("keys/editKey", json!({"keyId": key, field: limit})).await;
-        Caller { user, key, text, kind, server }
-    }
-
-    /// One caller for each Redis server.
-    pub async fn one_for_each(&self, kind: Kind, limit: Value) -> Vec<Caller> {
-        let mut callers: Vec<Caller> = Vec::new();
-        while callers.len() < self.redis.len() {
-            let caller = self.caller(kind, limit.clone()).await;
-            if callers.iter().all(|other| other.server != caller.server) {
-                callers.push(caller);
-            }
-        }
-        callers
-    }
-
-    /// The Redis server that counts the first provider.
-    pub fn server_of_first_provider(&self) -> usize {
-        usize::try_from(self.providers[0].0 + 1).unwrap() % self.redis.len()
+        Caller { user, key, text, kind }
     }
 
     /// Waits until every node has the configuration of the first one.
@@ -184,17 +163,9 @@ pub fn nanos(usd: &Value) -> i64 {
     (usd * Decimal::from(1_000_000_000)).to_i64().unwrap()
 }
 
-async fn node(postgres: &Server, redis: &[Redis], database: &str) -> Node {
-    let (mut to_redis, mut urls) = (Vec::new(), Vec::new());
-    for (place, server) in redis.iter().enumerate() {
-        let link = Link::to(Behind::Tcp(server.port())).await;
-        // Each node reaches a server by a separate address: the name is the same on all nodes.
-        let name = if redis.len() == 1 { String::new() } else { format!("#server-{place}") };
-        urls.push(format!("redis://127.0.0.1:{}{name}", link.port));
-        to_redis.push(link);
-    }
-    let addresses = if redis.len() == 1 { "REDIS_URL" } else { "REDIS_URLS" };
-    let urls = urls.join(",");
+async fn node(postgres: &Server, redis: &Redis, database: &str) -> Node {
+    let to_redis = Link::to(Behind::Tcp(redis.port())).await;
+    let redis_url = format!("redis://127.0.0.1:{}", to_redis.port);
     let to_postgres = Link::to(Behind::Unix(postgres.socket())).await;
     let clock = SetClock::new();
     let [preload, ahead] = clock.env();
@@ -203,7 +174,7 @@ async fn node(postgres: &Server, redis: &[Redis], database: &str) -> Node {
     let url = format!("postgres://postgres@127.0.0.1:{}/{database}", to_postgres.port);
     let env = [
         ("DATABASE_URL", url.as_str()),
-        (addresses, urls.as_str()),
+        ("REDIS_URL", redis_url.as_str()),
         ("TOLLGATE_SECRET_KEY", "a-key-that-all-nodes-know"),
         ("TOLLGATE_REDIS_TIMEOUT", timeout.as_str()),
         ("TOLLGATE_REDIS_LEASE", lease.as_str()),

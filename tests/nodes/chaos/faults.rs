@@ -15,21 +15,20 @@ pub enum Fault {
     /// SIGSTOP and SIGCONT.
     FreezeNode(usize),
     FreezePostgres,
-    /// One Redis server.
-    FreezeRedis(usize),
-    /// Connections of a node, to one Redis server, break, and no new one is possible.
-    CutFromRedis(usize, usize),
+    FreezeRedis,
+    /// Connections of a node break, and no new one is possible.
+    CutFromRedis(usize),
     CutFromPostgres(usize),
     /// Connections stay open, and nothing passes.
-    HoldRedis(usize, usize),
+    HoldRedis(usize),
     HoldPostgres(usize),
     /// Every byte is late, by milliseconds.
-    SlowRedis(usize, usize, u64),
+    SlowRedis(usize, u64),
     SlowPostgres(usize, u64),
-    /// SIGKILL of a Redis server, and a start with its data.
-    KillRedis(usize),
+    /// SIGKILL, and a start with its data.
+    KillRedis,
     /// SIGKILL, and a start without.
-    EmptyRedis(usize),
+    EmptyRedis,
     KillPostgres,
     /// No file of the node grows.
     FullDisk(usize),
@@ -43,15 +42,15 @@ pub enum Fault {
 #[derive(PartialEq, Eq)]
 enum Place {
     Process(usize),
-    Redis(usize),
+    Redis,
     Postgres,
     Provider,
 }
 
 impl Fault {
-    /// Whether it touches this Redis server or the way to it.
-    pub fn is_of_redis(self, server: usize) -> bool {
-        self.place() == Place::Redis(server)
+    /// Whether it touches Redis or the way to it.
+    pub fn is_of_redis(self) -> bool {
+        self.place() == Place::Redis
     }
 
     /// Whether it touches a node's process, disk or clock.
@@ -70,12 +69,12 @@ impl Fault {
             | Self::HoldPostgres(_)
             | Self::SlowPostgres(..)
             | Self::KillPostgres => Place::Postgres,
-            Self::FreezeRedis(server)
-            | Self::CutFromRedis(_, server)
-            | Self::HoldRedis(_, server)
-            | Self::SlowRedis(_, server, _)
-            | Self::KillRedis(server)
-            | Self::EmptyRedis(server) => Place::Redis(server),
+            Self::FreezeRedis
+            | Self::CutFromRedis(_)
+            | Self::HoldRedis(_)
+            | Self::SlowRedis(..)
+            | Self::KillRedis
+            | Self::EmptyRedis => Place::Redis,
             Self::FailProvider(_) => Place::Provider,
         }
     }
@@ -95,27 +94,24 @@ pub struct Step {
 /// two faults.
 pub struct Plan {
     random: fastrand::Rng,
-    /// How many Redis servers there are.
-    servers: usize,
     deck: Vec<Fault>,
     /// Only faults whose name begins so.
     only: String,
 }
 
 impl Plan {
-    pub fn new(seed: u64, servers: usize, only: &str) -> Self {
+    pub fn new(seed: u64, only: &str) -> Self {
         let random = fastrand::Rng::with_seed(seed);
-        Self { random, servers, deck: Vec::new(), only: only.to_owned() }
+        Self { random, deck: Vec::new(), only: only.to_owned() }
     }
 
     fn draw(&mut self) -> Fault {
         if self.deck.is_empty() {
-            let (random, servers) = (&mut self.random, self.servers);
-            let mut deck = places(random, servers);
+            let random = &mut self.random;
+            let mut deck = places(random);
             let (one, two, three) =
                 (random.usize(..NODES), random.usize(..NODES), random.usize(..NODES));
-            let server = random.usize(..servers);
-            deck.push(Fault::SlowRedis(one, server, random.u64(20..500)));
+            deck.push(Fault::SlowRedis(one, random.u64(20..500)));
             deck.push(Fault::SlowPostgres(two, random.u64(20..500)));
             // Further behind is not tolerated: docs/several-nodes.md, "A clock that differs".
             // Back by less than 5 s shortens sessions by as much, until the next heartbeat: theirs
@@ -129,8 +125,7 @@ impl Plan {
             random.shuffle(&mut deck);
             deck.retain(|fault| format!("{fault:?}").starts_with(&self.only));
             // First one of Redis, so that the shortest run has one.
-            let of_redis = |fault: &Fault| matches!(fault.place(), Place::Redis(_));
-            if let Some(at) = deck.iter().rposition(of_redis) {
+            if let Some(at) = deck.iter().rposition(|fault| fault.is_of_redis()) {
                 let first = deck.remove(at);
                 deck.push(first);
             }
@@ -159,21 +154,21 @@ impl Plan {
 }
 
 /// The faults that have only a place.
-fn places(random: &mut fastrand::Rng, servers: usize) -> Vec<Fault> {
-    let mut of = |most: usize| random.usize(..most);
+fn places(random: &mut fastrand::Rng) -> Vec<Fault> {
+    let mut node = || random.usize(..NODES);
     vec![
-        Fault::KillNode(of(NODES)),
-        Fault::KillNode(of(NODES)),
-        Fault::FreezeNode(of(NODES)),
+        Fault::KillNode(node()),
+        Fault::KillNode(node()),
+        Fault::FreezeNode(node()),
         Fault::FreezePostgres,
-        Fault::FreezeRedis(of(servers)),
-        Fault::CutFromRedis(of(NODES), of(servers)),
-        Fault::CutFromPostgres(of(NODES)),
-        Fault::HoldRedis(of(NODES), of(servers)),
-        Fault::HoldPostgres(of(NODES)),
-        Fault::FullDisk(of(NODES)),
-        Fault::KillRedis(of(servers)),
-        Fault::EmptyRedis(of(servers)),
+        Fault::FreezeRedis,
+        Fault::CutFromRedis(node()),
+        Fault::CutFromPostgres(node()),
+        Fault::HoldRedis(node()),
+        Fault::HoldPostgres(node()),
+        Fault::FullDisk(node()),
+        Fault::KillRedis,
+        Fault::EmptyRedis,
         Fault::KillPostgres,
     ]
 }
@@ -202,18 +197,18 @@ impl Cluster {
             Fault::KillNode(node) => self.nodes[node].gateway.kill(),
             Fault::FreezeNode(node) => self.nodes[node].gateway.signal("STOP"),
             Fault::FreezePostgres => self.postgres.freeze(),
-            Fault::FreezeRedis(server) => self.redis[server].hang(),
-            Fault::CutFromRedis(node, server) => self.nodes[node].redis[server].set(Mode::Cut),
+            Fault::FreezeRedis => self.redis.hang(),
+            Fault::CutFromRedis(node) => self.nodes[node].redis.set(Mode::Cut),
             Fault::CutFromPostgres(node) => self.nodes[node].postgres.set(Mode::Cut),
-            Fault::HoldRedis(node, server) => self.nodes[node].redis[server].set(Mode::Hold),
+            Fault::HoldRedis(node) => self.nodes[node].redis.set(Mode::Hold),
             Fault::HoldPostgres(node) => self.nodes[node].postgres.set(Mode::Hold),
-            Fault::SlowRedis(node, server, ms) => {
-                self.nodes[node].redis[server].set(Mode::Delay(Duration::from_millis(ms)));
+            Fault::SlowRedis(node, ms) => {
+                self.nodes[node].redis.set(Mode::Delay(Duration::from_millis(ms)));
             }
             Fault::SlowPostgres(node, ms) => {
                 self.nodes[node].postgres.set(Mode::Delay(Duration::from_millis(ms)));
             }
-            Fault::KillRedis(server) | Fault::EmptyRedis(server) => self.redis[server].kill(),
+            Fault::KillRedis | Fault::EmptyRedis => self.redis.kill(),
             Fault::KillPostgres => tokio::task::block_in_place(|| self.postgres.kill()),
             Fault::FullDisk(node) => self.nodes[node].gateway.fill_disk(4_096),
             Fault::StepClock(node, seconds) => self.nodes[node].clock.set(seconds),
@@ -230,19 +225,17 @@ impl Cluster {
             }
             Fault::FreezeNode(node) => self.nodes[node].gateway.signal("CONT"),
             Fault::FreezePostgres => self.postgres.thaw(),
-            Fault::FreezeRedis(server) => self.redis[server].go_on(),
-            Fault::CutFromRedis(node, server)
-            | Fault::HoldRedis(node, server)
-            | Fault::SlowRedis(node, server, _) => self.nodes[node].redis[server].set(Mode::Pass),
+            Fault::FreezeRedis => self.redis.go_on(),
+            Fault::CutFromRedis(node) | Fault::HoldRedis(node) | Fault::SlowRedis(node, _) => {
+                self.nodes[node].redis.set(Mode::Pass);
+            }
             Fault::CutFromPostgres(node)
             | Fault::HoldPostgres(node)
             | Fault::SlowPostgres(node, _) => self.nodes[node].postgres.set(Mode::Pass),
-            Fault::KillRedis(server) => {
-                tokio::task::block_in_place(|| self.redis[server].start_again());
-            }
-            Fault::EmptyRedis(server) => {
-                self.redis[server].forget();
-                tokio::task::block_in_place(|| self.redis[server].start_again());
+            Fault::KillRedis => tokio::task::block_in_place(|| self.redis.start_again()),
+            Fault::EmptyRedis => {
+                self.redis.forget();
+                tokio::task::block_in_place(|| self.redis.start_again());
             }
             Fault::KillPostgres => tokio::task::block_in_place(|| self.postgres.start_again()),
             Fault::FullDisk(node) => {

@@ -50,8 +50,6 @@ pub struct Caller {
     pub key: i64,
     pub text: String,
     pub kind: Kind,
-    /// The Redis server that counts the user.
-    pub server: usize,
 }
 
 /// How a request ended for its client.
@@ -194,14 +192,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// `each` clients of a caller at each node. They pause after a reply, and after a refusal for
-    /// as many such times as there are Redis servers.
-    pub fn start(
-        board: &Arc<Board>,
-        callers: &[Caller],
-        each: i64,
-        (pause, servers): (Duration, u32),
-    ) -> Self {
+    /// `each` clients of a caller at each node. They pause after a reply.
+    pub fn start(board: &Arc<Board>, callers: &[Caller], each: i64, pause: Duration) -> Self {
         let mut load = Self { stop: Arc::default(), clients: JoinSet::new() };
         for (node, caller, n) in (0..board.proxies.len()).flat_map(|node| {
             callers.iter().flat_map(move |caller| (0..each).map(move |n| (node, caller, n)))
@@ -220,10 +212,9 @@ impl Load {
                         (_, 25) => 1_500,
                         _ => 20 + sent % 7 * 15,
                     };
-                    let end = board.ask(&caller, node, &session, Shape::nth(sent, ms)).await;
+                    board.ask(&caller, node, &session, Shape::nth(sent, ms)).await;
                     sent += 1;
-                    let times = if matches!(end, End::Limited(_)) { servers } else { 1 };
-                    tokio::time::sleep(pause * times).await;
+                    tokio::time::sleep(pause).await;
                 }
             });
         }

@@ -4,8 +4,7 @@
 //!
 //! Without settings it is a short test. `make chaos` sets `CHAOS_SECONDS`, how long things break,
 //! and `CHAOS_SEED`, which repeats the order, the places and the times of the faults. `CHAOS_FAULT`
-//! leaves only the faults whose name begins so. `CHAOS_SERVERS` is the number of Redis servers.
-//! docs/several-nodes.md says what holds.
+//! leaves only the faults whose name begins so. docs/several-nodes.md says what holds.
 
 mod bounds;
 mod cluster;
@@ -35,8 +34,8 @@ use load::{Board, Caller, Kind, Load, now};
 const SHORT: Duration = Duration::from_secs(7);
 /// Steps of the shortest run, however slow the machine is.
 const FEWEST_STEPS: usize = 3;
-/// Redis servers without a setting.
-const SERVERS: usize = 3;
+/// Callers without limits.
+const FREE: usize = 2;
 /// How long a client pauses after a reply: of a caller without limits, and of one with limits.
 const PAUSES: [Duration; 2] = [Duration::from_millis(60), Duration::from_millis(80)];
 /// Violations that are printed.
@@ -63,11 +62,11 @@ struct Run {
 }
 
 impl Run {
-    async fn start(servers: usize) -> Self {
-        let cluster = Cluster::start(servers).await;
+    async fn start() -> Self {
+        let cluster = Cluster::start().await;
         let proxies = cluster.nodes.iter().map(|node| node.gateway.proxy.clone()).collect();
-        let mut callers = cluster.one_for_each(Kind::Free, json!(null)).await;
-        if servers == 1 {
+        let mut callers = Vec::new();
+        for _ in 0..FREE {
             callers.push(cluster.caller(Kind::Free, json!(null)).await);
         }
         cluster.agreed().await;
@@ -90,13 +89,12 @@ impl Run {
         for (kind, limit) in limits {
             let usd = json!(Decimal::new(limit, 2));
             let limit = if kind == Kind::Money { usd } else { json!(limit) };
-            callers.extend(cluster.one_for_each(kind, limit).await);
+            callers.push(cluster.caller(kind, limit).await);
         }
         let (began, limit) = (now(), cluster.refill(ROOM).await);
         cluster.agreed().await;
         let before = cluster.counted().await;
-        let servers = u32::try_from(cluster.redis.len()).unwrap();
-        let load = Load::start(&self.board, &callers, CLIENTS, (PAUSES[1], servers));
+        let load = Load::start(&self.board, &callers, CLIENTS, PAUSES[1]);
         tokio::time::sleep(step.lead).await;
         println!(
             "{:7.2} s  step {number}: {:?} for {:?}, then {:?} of peace",
@@ -114,7 +112,6 @@ impl Run {
         load.end().await;
         let after = cluster.counted().await;
         let provider = (limit, cluster.spent(0, 0).await);
-        let provider_server = cluster.server_of_first_provider();
         let (faults, step) = (step.faults.clone(), number);
         let free = self.callers.iter().filter(|caller| caller.kind == Kind::Free).count();
         let clients = i64::try_from(free + callers.len()).unwrap() * CLIENTS;
@@ -129,7 +126,6 @@ impl Run {
             before,
             after,
             provider,
-            provider_server,
         });
     }
 
@@ -165,7 +161,7 @@ impl Run {
             rows.len(),
             visits.len()
         );
-        wrong.extend(self.cohorts.iter().flat_map(Cohort::lost_elsewhere));
+        wrong.extend(self.cohorts.iter().filter_map(Cohort::lost_without_a_fault));
         // Without the requests for which limits were raised.
         let under = asked.partition_point(|asked| asked.number <= number);
         let seen = Seen { asked: &asked[..under], ..seen };
@@ -184,18 +180,14 @@ fn limits(
     let (mut wrong, mut checked, mut exact) = (Vec::new(), 0, 0);
     for cohort in cohorts {
         for found in cohort.found(seen, rows) {
-            let Found { step, server, name, observed, limit, bound, lossy, rebuilds } = &found;
+            let Found { step, name, observed, limit, bound, lossy, rebuilds } = &found;
             let line = format!(
-                "step {step:3}  server {}  {name:24} limit {limit:12}  bound {bound:12}  observed \
-                 {observed:12}  alone: {lossy}, rebuilds: {rebuilds}",
-                server + 1
+                "step {step:3}  {name:24} limit {limit:12}  bound {bound:12}  observed \
+                 {observed:12}  alone: {lossy}, rebuilds: {rebuilds}"
             );
             writeln!(summary, "{line}").unwrap();
             checked += 1;
-            let is_elsewhere = (0..cohort.after.len()).any(|other| {
-                other != *server && cohort.faults.iter().any(|f| f.is_of_redis(other))
-            });
-            exact += usize::from(is_elsewhere && !lossy && *rebuilds == 0);
+            exact += usize::from(!lossy && *rebuilds == 0);
             if observed > bound {
                 wrong.push(format!("a limit was exceeded: {line}"));
             }
@@ -203,8 +195,7 @@ fn limits(
     }
     writeln!(
         summary,
-        "{} steps, {checked} limits; {exact} of them held over all nodes while another Redis server \
-         was broken",
+        "{} steps, {checked} limits; {exact} of them held over all nodes together",
         cohorts.len()
     )
     .unwrap();
@@ -216,13 +207,12 @@ async fn whatever_breaks_the_ledger_is_exact_and_limits_hold_and_no_request_fail
     let long = setting("CHAOS_SECONDS").map(Duration::from_secs);
     let seed = setting("CHAOS_SEED").unwrap_or_else(|| fastrand::u64(..1_000_000));
     println!("CHAOS_SEED={seed}, {:?} of faults", long.unwrap_or(SHORT));
-    let servers = setting("CHAOS_SERVERS").map_or(SERVERS, |n| usize::try_from(n).unwrap());
-    let mut plan = Plan::new(seed, servers, &text("CHAOS_FAULT").unwrap_or_default());
+    let mut plan = Plan::new(seed, &text("CHAOS_FAULT").unwrap_or_default());
     let (lasts, pause) =
         if long.is_some() { ([200, 6_000], [300, 3_000]) } else { ([200, 1_200], [200, 600]) };
     now();
-    let mut run = Run::start(servers).await;
-    let free = Load::start(&run.board, &run.callers, CLIENTS, (PAUSES[0], 1));
+    let mut run = Run::start().await;
+    let free = Load::start(&run.board, &run.callers, CLIENTS, PAUSES[0]);
     tokio::time::sleep(Duration::from_millis(500)).await;
     let until = now() + long.unwrap_or(SHORT);
     while (now() < until || run.cohorts.len() < FEWEST_STEPS) && run.wrong.is_empty() {

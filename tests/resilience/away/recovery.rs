@@ -193,7 +193,7 @@ async fn an_empty_database_in_its_place_does_not_take_the_keys_away() {
         })
         .await;
     assert_eq!(bed.ask().await, 200);
-    bed.meddle("CREATE TABLE schema_history (version BIGINT)").await;
+    bed.meddle("CREATE TABLE _sqlx_migrations (version BIGINT)").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,8 +201,8 @@ async fn a_database_that_cannot_be_used_does_not_end_the_service_and_nothing_is_
     let mut bed = Bed::start(&[]).await;
     bed.stop().await;
     bed.meddle(
-        "INSERT INTO schema_history (version, name, checksum, finished, applied_at) \
-         VALUES (9999, 'of a newer version', '', 1, 0)",
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+         VALUES (9999, 'of a newer version', TRUE, '', 0)",
     )
     .await;
     let refused = bed.start_fails();
@@ -222,7 +222,7 @@ async fn a_database_that_cannot_be_used_does_not_end_the_service_and_nothing_is_
     assert_eq!(bed.node.metric("tollgate_journal_pending_records").await, 2.0);
     let log = bed.node.log();
     assert_eq!(log.matches("answers and cannot be used").count(), 1, "{log}");
-    bed.meddle("DELETE FROM schema_history WHERE version = 9999").await;
+    bed.meddle("DELETE FROM _sqlx_migrations WHERE version = 9999").await;
     is_back(&bed).await;
     bed.replies(2).await;
 }

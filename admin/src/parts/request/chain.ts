@@ -58,9 +58,7 @@ export const NAMED = [
 export function decisionsOf(entry: Pick<Entry, "decisionChain">): Decisions {
   const found: Decisions = { passedOver: [], candidates: [], attempts: [], notes: [] };
   const chain = Array.isArray(entry.decisionChain) ? entry.decisionChain : [];
-  for (const raw of chain.filter(isStep)) {
-    // Records of older versions have the former name.
-    const step = raw.step === "resting" ? { ...raw, step: "cooldown" } : raw;
+  for (const step of chain.filter(isStep)) {
     if (CANDIDATES.has(step.step)) found.candidates.push(step);
     else if (ATTEMPTS.has(step.step)) found.attempts.push(step);
     else if (NOTES.has(step.step)) found.notes.push(step);
@@ -93,7 +91,7 @@ const REASONS = {
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],
-  [/^(?:in its cooldown for|asked for a rest of) another (\d+) s$/, "cooldown"],
+  [/^in its cooldown for another (\d+) s$/, "cooldown"],
 ] as const;
 
 export interface Reason {

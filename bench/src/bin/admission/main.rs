@@ -44,9 +44,6 @@ struct Args {
     /// Requests at a time in the cases with Redis.
     #[arg(long, default_value_t = 64)]
     clients: usize,
-    /// Redis servers in the cases with Redis.
-    #[arg(long, default_value_t = 1)]
-    servers: usize,
 }
 
 const MINUTE: i64 = 60_000;
@@ -101,7 +98,7 @@ fn main() -> Result<()> {
     }
     match args.seconds {
         0 => Ok(()),
-        seconds => wire::measure(seconds, args.clients, args.servers.max(1)),
+        seconds => wire::measure(seconds, args.clients),
     }
 }
 

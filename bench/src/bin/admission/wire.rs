@@ -75,13 +75,13 @@ fn cases() -> [Case; 3] {
 ///
 /// # Errors
 /// When `redis-server` cannot be started, or a request was refused.
-pub fn measure(seconds: u64, clients: usize, servers: usize) -> Result<()> {
+pub fn measure(seconds: u64, clients: usize) -> Result<()> {
     println!(
-        "\n| over the wire, {clients} at a time, Redis servers: {servers} | requests/s | Redis µs per request | \
-         of it the busiest server | calls | commands | bytes |\n|---|---|---|---|---|---|---|"
+        "\n| over the wire, {clients} at a time | requests/s | Redis µs per request | calls | \
+         commands | bytes |\n|---|---|---|---|---|---|"
     );
     for case in cases() {
-        let redis = (0..servers).map(|_| Redis::start()).collect::<Result<Vec<_>>>()?;
+        let redis = Redis::start()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let counted =
             runtime.block_on(run(&case, &redis, Duration::from_secs(seconds), clients))?;
@@ -102,9 +102,9 @@ struct Load {
     done: AtomicUsize,
 }
 
-async fn run(case: &Case, redis: &[Redis], time: Duration, clients: usize) -> Result<Counted> {
+async fn run(case: &Case, redis: &Redis, time: Duration, clients: usize) -> Result<Counted> {
     let counters = shared(redis)?;
-    let facts = || redis.iter().map(Redis::facts).collect::<Result<Vec<_>>>();
+    let facts = || redis.facts();
     let keeper = counters.keeper(Arc::new(Nothing), Arc::new(SystemClock)).context("no keeper")?;
     let mut tasks = JoinSet::new();
     tasks.spawn(async {
@@ -133,8 +133,7 @@ async fn run(case: &Case, redis: &[Redis], time: Duration, clients: usize) -> Re
         tasks.join_next().await.context("no client")???;
     }
     tasks.abort_all();
-    let facts = after.iter().zip(&before).map(|(after, before)| after.since(before)).collect();
-    Ok(Counted { requests, took, facts })
+    Ok(Counted { requests, took, facts: after.since(&before) })
 }
 
 async fn client(load: Arc<Load>) -> Result<()> {
@@ -159,17 +158,14 @@ async fn client(load: Arc<Load>) -> Result<()> {
     Ok(())
 }
 
-fn shared(redis: &[Redis]) -> Result<Counters> {
+fn shared(redis: &Redis) -> Result<Counters> {
     let settings = CounterSettings {
         session_ttl_ms: 300_000,
         reservation: Reservation::Expected,
         time_zone: Tz::Europe__Zurich,
     };
     let shared = SharedSettings {
-        servers: redis
-            .iter()
-            .map(|redis| Server::new(Secret::new(format!("redis://{}", redis.addr))))
-            .collect(),
+        server: Server::new(Secret::new(format!("redis://{}", redis.addr))),
         prefix: "bench".to_owned(),
         timeout: WAIT,
         lease: WAIT,
@@ -209,22 +205,17 @@ impl Ledger for Nothing {
 struct Counted {
     requests: usize,
     took: Duration,
-    /// Of each server.
-    facts: Vec<Facts>,
+    facts: Facts,
 }
 
 impl Counted {
     fn row(&self, name: &str) -> String {
         let requests = self.requests as f64;
-        let sum = |of: fn(&Facts) -> f64| self.facts.iter().map(of).sum::<f64>();
-        let busiest = self.facts.iter().map(|facts| facts.cpu).fold(0.0, f64::max);
-        let (cpu, calls) = (sum(|facts| facts.cpu), sum(|facts| facts.calls));
-        let (commands, bytes) = (sum(|facts| facts.commands), sum(|facts| facts.bytes));
+        let Facts { cpu, calls, commands, bytes } = self.facts;
         let rate = requests / self.took.as_secs_f64();
         format!(
-            "| {name} | {rate:.0} | {:.1} | {:.1} | {:.2} | {:.1} | {:.0} |",
+            "| {name} | {rate:.0} | {:.1} | {:.2} | {:.1} | {:.0} |",
             cpu * 1e6 / requests,
-            busiest * 1e6 / requests,
             calls / requests,
             commands / requests,
             bytes / requests

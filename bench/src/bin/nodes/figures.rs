@@ -9,7 +9,7 @@ pub struct Round {
     pub per_second: f64,
     /// Of all nodes of the setup.
     pub gateway: f64,
-    /// Of all Redis servers of the setup.
+    /// Of Redis.
     pub redis: f64,
     pub postgres: f64,
     pub errors: u64,
@@ -61,8 +61,7 @@ fn median(figures: impl Iterator<Item = f64>) -> f64 {
 const ALONE: usize = 0;
 const REDIS: usize = 1;
 const LIMITED: usize = 2;
-const TWO_BY_TWO: usize = 3;
-const TWO_BY_ONE: usize = 4;
+const TWO: usize = 3;
 
 impl Rounds {
     pub fn of(names: impl Iterator<Item = &'static str>) -> Self {
@@ -104,7 +103,7 @@ impl Rounds {
     }
 
     /// The targets. The last two figures are the capacity of two nodes compared with that of one
-    /// node with one Redis, if they have twice its CPU time.
+    /// node with Redis, if they have twice its CPU time.
     pub fn targets(&self, first_bytes: &FirstByte) -> String {
         let mut text = "| | measured | target |\n|---|---|---|\n".to_owned();
         let mut row = |name: &str, figure: String, target: &str| {
@@ -127,23 +126,18 @@ impl Rounds {
             format!("{:.0} µs", first_bytes.added(REDIS)),
             "≤ 100 µs",
         );
-        for (name, setup, target) in [
-            ("two nodes with two Redis", TWO_BY_TWO, "≥ 1.6"),
-            ("two nodes with one Redis", TWO_BY_ONE, ""),
-        ] {
-            let capacity = |of| 2.0 / self.ratio(setup, REDIS, of);
-            let name = format!("{name}: 2 × requests per CPU-second, to one node with one Redis");
-            row(
-                &format!("{name}; CPU of nodes and Redis"),
-                format!("{:.2}", capacity(Round::shared)),
-                target,
-            );
-            row(
-                &format!("{name}; CPU of nodes, Redis and PostgreSQL"),
-                format!("{:.2}", capacity(Round::all)),
-                "",
-            );
-        }
+        let capacity = |of| 2.0 / self.ratio(TWO, REDIS, of);
+        let name = "two nodes: 2 × requests per CPU-second, to one node with Redis";
+        row(
+            &format!("{name}; CPU of nodes and Redis"),
+            format!("{:.2}", capacity(Round::shared)),
+            "",
+        );
+        row(
+            &format!("{name}; CPU of nodes, Redis and PostgreSQL"),
+            format!("{:.2}", capacity(Round::all)),
+            "",
+        );
         text
     }
 }

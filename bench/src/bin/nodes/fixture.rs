@@ -1,5 +1,5 @@
-//! The programs: one mock, one PostgreSQL with a database for each setup, and the nodes and Redis
-//! servers of each setup. All run from beginning to end; idle ones use almost no CPU time.
+//! The programs: one mock, one PostgreSQL with a database for each setup, and the nodes and the
+//! Redis of each setup. All run from beginning to end; idle ones use almost no CPU time.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -32,31 +32,30 @@ const POSTGRES: &str = "-c shared_buffers=256MB -c max_wal_size=4GB";
 struct Plan {
     name: &'static str,
     nodes: &'static [&'static str],
-    servers: usize,
+    redis: bool,
     provider_limits: bool,
 }
 
 /// The order is that of the figures in `figures.rs`.
-const PLANS: [Plan; 5] = [
-    Plan { name: "one node, PostgreSQL", nodes: &["a"], servers: 0, provider_limits: false },
-    Plan { name: "one node, one Redis", nodes: &["b"], servers: 1, provider_limits: false },
+const PLANS: [Plan; 4] = [
+    Plan { name: "one node, PostgreSQL", nodes: &["a"], redis: false, provider_limits: false },
+    Plan { name: "one node, Redis", nodes: &["b"], redis: true, provider_limits: false },
     Plan {
-        name: "one node, one Redis, provider with limits",
+        name: "one node, Redis, provider with limits",
         nodes: &["c"],
-        servers: 1,
+        redis: true,
         provider_limits: true,
     },
-    Plan { name: "two nodes, two Redis", nodes: &["d1", "d2"], servers: 2, provider_limits: false },
-    Plan { name: "two nodes, one Redis", nodes: &["e1", "e2"], servers: 1, provider_limits: false },
+    Plan { name: "two nodes, Redis", nodes: &["d1", "d2"], redis: true, provider_limits: false },
 ];
 
-/// Nodes that share a database and Redis servers.
+/// Nodes that share a database and Redis.
 pub struct Setup {
     pub name: &'static str,
     pub nodes: Vec<Target>,
     /// Of all users.
     pub keys: Vec<String>,
-    redis: Vec<Redis>,
+    redis: Option<Redis>,
 }
 
 /// All running programs; dropping this value stops them.
@@ -102,11 +101,11 @@ impl Fixture {
     }
 
     fn used(&self, setup: &Setup) -> Result<Used> {
-        let facts = setup.redis.iter().map(Redis::facts).collect::<Result<Vec<_>>>()?;
+        let facts = setup.redis.as_ref().map(Redis::facts).transpose()?;
         let socket = self.postgres.socket();
         Ok(Used {
             gateways: setup.nodes.iter().map(|node| node.program.cpu()).sum(),
-            redis: Duration::from_secs_f64(facts.iter().map(|facts| facts.cpu).sum()),
+            redis: Duration::from_secs_f64(facts.map_or(0.0, |facts| facts.cpu)),
             postgres: process::cpu_of_family(postmaster(&socket.with_file_name("data"))?),
         })
     }
@@ -148,13 +147,12 @@ impl Plan {
         database: &str,
         dir: &Path,
     ) -> Result<Setup> {
-        let redis = (0..self.servers).map(|_| Redis::start()).collect::<Result<Vec<_>>>()?;
-        let urls: Vec<_> = redis.iter().map(|redis| format!("redis://{}", redis.addr)).collect();
-        let urls = urls.join(",");
+        let redis = self.redis.then(Redis::start).transpose()?;
+        let url = redis.as_ref().map(|redis| format!("redis://{}", redis.addr));
         let mut settings = vec![("DATABASE_URL", database), ("TOLLGATE_SECRET_KEY", SECRET)];
-        if !redis.is_empty() {
+        if let Some(url) = &url {
             // A time-out on a busy machine would let a node count for itself meanwhile.
-            settings.extend([("REDIS_URLS", urls.as_str()), ("TOLLGATE_REDIS_TIMEOUT", "2s")]);
+            settings.extend([("REDIS_URL", url.as_str()), ("TOLLGATE_REDIS_TIMEOUT", "2s")]);
         }
         let (mut nodes, mut controls) = (Vec::new(), Vec::new());
         for name in self.nodes {

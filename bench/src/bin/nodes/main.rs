@@ -1,5 +1,5 @@
-//! What shared counters cost and bring: one node with and without Redis, and two nodes with one and
-//! with two Redis servers, behind the same load, in interleaved rounds of one run.
+//! What shared counters cost and bring: one node with and without Redis, and two nodes, behind the
+//! same load, in interleaved rounds of one run.
 //!
 //! 64 connections send requests of 2 KB, each with its own key: 32 users with two keys, all limits
 //! set. With two nodes, a user's keys are on different nodes. CPU time is counted until all

@@ -18,7 +18,7 @@ use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::provider::{Created, ProviderRecord};
-use crate::crypto::vault::{self, Place};
+use crate::crypto::vault::Place;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
@@ -156,7 +156,7 @@ async fn edit_provider(call: Call, body: Edit<OfProvider, ProviderFields>) -> Re
     let cipher = match sealed(&call, &mut tx, id, body.change.key.plain()).await? {
         None => {
             destination::check(&before.provider, &after.provider)?;
-            renewed(&call, &mut tx, &before).await
+            None
         }
         given => given,
     };
@@ -215,17 +215,6 @@ async fn sealed(
     let sealed =
         reseal::seal(call.ctx.state.vault(), tx, Place::ProviderKey(id), &Secret::new(key)).await;
     sealed.map(Some).map_err(ApiError::from)
-}
-
-/// The stored credential sealed again, if it is still in the form that is not bound to its
-/// provider. If that fails, it stays as it is.
-async fn renewed(call: &Call, tx: &mut Tx, stored: &StoredProvider) -> Option<String> {
-    let (vault, place) = (call.ctx.state.vault(), Place::ProviderKey(stored.provider.id));
-    if vault::is_bound(&stored.key_cipher) {
-        return None;
-    }
-    let key = vault.open(place, &stored.key_cipher).ok()?;
-    reseal::seal(vault, tx, place, &key).await.ok()
 }
 
 impl From<SealError> for ApiError {

@@ -6,20 +6,16 @@
 -- (two numbers each), provider, time, admitted, the key's field, the member, and what it asks for.
 -- Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running
 -- (registered again), L a cost that became known late; it has the number of its transaction in place
--- of the time admitted. A provider below zero is counted on another server; here it only is the
--- session's provider. Gives {'ok'} or {'gone'}, and publishes the
--- amounts to all nodes.
+-- of the time admitted. Gives {'ok'} or {'gone'}, and publishes the amounts to all nodes.
 --include head
 local last = call('GET', KEYS[2])
 if last and tonumber(last) >= tonumber(ARGV[3]) then return { 'ok' } end
 --include gone
 local OP = '<c1HHc16ddddddddddBc0Hc0'
 -- Sums that came from the ledger may hold what a node settled shortly before they were read.
-local meta = call('HMGET', P .. 'meta', 'seen_from', 'read_at', 'read_by', 'late')
-local counted_before, read_at = tonumber(meta[1] or '0'), tonumber(meta[2] or '0')
-local read_by = tonumber(meta[3] or read_at + 125000)
--- The last transaction of late costs that they hold; nil if a node of an earlier build made them.
-local late_known = tonumber(meta[4])
+local meta = call('HMGET', P .. 'meta', 'seen_from', 'read_by', 'late')
+-- `late_known`: the last transaction of late costs that they hold.
+local counted_before, read_by, late_known = tonumber(meta[1] or '0'), tonumber(meta[2] or '0'), tonumber(meta[3] or '0')
 -- The amounts are published. What ended this long ago (ms) may be in a ledger that another node has
 -- read since: its time and its id come before it, and the number before a late cost (mirror.rs).
 local NEWS_IS_NEW = 100

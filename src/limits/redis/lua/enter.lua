@@ -1,47 +1,47 @@
 -- Requests that waited at the same time, each with a place at a provider with limits: checked and
--- taken in one step, or not. KEYS: the hashes of the providers from 2 on, then those of the users
--- here, which only the full way uses. ARGV: 1, 2 see head.lua, then a request each (ENTRY), ordered
--- by provider, key and session: the number of the provider's hash in KEYS, the provider, its limits
--- as one number, the request, its note if there is none yet; then the provider's nine limits. Gives
--- {'ok', 1 or 0 each} or {'gone'}. Without a user here (it is on another server), most requests need
--- only the head of the provider's record, as in admit.lua; all others go the full way
--- (enter_full.lua).
+-- taken in one step, or not. KEYS: the hashes of the providers from 2 on, then those of the users.
+-- ARGV: 1, 2 see head.lua, then a request each (ENTRY), ordered by provider, key and session: the
+-- number of the provider's hash in KEYS, the provider, its limits as one number, the request, its
+-- note if there is none yet; then the provider's nine limits. Gives {'ok', 1 or 0 each} or {'gone'}.
 --include head
-local ENTRY = '<Bddc16Hc0'
 local ids = { '' }
 for i = 3, #ARGV do ids[i - 1] = string.sub(ARGV[i], 18, 33) end
 -- The empty field is the fence (gone.lua).
 local found = call('HMGET', KEYS[1], unpack(ids))
 if not found[1] then return { 'gone' } end
-local answers, notes, noted = { 'ok' }, {}, 0
-local KEYS, ARGV = KEYS, ARGV
---include heads
--- Made when it is needed.
-local full
-
+--include record
+--include refresh
+--include rpm
+--include sessions
+--include rpm_rare
+--include moves
+--include blocked
+--include room
+local answers = { 'ok' }
 for i = 3, #ARGV do
-  local at, pid, mark, request, note, after = unpacked(ENTRY, ARGV[i])
-  local _, _, started, uid, _, low, high = unpacked('<ddddddd', note)
-  if started > NOW then started = NOW end
-  local is_placed
-  if not found[i - 1] and uid == 0 and high == 0 and started >= MINUTE * 60000 then
-    local wanted, of = KEYS[at], string.sub(note, 57)
-    --include load_place
-    if has_place and p_next > NOW and p_limits == mark and p_spent + p_reserved < p_room and p_reserved + low < BASE then
-      p_reserved, p_runs, p_requests, is_new_place, is_placed = p_reserved + low, p_runs + 1, p_requests + 1, true, true
-      notes[noted + 1], notes[noted + 2] = request, pack('<ddd', 0, pid, started) .. string.sub(note, 25)
-      noted = noted + 2
+  local _, pid, mark, request, note, after = struct.unpack('<Bddc16Hc0', ARGV[i])
+  local noted_before, limits = found[i - 1], { struct.unpack('<ddddddddd', ARGV[i], after) }
+  local o = held_of(noted_before or note)
+  -- A place that an unanswered call has taken does not stand in the way of its own request.
+  local is_blocked = o.at ~= pid and blocked(provider(pid), o.member, limits, 1)
+  if not is_blocked then
+    if not noted_before and o.uid ~= 0 then
+      -- It was admitted while Redis was away, and is not registered yet: it counts from here on.
+      local sc = user(o.uid)
+      enter(sc, o.member, o.started)
+      count_pair(o, 0, 0, o.low, o.high)
+      if o.started > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.started) end
     end
+    leave_provider(o)
+    enter_provider(o, pid)
+    local sc = provider(pid)
+    local r = record(sc, 'p')
+    r.limits, r.room = mark, room_of(r, limits, 0, limits[7] == 1 and 16 or 14)
+    sc.changed.p = true
+    call('HSET', KEYS[1], request, note_of(o))
   end
-  if not is_placed then
-    --include save_place
-    if not full then
-      --include enter_full
-    end
-    is_placed = full(pid, mark, request, found[i - 1], note, { unpacked('<ddddddddd', ARGV[i], after) })
-  end
-  answers[i - 1] = is_placed and 1 or 0
+  keep_all()
+  users, providers = {}, {}
+  answers[i - 1] = is_blocked and 0 or 1
 end
---include save_place
-if noted > 0 then call('HSET', KEYS[1], unpack(notes, 1, noted)) end
 return answers

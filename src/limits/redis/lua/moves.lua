@@ -1,6 +1,6 @@
 -- What moves a request: counted for its user and key, at a provider, taken back. A running request
 -- (`held`) is noted in the hash of its node by its id: slot among the requests of the minute (0:
--- none), provider (0: none), start, user (0: the admin token, or counted on another server), key,
+-- none), provider (0: none), start, user (0: the admin token), key,
 -- reserved (two numbers), member.
 local NOTE, NOTE_BYTES = '<ddddddd', 57
 local users, providers, key_fields = {}, {}, {}

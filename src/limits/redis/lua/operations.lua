@@ -44,7 +44,7 @@ local function tell(o)
   if o.cost == 0 and o.costs == 0 then return end
   if o.kind == 'L' then news[#news + 1] = struct.pack('<dddddd', 0, 0, 0, o.number, 0, 0)
   elseif o.time < NOW - NEWS_IS_NEW then news[#news + 1] = struct.pack('<ddddc16', 0, 0, 0, o.time, o.request) end
-  news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, math.max(o.provider, 0), o.started, o.cost, o.costs)
+  news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, o.provider, o.started, o.cost, o.costs)
 end
 -- The session of a request is served by this provider.
 local function served_by(o, pid)
@@ -83,7 +83,7 @@ local function settle(o)
     end
     count_pair(o, o.cost, o.costs, -low, -high)
     leave(sc, o.member, o.cost, o.costs, o.time)
-    if o.provider ~= 0 then served_by(o, math.abs(o.provider)) end
+    if o.provider ~= 0 then served_by(o, o.provider) end
   end
   if was and was.at ~= 0 and was.at == o.provider then
     local sc = provider(o.provider)
@@ -96,25 +96,15 @@ local function settle(o)
   tell(o)
 end
 
--- Whether counters that were made from the ledger have a late cost, however long it took to come here.
-local function has_late(o)
-  if late_known then return o.number <= late_known end
-  return o.time < read_at
-end
 local function late(o)
-  if has_late(o) then return end
+  -- Counters that were made from the ledger have it, however long it took to come here.
+  if o.number <= late_known then return end
   if o.uid ~= 0 then
     count(user(o.uid), 'u', o.started, o.cost, o.costs, 0, 0)
     if o.kid ~= 0 then count(user(o.uid), key_field(o.kid), o.started, o.cost, o.costs, 0, 0) end
   end
   if o.provider > 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
   tell(o)
-end
-
--- Where a request is now.
-local function move(o, pid)
-  if pid > 0 then enter_provider(o, pid)
-  elseif pid < 0 and o.uid ~= 0 then served_by(o, -pid) end
 end
 
 -- A request in flight that these counters may not have.
@@ -126,7 +116,7 @@ local function register(o)
     count_pair(o, 0, 0, o.low, o.high)
     if o.admitted > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.admitted) end
   end
-  move(o, o.provider)
+  if o.provider ~= 0 then enter_provider(o, o.provider) end
   notes[o.request], touched[o.request] = o, true
 end
 
@@ -137,13 +127,9 @@ for _, o in ipairs(ops) do
   elseif kind == 'R' then register(o)
   elseif kind == 'E' then
     local was = noted(o)
-    if was and o.provider < 0 then
-      -- It has given back its place here before. One that it has now was taken later, by a call
-      -- that came before this.
-      if was.at == 0 then move(was, o.provider) end
-    elseif was then
+    if was then
       leave_provider(was)
-      move(was, o.provider)
+      enter_provider(was, o.provider)
       touched[o.request] = true
     else
       -- It was admitted, or given back, while Redis was away.

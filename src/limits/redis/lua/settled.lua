@@ -1,16 +1,15 @@
 -- The operations that most batches consist of: settlements of requests that began in this minute
--- and whose sessions go on, and requests of users of other servers that entered a provider. They
--- come in the order of user, key and session, and change only heads. The others are left in `left`,
--- with all that follows for the same request.
-local reads_window, NOTE = false, '<dddddddc0'
+-- and whose sessions go on. They come in the order of user, key and session, and change only heads.
+-- The others are left in `left`, with all that follows for the same request.
+local reads_window = false
 --include heads
 local ids = {}
 for i = 5, #ARGV do ids[i - 4] = string.sub(ARGV[i], 6, 21) end
 local found, begin, has_seen = call('HMGET', KEYS[1], unpack(ids)), MINUTE * 60000, nil
-local is_left, entered = {}, {}
+local is_left = {}
 for i = 5, #ARGV do
   local kind, at, p_at, request, uid, kid, started, low, high, cost, added, pid, time, _, name, of = unpacked(OP, ARGV[i])
-  local note, fits = entered[request] or found[i - 4], false
+  local note, fits = found[i - 4], false
   -- Whether sums that came from the ledger may have it.
   local may_be_counted = counted_before ~= 0 and time <= read_by
   if may_be_counted and time >= counted_before then
@@ -21,7 +20,7 @@ for i = 5, #ARGV do
   elseif kind == 'S' and note and added == 0 and not may_be_counted then
     local place
     _, place, started, _, _, low, high = unpacked('<ddddddd', note)
-    fits = high == 0 and started >= begin and started < begin + 60000 and (place == pid or (place == 0 and pid < 0))
+    fits = high == 0 and started >= begin and started < begin + 60000 and place == pid
     if fits and at ~= 0 then
       local wanted = KEYS[at]
       --include load_user
@@ -38,7 +37,7 @@ for i = 5, #ARGV do
         u_spent, u_reserved, k_spent, k_reserved = u_spent + cost, u_reserved - low, k_spent + cost, k_reserved - low
         runs, ended, cost_low = runs - 1, math.max(ended, time), cost_low + cost
         is_new, is_new_key, is_new_session = true, true, true
-        if pid ~= 0 then served = math.abs(pid) end
+        if pid ~= 0 then served = pid end
       end
       if place ~= 0 then
         p_spent, p_reserved, is_new_place = p_spent + cost, p_reserved - low, true
@@ -46,24 +45,12 @@ for i = 5, #ARGV do
       end
       if cost ~= 0 then
         if time < NOW - NEWS_IS_NEW then news[#news + 1] = pack('<ddddc16', 0, 0, 0, time, request) end
-        news[#news + 1] = pack('<dddddd', uid, kid, math.max(pid, 0), started, cost, 0)
+        news[#news + 1] = pack('<dddddd', uid, kid, pid, started, cost, 0)
       end
-      if entered[request] then entered[request] = nil else gone[#gone + 1] = request end
-    end
-  elseif kind == 'E' and not note and uid == 0 and pid > 0 and high == 0 then
-    if started > NOW then started = NOW end
-    local wanted = KEYS[p_at]
-    --include load_place
-    fits = started >= begin and started < begin + 60000 and has_place and p_next > NOW and p_reserved + low < BASE
-    if fits then
-      p_reserved, p_runs, p_requests, is_new_place = p_reserved + low, p_runs + 1, p_requests + 1, true
-      entered[request] = pack(NOTE, 0, pid, started, 0, kid, low, 0, of)
+      gone[#gone + 1] = request
     end
   end
   if not fits then is_left[request], left[#left + 1] = true, ARGV[i] end
 end
 --include save_user
 --include save_place
-local set = {}
-for request, note in pairs(entered) do set[#set + 1], set[#set + 2] = request, note end
-if #set > 0 then call('HSET', KEYS[1], unpack(set)) end

@@ -16,7 +16,7 @@ const NAME: &str = "counting-";
 
 /// The file of this process; it remains if the process dies.
 #[derive(Debug)]
-pub(in crate::limits) struct Marker {
+pub(super) struct Marker {
     path: PathBuf,
     _locked: File,
 }
@@ -26,7 +26,7 @@ impl Marker {
     ///
     /// # Errors
     /// When the data directory cannot be read or written; the error names the path.
-    pub(in crate::limits) fn lay(data_dir: &Path) -> io::Result<(Self, bool)> {
+    pub(super) fn lay(data_dir: &Path) -> io::Result<(Self, bool)> {
         let unclean = remove_left(data_dir).map_err(files::naming(data_dir))?;
         let path = data_dir.join(format!("{NAME}{}", uuid::Uuid::new_v4().simple()));
         let file = create(&path).map_err(files::naming(&path))?;
@@ -36,7 +36,7 @@ impl Marker {
     }
 
     /// Removes the file: everything was sent and delivered.
-    pub(in crate::limits) fn lift(&self) {
+    pub(super) fn lift(&self) {
         if let Err(e) = std::fs::remove_file(&self.path) {
             tracing::warn!(error = %e, path = %self.path.display(), "could not be removed");
         }

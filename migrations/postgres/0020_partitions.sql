@@ -1,3 +1,0 @@
--- From here on the request log and the ledger have partitions, one for each month. The program makes them, because it can do so
--- without blocking writers (src/store/partitions). This migration changes nothing: with its number, programs that know no
--- partitions do not start on the database any more, so that none is left that makes no partitions.

@@ -1,1 +1,0 @@
--- On SQLite the ledger is a view: see the migration of the same name there. PostgreSQL's ledger is partitioned and stays a table.

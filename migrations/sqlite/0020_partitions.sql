@@ -1,1 +1,0 @@
--- PostgreSQL alone has partitions: see the migration of the same name there.

@@ -1,1 +1,0 @@
--- For PostgreSQL only: see the migration of the same name there.
