@@ -383,11 +383,7 @@ impl Reader {
 
     /// Emits what the last event has and no event before it had: everything, a call, or the name of
     /// a call. Usually there is nothing, and the items are not read.
-    fn missing_items(
-        &mut self,
-        output: &str,
-        sink: &mut Sink<'_>,
-    ) -> Result<(), StreamProblem> {
+    fn missing_items(&mut self, output: &str, sink: &mut Sink<'_>) -> Result<(), StreamProblem> {
         let lacks_calls = self.calls == 0
             && memchr::memmem::find(output.as_bytes(), b"\"function_call\"").is_some();
         if self.any && !self.unannounced && !lacks_calls {
