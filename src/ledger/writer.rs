@@ -45,7 +45,11 @@ impl Ledger {
         let taking = self.take_from_others(finished.clone());
         tokio::join!(stopping, delivering, self.keep_synced(finished), taking);
         let ledger = Arc::clone(&self);
-        let _ = blocking(move || Ok(ledger.hand_on())).await;
+        let _ = blocking(move || {
+            ledger.hand_on();
+            Ok(())
+        })
+        .await;
     }
 
     /// Syncs at every interval, and once more after delivery has ended.

@@ -107,7 +107,7 @@ impl Waiting {
         match &self.block {
             Block::Tool { name, .. } => {
                 self.lane.is_done
-                    || !name.name.is_empty() && !(self.lane.grows && self.text.is_empty())
+                    || !(name.name.is_empty() || self.lane.grows && self.text.is_empty())
             }
             Block::Text => !self.text.trim().is_empty(),
             Block::Thinking | Block::Refusal => true,
