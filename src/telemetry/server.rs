@@ -1,4 +1,6 @@
 //! The listener of `/metrics`, `/livez` and `/readyz`.
+//!
+//! See docs/decisions/42-own-metrics-listener.md.
 
 use std::future::Future;
 use std::io;

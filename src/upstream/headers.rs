@@ -4,6 +4,8 @@
 //! A client's credentials never reach a provider, in whatever header, cookie or query parameter
 //! they came. Nor does a header that would change the form of the reply, or the meaning of the
 //! request, without the gateway's knowledge: a reply without readable usage would cost nothing.
+//!
+//! See docs/decisions/14-heads-in-http-maps.md.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request;

@@ -14,6 +14,8 @@
 //! that no script touches two. In a cluster the prefix has the hash tag: one for each part of the
 //! counters ([`crate::redis::ClusterPart`]). A gateway of an earlier layout uses none of these names
 //! ([`super::earlier`]).
+//!
+//! See docs/decisions/25-packed-holders.md.
 
 /// The layout, in its hash tag.
 const LAYOUT: &str = "{3}";
