@@ -55,7 +55,7 @@ test:
 bench:
 	@scripts/setup.sh bench
 	cargo build --profile dist --locked --workspace
-	cargo run --profile dist --locked -p tollgate-bench
+	cargo run --profile dist --locked -p tollgate-bench -- --out target/bench.md
 
 # The profile of the tests, whose dependencies are built already, with our own code optimised. Each
 # profile has separate figures.

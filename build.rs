@@ -1,6 +1,8 @@
 //! What is special about an optimised build. Files of the built web UI are part of its binary, so
 //! Cargo looks at them (`src/admin/ui.rs`; a debug build reads them when it runs). The linker packs
 //! the relocations.
+//!
+//! See docs/decisions/43-optimisations-not-kept.md.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

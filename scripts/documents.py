@@ -3,7 +3,8 @@
 
 - every link from a Markdown file to a file of the repository, and to a heading in it, resolves;
 - every page below docs/ is reachable from docs/README.md;
-- README.md has at most 200 lines;
+- every page of docs/decisions is named by the header of a source file;
+- README.md has at most 200 lines, ARCHITECTURE.md 250;
 - the pictures that are made from text are what their source says (scripts/pictures.py --check).
 """
 import re
@@ -13,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
-README_LINES = 200
+LINES = {"README.md": 200, "ARCHITECTURE.md": 250}
 LINK = re.compile(r"(?<!!)\[[^\]\[]*(?:\[[^\]]*\][^\]\[]*)*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 
 
@@ -77,9 +78,15 @@ def check():
     for page in sorted((ROOT / "docs").rglob("*.md")):
         if page not in reached:
             faults.append(f"{page.relative_to(ROOT)}: not reachable from docs/README.md")
-    lines = len((ROOT / "README.md").read_text(encoding="utf-8").splitlines())
-    if lines > README_LINES:
-        faults.append(f"README.md: {lines} lines, {README_LINES} at most: move text to docs/")
+    sources = [*(ROOT / "src").rglob("*.rs"), ROOT / "build.rs"]
+    named = {name for path in sources for name in re.findall(r"^//! See docs/decisions/(\S+)\.$", path.read_text(encoding="utf-8"), flags=re.M)}
+    decisions = {page.name for page in (ROOT / "docs" / "decisions").glob("[0-9]*.md")}
+    faults += [f"docs/decisions/{name}: no source file's header names it" for name in sorted(decisions - named)]
+    faults += [f"docs/decisions/{name}: a source file's header names it, and there is no such page" for name in sorted(named - decisions)]
+    for name, most in LINES.items():
+        lines = len((ROOT / name).read_text(encoding="utf-8").splitlines())
+        if lines > most:
+            faults.append(f"{name}: {lines} lines, {most} at most: move text to docs/")
     return faults, sum(len(targets) for targets in leads.values())
 
 

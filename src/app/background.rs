@@ -3,10 +3,12 @@
 //!
 //! They have a lower priority than the threads that serve requests. With the same priority, the
 //! writer's work made requests wait for a core: at one connection it took 145 µs of the 99th
-//! percentile and 28 µs of the median (bench/HISTORY.md, "Threads that yield to requests").
+//! percentile and 28 µs of the median.
 //!
 //! With Redis they keep the normal priority: they also keep the counters of all nodes, and a node
 //! that loses a server must learn quickly what others spent.
+//!
+//! See docs/decisions/16-two-runtimes.md.
 
 use anyhow::Context as _;
 use tokio::runtime::Runtime;

@@ -3,6 +3,8 @@
 //! Pingora closes its listeners at once on SIGTERM, and then sleeps its whole grace period, busy or
 //! not. So the grace is only the upper bound: this module watches the connections and the requests,
 //! and reports as soon as the last one has ended.
+//!
+//! See docs/decisions/15-stop-when-idle.md.
 
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;

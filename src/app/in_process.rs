@@ -4,6 +4,8 @@
 //! A connection is a pipe in memory: it needs no address, certificate or credential, and works
 //! whatever the proxy listens on. The proxy serves it like an HTTP/1.1 client, on its own runtime.
 //! It takes one request.
+//!
+//! See docs/decisions/12-playground-in-process.md.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,4 @@
-//! The four wire formats, by the ids of docs/reference/formats.md.
+//! The four wire formats, by the ids of docs/concepts.md.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ impl WireFormat {
     /// Every format, each once.
     pub const ALL: [Self; 4] = [Self::Native, Self::Responses, Self::Chat, Self::AltCli];
 
-    /// The format's id, see docs/reference/formats.md.
+    /// The format's id, see docs/concepts.md.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -82,7 +82,7 @@ impl TimeOfDay {
     /// 09:00, the start of the working day.
     pub const NINE: Self = Self(9 * 60);
 
-    /// Accepts `9:05` and `09:05`, up to `23:59` (docs/reference/limits.md:
+    /// Accepts `9:05` and `09:05`, up to `23:59` (docs/limits-and-money.md:
     /// `^([01]?[0-9]|2[0-3]):[0-5][0-9]$`).
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

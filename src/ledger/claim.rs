@@ -8,6 +8,8 @@
 //!
 //! A directory is created under a temporary name and renamed when it is locked, so that no other
 //! process treats it as abandoned before its owner has the lock.
+//!
+//! See docs/decisions/28-no-queue.md.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};

@@ -74,7 +74,7 @@ pub enum LimitType {
 }
 
 impl LimitType {
-    /// In the order of the checks in docs/reference/limits.md.
+    /// In the order of the checks in docs/limits-and-money.md.
     pub const IN_ORDER: [Self; 13] = [
         Self::KeyTotal,
         Self::UserTotal,

@@ -1,4 +1,4 @@
-//! The thirteen checks, in the order of docs/reference/limits.md; the first limit that is reached
+//! The thirteen checks, in the order of docs/limits-and-money.md; the first limit that is reached
 //! refuses.
 
 use super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
@@ -26,7 +26,7 @@ pub(super) fn all(
 }
 
 /// Under strict reservation: whether the request could exceed a limit together with those in
-/// flight. If no other request is in flight, it passes (docs/reference/limits.md).
+/// flight. If no other request is in flight, it passes (docs/limits-and-money.md).
 pub(super) fn strict(
     held: Held,
     estimate: NanoUsd,

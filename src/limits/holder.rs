@@ -1,4 +1,6 @@
 //! A user's record with its keys inside: one lock for everything that an admission changes.
+//!
+//! See docs/decisions/22-one-lock.md.
 
 use super::charge::Charge;
 use super::held::Held;

@@ -154,7 +154,7 @@ impl Counters {
     /// Runs all thirteen checks and counts the request: in one step, or not at all.
     ///
     /// # Errors
-    /// The first limit that is reached, in the order of docs/reference/limits.md. Nothing is
+    /// The first limit that is reached, in the order of docs/limits-and-money.md. Nothing is
     /// counted then.
     pub async fn admit(&self, admission: &Admission<'_>) -> Result<Permit, Refused> {
         self.backend.admit(admission, None).await

@@ -2,6 +2,8 @@
 //!
 //! Errors of providers may repeat the prompt, so their texts are in spans only with
 //! `telemetry.otlp.content`.
+//!
+//! See docs/decisions/40-spans-after-the-request.md.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a failed attempt means, and what comes next (docs/reference/upstream-failures.md).
+//! What a failed attempt means, and what comes next (docs/providers.md).
 //!
 //! | class | next step | counts for the breaker |
 //! |---|---|---|
@@ -69,7 +69,7 @@ pub enum UnusableReply {
     StreamWithoutContent,
 }
 
-/// Whose fault a failed attempt is, by docs/reference/upstream-failures.md. Its fourth class,
+/// Whose fault a failed attempt is, by docs/providers.md. Its fourth class,
 /// `CLIENT_ABORT`, is no attempt's: the request ends as [`client_aborted`].
 ///
 /// [`client_aborted`]: crate::domain::record::RequestOutcome::ClientAborted
@@ -84,7 +84,7 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    /// The name in docs/reference/upstream-failures.md, such as `PROVIDER_ERROR`.
+    /// The name in docs/providers.md, such as `PROVIDER_ERROR`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! Recognises, from an upstream's error body, errors that are the client's own: no other provider
 //! would succeed.
 //!
-//! Six codes (docs/reference/upstream-failures.md) end a request with any status. Beyond them,
+//! Six codes (docs/providers.md) end a request with any status. Beyond them,
 //! bodies with status 400, 404, 413 or 422 are examined for other providers' names of the six,
 //! their phrases, and the error type. An error about the provider's account or address is never the
 //! client's, whatever its type.

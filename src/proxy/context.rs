@@ -4,6 +4,8 @@
 //! [`RequestContext::close`]. Dropping a context with an open record closes the record: a panic in
 //! a filter, or a task that the runtime cancels at shutdown, loses neither the record nor the
 //! request's concurrency permit.
+//!
+//! See docs/decisions/10-boxed-values.md.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -5,6 +5,8 @@
 //! frames, streams that are reset before they are accepted. It bounds no rate and no head's time: a
 //! client that opens and resets streams, or sends PING or SETTINGS, can keep a core busy without
 //! limit. This module counts frames and does not validate them: the library reads the same bytes.
+//!
+//! See docs/decisions/08-frames-below-the-library.md.
 
 use std::time::{Duration, Instant};
 

@@ -4,6 +4,8 @@
 //! The database names the key that seals new texts. So a new key can be given to all nodes first,
 //! while every node still seals with the old one. The rotation seals all texts again and names the
 //! new key in one transaction; nodes load the result like any change.
+//!
+//! See docs/decisions/34-database-names-the-key.md.
 
 use crate::crypto::key_ring::{KeyRing, SealKey};
 use crate::crypto::vault::{self, Place, Vault, VaultError};

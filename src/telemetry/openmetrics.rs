@@ -3,6 +3,8 @@
 //!
 //! Names and label texts are those of the older format (`le="1"`, not `le="1.0"`), so a scraper
 //! that changes formats continues its series.
+//!
+//! See docs/decisions/41-openmetrics-by-hand.md.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,6 @@
 //! The pages `/metrics`, `/livez` and `/readyz`.
+//!
+//! See docs/decisions/42-own-metrics-listener.md.
 
 use std::sync::Arc;
 

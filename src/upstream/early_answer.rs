@@ -3,6 +3,8 @@
 //! A provider may refuse a request before it has read the body, and then read no further. The rest
 //! of a body that is larger than the sockets' buffers could never be written. RFC 9112, section
 //! 9.5: a client watches for an error status while it sends, and stops when one comes.
+//!
+//! See docs/decisions/03-early-answer.md.
 
 use std::io;
 use std::pin::Pin;

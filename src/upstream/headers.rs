@@ -7,6 +7,8 @@
 //! cookie or query parameter they came, and whatever the operator adds. Nor does a header that would
 //! change the form of the reply, or the meaning of the request, without the gateway's knowledge: a
 //! reply without readable usage would cost nothing.
+//!
+//! See docs/decisions/14-heads-in-http-maps.md.
 
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::request;

@@ -6,6 +6,8 @@
 //!
 //! A write that is blocked fails if the provider has already answered with an error
 //! (`early_answer`). A request that is written without waiting costs no look.
+//!
+//! See docs/decisions/02-head-with-body.md.
 
 use std::fmt;
 use std::io;

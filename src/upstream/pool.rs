@@ -1,4 +1,6 @@
 //! One provider, ready for calls: its endpoint, its peer for Pingora's pool, and the pool itself.
+//!
+//! See docs/decisions/13-two-upstream-pools.md.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;

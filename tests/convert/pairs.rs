@@ -1,5 +1,5 @@
 //! Conversion in pairs of formats: tool choice, efforts and budgets in every pair, as in
-//! docs/reference/formats.md; then rules of single pairs, errors, and wrapped alt-cli.
+//! docs/conversion.md; then rules of single pairs, errors, and wrapped alt-cli.
 
 use serde_json::{Value, json};
 use tollgate::domain::format::WireFormat::{self, AltCli, Chat, Native, Responses};

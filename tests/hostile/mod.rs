@@ -1,4 +1,4 @@
-//! Hostile clients: one test for each attack of docs/hostile-clients.md, with the bound that holds.
+//! Hostile clients: one test for each attack of docs/threat-model.md, with the bound that holds.
 //!
 //! Each test prints at its end one line with the attack and its cost: `cargo test hostile:: --
 //! --nocapture`.

@@ -113,7 +113,7 @@ async fn a_strict_refusal_says_what_is_reserved_and_one_client_alone_is_not_held
         [&json!("rate_limit_exceeded"), &json!("key_total"), &json!(1), &json!(1.5)]
     );
     running.abort();
-    // Two dollars of 1.50: each was the only one in flight, see docs/reference/limits.md.
+    // Two dollars of 1.50: each was the only one in flight, see docs/limits-and-money.md.
     fixture.upstream.default(json!({"usage": {"output": 100}})).await;
     let free = async || {
         fixture.gateway.admin("keys/getKeyLimitUsage", json!({"keyId": fixture.key_id})).await

@@ -84,7 +84,7 @@ pub struct RuleTrial {
     pub code: Option<String>,
     /// The rules that match, in the order of their evaluation; the first one decides.
     pub matches: Vec<RuleRecord>,
-    /// A class of docs/reference/upstream-failures.md: `NON_RETRYABLE_CLIENT_ERROR` goes back to
+    /// A class of docs/providers.md: `NON_RETRYABLE_CLIENT_ERROR` goes back to
     /// the client, `PROVIDER_ERROR` to the next provider.
     pub class: &'static str,
     /// The rule's category, or what the gateway itself makes of it.

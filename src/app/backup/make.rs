@@ -2,6 +2,8 @@
 //!
 //! In this order no record from before the command can be missing: the journal deletes a record
 //! only when the database has it (see `ledger::copy_journals`).
+//!
+//! See docs/decisions/37-journals-before-database.md.
 
 use std::path::{Path, PathBuf};
 

@@ -3,6 +3,8 @@
 //! Several names change, so it cannot happen at one instant. It begins when the unpacked directory
 //! gets the name [`UNFINISHED`]. From then on no gateway starts, and another run goes on from
 //! whatever was done, until the directory is gone. The old state is moved aside and never deleted.
+//!
+//! See docs/decisions/38-restore-by-rename.md.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,8 @@
 //!
 //! Scalars are read by the core schema of YAML 1.2: `yes` and `0x1f` are texts. A name that is
 //! written twice in one mapping is a fault, which YAML forbids and most readers let pass.
+//!
+//! See docs/decisions/39-two-yaml-readers.md.
 
 use std::collections::HashMap;
 

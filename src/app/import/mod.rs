@@ -4,6 +4,8 @@
 //! [`crate::store::peer`] reads the peer. A mapping for each peer makes of it what `tollgate apply`
 //! reads from a file (`document.rs`), so checks, plan and audit are the same, and rows of opening
 //! balances (`balances.rs`). What has no place here is listed with the reason.
+//!
+//! See docs/decisions/36-import-as-document.md.
 
 mod accepted;
 mod balances;

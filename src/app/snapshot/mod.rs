@@ -9,6 +9,8 @@
 //!
 //! While the store is held, all tasks do what they do when the database is away in operation: the
 //! journal keeps records, the administration answers 503. So there is no second mode of serving.
+//!
+//! See docs/decisions/33-start-without-database.md.
 
 mod recovery;
 mod saver;

@@ -16,7 +16,7 @@ pub struct Target<'t> {
     /// The key of the provider's prompt cache if the client set none.
     pub cache_key: Option<&'t str>,
     /// "Call no tool" is written as no choice at all, for chat-compatible to native
-    /// (docs/reference/formats.md).
+    /// (docs/conversion.md).
     pub unset_no_choice: bool,
     /// Temperature and `top_p` are both sent unchanged.
     pub keep_top_p: bool,

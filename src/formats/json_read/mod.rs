@@ -9,8 +9,10 @@
 //! it refuses goes to `serde_json`, whose error says what is wrong. So its own errors say nothing.
 //!
 //! Instructions for a native request of 2 KB of prose with code (`formats/native`): 12 300 in place
-//! of 32 600 (bench/HISTORY.md). `sonic-rs` and `simd-json` take more than `serde_json` for such
+//! of 32 600. `sonic-rs` and `simd-json` take more than `serde_json` for such
 //! texts (bench/RESULTS.md).
+//!
+//! See docs/decisions/18-texts-stay-json.md.
 
 mod access;
 mod json;

@@ -8,6 +8,8 @@
 //!
 //! Apart from its presence ([`Peek::check`]), content is not validated here; converters and
 //! upstreams do that.
+//!
+//! See docs/decisions/17-peek-not-parse.md.
 
 mod places;
 mod reader;

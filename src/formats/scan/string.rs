@@ -13,7 +13,7 @@ use super::blocks;
 use super::bytes::{SIMPLE, behind_slashes, character_len_of};
 
 /// A string up to this length is read in small steps: ids and long names end within them. Without,
-/// a stream of 50 events takes 4 % more instructions (bench/HISTORY.md).
+/// a stream of 50 events takes 4 % more instructions.
 const SHORT: usize = 48;
 
 /// The position in a string where a chunk ended.

@@ -5,7 +5,9 @@
 //! which no reader uses ([`IGNORED`]).
 //!
 //! Per event of 230 bytes, a comparison takes a few hundred instructions, reading the JSON twice
-//! (for its usage, and to convert it) 14 000 (bench/HISTORY.md).
+//! (for its usage, and to convert it) 14 000.
+//!
+//! See docs/decisions/19-stream-patterns.md.
 
 use std::ops::Range;
 

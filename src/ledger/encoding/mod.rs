@@ -13,6 +13,8 @@
 //!
 //! It does not protect against damage: the frame's checksum does. Reading is nevertheless bounded
 //! by the available bytes.
+//!
+//! See docs/decisions/29-dense-journal-records.md.
 
 mod decoder;
 

@@ -13,6 +13,8 @@
 //! another call ([`Failure::UnknownScript`]).
 //!
 //! [`calls`]: super::calls
+//!
+//! See docs/decisions/24-shared-calls.md.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

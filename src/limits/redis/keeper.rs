@@ -6,6 +6,8 @@
 //! last batch is sent again under its number, its requests in flight are taken back and noted again
 //! under the new name. So the result does not depend on what Redis did with calls whose answers
 //! were lost.
+//!
+//! See docs/decisions/26-connection-names.md.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -20,6 +20,8 @@
 //!
 //! Not here: circuits and configuration changes (`state::peers`). Which server of a cluster or of
 //! Sentinels has the counters: [`crate::redis`]; all names are in one slot ([`names`]).
+//!
+//! See docs/decisions/23-one-suite-for-counters.md.
 
 mod admit;
 mod batch;

@@ -13,6 +13,8 @@
 //!
 //! The braces are a hash tag: all names of one space of counters are in one slot of a cluster, so
 //! that no script touches two. In a cluster the prefix is the hash tag.
+//!
+//! See docs/decisions/25-packed-holders.md.
 
 /// The layout, in its hash tag.
 const LAYOUT: &str = "{3}";

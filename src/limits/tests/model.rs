@@ -89,7 +89,7 @@ struct Model {
 }
 
 impl Model {
-    /// The limit that refuses a request, according to docs/reference/limits.md.
+    /// The limit that refuses a request, according to docs/limits-and-money.md.
     fn refusal(&self, key: usize, session: usize, estimate: i64) -> Option<LimitType> {
         LimitType::IN_ORDER.into_iter().find(|limit| {
             let of_key = limit.is_keys().then_some(key);

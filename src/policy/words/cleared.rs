@@ -7,6 +7,8 @@
 //!
 //! A piece begins and ends outside of strings. Its result must hold at any position in a body: none
 //! of its strings, whatever its role, contains a word.
+//!
+//! See docs/decisions/21-cleared-text.md.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,6 +5,8 @@
 //! escape (quotes, backslashes, slashes, control characters) are in no literal; the prefilter
 //! itself detects unnecessary `\u…` escapes. So a literal is searched in a complete body at once,
 //! without parsing its strings. It is cut where its first bytes are rarest in prompts.
+//!
+//! See docs/decisions/20-words-in-raw-json.md.
 
 /// Longest literal, in bytes.
 pub(super) const LONGEST: usize = 32;

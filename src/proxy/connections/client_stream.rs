@@ -5,6 +5,8 @@
 //! detects a closed connection by reading one byte, and stops checking once that byte has come.
 //! HTTP/2 has all of this in its own framing (`proxy/connections/lingering_close.rs` wraps those
 //! connections).
+//!
+//! See docs/decisions/06-wrapped-http1-connections.md.
 
 use std::fmt;
 use std::io;

@@ -8,6 +8,8 @@
 //! HTTP/2 connections get their GOAWAY at the end of that time: a client that receives one before
 //! its first request gives that request up, where it would repeat any other. `lingering_close` ends
 //! them.
+//!
+//! See docs/decisions/09-a-task-per-connection.md.
 
 pub mod client_stream;
 mod head_refusal;

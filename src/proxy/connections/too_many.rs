@@ -7,6 +7,8 @@
 //!
 //! With TLS a connection is counted before its handshake ([`BeforeHandshake`]), so that clients
 //! that never finish it are bounded too. Pingora gives a handshake a minute.
+//!
+//! See docs/decisions/07-count-before-tls.md.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -153,12 +153,7 @@ impl Refusal {
             }
             Self::DamagedEncoding => invalid(400, "the compressed body is damaged"),
             Self::BadRequest(message) => invalid(400, message.as_str()),
-            Self::ModelNotAllowed { model, member: None } => {
-                forbidden(format!("this key may not use the model {model}"))
-            }
-            Self::ModelNotAllowed { model, member: Some(member) } => {
-                forbidden(format!("this key may not use the model {model}, which `{member}` names"))
-            }
+            Self::ModelNotAllowed { model, member } => model_not_allowed(model, *member),
             Self::ClientNotAllowed => forbidden("this key may not be used with this client"),
             Self::ClientOutdated { client, current, required } => {
                 outdated(*client, *current, *required)
@@ -298,6 +293,13 @@ fn unauthorized(message: &str) -> RefusalReply {
 
 fn forbidden(message: impl Into<String>) -> RefusalReply {
     RefusalReply::new(403, "permission_error", message)
+}
+
+fn model_not_allowed(model: &str, member: Option<&str>) -> RefusalReply {
+    forbidden(match member {
+        None => format!("this key may not use the model {model}"),
+        Some(member) => format!("this key may not use the model {model}, which `{member}` names"),
+    })
 }
 
 fn overloaded(message: &str) -> RefusalReply {

@@ -2,6 +2,8 @@
 //! checks of docs/reference/credentials.md.
 //!
 //! It reads only the snapshot: an unknown key costs a hash and a look-up, and no SQL.
+//!
+//! See docs/decisions/11-identify-before-the-body.md.
 
 use std::sync::Arc;
 

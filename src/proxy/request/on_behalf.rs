@@ -4,6 +4,8 @@
 //! There is no credential: the key is a property of the connection, which only `app` can create. It
 //! travels in the digest that Pingora keeps for a proxy in front, which no client's bytes can
 //! reach. Everything after identification is as for any other request.
+//!
+//! See docs/decisions/12-playground-in-process.md.
 
 use pingora::proxy::Session;
 

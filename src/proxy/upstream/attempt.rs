@@ -2,6 +2,8 @@
 //!
 //! The hooks of `service.rs` use it; `driver.rs` runs them in order. A repeated attempt at the same
 //! provider keeps its breaker ticket and its place in the provider's limits.
+//!
+//! See docs/decisions/04-errors-request-retries.md.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

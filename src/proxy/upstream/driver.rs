@@ -4,7 +4,9 @@
 //!
 //! Pingora's own driver cannot hold a reply back, resend a body of unknown length above 64 KB, or
 //! read an error body before deciding. It cannot bound first byte, idle time and total time
-//! separately, or reuse a connection after a failover. ARCHITECTURE.md has the details.
+//! separately, or reuse a connection after a failover.
+//!
+//! See docs/decisions/01-own-driver.md.
 
 use std::time::{Duration, Instant};
 

@@ -3,6 +3,8 @@
 //! A provider may refuse a request before it has read the body, and then read no further. Over
 //! HTTP/1 the connection itself detects the answer (`upstream::OneWrite`); over HTTP/2 the head of
 //! the answer is awaited beside the body. A body that is sent without waiting costs no look.
+//!
+//! See docs/decisions/03-early-answer.md.
 
 use std::pin::pin;
 use std::time::Duration;

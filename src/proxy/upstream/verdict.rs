@@ -1,4 +1,6 @@
 //! What a failed attempt means: retry, failover, or the final answer.
+//!
+//! See docs/decisions/04-errors-request-retries.md.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,6 +3,8 @@
 //!
 //! Errors are Pingora's: from downstream if the client has closed, else from upstream with a
 //! [`Failure`] as their cause.
+//!
+//! See docs/decisions/05-stale-connections.md.
 
 use std::future::Future;
 use std::pin::pin;

@@ -3,6 +3,8 @@
 //! SQLite allows one writer at a time. It gets exactly one connection for writing, so that writers
 //! queue in the pool and never meet a lock, and some read-only ones, which in WAL mode neither wait
 //! for the writer nor delay it.
+//!
+//! See docs/decisions/32-one-sqlite-writer.md.
 
 use std::path::Path;
 use std::sync::Arc;

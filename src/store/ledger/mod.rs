@@ -1,4 +1,6 @@
 //! The ledger, the request log and their sums: written, repriced and pruned.
+//!
+//! See docs/decisions/31-sqlite-ledger-view.md.
 
 mod append;
 mod copy;

@@ -11,6 +11,8 @@
 //!
 //! No step waits longer than 0.3 s for a lock, since writers wait behind it: a long report delays
 //! the step, which is tried again.
+//!
+//! See docs/decisions/30-partitions.md.
 
 mod create;
 mod drop;

@@ -1,5 +1,7 @@
 //! The progress of a move, in the target itself: one row of a table that exists only until the move
 //! is finished.
+//!
+//! See docs/decisions/35-move-progress-in-target.md.
 
 use sqlx::{AnyConnection, Row};
 

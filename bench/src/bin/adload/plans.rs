@@ -61,7 +61,7 @@ pub fn page(
     about: &str,
 ) -> Result<String> {
     let about = format!(
-        "Made by `make bench-admin ARGS='--plans docs/plans.md'`; do not edit. {about} \
+        "Made by `make bench-admin ARGS='--plans target/plans.md'`. {about} \
          PostgreSQL's plans of every statement that a report sends, with the rows that each step \
          found. Of partitions that are read in the same way, the plan shows one; long statements \
          and plans are cut."
