@@ -357,7 +357,7 @@ mod tests {
                 {"key": "service.name", "value": {"stringValue": "claude-code"}}]}, "scopeLogs": [{"logRecords": [{"later": 1.50}]}]},
             {"scopeLogs": [{"log_records": [{}, 1]}, {"logRecords": [{ }, null]}, {}]},
             {"scopeLogs": []}, {"resource": {}}, {}], "unknown": "1"});
-        let changed = changed(&body.to_string()).unwrap();
+        let sent = changed(&body.to_string()).unwrap();
         let own = [
             json!({"key": "user.name", "value": {"stringValue": "ada"}}),
             json!({"key": "tollgate.user.id", "value": {"intValue": "7"}}),
@@ -370,7 +370,7 @@ mod tests {
             {"resource": {"attributes": first}, "scopeLogs": [{"logRecords": [{"later": 1.50}]}]},
             {"scopeLogs": [{"log_records": [{}, 1]}], "resource": {"attributes": own}}],
             "unknown": "1"});
-        assert_eq!(serde_json::from_str::<Value>(&changed).unwrap(), wanted);
+        assert_eq!(serde_json::from_str::<Value>(&sent).unwrap(), wanted);
         for body in [
             "",
             "[]",

@@ -346,55 +346,44 @@ mod tests {
 
     #[test]
     fn each_class_leads_to_its_next_step() {
+        let (provider, client) = ("PROVIDER_ERROR", "NON_RETRYABLE_CLIENT_ERROR");
         let cases = [
-            (reply(500, None), "PROVIDER_ERROR", SWITCH, Counts::Yes, "upstream_5xx"),
-            (
-                reply(529, Some("overloaded_error")),
-                "PROVIDER_ERROR",
-                SWITCH,
-                Counts::Yes,
-                "overloaded",
-            ),
+            (reply(500, None), provider, SWITCH, Counts::Yes, "upstream_5xx"),
+            (reply(529, Some("overloaded_error")), provider, SWITCH, Counts::Yes, "overloaded"),
             (
                 reply(401, Some("authentication_error")),
-                "PROVIDER_ERROR",
+                provider,
                 SWITCH,
                 Counts::Yes,
                 "upstream_auth",
             ),
-            (reply(429, None), "PROVIDER_ERROR", SWITCH, Counts::Yes, "rate_limited"),
-            (reply(400, None), "PROVIDER_ERROR", SWITCH, Counts::OfSeveralUsers, "request_refused"),
-            (
-                reply(200, Some("api_error")),
-                "PROVIDER_ERROR",
-                SWITCH,
-                Counts::Yes,
-                "error_in_success",
-            ),
+            (reply(429, None), provider, SWITCH, Counts::Yes, "rate_limited"),
+            (reply(400, None), provider, SWITCH, Counts::OfSeveralUsers, "request_refused"),
+            (reply(200, Some("api_error")), provider, SWITCH, Counts::Yes, "error_in_success"),
             (
                 reply(422, Some("invalid_request_error")),
-                "NON_RETRYABLE_CLIENT_ERROR",
+                client,
                 Next::ClientError { status: 422 },
                 Counts::No,
                 "invalid_request",
             ),
             (
                 reply(200, Some("content_filter")),
-                "NON_RETRYABLE_CLIENT_ERROR",
+                client,
                 Next::ClientError { status: 400 },
                 Counts::No,
                 "content_filter",
             ),
             (
                 reply(500, Some("model_not_found")),
-                "NON_RETRYABLE_CLIENT_ERROR",
+                client,
                 Next::ClientError { status: 404 },
                 Counts::No,
                 "model_not_found",
             ),
             (
                 AttemptFailure::Unusable(UnusableReply::Html),
-                "PROVIDER_ERROR",
+                provider,
                 SWITCH,
                 Counts::Yes,
                 "html_page",

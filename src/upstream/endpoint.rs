@@ -249,81 +249,75 @@ mod tests {
         }
     }
 
+    /// Base address, format, and the path of a request.
+    const BASES: [(&str, WireFormat, &str); 34] = [
+        ("https://api.example", WireFormat::Native, "/v1/messages"),
+        ("https://api.example/", WireFormat::Native, "/v1/messages"),
+        ("https://api.example/v1", WireFormat::Native, "/v1/messages"),
+        ("https://api.example/v1/messages", WireFormat::Native, "/v1/messages"),
+        ("https://api.example/anthropic", WireFormat::Native, "/anthropic/v1/messages"),
+        ("https://api.example/anthropic/v1/", WireFormat::Native, "/anthropic/v1/messages"),
+        ("https://api.example/v1", WireFormat::Responses, "/v1/responses"),
+        ("https://api.example/openai/v1", WireFormat::Chat, "/openai/v1/chat/completions"),
+        ("https://api.example/api/v3", WireFormat::Chat, "/api/v3/chat/completions"),
+        (
+            "https://api.example/api/paas/v4/chat/completions",
+            WireFormat::Chat,
+            "/api/paas/v4/chat/completions",
+        ),
+        ("https://api.example", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
+        ("https://api.example/v1beta", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
+        ("https://api.example/gw/v1", WireFormat::AltCli, "/gw/v1/models/m:generateContent"),
+        ("https://api.example/v1beta/openai/", WireFormat::Chat, "/v1beta/openai/chat/completions"),
+        ("https://api.example/v1beta/openai/", WireFormat::Responses, "/v1beta/openai/responses"),
+        (
+            "https://api.example/v1beta/openai/chat/completions",
+            WireFormat::Chat,
+            "/v1beta/openai/chat/completions",
+        ),
+        ("https://api.example/v1/team/a", WireFormat::Native, "/v1/team/a/messages"),
+        ("https://api.example/v2ray", WireFormat::Chat, "/v2ray/v1/chat/completions"),
+        ("https://api.example/models", WireFormat::Chat, "/v1/chat/completions"),
+        ("https://api.example/chat/completions", WireFormat::Chat, "/chat/completions"),
+        ("https://api.example/openai", WireFormat::Chat, "/openai/v1/chat/completions"),
+        ("https://api.perplexity.ai", WireFormat::Chat, "/chat/completions"),
+        ("https://api.perplexity.ai", WireFormat::Responses, "/v1/responses"),
+        ("https://api.githubcopilot.com", WireFormat::Chat, "/chat/completions"),
+        ("https://api.business.githubcopilot.com/", WireFormat::Responses, "/responses"),
+        ("https://api.githubcopilot.com", WireFormat::Native, "/v1/messages"),
+        ("https://notgithubcopilot.com", WireFormat::Chat, "/v1/chat/completions"),
+        ("https://models.github.ai/inference", WireFormat::Chat, "/inference/chat/completions"),
+        (
+            "https://gateway.ai.cloudflare.com/v1/acc/gw/compat",
+            WireFormat::Chat,
+            "/v1/acc/gw/compat/chat/completions",
+        ),
+        (
+            "https://gateway.ai.cloudflare.com/v1/acc/gw/anthropic",
+            WireFormat::Native,
+            "/v1/acc/gw/anthropic/v1/messages",
+        ),
+        ("https://relay.example/compat", WireFormat::Chat, "/compat/chat/completions"),
+        (
+            "https://eu-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi",
+            WireFormat::Chat,
+            "/v1/projects/p/locations/l/endpoints/openapi/chat/completions",
+        ),
+        (
+            "https://relay.example/endpoints/openapi",
+            WireFormat::Chat,
+            "/endpoints/openapi/chat/completions",
+        ),
+        (
+            "https://api.example/v1beta/models/m:generateContent",
+            WireFormat::AltCli,
+            "/v1beta/models/m:generateContent",
+        ),
+    ];
+
     #[test]
     fn each_usual_base_address_gives_the_right_path() {
-        let cases = [
-            ("https://api.example", WireFormat::Native, "/v1/messages"),
-            ("https://api.example/", WireFormat::Native, "/v1/messages"),
-            ("https://api.example/v1", WireFormat::Native, "/v1/messages"),
-            ("https://api.example/v1/messages", WireFormat::Native, "/v1/messages"),
-            ("https://api.example/anthropic", WireFormat::Native, "/anthropic/v1/messages"),
-            ("https://api.example/anthropic/v1/", WireFormat::Native, "/anthropic/v1/messages"),
-            ("https://api.example/v1", WireFormat::Responses, "/v1/responses"),
-            ("https://api.example/openai/v1", WireFormat::Chat, "/openai/v1/chat/completions"),
-            ("https://api.example/api/v3", WireFormat::Chat, "/api/v3/chat/completions"),
-            (
-                "https://api.example/api/paas/v4/chat/completions",
-                WireFormat::Chat,
-                "/api/paas/v4/chat/completions",
-            ),
-            ("https://api.example", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
-            ("https://api.example/v1beta", WireFormat::AltCli, "/v1beta/models/m:generateContent"),
-            ("https://api.example/gw/v1", WireFormat::AltCli, "/gw/v1/models/m:generateContent"),
-            (
-                "https://api.example/v1beta/openai/",
-                WireFormat::Chat,
-                "/v1beta/openai/chat/completions",
-            ),
-            (
-                "https://api.example/v1beta/openai/",
-                WireFormat::Responses,
-                "/v1beta/openai/responses",
-            ),
-            (
-                "https://api.example/v1beta/openai/chat/completions",
-                WireFormat::Chat,
-                "/v1beta/openai/chat/completions",
-            ),
-            ("https://api.example/v1/team/a", WireFormat::Native, "/v1/team/a/messages"),
-            ("https://api.example/v2ray", WireFormat::Chat, "/v2ray/v1/chat/completions"),
-            ("https://api.example/models", WireFormat::Chat, "/v1/chat/completions"),
-            ("https://api.example/chat/completions", WireFormat::Chat, "/chat/completions"),
-            ("https://api.example/openai", WireFormat::Chat, "/openai/v1/chat/completions"),
-            ("https://api.perplexity.ai", WireFormat::Chat, "/chat/completions"),
-            ("https://api.perplexity.ai", WireFormat::Responses, "/v1/responses"),
-            ("https://api.githubcopilot.com", WireFormat::Chat, "/chat/completions"),
-            ("https://api.business.githubcopilot.com/", WireFormat::Responses, "/responses"),
-            ("https://api.githubcopilot.com", WireFormat::Native, "/v1/messages"),
-            ("https://notgithubcopilot.com", WireFormat::Chat, "/v1/chat/completions"),
-            ("https://models.github.ai/inference", WireFormat::Chat, "/inference/chat/completions"),
-            (
-                "https://gateway.ai.cloudflare.com/v1/acc/gw/compat",
-                WireFormat::Chat,
-                "/v1/acc/gw/compat/chat/completions",
-            ),
-            (
-                "https://gateway.ai.cloudflare.com/v1/acc/gw/anthropic",
-                WireFormat::Native,
-                "/v1/acc/gw/anthropic/v1/messages",
-            ),
-            ("https://relay.example/compat", WireFormat::Chat, "/compat/chat/completions"),
-            (
-                "https://eu-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi",
-                WireFormat::Chat,
-                "/v1/projects/p/locations/l/endpoints/openapi/chat/completions",
-            ),
-            (
-                "https://relay.example/endpoints/openapi",
-                WireFormat::Chat,
-                "/endpoints/openapi/chat/completions",
-            ),
-            (
-                "https://api.example/v1beta/models/m:generateContent",
-                WireFormat::AltCli,
-                "/v1beta/models/m:generateContent",
-            ),
-        ];
-        for (url, format, path) in cases {
+        for (url, format, path) in BASES {
             assert_eq!(Endpoint::parse(url).unwrap().path(format, GENERATE), path, "{url}");
         }
     }

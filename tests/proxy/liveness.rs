@@ -403,8 +403,8 @@ async fn a_time_out_tells_how_long_it_was() {
         ),
     ] {
         fixture.upstream.default(directive.clone()).await;
-        let asked = if stream { fixture.ask_stream() } else { fixture.ask() };
-        let text = asked.send().await.unwrap().text().await.unwrap();
+        let request = if stream { fixture.ask_stream() } else { fixture.ask() };
+        let text = request.send().await.unwrap().text().await.unwrap();
         assert!(text.contains(words), "{directive}: {text}");
         asked += 1;
         let row = &fixture.gateway.logs(asked).await[0];

@@ -151,11 +151,10 @@ mod tests {
     async fn a_client_waits_for_frames_and_gets_the_last_one_before_the_end() {
         let ring = Ring::default();
         let mut client = ring.join();
-        let waiting = tokio::spawn(async move { (client.recv().await, client.recv().await) });
-        tokio::task::yield_now().await;
-        ring.send(Bytes::from_static(b"last"));
-        drop(ring);
-        let (first, second) = waiting.await.unwrap();
+        let waiting = async move { (client.recv().await, client.recv().await) };
+        let sending = async move { ring.send(Bytes::from_static(b"last")) };
+        // In this order, the client waits before the frame comes.
+        let ((first, second), ()) = tokio::join!(biased; waiting, sending);
         assert_eq!((first, second), (Next::Frame(Bytes::from_static(b"last")), Next::Closed));
     }
 }

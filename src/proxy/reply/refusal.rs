@@ -144,16 +144,17 @@ impl Refusal {
             }
             Self::BodyBudgetExceeded => busy(BUDGET_EXCEEDED, BUDGET_RETRY_S),
             Self::ConversionTimedOut => busy(CONVERSION_TIMED_OUT, BUDGET_RETRY_S),
-            Self::BodyTimedOut { ms: Some(ms) } => {
-                invalid(408, format!("the body did not arrive within {ms} ms"))
-            }
-            Self::BodyTimedOut { ms: None } => invalid(408, "the body did not arrive in time"),
+            Self::BodyTimedOut { ms } => invalid(408, body_timed_out(*ms)),
             Self::UnknownEncoding => {
                 invalid(415, "the content encoding is not one of gzip, deflate, br, zstd")
             }
             Self::DamagedEncoding => invalid(400, "the compressed body is damaged"),
             Self::BadRequest(message) => invalid(400, message.as_str()),
-            Self::ModelNotAllowed { model, member } => model_not_allowed(model, *member),
+            Self::ModelNotAllowed { model, member } => {
+                let of =
+                    member.as_ref().map(|m| format!(", which `{m}` names")).unwrap_or_default();
+                forbidden(format!("this key may not use the model {model}{of}"))
+            }
             Self::ClientNotAllowed => forbidden("this key may not be used with this client"),
             Self::ClientOutdated { client, current, required } => {
                 outdated(*client, *current, *required)
@@ -283,6 +284,13 @@ fn not_found(message: impl Into<String>) -> RefusalReply {
     RefusalReply::new(404, "not_found_error", message)
 }
 
+fn body_timed_out(ms: Option<u64>) -> String {
+    ms.map_or_else(
+        || "the body did not arrive in time".to_owned(),
+        |ms| format!("the body did not arrive within {ms} ms"),
+    )
+}
+
 fn invalid(status: u16, message: impl Into<String>) -> RefusalReply {
     RefusalReply::new(status, "invalid_request_error", message)
 }
@@ -293,13 +301,6 @@ fn unauthorized(message: &str) -> RefusalReply {
 
 fn forbidden(message: impl Into<String>) -> RefusalReply {
     RefusalReply::new(403, "permission_error", message)
-}
-
-fn model_not_allowed(model: &str, member: Option<&str>) -> RefusalReply {
-    forbidden(match member {
-        None => format!("this key may not use the model {model}"),
-        Some(member) => format!("this key may not use the model {model}, which `{member}` names"),
-    })
 }
 
 fn overloaded(message: &str) -> RefusalReply {

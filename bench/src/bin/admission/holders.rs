@@ -45,6 +45,7 @@ pub fn limited_user(id: i64) -> User {
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
         lock_key_limits: false,
+        max_keys: None,
         created_at: START,
         updated_at: START,
         deleted_at: None,

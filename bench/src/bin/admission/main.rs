@@ -158,8 +158,7 @@ impl Fixture {
         self.now = self.now.plus_ms(1);
         let asks = &Asks { model: "m".into(), format: WireFormat::Native };
         let (request, now, estimate) = (RequestId::new(), self.now, NanoUsd(2_000_000));
-        let admission =
-            Admission { request, now, started: now, key, user, session, estimate, asks };
+        let admission = Admission { request, now, key, user, session, estimate, asks };
         let Ok(permit) = self.counters.admit(black_box(&admission)).await else {
             bail!("a limit was reached")
         };

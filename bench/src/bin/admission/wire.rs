@@ -144,8 +144,8 @@ async fn client(load: Arc<Load>) -> Result<()> {
         let (user, key, sessions) = &load.holders[n % count];
         let session = &sessions[n / count % sessions.len()];
         let (request, now) = (RequestId::new(), SystemClock.now());
-        let (started, estimate, asks) = (now, NanoUsd(2_000_000), &asks);
-        let ask = Admission { request, now, started, key, user, session, estimate, asks };
+        let (estimate, asks) = (NanoUsd(2_000_000), &asks);
+        let ask = Admission { request, now, key, user, session, estimate, asks };
         let Ok(mut permit) = load.counters.admit_to(&ask, Some(&load.provider)).await else {
             bail!("a limit was reached")
         };
