@@ -9,7 +9,7 @@ use super::{load, problems};
 /// A file, a variable and its value (none if empty), and a part of the only problem reported.
 type Mistake = (&'static str, &'static str, &'static str, &'static str);
 
-const MISTAKES: [Mistake; 56] = [
+const MISTAKES: [Mistake; 51] = [
     ("[1, 2]", "", "", "holds no settings"),
     ("proxy: {addr: 127.0.0.1:1, addr: 127.0.0.1:2}", "", "", "is no valid YAML"),
     ("proxy: [", "", "", "is no valid YAML"),

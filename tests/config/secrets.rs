@@ -64,7 +64,7 @@ fn a_secret_comes_from_a_file_as_from_its_setting() {
 /// folder of the files of the test below.
 type Fault = (&'static [(&'static str, &'static str)], &'static str, &'static str);
 
-const FAULTS: [Fault; 13] = [
+const FAULTS: [Fault; 12] = [
     (
         &[("ADMIN_TOKEN_FILE", "{}/good"), ("ADMIN_TOKEN", WORD)],
         "auth.admin_token_file",
