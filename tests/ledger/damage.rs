@@ -178,7 +178,7 @@ proptest! {
             fs::write(journals(root.path())[0].join("checkpoint"), text).unwrap();
         }
         let sink = Rows::new(Mood::Well);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(recover(root.path(), &sink));
         let written: Vec<Record> = (1..=RECORDS).map(sample).collect();
         prop_assert!(sink.all().iter().all(|record| written.contains(record)));

@@ -298,7 +298,7 @@ mod tests {
         // A large text many times, and a long name before many values.
         let text = "x".repeat(1 << 20);
         let texts = format!("a: &a {text}\nb: [{}]\n", ["*a"; 300].join(","));
-        let names = format!("{text}: [{}]\n", ["1"; 300].join(","));
+        let names = format!("? {text}\n: [{}]\n", ["1"; 300].join(","));
         let anchors = format!(
             "a: {}",
             (0..30).fold(format!("[{}]", ["1"; 50_000].join(",")), |inner, n| {

@@ -133,7 +133,7 @@ fn read_as(bytes: &[u8], strict: bool) -> Result<Reply<'_>, ReplyProblem> {
     }
     let blocked = body.is_blocked();
     let usage = Usage::default();
-    let unread = |error: Unread<'_>| problem(error.to_string());
+    let unread = |error: Unread<'_>| problem(locate::unread(&error).to_string());
     let Some(candidate) = body.candidates.unwrap_or_default().first().map_err(unread)? else {
         if blocked {
             return Ok(Reply { parts: Vec::new(), finish: Finish::Refusal, usage });

@@ -59,7 +59,8 @@ impl Reader {
             self.finish = Some(Finish::Refusal);
         }
         self.start(sink);
-        let malformed = |unread: Unread<'_>| StreamProblem::malformed(unread.to_string());
+        let malformed =
+            |unread: Unread<'_>| StreamProblem::unreadable(unread.json.as_bytes(), &unread.error);
         let mut candidates = body.candidates.unwrap_or_default().into_iter();
         let is_first = |candidate: &Result<Candidate<'_>, _>| !matches!(candidate, Ok(candidate) if candidate.index.unwrap_or(0) != 0);
         let Some(candidate) = candidates.find(is_first).transpose().map_err(malformed)? else {

@@ -158,7 +158,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
         let (kind, message) = error(wire_error);
         return Err(ReplyProblem::Upstream { kind, message });
     }
-    let unread = |error: Unread<'_>| problem(error.to_string());
+    let unread = |error: Unread<'_>| problem(locate::unread(&error).to_string());
     let choice = body.choices.unwrap_or_default().first().map_err(unread)?;
     let choice = choice.ok_or_else(|| problem("no `choices`".to_owned()))?;
     if let Some((kind, message)) = failed(choice.error, choice.finish_reason.as_deref()) {

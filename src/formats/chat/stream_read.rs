@@ -75,7 +75,7 @@ struct FunctionDelta<'a> {
 }
 
 fn malformed(unread: Unread<'_>) -> StreamProblem {
-    StreamProblem::malformed(unread.to_string())
+    StreamProblem::unreadable(unread.json.as_bytes(), &unread.error)
 }
 
 /// The highest number of a call.

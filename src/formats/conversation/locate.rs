@@ -20,9 +20,15 @@ pub fn parse<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Unsupported> {
     json_read::read(body).map_err(|error| problem(body, &error))
 }
 
+/// What is wrong with an element of a list, and where in the element.
+#[must_use]
+pub fn unread(unread: &Unread<'_>) -> Unsupported {
+    problem(unread.json.as_bytes(), &unread.error)
+}
+
 /// The refusal of an element of a list, whose path is `field`.
 pub fn element(field: &str, unread: &Unread<'_>) -> Unsupported {
-    let Unsupported { field: inner, message } = problem(unread.json.as_bytes(), &unread.error);
+    let Unsupported { field: inner, message } = self::unread(unread);
     let field = if inner == "body" { field.to_owned() } else { format!("{field}.{inner}") };
     Unsupported { field, message }
 }

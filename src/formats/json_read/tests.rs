@@ -129,6 +129,24 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Whether both are equal. The last bits of a fraction may differ: `serde_json` does not always take
+/// the nearest one.
+fn same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            one.keys().eq(other.keys()) && one.values().zip(other.values()).all(|(a, b)| same(a, b))
+        }
+        (Value::Number(one), Value::Number(other)) if one.is_f64() && other.is_f64() => {
+            let bits = |number: &serde_json::Number| number.as_f64().unwrap().to_bits();
+            bits(one).abs_diff(bits(other)) <= 2
+        }
+        _ => one == other,
+    }
+}
+
 proptest! {
     #[test]
     fn any_document_gives_the_same_value(value in values(), pretty in any::<bool>()) {
@@ -152,7 +170,8 @@ proptest! {
             prop_assert_eq!(serde_json::from_str::<Record<'_>>(&text).ok(), Some(record));
         }
         if let Some(value) = alone::<Value>(&text) {
-            prop_assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(value));
+            let theirs = serde_json::from_str::<Value>(&text).unwrap();
+            prop_assert_eq!(same(&theirs, &value), true, "{} {}", theirs, value);
         }
         let ignored = serde_json::from_str::<IgnoredAny>(&text).is_ok();
         prop_assert_eq!(alone::<Ignored>(&text).is_some(), ignored, "{}", text);

@@ -77,7 +77,8 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     }
     let content = body.content.ok_or_else(|| problem("no `content`".to_owned()))?;
     let is_empty = content.is_empty();
-    let parts = content.collect(read_block).map_err(|error| problem(error.to_string()))?;
+    let parts =
+        content.collect(read_block).map_err(|error| problem(locate::unread(&error).to_string()))?;
     let finish = finish(body.stop_reason.as_deref(), body.stop_sequence.as_deref());
     // An empty message with a stop reason is a model's end of its turn.
     if parts.is_empty() && finish == Finish::Stop && (!is_empty || body.stop_reason.is_none()) {

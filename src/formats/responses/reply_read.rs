@@ -186,7 +186,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let mut parts: Vec<ReplyPart<'_>> = Vec::with_capacity(output.len());
     for item in output {
         let read = item.and_then(OutputItem::into_parts);
-        parts.append(&mut read.map_err(|error| problem(error.to_string()))?);
+        parts.append(&mut read.map_err(|error| problem(locate::unread(&error).to_string()))?);
     }
     let incomplete = body.status.as_deref() == Some("incomplete");
     if parts.is_empty() && !incomplete {

@@ -371,6 +371,9 @@ impl Reader {
         if let Some(output) = response.output.map(Json::get) {
             self.missing_items(output, sink)?;
         }
+        if !self.any && !incomplete {
+            return Err(StreamProblem::malformed(reply_read::NOTHING));
+        }
         self.close(sink);
         let reason =
             response.incomplete_details.as_ref().and_then(|details| details.reason.as_deref());
@@ -441,7 +444,7 @@ pub fn reads(kind: &str) -> bool {
 }
 
 fn malformed(unread: Unread<'_>) -> StreamProblem {
-    StreamProblem::malformed(unread.to_string())
+    StreamProblem::unreadable(unread.json.as_bytes(), &unread.error)
 }
 
 fn failed(error: Option<WireError<'_>>) -> StreamProblem {

@@ -104,8 +104,11 @@ impl Breaker {
     /// Takes over the suspects that another node reports, and drops those from before its last
     /// success.
     pub fn hear_suspects(&mut self, reported: &Standing) {
-        self.suspects.merge(&reported.suspects);
-        self.suspects.drop_before(self.last_success.max(reported.last_success));
+        let success = self.last_success.max(reported.last_success);
+        let mut theirs = reported.suspects;
+        theirs.drop_before(success);
+        self.suspects.drop_before(success);
+        self.suspects.merge(&theirs);
         if self.suspects.count() == 0 {
             self.suspected = 0;
         }

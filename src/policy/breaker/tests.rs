@@ -164,7 +164,7 @@ fn failed_probes_count_over_nodes_until_one_succeeds() {
     fail(&mut here, 4_001);
     assert_eq!(here.snapshot(at(4_001)).failed_probes, 1);
     here.reset();
-    assert_eq!(here.standing().to_text(), "0 closed");
+    assert_eq!(here.standing().to_text(), "0 closed 0 4000 -", "no failures, no failed probes");
 }
 
 #[test]

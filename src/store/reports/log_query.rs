@@ -60,8 +60,10 @@ impl Conditions {
             conditions.add(&log_one::by_id(at));
         }
         if let Some(retries) = filter.min_retry_count.filter(|&count| count > 0) {
+            // The words of a partial index: SQLite takes one only if a condition repeats them.
+            let of_user = Indexes::of(filter) == Indexes::UserOnly;
             conditions
-                .fixed(if retries > 1 { "attempts > 2" } else { "attempts > 1" })
+                .fixed(if retries > 1 && !of_user { "attempts > 2" } else { "attempts > 1" })
                 .int("attempts >", i64::from(retries));
         }
         conditions
