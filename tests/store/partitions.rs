@@ -158,6 +158,9 @@ pub(super) async fn filled(
 ) -> (Store, Vec<Record>) {
     let names = names();
     earlier(place, &names[..names.len() - since_partitions().len()]).await;
+    // What today's writer needs besides.
+    let column = "ALTER TABLE request_log ADD COLUMN admitted_ms BIGINT";
+    connect(place).await.execute(column).await.unwrap();
     let store = place.open().await;
     let times = (0..).map(|n| from.plus_ms(n * DAY / 2)).take_while(|time| *time <= until);
     let records: Vec<Record> = times.zip(0..).map(|(time, n)| at(time, n)).collect();
