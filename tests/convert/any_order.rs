@@ -89,22 +89,17 @@ pub fn checks(from: WireFormat, events: &[String], (text, thinking, calls): &Sai
     }
 }
 
-#[test]
-fn content_reasoning_and_calls_are_independent_fields() {
+fn mixed_deltas() -> Vec<(Vec<Value>, Said)> {
     let begin = || piece(0, Some("call_1"), Some("read"), Some(""));
+    let rest = || more(0, "th\":\"a\"}");
     let read = "read({\"path\":\"a\"})";
-    let cases: Vec<(Vec<Value>, Said)> = vec![
+    vec![
         (
-            vec![begin(), more(0, "{\"pa"), json!({"content": "between"}), more(0, "th\":\"a\"}")],
+            vec![begin(), more(0, "{\"pa"), json!({"content": "between"}), rest()],
             ("between", "", vec![read]),
         ),
         (
-            vec![
-                begin(),
-                more(0, "{\"pa"),
-                json!({"reasoning_content": "hm"}),
-                more(0, "th\":\"a\"}"),
-            ],
+            vec![begin(), more(0, "{\"pa"), json!({"reasoning_content": "hm"}), rest()],
             ("", "hm", vec![read]),
         ),
         // All of them in one delta, and again.
@@ -155,8 +150,12 @@ fn content_reasoning_and_calls_are_independent_fields() {
             vec![piece(0, Some("c"), Some("now"), Some("")), json!({"content": "so"})],
             ("so", "", vec!["now({})"]),
         ),
-    ];
-    for (deltas, expected) in cases {
+    ]
+}
+
+#[test]
+fn content_reasoning_and_calls_are_independent_fields() {
+    for (deltas, expected) in mixed_deltas() {
         checks(Chat, &chat(&deltas), &expected);
     }
 }
@@ -194,11 +193,22 @@ fn a_text_around_a_call_keeps_its_blanks() {
     }
 }
 
+fn are_converted(cases: &[(&[Value], &[&str])]) {
+    for (deltas, calls) in cases {
+        let events = chat(deltas);
+        let events: Vec<&str> = events.iter().map(String::as_str).collect();
+        for to in [Native, Responses, AltCli] {
+            let got = said(to, &converted(Chat, to, &events)).2;
+            assert_eq!(got, *calls, "to {to}: {events:#?}");
+        }
+    }
+}
+
 #[test]
 fn the_name_of_a_call_may_come_late_and_in_pieces() {
     let full = "{\"a\":1}";
     let call = "read({\"a\":1})";
-    let cases: [(&[Value], &[&'static str]); 9] = [
+    are_converted(&[
         // Empty at first.
         (
             &[
@@ -244,6 +254,14 @@ fn the_name_of_a_call_may_come_late_and_in_pieces() {
             ],
             &[call],
         ),
+    ]);
+}
+
+#[test]
+fn the_name_of_a_call_without_an_index_or_in_the_older_form_may_come_in_pieces() {
+    let full = "{\"a\":1}";
+    let call = "read({\"a\":1})";
+    are_converted(&[
         // No index.
         (
             &[
@@ -278,15 +296,7 @@ fn the_name_of_a_call_may_come_late_and_in_pieces() {
             ],
             &[call],
         ),
-    ];
-    for (deltas, calls) in cases {
-        let events = chat(deltas);
-        let events: Vec<&str> = events.iter().map(String::as_str).collect();
-        for to in [Native, Responses, AltCli] {
-            let got = said(to, &converted(Chat, to, &events)).2;
-            assert_eq!(got, calls, "to {to}: {events:#?}");
-        }
-    }
+    ]);
 }
 
 #[test]

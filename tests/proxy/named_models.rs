@@ -7,9 +7,6 @@ use super::fixture::{FORMATS, Fixture, path, request};
 
 /// The member that names `dear`, in each format that has it, with what the refusal calls it.
 fn cases(format: &str) -> Vec<(&'static str, Value)> {
-    let tool = |kind: &str| json!({"tools": [{"type": kind, "name": "t", "model": "dear"}]});
-    let deep = json!({"tools": [{"type": "namespace", "name": "n", "tools": [
-        {"type": "image_generation", "model": "dear"}]}]});
     let common = [
         ("models", json!({"models": ["m", "dear"]})),
         ("models", json!({"models": "dear"})),
@@ -21,22 +18,24 @@ fn cases(format: &str) -> Vec<(&'static str, Value)> {
         ("fallbacks", json!({"fallbacks": [{"Model": "dear"}]})),
         ("fallbacks", json!({"fallbacks": [{"model": "m", "m\u{6f}del": "dear"}]})),
     ];
-    let own = match format {
+    common.into_iter().chain(cases_of_one(format)).collect()
+}
+
+fn cases_of_one(format: &str) -> Vec<(&'static str, Value)> {
+    let tool = |kind: &str| json!({"tools": [{"type": kind, "name": "t", "model": "dear"}]});
+    let deep = json!({"tools": [{"type": "namespace", "name": "n", "tools": [
+        {"type": "image_generation", "model": "dear"}]}]});
+    let advisor = json!({"type": "advisor_20260301", "name": "a", "model": "dear"});
+    let added = |part: Value| {
+        json!({"messages": [{"role": "user",
+        "content": [part, {"type": "text", "text": "hi"}]}]})
+    };
+    match format {
         "native" => vec![
             ("tools[].model", tool("advisor_20260301")),
             ("tools[].model", tool("advisor_20270101")),
-            (
-                "tools[].model",
-                json!({"messages": [{"role": "user", "content": [
-                {"type": "tool_addition", "tool": {"type": "advisor_20260301", "name": "a", "model": "dear"}},
-                {"type": "text", "text": "hi"}]}]}),
-            ),
-            (
-                "tools[].model",
-                json!({"messages": [{"role": "user", "content": [
-                {"type": "tool_addition", "tools": [{"type": "advisor_20260301", "model": "dear"}]},
-                {"type": "text", "text": "hi"}]}]}),
-            ),
+            ("tools[].model", added(json!({"type": "tool_addition", "tool": advisor}))),
+            ("tools[].model", added(json!({"type": "tool_addition", "tools": [advisor]}))),
             ("compaction.model", json!({"compaction": {"type": "summarize", "model": "dear"}})),
             (
                 "context_management.edits[].model",
@@ -79,8 +78,7 @@ fn cases(format: &str) -> Vec<(&'static str, Value)> {
                 "routing_config": {"manual_mode": {"model_name": "dear"}}}}),
             ),
         ],
-    };
-    common.into_iter().chain(own).collect()
+    }
 }
 
 fn with(format: &str, stream: bool, members: &Value) -> Value {

@@ -186,11 +186,9 @@ async fn an_empty_end_of_the_models_own_is_a_reply() {
     }
 }
 
-/// RFC 8259 lets a reader ignore a byte order mark.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_byte_order_mark_before_json_is_ignored() {
-    const BOM: &str = "\u{feff}";
-    let bodies = [
+/// A reply of each format.
+fn replies() -> [(&'static str, Value); 4] {
+    [
         (
             "native",
             json!({"type": "message", "role": "assistant", "stop_reason": "end_turn",
@@ -215,8 +213,14 @@ async fn a_byte_order_mark_before_json_is_ignored() {
             "content": {"parts": [{"text": "Hi there"}]}}], "usageMetadata":
             {"promptTokenCount": 9, "candidatesTokenCount": 2, "totalTokenCount": 11}}),
         ),
-    ];
-    for (format, body) in bodies {
+    ]
+}
+
+/// RFC 8259 lets a reader ignore a byte order mark.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_byte_order_mark_before_json_is_ignored() {
+    const BOM: &str = "\u{feff}";
+    for (format, body) in replies() {
         let fixture = Fixture::bare(&[]).await;
         fixture.gateway.provider(format, &fixture.upstream.url, json!({})).await;
         for gzip in [false, true] {

@@ -170,10 +170,8 @@ async fn escapes_compression_and_size_hide_nothing_and_pictures_are_left_alone()
     assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
 }
 
-/// Names of arguments and properties, and instructions for compaction, reach the model.
-#[tokio::test(flavor = "multi_thread")]
-async fn words_in_names_and_in_instructions_are_found() {
-    let fixture = fixture(&[("quagga", "contains")]).await;
+/// Requests whose names and instructions have a word.
+fn named() -> [(String, Value); 12] {
     let said = |format: &str, more: Value| {
         let mut body = saying(format, false, "a horse");
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -197,7 +195,7 @@ async fn words_in_names_and_in_instructions_are_found() {
         json!({"contents": turns("parts", parts)})
     };
     let quagga = json!({"a quagga": true});
-    for (format, body) in [
+    [
         said("native", json!({"messages": native})),
         said(
             "native",
@@ -217,8 +215,7 @@ async fn words_in_names_and_in_instructions_are_found() {
         ),
         said(
             "responses",
-            json!({"tools": [{"type": "function", "name": "f",
-            "parameters": schema}]}),
+            json!({"tools": [{"type": "function", "name": "f", "parameters": schema}]}),
         ),
         said(
             "responses",
@@ -234,7 +231,14 @@ async fn words_in_names_and_in_instructions_are_found() {
             json!({"tools": [{"function_declarations": [{"name": "f",
             "parameters_json_schema": schema}]}]}),
         ),
-    ] {
+    ]
+}
+
+/// Names of arguments and properties, and instructions for compaction, reach the model.
+#[tokio::test(flavor = "multi_thread")]
+async fn words_in_names_and_in_instructions_are_found() {
+    let fixture = fixture(&[("quagga", "contains")]).await;
+    for (format, body) in named() {
         let answer = fixture.post(path(&format, false), &body).send().await.unwrap();
         assert_eq!(answer.status(), 403, "{format}: {body}");
         is_a_refusal(&format, &answer.json().await.unwrap());

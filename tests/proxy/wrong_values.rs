@@ -87,52 +87,57 @@ const RAW: [&str; 10] = [
     "SECRET",
 ];
 
+/// The list of messages, and members of other types with what is said of them.
+fn members(client: &str) -> (&'static str, &'static [(&'static str, &'static str)]) {
+    match client {
+        "native" => (
+            "messages",
+            &[
+                ("/temperature", "a number is expected"),
+                ("/messages/0/role", "a string is expected"),
+                ("/tools", "an array is expected"),
+                ("/metadata", "an object is expected"),
+                ("/thinking", "an object is expected"),
+            ],
+        ),
+        "responses" => (
+            "input",
+            &[
+                ("/temperature", "a number is expected"),
+                ("/instructions", "a string is expected"),
+                ("/tools", "an array is expected"),
+                ("/reasoning", "an object is expected"),
+                ("/parallel_tool_calls", "a boolean is expected"),
+            ],
+        ),
+        "chat-compatible" => (
+            "messages",
+            &[
+                ("/temperature", "a number is expected"),
+                ("/messages/0/role", "a string is expected"),
+                ("/tools", "an array is expected"),
+                ("/response_format", "an object is expected"),
+                ("/parallel_tool_calls", "a boolean is expected"),
+            ],
+        ),
+        _ => (
+            "contents",
+            &[
+                ("/generationConfig/temperature", "a number is expected"),
+                ("/tools", "an array is expected"),
+                ("/generationConfig", "an object is expected"),
+                ("/contents/0/parts/0/inlineData", "an object is expected"),
+            ],
+        ),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_types_are_told_in_the_programs_own_words() {
     let texts = [json!("SECRET at line 3"), json!(["SECRET"]), json!({"SECRET": 1}), json!(true)];
     for client in FORMATS {
         let fixture = provider(other(client)).await;
-        let (list, others): (&str, &[(&str, &str)]) = match client {
-            "native" => (
-                "messages",
-                &[
-                    ("/temperature", "a number is expected"),
-                    ("/messages/0/role", "a string is expected"),
-                    ("/tools", "an array is expected"),
-                    ("/metadata", "an object is expected"),
-                    ("/thinking", "an object is expected"),
-                ],
-            ),
-            "responses" => (
-                "input",
-                &[
-                    ("/temperature", "a number is expected"),
-                    ("/instructions", "a string is expected"),
-                    ("/tools", "an array is expected"),
-                    ("/reasoning", "an object is expected"),
-                    ("/parallel_tool_calls", "a boolean is expected"),
-                ],
-            ),
-            "chat-compatible" => (
-                "messages",
-                &[
-                    ("/temperature", "a number is expected"),
-                    ("/messages/0/role", "a string is expected"),
-                    ("/tools", "an array is expected"),
-                    ("/response_format", "an object is expected"),
-                    ("/parallel_tool_calls", "a boolean is expected"),
-                ],
-            ),
-            _ => (
-                "contents",
-                &[
-                    ("/generationConfig/temperature", "a number is expected"),
-                    ("/tools", "an array is expected"),
-                    ("/generationConfig", "an object is expected"),
-                    ("/contents/0/parts/0/inlineData", "an object is expected"),
-                ],
-            ),
-        };
+        let (list, others) = members(client);
         let counts = whole_numbers(client)
             .into_iter()
             .map(|(field, _)| field)

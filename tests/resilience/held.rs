@@ -16,7 +16,8 @@ const REPLIES: usize = 5;
 
 /// A gateway whose disk can be filled, on another one than its log.
 async fn fixture(format: &str) -> Fixture {
-    let mut gateway = Gateway::prepare(&[("LOG_FORMAT", format)]);
+    let mut gateway =
+        Gateway::prepare(&[("LOG_FORMAT", format), ("TOLLGATE_SHUTDOWN_GRACE", "60s")]);
     gateway.outlive_full_disks_with_a_log();
     gateway.spawn();
     gateway.ready().await;
