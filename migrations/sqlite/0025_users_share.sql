@@ -2,4 +2,4 @@
 -- the user's keys are locked.
 ALTER TABLE users ADD COLUMN max_keys INTEGER;
 -- A user's retried requests: a report of them reads none of the user's other requests.
-CREATE INDEX request_log_user_retried ON request_log (user_id, started_at, id, attempts) WHERE attempts > 1;
+CREATE INDEX request_log_user_retried ON request_log (user_id, started_at) WHERE attempts > 1;
