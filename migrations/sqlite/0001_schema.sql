@@ -333,7 +333,7 @@ CREATE INDEX request_log_time ON request_log (started_at);
 CREATE INDEX request_log_user ON request_log (user_id, started_at);
 CREATE INDEX request_log_user_not_ok ON request_log (user_id, started_at, id) WHERE status_code <> 200;
 -- A user's retried requests: a report of them reads none of the user's other requests.
-CREATE INDEX request_log_user_retried ON request_log (user_id, started_at, id, attempts) WHERE attempts > 1;
+CREATE INDEX request_log_user_retried ON request_log (user_id, started_at) WHERE attempts > 1;
 CREATE UNIQUE INDEX request_log_request ON request_log (request_id);
 -- What awaits a price is found by the model that was asked for, and by the one that the provider was asked for.
 CREATE INDEX request_log_unpriced ON request_log (model, upstream_model) WHERE cost IS NULL;

@@ -374,7 +374,7 @@ fn numbers_and_wrong_types_in_a_stream() {
         streamed_calls(Chat, stream.as_bytes()).into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids, ["a", "b"]);
     for (provider, data, expected) in [
-        (Chat, r#"{"choices":[{"delta":"SECRET"}]}"#, "choices.0.delta: an object is expected"),
+        (Chat, r#"{"choices":[{"delta":"SECRET"}]}"#, "delta: an object is expected"),
         (Native, r#"{"type":"content_block_delta","delta":7}"#, "delta: an object is expected"),
         (
             Responses,

@@ -288,7 +288,7 @@ async fn recent_requests_are_those_that_were_admitted_and_ended_lately(place: Pl
     let found = store.recent_requests(NOON).await.unwrap();
     let seen: Vec<_> = found.iter().map(|r| (r.started_at, r.ended_at, r.cost)).collect();
     let wanted =
-        kept.map(|r| (r.started_at, r.started_at.plus_ms(r.duration_ms as i64), r.cost.unwrap()));
+        kept.map(|r| (r.counts_at(), r.started_at.plus_ms(r.duration_ms as i64), r.cost.unwrap()));
     assert_eq!(seen, wanted);
     assert_eq!(found[0].session.as_str(), kept_session(&full_record()));
 }

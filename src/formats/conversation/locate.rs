@@ -51,10 +51,10 @@ pub fn problem(body: &[u8], error: &serde_json::Error) -> Unsupported {
     let full = error.to_string();
     // A value before it may contain the same words.
     let message = full.rsplit_once(" at line ").map_or(&*full, |(message, _)| message);
-    let field = path_at(body, offset_of(body, error));
+    let offset = offset_of(body, error);
     match missing_field(message) {
-        Some(name) => Unsupported::missing(beside(&field, name)),
-        None => Unsupported { field, message: in_words(message) },
+        Some(name) => Unsupported::missing(beside(&path_at(body, offset), name)),
+        None => Unsupported { field: path(body, offset, true), message: in_words(message) },
     }
 }
 
@@ -116,6 +116,12 @@ enum Level<'a> {
 /// The path of the value that ends at or covers byte `offset`; `body` if it is the document itself.
 #[must_use]
 pub fn path_at(body: &[u8], offset: usize) -> String {
+    path(body, offset, false)
+}
+
+/// As [`path_at`]. `is_outside`: of an object or a list that ends at the offset, its own path, not
+/// that of its last member.
+fn path(body: &[u8], offset: usize, is_outside: bool) -> String {
     let mut levels: Vec<Level<'_>> = Vec::new();
     let mut at = 0;
     let mut expects_key = false;
@@ -127,7 +133,7 @@ pub fn path_at(body: &[u8], offset: usize) -> String {
             }
             b'[' => levels.push(Level::Array(0)),
             // The value that ends at the offset itself is the invalid one: it stays on the path.
-            b'}' | b']' if at + 1 < offset => {
+            b'}' | b']' if is_outside || at + 1 < offset => {
                 levels.pop();
             }
             b',' => match levels.last_mut() {

@@ -88,12 +88,13 @@ impl<'a, T: Deserialize<'a>> List<'a, T> {
         self.into_iter().next().transpose()
     }
 
-    /// What `keep` makes of each element. The vector has no spare capacity if it keeps all.
+    /// What `keep` makes of each element. The vector has no spare capacity if it keeps all and they
+    /// are no tiny ones, most of which are refused or left out.
     ///
     /// # Errors
     /// The first element that is not of the type.
     pub fn collect<R>(self, mut keep: impl FnMut(T) -> Option<R>) -> Result<Vec<R>, Unread<'a>> {
-        let mut all = Vec::with_capacity(self.len());
+        let mut all = Vec::with_capacity(self.len().min(self.read.len() + self.rest.len() / 16));
         for element in self {
             all.extend(keep(element?));
         }

@@ -86,6 +86,21 @@ impl BodyReservation {
         Ok(())
     }
 
+    /// Changes the reservation to `bytes` for what is made of a body that has a reservation of its
+    /// own: the user's part was checked there.
+    ///
+    /// # Errors
+    /// When the budget is used up. The reservation is then unchanged.
+    pub fn hold_beside_body(&mut self, bytes: usize, most: usize) -> Result<(), BudgetExceeded> {
+        let more = bytes.saturating_sub(self.bytes);
+        if self.add(more).0 > most {
+            self.release(more);
+            return Err(BudgetExceeded);
+        }
+        self.bytes += more;
+        Ok(())
+    }
+
     /// Adds to both sums and returns the new ones.
     fn add(&self, bytes: usize) -> (usize, usize) {
         let plus =

@@ -150,7 +150,7 @@ impl Attempt {
 /// provider that admits the request.
 ///
 /// # Errors
-/// With a [`GiveUp`] as its cause when no provider is left.
+/// With a [`GiveUp`](super::failure::GiveUp) as its cause when no provider is left.
 pub(in crate::proxy) async fn next_peer(
     session: &mut Session,
     ctx: &mut RequestContext,

@@ -143,7 +143,8 @@ pub(in crate::proxy) fn begin(
     let hides_usage = matches!(form, ReplyForm::HideUsage);
     let asked = stream_asked && generates;
     let (streamed, unsure) = match Sort::of(&content_type, asked) {
-        Sort::Stream => (true, None),
+        // An error may stand in the place of a stream, under the stream's type.
+        Sort::Stream => (true, converted.then_some(Unsure { format, hides_usage })),
         Sort::Json => (false, None),
         Sort::Unsure => (converted, Some(Unsure { format, hides_usage })),
     };

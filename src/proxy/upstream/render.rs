@@ -226,7 +226,7 @@ impl Source {
     fn converted(&self, mut reservation: BodyReservation) -> Result<Rendered, Refusal> {
         let (inbound, to) = (&self.inbound, self.provider.kind.format());
         // What is built of the body: held until it is converted.
-        reservation.hold(inbound.peek.elements * ELEMENT_WEIGHT, self.most)?;
+        reservation.hold_beside_body(inbound.peek.elements * ELEMENT_WEIGHT, self.most)?;
         let whole: Bytes = match inbound.body.as_slice() {
             [one] => one.clone(),
             pieces => pieces.concat().into(),
