@@ -10,10 +10,9 @@ use super::super::charge::{Charge, Counted};
 use super::super::standing::Standing;
 use super::Shared;
 use super::batch::{pack_bytes, pack_field};
-use super::calls::{Unanswered, ids, key_number};
+use super::calls::{RedisReply, Unanswered, ids, key_number};
 use super::gather::{Asking, Call};
 use super::link::Up;
-use super::operations::RedisReply;
 use super::outbox::{ARRIVED, Kind};
 use super::reply::{self, Passed};
 use super::scripts::{ADMIT, Numbers};
@@ -106,21 +105,17 @@ impl Shared {
 
     /// Follows the configured mode for the loss of Redis.
     fn admit_alone(&self, ask: &Admission<'_>, charge: &mut Charge) -> Result<Found, Refused> {
-        match self.settings.on_loss {
+        let (served_before, standing) = match self.settings.on_loss {
             OnRedisLoss::Local => {
-                let counted = self.memory.admit(ask)?;
-                let Counted { charge: made, served_before, standing, .. } = counted;
+                let Counted { charge: made, served_before, standing, .. } =
+                    self.memory.admit(ask)?;
                 *charge = made;
-                let admitted = charge.admitted;
-                Ok(Found { admitted, served_before, standing, at: None })
+                (served_before, standing)
             }
-            OnRedisLoss::Open => {
-                let served_before = self.memory.count(charge);
-                let (admitted, standing) = (charge.admitted, Standing::default());
-                Ok(Found { admitted, served_before, standing, at: None })
-            }
-            OnRedisLoss::Closed => Err(Refused::Unreachable),
-        }
+            OnRedisLoss::Open => (self.memory.count(charge), Standing::default()),
+            OnRedisLoss::Closed => return Err(Refused::Unreachable),
+        };
+        Ok(Found { admitted: charge.admitted, served_before, standing, at: None })
     }
 
     /// The checks in Redis.
@@ -159,8 +154,8 @@ impl Shared {
         let users = ids(group.iter().map(|asking| asking.user));
         let providers = ids(group.iter().filter_map(|asking| asking.provider));
         for asking in group.iter_mut() {
-            let at = asking.provider.map_or(0, |id| key_number(&providers, id, users.len()));
-            let user = key_number(&users, asking.user, 0);
+            let at = key_number(&providers, asking.provider, 1 + users.len());
+            let user = key_number(&users, Some(asking.user), 1);
             asking.packed[..2].copy_from_slice(&[user, at]);
         }
         let users = users.into_iter().map(|id| up.names.user(id));

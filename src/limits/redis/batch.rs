@@ -1,9 +1,8 @@
 //! Sends what this node counted: one numbered batch at a time, as one call of a script.
 
-use std::collections::BTreeSet;
-
 use super::Shared;
-use super::link::{Fault, TIME_LIMIT, Up, ask};
+use super::calls::{ids, key_number};
+use super::link::Up;
 use super::outbox::{Kind, Op};
 use super::scripts::{BATCH, Numbers, ScriptCall};
 use crate::domain::clock::Timestamp;
@@ -12,45 +11,31 @@ use crate::domain::money::NanoUsd;
 use crate::limits::charge::Charge;
 
 impl Shared {
-    /// Sends a batch under its number, which Redis applies once.
+    /// The call for a batch under its number, which Redis applies once. Without an answer it is
+    /// unknown whether it was applied; with [`super::link::Fault::is_refusal`] it was not.
     ///
-    /// # Errors
-    /// When there is no answer, or one that refuses it. It is unknown then whether it was applied,
-    /// except with [`Fault::Gone`] and [`Fault::Clock`]: it was not.
-    pub(super) async fn send_batch(
+    /// The operations of one user, key and session are together, in the order in which they
+    /// happened, so that each holder is read and written once.
+    pub(super) fn batch_call(
         &self,
         up: &Up,
         ops: &[Op],
         number: i64,
         now: Timestamp,
-    ) -> Result<(), Fault> {
-        let call = self.batch_call(up, ops, number, now);
-        ask(&mut up.connection.clone(), call, TIME_LIMIT).await.map(|_| ())
-    }
-
-    /// The operations of one user, key and session are together, in the order in which they
-    /// happened, so that each holder is read and written once.
-    fn batch_call(&self, up: &Up, ops: &[Op], number: i64, now: Timestamp) -> ScriptCall {
+    ) -> ScriptCall {
         let mut ops: Vec<&Op> = ops.iter().collect();
         ops.sort_by(|one, other| one.order().cmp(&other.order()));
-        let mut users: Vec<i64> = ops.iter().filter_map(|op| Some(op.charge.user?.0)).collect();
-        users.dedup();
-        let providers = ops.iter().filter_map(|op| op.kind.provider());
-        let providers: BTreeSet<i64> = providers.collect();
-        let providers: Vec<i64> = providers.into_iter().collect();
+        let users = ids(ops.iter().filter_map(|op| Some(op.charge.user?.0)));
+        let providers = ids(ops.iter().filter_map(|op| op.kind.provider()));
         let holders = users.iter().map(|id| up.names.user(*id));
         let holders = holders.chain(providers.iter().map(|id| up.names.provider(*id)));
         let names: Vec<String> = std::iter::once(up.names.seq.clone()).chain(holders).collect();
         let call = self.call(&BATCH, up, now, names.iter().map(String::as_str)).int(number);
         let call = call.text(&self.name("news"));
         // The first two keys are the hash of what the node runs and the number.
-        let place = |ids: &[i64], id: Option<i64>, before: usize| {
-            let at = id.and_then(|id| ids.binary_search(&id).ok()).map_or(0, |at| at + 3 + before);
-            u16::try_from(at).unwrap_or(0)
-        };
         ops.iter().fold(call, |call, op| {
-            let user = place(&users, op.charge.user.map(|user| user.0), 0);
-            let provider = place(&providers, op.kind.provider(), users.len());
+            let user = key_number(&users, op.charge.user.map(|user| user.0), 2);
+            let provider = key_number(&providers, op.kind.provider(), 2 + users.len());
             call.bytes(&packed(op, [user, provider]))
         })
     }
@@ -89,11 +74,8 @@ fn packed(op: &Op, places: [u16; 2]) -> Vec<u8> {
     let numbers = Numbers::of(10).id(charge.user.map(|user| user.0));
     let numbers = numbers.id(charge.slot.key.map(|key| key.0)).int(charge.admitted.0);
     let numbers = numbers.amount(charge.reserved).amount(cost).id(provider);
-    let admitted = match kind {
-        Kind::Late { number, .. } => *number,
-        _ => charge.admitted.0,
-    };
-    let numbers = numbers.int(now.0).int(admitted).bytes();
+    let number = if let Kind::Late { number, .. } = kind { *number } else { 0 };
+    let numbers = numbers.int(now.0).int(number).bytes();
     let mut bytes = Vec::with_capacity(256);
     bytes.push(letter);
     places.iter().for_each(|place| bytes.extend(place.to_le_bytes()));

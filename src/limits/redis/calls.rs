@@ -19,7 +19,6 @@ use super::super::charge::Charge;
 use super::Shared;
 use super::gather::{Asking, Call, Failure, Gather, Joined, Message, Outcome};
 use super::link::{self, Fault, Up};
-use super::operations::RedisReply;
 use super::outbox::Kind;
 use super::scripts::ScriptCall;
 use crate::domain::clock::{Clock as _, SystemClock, Timestamp};
@@ -90,6 +89,30 @@ impl Drop for Begun {
         state.running.retain(|number| *number != self.number);
         drop(state);
         self.calls.ended.notify_waiters();
+    }
+}
+
+/// The result of a call to Redis.
+#[derive(Clone, Copy)]
+pub(super) enum RedisReply<T> {
+    Said(T),
+    /// No answer in time: the effect of the call in Redis is unknown.
+    InVain,
+    /// Redis is slow or lost; no call was made.
+    NotAsked,
+    /// It refused the call because of its time, and changed nothing; the offset of this node's
+    /// clock is corrected. The time by Redis' clock.
+    ClockSet(Timestamp),
+}
+
+impl<T> RedisReply<T> {
+    pub(super) fn map<U>(self, read: impl FnOnce(T) -> U) -> RedisReply<U> {
+        match self {
+            Self::Said(answer) => RedisReply::Said(read(answer)),
+            Self::InVain => RedisReply::InVain,
+            Self::NotAsked => RedisReply::NotAsked,
+            Self::ClockSet(redis) => RedisReply::ClockSet(redis),
+        }
     }
 }
 
@@ -168,10 +191,14 @@ pub(super) fn ids(of: impl Iterator<Item = i64>) -> Vec<i64> {
 }
 
 /// The number of a holder's hash among the keys of a call: `ids` in ascending order, after `before`
-/// other hashes and the first key, which is the hash of what the node runs.
-pub(super) fn key_number(ids: &[i64], id: i64, before: usize) -> u8 {
-    let at = ids.binary_search(&id).map_or(0, |at| at + 2 + before);
-    u8::try_from(at).unwrap_or(0)
+/// other keys. 0: none.
+pub(super) fn key_number<N: TryFrom<usize> + Default>(
+    ids: &[i64],
+    id: Option<i64>,
+    before: usize,
+) -> N {
+    let at = id.and_then(|id| ids.binary_search(&id).ok()).map_or(0, |at| at + 1 + before);
+    N::try_from(at).unwrap_or_default()
 }
 
 /// If a client closes its connection while Redis is called, its request must not stay counted: it is

@@ -8,10 +8,9 @@ use super::super::charge::Charge;
 use super::super::provider::is_limited;
 use super::Shared;
 use super::batch::pack_bytes;
-use super::calls::{Unanswered, ids, key_number};
+use super::calls::{RedisReply, Unanswered, ids, key_number};
 use super::gather::{Asking, Call};
 use super::link::Up;
-use super::operations::RedisReply;
 use super::outbox::Kind;
 use super::reply;
 use super::scripts::{ENTER, Numbers};
@@ -96,7 +95,7 @@ impl Shared {
         let providers = ids(group.iter().filter_map(|asking| asking.provider));
         let users = ids(group.iter().map(|asking| asking.user).filter(|user| *user != 0));
         for asking in group.iter_mut() {
-            asking.packed[0] = asking.provider.map_or(0, |id| key_number(&providers, id, 0));
+            asking.packed[0] = key_number(&providers, asking.provider, 1);
         }
         let users = users.into_iter().map(|id| up.names.user(id));
         let names: Vec<String> =

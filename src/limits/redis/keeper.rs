@@ -14,11 +14,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
+use redis::AsyncCommands as _;
 use redis::aio::{MultiplexedConnection, PubSub};
 use tokio::time::Instant;
 
 use super::Shared;
 use super::link::{Fault, TIME_LIMIT, Up, ask, within};
+use super::names::Names;
 use super::outbox::{Kind, Op};
 use super::rebuild::Ledger;
 use super::reply;
@@ -103,7 +105,10 @@ impl Keeper {
             };
             match stood {
                 Ok((up, listening)) => {
-                    tracing::info!(name = up.node, "counting in Redis, together with all nodes");
+                    tracing::info!(
+                        name = up.names.node,
+                        "counting in Redis, together with all nodes"
+                    );
                     complained = false;
                     let since = Instant::now();
                     let fault = tokio::select! {
@@ -116,7 +121,7 @@ impl Keeper {
                         (pause, followed) = (PAUSES[0], 0);
                     }
                     self.lost_at = self.now();
-                    self.note(&fault);
+                    self.is_doubtful |= fault.is_elsewhere();
                     if matches!(fault, Fault::Gone) && followed < FOLLOWED {
                         tracing::info!(
                             "another node rebuilt the shared counters, or declared this node dead"
@@ -131,7 +136,7 @@ impl Keeper {
                     tracing::error!(error = %fault, ?on_loss, "Redis is lost: this node counts for itself");
                 }
                 Err(fault) => {
-                    self.note(&fault);
+                    self.is_doubtful |= fault.is_elsewhere();
                     self.shared.link.close();
                     if !std::mem::replace(&mut complained, true) {
                         tracing::error!(error = %fault, "this node cannot count in Redis: it retries");
@@ -145,11 +150,6 @@ impl Keeper {
             }
             pause = (pause * 2).min(PAUSES[1]);
         }
-    }
-
-    /// Notes what a fault says about the counters.
-    fn note(&mut self, fault: &Fault) {
-        self.is_doubtful |= fault.is_elsewhere();
     }
 
     /// Connects, and sends everything that was counted so far.
@@ -168,9 +168,10 @@ impl Keeper {
         let epoch = self.agree(&mut connection, &node).await?;
         (self.is_doubtful, self.may_be_older) = (false, false);
         self.shared.call_oneself(node.clone());
-        (self.epoch, self.name) = (Some(epoch.clone()), Some(node.clone()));
+        let names = Names::new(&self.shared.space, &epoch, &node);
+        let up = Arc::new(Up::new(connection, names));
+        (self.epoch, self.name) = (Some(epoch), Some(node));
         (self.number, self.beaten) = (0, 0);
-        let up = Arc::new(Up::new(connection, &self.shared.space, epoch, node));
         up.serve_requests(client, self.shared.link.key.clone());
         self.beat(&up, true).await?;
         let now = self.now();
@@ -211,7 +212,7 @@ impl Keeper {
                 fault = &mut lost => Err(fault),
                 heard = news.next() => match heard.and_then(|news| news.get_payload::<Vec<u8>>().ok()) {
                     Some(heard) => match heard.strip_prefix(b"moved ") {
-                        Some(epoch) if epoch != up.epoch.as_bytes() => Err(Fault::Gone),
+                        Some(epoch) if epoch != up.names.epoch.as_bytes() => Err(Fault::Gone),
                         Some(_) => Ok(()),
                         None => {
                             shared.apply_news(&heard, now());
@@ -262,7 +263,8 @@ impl Keeper {
             if ops.is_empty() {
                 return Ok(false);
             }
-            match self.shared.send_batch(up, &ops, number, now).await {
+            let call = self.shared.batch_call(up, &ops, number, now);
+            match ask(&mut up.connection.clone(), call, TIME_LIMIT).await {
                 // This node's clock was set; or it is ahead by less than the correction threshold
                 // and a week begins.
                 Err(Fault::Clock(_)) => {
@@ -271,7 +273,7 @@ impl Keeper {
                     self.shared.compare_clocks(&mut connection, &*self.clock).await?;
                 }
                 Err(fault) => return Err(fault),
-                Ok(()) => {
+                Ok(_) => {
                     self.number = number;
                     self.shared.outbox.confirmed(self.now());
                     return Ok(true);
@@ -311,7 +313,7 @@ impl Keeper {
             self.shared.name("lock"),
         ];
         let call = self.shared.call(&BEAT, up, self.now(), keys.each_ref().map(String::as_str));
-        let call = call.int(lease).text(if is_first { "1" } else { "0" }).text(&up.epoch);
+        let call = call.int(lease).text(if is_first { "1" } else { "0" }).text(&up.names.epoch);
         self.beaten = self.next_number();
         let answer = ask(&mut connection, call.int(self.beaten), TIME_LIMIT).await?;
         self.number = self.beaten;
@@ -320,15 +322,14 @@ impl Keeper {
             .iter()
             .skip(2)
             .map(|name| reply::text(Some(name)))
-            .filter(|name| *name != up.node)
+            .filter(|name| *name != up.names.node)
         {
             tracing::warn!(
                 name = dead,
                 "a node sent no heartbeat for the lease: what its requests held is released"
             );
-            let space = &self.shared.space;
-            let dead = Up::new(connection.clone(), space, up.epoch.clone(), dead.to_owned());
-            self.bury(&dead).await?;
+            let dead = Names::new(&self.shared.space, &up.names.epoch, dead);
+            self.bury(&Up::new(connection.clone(), dead)).await?;
         }
         Ok(())
     }
@@ -350,8 +351,7 @@ impl Keeper {
         connection: &mut MultiplexedConnection,
         name: &str,
     ) -> Result<Option<String>, Fault> {
-        within(TIME_LIMIT, redis::cmd("GET").arg(self.shared.name(name)).query_async(connection))
-            .await
+        within(TIME_LIMIT, connection.get(self.shared.name(name))).await
     }
 
     /// The time by Redis' clock.

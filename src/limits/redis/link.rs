@@ -78,8 +78,6 @@ impl Fault {
 /// A connection over which this node counts. It has its own name for as long as it lasts.
 pub(super) struct Up {
     pub(super) connection: MultiplexedConnection,
-    pub(super) epoch: String,
-    pub(super) node: String,
     pub(super) names: Names,
     requests: OnceLock<Requests>,
     /// Calls that failed: Redis may still execute them, until this node counts under another name.
@@ -95,16 +93,9 @@ struct Requests {
 }
 
 impl Up {
-    /// `space`: what all names begin with.
-    pub(super) fn new(
-        connection: MultiplexedConnection,
-        space: &str,
-        epoch: String,
-        node: String,
-    ) -> Self {
-        let names = Names::new(space, &epoch, &node);
+    pub(super) fn new(connection: MultiplexedConnection, names: Names) -> Self {
         let (requests, doubtful) = Default::default();
-        Self { connection, epoch, node, names, requests, doubtful }
+        Self { connection, names, requests, doubtful }
     }
 
     /// A call failed. It does not end before this name: nothing that follows it is sent.

@@ -27,6 +27,8 @@ pub(super) fn space(prefix: &str) -> String {
 /// The names that a node uses in one epoch.
 #[derive(Debug)]
 pub(super) struct Names {
+    pub(super) epoch: String,
+    pub(super) node: String,
     /// What the epoch's names begin with, colon included.
     pub(super) counters: String,
     /// The hash of what the node runs.
@@ -39,8 +41,8 @@ impl Names {
     /// `space` as [`space`] returns it.
     pub(super) fn new(space: &str, epoch: &str, node: &str) -> Self {
         let counters = format!("{space}{epoch}:");
-        let running = format!("{counters}n:{node}");
-        Self { counters, running, seq: format!("{space}seq:{node}") }
+        let (running, seq) = (format!("{counters}n:{node}"), format!("{space}seq:{node}"));
+        Self { epoch: epoch.to_owned(), node: node.to_owned(), counters, running, seq }
     }
 
     /// The hash of a user.

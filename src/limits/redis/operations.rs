@@ -81,6 +81,7 @@ impl Shared {
         each.filter_map(|(provider, said)| Some((provider.id, why(provider, said)?))).collect()
     }
 
+    /// Which of these providers Redis says have no room, within the time that a request waits.
     async fn peek(
         &self,
         limited: &[&Arc<Provider>],
@@ -88,42 +89,31 @@ impl Shared {
         now: Timestamp,
     ) -> Option<Vec<Value>> {
         let settings = self.counting();
-        let question = |up: &Up| {
-            let key = slot.key.map(|key| key.0.to_string()).unwrap_or_default();
-            let member = format!("{key}:{}", slot.session.as_str());
+        let key = slot.key.map(|key| key.0.to_string()).unwrap_or_default();
+        let member = format!("{key}:{}", slot.session.as_str());
+        let bound = self.settings.timeout;
+        let until = Instant::now() + bound;
+        while let Some(up) = self.link.ready(until).await {
             let names: Vec<String> =
                 limited.iter().map(|provider| up.names.provider(provider.id.0)).collect();
             let numbers = limited.iter().fold(Numbers::default(), |numbers, provider| {
                 numbers.int(provider.id.0).limits(&provider.limits, now, &settings)
             });
-            let call = self.call(&PEEK, up, now, names.iter().map(String::as_str));
-            call.text(&member).numbers(numbers)
-        };
-        match self.ask(question).await {
-            RedisReply::Said(answer) => Some(answer),
-            RedisReply::InVain | RedisReply::NotAsked | RedisReply::ClockSet(_) => None,
-        }
-    }
-
-    /// Calls Redis, within the time that a request waits. If the counters have moved, uses those in
-    /// effect.
-    pub(super) async fn ask(&self, question: impl Fn(&Up) -> ScriptCall) -> RedisReply<Vec<Value>> {
-        let bound = self.settings.timeout;
-        let until = Instant::now() + bound;
-        while let Some(up) = self.link.ready(until).await {
-            match self.link.ask(&up, question(&up), (until, bound)).await {
-                Ok(answer) => return RedisReply::Said(answer),
-                // The call changed nothing. This node's clock was set since the last heartbeat.
+            let call = self.call(&PEEK, &up, now, names.iter().map(String::as_str));
+            let call = call.text(&member).numbers(numbers);
+            match self.link.ask(&up, call, (until, bound)).await {
+                Ok(answer) => return Some(answer),
+                // This node's clock was set since the last heartbeat.
                 Err(Fault::Clock(redis)) => {
                     self.agreement.correct(redis, SystemClock.now());
-                    return RedisReply::ClockSet(redis);
+                    return None;
                 }
-                // The call was not executed.
+                // The call was not executed: those in effect are asked.
                 Err(Fault::Gone) => {}
-                Err(_) => return RedisReply::InVain,
+                Err(_) => return None,
             }
         }
-        RedisReply::NotAsked
+        None
     }
 
     pub(in super::super) fn withdraw(&self, charge: &Charge, provider: ProviderId, now: Timestamp) {
@@ -205,29 +195,5 @@ impl Shared {
     async fn read(&self, up: &Arc<Up>, call: ScriptCall) -> Option<Vec<Value>> {
         let bound = self.settings.timeout;
         self.link.ask(up, call, (Instant::now() + bound.max(TIME_LIMIT), bound)).await.ok()
-    }
-}
-
-/// The result of a call to Redis.
-#[derive(Clone, Copy)]
-pub(super) enum RedisReply<T> {
-    Said(T),
-    /// No answer in time: the effect of the call in Redis is unknown.
-    InVain,
-    /// Redis is slow or lost; no call was made.
-    NotAsked,
-    /// It refused the call because of its time, and changed nothing; the offset of this node's
-    /// clock is corrected. The time by Redis' clock.
-    ClockSet(Timestamp),
-}
-
-impl<T> RedisReply<T> {
-    pub(super) fn map<U>(self, read: impl FnOnce(T) -> U) -> RedisReply<U> {
-        match self {
-            Self::Said(answer) => RedisReply::Said(read(answer)),
-            Self::InVain => RedisReply::InVain,
-            Self::NotAsked => RedisReply::NotAsked,
-            Self::ClockSet(redis) => RedisReply::ClockSet(redis),
-        }
     }
 }

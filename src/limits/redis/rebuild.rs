@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono_tz::Tz;
 use futures_util::future::try_join_all;
+use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 use tokio::time::Instant;
 
@@ -69,12 +70,8 @@ pub trait Ledger: Send + Sync {
 pub(super) struct Rebuild<'a> {
     pub(super) shared: &'a Shared,
     pub(super) connection: MultiplexedConnection,
-    /// The new epoch.
-    pub(super) epoch: &'a str,
-    /// Its names, for this node.
+    /// The names of the new epoch, for this node.
     pub(super) names: Names,
-    /// The node that holds the lock.
-    pub(super) node: &'a str,
     pub(super) clock: &'a dyn Clock,
     /// When the ledger begins to be read.
     pub(super) now: Timestamp,
@@ -89,7 +86,8 @@ impl Rebuild<'_> {
     /// Holds the lock for longer. `false`: this node does not have it.
     async fn hold(&self, long: Duration, bound: Duration) -> Result<bool, Fault> {
         let lock = self.shared.name("lock");
-        let hold = ScriptCall::bare(&HOLD, &[lock.as_str()]).text(self.node).int(millis(long));
+        let hold =
+            ScriptCall::bare(&HOLD, &[lock.as_str()]).text(&self.names.node).int(millis(long));
         let held = within(bound, hold.run(&mut self.connection.clone())).await?;
         Ok(reply::int(Some(&held)) == Some(1))
     }
@@ -115,7 +113,7 @@ impl Rebuild<'_> {
     /// `false`: another node has the lock.
     pub(super) async fn lock(&mut self) -> Result<bool, Fault> {
         let mut set = redis::cmd("SET");
-        set.arg(self.shared.name("lock")).arg(self.node);
+        set.arg(self.shared.name("lock")).arg(&self.names.node);
         set.arg("NX").arg("PX").arg(millis(self.lock_holds()));
         let taken: Option<String> =
             within(TIME_LIMIT, set.query_async(&mut self.connection)).await?;
@@ -150,19 +148,19 @@ impl Rebuild<'_> {
         let late = past.late;
         self.shared.adopt(made, Read::new(&past, self.now, ended_since));
         let mut connection = self.connection.clone();
-        self.shared.set_checked(&mut connection, self.epoch).await?;
+        self.shared.set_checked(&mut connection, &self.names.epoch).await?;
         let keys = [self.shared.name("epoch"), self.shared.name("lock"), self.shared.name("nodes")];
         let flip = self.call(&FLIP, keys.iter().map(String::as_str));
-        let flip = flip.int(ended_since.0).text(self.epoch);
+        let flip = flip.int(ended_since.0).text(&self.names.epoch);
         let flip =
             flip.text(&self.shared.name("news")).text(&self.shared.space).int(read_by.0).int(late);
         ask(&mut connection, flip, TIME_LIMIT).await?;
         // After a pause another node may have built counters since.
-        if self.hold(self.lock_holds(), TIME_LIMIT).await? {
-            self.forget_others().await
-        } else {
-            Ok(())
+        if !self.hold(self.lock_holds(), TIME_LIMIT).await? {
+            return Ok(());
         }
+        let (all, ours) = (self.shared.name("e-*"), self.names.counters.as_bytes());
+        unlink(&mut connection, &all, |name| !name.starts_with(ours)).await
     }
 
     async fn load(&self, holder: Owned, sums: &Sums) -> Result<(), Fault> {
@@ -191,33 +189,19 @@ impl Rebuild<'_> {
         let name = format!("{}seen", self.names.counters);
         let mut connection = self.connection.clone();
         for some in ids.chunks(1_000) {
-            let mut add = redis::cmd("SADD");
-            add.arg(&name);
-            for id in some {
-                add.arg(id.0.as_bytes().as_slice());
-            }
-            within(LOADED, add.query_async::<i64>(&mut connection)).await?;
+            let some: Vec<&[u8]> = some.iter().map(|id| id.0.as_bytes().as_slice()).collect();
+            within(LOADED, connection.sadd::<_, _, i64>(&name, some)).await?;
         }
-        let mut expire = redis::cmd("PEXPIRE");
-        expire.arg(&name).arg(SEEN_TTL.as_millis() as u64);
-        within(TIME_LIMIT, expire.query_async::<i64>(&mut connection)).await?;
-        Ok(())
-    }
-
-    /// Drops the counters of other epochs.
-    async fn forget_others(&self) -> Result<(), Fault> {
-        let (ours, mut connection) = (self.names.counters.as_bytes(), self.connection.clone());
-        let all = self.shared.name("e-*");
-        unlink(&mut connection, &all, |name| !name.starts_with(ours)).await
+        within(TIME_LIMIT, connection.pexpire(&name, millis(SEEN_TTL))).await
     }
 
     /// Removes what a failed rebuild wrote, unless it took effect and the answer was lost. Call
     /// [`Self::unlock`] first: after that it cannot take effect any more.
     pub(super) async fn forget(&self) -> Result<(), Fault> {
         let mut connection = self.connection.clone();
-        let get = redis::cmd("GET").arg(self.shared.name("epoch")).to_owned();
-        let found: Option<String> = within(TIME_LIMIT, get.query_async(&mut connection)).await?;
-        if found.as_deref() == Some(self.epoch) {
+        let epoch = self.shared.name("epoch");
+        let found: Option<String> = within(TIME_LIMIT, connection.get(epoch)).await?;
+        if found.as_ref() == Some(&self.names.epoch) {
             return Ok(());
         }
         unlink(&mut connection, &format!("{}*", self.names.counters), |_| true).await
@@ -252,8 +236,7 @@ async fn unlink(
             within(TIME_LIMIT, scan.query_async(connection)).await?;
         names.retain(|name| which(name));
         if !names.is_empty() {
-            let mut unlink = redis::cmd("UNLINK");
-            within(TIME_LIMIT, unlink.arg(names).query_async::<i64>(connection)).await?;
+            within(TIME_LIMIT, connection.unlink::<_, i64>(names)).await?;
         }
         cursor = next;
         if cursor == 0 {

@@ -85,9 +85,7 @@ impl Keeper {
         let mut rebuild = Rebuild {
             shared: &self.shared,
             connection: connection.clone(),
-            epoch: &epoch,
             names: Names::new(&self.shared.space, &epoch, node),
-            node,
             clock: &*self.clock,
             now: self.now(),
         };
@@ -129,10 +127,10 @@ impl Keeper {
         epoch: &str,
     ) -> Result<bool, Fault> {
         let Some(name) = self.name.clone() else { return Ok(true) };
-        let space = &self.shared.space;
-        let before = Up::new(connection.clone(), space, epoch.to_owned(), name);
+        let names = Names::new(&self.shared.space, epoch, &name);
+        let before = Up::new(connection.clone(), names);
         // Before anything is sent: that would set a number that is missing.
-        let applied = self.get(connection, &format!("seq:{}", before.node)).await?;
+        let applied = self.get(connection, &format!("seq:{}", name)).await?;
         if applied.and_then(|number| number.parse().ok()).unwrap_or(0) < self.number {
             return Ok(false);
         }

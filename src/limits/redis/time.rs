@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono_tz::Tz;
 use parking_lot::RwLock;
+use redis::AsyncCommands as _;
 use redis::aio::MultiplexedConnection;
 
 use super::Shared;
@@ -113,10 +114,9 @@ impl Agreement {
         Some(self.zone()).filter(|zone| *zone != self.own_zone)
     }
 
-    /// Puts a zone into effect. Returns whether it changed.
-    fn follow(&self, zone: Tz) -> bool {
-        let changed = std::mem::replace(&mut *self.zone.write(), zone) != zone;
-        if changed {
+    /// Puts a zone into effect.
+    fn follow(&self, zone: Tz) {
+        if std::mem::replace(&mut *self.zone.write(), zone) != zone {
             let (own, shared) = (self.own_zone.name(), zone.name());
             match self.other_zone() {
                 Some(_) => tracing::error!(
@@ -127,7 +127,6 @@ impl Agreement {
                 None => tracing::info!(own, "shared windows are in this node's time zone again"),
             }
         }
-        changed
     }
 }
 
@@ -154,26 +153,22 @@ impl Shared {
         &self,
         connection: &mut MultiplexedConnection,
     ) -> Result<bool, Fault> {
-        let (name, held) = (self.key("zone"), self.key("zone_held"));
+        let prefix = &self.settings.prefix;
+        let (name, held) = (format!("{prefix}:zone"), format!("{prefix}:zone_held"));
         let own = self.agreement.own_zone;
         let mut first = redis::cmd("SET");
         first.arg(&name).arg(own.name()).arg("NX");
         let _: Option<String> = within(TIME_LIMIT, first.query_async(connection)).await?;
-        let found: Option<String> =
-            within(TIME_LIMIT, redis::cmd("GET").arg(&name).query_async(connection)).await?;
+        let found: Option<String> = within(TIME_LIMIT, connection.get(&name)).await?;
         let shared = found.and_then(|name| name.parse::<Tz>().ok());
         if let Some(zone) = shared.filter(|zone| *zone != own) {
-            let is_held: bool =
-                within(TIME_LIMIT, redis::cmd("EXISTS").arg(&held).query_async(connection)).await?;
+            let is_held: bool = within(TIME_LIMIT, connection.exists(&held)).await?;
             if is_held {
-                if self.agreement.follow(zone) {
-                    *self.spans.lock() = None;
-                }
+                self.agreement.follow(zone);
+                *self.spans.lock() = None;
                 return Ok(false);
             }
-            let mut put = redis::cmd("SET");
-            put.arg(&name).arg(own.name());
-            let _: Option<String> = within(TIME_LIMIT, put.query_async(connection)).await?;
+            let () = within(TIME_LIMIT, connection.set(&name, own.name())).await?;
             tracing::warn!(
                 before = zone.name(),
                 own = own.name(),
@@ -184,14 +179,9 @@ impl Shared {
         let mut hold = redis::cmd("SET");
         hold.arg(&held).arg("1").arg("PX").arg(lease.max(1));
         let _: Option<String> = within(TIME_LIMIT, hold.query_async(connection)).await?;
-        if self.agreement.follow(own) {
-            *self.spans.lock() = None;
-        }
+        self.agreement.follow(own);
+        *self.spans.lock() = None;
         Ok(shared.is_some_and(|zone| zone != own))
-    }
-
-    fn key(&self, name: &str) -> String {
-        format!("{}:{name}", self.settings.prefix)
     }
 }
 

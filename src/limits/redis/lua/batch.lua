@@ -3,10 +3,10 @@
 -- heartbeat, then the hashes of users and providers. ARGV: 3 the batch's number, 4 the channel of
 -- the news, then an operation each (OP), ordered by user, key and session: kind, the places of the
 -- user's and the provider's hash in KEYS (0: none), request, user, key, start, reserved and cost
--- (two numbers each), provider, time, admitted, the key's field, the member, and what it asks for.
+-- (two numbers each), provider, time, number, the key's field, the member, and what it asks for.
 -- Kinds: S settled, W withdrawn from a provider, G given back, E entered a provider, R running
--- (registered again), L a cost that became known late; it has the number of its transaction in place
--- of the time admitted. Gives {'ok'} or {'gone'}, and publishes the amounts to all nodes.
+-- (registered again), L a cost that became known late; `number` is that of its transaction (else 0).
+-- Gives {'ok'} or {'gone'}, and publishes the amounts to all nodes.
 --include head
 local last = call('GET', KEYS[2])
 if last and tonumber(last) >= tonumber(ARGV[3]) then return { 'ok' } end
@@ -25,11 +25,6 @@ do
 end
 --include due
 if #left > 0 or #due > 0 then
-  --include record
-  --include refresh
-  --include rpm
-  --include sessions
-  --include rpm_rare
   --include moves
   --include operations
   --include sweep

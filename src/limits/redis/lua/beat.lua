@@ -7,8 +7,6 @@
 if call('GET', KEYS[2]) ~= ARGV[5] then return { 'gone' } end
 if ARGV[4] == '1' then call('HSET', KEYS[1], '', '1') end
 --include gone
---include record
---include refresh
 --include sessions
 call('PEXPIRE', KEYS[1], 604800000)
 call('SET', KEYS[4], ARGV[6], 'PX', 604800000)

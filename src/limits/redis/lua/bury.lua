@@ -1,11 +1,6 @@
 -- Gives back what a dead node's running requests held, some at a time. KEYS: 1 the hash of what
 -- that node ran, 2 the nodes. Gives {'ok', how many are left}.
 --include head
---include record
---include refresh
---include rpm
---include sessions
---include rpm_rare
 --include moves
 call('HDEL', KEYS[1], '')
 -- One step of a scan looks at a bounded part of the hash, which may have become empty.

@@ -9,11 +9,6 @@ for i = 3, #ARGV do ids[i - 1] = string.sub(ARGV[i], 18, 33) end
 -- The empty field is the fence (gone.lua).
 local found = call('HMGET', KEYS[1], unpack(ids))
 if not found[1] then return { 'gone' } end
---include record
---include refresh
---include rpm
---include sessions
---include rpm_rare
 --include moves
 --include blocked
 --include room
@@ -27,10 +22,8 @@ for i = 3, #ARGV do
   if not is_blocked then
     if not noted_before and o.uid ~= 0 then
       -- It was admitted while Redis was away, and is not registered yet: it counts from here on.
-      local sc = user(o.uid)
-      enter(sc, o.member, o.started)
+      add_request(o)
       count_pair(o, 0, 0, o.low, o.high)
-      if o.started > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.started) end
     end
     leave_provider(o)
     enter_provider(o, pid)

@@ -1,10 +1,8 @@
 -- The full way of an admission (see admit.lua): every limit is compared with its sum, and what is
 -- rarely due is done first.
---include record
---include refresh
 --include rpm
---include rpm_rare
 --include sessions
+--include rpm_rare
 --include blocked
 --include room
 local PAIRS = { 10, 12, 0, 18, 20 }
@@ -47,7 +45,7 @@ end
 
 -- A place at the provider, if nothing there refuses.
 local function placed(a, pid, mark)
-  local sc = scope_of_provider(pid)
+  local sc = scope('p', pid)
   fetch(sc, { 'p', 'P', a.member })
   local is_free = not blocked(sc, a.member, a.N, 19)
   if is_free then
@@ -79,7 +77,7 @@ end
 
 full = function(op)
   local at, _, strict, uid, kid, low, high, most, k_mark, u_mark, pid, p_mark, request, field, member, asked, after = unpacked(REQUEST, op)
-  local a = { strict = strict, low = low, high = high, most = most, member = member, sc = scope_of_user(uid) }
+  local a = { strict = strict, low = low, high = high, most = most, member = member, sc = scope('u', uid) }
   -- The limits: 1-9 of the key, 10-18 of the user, 19-27 of the provider.
   a.N = { unpacked('<' .. string.rep('d', pid == 0 and 18 or 27), op, after) }
   local N, id, key = a.N, int(uid), string.sub(field, 2)

@@ -2,7 +2,6 @@
 -- that has the holder's record, 3 the hash of its buckets. ARGV: 3 the record's field, 4 total,
 -- week and month (two numbers each), then minute and amount, alternating.
 --include head
---include record
 --include refresh
 local N = { struct.unpack('<dddddd', ARGV[4]) }
 local r = fresh()

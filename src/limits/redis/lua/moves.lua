@@ -1,35 +1,18 @@
 -- What moves a request: counted for its user and key, at a provider, taken back. A running request
 -- (`held`) is noted in the hash of its node by its id: slot among the requests of the minute (0:
--- none), provider (0: none), start, user (0: the admin token), key,
--- reserved (two numbers), member.
+-- none), provider (0: none), start, user (0: the admin token), key, reserved (two numbers), member.
+--include rpm
+--include sessions
+--include rpm_rare
 local NOTE, NOTE_BYTES = '<ddddddd', 57
 local users, providers, key_fields = {}, {}, {}
 
 local function key_field(kid)
-  local name = key_fields[kid]
-  if not name then
-    name = 'k' .. int(kid)
-    key_fields[kid] = name
-  end
-  return name
+  key_fields[kid] = key_fields[kid] or 'k' .. int(kid)
+  return key_fields[kid]
 end
-
-local function user(uid)
-  local sc = users[uid]
-  if not sc then
-    sc = scope_of_user(uid)
-    users[uid] = sc
-  end
-  return sc
-end
-local function provider(pid)
-  local sc = providers[pid]
-  if not sc then
-    sc = scope_of_provider(pid)
-    providers[pid] = sc
-  end
-  return sc
-end
+local function user(uid) return scope_in(users, 'u', uid) end
+local function provider(pid) return scope_in(providers, 'p', pid) end
 local function window(sc)
   if not sc.window then
     sc.window = rpm_read(field(sc, 'r'), P .. 'ur:' .. sc.user)
@@ -55,7 +38,19 @@ end
 local function count_pair(o, s, sh, v, vh)
   local sc = user(o.uid)
   count(sc, 'u', o.started, s, sh, v, vh)
-  count(sc, key_field(o.kid), o.started, s, sh, v, vh)
+  if o.kid ~= 0 then count(sc, key_field(o.kid), o.started, s, sh, v, vh) end
+end
+
+-- A request that was admitted while Redis was away is one of its session and of its minute.
+local function add_request(o)
+  local sc = user(o.uid)
+  enter(sc, o.member, o.started, o.asks)
+  if o.started > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.started) end
+end
+-- The session of a request is served by this provider.
+local function served_by(o, pid)
+  local s = session(user(o.uid), o.member)
+  if s and s[3] ~= pid then s[3], user(o.uid).changed[o.member] = pid, true end
 end
 
 local function leave_provider(o)
@@ -71,9 +66,7 @@ local function enter_provider(o, pid)
   enter(sc, o.member, NOW)
   count(sc, 'p', o.started, 0, 0, o.low, o.high)
   o.at = pid
-  if o.uid == 0 then return end
-  local s = session(user(o.uid), o.member)
-  if s and s[3] ~= pid then s[3], user(o.uid).changed[o.member] = pid, true end
+  if o.uid ~= 0 then served_by(o, pid) end
 end
 
 -- As if the request had never been.

@@ -3,24 +3,19 @@
 -- All operations; then every field that they need, in one call for each hash.
 local ops, ids, wanted = {}, {}, {}
 local function want(sc, name)
-  local fields = wanted[sc]
-  if not fields then
-    fields = {}
-    wanted[sc] = fields
-  end
+  local fields = wanted[sc] or {}
+  wanted[sc] = fields
   if not fields[name] then
     fields[name] = true
     fields[#fields + 1] = name
   end
 end
 for i, op in ipairs(left) do
-  local kind, _, _, request, uid, kid, started, low, high, cost, costs, pid, time, admitted, _, member, after = struct.unpack(OP, op)
-  local number = admitted
+  local kind, _, _, request, uid, kid, started, low, high, cost, costs, pid, time, number, _, member, after = struct.unpack(OP, op)
   -- A start that a clock in the future stamped is not later than now.
   if started > NOW then started = NOW end
-  if admitted > NOW then admitted = NOW end
   ops[i] = { slot = 0, at = 0, kind = kind, request = request, uid = uid, kid = kid, started = started, low = low,
-    high = high, cost = cost, costs = costs, provider = pid, time = time, admitted = admitted, number = number, member = member,
+    high = high, cost = cost, costs = costs, provider = pid, time = time, number = number, member = member,
     asks = (kind == 'R' or kind == 'E') and string.sub(op, after) }
   ids[i] = request
   if uid ~= 0 then
@@ -45,11 +40,6 @@ local function tell(o)
   if o.kind == 'L' then news[#news + 1] = struct.pack('<dddddd', 0, 0, 0, o.number, 0, 0)
   elseif o.time < NOW - NEWS_IS_NEW then news[#news + 1] = struct.pack('<ddddc16', 0, 0, 0, o.time, o.request) end
   news[#news + 1] = struct.pack('<dddddd', o.uid, o.kid, o.provider, o.started, o.cost, o.costs)
-end
--- The session of a request is served by this provider.
-local function served_by(o, pid)
-  local s = session(user(o.uid), o.member)
-  if s and s[3] ~= pid then s[3], user(o.uid).changed[o.member] = pid, true end
 end
 
 local has_seen
@@ -76,13 +66,9 @@ local function settle(o)
   local low, high = 0, 0
   if was then low, high, o.started = was.low, was.high, was.started end
   if o.uid ~= 0 then
-    local sc = user(o.uid)
-    if not was then
-      enter(sc, o.member, o.started)
-      if o.admitted > NOW - SLOT_TTL then rpm_insert(window(sc), o.admitted) end
-    end
+    if not was then add_request(o) end
     count_pair(o, o.cost, o.costs, -low, -high)
-    leave(sc, o.member, o.cost, o.costs, o.time)
+    leave(user(o.uid), o.member, o.cost, o.costs, o.time)
     if o.provider ~= 0 then served_by(o, o.provider) end
   end
   if was and was.at ~= 0 and was.at == o.provider then
@@ -99,10 +85,7 @@ end
 local function late(o)
   -- Counters that were made from the ledger have it, however long it took to come here.
   if o.number <= late_known then return end
-  if o.uid ~= 0 then
-    count(user(o.uid), 'u', o.started, o.cost, o.costs, 0, 0)
-    if o.kid ~= 0 then count(user(o.uid), key_field(o.kid), o.started, o.cost, o.costs, 0, 0) end
-  end
+  if o.uid ~= 0 then count_pair(o, o.cost, o.costs, 0, 0) end
   if o.provider > 0 then count(provider(o.provider), 'p', o.started, o.cost, o.costs, 0, 0) end
   tell(o)
 end
@@ -111,10 +94,8 @@ end
 local function register(o)
   if notes[o.request] then return end
   if o.uid ~= 0 then
-    local sc = user(o.uid)
-    enter(sc, o.member, o.started, o.asks)
+    add_request(o)
     count_pair(o, 0, 0, o.low, o.high)
-    if o.admitted > NOW - SLOT_TTL then o.slot = rpm_insert(window(sc), o.admitted) end
   end
   if o.provider ~= 0 then enter_provider(o, o.provider) end
   notes[o.request], touched[o.request] = o, true

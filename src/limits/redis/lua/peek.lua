@@ -3,14 +3,12 @@
 -- what blocks it, …} or {'gone'}.
 --include head
 --include gone
---include record
---include refresh
 --include sessions
 --include blocked
 local found = { 'ok' }
 for at = 1, #ARGV[4], 80 do
   local N = { struct.unpack('<' .. string.rep('d', 10), ARGV[4], at) }
-  local sc = scope_of_provider(N[1])
+  local sc = scope('p', N[1])
   found[#found + 1] = blocked(sc, ARGV[3], N, 2) or ''
   keep(sc)
 end

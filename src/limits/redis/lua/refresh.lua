@@ -1,4 +1,5 @@
 -- The rare parts of a holder's record: a new minute, a new day, and when enough has aged out.
+--include record
 
 -- An amount of a bucket as two numbers: below BASE, and in units of BASE.
 local function amount(text)

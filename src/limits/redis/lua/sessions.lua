@@ -4,17 +4,23 @@
 -- feed, format. Sorted sets hold the live ones by a time before which they do not end (+inf:
 -- unknown): a score is put right only when its time comes, so that a request that ends need not
 -- touch them. The scope reads each field once and writes once, at its end.
+--include refresh
 local SESSION, MAX_IDLE = '<dddddddd', 4096
 
-local function scope_of_user(uid)
-  local id = int(uid)
-  return { h = P .. 'u:' .. id, z = P .. 'uz:' .. id, own = 'u', buckets = P .. 'ub:' .. id, user = id,
-    f = {}, s = {}, recs = {}, light = {}, changed = {} }
+-- The scope of a user (`own`: 'u') or of a provider ('p').
+local function scope(own, number)
+  local id = int(number)
+  return { h = P .. own .. ':' .. id, z = P .. own .. 'z:' .. id, own = own, buckets = P .. own .. 'b:' .. id,
+    user = own == 'u' and id, f = {}, s = {}, recs = {}, light = {}, changed = {} }
 end
-local function scope_of_provider(pid)
-  local id = int(pid)
-  return { h = P .. 'p:' .. id, z = P .. 'pz:' .. id, own = 'p', buckets = P .. 'pb:' .. id,
-    f = {}, s = {}, recs = {}, light = {}, changed = {} }
+-- The same one each time, kept in `all`.
+local function scope_in(all, own, number)
+  local sc = all[number]
+  if not sc then
+    sc = scope(own, number)
+    all[number] = sc
+  end
+  return sc
 end
 -- Reads several fields at once.
 local function fetch(sc, fields)

@@ -16,8 +16,7 @@ for i = 5, #ARGV do
     if has_seen == nil then has_seen = call('EXISTS', P .. 'seen') == 1 end
     may_be_counted = has_seen
   end
-  if is_left[request] then fits = false
-  elseif kind == 'S' and note and added == 0 and not may_be_counted then
+  if kind == 'S' and not is_left[request] and note and added == 0 and not may_be_counted then
     local place
     _, place, started, _, _, low, high = unpacked('<ddddddd', note)
     fits = high == 0 and started >= begin and started < begin + 60000 and place == pid

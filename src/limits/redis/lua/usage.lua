@@ -5,12 +5,10 @@
 -- parts.
 --include head
 --include gone
---include record
---include refresh
 --include rpm
 --include sessions
 local N = { struct.unpack('<ddddd', ARGV[4]) }
-local sc = ARGV[3] == 'p' and scope_of_provider(N[1]) or scope_of_user(N[1])
+local sc = scope(ARGV[3] == 'p' and 'p' or 'u', N[1])
 trim(sc)
 local known, r = field(sc, ARGV[3]), record(sc, ARGV[3])
 local b, latest = buckets(sc, ARGV[3]), 0
