@@ -14,6 +14,7 @@
 use super::client_error::{self, ClientError};
 use super::error_reply::ErrorReply;
 use super::error_rules::ReadyRule;
+use super::failure::{NetworkFailure, UnusableReply};
 use super::retry_after::cooldown_until;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::BROKEN_CALLS;
@@ -28,45 +29,6 @@ pub enum AttemptFailure<'a> {
     Reply(ErrorReply<'a>),
     /// A success status without a usable body.
     Unusable(UnusableReply),
-}
-
-/// How an attempt failed without a complete reply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum NetworkFailure {
-    /// The provider's name could not be resolved.
-    Resolve,
-    /// The provider refused the connection, or could not be reached.
-    Connect,
-    /// The TLS handshake failed, or the certificate is not valid.
-    Tls,
-    /// No TCP connection in time.
-    ConnectTimeout,
-    /// Connected, but no TLS handshake in time.
-    TlsTimeout,
-    /// Connected, but no byte of the reply's body in time.
-    FirstByteTimeout,
-    /// The stream had begun, and its next byte did not arrive in time.
-    IdleTimeout,
-    /// The stream sent signs of life, and no content in time.
-    ContentTimeout,
-    /// A reply in one piece, or an error reply, did not end in time; or the rest of a reply that no
-    /// client reads any more exceeded its bound in bytes.
-    TotalTimeout,
-    /// The connection broke, or the peer violated the protocol.
-    Broken,
-}
-
-/// Why a reply with a success status cannot be sent to the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum UnusableReply {
-    /// A body without a single byte.
-    Empty,
-    /// An HTML page: a portal or a proxy's notice.
-    Html,
-    /// Not of the provider's configured format.
-    WrongFormat,
-    /// The stream ended regularly, but before its first meaningful event.
-    StreamWithoutContent,
 }
 
 /// Whose fault a failed attempt is, by docs/providers.md. Its fourth class,
@@ -195,7 +157,7 @@ pub fn classify(failure: &AttemptFailure<'_>, situation: &Situation) -> Verdict 
                 }
                 UnusableReply::Empty | UnusableReply::Html => Counts::Yes,
             },
-            ..provider_error(unusable_reason(*reply), None)
+            ..provider_error(reply.reason(), None)
         },
         AttemptFailure::Reply(reply) => error_reply(reply, situation),
     }
@@ -223,26 +185,12 @@ fn system_error(failure: NetworkFailure, situation: &Situation) -> Verdict {
         } else {
             Next::NextProvider { cooldown_until: None }
         },
-        counts: match failure {
-            _ if !situation.count_network_errors => Counts::No,
-            // A request can be so large, or its reply so long, that any provider takes too long.
-            NetworkFailure::FirstByteTimeout
-            | NetworkFailure::ContentTimeout
-            | NetworkFailure::TotalTimeout => Counts::OfSeveralUsers,
-            _ => Counts::Yes,
+        counts: match situation.count_network_errors {
+            false => Counts::No,
+            true if failure.may_be_of_content() => Counts::OfSeveralUsers,
+            true => Counts::Yes,
         },
-        reason: match failure {
-            NetworkFailure::Resolve => "resolve",
-            NetworkFailure::Connect => "connect",
-            NetworkFailure::Tls => "tls",
-            NetworkFailure::ConnectTimeout => "connect_timeout",
-            NetworkFailure::TlsTimeout => "tls_timeout",
-            NetworkFailure::FirstByteTimeout => "first_byte_timeout",
-            NetworkFailure::IdleTimeout => "idle_timeout",
-            NetworkFailure::ContentTimeout => "content_timeout",
-            NetworkFailure::TotalTimeout => "total_timeout",
-            NetworkFailure::Broken => "broken",
-        },
+        reason: failure.reason(),
     }
 }
 
@@ -300,15 +248,6 @@ const fn status_reason(status: u16) -> &'static str {
         500..=599 => "upstream_5xx",
         300..=399 => "redirect",
         _ => "error_in_success",
-    }
-}
-
-const fn unusable_reason(reply: UnusableReply) -> &'static str {
-    match reply {
-        UnusableReply::Empty => "empty_reply",
-        UnusableReply::Html => "html_page",
-        UnusableReply::WrongFormat => "wrong_format",
-        UnusableReply::StreamWithoutContent => "stream_without_content",
     }
 }
 

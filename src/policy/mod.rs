@@ -14,6 +14,7 @@ pub mod cost;
 pub mod error_reply;
 pub mod error_rules;
 pub mod explain;
+pub mod failure;
 pub mod fold;
 pub mod key_rules;
 pub mod pattern;

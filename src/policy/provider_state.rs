@@ -48,41 +48,6 @@ impl ProviderState {
     }
 }
 
-/// How an attempt failed: a small set, for metrics and display.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
-    /// The name did not resolve.
-    Dns,
-    /// No connection was made.
-    Connect,
-    /// The TLS handshake failed, or the certificate is not valid.
-    Tls,
-    /// A time-out: of the connection, of its TLS handshake, or of the reply.
-    Timeout,
-    /// The connection or the reply broke off.
-    Broken,
-    /// An error reply.
-    Status,
-    /// A success status without a usable reply.
-    Unusable,
-}
-
-impl FailureKind {
-    /// The name in records and metrics, such as `timeout`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dns => "dns",
-            Self::Connect => "connect",
-            Self::Tls => "tls",
-            Self::Timeout => "timeout",
-            Self::Broken => "broken",
-            Self::Status => "status",
-            Self::Unusable => "unusable",
-        }
-    }
-}
-
 /// Counts of the last five minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recent {

@@ -18,6 +18,7 @@ use super::conversation::{
 };
 use super::names::{self, CallIds, NameMap};
 use super::responses::instructions::{self, Official};
+use super::route::Operation;
 use super::usage::UsageReader;
 use super::{alt_cli, chat, native, responses};
 use crate::domain::format::WireFormat;
@@ -31,10 +32,14 @@ pub use stream::{StreamConverter, read_events};
 /// The `max_tokens` of a native request if the client set none.
 pub const DEFAULT_MAX_TOKENS: u64 = 32_000;
 
-/// Whether a request in `from` can be answered by a provider that speaks `to`: all can.
+/// Whether a provider that speaks the second format can answer a client of the first one. Tokens
+/// are counted in the client's own format only.
 #[must_use]
-pub const fn convertible(_from: WireFormat, _to: WireFormat) -> bool {
-    true
+pub fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
+    match operation {
+        Operation::CountTokens => |client, provider| client == provider,
+        _ => |_, _| true,
+    }
 }
 
 /// The caller's decisions about a request.

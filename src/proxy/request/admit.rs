@@ -10,14 +10,13 @@ use super::screen::Screened;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
-use crate::formats::count;
+use crate::formats::{convert, count};
 use crate::formats::route::Operation;
 use crate::limits::{Admission, Asks, Refused};
 use crate::policy::reservation::{Forecast, Reservation};
 use crate::policy::select::SelectInput;
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::upstream::render;
 
 /// A request that passed the limits.
 pub struct Admitted {
@@ -98,7 +97,7 @@ fn reservation(
         model: &inbound.model,
         named: &inbound.named,
         format: ctx.format,
-        convertible: render::convertible(operation),
+        convertible: convert::convertible(operation),
         preferred: None,
         avoided: None,
         left_out: &[],

@@ -9,6 +9,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::group::{self, Groups};
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::provider::Provider;
+use crate::formats::convert;
 use crate::formats::route::Operation;
 use crate::limits::{Blocked, Permit};
 use crate::policy::select::{
@@ -16,7 +17,6 @@ use crate::policy::select::{
 };
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::upstream::render;
 use crate::state::Snapshot;
 
 /// The providers to ask.
@@ -183,7 +183,7 @@ fn ordered(
         model: &inbound.model,
         named: &inbound.named,
         format: ctx.format,
-        convertible: render::convertible(operation),
+        convertible: convert::convertible(operation),
         preferred: preferred.filter(|_| avoided.is_none()),
         avoided,
         left_out: &identified.snapshot.left_out,

@@ -25,7 +25,7 @@ use super::relay::Hold;
 use super::waiting::Waiting;
 use super::wire::Wire;
 use crate::config::OnAbort;
-use crate::policy::classify::NetworkFailure;
+use crate::policy::failure::NetworkFailure;
 use crate::proxy::context::RequestContext;
 use crate::proxy::service::Service;
 

@@ -12,7 +12,7 @@ use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 use crate::formats::bom;
 use crate::formats::error::{self, UpstreamError};
-use crate::policy::classify::NetworkFailure;
+use crate::policy::failure::NetworkFailure;
 use crate::proxy::coding::{self, Coding};
 
 /// How much of an error body is read, and for how long.

@@ -11,8 +11,7 @@ use crate::domain::record::RequestOutcome;
 use crate::domain::secret::Secret;
 use crate::domain::usage::Usage;
 use crate::formats::error::UpstreamError;
-use crate::policy::classify::{NetworkFailure, UnusableReply};
-use crate::policy::provider_state::FailureKind;
+use crate::policy::failure::{FailureKind, NetworkFailure, UnusableReply};
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 
@@ -161,18 +160,7 @@ impl Failure {
     #[must_use]
     pub const fn kind(&self) -> FailureKind {
         match self {
-            Self::Network(trouble) => match trouble.what {
-                NetworkFailure::Resolve => FailureKind::Dns,
-                NetworkFailure::Connect => FailureKind::Connect,
-                NetworkFailure::Tls => FailureKind::Tls,
-                NetworkFailure::Broken => FailureKind::Broken,
-                NetworkFailure::ConnectTimeout
-                | NetworkFailure::TlsTimeout
-                | NetworkFailure::FirstByteTimeout
-                | NetworkFailure::IdleTimeout
-                | NetworkFailure::ContentTimeout
-                | NetworkFailure::TotalTimeout => FailureKind::Timeout,
-            },
+            Self::Network(trouble) => trouble.what.kind(),
             Self::ErrorReply(_) => FailureKind::Status,
             Self::Unusable { .. } | Self::Unfit(_) => FailureKind::Unusable,
         }
@@ -192,9 +180,9 @@ impl Failure {
     #[must_use]
     pub fn describe(&self) -> String {
         match self {
-            Self::Network(f) => format!("{}: {}", network_words(f.what), f.detail),
+            Self::Network(f) => format!("{}: {}", f.what.words(), f.detail),
             Self::ErrorReply(e) => format!("{} {}", e.status, e.error.message),
-            Self::Unusable { what, .. } => unusable_words(*what).to_owned(),
+            Self::Unusable { what, .. } => what.words().to_owned(),
             Self::Unfit(refusal) => {
                 format!("its format cannot express the request: {}", refusal.reason())
             }
@@ -209,12 +197,12 @@ impl Failure {
                 format!("no provider answered in time ({})", self.describe())
             }
             Self::Network(f) => {
-                format!("the provider could not be asked: {}", network_words(f.what))
+                format!("the provider could not be asked: {}", f.what.words())
             }
             Self::ErrorReply(e) => {
                 format!("the provider answered {}: {}", e.status, e.error.message)
             }
-            Self::Unusable { what, .. } => format!("the provider sent {}", unusable_words(*what)),
+            Self::Unusable { what, .. } => format!("the provider sent {}", what.words()),
             Self::Unfit(_) => "the provider's format cannot express the request".to_owned(),
         }
     }
@@ -234,14 +222,7 @@ impl Failure {
     /// Whether a time-out ended the attempt that a large request or a long reply can cause.
     #[must_use]
     pub const fn may_be_of_content(&self) -> bool {
-        use NetworkFailure::{ContentTimeout, FirstByteTimeout, TotalTimeout};
-        matches!(
-            self,
-            Self::Network(NetworkTrouble {
-                what: FirstByteTimeout | ContentTimeout | TotalTimeout,
-                ..
-            })
-        )
+        matches!(self, Self::Network(trouble) if trouble.what.may_be_of_content())
     }
 
     /// Whether any of the time-outs ended the attempt.
@@ -266,30 +247,6 @@ pub(super) fn masked(text: &str, key: &Secret) -> String {
 fn holds(text: &[u8], key: &Secret) -> bool {
     let key = key.expose().as_bytes();
     key.len() >= SHORTEST_MASKED && text.windows(key.len()).any(|part| part == key)
-}
-
-const fn network_words(what: NetworkFailure) -> &'static str {
-    match what {
-        NetworkFailure::Resolve => "its name does not resolve",
-        NetworkFailure::Connect => "no connection",
-        NetworkFailure::Tls => "no secure connection",
-        NetworkFailure::ConnectTimeout => "no connection in time",
-        NetworkFailure::TlsTimeout => "no TLS handshake in time",
-        NetworkFailure::FirstByteTimeout => "no first byte in time",
-        NetworkFailure::IdleTimeout => "the stream stood still",
-        NetworkFailure::ContentTimeout => "the stream had no content",
-        NetworkFailure::TotalTimeout => "no reply in time",
-        NetworkFailure::Broken => "the connection broke",
-    }
-}
-
-const fn unusable_words(what: UnusableReply) -> &'static str {
-    match what {
-        UnusableReply::Empty => "an empty reply",
-        UnusableReply::Html => "an HTML page in place of a reply",
-        UnusableReply::WrongFormat => "a reply of another format",
-        UnusableReply::StreamWithoutContent => "a stream without content",
-    }
 }
 
 #[cfg(test)]

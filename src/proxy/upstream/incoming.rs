@@ -17,7 +17,7 @@ use crate::domain::usage::Usage;
 use crate::formats::convert::StreamConverter;
 use crate::formats::route::Operation;
 use crate::formats::usage::UsageReader;
-use crate::policy::classify::UnusableReply;
+use crate::policy::failure::UnusableReply;
 use crate::policy::client_error;
 use crate::policy::error_reply::ErrorReply;
 use crate::proxy::coding::{Coding, StreamDecoder};

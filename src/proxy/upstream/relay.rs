@@ -9,7 +9,7 @@ use super::failure::Failure;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 use crate::formats::usage::UsageReader;
-use crate::policy::classify::{NetworkFailure, UnusableReply};
+use crate::policy::failure::{NetworkFailure, UnusableReply};
 use crate::proxy::context::InFlight;
 use crate::proxy::reply::relay::{Reply, Shape};
 use crate::telemetry::IntGauge;

@@ -63,16 +63,6 @@ impl Rendered {
     }
 }
 
-/// Which formats a provider may use for a client of another one. Tokens are counted in the client's
-/// own format only.
-#[must_use]
-pub(in crate::proxy) fn convertible(operation: &Operation) -> fn(WireFormat, WireFormat) -> bool {
-    match operation {
-        Operation::CountTokens => |client, provider| client == provider,
-        _ => convert::convertible,
-    }
-}
-
 /// The call that implements the client's operation.
 #[must_use]
 pub(in crate::proxy) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> ProviderCall<'a> {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::wire::Bound;
 use crate::config::Live;
 use crate::domain::provider::Provider;
-use crate::policy::classify::NetworkFailure;
+use crate::policy::failure::NetworkFailure;
 use crate::upstream::pool::LinkTimes;
 
 /// The remaining time for all attempts.

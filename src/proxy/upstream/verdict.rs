@@ -20,7 +20,7 @@ use crate::policy::breaker::{Suspect, USERS_NEEDED};
 use crate::policy::classify::{self, AttemptFailure, Counts, Situation, Verdict};
 use crate::policy::client_error;
 use crate::policy::error_rules::ReadyRule;
-use crate::policy::provider_state::FailureKind;
+use crate::policy::failure::{FailureKind, UnusableReply};
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
@@ -277,7 +277,7 @@ fn classify(
     let seen = match failure {
         Failure::Network(f) => AttemptFailure::Network(f.what),
         Failure::Unusable { what, .. } => AttemptFailure::Unusable(*what),
-        Failure::Unfit(_) => AttemptFailure::Unusable(classify::UnusableReply::WrongFormat),
+        Failure::Unfit(_) => AttemptFailure::Unusable(UnusableReply::WrongFormat),
         Failure::ErrorReply(e) => {
             let reply = crate::policy::error_reply::ErrorReply {
                 status: e.status,

@@ -24,7 +24,7 @@ use super::attempt::millis;
 use super::failure::Failure;
 use super::sending::{self, Sent};
 use super::waiting::Waiting;
-use crate::policy::classify::NetworkFailure;
+use crate::policy::failure::NetworkFailure;
 use crate::proxy::connections::client_stream::ClientStream;
 use crate::upstream::{Link, Upstreams};
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use crate::domain::clock::Timestamp;
 use crate::domain::provider::Provider;
-use crate::policy::provider_state::{Attempts, FailureKind, ProviderState, Recent};
+use crate::policy::failure::FailureKind;
+use crate::policy::provider_state::{Attempts, ProviderState, Recent};
 
 /// Interval between two log lines about a failing provider.
 const LINE_MS: i64 = 60_000;
