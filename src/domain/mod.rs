@@ -9,6 +9,7 @@ pub mod format;
 pub mod group;
 pub mod ids;
 pub mod key;
+pub mod limit_type;
 pub mod limits;
 pub mod matching;
 pub mod money;

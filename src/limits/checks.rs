@@ -1,7 +1,8 @@
 //! The thirteen checks, in the order of docs/limits-and-money.md; the first limit that is reached
 //! refuses.
 
-use super::admission::{Admission, Amount, Denied, Exceeds, LimitType};
+use super::admission::{Admission, Amount, Denied, Exceeds};
+use crate::domain::limit_type::LimitType;
 use super::held::Held;
 use super::holder::Pair;
 use super::sessions::Slot;

@@ -4,8 +4,9 @@ use super::charge::Charge;
 use super::held::Held;
 use super::sessions::{Sessions, Slot};
 use super::settings::CounterSettings;
-use super::spend::{Period, Spend};
+use super::spend::Spend;
 use crate::domain::clock::Timestamp;
+use crate::domain::limit_type::Period;
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
@@ -35,10 +36,6 @@ impl Blocked {
         }
     }
 }
-
-/// The spending limits, in the order in which they are checked.
-pub(super) const PERIODS: [Period; 5] =
-    [Period::Total, Period::FiveHours, Period::Daily, Period::Weekly, Period::Monthly];
 
 /// When spending limits that are reached leave room again: each must. `ends`: of those that what is
 /// spent reaches. What requests in flight reserve is soon free.
@@ -71,7 +68,7 @@ impl ProviderState {
         settings: &CounterSettings,
     ) -> Option<Blocked> {
         let (limits, reset) = (&provider.limits, provider.limits.daily_reset);
-        let reached = PERIODS.map(|period| {
+        let reached = Period::IN_ORDER.map(|period| {
             let limit = period.limit_of(limits)?;
             let held = self.spend.held(period, reset, now, settings.time_zone);
             (held.both() >= limit).then_some((period, limit, held.spent >= limit))

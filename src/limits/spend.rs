@@ -16,6 +16,7 @@ use chrono_tz::Tz;
 
 use super::held::Held;
 use crate::domain::clock::Timestamp;
+use crate::domain::limit_type::Period;
 use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Span, Window};
@@ -28,28 +29,6 @@ pub(super) const KEEP_MINUTES: i64 = 26 * 60;
 const SPARE_MINUTES: i64 = 24 * 60;
 /// A time that is behind by less than this comes from a late thread, not from a step of the clock.
 const LATE_MINUTES: i64 = 2;
-
-/// The windows of spending limits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Period {
-    FiveHours,
-    Daily,
-    Weekly,
-    Monthly,
-    Total,
-}
-
-impl Period {
-    pub(super) const fn limit_of(self, limits: &Limits) -> Option<NanoUsd> {
-        match self {
-            Self::FiveHours => limits.five_hours,
-            Self::Daily => limits.daily,
-            Self::Weekly => limits.weekly,
-            Self::Monthly => limits.monthly,
-            Self::Total => limits.total,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(super) struct Spend {

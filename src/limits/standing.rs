@@ -3,7 +3,7 @@
 //!
 //! The checks read these figures anyway; they cost no further call.
 
-use super::admission::LimitType;
+use crate::domain::limit_type::LimitType;
 use crate::domain::clock::Timestamp;
 use crate::domain::money::NanoUsd;
 

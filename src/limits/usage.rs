@@ -3,9 +3,10 @@
 
 use super::held::Held;
 use super::memory::Memory;
-use super::spend::{Period, Spend};
+use super::spend::Spend;
 use crate::domain::clock::Timestamp;
 use crate::domain::key::Key;
+use crate::domain::limit_type::Period;
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::domain::provider::Provider;
@@ -31,15 +32,15 @@ pub struct HolderUsage {
 }
 
 impl HolderUsage {
-    /// Spending by window, with the windows' names on the wire.
+    /// Spending by period.
     #[must_use]
-    pub fn windows(&self) -> [(&'static str, MoneyUsage); 5] {
+    pub const fn windows(&self) -> [(Period, MoneyUsage); 5] {
         [
-            ("5h", self.five_hours),
-            ("daily", self.daily),
-            ("weekly", self.weekly),
-            ("monthly", self.monthly),
-            ("total", self.total),
+            (Period::FiveHours, self.five_hours),
+            (Period::Daily, self.daily),
+            (Period::Weekly, self.weekly),
+            (Period::Monthly, self.monthly),
+            (Period::Total, self.total),
         ]
     }
 }

@@ -8,10 +8,10 @@ use super::delivery::{Outbox, Parcel};
 use super::message::{self, Kind, Level, Usd};
 use super::{Fault, Notifier};
 use crate::domain::clock::Timestamp;
-use crate::domain::limits::{Limits, ResetMode};
+use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::limits::{HolderUsage, MoneyUsage};
-use crate::policy::window::{DAY_MS, FIVE_HOURS_MS};
+use crate::policy::window::Window;
 use crate::store::StoredNotifications;
 use rust_decimal::Decimal;
 
@@ -104,14 +104,10 @@ struct Check<'a> {
 
 impl Check<'_> {
     async fn all(&self, target: &Target<'_>, usage: HolderUsage) -> Result<(), Fault> {
-        let rolling_day = target.limits.daily_reset.mode == ResetMode::Rolling;
         for (period, money) in usage.windows() {
-            let rolling = match period {
-                "5h" => Some(FIVE_HOURS_MS),
-                "daily" => rolling_day.then_some(DAY_MS),
-                _ => None,
-            };
-            self.one(target, period, money, rolling).await?;
+            let window = Window::of(period, target.limits.daily_reset);
+            let rolling = window.and_then(Window::rolling_ms);
+            self.one(target, period.as_str(), money, rolling).await?;
         }
         Ok(())
     }

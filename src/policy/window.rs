@@ -12,6 +12,7 @@ use chrono::{
 use chrono_tz::Tz;
 
 use crate::domain::clock::Timestamp;
+use crate::domain::limit_type::Period;
 use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
 
 /// Five hours in milliseconds.
@@ -50,6 +51,18 @@ impl Span {
 }
 
 impl Window {
+    /// The window of a limit's period. A lifetime has none.
+    #[must_use]
+    pub const fn of(period: Period, reset: DailyReset) -> Option<Self> {
+        match period {
+            Period::FiveHours => Some(Self::FiveHours),
+            Period::Daily => Some(Self::Daily(reset)),
+            Period::Weekly => Some(Self::Weekly),
+            Period::Monthly => Some(Self::Monthly),
+            Period::Total => None,
+        }
+    }
+
     /// The length of a rolling window; `None` for a calendar window.
     #[must_use]
     pub const fn rolling_ms(self) -> Option<i64> {

@@ -32,27 +32,11 @@ use super::refusals::Refusals;
 use super::registration::{Buckets, Registration};
 use super::sharing::RedisMetrics;
 use crate::domain::fast_map::FastMap;
+use crate::domain::limit_type::LimitType;
 use crate::domain::record::Record;
 
 /// Runs before each scrape, to update figures.
 pub type ScrapeHook = Box<dyn Fn(&Metrics) + Send + Sync>;
-
-/// Limits that can refuse a request, by their wire names; anything else is counted as `other`.
-const LIMITS: [&str; 13] = [
-    "key_total",
-    "user_total",
-    "key_concurrent_sessions",
-    "user_concurrent_sessions",
-    "user_rpm",
-    "key_5h",
-    "user_5h",
-    "key_daily",
-    "user_daily",
-    "key_weekly",
-    "user_weekly",
-    "key_monthly",
-    "user_monthly",
-];
 
 const TOKEN_KINDS: [&str; 6] =
     ["input", "output", "cache_write_5m", "cache_write_1h", "cache_read", "reasoning"];
@@ -232,9 +216,8 @@ impl Metrics {
     }
 
     /// A request refused by a limit, named as on the wire (`key_daily`, `user_rpm`, …).
-    pub fn refused(&self, limit_type: &str) {
-        let limit = LIMITS.into_iter().find(|known| *known == limit_type).unwrap_or("other");
-        self.refusals.limits.with_label_values(&[limit]).inc();
+    pub fn refused(&self, limit: LimitType) {
+        self.refusals.limits.with_label_values(&[limit.as_str()]).inc();
     }
 
     /// A request refused for its model, its client or its content.

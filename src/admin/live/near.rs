@@ -145,7 +145,7 @@ impl Limited {
             id,
             name: name.clone(),
             user_id,
-            window,
+            window: window.as_str(),
             current: Exact::usd(money.current),
             limit: Exact::usd(money.limit?),
             reset_at: money.reset_at.map(Iso),

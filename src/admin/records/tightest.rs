@@ -34,7 +34,7 @@ impl TightestLimit {
         // Of equal shares the shorter window: it refuses first.
         let (percent, window, money) = limited.rev().max_by_key(|(percent, ..)| *percent)?;
         Some(Self {
-            window,
+            window: window.as_str(),
             current: Exact::usd(money.current),
             limit: Exact::usd(money.limit?),
             percent: Exact(percent),

@@ -2,21 +2,21 @@
 
 use redis::Value;
 
-use super::super::admission::{Admission, Amount, Asks, Denied, Exceeds, LimitType};
+use super::super::admission::{Admission, Amount, Asks, Denied, Exceeds};
 use super::super::listing::LiveSession;
-use super::super::provider::{Blocked, PERIODS, room_at};
+use super::super::provider::{Blocked, room_at};
 use super::super::settings::CounterSettings;
-use super::super::spend::Period;
 use super::super::standing::{MoneyLeft, RequestsLeft, Standing};
 use super::super::usage::{CountUsage, HolderUsage, MoneyUsage};
 use super::scripts::{Spans, whole};
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
-use crate::domain::limits::{Limits, ResetMode};
+use crate::domain::limit_type::{LimitType, Period};
+use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::policy::select::SOON_MS;
-use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Window};
+use crate::policy::window::Window;
 
 const MINUTE_MS: i64 = 60_000;
 
@@ -216,7 +216,7 @@ pub(super) fn blocked(
     }
     let places = why.strip_prefix("limit")?.bytes();
     let spans = Spans::at(now, settings);
-    let spent = places.filter_map(|place| PERIODS.get(usize::from(place.checked_sub(b'1')?)));
+    let spent = places.filter_map(|place| Period::IN_ORDER.get(usize::from(place.checked_sub(b'1')?)));
     let ends = spent.map(|period| match rolling_ms(*period, limits) {
         _ if period.limit_of(limits).is_none_or(|limit| limit <= NanoUsd::ZERO) => None,
         Some(_) => Some(soon),
@@ -244,12 +244,8 @@ pub(super) fn session(row: &Value) -> Option<LiveSession> {
     })
 }
 
-const fn rolling_ms(period: Period, limits: &Limits) -> Option<i64> {
-    match period {
-        Period::FiveHours => Some(FIVE_HOURS_MS),
-        Period::Daily if matches!(limits.daily_reset.mode, ResetMode::Rolling) => Some(DAY_MS),
-        _ => None,
-    }
+fn rolling_ms(period: Period, limits: &Limits) -> Option<i64> {
+    Window::of(period, limits.daily_reset).and_then(Window::rolling_ms)
 }
 
 /// A minute is in a rolling window until all of it is outside. Redis may send any number.

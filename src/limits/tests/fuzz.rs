@@ -6,7 +6,7 @@
 
 use redis::Value;
 
-use super::super::admission::{Admission, Amount, Asks, LimitType};
+use super::super::admission::{Admission, Amount, Asks};
 use super::super::provider::Blocked;
 use super::super::settings::CounterSettings;
 use super::reply::{self, Passed, Reader};
@@ -16,6 +16,7 @@ use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, RequestId, SessionId, UserId};
 use crate::domain::key::{CacheTtl, Key, KeyHash};
+use crate::domain::limit_type::LimitType;
 use crate::domain::limits::{DailyReset, Limits, ResetMode};
 use crate::domain::money::NanoUsd;
 use crate::domain::user::{Role, User};
@@ -82,9 +83,9 @@ fn with_limits(parts: &[Value], limits: Limits) {
         parts,
         &Reader { limits: &limits, rpm: 5, now: NOW, spans: &spans, settings: &settings },
     );
-    for (name, window) in usage.windows() {
-        assert!(window.reset_at.is_none_or(|at| at > NOW), "{name}: {window:?}");
-        assert!(window.limit.is_some(), "{name}");
+    for (period, window) in usage.windows() {
+        assert!(window.reset_at.is_none_or(|at| at > NOW), "{period:?}: {window:?}");
+        assert!(window.limit.is_some(), "{period:?}");
     }
 }
 

@@ -92,7 +92,7 @@ impl Service {
     ) -> Answer {
         let metrics = &self.gateway.metrics;
         match refusal {
-            Refusal::Limit(denied) => metrics.refused(denied.limit_type.as_str()),
+            Refusal::Limit(denied) => metrics.refused(denied.limit_type),
             Refusal::BodyBudgetExceeded => metrics.bodies.refused.inc(),
             Refusal::ModelNotAllowed { .. }
             | Refusal::ClientNotAllowed

@@ -1,0 +1,146 @@
+//! The names of the limits, and of the periods of the spending limits.
+
+use super::limits::Limits;
+use super::money::NanoUsd;
+
+/// The periods of spending limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Period {
+    /// The past five hours.
+    FiveHours,
+    /// A day, fixed or rolling.
+    Daily,
+    /// A calendar week.
+    Weekly,
+    /// A calendar month.
+    Monthly,
+    /// Everything since the first record.
+    Total,
+}
+
+impl Period {
+    /// In the order in which their limits are checked.
+    pub const IN_ORDER: [Self; 5] =
+        [Self::Total, Self::FiveHours, Self::Daily, Self::Weekly, Self::Monthly];
+
+    /// The name on the wire, such as `5h`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FiveHours => "5h",
+            Self::Daily => "daily",
+            Self::Weekly => "weekly",
+            Self::Monthly => "monthly",
+            Self::Total => "total",
+        }
+    }
+
+    /// The limit for it, if there is one.
+    #[must_use]
+    pub const fn limit_of(self, limits: &Limits) -> Option<NanoUsd> {
+        match self {
+            Self::FiveHours => limits.five_hours,
+            Self::Daily => limits.daily,
+            Self::Weekly => limits.weekly,
+            Self::Monthly => limits.monthly,
+            Self::Total => limits.total,
+        }
+    }
+}
+
+/// The thirteen limits, by their wire names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LimitType {
+    /// Spending of the key in total.
+    KeyTotal,
+    /// Spending of the user in total.
+    UserTotal,
+    /// Live sessions of the key.
+    KeyConcurrentSessions,
+    /// Live sessions of the user, over all keys.
+    UserConcurrentSessions,
+    /// Requests of the user in the past 60 seconds.
+    UserRpm,
+    /// Spending of the key in the past five hours.
+    KeyFiveHours,
+    /// Spending of the user in the past five hours.
+    UserFiveHours,
+    /// Spending of the key in its day, fixed or rolling.
+    KeyDaily,
+    /// Spending of the user in the user's day, fixed or rolling.
+    UserDaily,
+    /// Spending of the key in the calendar week.
+    KeyWeekly,
+    /// Spending of the user in the calendar week.
+    UserWeekly,
+    /// Spending of the key in the calendar month.
+    KeyMonthly,
+    /// Spending of the user in the calendar month.
+    UserMonthly,
+}
+
+impl LimitType {
+    /// In the order of the checks in docs/limits-and-money.md.
+    pub const IN_ORDER: [Self; 13] = [
+        Self::KeyTotal,
+        Self::UserTotal,
+        Self::KeyConcurrentSessions,
+        Self::UserConcurrentSessions,
+        Self::UserRpm,
+        Self::KeyFiveHours,
+        Self::UserFiveHours,
+        Self::KeyDaily,
+        Self::UserDaily,
+        Self::KeyWeekly,
+        Self::UserWeekly,
+        Self::KeyMonthly,
+        Self::UserMonthly,
+    ];
+
+    /// The name in refusals and their headers, such as `key_5h`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::KeyTotal => "key_total",
+            Self::UserTotal => "user_total",
+            Self::KeyConcurrentSessions => "key_concurrent_sessions",
+            Self::UserConcurrentSessions => "user_concurrent_sessions",
+            Self::UserRpm => "user_rpm",
+            Self::KeyFiveHours => "key_5h",
+            Self::UserFiveHours => "user_5h",
+            Self::KeyDaily => "key_daily",
+            Self::UserDaily => "user_daily",
+            Self::KeyWeekly => "key_weekly",
+            Self::UserWeekly => "user_weekly",
+            Self::KeyMonthly => "key_monthly",
+            Self::UserMonthly => "user_monthly",
+        }
+    }
+
+    /// Whether it is a limit of the key, not of the user.
+    #[must_use]
+    pub const fn is_keys(self) -> bool {
+        matches!(
+            self,
+            Self::KeyTotal
+                | Self::KeyConcurrentSessions
+                | Self::KeyFiveHours
+                | Self::KeyDaily
+                | Self::KeyWeekly
+                | Self::KeyMonthly
+        )
+    }
+
+    /// The period of a spending limit; `None` for another limit.
+    #[must_use]
+    pub const fn period(self) -> Option<Period> {
+        match self {
+            Self::KeyTotal | Self::UserTotal => Some(Period::Total),
+            Self::KeyFiveHours | Self::UserFiveHours => Some(Period::FiveHours),
+            Self::KeyDaily | Self::UserDaily => Some(Period::Daily),
+            Self::KeyWeekly | Self::UserWeekly => Some(Period::Weekly),
+            Self::KeyMonthly | Self::UserMonthly => Some(Period::Monthly),
+            Self::KeyConcurrentSessions | Self::UserConcurrentSessions | Self::UserRpm => None,
+        }
+    }
+}
