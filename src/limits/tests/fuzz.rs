@@ -60,29 +60,49 @@ fn blocks(value: &Value, limits: &Limits) {
     assert!(until.is_none_or(|at| at > NOW), "{until:?}");
 }
 
-fn with_limits(parts: &[Value], limits: Limits) {
+fn with_admission(limits: Limits, check: impl FnOnce(&Admission<'_>, &Spans, &CounterSettings)) {
     let settings = settings();
-    let spans = Spans::at(NOW, &settings);
-    let (key, user) = (key(limits), user(limits));
     let asks = Asks { model: "m".into(), format: WireFormat::Native };
     let ask = Admission {
         request: RequestId(uuid::Uuid::nil()),
         now: NOW,
-        key: &key,
-        user: &user,
+        key: &key(limits),
+        user: &user(limits),
         session: &SessionId::from("s"),
         estimate: NanoUsd(1),
         asks: &asks,
     };
-    if let Some(denied) = reply::denied(parts, &ask, &spans, &settings) {
+    check(&ask, &Spans::at(NOW, &settings), &settings);
+}
+
+fn stands(passed: &Passed, limits: Limits) {
+    with_admission(limits, |ask, spans, settings| {
+        let left = reply::standing(passed, ask, spans, settings);
+        assert!(left.requests.is_none_or(|left| left.remaining < left.limit), "{left:?}");
+        if let Some(money) = left.money {
+            assert!(money.limit_type.period().is_some(), "{money:?}");
+            assert!(money.reset_at.is_none_or(|at| at > NOW), "{money:?}");
+        }
+    });
+}
+
+fn with_limits(parts: &[Value], limits: Limits) {
+    with_admission(limits, |ask, spans, settings| refused_or_used(parts, ask, spans, settings));
+}
+
+fn refused_or_used(
+    parts: &[Value],
+    ask: &Admission<'_>,
+    spans: &Spans,
+    settings: &CounterSettings,
+) {
+    if let Some(denied) = reply::denied(parts, ask, spans, settings) {
         assert!(LimitType::IN_ORDER.contains(&denied.limit_type));
         let money = denied.limit_type.period().is_some();
         assert_eq!(money, matches!(denied.limit, Amount::Money(_)), "{denied:?}");
     }
-    let usage = reply::usage(
-        parts,
-        &Reader { limits: &limits, rpm: 5, now: NOW, spans: &spans, settings: &settings },
-    );
+    let limits = &ask.key.limits;
+    let usage = reply::usage(parts, &Reader { limits, rpm: 5, now: NOW, spans, settings });
     for (period, window) in usage.windows() {
         assert!(window.reset_at.is_none_or(|at| at > NOW), "{period:?}: {window:?}");
         assert!(window.limit.is_some(), "{period:?}");
