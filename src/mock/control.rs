@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Query, State};
+use axum::extract::{DefaultBodyLimit, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Json, Response};
 use axum::routing::{get, post};
@@ -29,6 +29,7 @@ pub(super) fn routes(mock: Arc<Mock>) -> Router {
         .route("/mock/requests", get(requests).delete(forget_requests))
         .route("/mock/stats", get(stats))
         .route("/mock/go", post(go_on))
+        .layer(DefaultBodyLimit::max(exchange::MAX_BODY))
         .fallback(exchange::handle)
         .with_state(mock)
 }

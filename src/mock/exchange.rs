@@ -26,7 +26,7 @@ use super::wire::Fault;
 use crate::domain::format::WireFormat;
 
 /// Largest request body taken, in bytes.
-const MAX_BODY: usize = 64 << 20;
+pub(super) const MAX_BODY: usize = 64 << 20;
 
 /// Answers any request that is not the operator's.
 pub(super) async fn handle(State(mock): State<Arc<Mock>>, request: Request) -> Response {

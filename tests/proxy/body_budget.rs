@@ -199,3 +199,50 @@ async fn a_body_is_kept_for_the_next_provider_until_one_has_answered() {
     );
     held_is(&fixture, |bytes| bytes == 0.0).await;
 }
+
+/// A complete reply of a provider's format, of this many bytes of text.
+fn reply(format: &str, bytes: usize) -> String {
+    let text = "so it goes ".repeat(bytes / 11);
+    let reply = match format {
+        "chat-compatible" => json!({"choices": [{"message": {"role": "assistant",
+            "content": text}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 9,
+            "completion_tokens": 9, "total_tokens": 18}}),
+        _ => json!({"type": "message", "role": "assistant", "id": "msg_1", "model": "m",
+            "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
+            "usage": {"input_tokens": 9, "output_tokens": 9}}),
+    };
+    reply.to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_is_converted_in_one_piece_counts_in_the_budget() {
+    let fixture = Fixture::bare(&BOUNDS).await;
+    let chat = json!({"priority": 0, "circuit_breaker_failure_threshold": 1});
+    let chat = fixture.gateway.provider("chat-compatible", &fixture.upstream.url, chat).await;
+    let answered = |bytes: usize| json!({"body": reply("chat-compatible", bytes), "strict": false});
+    fixture.upstream.default(answered(50_000)).await;
+    let answer = fixture.ask().send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert!(answer.text().await.unwrap().contains("so it goes"));
+    fixture.upstream.default(answered(150_000)).await;
+    let answer = fixture.ask().send().await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["retry-after"]),
+        (503, &"2".parse().unwrap())
+    );
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+    let own = json!({"priority": 1});
+    fixture.gateway.provider("native", &fixture.upstream.url, own).await;
+    let native = json!({"body": reply("native", 150_000), "strict": false});
+    fixture.upstream.script(json!([answered(150_000), native])).await;
+    let answer = fixture.ask().send().await.unwrap();
+    assert_eq!(answer.status(), 200, "nothing is kept of a reply in the client's own format");
+    held_is(&fixture, |bytes| bytes == 0.0).await;
+    let health = fixture.gateway.admin("providers/getProvidersHealthStatus", json!({})).await;
+    let its = health.as_array().unwrap().iter().find(|one| one["providerId"] == chat).unwrap();
+    assert_eq!(
+        (&its["state"], &its["recentFailures"]),
+        (&json!("CLOSED"), &json!(0)),
+        "no fault of the provider: {its}"
+    );
+}

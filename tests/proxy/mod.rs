@@ -12,6 +12,7 @@ mod accounting;
 mod admin_bodies;
 mod admin_token;
 mod any_order;
+mod bases;
 mod bodies;
 mod body_budget;
 mod changed_meanwhile;

@@ -1,5 +1,6 @@
 //! Replies that end while the disk is full, and the end of the process before it has space again:
-//! their records are in the log, completely, and `tollgate import-log` reads them back.
+//! their records are in the log, completely, and `tollgate import-log` reads them back. After a
+//! hand-over the new process gets them.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +9,15 @@ use tokio::task::JoinSet;
 
 use crate::proxy::fixture::{Fixture, prices, request};
 use crate::support::gateway::Gateway;
+use crate::support::gateway::process::fill_disk_of;
 use crate::support::upstream::Upstream;
 
 const REPLIES: usize = 5;
 
 /// A gateway whose disk can be filled, on another one than its log.
 async fn fixture(format: &str) -> Fixture {
-    let mut gateway = Gateway::prepare(&[("LOG_FORMAT", format)]);
+    let mut gateway =
+        Gateway::prepare(&[("LOG_FORMAT", format), ("TOLLGATE_SHUTDOWN_GRACE", "10m")]);
     gateway.outlive_full_disks_with_a_log();
     gateway.spawn();
     gateway.ready().await;
@@ -111,6 +114,22 @@ async fn a_kill_with_a_full_disk_loses_no_record_that_was_logged() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forced_stop_with_a_full_disk_loses_no_record() {
     ends("text", &["INT", "INT"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_hand_over_the_new_process_gets_what_the_old_one_holds() {
+    let mut fixture = fixture("json").await;
+    let mut asking = begin(&fixture, REPLIES).await;
+    let mut old = fixture.gateway.upgrade().await;
+    fixture.gateway.ready().await;
+    // The disk of the old process alone is full.
+    fill_disk_of(old.id(), 1);
+    let ids = end(&fixture, &mut asking).await;
+    let ended = tokio::task::spawn_blocking(move || old.wait().unwrap()).await.unwrap();
+    assert!(ended.success(), "{ended}");
+    has_all(&fixture.gateway, &ids).await;
+    fixture.gateway.log_shows("another process took the records").await;
+    assert!(!fixture.gateway.log().contains("exist in the log only"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -21,7 +21,7 @@ const MANY: usize = 33_000;
 /// The most bytes in use beside a body of this length. The second term is for bodies of tiny
 /// elements, whose number is bounded.
 const fn most(body: usize) -> usize {
-    16 * body + (24 << 20)
+    16 * body + (8 << 20)
 }
 
 /// The most bytes in use during `work`, beside those before.

@@ -6,6 +6,7 @@
     reason = "two tests run this program once more, and tell it so by a variable"
 )]
 
+mod beside;
 mod catalog;
 mod depth;
 mod memory;

@@ -137,11 +137,13 @@ impl Gateway {
         self.child = Some(child);
     }
 
-    /// Waits until the gateway reports that it is ready.
+    /// Waits until the gateway reports that it is ready. Each question has its own connection: one
+    /// that is kept leads to the old process for as long as that finishes its requests.
     pub async fn ready(&mut self) {
         let began = Instant::now();
         loop {
-            let answer = self.client.get(format!("{}/readyz", self.metrics)).send().await;
+            let ask = self.client.get(format!("{}/readyz", self.metrics));
+            let answer = ask.header("connection", "close").send().await;
             if answer.is_ok_and(|a| a.status() == 200)
                 && std::net::TcpStream::connect(self.proxy_addr()).is_ok()
             {

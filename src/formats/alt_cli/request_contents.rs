@@ -122,7 +122,7 @@ pub(super) fn read<'a>(
         Content::Parts(contents) => contents,
     };
     let mut calls = Calls::default();
-    let mut turns = Vec::with_capacity(contents.len());
+    let mut turns = Vec::with_capacity(contents.room());
     for (index, content) in contents.into_iter().enumerate() {
         let content =
             content.map_err(|unread| locate::element(&format!("contents.{index}"), &unread))?;
@@ -140,7 +140,7 @@ pub(super) fn read<'a>(
             None => {}
             Some(Content::Text(text)) => parts.push(Part::Text(text)),
             Some(Content::Parts(wire)) => {
-                parts.reserve_exact(wire.len());
+                parts.reserve_exact(wire.room());
                 for (at, part) in wire.into_iter().enumerate() {
                     let field = format!("contents.{index}.parts.{at}");
                     let part = part.map_err(|unread| locate::element(&field, &unread))?;

@@ -218,11 +218,14 @@ fn read_tools<'a>(
         if searches {
             let options = [tool.search, tool.old_search].into_iter().flatten();
             let has_more = options.map(Json::get).any(|options| options.len() > "{}".len());
-            let kind = ToolKind::WebSearch(WebSearch { has_more, ..WebSearch::default() });
+            let kind =
+                ToolKind::WebSearch(Box::new(WebSearch { has_more, ..WebSearch::default() }));
             all.push(Tool { name: ToolName::plain("web_search"), description: None, kind });
         }
         rules.note_if(!searches && tool.functions.is_none(), Rule::VendorTools);
-        for function in tool.functions.into_iter().flatten() {
+        let functions = tool.functions.unwrap_or_default();
+        all.reserve_exact(functions.room());
+        for function in functions {
             let function = function.map_err(wrong)?;
             rules.note_if(function.parameters.is_some(), Rule::SchemaDialect);
             let schema =

@@ -8,7 +8,7 @@ use crate::formats::conversation::json::{self, Object};
 use crate::formats::conversation::request::{Reasoning, ReasoningMode};
 use crate::formats::conversation::{
     Effort, OutputFormat, Request, Rule, Rules, Target, Tool, ToolChoice, ToolKind, Unsupported,
-    WebSearch, schema,
+    schema,
 };
 use crate::formats::names::wire_name;
 
@@ -54,7 +54,7 @@ fn write_tools(o: &mut Object<'_>, request: &Request<'_>, rules: &mut Rules) {
         ToolKind::WebSearch(search) => Some(search),
         _ => None,
     });
-    let is_bounded = search.clone().any(WebSearch::is_bounded);
+    let is_bounded = search.clone().any(|search| search.is_bounded());
     let searches = search.next().is_some();
     rules.note_if(searches, Rule::WebSearch);
     rules.note_if(is_bounded, Rule::SearchFields);

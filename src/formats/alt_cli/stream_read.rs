@@ -5,7 +5,7 @@ use super::reply_read::{self, Body, Candidate};
 use super::request_contents::{FunctionCall, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Block, Event, Finish, Origin, Signature, Sink, Str, StreamProblem, Text, ToolName,
+    Block, Event, Finish, Origin, Pieces, Signature, Sink, Str, StreamProblem, Text, ToolName,
     is_empty_event,
 };
 use crate::formats::json_read::Unread;
@@ -67,9 +67,11 @@ impl Reader {
             return Ok(());
         };
         let broken = reply_read::broken_call(&candidate);
+        let mut pieces = Pieces::default();
         for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-            self.part(part.map_err(malformed)?, sink);
+            self.part(part.map_err(malformed)?, &mut pieces, sink);
         }
+        self.text(pieces.take(), sink);
         if let Some((kind, message)) = broken.filter(|_| !self.own && !self.answered) {
             return Err(StreamProblem::Upstream { kind, message });
         }
@@ -104,31 +106,35 @@ impl Reader {
         }
     }
 
-    fn part(&mut self, part: WirePart<'_>, sink: &mut Sink<'_>) {
+    fn part<'a>(&mut self, part: WirePart<'a>, pieces: &mut Pieces<'a, Open>, sink: &mut Sink<'_>) {
         let is_foreign = part.is_foreign();
         self.foreign |= is_foreign;
         self.any |= !is_foreign;
         if let Some(call) = part.call {
+            self.text(pieces.take(), sink);
             self.answered = true;
             self.prove(part.signature.map(Str::into_text), sink);
             self.call(call, sink);
             return;
         }
-        let Some(text) = part.text.map(Str::into_text).filter(|text| !text.is_empty()) else {
-            return;
-        };
-        let (kind, block) = if part.thought == Some(true) {
-            (Open::Thinking, Block::Thinking)
-        } else {
-            (Open::Text, Block::Text)
-        };
+        let kind = if part.thought == Some(true) { Open::Thinking } else { Open::Text };
+        if let Some(text) = part.text.filter(|text| !text.is_empty()) {
+            self.text(pieces.push(kind, text), sink);
+        }
+    }
+
+    fn text(&mut self, text: Option<(Open, Str<'_>)>, sink: &mut Sink<'_>) {
+        let Some((kind, text)) = text else { return };
         self.answered |= kind == Open::Text;
         if self.open != Some(kind) {
             self.close(sink);
             self.open = Some(kind);
-            sink(Event::Open(block));
+            sink(Event::Open(match kind {
+                Open::Text => Block::Text,
+                Open::Thinking => Block::Thinking,
+            }));
         }
-        sink(Event::Delta(text));
+        sink(Event::Delta(text.into_text()));
     }
 
     /// The proof of a call is attached to the thought before it, which is its place in other

@@ -175,7 +175,9 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
     let said = message.content.map(content).transpose().map_err(unread)?;
     parts.extend(said.into_iter().flatten());
     parts.extend(message.refusal.filter(|text| !text.is_empty()).map(ReplyPart::Refusal));
-    for (index, call) in message.tool_calls.into_iter().flatten().enumerate() {
+    let calls = message.tool_calls.unwrap_or_default();
+    parts.reserve_exact(calls.room());
+    for (index, call) in calls.into_iter().enumerate() {
         let call = call.map_err(unread)?.into_call(|| generated_id(index));
         parts.push(ReplyPart::ToolCall(call.ok_or_else(|| problem(NAMELESS_CALL.to_owned()))?));
     }

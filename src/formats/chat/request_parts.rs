@@ -128,7 +128,7 @@ pub(super) fn read<'a>(
     rules: &mut Rules,
 ) -> Result<(Vec<Str<'a>>, Vec<Turn<'a>>), Unsupported> {
     let mut system = Vec::new();
-    let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.len());
+    let mut turns: Vec<Turn<'a>> = Vec::with_capacity(messages.room());
     // Whether the last turn consists of tool messages, which are collected in one turn.
     let mut in_results = false;
     for (index, message) in messages.into_iter().enumerate() {
@@ -219,7 +219,7 @@ fn read_content<'a>(
         Some(Content::Text(text)) if text.is_empty() => Ok(Vec::new()),
         Some(Content::Text(text)) => Ok(vec![Part::Text(text)]),
         Some(Content::Parts(parts)) => {
-            let mut all = Vec::with_capacity(parts.len());
+            let mut all = Vec::with_capacity(parts.room());
             for (index, part) in parts.into_iter().enumerate() {
                 let field = format!("{field}.content.{index}");
                 let part = part.map_err(|unread| locate::element(&field, &unread))?;

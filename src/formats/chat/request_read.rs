@@ -159,8 +159,9 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     refuse(&mut body)?;
     note_vendor_fields(&body, &mut rules);
     let (system, turns) = request_parts::read(body.messages, &mut rules)?;
-    let mut tools = Vec::new();
-    for (index, tool) in body.tools.into_iter().flatten().enumerate() {
+    let own = body.tools.unwrap_or_default();
+    let mut tools = Vec::with_capacity(own.room());
+    for (index, tool) in own.into_iter().enumerate() {
         let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
         tools.extend(read_tool(tool, index, &mut rules)?);
     }
@@ -261,7 +262,7 @@ fn web_search(search: WebSearch<'_>) -> Tool<'_> {
     Tool {
         name: ToolName::plain("web_search"),
         description: None,
-        kind: ToolKind::WebSearch(search),
+        kind: ToolKind::WebSearch(Box::new(search)),
     }
 }
 

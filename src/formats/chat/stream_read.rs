@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use super::reply_read::{self, WireError, WirePart};
 use crate::domain::usage::Usage;
 use crate::formats::conversation::{
-    Arguments, Block, Content, Event, Finish, Origin, ReplyPart, Signature, Sink, Str,
+    Arguments, Block, Content, Event, Finish, Origin, Pieces, ReplyPart, Signature, Sink, Str,
     StreamProblem, Text, ToolName, is_empty_event, number,
 };
 use crate::formats::json_read::{self, Json, List, Unread};
@@ -209,18 +209,19 @@ impl Reader {
             (None, Some(Content::Text(text))) => Some(text),
             _ => None,
         };
-        self.text(Open::Thinking, reasoning, sink);
+        self.text(reasoning.map(|text| (Open::Thinking, text)), sink);
         let content = delta.content.map(reply_read::content).transpose().map_err(malformed)?;
+        let mut pieces = Pieces::default();
         for part in content.into_iter().flatten() {
-            match part {
-                ReplyPart::Thinking(thinking) => {
-                    self.text(Open::Thinking, Some(thinking.text), sink)
-                }
-                ReplyPart::Text(text) => self.text(Open::Text, Some(text), sink),
-                _ => {}
-            }
+            let (kind, text) = match part {
+                ReplyPart::Thinking(thinking) => (Open::Thinking, thinking.text),
+                ReplyPart::Text(text) => (Open::Text, text),
+                _ => continue,
+            };
+            self.text(pieces.push(kind, text), sink);
         }
-        self.text(Open::Refusal, delta.refusal, sink);
+        self.text(pieces.take(), sink);
+        self.text(delta.refusal.map(|text| (Open::Refusal, text)), sink);
         for (position, call) in delta.tool_calls.into_iter().flatten().enumerate() {
             self.call(position, call.map_err(malformed)?, sink);
         }
@@ -230,8 +231,8 @@ impl Reader {
         Ok(())
     }
 
-    fn text(&mut self, kind: Open, text: Option<Str<'_>>, sink: &mut Sink<'_>) {
-        let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+    fn text(&mut self, text: Option<(Open, Str<'_>)>, sink: &mut Sink<'_>) {
+        let Some((kind, text)) = text.filter(|(_, text)| !text.is_empty()) else { return };
         if self.open != Some(kind) {
             self.go_to(kind, sink);
             self.refused |= kind == Open::Refusal;

@@ -3,7 +3,7 @@
 //! Blocks are in order (never two open), so writers need no look-up by index. Only the blocks of a
 //! reader may be mixed: see [`Event::Turn`].
 
-use super::{Finish, Signature, Text, ToolName, locate};
+use super::{Finish, Signature, Str, Text, ToolName, locate};
 use crate::domain::usage::Usage;
 
 /// The content of a block.
@@ -84,6 +84,34 @@ pub fn is_empty_event(data: &[u8]) -> bool {
     match data.trim_ascii() {
         b"{}" | b"[DONE]" => true,
         data => !matches!(data.first(), Some(b'{' | b'[')),
+    }
+}
+
+/// The pieces of text of one event of the provider, put together where they are of one block: a
+/// piece may have a byte, and the event that is written for it has hundreds.
+pub struct Pieces<'a, K>(Option<(K, Str<'a>)>);
+
+impl<K> Default for Pieces<'_, K> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'a, K: PartialEq> Pieces<'a, K> {
+    /// Adds a piece of a block of this kind. Returns the pieces before it if they are of another.
+    pub fn push(&mut self, kind: K, text: Str<'a>) -> Option<(K, Str<'a>)> {
+        match &mut self.0 {
+            Some((last, pieces)) if *last == kind => {
+                pieces.push_str(&text);
+                None
+            }
+            other => other.replace((kind, text)),
+        }
+    }
+
+    /// The last pieces.
+    pub fn take(&mut self) -> Option<(K, Str<'a>)> {
+        self.0.take()
     }
 }
 

@@ -33,7 +33,7 @@ use std::borrow::Cow;
 
 pub use arguments::Arguments;
 pub use effort::Effort;
-pub use event::{Block, Event, Sink, StreamProblem, is_empty_event};
+pub use event::{Block, Event, Pieces, Sink, StreamProblem, is_empty_event};
 pub use generation::Generation;
 pub use media::{Media, MediaKind, Source};
 pub use reply::{Finish, Reply, ReplyPart};

@@ -28,7 +28,7 @@ impl Reply<'_> {
         });
         let texts: usize = texts.sum();
         // Escapes, and the members around the texts.
-        texts + texts / 8 + 512
+        texts + texts / 8 + 512 + self.parts.len() * 128
     }
 }
 

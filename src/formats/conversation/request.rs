@@ -114,7 +114,7 @@ pub enum ToolKind<'a> {
         format: Option<Json<'a>>,
     },
     /// Run by the vendor.
-    WebSearch(WebSearch<'a>),
+    WebSearch(Box<WebSearch<'a>>),
 }
 
 /// The only vendor-run tool that several vendors have.

@@ -154,6 +154,12 @@ impl StreamConverter {
         result
     }
 
+    /// How many bytes of an event that is not complete are kept.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.assembler.pending().len()
+    }
+
     /// The provider's stream has ended. A complete reply gets its format's end; a cut one does not.
     ///
     /// # Errors

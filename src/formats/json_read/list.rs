@@ -13,6 +13,9 @@ use serde_json::value::RawValue;
 use super::parser::Parser;
 use super::{ELEMENT, LIST};
 
+/// The length of the shortest element that has a content, with its comma: `{"text":""},`.
+const SMALLEST: usize = 12;
+
 /// The elements of a JSON array.
 #[derive(Clone, PartialEq)]
 pub struct List<'a, T> {
@@ -77,6 +80,13 @@ impl<'a, T> List<'a, T> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// The capacity of a vector with what is made of the elements. It has none to spare if all are
+    /// kept. Of a long list it has a place for each [`SMALLEST`] bytes: shorter elements say
+    /// nothing, and are refused or left out.
+    pub fn room(&self) -> usize {
+        self.read.len() + self.rest_len.min(self.rest.len() / SMALLEST)
+    }
 }
 
 impl<'a, T: Deserialize<'a>> List<'a, T> {
@@ -88,13 +98,12 @@ impl<'a, T: Deserialize<'a>> List<'a, T> {
         self.into_iter().next().transpose()
     }
 
-    /// What `keep` makes of each element. The vector has no spare capacity if it keeps all and they
-    /// are no tiny ones, most of which are refused or left out.
+    /// What `keep` makes of each element.
     ///
     /// # Errors
     /// The first element that is not of the type.
     pub fn collect<R>(self, mut keep: impl FnMut(T) -> Option<R>) -> Result<Vec<R>, Unread<'a>> {
-        let mut all = Vec::with_capacity(self.len().min(self.read.len() + self.rest.len() / 16));
+        let mut all = Vec::with_capacity(self.room());
         for element in self {
             all.extend(keep(element?));
         }

@@ -69,7 +69,7 @@ pub(super) fn read<'a>(
         Content::Text(text) => return Ok(vec![Part::Text(text)]),
         Content::Parts(blocks) => blocks,
     };
-    let mut parts = Vec::with_capacity(blocks.len());
+    let mut parts = Vec::with_capacity(blocks.room());
     for (index, block) in blocks.into_iter().enumerate() {
         let field = format!("{field}.{index}");
         let block = block.map_err(|unread| locate::element(&field, &unread))?;

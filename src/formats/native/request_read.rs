@@ -127,7 +127,7 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     let body: Body<'_> = parse(body)?;
     let mut rules = Rules::default();
     note_vendor_fields(&body, &mut rules);
-    let mut turns = Vec::with_capacity(body.messages.len());
+    let mut turns = Vec::with_capacity(body.messages.room());
     for (index, message) in body.messages.into_iter().enumerate() {
         let message =
             message.map_err(|unread| locate::element(&format!("messages.{index}"), &unread))?;
@@ -135,8 +135,9 @@ pub fn read(body: &[u8]) -> Result<Request<'_>, Unsupported> {
     }
     let parallel_tools =
         body.tool_choice.as_ref().and_then(|choice| choice.disable_parallel_tool_use).map(|no| !no);
-    let mut tools = Vec::new();
-    for (index, tool) in body.tools.into_iter().flatten().enumerate() {
+    let own = body.tools.unwrap_or_default();
+    let mut tools = Vec::with_capacity(own.room());
+    for (index, tool) in own.into_iter().enumerate() {
         let tool = tool.map_err(|unread| locate::element(&format!("tools.{index}"), &unread))?;
         tools.extend(read_tool(tool, index, &mut rules)?);
     }
@@ -222,13 +223,13 @@ fn read_tool<'a>(
             schema: schema::read_tool(tool.input_schema, rules),
             strict: tool.strict,
         },
-        Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(WebSearch {
+        Some(kind) if kind.starts_with("web_search") => ToolKind::WebSearch(Box::new(WebSearch {
             allowed_domains: texts(tool.allowed_domains, "tools")?,
             blocked_domains: texts(tool.blocked_domains, "tools")?,
             max_uses: tool.max_uses,
             user_location: tool.user_location.map(schema::validated),
             has_more: false,
-        }),
+        })),
         Some(_) => {
             rules.note(Rule::VendorTools);
             return Ok(None);

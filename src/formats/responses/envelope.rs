@@ -2,7 +2,7 @@
 
 use super::usage;
 use crate::domain::usage::Usage;
-use crate::formats::conversation::json::{self, Object};
+use crate::formats::conversation::json::{self, Array, Object};
 use crate::formats::conversation::{Finish, ReplyContext, Str};
 
 /// The state of the response.
@@ -12,12 +12,17 @@ pub(super) enum State<'s> {
     Ended { finish: &'s Finish, usage: &'s Usage },
 }
 
-/// Writes a response object with every member that the SDKs require. `items` is JSON text,
-/// comma-separated.
+/// Writes a response object with every member that the SDKs require. `items` writes the output's
+/// items with the commas between them.
 ///
 /// The request's tools and instructions are not repeated: they would be sent three times in each
 /// stream, and clients already have them.
-pub(super) fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>, items: &[u8]) {
+pub(super) fn write(
+    o: &mut Object<'_>,
+    context: &ReplyContext,
+    state: State<'_>,
+    items: impl FnOnce(&mut Array<'_>),
+) {
     let (status, reason) = status(state);
     o.str("id", &context.id("resp_"));
     o.word("object", "response");
@@ -33,10 +38,7 @@ pub(super) fn write(o: &mut Object<'_>, context: &ReplyContext, state: State<'_>
     o.null("max_output_tokens");
     o.raw("metadata", "{}");
     o.str("model", &context.model);
-    let output = o.key("output");
-    output.push(b'[');
-    output.extend_from_slice(items);
-    output.push(b']');
+    o.array("output", items);
     o.bool("parallel_tool_calls", context.parallel_tools);
     o.null("previous_response_id");
     o.raw("reasoning", r#"{"effort":null,"summary":null}"#);

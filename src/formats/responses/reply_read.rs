@@ -183,7 +183,7 @@ pub fn read(body: &[u8]) -> Result<Reply<'_>, ReplyProblem> {
             message: "the response failed".to_owned(),
         });
     }
-    let mut parts: Vec<ReplyPart<'_>> = Vec::with_capacity(output.len());
+    let mut parts: Vec<ReplyPart<'_>> = Vec::with_capacity(output.room());
     for item in output {
         let read = item.and_then(OutputItem::into_parts);
         parts.append(&mut read.map_err(|error| problem(locate::unread(&error).to_string()))?);

@@ -181,7 +181,7 @@ fn read_content<'a>(
     match content {
         Content::Text(text) => Ok(vec![Part::Text(text)]),
         Content::Parts(parts) => {
-            let mut all = Vec::with_capacity(parts.len());
+            let mut all = Vec::with_capacity(parts.room());
             for (index, part) in parts.into_iter().enumerate() {
                 let field = format!("{field}.{index}");
                 let part = part.map_err(|unread| locate::element(&field, &unread))?;

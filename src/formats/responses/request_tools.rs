@@ -67,6 +67,7 @@ pub(super) fn read<'a>(
     all: &mut Vec<Tool<'a>>,
     rules: &mut Rules,
 ) -> Result<(), Unsupported> {
+    all.reserve_exact(tools.room());
     for (index, tool) in tools.into_iter().enumerate() {
         let tool = tool.map_err(|unread| locate::element(&format!("{field}.{index}"), &unread))?;
         let kind = match tool.kind.as_deref() {
@@ -85,7 +86,7 @@ pub(super) fn read<'a>(
             Some(kind)
                 if kind.starts_with("web_search") && tool.external_web_access != Some(false) =>
             {
-                ToolKind::WebSearch(read_search(&tool)?)
+                ToolKind::WebSearch(Box::new(read_search(&tool)?))
             }
             Some(_) => {
                 rules.note(Rule::VendorTools);

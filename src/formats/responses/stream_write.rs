@@ -61,7 +61,7 @@ impl Writer {
                 for name in ["response.created", "response.in_progress"] {
                     self.emit(out, name, |o| {
                         o.object("response", |o| {
-                            envelope::write(o, context, State::InProgress, b"")
+                            envelope::write(o, context, State::InProgress, |_| {})
                         });
                     });
                 }
@@ -263,7 +263,13 @@ impl Writer {
         let complete = envelope::status(state).1.is_none();
         let items = std::mem::take(&mut self.items);
         self.emit(out, if complete { "response.completed" } else { "response.incomplete" }, |o| {
-            o.object("response", |o| envelope::write(o, context, state, &items));
+            o.object("response", |o| {
+                envelope::write(o, context, state, |a| {
+                    if !items.is_empty() {
+                        a.element().extend_from_slice(&items);
+                    }
+                });
+            });
         });
     }
 }

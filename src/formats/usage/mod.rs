@@ -327,11 +327,16 @@ impl UsageReader {
     /// converted may have.
     #[must_use]
     pub const fn has_too_many_elements(&self) -> bool {
-        let elements = match self.layout {
+        self.elements() > MOST_ELEMENTS
+    }
+
+    /// How many elements the lists of the body, or of the last event, have.
+    #[must_use]
+    pub const fn elements(&self) -> usize {
+        match self.layout {
             Layout::Json => self.scanner.elements(),
             Layout::Unknown | Layout::Events => self.elements,
-        };
-        elements > MOST_ELEMENTS
+        }
     }
 
     /// Complete events so far, of a stream.

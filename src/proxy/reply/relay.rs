@@ -1,7 +1,7 @@
 //! The provider's reply as it passes through: decoded, read for usage, reshaped for the client.
 //!
 //! One pass over each piece. No memory grows with the reply, except if a reply is converted in one
-//! piece.
+//! piece: that one counts in the body budget.
 
 use std::time::Instant;
 
@@ -15,6 +15,8 @@ use crate::formats::count;
 use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
 use crate::proxy::coding::StreamDecoder;
+use crate::proxy::request::body_budget::{BodyReservation, BudgetExceeded, ELEMENT_WEIGHT};
+use crate::proxy::request::screen::INLINE_MAX;
 
 /// Largest reply in one piece that can be converted, in bytes.
 const CONVERT_MAX: usize = 32 * 1024 * 1024;
@@ -31,6 +33,8 @@ pub(in crate::proxy) struct Reply {
     received: u64,
     /// Why the reply cannot continue.
     problem: Option<String>,
+    /// The body budget has no place for it.
+    over_budget: Option<BudgetExceeded>,
     /// The error that a converter found in the provider's stream.
     reported: Option<UpstreamError>,
     /// When the last part other than a heartbeat arrived.
@@ -58,6 +62,17 @@ pub(in crate::proxy) struct Whole {
     pub to: WireFormat,
     pub context: ReplyContext,
     pub collected: Vec<u8>,
+    /// What is collected, and what is built of it.
+    pub reservation: BodyReservation,
+    /// Bytes that all bodies together may hold.
+    pub most: usize,
+}
+
+impl Whole {
+    /// Holds what is collected, with `more` bytes.
+    fn hold(&mut self, more: usize) -> Result<(), BudgetExceeded> {
+        self.reservation.hold_beside_body(self.collected.len() + more, self.most)
+    }
 }
 
 impl Reply {
@@ -75,6 +90,7 @@ impl Reply {
             shape,
             received: 0,
             problem: None,
+            over_budget: None,
             reported: None,
             last_progress,
             progress: 0,
@@ -137,7 +153,8 @@ impl Reply {
             }
             Shape::Events(converter) => {
                 let mut out = Vec::with_capacity(plain.len());
-                if let Err(e) = converter.feed(&plain, &mut out) {
+                let size = converter.pending() + plain.len();
+                if let Err(e) = beside_others(size, || converter.feed(&plain, &mut out)) {
                     self.problem = Some(e.to_string());
                     self.reported = complete(upstream_error(e), converter.usage());
                 }
@@ -146,6 +163,8 @@ impl Reply {
             Shape::Whole(whole) => {
                 if whole.collected.len() + plain.len() > CONVERT_MAX {
                     self.problem = Some("the reply is too large to be converted".to_owned());
+                } else if let Err(full) = whole.hold(plain.len()) {
+                    self.over_budget = Some(full);
                 } else {
                     whole.collected.extend_from_slice(&plain);
                 }
@@ -192,11 +211,17 @@ impl Reply {
                         Some("the reply's lists are too long to be converted".to_owned());
                     return Bytes::new();
                 }
+                let elements = self.reader.as_ref().map_or(0, UsageReader::elements);
+                if let Err(full) = whole.hold(elements * ELEMENT_WEIGHT) {
+                    self.over_budget = Some(full);
+                    return Bytes::new();
+                }
                 let input = whole.context.estimated_input;
                 let usage = self.reader.as_ref().map(|reader| reader.estimate(input));
                 let usage = usage.unwrap_or_default();
-                match convert::reply(whole.from, whole.to, &whole.collected, usage, &whole.context)
-                {
+                let Whole { from, to, context, collected, .. } = &**whole;
+                let convert = || convert::reply(*from, *to, collected, usage, context);
+                match beside_others(collected.len(), convert) {
                     Ok(converted) => converted.into(),
                     Err(e) => {
                         self.problem = Some(e.to_string());
@@ -209,6 +234,14 @@ impl Reply {
                     }
                 }
             }
+        }
+    }
+
+    /// Whether the body budget has a place for what must be kept of the reply.
+    pub(in crate::proxy) const fn budget(&self) -> Result<(), BudgetExceeded> {
+        match self.over_budget {
+            Some(full) => Err(full),
+            None => Ok(()),
         }
     }
 
@@ -328,4 +361,10 @@ fn joined(mut pieces: Vec<Bytes>) -> Bytes {
         1 => pieces.swap_remove(0),
         _ => pieces.concat().into(),
     }
+}
+
+/// Runs work on `bytes` of a reply. If they are many, the other tasks of this thread first move to
+/// another one: Pingora's filters of bodies cannot wait for a blocking thread.
+fn beside_others<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    if bytes <= INLINE_MAX { work() } else { tokio::task::block_in_place(work) }
 }

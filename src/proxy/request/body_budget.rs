@@ -1,4 +1,5 @@
-//! The body budget: a bound on the bytes of request bodies that the process holds at once.
+//! The body budget: a bound on the bytes of request bodies, and of replies that are converted in one
+//! piece, that the process holds at once.
 //!
 //! A body reserves its declared length before it is read, or grows its reservation as it is read,
 //! and releases it when it is dropped. Nothing waits: a body that does not fit is refused with 503,
@@ -39,8 +40,11 @@ impl BodyBudget {
     }
 }
 
+/// What an element of a list takes while a request or a reply is converted, in bytes.
+pub const ELEMENT_WEIGHT: usize = 192;
+
 /// The budget does not have that many bytes left.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BudgetExceeded;
 
 /// The part of the budget that one body holds; released on drop.

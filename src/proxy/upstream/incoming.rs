@@ -4,6 +4,8 @@
 //! A reply is held back until its first meaningful part. Until then, an error as first event, an
 //! empty reply or a stream that breaks at once still allows another attempt.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use pingora::http::ResponseHeader;
@@ -22,7 +24,9 @@ use crate::policy::client_error;
 use crate::policy::error_reply::ErrorReply;
 use crate::proxy::coding::{Coding, StreamDecoder};
 use crate::proxy::context::RequestContext;
+use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::reply::relay::{Reply, Shape, Whole};
+use crate::proxy::request::body_budget::BodyReservation;
 
 /// The cause of a reply that cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +122,9 @@ pub(in crate::proxy) fn begin(
     head: &ResponseHeader,
 ) -> pingora::Result<()> {
     let client_format = ctx.format;
+    let (bodies, most) = (Arc::clone(&ctx.gateway.bodies), ctx.live.max_inflight_body_bytes);
     let forwarding = ctx.forwarding()?;
+    let reservation = BodyReservation::new(&bodies, forwarding.identified.caller.user_id());
     let (stream_asked, generates) =
         (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
     let Some(attempt) = &mut forwarding.attempt else { return Ok(()) };
@@ -165,6 +171,8 @@ pub(in crate::proxy) fn begin(
             to: client_format,
             context: *context,
             collected: Vec::new(),
+            reservation,
+            most,
         })),
     };
     let reader = match &shape {
@@ -227,6 +235,8 @@ pub(in crate::proxy) fn take(
                 }
             }
             *body = Some(bytes);
+            // A provider of the client's own format may answer: nothing of that reply is kept.
+            relay.reply.budget().map_err(|full| Failure::Unfit(Refusal::from(full)))?;
             // A complete reply is not affected by later problems.
             if is_settled { Ok(()) } else { relay.check() }
         }

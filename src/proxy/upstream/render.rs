@@ -25,7 +25,7 @@ use crate::formats::{count, edit, responses::instructions};
 use crate::proxy::context::{Principal, RequestContext};
 use crate::proxy::gateway::Gateway;
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::request::body_budget::BodyReservation;
+use crate::proxy::request::body_budget::{BodyReservation, ELEMENT_WEIGHT};
 use crate::proxy::request::intake::Inbound;
 use crate::proxy::request::screen::INLINE_MAX;
 use crate::upstream::ProviderCall;
@@ -35,9 +35,6 @@ const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
 
 /// How long a large request may be rendered for one provider.
 const RENDER_TIME: Duration = Duration::from_secs(10);
-
-/// What an element of a list takes while a request is converted, in bytes of the body budget.
-const ELEMENT_WEIGHT: usize = 192;
 
 /// The request for the provider.
 pub(in crate::proxy) struct Rendered {
@@ -111,13 +108,20 @@ pub(in crate::proxy) async fn render(
     let rendered = if source.inbound.body_len() <= INLINE_MAX {
         source.render()
     } else {
-        let rendering = tokio::task::spawn_blocking(move || source.render());
-        match unless_gone(session, false, timeout(RENDER_TIME, rendering)).await? {
-            Ok(rendered) => rendered.unwrap_or(Err(Refusal::Internal)),
-            Err(_) => Err(Refusal::ConversionTimedOut),
-        }
+        unless_gone(session, false, within(RENDER_TIME, move || source.render())).await?
     };
     Ok(rendered.map_err(Failure::Unfit)?)
+}
+
+/// Works on a blocking thread for at most this time.
+async fn within<T: Send + 'static>(
+    time: Duration,
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    match timeout(time, tokio::task::spawn_blocking(work)).await {
+        Ok(done) => done.unwrap_or(Err(Refusal::Internal)),
+        Err(_) => Err(Refusal::ConversionTimedOut),
+    }
 }
 
 impl Source {
@@ -263,4 +267,25 @@ impl Source {
 
 fn peek_again(body: &[Bytes]) -> Result<Peek, Refusal> {
     peek::peek(body, DEPTH).map_err(|_| Refusal::Internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_takes_too_long_is_refused_without_waiting_for_its_end() {
+        let (end, ended) = mpsc::channel::<()>();
+        let refused = within(Duration::ZERO, move || {
+            let _ = ended.recv();
+            Ok(())
+        });
+        assert!(matches!(refused.await, Err(Refusal::ConversionTimedOut)));
+        drop(end);
+        assert!(matches!(within(Duration::MAX, || Ok(7)).await, Ok(7)));
+        let refused = within(Duration::MAX, || Err::<(), _>(Refusal::Internal));
+        assert!(matches!(refused.await, Err(Refusal::Internal)));
+    }
 }

@@ -126,7 +126,7 @@ impl Gateway {
 }
 
 /// As [`Gateway::fill_disk`], for any process.
-fn fill_disk_of(pid: u32, bytes: u64) {
+pub fn fill_disk_of(pid: u32, bytes: u64) {
     let done = Command::new("prlimit")
         .args(["--pid", &pid.to_string(), &format!("--fsize={bytes}:unlimited")])
         .status()

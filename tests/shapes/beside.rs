@@ -1,0 +1,83 @@
+//! Conversions of much data, beside other requests on the only thread that serves.
+
+use serde_json::{Value, json};
+
+use crate::proxy::fixture::Fixture;
+
+/// More than a body of these tests has: what a conversion holds in the budget, for as long as it
+/// runs.
+const CONVERTING: f64 = 20e6;
+
+/// Nearly as many elements as a body may have.
+const COUNT: usize = 190_000;
+
+/// A gateway with one serving thread, and a provider of another format than its requests.
+async fn fixture() -> Fixture {
+    let fixture = Fixture::bare(&[
+        ("TOLLGATE_HEADERS_PASS_REQUEST", "x-mock"),
+        ("TOLLGATE_PROXY_THREADS", "1"),
+    ])
+    .await;
+    fixture.gateway.provider("chat-compatible", &fixture.upstream.url, json!({})).await;
+    fixture
+}
+
+fn large() -> Value {
+    let parts = vec![json!({"type": "text", "text": "a"}); COUNT];
+    json!({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": parts}]})
+}
+
+/// Nothing is held any more.
+async fn ends(fixture: &Fixture) {
+    fixture.gateway.metric_shows("tollgate_request_body_bytes", |held| held == 0.0).await;
+}
+
+async fn held(fixture: &Fixture) -> f64 {
+    fixture.gateway.metric("tollgate_request_body_bytes").await
+}
+
+/// Asks a short question once a conversion runs: it is answered before that ends.
+async fn another_is_answered_meanwhile(fixture: &Fixture, what: &str) {
+    fixture.gateway.metric_shows("tollgate_request_body_bytes", |held| held > CONVERTING).await;
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "{what}");
+    assert!(held(fixture).await > CONVERTING, "{what}: the other one waited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_request_is_converted_beside_others() {
+    let fixture = fixture().await;
+    let asked = tokio::spawn(fixture.post("/v1/messages", &large()).send());
+    another_is_answered_meanwhile(&fixture, "request").await;
+    assert_eq!(asked.await.unwrap().unwrap().status(), 200);
+    ends(&fixture).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_reply_is_converted_beside_others() {
+    let fixture = fixture().await;
+    let parts = vec![json!({"type": "text", "text": "a"}); COUNT];
+    let reply = json!({"choices": [{"message": {"role": "assistant", "content": parts},
+        "finish_reason": "stop"}]});
+    let directive = json!({"body": reply.to_string(), "strict": false});
+    fixture.upstream.script(json!([directive])).await;
+    let asked = tokio::spawn(fixture.ask().send());
+    another_is_answered_meanwhile(&fixture, "reply").await;
+    let answer = asked.await.unwrap().unwrap();
+    assert_eq!(answer.status(), 200);
+    let reply: Value = answer.json().await.unwrap();
+    assert_eq!(reply["content"].as_array().unwrap().len(), COUNT);
+    ends(&fixture).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_while_its_request_is_converted_ends_it() {
+    let fixture = fixture().await;
+    let asked = tokio::spawn(fixture.post("/v1/messages", &large()).send());
+    fixture.gateway.metric_shows("tollgate_request_body_bytes", |held| held > CONVERTING).await;
+    asked.abort();
+    let log = fixture.gateway.logs(1).await;
+    assert!(held(&fixture).await > CONVERTING, "the record does not wait for the conversion");
+    assert_eq!(log[0]["outcome"], "client_aborted", "{log:?}");
+    ends(&fixture).await;
+    assert_eq!(fixture.upstream.requests().await, Vec::<Value>::new(), "no provider was asked");
+}
