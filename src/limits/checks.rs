@@ -2,12 +2,12 @@
 //! refuses.
 
 use super::admission::{Admission, Amount, Denied, Exceeds};
-use crate::domain::limit_type::LimitType;
 use super::held::Held;
 use super::holder::Pair;
 use super::sessions::Slot;
 use super::settings::CounterSettings;
 use super::standing::{MoneyLeft, RequestsLeft, Standing};
+use crate::domain::limit_type::LimitType;
 use crate::domain::limits::Limits;
 use crate::domain::money::NanoUsd;
 use crate::policy::reservation::Reservation;

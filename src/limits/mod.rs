@@ -52,8 +52,8 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 
-pub use admission::{Admission, Amount, Asks, Denied, Exceeds, Refused};
 pub use crate::domain::limit_type::LimitType;
+pub use admission::{Admission, Amount, Asks, Denied, Exceeds, Refused};
 pub use charge::{Charge, Settlement};
 pub use listing::LiveSession;
 pub use past::FromStore;

@@ -17,7 +17,7 @@ use chrono_tz::Tz;
 use super::held::Held;
 use crate::domain::clock::Timestamp;
 use crate::domain::limit_type::Period;
-use crate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
+use crate::domain::limits::{DailyReset, ResetMode, TimeOfDay};
 use crate::domain::money::NanoUsd;
 use crate::policy::window::{DAY_MS, FIVE_HOURS_MS, Span, Window};
 

@@ -3,8 +3,8 @@
 //!
 //! The checks read these figures anyway; they cost no further call.
 
-use crate::domain::limit_type::LimitType;
 use crate::domain::clock::Timestamp;
+use crate::domain::limit_type::LimitType;
 use crate::domain::money::NanoUsd;
 
 /// `None`: no such limit applies.

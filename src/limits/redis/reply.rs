@@ -216,7 +216,8 @@ pub(super) fn blocked(
     }
     let places = why.strip_prefix("limit")?.bytes();
     let spans = Spans::at(now, settings);
-    let spent = places.filter_map(|place| Period::IN_ORDER.get(usize::from(place.checked_sub(b'1')?)));
+    let spent =
+        places.filter_map(|place| Period::IN_ORDER.get(usize::from(place.checked_sub(b'1')?)));
     let ends = spent.map(|period| match rolling_ms(*period, limits) {
         _ if period.limit_of(limits).is_none_or(|limit| limit <= NanoUsd::ZERO) => None,
         Some(_) => Some(soon),
