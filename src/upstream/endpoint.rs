@@ -25,6 +25,8 @@ pub struct Endpoint {
     base: String,
     /// Whether calls follow the base as it is: see [`is_complete`].
     is_complete: bool,
+    /// What the calls of each format follow, in the order of [`WireFormat::ALL`].
+    before_calls: [String; 4],
 }
 
 /// The operation of a provider.
@@ -99,7 +101,10 @@ impl Endpoint {
         } else {
             format!("{}:{port}", authority.host())
         };
-        Ok(Self { tls, host, port, authority, base, is_complete })
+        let before_calls = Default::default();
+        let mut endpoint = Self { tls, host, port, authority, base, is_complete, before_calls };
+        endpoint.before_calls = WireFormat::ALL.map(|format| endpoint.before_calls_of(format));
+        Ok(endpoint)
     }
 
     /// `host:port` as a CONNECT request names it: an IPv6 address in brackets.
@@ -112,9 +117,10 @@ impl Endpoint {
     /// The path (and the query that the call itself needs) of a call in `format`.
     #[must_use]
     pub fn path(&self, format: WireFormat, call: ProviderCall<'_>) -> String {
-        let own = if format == WireFormat::AltCli { "v1beta" } else { "v1" };
-        let version = if self.lacks_version(format) { ["/", own].concat() } else { String::new() };
-        let at = |call: &str| [&self.base, version.as_str(), call].concat();
+        let formats = WireFormat::ALL.iter().zip(&self.before_calls);
+        let before = formats.filter(|(its, _)| **its == format).map(|(_, before)| before);
+        let before = before.map(String::as_str).next().unwrap_or_default();
+        let at = |call: &str| [before, call].concat();
         let of = |model: &str, verb: &str| at(&format!("/models/{}:{verb}", segment(model)));
         match (format, call) {
             (WireFormat::Native, ProviderCall::ListModels) => at("/models?limit=1000"),
@@ -157,6 +163,11 @@ const ENDS_WITHOUT_VERSION: [&str; 3] = ["compat", "openapi", "serving-endpoints
 const VERSIONED_RELAY: &str = "gateway.ai.cloudflare.com";
 
 impl Endpoint {
+    fn before_calls_of(&self, format: WireFormat) -> String {
+        let own = if format == WireFormat::AltCli { "/v1beta" } else { "/v1" };
+        [&*self.base, if self.lacks_version(format) { own } else { "" }].concat()
+    }
+
     /// Whether the base lacks the version that calls of this format have in their path.
     fn lacks_version(&self, format: WireFormat) -> bool {
         let compatible = matches!(format, WireFormat::Chat | WireFormat::Responses);

@@ -163,6 +163,9 @@ impl Peek {
         let of_body = self.model.as_deref().map(|name| ("model", name));
         let inside = self.inner_model.as_deref().map(|name| ("request.model", name));
         for (member, name) in [of_body, inside].into_iter().flatten() {
+            if name == model {
+                continue;
+            }
             let name = name.trim_start_matches("models/");
             if name != model.trim_start_matches("models/") {
                 named.push(NamedModel { member, name: name.to_owned() });

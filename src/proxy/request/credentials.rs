@@ -1,10 +1,14 @@
 //! Where a proxied request carries its key: the four sources of docs/reference/credentials.md, and
 //! the alias headers.
 
-use http::HeaderMap;
+use std::borrow::Cow;
+
+use http::{HeaderMap, HeaderName};
 
 use super::query;
 use crate::crypto::carried;
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The combined result of a request's credential sources.
 #[derive(Debug, PartialEq, Eq)]
@@ -29,16 +33,14 @@ pub(super) fn presented(
     is_admin_token: impl Fn(&str) -> bool,
 ) -> Presented {
     let mut found: Option<String> = None;
-    let named = ["x-api-key"].into_iter().chain(alias_headers.iter().map(String::as_str));
-    let in_headers = named
-        .flat_map(|name| headers.get_all(name))
-        .filter_map(|v| v.to_str().ok())
-        .map(str::to_owned);
-    let bearer = carried::bearers(headers).map(str::to_owned);
-    let in_query = query.into_iter().flat_map(|q| query::values(q, "key"));
+    let aliases = alias_headers.iter().flat_map(|name| headers.get_all(name.as_str()));
+    let in_headers = headers.get_all(X_API_KEY).into_iter().chain(aliases);
+    let in_headers = in_headers.filter_map(|value| value.to_str().ok()).map(Cow::Borrowed);
+    let bearer = carried::bearers(headers).map(Cow::Borrowed);
+    let in_query = query.into_iter().flat_map(|q| query::values(q, "key")).map(Cow::Owned);
     let in_cookie = carried::cookies(headers)
         .filter(|text| text.starts_with("sk-") || is_admin_token(text))
-        .map(str::to_owned);
+        .map(Cow::Borrowed);
     for candidate in bearer.chain(in_headers).chain(in_query).chain(in_cookie) {
         let candidate = candidate.trim();
         match &found {
