@@ -59,6 +59,12 @@ once() {
   echo "$now" >"$mark"
 }
 
+# in_idle_time <command…>: leaves the processors to everything else.
+in_idle_time() {
+  renice -n 19 -p "$BASHPID" >/dev/null
+  "$@"
+}
+
 # Without the fuzzer's own runtime, which only a program needs.
 check_fuzz() {
   env -u RUSTC_WORKSPACE_WRAPPER RUSTFLAGS="--cfg fuzzing" CUSTOM_LIBFUZZER_PATH="$target/none" CARGO_TARGET_DIR="$target/fuzz" \
@@ -77,6 +83,7 @@ step documents
 python3 scripts/documents.py
 # Beside the compiler, which does not use both cores all the time.
 beside "installation, web UI and supply chain" install_and_check
+beside "fuzz targets" in_idle_time once fuzz "" "tests/fuzz src" check_fuzz
 step "build, lints and documentation of the code"
 export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/check-crate.sh
 cargo build --locked --workspace --lib --bins --tests --quiet
@@ -89,14 +96,14 @@ export RUST_TEST_THREADS
 step tests
 if [ $# -gt 0 ]; then
   cargo test --locked --workspace "$@"
+  finish "fuzz targets"
 else
   cargo test --locked --workspace -- --skip nodes::chaos
+  finish "fuzz targets"
   # Alone: beside the others its nodes would count for themselves, because Redis answers too late on
   # a busy machine.
   cargo test --locked --workspace --test main nodes::chaos
 fi
-step "fuzz targets"
-once fuzz "" "tests/fuzz src" check_fuzz
 # Its tools exist only for this architecture.
 if [ "$(uname -m)" = x86_64 ]; then
   step "files of deploy/ and workflows"
