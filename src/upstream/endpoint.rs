@@ -25,7 +25,8 @@ pub struct Endpoint {
     base: String,
     /// Whether calls follow the base as it is: see [`is_complete`].
     is_complete: bool,
-    /// What the calls of each format follow, in the order of [`WireFormat::ALL`].
+    /// What the calls of each format follow, in the order of [`WireFormat::ALL`]. Made for each call,
+    /// it took 600 instructions.
     before_calls: [String; 4],
 }
 
