@@ -25,6 +25,28 @@ const LAYERS: [&[&str]; 10] = [
     &["cli"],
 ];
 
+/// The parts of `proxy`, from the bottom. A part may name parts of lower layers only: so a request
+/// goes down through them, and comes back once.
+const PROXY: [&[&str]; 9] = [
+    &[
+        "blocking",
+        "body_budget",
+        "caller",
+        "coding",
+        "embedded_admin",
+        "instructions",
+        "transcript",
+    ],
+    &["gateway", "record"],
+    &["context"],
+    &["reply", "settle", "trace"],
+    &["connections", "request"],
+    &["local", "upstream"],
+    &["exchange", "pipeline"],
+    &["service"],
+    &["accept", "driver"],
+];
+
 /// Modules that take the time as an argument and touch neither disk nor network.
 const PURE: [&str; 3] = ["domain", "formats", "policy"];
 
@@ -94,6 +116,7 @@ fn check(path: &str, text: &str) -> Vec<String> {
     }
     for named in paths(&shipped) {
         check_crates(&mut checked, &named);
+        check_proxy(&mut checked, &named);
         check_purity(&mut checked, &named);
     }
     for (number, line) in (1..).zip(shipped.lines()) {
@@ -186,6 +209,29 @@ fn check_layer(checked: &mut Checked<'_>, named: &NamedPath) {
                 ),
             );
         }
+    }
+}
+
+/// The order of the parts of `proxy`.
+fn check_proxy(checked: &mut Checked<'_>, named: &NamedPath) {
+    let Some(inside) = checked.path.strip_prefix("proxy/") else { return };
+    let mut at: Vec<&str> = inside.trim_end_matches(".rs").split('/').collect();
+    at.retain(|part| *part != "mod");
+    let climbs = named.parts.iter().take_while(|part| *part == "super").count();
+    let other = match named.parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["crate", "proxy", other, ..] => other,
+        ["super", ..] if climbs == at.len() && climbs < named.parts.len() => &named.parts[climbs],
+        _ => return,
+    };
+    let part = |name: &str| PROXY.iter().position(|parts| parts.contains(&name));
+    let Some(here) = at.first().filter(|here| **here != other) else { return };
+    match (part(here), part(other)) {
+        (None, _) => checked.breach(1, "a part of proxy without a layer: give it one here"),
+        (Some(low), Some(high)) if high >= low => {
+            let what = format!("{here} reaches {other}, which does not stand below it in proxy");
+            checked.breach(named.line, &what);
+        }
+        _ => {}
     }
 }
 
@@ -335,7 +381,16 @@ const PLANTED: &[(&str, &str, &str)] = &[
     ("proxy/upstream/attempt.rs", "impl ProxyHttp for Other {}", "a second ProxyHttp"),
     ("app/a.rs", "impl pingora::proxy::ProxyHttp for Other {}", "a second ProxyHttp"),
     ("proxy/service/mod.rs", "impl ProxyHttp for Service {}", ""),
-    ("proxy/upstream/driver.rs", "use pingora::proxy::ProxyHttp as _;", ""),
+    ("proxy/driver/mod.rs", "use pingora::proxy::ProxyHttp as _;", ""),
+    (
+        "proxy/upstream/attempt.rs",
+        "use crate::proxy::exchange::Exchange;",
+        "upstream reaches exchange, which does not stand below it in proxy",
+    ),
+    ("proxy/local/a.rs", "use super::super::upstream::head;", "local reaches upstream"),
+    ("proxy/new.rs", "use super::record::Ending;", "a part of proxy without a layer"),
+    ("proxy/context.rs", "use super::record::Ending;", ""),
+    ("proxy/upstream/mod.rs", "use super::request::plan; use self::head::build;", ""),
     ("formats/a.rs", "use std::fs;", "I/O in a pure module"),
     (
         "formats/a.rs",

@@ -30,7 +30,7 @@ use super::banner::Banner;
 use super::drain::Ended;
 use super::in_process::InProcess;
 use super::supervisor;
-use crate::proxy::connections::Connections;
+use crate::proxy::accept::Connections;
 use crate::state::Phase;
 
 /// Connections that may wait to be accepted; the system has an additional bound.

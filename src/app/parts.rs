@@ -20,7 +20,7 @@ use crate::limits::Counters;
 use crate::messages::{MessageQueue, Messages};
 use crate::otlp::{self, Exporters, Relay};
 use crate::proxy::gateway::{Fixed, Gateway, OtlpParts};
-use crate::proxy::request::instructions::Instructions;
+use crate::proxy::instructions::Instructions;
 use crate::state::health::Health;
 use crate::state::{
     AdminToken, ClientVersions, Conditions, Events, FailedSessions, RejectedRequests, Snapshot,

@@ -30,7 +30,7 @@ use super::successor::Successor;
 use super::tasks::{self, Tasks};
 use super::{banner::Banner, certificates, connection_slots, doctor, listen, reload, snapshot};
 use crate::config::Config;
-use crate::proxy::connections::Connections;
+use crate::proxy::accept::Connections;
 use crate::proxy::connections::too_many::{BeforeHandshake, Counted};
 use crate::proxy::service::{self, Service};
 use crate::state::Phase;

@@ -1,10 +1,7 @@
 //! The administration on the proxy's own listener, for deployments with a single origin.
 //!
-//! The proxy does not import the administration: `app` passes it an [`EmbeddedAdmin`]. Requests at
-//! `/api/` and for the web UI go to it unchanged, and leave no ledger record; it checks its own
-//! credentials. It answers from the head if that is enough: the proxy reads the body from the
-//! client only as the administration requests it, within the administration's bounds and budget,
-//! not those of the data plane.
+//! The proxy does not import the administration: `app` passes it an [`EmbeddedAdmin`], and
+//! `local/administration.rs` passes requests to it.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -13,16 +10,8 @@ use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, TRANSFER_ENCODING};
 use http_body::Frame;
-use pingora::Result;
-use pingora::http::{Method, RequestHeader, ResponseHeader};
-use pingora::proxy::Session;
 use tokio::sync::mpsc;
-
-use super::context::RequestContext;
-use super::request::received;
-use super::upstream::wire;
 
 /// The administration's service in this process.
 #[async_trait]
@@ -50,7 +39,7 @@ impl http_body::Body for ClientBody {
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<std::result::Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if !self.is_asked {
             // The channel cannot be full. If it is closed, the body is at its end.
             self.is_asked = self.wanted.try_send(()).is_ok();
@@ -62,12 +51,14 @@ impl http_body::Body for ClientBody {
 }
 
 /// The other end of a [`ClientBody`].
-struct Feed {
-    wanted: mpsc::Receiver<()>,
-    pieces: mpsc::Sender<Bytes>,
+pub(in crate::proxy) struct Feed {
+    /// Receives for each piece that is wanted.
+    pub wanted: mpsc::Receiver<()>,
+    pub pieces: mpsc::Sender<Bytes>,
 }
 
-fn client_body() -> (ClientBody, Feed) {
+/// A body, and the end that feeds it.
+pub(in crate::proxy) fn client_body() -> (ClientBody, Feed) {
     let ((wanted, asked), (pieces, body)) = (mpsc::channel(1), mpsc::channel(1));
     (ClientBody { wanted, pieces: body, is_asked: false }, Feed { wanted: asked, pieces })
 }
@@ -85,133 +76,4 @@ pub struct AdminReply {
 pub trait Pieces: Send {
     /// Waits for the next piece. Dropped while it waits if the client closes the connection.
     async fn next(&mut self) -> Option<Bytes>;
-}
-
-/// Whether a request belongs to the administration: its API, or what a browser requests for the web
-/// UI. The clients' own paths all begin with `/v1`; other requests that are not GET get the proxy's
-/// answer.
-#[must_use]
-pub fn is_admin(head: &RequestHeader) -> bool {
-    let path = head.uri.path();
-    path.starts_with("/api/")
-        || (!path.starts_with("/v1") && matches!(head.method, Method::GET | Method::HEAD))
-}
-
-/// Passes a request to the administration and its reply to the client.
-///
-/// # Errors
-/// When the request's body is badly framed, or the client closes the connection.
-pub async fn serve(
-    session: &mut Session,
-    ctx: &mut RequestContext,
-    admin: &dyn EmbeddedAdmin,
-) -> Result<()> {
-    let (body, feed) = client_body();
-    let head = session.req_header();
-    let mut request = http::Request::new(body);
-    *request.method_mut() = head.method.clone();
-    *request.uri_mut() = head.uri.clone();
-    *request.headers_mut() = head.headers.clone();
-    let peer = session.client_addr().and_then(|a| a.as_inet()).copied();
-    let mut feeding = Feeding::default();
-    let mut answering = admin.call(request, peer);
-    let reply = tokio::select! {
-        reply = &mut answering => reply,
-        fed = feeding.run(session, feed) => {
-            fed?;
-            answering.await
-        }
-    };
-    if is_live(&reply.head) {
-        // A live view ends with the process, which must not wait for it.
-        ctx.in_flight = None;
-    }
-    finish(session, reply, &feeding).await
-}
-
-/// Reads the body on request.
-#[derive(Default)]
-struct Feeding {
-    has_begun: bool,
-    /// A read is in progress: if it is dropped now, its bytes are lost.
-    is_reading: bool,
-}
-
-impl Feeding {
-    /// Ends with the body, or when the administration drops its end.
-    async fn run(&mut self, session: &mut Session, mut feed: Feed) -> Result<()> {
-        while feed.wanted.recv().await.is_some() {
-            if !std::mem::replace(&mut self.has_begun, true)
-                && session.req_header().headers.contains_key(EXPECT)
-            {
-                session.write_continue_response().await.map_err(|e| e.into_down())?;
-            }
-            self.is_reading = true;
-            let piece = session.read_request_body().await;
-            self.is_reading = false;
-            match piece {
-                Ok(Some(piece)) => {
-                    // The administration may have dropped its end.
-                    let _ = feed.pieces.send(piece).await;
-                }
-                Ok(None) => break,
-                Err(e) => {
-                    // The start of the next request after a damaged body is unknown.
-                    session.set_keepalive(None);
-                    return Err(received::unread(e));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Writes the reply. It may come before the end of the body: a client that is still sending
-/// receives it all the same.
-async fn finish(session: &mut Session, reply: AdminReply, feeding: &Feeding) -> Result<()> {
-    let unasked = !feeding.has_begun && session.req_header().headers.contains_key(EXPECT);
-    if unasked || feeding.is_reading {
-        session.set_keepalive(None);
-    }
-    write(session, reply).await?;
-    if feeding.is_reading && session.req_header().version <= http::Version::HTTP_11 {
-        // Otherwise the connection would be closed with unread bytes, and the client could lose the
-        // reply.
-        let _ = session.as_downstream_mut().drain_request_body().await;
-    }
-    Ok(())
-}
-
-/// A reply that does not end: a live view.
-fn is_live(head: &http::response::Parts) -> bool {
-    head.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
-}
-
-/// The next piece. A client that closes while none comes ends the reply, unless it is still
-/// sending.
-async fn next(session: &mut Session, body: &mut dyn Pieces) -> Result<Option<Bytes>> {
-    if session.as_downstream_mut().is_body_done() {
-        return wire::unless_gone(session, false, body.next()).await;
-    }
-    Ok(body.next().await)
-}
-
-async fn write(session: &mut Session, reply: AdminReply) -> Result<()> {
-    let AdminReply { head: from, mut body } = reply;
-    let mut head = ResponseHeader::build_no_case(from.status, Some(from.headers.len() + 1))?;
-    for (name, value) in &from.headers {
-        if name != CONNECTION && name != TRANSFER_ENCODING {
-            head.append_header(name.clone(), value.clone())?;
-        }
-    }
-    if !from.headers.contains_key(CONTENT_LENGTH)
-        && session.req_header().version == http::Version::HTTP_11
-    {
-        head.insert_header(TRANSFER_ENCODING, "chunked")?;
-    }
-    session.write_response_header(Box::new(head), false).await.map_err(|e| e.into_down())?;
-    while let Some(piece) = next(session, body.as_mut()).await? {
-        session.write_response_body(Some(piece), false).await.map_err(|e| e.into_down())?;
-    }
-    session.write_response_body(Some(Bytes::new()), true).await.map_err(|e| e.into_down())
 }

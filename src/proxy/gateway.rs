@@ -4,9 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
+use super::body_budget::BodyBudget;
 use super::embedded_admin::EmbeddedAdmin;
-use super::request::body_budget::BodyBudget;
-use super::request::instructions::Instructions;
+use super::instructions::Instructions;
 use crate::config::Live;
 use crate::domain::clock::Clock;
 use crate::ledger::Ledger;

@@ -1,18 +1,39 @@
 //! The data plane: the path of a request from the client's bytes to its ledger record.
 //!
-//! [`service`] is the `ProxyHttp` service: its hooks, in Pingora's order. [`request::pipeline`]
-//! lists the stages of `request_filter`; `upstream::driver` runs the attempts. ARCHITECTURE.md maps
-//! each hook to its stage and file.
+//! [`service`] is the `ProxyHttp` service: its hooks, in Pingora's order. `pipeline` lists the
+//! stages of `request_filter`; `driver` runs the attempts. ARCHITECTURE.md maps each hook to its
+//! stage and file.
+//!
+//! The groups below stand in the order in which they use each other: each imports only later ones
+//! (`tests/architecture.rs` checks that).
 
-mod coding;
-pub mod connections;
-mod context;
-pub mod embedded_admin;
-pub mod gateway;
-pub mod local;
-mod record;
-mod reply;
-pub mod request;
+pub mod accept;
+mod driver;
+
 pub mod service;
-mod trace;
+
+mod exchange;
+mod pipeline;
+
+mod local;
 mod upstream;
+
+pub mod connections;
+pub mod request;
+
+mod reply;
+mod settle;
+mod trace;
+
+mod context;
+
+pub mod gateway;
+mod record;
+
+mod blocking;
+pub mod body_budget;
+mod caller;
+mod coding;
+pub mod embedded_admin;
+pub mod instructions;
+mod transcript;

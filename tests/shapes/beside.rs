@@ -1,6 +1,7 @@
 //! Conversions of much data, beside other requests on the only thread that serves.
 
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::proxy::fixture::Fixture;
 
@@ -36,20 +37,37 @@ async fn held(fixture: &Fixture) -> f64 {
     fixture.gateway.metric("tollgate_request_body_bytes").await
 }
 
-/// Asks a short question once a conversion runs: it is answered before that ends.
-async fn another_is_answered_meanwhile(fixture: &Fixture, what: &str) {
-    fixture.gateway.metric_shows("tollgate_request_body_bytes", |held| held > CONVERTING).await;
-    assert_eq!(fixture.ask().send().await.unwrap().status(), 200, "{what}");
-    assert!(held(fixture).await > CONVERTING, "{what}: the other one waited");
+/// On a busy machine the test itself may come too late to ask, or to look, or the conversion may take
+/// longer than its bound: then it tries again. If a conversion keeps the others waiting, no try
+/// succeeds.
+const TRIES: usize = 5;
+
+/// Asks a short question once the conversion of `asked` runs. Whether it was answered before that
+/// ended.
+async fn another_is_answered_meanwhile<T>(fixture: &Fixture, asked: &JoinHandle<T>) -> bool {
+    while held(fixture).await < CONVERTING {
+        if asked.is_finished() {
+            return false;
+        }
+    }
+    assert_eq!(fixture.ask().send().await.unwrap().status(), 200);
+    held(fixture).await > CONVERTING
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_request_is_converted_beside_others() {
     let fixture = fixture().await;
-    let asked = tokio::spawn(fixture.post("/v1/messages", &large()).send());
-    another_is_answered_meanwhile(&fixture, "request").await;
-    assert_eq!(asked.await.unwrap().unwrap().status(), 200);
-    ends(&fixture).await;
+    for _ in 0..TRIES {
+        let asked = tokio::spawn(fixture.post("/v1/messages", &large()).send());
+        let was_answered = another_is_answered_meanwhile(&fixture, &asked).await;
+        let status = asked.await.unwrap().unwrap().status();
+        assert!([200, 503].contains(&status.as_u16()), "{status}");
+        ends(&fixture).await;
+        if was_answered && status == 200 {
+            return;
+        }
+    }
+    panic!("the other requests waited");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,14 +77,20 @@ async fn a_large_reply_is_converted_beside_others() {
     let reply = json!({"choices": [{"message": {"role": "assistant", "content": parts},
         "finish_reason": "stop"}]});
     let directive = json!({"body": reply.to_string(), "strict": false});
-    fixture.upstream.script(json!([directive])).await;
-    let asked = tokio::spawn(fixture.ask().send());
-    another_is_answered_meanwhile(&fixture, "reply").await;
-    let answer = asked.await.unwrap().unwrap();
-    assert_eq!(answer.status(), 200);
-    let reply: Value = answer.json().await.unwrap();
-    assert_eq!(reply["content"].as_array().unwrap().len(), COUNT);
-    ends(&fixture).await;
+    for _ in 0..TRIES {
+        fixture.upstream.script(json!([directive])).await;
+        let asked = tokio::spawn(fixture.ask().send());
+        let was_answered = another_is_answered_meanwhile(&fixture, &asked).await;
+        let answer = asked.await.unwrap().unwrap();
+        assert_eq!(answer.status(), 200);
+        let reply: Value = answer.json().await.unwrap();
+        assert_eq!(reply["content"].as_array().unwrap().len(), COUNT);
+        ends(&fixture).await;
+        if was_answered {
+            return;
+        }
+    }
+    panic!("the other requests waited");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,8 +22,9 @@ use crate::domain::ids::RequestId;
 use crate::domain::record::RequestOutcome;
 use crate::proxy::context::RequestContext;
 use crate::proxy::gateway::Gateway;
-use crate::proxy::record::{self, Ending};
+use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::REQUEST_ID;
+use crate::proxy::settle;
 
 /// How long a refused client's further bytes are read, and how many.
 const LINGER: Duration = Duration::from_secs(1);
@@ -88,7 +89,7 @@ impl HeadRefusal {
         gateway.metrics.unauthenticated(self.code());
         let status = self.status().as_u16();
         let error = Some(message.clone());
-        record::log_stranger(&ctx, &Ending { outcome: RequestOutcome::Refused, status, error });
+        settle::log_stranger(&ctx, &Ending { outcome: RequestOutcome::Refused, status, error });
         self.write(ctx.id, &message)
     }
 

@@ -36,7 +36,7 @@ const LINGER_MAX: Duration = Duration::from_secs(5);
 const PIECE: usize = 2 << 10;
 
 /// Bounds of an HTTP/2 connection.
-pub(super) struct Bounds {
+pub(in crate::proxy) struct Bounds {
     /// How long the client may send nothing at all.
     pub first_bytes: Duration,
     /// For the whole head of a request; zero = none.
@@ -46,7 +46,7 @@ pub(super) struct Bounds {
 }
 
 /// A connection whose shutdown waits until the peer has closed its side, or until the wait ends.
-pub(super) struct LingeringClose {
+pub(in crate::proxy) struct LingeringClose {
     connection: Stream,
     bounds: Bounds,
     watch: FrameWatch,
@@ -60,7 +60,7 @@ pub(super) struct LingeringClose {
 }
 
 impl LingeringClose {
-    pub(super) fn new(connection: Stream, bounds: Bounds) -> Self {
+    pub(in crate::proxy) fn new(connection: Stream, bounds: Bounds) -> Self {
         let silent = Some(Box::pin(sleep(bounds.first_bytes)));
         Self { connection, bounds, watch: FrameWatch::new(), silent, has_begun: false, late: None }
     }

@@ -115,7 +115,11 @@ impl PreTlsProcess for BeforeHandshake {
 }
 
 /// Answers 503 and closes. `http2`: its bounds, where the client speaks HTTP/2.
-pub(super) async fn refuse(connection: Stream, http2: Option<Bounds>, _room: OwnedSemaphorePermit) {
+pub(in crate::proxy) async fn refuse(
+    connection: Stream,
+    http2: Option<Bounds>,
+    _room: OwnedSemaphorePermit,
+) {
     // The connection is closed whether the answer could be sent or not.
     let _ = match http2 {
         Some(bounds) => timeout(REFUSAL_TIMEOUT, refuse_http2(connection, bounds)).await.is_ok(),

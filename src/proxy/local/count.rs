@@ -8,11 +8,11 @@ use serde_json::json;
 use crate::domain::format::WireFormat;
 use crate::formats::count;
 use crate::formats::peek::PeekLimits;
+use crate::proxy::blocking::by_size;
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::intake::Inbound;
-use crate::proxy::request::screen::INLINE_MAX;
 
 /// Marks the figure as an estimate.
 const ESTIMATED: (&str, &str) = ("x-tollgate-token-count", "estimated");
@@ -26,12 +26,8 @@ pub(in crate::proxy) async fn estimate(
     inbound: Arc<Inbound>,
 ) -> Result<Answer, Refusal> {
     let limits = PeekLimits { max_depth: ctx.live.max_json_depth };
-    let counted = if inbound.body_len() <= INLINE_MAX {
-        count::estimate(&inbound.body, limits)
-    } else {
-        let counting = tokio::task::spawn_blocking(move || count::estimate(&inbound.body, limits));
-        counting.await.map_err(|_| Refusal::Internal)?
-    };
+    let counting = by_size(inbound.body_len(), move || count::estimate(&inbound.body, limits));
+    let counted = counting.await.ok_or(Refusal::Internal)?;
     let tokens = counted.map_err(|e| Refusal::BadRequest(e.message))?;
     let body = match ctx.format {
         WireFormat::AltCli => json!({"totalTokens": tokens}),

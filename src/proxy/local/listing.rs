@@ -21,8 +21,8 @@ use crate::domain::ids::ProviderId;
 use crate::domain::named_model::MAX_MODEL_NAME;
 use crate::domain::provider::Provider;
 use crate::formats::json_read::{self, List};
+use crate::proxy::connections::gone::unless_gone;
 use crate::proxy::context::RequestContext;
-use crate::proxy::upstream::wire;
 use crate::state::Listings;
 use crate::upstream::ProviderCall;
 use crate::upstream::probe::probe;
@@ -42,7 +42,7 @@ type Listed = Option<Arc<[String]>>;
 
 /// The models of each provider; `None` for one that lists none. If the client closes the
 /// connection, the queries end.
-pub async fn of_all(
+pub(super) async fn of_all(
     session: &mut Session,
     ctx: &RequestContext,
     providers: Vec<Arc<Provider>>,
@@ -65,7 +65,7 @@ pub async fn of_all(
         stream::iter(asked).map(move |provider| ask(Arc::clone(&listings), provider, deadline));
     let asking = asking.buffer_unordered(AT_ONCE).collect::<Vec<_>>();
     // If the client has closed, this says nothing about the providers, and no answer is needed.
-    if let Ok(answers) = wire::unless_gone(session, false, asking).await {
+    if let Ok(answers) = unless_gone(session, false, asking).await {
         known.extend(answers);
     }
     known

@@ -7,7 +7,8 @@ use pingora::proxy::Session;
 
 use super::listing;
 use crate::formats::models;
-use crate::proxy::context::{Principal, RequestContext};
+use crate::proxy::caller::Principal;
+use crate::proxy::context::RequestContext;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::identify::Identified;

@@ -11,17 +11,18 @@ use pingora::{Error, Result};
 
 use crate::domain::record::RequestOutcome;
 use crate::otlp::{Relay, RelayError, RelayReply, Sender, Signal};
+use crate::proxy::body_budget::BodyReservation;
+use crate::proxy::caller::Principal;
 use crate::proxy::coding::Coding;
-use crate::proxy::context::{Principal, RequestContext};
+use crate::proxy::connections::gone::unless_gone;
+use crate::proxy::context::RequestContext;
 use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
+use crate::proxy::reply::give_up::GiveUp;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::reply::refusal_reply::RefusalReply;
-use crate::proxy::request::body_budget::BodyReservation;
 use crate::proxy::request::received::Received;
-use crate::proxy::request::{head, identify, received};
-use crate::proxy::upstream::failure::GiveUp;
-use crate::proxy::upstream::wire;
+use crate::proxy::request::{identify, received};
 
 /// Seconds after which a client may come back if too many requests are relayed at the same time, or
 /// the collector does not answer.
@@ -37,7 +38,6 @@ pub(in crate::proxy) async fn serve(
     relay: &Relay,
     signal: Signal,
 ) -> Result<Answer> {
-    head::note(session, ctx);
     if session.req_header().method != Method::POST {
         return Err(Refusal::WrongMethod { allow: "POST" }.into());
     }
@@ -60,7 +60,7 @@ pub(in crate::proxy) async fn serve(
     // The reservation is held until the body has been passed on.
     let Received { pieces, reservation: _held } = received;
     let sending = relay.forward(signal, &kind, pieces.concat(), sender.as_ref());
-    match wire::unless_gone(session, false, Box::pin(sending)).await? {
+    match unless_gone(session, false, Box::pin(sending)).await? {
         Ok(reply) => Ok(passed_on(reply)),
         Err(error) => Err(failed(ctx, &error)),
     }

@@ -4,9 +4,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use pingora::http::ResponseHeader;
-use pingora::{ErrorType, OrErr as _};
 
-use super::limit_headers;
+use super::limit_headers::{self, value};
 use super::refusal_reply::RefusalReply;
 use crate::domain::record::RequestOutcome;
 use crate::formats::error;
@@ -90,12 +89,4 @@ pub(in crate::proxy) fn own_headers(
         headers.insert(SERVER_TIMING, value(text)?);
     }
     Ok(())
-}
-
-/// The value of one of the gateway's own headers.
-///
-/// # Errors
-/// Pingora's, when the text is not valid in a head.
-pub(super) fn value(text: String) -> pingora::Result<HeaderValue> {
-    HeaderValue::try_from(text).or_err(ErrorType::InvalidHTTPHeader, "a header of the gateway")
 }

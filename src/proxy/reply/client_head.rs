@@ -11,7 +11,19 @@ use pingora::{Error, ErrorType};
 
 use super::{answer, provider_headers};
 use crate::proxy::context::RequestContext;
-use crate::proxy::upstream::relay::Relay;
+
+/// What of a relayed reply decides about its head.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::proxy) struct Relayed {
+    /// The reply is a stream of events.
+    pub streamed: bool,
+    /// The provider's format is not the client's.
+    pub converted: bool,
+    /// The client gets other bytes than the provider sent.
+    pub changed: bool,
+    /// The length of the client's body, if all of it has arrived.
+    pub length: Option<usize>,
+}
 
 /// Whether the provider's `Connection` header names this one.
 fn is_of_this_hop(headers: &HeaderMap, name: &str) -> bool {
@@ -28,7 +40,7 @@ fn is_of_this_hop(headers: &HeaderMap, name: &str) -> bool {
 pub(in crate::proxy) fn build(
     session: &Session,
     ctx: &RequestContext,
-    relay: &Relay,
+    relay: Relayed,
     from: &ResponseHeader,
 ) -> pingora::Result<response::Parts> {
     let mut head = response::Parts::from(ResponseHeader::build_no_case(from.status, Some(0))?);
@@ -56,7 +68,7 @@ pub(in crate::proxy) fn build(
         }
     }
     let untouched =
-        !from.headers.contains_key(CONTENT_ENCODING) && !relay.is_changed() && !relay.streamed;
+        !from.headers.contains_key(CONTENT_ENCODING) && !relay.changed && !relay.streamed;
     match (relay.length, from.headers.get(CONTENT_LENGTH)) {
         (Some(length), _) => drop(headers.insert(CONTENT_LENGTH, length.into())),
         (None, Some(length)) if untouched => drop(headers.insert(CONTENT_LENGTH, length.clone())),

@@ -4,8 +4,8 @@
 //! that no client reads dollars as requests. A caller without limits gets none, at no cost.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use pingora::{ErrorType, OrErr as _};
 
-use super::answer::value;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::money::NanoUsd;
@@ -129,6 +129,14 @@ fn duration(ms: i64) -> String {
         (0, _) => format!("{minutes}m{seconds}s"),
         _ => format!("{hours}h{minutes}m{seconds}s"),
     }
+}
+
+/// The value of one of the gateway's own headers.
+///
+/// # Errors
+/// Pingora's, when the text is not valid in a head.
+pub(super) fn value(text: String) -> pingora::Result<HeaderValue> {
+    HeaderValue::try_from(text).or_err(ErrorType::InvalidHTTPHeader, "a header of the gateway")
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 pub(super) mod answer;
 pub(super) mod client_head;
+pub(super) mod give_up;
 pub(super) mod limit_headers;
 mod limit_refusal;
 mod provider_headers;
 pub(super) mod refusal;
 pub(super) mod refusal_reply;
 pub(super) mod relay;
-pub(super) mod transcript;

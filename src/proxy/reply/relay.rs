@@ -14,9 +14,9 @@ use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter,
 use crate::formats::count;
 use crate::formats::error::{self, ErrorReply, UpstreamError};
 use crate::formats::usage::{HideUsageChunk, UsageReader};
+use crate::proxy::blocking::INLINE_MAX;
+use crate::proxy::body_budget::{BodyReservation, BudgetExceeded, ELEMENT_WEIGHT};
 use crate::proxy::coding::StreamDecoder;
-use crate::proxy::request::body_budget::{BodyReservation, BudgetExceeded, ELEMENT_WEIGHT};
-use crate::proxy::request::screen::INLINE_MAX;
 
 /// Largest reply in one piece that can be converted, in bytes.
 const CONVERT_MAX: usize = 32 * 1024 * 1024;

@@ -4,23 +4,17 @@
 use std::sync::Arc;
 
 use super::identify::Identified;
-use super::intake::Inbound;
-use super::plan;
-use super::screen::Screened;
-use crate::domain::group::Groups;
+use super::select::Selected;
 use crate::domain::ids::ProviderId;
-use crate::domain::money::NanoUsd;
 use crate::formats::route::Operation;
-use crate::formats::{convert, count};
 use crate::limits::{Admission, Asks, Refused};
-use crate::policy::reservation::{Forecast, Reservation};
-use crate::policy::select::SelectInput;
-use crate::proxy::context::{Principal, RequestContext};
+use crate::proxy::caller::Principal;
+use crate::proxy::context::RequestContext;
 use crate::proxy::reply::refusal::Refusal;
 
 /// A request that passed the limits.
-pub struct Admitted {
-    pub inbound: Arc<Inbound>,
+pub(in crate::proxy) struct Admitted {
+    pub selected: Selected,
     /// The provider that served this session last, if the session is live.
     pub preferred: Option<ProviderId>,
 }
@@ -34,34 +28,29 @@ pub struct Admitted {
 pub(in crate::proxy) async fn admit(
     ctx: &mut RequestContext,
     identified: &Identified,
-    screened: Screened,
+    selected: Selected,
     operation: &Operation,
 ) -> Result<Admitted, Refusal> {
-    let Screened(inbound) = screened;
     let gateway = &ctx.gateway;
     // Reading the body may have taken long: the request counts from now on, with all that it costs.
-    let (session, now) = (&inbound.session, ctx.now());
+    let now = ctx.now();
     identified.caller.usable(now)?;
     if *operation != Operation::Generate {
-        let preferred = match &identified.caller {
-            Principal::Key { key, user } => {
-                gateway.counters.session_provider(user.id, key.id, session, now)
-            }
-            Principal::Admin => None,
-        };
-        return Ok(Admitted { inbound, preferred });
+        let preferred = selected.preferred;
+        return Ok(Admitted { selected, preferred });
     }
     if !gateway.ledger.has_room() {
         return Err(Refusal::JournalFull);
     }
-    let estimate = reservation(ctx, identified, &inbound, operation);
+    let (counters, session, estimate) =
+        (&gateway.counters, &selected.inbound.session, selected.estimate);
     let permit = match &identified.caller {
-        Principal::Admin => gateway.counters.bypass(ctx.id, session, estimate, now),
+        Principal::Admin => counters.bypass(ctx.id, session, estimate, now),
         Principal::Key { key, user } => {
-            let asks = &Asks { model: Arc::clone(&inbound.model), format: ctx.format };
+            let asks = &Asks { model: Arc::clone(&selected.inbound.model), format: ctx.format };
             let admission = Admission { request: ctx.id, now, key, user, session, estimate, asks };
-            let first = plan::first(ctx, identified, &inbound, operation);
-            gateway.counters.admit_to(&admission, first).await.map_err(|refused| match refused {
+            let first = selected.first(identified).filter(|_| counters.takes_places());
+            counters.admit_to(&admission, first).await.map_err(|refused| match refused {
                 Refused::Limit(denied) => Refusal::Limit(denied),
                 Refused::Unreachable => Refusal::CountersUnreachable,
             })?
@@ -71,46 +60,5 @@ pub(in crate::proxy) async fn admit(
     if let Some(record) = &mut ctx.record {
         record.permit = Some(permit);
     }
-    Ok(Admitted { inbound, preferred })
-}
-
-/// What the request reserves, at the price of the most expensive provider that it can reach (see
-/// `policy::reservation`).
-fn reservation(
-    ctx: &RequestContext,
-    identified: &Identified,
-    inbound: &Inbound,
-    operation: &Operation,
-) -> NanoUsd {
-    let mode = ctx.gateway.fixed.reservation;
-    if mode == Reservation::Off {
-        return NanoUsd::ZERO;
-    }
-    let no_groups = Groups::default();
-    let (groups, key) = match &identified.caller {
-        Principal::Key { key, .. } => (&key.provider_group, Some(key.id)),
-        Principal::Admin => (&no_groups, None),
-    };
-    let ask = SelectInput {
-        groups,
-        all_groups: matches!(identified.caller, Principal::Admin),
-        model: &inbound.model,
-        named: &inbound.named,
-        format: ctx.format,
-        convertible: convert::convertible(operation),
-        preferred: None,
-        avoided: None,
-        left_out: &[],
-        now: ctx.now(),
-        at_ms: 0,
-    };
-    let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);
-    let forecast = Forecast {
-        input: count::from_peek(&inbound.peek),
-        input_bound: count::bound_from_peek(&inbound.peek),
-        max_tokens,
-        choices,
-        usual_output: key.and_then(|key| ctx.gateway.counters.expected_output(key, &inbound.model)),
-    };
-    identified.snapshot.reservation(mode, &ask, &forecast)
+    Ok(Admitted { selected, preferred })
 }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::{CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
-use pingora::http::RequestHeader;
+use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE, USER_AGENT};
 use pingora::proxy::Session;
 
 use crate::domain::format::WireFormat;
@@ -22,15 +21,24 @@ const ENDPOINT_END: usize = 40;
 /// Longest part of a `User-Agent` that is recorded.
 const MAX_USER_AGENT: usize = 256;
 
-/// Reads the head: the format, the operation and the client's address.
+/// Refuses a head that another server could read differently, and notes the facts of any other.
+///
+/// # Errors
+/// When the head has a length and a transfer encoding, or no host.
+pub(in crate::proxy) fn open(session: &Session, ctx: &mut RequestContext) -> Result<(), Refusal> {
+    framing(session)?;
+    note(session, ctx);
+    Ok(())
+}
+
+/// Finds the format and the operation.
 ///
 /// # Errors
 /// When nothing is served at this path or by this method, or the head is invalid.
-pub(in crate::proxy) fn read(
+pub(in crate::proxy) fn route(
     session: &Session,
     ctx: &mut RequestContext,
 ) -> Result<Route, Refusal> {
-    note(session, ctx);
     let head = session.req_header();
     let path = head.uri.path();
     let upgrade = head.headers.contains_key(UPGRADE);
@@ -62,7 +70,7 @@ pub(in crate::proxy) fn read(
 }
 
 /// Notes the facts of a head that are recorded.
-pub(in crate::proxy) fn note(session: &Session, ctx: &mut RequestContext) {
+fn note(session: &Session, ctx: &mut RequestContext) {
     let head = session.req_header();
     ctx.head = HeadFacts {
         endpoint: endpoint(head.uri.path()),
@@ -92,10 +100,7 @@ fn endpoint(path: &str) -> Arc<str> {
 }
 
 /// Refuses heads that another server on the path could read differently.
-///
-/// # Errors
-/// When a head has a length and a transfer encoding, or no host.
-pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
+fn framing(session: &Session) -> Result<(), Refusal> {
     let head = session.req_header();
     if head.version > http::Version::HTTP_11 {
         return Ok(());
@@ -116,12 +121,4 @@ pub(in crate::proxy) fn framing(session: &Session) -> Result<(), Refusal> {
         return Err(Refusal::MalformedHead("the Host header is missing"));
     }
     Ok(())
-}
-
-/// Whether the client waits for an interim response before it sends the body. An expectation of
-/// HTTP/1.0 is ignored (RFC 9110, section 10.1.1).
-pub(in crate::proxy) fn expects_continue(head: &RequestHeader) -> bool {
-    let expected = head.headers.get(EXPECT).map(|value| value.as_bytes());
-    head.version >= http::Version::HTTP_11
-        && expected.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }

@@ -10,10 +10,8 @@ use bytes::Bytes;
 use http::header::CONTENT_ENCODING;
 use pingora::proxy::Session;
 
-use super::body_budget::BodyReservation;
 use super::identify::Identified;
 use super::received::{self, Received};
-use super::screen::INLINE_MAX;
 use crate::config::Live;
 use crate::domain::ids::SessionId;
 use crate::domain::named_model::NamedModel;
@@ -21,11 +19,15 @@ use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{Operation, Route};
 use crate::formats::{bom, count};
 use crate::policy::session::{self, SessionHints};
+use crate::proxy::blocking::by_size;
+use crate::proxy::body_budget::BodyReservation;
+use crate::proxy::caller::Principal;
 use crate::proxy::coding::Coding;
 use crate::proxy::context::RequestContext;
 use crate::proxy::record::BodyFacts;
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::reply::transcript::Transcript;
+use crate::proxy::transcript::Transcript;
+use crate::store::{Clip, StoredMessage};
 
 /// A request whose body has been read, and parsed as far as the gateway needs.
 pub struct Inbound {
@@ -91,22 +93,37 @@ pub(in crate::proxy) async fn body(
         trace.request(ctx.format, &inbound.body);
     }
     if route.operation == Operation::Generate {
-        ctx.transcript = Transcript::begin(ctx, &identified.caller, &inbound);
+        ctx.transcript = transcript(ctx, &identified.caller, &inbound);
     }
     Ok(inbound)
+}
+
+/// The transcript of the request; `None` if messages are not stored.
+fn transcript(
+    ctx: &RequestContext,
+    caller: &Principal,
+    inbound: &Inbound,
+) -> Option<Box<Transcript>> {
+    let messages = ctx.gateway.messages.clone()?;
+    let message = StoredMessage {
+        request_id: ctx.id,
+        started_at: ctx.started_at,
+        session: inbound.session.clone(),
+        key_id: caller.key_id(),
+        user_id: caller.user_id(),
+        request: Clip::default(),
+        response: Clip::default(),
+    };
+    Some(Box::new(Transcript::begin(messages, message, &inbound.body)))
 }
 
 /// Peeks at the body: at a large one on a blocking thread.
 async fn peeked(received: Received, live: &Live) -> Result<(Received, Peek), Refusal> {
     let limits = PeekLimits { max_depth: live.max_json_depth };
-    if received.pieces.iter().map(Bytes::len).sum::<usize>() <= INLINE_MAX {
-        let peek = peek::peek(&received.pieces, limits)?;
-        return Ok((received, peek));
-    }
-    let peeking = tokio::task::spawn_blocking(move || {
-        peek::peek(&received.pieces, limits).map(|peek| (received, peek))
-    });
-    Ok(peeking.await.map_err(|_| Refusal::Internal)??)
+    let bytes = received.pieces.iter().map(Bytes::len).sum::<usize>();
+    let peeking =
+        by_size(bytes, move || peek::peek(&received.pieces, limits).map(|peek| (received, peek)));
+    Ok(peeking.await.ok_or(Refusal::Internal)??)
 }
 
 fn look(

@@ -1,15 +1,13 @@
 //! A request before it goes to a provider: head, caller, body, checks, limits and the plan.
 
 pub(super) mod admit;
-pub mod body_budget;
 mod credentials;
 pub(super) mod head;
 pub(super) mod identify;
-pub mod instructions;
 pub(super) mod intake;
 pub mod on_behalf;
-pub(super) mod pipeline;
 pub(super) mod plan;
 mod query;
 pub(super) mod received;
 pub(super) mod screen;
+pub(super) mod select;

@@ -1,27 +1,23 @@
-//! Which providers may be tried, in which order, and why.
+//! The providers to ask for an admitted request, in order. Why each is asked or not begins its
+//! decision chain.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use super::admit::Admitted;
 use super::identify::Identified;
 use super::intake::Inbound;
-use crate::domain::clock::Timestamp;
-use crate::domain::group::{self, Groups};
-use crate::domain::ids::{KeyId, ProviderId, SessionId};
 use crate::domain::provider::Provider;
-use crate::formats::convert;
 use crate::formats::route::Operation;
-use crate::limits::{Blocked, Permit};
-use crate::policy::select::{
-    self, Availability, NoProvider, ProviderView, SelectInput, Selection, Waiting,
-};
-use crate::proxy::context::{Principal, RequestContext};
+use crate::policy::select::{NoProvider, Selection, Waiting};
+use crate::proxy::context::RequestContext;
 use crate::proxy::reply::refusal::Refusal;
 use crate::state::Snapshot;
 
-/// The providers to ask.
+/// A request, and the providers to ask.
 pub struct Plan {
-    /// Indices into the snapshot's providers, in the order in which they are tried.
+    pub inbound: Arc<Inbound>,
+    /// Indices into the snapshot's providers, in the order in which they are tried. Empty only for
+    /// a token count, which the gateway then estimates.
     pub order: Vec<usize>,
     /// Others that could serve the request, but not now.
     pub waiting: Option<Waiting>,
@@ -29,31 +25,7 @@ pub struct Plan {
     pub lacks_credential: bool,
 }
 
-/// Why there is no plan.
-pub(in crate::proxy) enum Unplanned {
-    NoGroup { exists: bool },
-    NotPriced,
-    UnknownModel { model: String },
-    NoCredential,
-    Unavailable { retry_after_ms: Option<u64> },
-}
-
-impl Unplanned {
-    #[must_use]
-    pub(in crate::proxy) fn into_refusal(self, admitted: &Admitted) -> Refusal {
-        match self {
-            Self::NoGroup { exists } => Refusal::NoGroup { exists },
-            Self::NotPriced => {
-                Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() }
-            }
-            Self::UnknownModel { model } => Refusal::UnknownModel { model },
-            Self::NoCredential => Refusal::NoProviderCredential,
-            Self::Unavailable { retry_after_ms } => Refusal::Unavailable { retry_after_ms },
-        }
-    }
-}
-
-/// Orders the providers for this request. The reasons become the start of its decision chain.
+/// Plans the attempts.
 ///
 /// # Errors
 /// When no provider is reachable, none serves the model, none has a required price, or none is
@@ -61,41 +33,48 @@ impl Unplanned {
 pub(in crate::proxy) async fn plan(
     ctx: &mut RequestContext,
     identified: &Identified,
-    admitted: &Admitted,
+    admitted: Admitted,
     operation: &Operation,
-) -> Result<Plan, Unplanned> {
-    let (snapshot, inbound) = (&identified.snapshot, &admitted.inbound);
-    // Reading the body may have taken long.
-    let (now, key) = (ctx.now(), identified.caller.key_id());
-    let blocked = blocked(ctx, snapshot, (key, &inbound.session), now).await;
-    let now = ctx.now();
-    let asked = Asked { identified, inbound, operation };
-    let (planned, decisions) = match ordered(ctx, &asked, admitted.preferred, (now, blocked)) {
-        Ok(selection) => {
-            let Selection { ordered: order, decisions, waiting, lacks_credential } = selection;
-            (Ok(Plan { order, waiting, lacks_credential }), decisions)
+) -> Result<Plan, Refusal> {
+    let Admitted { mut selected, preferred } = admitted;
+    selected.confirm(ctx, identified, operation, preferred).await;
+    let inbound = selected.inbound;
+    let (planned, decisions) = match selected.chosen {
+        Ok(Selection { ordered: order, decisions, waiting, lacks_credential }) => {
+            (Ok(Plan { inbound, order, waiting, lacks_credential }), decisions)
         }
-        Err(none) => {
-            let unplanned = match &none {
-                NoProvider::NotInReach { .. } => Unplanned::NoGroup {
-                    exists: snapshot.providers.iter().any(|provider| provider.is_enabled),
-                },
-                NoProvider::Unpriced { .. } => Unplanned::NotPriced,
-                NoProvider::ModelUnknown { .. } => {
-                    Unplanned::UnknownModel { model: unknown_model(snapshot, inbound) }
-                }
-                NoProvider::WithoutCredential { .. } => Unplanned::NoCredential,
-                NoProvider::Unavailable { retry_after_ms, .. } => {
-                    Unplanned::Unavailable { retry_after_ms: *retry_after_ms }
-                }
-            };
-            (Err(unplanned), none.into_decisions())
+        // A provider of another format could reply, but not count tokens.
+        Err(none) if *operation == Operation::CountTokens && is_for_now(&none) => {
+            let (order, waiting, lacks_credential) = (Vec::new(), None, false);
+            (Ok(Plan { inbound, order, waiting, lacks_credential }), none.into_decisions())
         }
+        Err(none) => (Err(refusal(&none, &identified.snapshot, &inbound)), none.into_decisions()),
     };
     if let Some(record) = &mut ctx.record {
         record.decisions = decisions;
     }
     planned
+}
+
+/// Whether providers serve the model, but none can now.
+const fn is_for_now(none: &NoProvider) -> bool {
+    matches!(none, NoProvider::Unavailable { .. } | NoProvider::WithoutCredential { .. })
+}
+
+fn refusal(none: &NoProvider, snapshot: &Snapshot, inbound: &Inbound) -> Refusal {
+    match none {
+        NoProvider::NotInReach { .. } => {
+            Refusal::NoGroup { exists: snapshot.providers.iter().any(|p| p.is_enabled) }
+        }
+        NoProvider::Unpriced { .. } => Refusal::ModelNotPriced { model: inbound.model.to_string() },
+        NoProvider::ModelUnknown { .. } => {
+            Refusal::UnknownModel { model: unknown_model(snapshot, inbound) }
+        }
+        NoProvider::WithoutCredential { .. } => Refusal::NoProviderCredential,
+        NoProvider::Unavailable { retry_after_ms, .. } => {
+            Refusal::Unavailable { retry_after_ms: *retry_after_ms }
+        }
+    }
 }
 
 /// The model that no provider serves: another one that the request names, or its own.
@@ -106,129 +85,4 @@ fn unknown_model(snapshot: &Snapshot, inbound: &Inbound) -> String {
         serving.peek().is_some() && !serving.any(|provider| provider.allows_named(named))
     });
     others.next().map_or_else(|| inbound.model.to_string(), |named| named.name.clone())
-}
-
-/// The providers whose limits leave no room. One where the request has its place already has room:
-/// the request's own reservation counts there.
-async fn blocked(
-    ctx: &RequestContext,
-    snapshot: &Snapshot,
-    (key, session): (Option<KeyId>, &SessionId),
-    now: Timestamp,
-) -> Vec<(ProviderId, Blocked)> {
-    let counters = &ctx.gateway.counters;
-    let permit = ctx.record.as_ref().and_then(|record| record.permit.as_ref());
-    let Some(own) = permit.and_then(Permit::provider) else {
-        return counters.blocked(&snapshot.providers, key, session, now).await;
-    };
-    let others: Vec<_> = snapshot.providers.iter().filter(|p| p.id != own).cloned().collect();
-    counters.blocked(&others, key, session, now).await
-}
-
-/// The provider that [`plan`] will probably put first, by what this node knows before the request
-/// is admitted. The same draw decides: it is another one only if something changed meanwhile, or
-/// other nodes know more of the session.
-pub(in crate::proxy) fn first<'a>(
-    ctx: &RequestContext,
-    identified: &'a Identified,
-    inbound: &Inbound,
-    operation: &Operation,
-) -> Option<&'a Provider> {
-    let Principal::Key { key, user } = &identified.caller else { return None };
-    let (counters, providers) = (&ctx.gateway.counters, &identified.snapshot.providers);
-    if !counters.takes_places() {
-        return None;
-    }
-    let (now, session) = (ctx.now(), &inbound.session);
-    let preferred = counters.session_provider(user.id, key.id, session, now);
-    let blocked = counters.blocked_here(providers, Some(key.id), session, now);
-    let asked = Asked { identified, inbound, operation };
-    let selection = ordered(ctx, &asked, preferred, (now, blocked)).ok()?;
-    selection.ordered.first().and_then(|first| providers.get(*first)).map(|first| &**first)
-}
-
-/// The groups of the admin token.
-static EVERY_GROUP: LazyLock<Groups> = LazyLock::new(|| Groups::parse(group::ALL));
-
-/// What is planned for.
-struct Asked<'a> {
-    identified: &'a Identified,
-    inbound: &'a Inbound,
-    operation: &'a Operation,
-}
-
-/// Orders the providers. The request's id is the seed of the draw among equals, so that a repeated
-/// plan is the same.
-fn ordered(
-    ctx: &RequestContext,
-    asked: &Asked<'_>,
-    preferred: Option<ProviderId>,
-    (now, blocked): (Timestamp, Vec<(ProviderId, Blocked)>),
-) -> Result<Selection, NoProvider> {
-    let Asked { identified, inbound, operation } = *asked;
-    // Only the provider that the session is bound to: if it is another one now, that one answered
-    // or was asked later.
-    let failed = identified
-        .caller
-        .key_id()
-        .and_then(|key| ctx.gateway.failed_sessions.provider(key, &inbound.session, ctx.now()));
-    let avoided = preferred.filter(|bound| failed == Some(*bound));
-    let groups = match &identified.caller {
-        Principal::Key { key, .. } => &key.provider_group,
-        Principal::Admin => &EVERY_GROUP,
-    };
-    let ask = SelectInput {
-        groups,
-        all_groups: matches!(identified.caller, Principal::Admin),
-        model: &inbound.model,
-        named: &inbound.named,
-        format: ctx.format,
-        convertible: convert::convertible(operation),
-        preferred: preferred.filter(|_| avoided.is_none()),
-        avoided,
-        left_out: &identified.snapshot.left_out,
-        now,
-        at_ms: ctx.elapsed_ms(),
-    };
-    let needs_price = needs_price(ctx, identified, operation).then_some(&*inbound.model);
-    let view = View { ctx, identified, blocked, now, needs_price };
-    let mut draw = fastrand::Rng::with_seed(ctx.id.0.as_u64_pair().1);
-    select::plan(&ask, &identified.snapshot.providers, &view, &mut draw)
-}
-
-/// Whether this request is served only by providers with a price for its model.
-fn needs_price(ctx: &RequestContext, identified: &Identified, operation: &Operation) -> bool {
-    let is_limited = matches!(&identified.caller, Principal::Key { key, user }
-        if key.limits.of_money() || user.limits.of_money());
-    *operation == Operation::Generate && !ctx.live.unpriced.serves(is_limited)
-}
-
-/// The present state of each provider, as selection needs it.
-struct View<'a> {
-    ctx: &'a RequestContext,
-    identified: &'a Identified,
-    /// Providers whose own limits are reached.
-    blocked: Vec<(ProviderId, Blocked)>,
-    now: Timestamp,
-    /// The requested model, if it must have a price.
-    needs_price: Option<&'a str>,
-}
-
-impl ProviderView for View<'_> {
-    fn is_priced(&self, provider: &Provider) -> bool {
-        let Some(model) = self.needs_price else { return true };
-        self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
-    }
-
-    fn availability(&self, provider: &Provider) -> Availability {
-        match self.ctx.gateway.health.availability(provider, self.now) {
-            Availability::Ready => {}
-            blocked => return blocked,
-        }
-        match self.blocked.iter().find(|(blocked, _)| *blocked == provider.id) {
-            Some((_, Blocked::Limit { until })) => Availability::LimitReached { until: *until },
-            Some((_, Blocked::SessionCap { until })) => Availability::SessionCap { until: *until },
-            None => Availability::Ready,
-        }
-    }
 }

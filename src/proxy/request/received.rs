@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, EXPECT};
+use pingora::http::RequestHeader;
 use pingora::proxy::Session;
 use pingora::{Error, ErrorType};
 
-use super::body_budget::{BodyReservation, BudgetExceeded};
-use super::head::expects_continue;
 use crate::config::Live;
+use crate::proxy::body_budget::{BodyReservation, BudgetExceeded};
 use crate::proxy::coding::{self, Coding, CodingError};
 use crate::proxy::reply::refusal::Refusal;
 
@@ -136,6 +136,14 @@ pub(in crate::proxy) fn unread(error: Box<Error>) -> Box<Error> {
         }
         _ => Refusal::MalformedHead("the body's framing is damaged").into(),
     }
+}
+
+/// Whether the client waits for an interim response before it sends the body. An expectation of
+/// HTTP/1.0 is ignored (RFC 9110, section 10.1.1).
+pub(in crate::proxy) fn expects_continue(head: &RequestHeader) -> bool {
+    let expected = head.headers.get(EXPECT).map(|value| value.as_bytes());
+    head.version >= http::Version::HTTP_11
+        && expected.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }
 
 /// Decodes a compressed body of up to `limit` bytes; its reservation grows and shrinks with it.

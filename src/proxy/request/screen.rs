@@ -19,12 +19,11 @@ use crate::formats::pieces::Pieces;
 use crate::formats::{edit, texts};
 use crate::policy::client_version;
 use crate::policy::words::{Fingerprint, Words};
-use crate::proxy::context::{Principal, RequestContext};
+use crate::proxy::blocking::by_size;
+use crate::proxy::caller::Principal;
+use crate::proxy::context::RequestContext;
 use crate::proxy::reply::refusal::Refusal;
 use crate::state::ClientUser;
-
-/// Larger bodies are searched on a blocking thread, not on a connection's.
-pub(in crate::proxy) const INLINE_MAX: usize = 512 * 1024;
 
 /// A request that its caller may make and that contains no sensitive word.
 pub(in crate::proxy) struct Screened(pub Arc<Inbound>);
@@ -34,7 +33,7 @@ pub(in crate::proxy) struct Screened(pub Arc<Inbound>);
 /// # Errors
 /// When the model or the client is not on a non-empty list, when the client is too old, or when a
 /// text contains a sensitive word.
-pub(super) async fn screen(
+pub(in crate::proxy) async fn screen(
     ctx: &RequestContext,
     identified: &Identified,
     inbound: Inbound,
@@ -47,15 +46,11 @@ pub(super) async fn screen(
         return Ok(Screened(inbound));
     }
     let (words, depth) = (Arc::clone(&snapshot.words), ctx.live.max_json_depth);
-    let found = if inbound.body_len() <= INLINE_MAX {
-        find(&words, &inbound.body, &inbound.peek.pieces, depth)?
-    } else {
-        let inbound = Arc::clone(&inbound);
-        let looking = tokio::task::spawn_blocking(move || {
-            find(&words, &inbound.body, &inbound.peek.pieces, depth)
-        });
-        looking.await.map_err(|_| Refusal::Internal)??
-    };
+    let searched = Arc::clone(&inbound);
+    let searching = by_size(inbound.body_len(), move || {
+        find(&words, &searched.body, &searched.peek.pieces, depth)
+    });
+    let found = searching.await.ok_or(Refusal::Internal)??;
     found.map_or(Ok(Screened(inbound)), |id| Err(Refusal::SensitiveWord { id }))
 }
 

@@ -11,23 +11,24 @@ use crate::domain::record::{DecisionStep, RequestOutcome};
 use crate::formats::error;
 use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
-use crate::proxy::record::{self, Ending};
+use crate::proxy::exchange::Exchange;
+use crate::proxy::record::Ending;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::reply::limit_headers;
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::request::head::expects_continue;
-use crate::proxy::upstream::incoming::Incoming;
+use crate::proxy::request::received::expects_continue;
+use crate::proxy::settle;
 
 impl Service {
     /// Writes an answer of the gateway itself, through the hooks that every reply passes.
     pub(super) async fn respond(
         &self,
         session: &mut Session,
-        ctx: &mut Box<RequestContext>,
+        ctx: &mut Box<Exchange>,
         answer: Answer,
     ) -> Result<()> {
         let mut head = answer.head()?;
-        ctx.ending = answer.ending;
+        ctx.request.ending = answer.ending;
         let mut body = Some(answer.body);
         self.response_filter(session, &mut head, ctx).await?;
         self.response_body_filter(session, &mut body, true, ctx)?;
@@ -51,17 +52,18 @@ impl Service {
     pub(super) async fn end_waiting(
         &self,
         session: &mut Session,
-        ctx: &mut Box<RequestContext>,
+        ctx: &mut Box<Exchange>,
         answer: Answer,
     ) -> FailToProxy {
         let status = answer.ending.status;
-        ctx.ending = answer.ending;
+        let request = &mut ctx.request;
+        request.ending = answer.ending;
         let detail = format!(
             "the client had the head of its stream (proxy.keepalive): the {status} went to it as \
              an error event"
         );
-        ctx.decide_itself(DecisionStep::Exhausted, detail, Some(status));
-        let event = error::in_stream(ctx.format, ctx.reads_array(), status, &answer.body);
+        request.decide_itself(DecisionStep::Exhausted, detail, Some(status));
+        let event = error::in_stream(request.format, request.reads_array(), status, &answer.body);
         let can_reuse_downstream = self.last_piece(session, ctx, event.into()).await;
         FailToProxy { error_code: status, can_reuse_downstream }
     }
@@ -70,7 +72,7 @@ impl Service {
     async fn last_piece(
         &self,
         session: &mut Session,
-        ctx: &mut Box<RequestContext>,
+        ctx: &mut Box<Exchange>,
         piece: Bytes,
     ) -> bool {
         let mut body = Some(piece);
@@ -117,10 +119,10 @@ impl Service {
         }
         let answer = Answer::refusal(ctx, reply, outcome);
         if !ctx.is_open() && !refusal.is_of_identity() {
-            record::log_stranger(ctx, &answer.ending);
+            settle::log_stranger(ctx, &answer.ending);
         }
         if !ctx.is_open() {
-            record::end_trace_of_stranger(ctx, &answer.ending);
+            settle::end_trace_of_stranger(ctx, &answer.ending);
         }
         answer
     }
@@ -130,16 +132,16 @@ impl Service {
     pub(super) async fn break_off(
         &self,
         session: &mut Session,
-        ctx: &mut Box<RequestContext>,
+        ctx: &mut Box<Exchange>,
         why: &str,
     ) -> FailToProxy {
-        let format = ctx.format;
-        let Ok(Incoming::Reply(relay)) = ctx.attempt().map(|attempt| &mut attempt.incoming) else {
+        let format = ctx.request.format;
+        let Some(relay) = ctx.relay() else {
             return FailToProxy { error_code: 500, can_reuse_downstream: false };
         };
         let (status, streamed) = (relay.status, relay.streamed);
         let event = if streamed { relay.error_event(format, why) } else { Bytes::new() };
-        ctx.ending =
+        ctx.request.ending =
             Ending { outcome: RequestOutcome::BrokenOff, status, error: Some(why.to_owned()) };
         if streamed {
             let can_reuse_downstream = self.last_piece(session, ctx, event).await;

@@ -1,7 +1,7 @@
 //! The proxy as Pingora's `ProxyHttp`: every hook, in the order in which a request passes them.
 //!
 //! A hook names the step and calls the stage that implements it; ARCHITECTURE.md has the table.
-//! `proxy_upstream_filter` (`upstream/driver.rs`) drives the attempts and calls the upstream hooks
+//! `proxy_upstream_filter` (`driver/mod.rs`) drives the attempts and calls the upstream hooks
 //! as Pingora's own driver would. With the log level `trace` each hook writes a line (target
 //! `tollgate::hook`).
 
@@ -20,24 +20,25 @@ use pingora::protocols::Digest;
 use pingora::protocols::http::v2::server::H2Options;
 use pingora::proxy::{FailToProxy, HttpProxy, ProxyHttp, Session};
 use pingora::server::configuration::ServerConf;
+use pingora::time::timeout;
 use pingora::upstreams::peer::HttpPeer;
-use pingora::{Error, ErrorSource, Result};
+use pingora::{Error, ErrorSource, ErrorType, Result};
 
 use self::answers::{awaits_continue, cut, drained, has_answer};
 use crate::domain::record::RequestOutcome;
 use crate::formats::route::Operation;
 use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
+use crate::proxy::exchange::Exchange;
 use crate::proxy::gateway::Gateway;
 use crate::proxy::local::count;
+use crate::proxy::pipeline::{self, Prepared};
 use crate::proxy::reply::answer::{self, Answer};
 use crate::proxy::reply::client_head;
+use crate::proxy::reply::give_up::GiveUp;
 use crate::proxy::reply::refusal::Refusal;
 use crate::proxy::request::on_behalf::OnBehalf;
-use crate::proxy::request::pipeline::{self, Prepared};
-use crate::proxy::upstream::failure::GiveUp;
-use crate::proxy::upstream::incoming;
-use crate::proxy::upstream::{attempt, verdict};
+use crate::proxy::upstream::{head, receiving};
 
 /// How long the unread rest of a refused body is read, so that a client that is still sending
 /// receives the answer.
@@ -87,10 +88,10 @@ pub fn http_proxy(gateway: Arc<Gateway>, conf: &Arc<ServerConf>, h2c: bool) -> H
 
 #[async_trait]
 impl ProxyHttp for Service {
-    type CTX = Box<RequestContext>;
+    type CTX = Box<Exchange>;
 
     fn new_ctx(&self) -> Self::CTX {
-        Box::new(RequestContext::new(Arc::clone(&self.gateway)))
+        Box::new(Exchange::new(Arc::clone(&self.gateway)))
     }
 
     /// None: replies are neither compressed nor otherwise changed by Pingora's modules.
@@ -103,10 +104,10 @@ impl ProxyHttp for Service {
             client.head_is_read();
         }
         if let Some(on_behalf) = OnBehalf::of(session) {
-            ctx.id = on_behalf.request;
+            ctx.request.id = on_behalf.request;
         }
-        ctx.begin_trace(session);
-        let live = &ctx.live;
+        ctx.request.begin_trace(session);
+        let live = &ctx.request.live;
         // Pingora keeps a connection that may be reused without limit (0). If it may not be reused,
         // this must not allow it again.
         if session.get_keepalive() == Some(0) {
@@ -127,7 +128,7 @@ impl ProxyHttp for Service {
     /// that could answer.
     async fn request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
         trace(ctx, "request_filter");
-        match pipeline::prepare(session, ctx).await? {
+        match pipeline::prepare(session, &mut ctx.request).await? {
             Prepared::Answered => Ok(true),
             Prepared::Answer(answer) => self.respond(session, ctx, answer).await.map(|()| true),
             Prepared::Forward(forwarding) => {
@@ -160,7 +161,7 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<Box<HttpPeer>> {
         trace(ctx, "upstream_peer");
-        attempt::next_peer(session, ctx).await
+        ctx.next_peer(session).await
     }
 
     fn fail_to_connect(
@@ -171,7 +172,7 @@ impl ProxyHttp for Service {
         e: Box<Error>,
     ) -> Box<Error> {
         trace(ctx, "fail_to_connect");
-        verdict::failed(ctx, e)
+        ctx.attempt_failed(e)
     }
 
     async fn connected_to_upstream(
@@ -185,7 +186,7 @@ impl ProxyHttp for Service {
     ) -> Result<()> {
         trace(ctx, "connected_to_upstream");
         self.gateway.metrics.connections.upstream(reused);
-        tracing::trace!(request_id = %ctx.id, %peer, reused, "connected to a provider");
+        tracing::trace!(request_id = %ctx.request.id, %peer, reused, "connected to a provider");
         Ok(())
     }
 
@@ -197,7 +198,7 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         trace(ctx, "upstream_request_filter");
-        attempt::build_head(session, upstream_request, ctx)
+        head::build(session, upstream_request, ctx.running()?)
     }
 
     /// Hands out the rendered body piece by piece. The client's own body has been read completely
@@ -210,7 +211,7 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         trace(ctx, "request_body_filter");
-        *body = ctx.attempt()?.next_piece();
+        *body = ctx.running()?.attempt.rendered.next_piece();
         Ok(())
     }
 
@@ -222,7 +223,7 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<()> {
         trace(ctx, "upstream_response_filter");
-        incoming::begin(ctx, upstream_response)
+        receiving::begin(ctx.running()?, upstream_response)
     }
 
     /// Decodes, reads the usage and converts. Collects the body of an error reply, and judges it
@@ -235,7 +236,7 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<Option<Duration>> {
         trace(ctx, "upstream_response_body_filter");
-        incoming::take(ctx, body, end_of_stream)?;
+        receiving::take(ctx.running()?, body, end_of_stream)?;
         Ok(None)
     }
 
@@ -249,10 +250,12 @@ impl ProxyHttp for Service {
     ) -> Result<()> {
         trace(ctx, "response_filter");
         let mut head = match ctx.released_relay() {
-            Some(relay) => client_head::build(session, ctx, relay, upstream_response)?,
+            Some(relay) => {
+                client_head::build(session, &ctx.request, relay.for_head(), upstream_response)?
+            }
             None => upstream_response.as_owned_parts(),
         };
-        answer::own_headers(&mut head.headers, ctx)?;
+        answer::own_headers(&mut head.headers, &ctx.request)?;
         *upstream_response = head.into();
         Ok(())
     }
@@ -267,10 +270,10 @@ impl ProxyHttp for Service {
         ctx: &mut Self::CTX,
     ) -> Result<Option<Duration>> {
         trace(ctx, "response_body_filter");
-        if let (Some(transcript), Some(piece)) = (&mut ctx.transcript, &body) {
+        if let (Some(transcript), Some(piece)) = (&mut ctx.request.transcript, &body) {
             transcript.reply(piece);
         }
-        if let (Some(trace), Some(piece)) = (&mut ctx.trace, &body)
+        if let (Some(trace), Some(piece)) = (&mut ctx.request.trace, &body)
             && let Some(content) = trace.content()
         {
             content.reply(piece);
@@ -292,7 +295,7 @@ impl ProxyHttp for Service {
     ) -> Box<Error> {
         trace(ctx, "error_while_proxy");
         e.retry.decide_reuse(client_reused);
-        verdict::failed(ctx, e)
+        ctx.attempt_failed(e)
     }
 
     /// Writes what the client gets in place of a reply: a refusal, a provider's client error, or
@@ -315,8 +318,12 @@ impl ProxyHttp for Service {
         let answer = match e.cause.as_deref().and_then(|cause| cause.downcast_ref::<GiveUp>()) {
             Some(GiveUp::BrokenOff { why }) => return self.break_off(session, ctx, why).await,
             Some(GiveUp::Refused { refusal, outcome }) => match estimated(ctx).await {
-                Some(answer) => answer,
-                None => self.refusal(ctx, refusal, *outcome),
+                Some(Ok(answer)) => answer,
+                // The request is at fault, and no provider was asked.
+                Some(Err(bad)) if *outcome == RequestOutcome::Refused => {
+                    self.refusal(&mut ctx.request, &bad, *outcome)
+                }
+                _ => self.refusal(&mut ctx.request, refusal, *outcome),
             },
             Some(GiveUp::ClientError(answer)) => answer.clone(),
             None if has_answer(session) => {
@@ -324,9 +331,9 @@ impl ProxyHttp for Service {
                 cut(session).await;
                 return gone;
             }
-            None => self.refusal(ctx, &Refusal::Internal, RequestOutcome::Internal),
+            None => self.refusal(&mut ctx.request, &Refusal::Internal, RequestOutcome::Internal),
         };
-        if ctx.forwarding_ref().is_ok_and(|forwarding| forwarding.keepalive.has_head) {
+        if ctx.forwarding().is_some_and(|forwarding| forwarding.keepalive.has_head) {
             return self.end_waiting(session, ctx, answer).await;
         }
         let status = answer.ending.status;
@@ -360,23 +367,40 @@ impl ProxyHttp for Service {
             "{} {}, request {}",
             session.req_header().method,
             session.req_header().uri.path(),
-            ctx.id
+            ctx.request.id
         )
     }
 }
 
 /// The answer to a request for a token count that no provider gave.
-async fn estimated(ctx: &mut RequestContext) -> Option<Answer> {
-    let forwarding = ctx.forwarding_ref().ok()?;
+async fn estimated(ctx: &mut Exchange) -> Option<std::result::Result<Answer, Refusal>> {
+    let forwarding = ctx.forwarding()?;
     if forwarding.route.operation != Operation::CountTokens {
         return None;
     }
     let inbound = Arc::clone(&forwarding.inbound);
-    let answer = Box::pin(count::estimate(ctx, inbound)).await.ok()?;
-    ctx.answers_itself("no provider counted: the answer is an estimate");
+    let answer = Box::pin(count::estimate(&ctx.request, inbound)).await;
+    if answer.is_ok() {
+        ctx.request.answers_itself("no provider counted: the answer is an estimate");
+    }
     Some(answer)
 }
 
-fn trace(ctx: &RequestContext, hook: &str) {
-    tracing::trace!(target: "tollgate::hook", request_id = %ctx.id, hook);
+/// Bounds a write to the client: Pingora bounds the parts of a body, but neither the head nor the
+/// last flush.
+pub(in crate::proxy) async fn bounded(
+    ctx: &RequestContext,
+    write: impl Future<Output = Result<()>>,
+) -> Result<()> {
+    let written = match ctx.live.reply_write_timeout_ms {
+        0 => write.await,
+        ms => timeout(Duration::from_millis(ms), write).await.unwrap_or_else(|_| {
+            Error::e_explain(ErrorType::WriteTimedout, "writing to the client")
+        }),
+    };
+    written.map_err(|e| e.into_down())
+}
+
+fn trace(ctx: &Exchange, hook: &str) {
+    tracing::trace!(target: "tollgate::hook", request_id = %ctx.request.id, hook);
 }

@@ -7,7 +7,7 @@ use http::header::{CONTENT_ENCODING, RETRY_AFTER};
 use pingora::http::ResponseHeader;
 
 use super::failure::{ErrorStatus, Failure};
-use super::wire::Bound;
+use super::timing::Bound;
 use crate::domain::format::WireFormat;
 use crate::domain::usage::Usage;
 use crate::formats::bom;

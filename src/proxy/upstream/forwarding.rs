@@ -3,34 +3,29 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::attempt::Attempt;
-use super::failure::GiveUp;
+use super::keepalive::KeepAlive;
 use super::tally::Tally;
-use super::verdict;
-use super::waiting::KeepAlive;
 use crate::domain::provider::Provider;
-use crate::domain::record::{DecisionStep, RequestOutcome};
 use crate::formats::route::{Operation, Route};
 use crate::proxy::context::RequestContext;
-use crate::proxy::request::admit::Admitted;
 use crate::proxy::request::identify::Identified;
 use crate::proxy::request::intake::Inbound;
 use crate::proxy::request::plan::Plan;
+use crate::upstream::ProviderCall;
 
 /// The state of the attempt loop.
 pub struct Forwarding {
     pub identified: Identified,
     pub inbound: Arc<Inbound>,
     pub route: Route,
-    plan: Plan,
-    /// Index of the next provider in the plan.
+    /// Indices into the snapshot's providers, in the order in which they are tried.
+    order: Vec<usize>,
+    /// The place of the next provider in it.
     next: usize,
     /// No further attempt begins after this.
     pub deadline: Option<Instant>,
     pub tally: Tally,
     pub keepalive: KeepAlive,
-    /// The current attempt, or the one that is to be repeated.
-    pub attempt: Option<Box<Attempt>>,
 }
 
 impl Forwarding {
@@ -40,37 +35,25 @@ impl Forwarding {
     pub fn begin(
         ctx: &RequestContext,
         identified: Identified,
-        admitted: Admitted,
         route: Route,
         plan: Plan,
     ) -> Box<Self> {
-        let deadline_ms = ctx.live.retry.deadline_ms;
-        let deadline =
-            (deadline_ms > 0).then(|| Instant::now() + Duration::from_millis(deadline_ms));
+        let (now, deadline_ms) = (Instant::now(), ctx.live.retry.deadline_ms);
+        let deadline = (deadline_ms > 0).then(|| now + Duration::from_millis(deadline_ms));
         let tally = Tally::new(&plan);
-        let inbound = admitted.inbound;
+        let Plan { inbound, order, .. } = plan;
         let stream = inbound.stream && route.operation == Operation::Generate;
-        let keepalive = KeepAlive::begin(ctx, stream);
-        let (next, attempt) = (0, None);
-        Box::new(Self {
-            identified,
-            inbound,
-            route,
-            plan,
-            next,
-            deadline,
-            tally,
-            keepalive,
-            attempt,
-        })
+        let keepalive = KeepAlive::begin(ctx, stream, now);
+        Box::new(Self { identified, inbound, route, order, next: 0, deadline, tally, keepalive })
     }
 
-    /// The current attempt.
-    ///
-    /// # Errors
-    /// When none has begun.
-    pub fn attempt(&self) -> pingora::Result<&Attempt> {
-        self.attempt.as_deref().ok_or_else(crate::proxy::context::out_of_order)
+    /// The call that implements the client's operation.
+    #[must_use]
+    pub fn call<'a>(&self, model: &'a str) -> ProviderCall<'a> {
+        match self.route.operation {
+            Operation::CountTokens => ProviderCall::CountTokens { model },
+            _ => ProviderCall::Generate { model, stream: self.inbound.stream },
+        }
     }
 
     /// Whether another attempt may begin.
@@ -87,7 +70,7 @@ impl Forwarding {
 
     /// The next provider of the plan.
     pub fn next_provider(&mut self) -> Option<Arc<Provider>> {
-        let place = *self.plan.order.get(self.next)?;
+        let place = *self.order.get(self.next)?;
         let provider = self.identified.snapshot.providers.get(place).map(Arc::clone);
         self.next += 1;
         provider
@@ -96,7 +79,7 @@ impl Forwarding {
     /// How many providers of the plan have not been tried.
     #[must_use]
     pub const fn remaining(&self) -> usize {
-        self.plan.order.len().saturating_sub(self.next)
+        self.order.len().saturating_sub(self.next)
     }
 
     /// Drops the request's body: no further attempt is possible.
@@ -106,31 +89,4 @@ impl Forwarding {
             inbound.release_body();
         }
     }
-}
-
-/// The answer when no provider is left. If each one that was tried refused the request, the client
-/// gets the last one's refusal.
-#[must_use]
-pub(in crate::proxy) fn exhausted(ctx: &mut RequestContext) -> GiveUp {
-    let now = ctx.now();
-    let tally = ctx
-        .forwarding()
-        .map(|forwarding| std::mem::take(&mut forwarding.tally))
-        .unwrap_or_default();
-    let left_out = tally.left_out;
-    if left_out > 0 {
-        let ms = ctx.live.retry.deadline_ms;
-        let over = format!("the time for attempts was over after {ms} ms (retry.deadline)");
-        let why = format!("{over}, with {left_out} more to ask");
-        ctx.decide_itself(DecisionStep::Exhausted, why, None);
-    }
-    // If no provider was tried, the gateway refused.
-    let asked = ctx.record.as_ref().is_some_and(|record| record.attempts > 0);
-    let counts_tokens =
-        ctx.forwarding_ref().is_ok_and(|f| f.route.operation == Operation::CountTokens);
-    if let Some((refusal, status)) = tally.request_refused().filter(|_| !counts_tokens) {
-        return GiveUp::ClientError(verdict::clients_answer(ctx, refusal, status, None));
-    }
-    let outcome = if asked { RequestOutcome::UpstreamFailed } else { RequestOutcome::Refused };
-    GiveUp::Refused { refusal: tally.refusal(now), outcome }
 }

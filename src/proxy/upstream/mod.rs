@@ -1,17 +1,20 @@
-//! The attempts at the plan's providers, one after the other.
+//! The attempts at the plan's providers: what an attempt needs, and what becomes of it.
 
 pub(super) mod attempt;
-mod driver;
 mod error_body;
 pub(super) mod failure;
+mod final_answer;
 pub(super) mod forwarding;
+pub(super) mod head;
 mod health_ticket;
 pub(super) mod incoming;
+mod keepalive;
+pub(super) mod next_peer;
+pub(super) mod receiving;
 pub(super) mod relay;
-pub(super) mod render;
-mod sending;
+mod render;
+mod rendered;
+pub(super) mod running;
 mod tally;
-mod timing;
+pub(super) mod timing;
 pub(super) mod verdict;
-mod waiting;
-pub(super) mod wire;

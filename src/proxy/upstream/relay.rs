@@ -11,6 +11,7 @@ use crate::domain::usage::Usage;
 use crate::formats::usage::UsageReader;
 use crate::policy::failure::{NetworkFailure, UnusableReply};
 use crate::proxy::context::InFlight;
+use crate::proxy::reply::client_head::Relayed;
 use crate::proxy::reply::relay::{Reply, Shape};
 use crate::telemetry::IntGauge;
 
@@ -33,7 +34,7 @@ pub struct Relay {
     pub is_over: bool,
     released: bool,
     /// The length of the client's body, if all of it had arrived when the head was made.
-    pub length: Option<usize>,
+    length: Option<usize>,
     /// Counts the stream as live.
     in_flight: Option<InFlight>,
 }
@@ -108,10 +109,15 @@ impl Relay {
         self.released
     }
 
-    /// Whether the client gets other bytes than the provider sent.
+    /// What of it decides about the client's head.
     #[must_use]
-    pub const fn is_changed(&self) -> bool {
-        self.converted || self.reply.is_shortened()
+    pub(in crate::proxy) const fn for_head(&self) -> Relayed {
+        Relayed {
+            streamed: self.streamed,
+            converted: self.converted,
+            changed: self.converted || self.reply.is_shortened(),
+            length: self.length,
+        }
     }
 
     /// When the last meaningful part arrived.

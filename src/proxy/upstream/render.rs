@@ -10,64 +10,33 @@ use bytes::Bytes;
 use pingora::proxy::Session;
 use tokio::time::timeout;
 
+use super::attempt::Attempt;
 use super::failure::Failure;
 use super::forwarding::Forwarding;
-use super::wire::unless_gone;
+use super::rendered::{Rendered, ReplyForm};
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{RequestId, UserId};
 use crate::domain::key::CacheTtl;
 use crate::domain::provider::{InstructionsStrategy, Provider};
 use crate::domain::trace::TraceId;
-use crate::formats::convert::{self, ReplyContext, RequestOptions, foreign};
+use crate::formats::convert::{self, RequestOptions, foreign};
 use crate::formats::peek::{self, Peek, PeekLimits};
 use crate::formats::route::{self, Operation};
 use crate::formats::{count, edit, responses::instructions};
-use crate::proxy::context::{Principal, RequestContext};
+use crate::proxy::blocking::INLINE_MAX;
+use crate::proxy::body_budget::{BodyReservation, ELEMENT_WEIGHT};
+use crate::proxy::caller::Principal;
+use crate::proxy::connections::gone::unless_gone;
+use crate::proxy::context::RequestContext;
 use crate::proxy::gateway::Gateway;
 use crate::proxy::reply::refusal::Refusal;
-use crate::proxy::request::body_budget::{BodyReservation, ELEMENT_WEIGHT};
 use crate::proxy::request::intake::Inbound;
-use crate::proxy::request::screen::INLINE_MAX;
-use crate::upstream::ProviderCall;
 
 /// The body was within the configured depth when it arrived.
 const DEPTH: PeekLimits = PeekLimits { max_depth: 1024 };
 
 /// How long a large request may be rendered for one provider.
 const RENDER_TIME: Duration = Duration::from_secs(10);
-
-/// The request for the provider.
-pub(in crate::proxy) struct Rendered {
-    pub body: Vec<Bytes>,
-    /// The query of the call, without `?`.
-    pub query: Option<String>,
-    pub reply: ReplyForm,
-}
-
-/// How to treat the reply.
-pub enum ReplyForm {
-    AsIs,
-    /// The stream's last usage chunk is hidden from the client, which did not request it.
-    HideUsage,
-    /// The reply is converted from the provider's format.
-    Convert(Box<ReplyContext>),
-}
-
-impl Rendered {
-    #[must_use]
-    pub(in crate::proxy) fn len(&self) -> usize {
-        self.body.iter().map(Bytes::len).sum()
-    }
-}
-
-/// The call that implements the client's operation.
-#[must_use]
-pub(in crate::proxy) fn call<'a>(forwarding: &Forwarding, model: &'a str) -> ProviderCall<'a> {
-    match forwarding.route.operation {
-        Operation::CountTokens => ProviderCall::CountTokens { model },
-        _ => ProviderCall::Generate { model, stream: forwarding.inbound.stream },
-    }
-}
 
 /// What a request is rendered from. It holds what it needs, so a large one can be rendered on
 /// another thread.
@@ -100,11 +69,13 @@ struct Source {
 /// # Errors
 /// With [`Failure::Unfit`] as its cause when the provider's format cannot express the request; when
 /// the client closes the connection.
-pub(in crate::proxy) async fn render(
+pub(super) async fn render(
     session: &mut Session,
-    ctx: &RequestContext,
+    request: &RequestContext,
+    forwarding: &Forwarding,
+    attempt: &Attempt,
 ) -> pingora::Result<Rendered> {
-    let source = Source::of(ctx)?;
+    let source = Source::of(request, forwarding, attempt);
     let rendered = if source.inbound.body_len() <= INLINE_MAX {
         source.render()
     } else {
@@ -125,13 +96,11 @@ async fn within<T: Send + 'static>(
 }
 
 impl Source {
-    fn of(ctx: &RequestContext) -> pingora::Result<Self> {
-        let forwarding = ctx.forwarding_ref()?;
-        let attempt = forwarding.attempt()?;
+    fn of(ctx: &RequestContext, forwarding: &Forwarding, attempt: &Attempt) -> Self {
         let provider = &attempt.provider;
         let identified = &forwarding.identified;
         let price = identified.snapshot.price_for(&attempt.model, &attempt.model);
-        Ok(Self {
+        Self {
             gateway: Arc::clone(&ctx.gateway),
             inbound: Arc::clone(&forwarding.inbound),
             provider: Arc::clone(provider),
@@ -151,7 +120,7 @@ impl Source {
             created: ctx.started_at.0.div_euclid(1000),
             user: identified.caller.user_id(),
             most: ctx.live.max_inflight_body_bytes,
-        })
+        }
     }
 
     fn render(mut self) -> Result<Rendered, Refusal> {
@@ -214,7 +183,7 @@ impl Source {
                 body = vec![instructed.into()];
             }
         }
-        Ok(Rendered { body, query: self.query.take(), reply })
+        Ok(Rendered::new(body, self.query.take(), reply))
     }
 
     fn converted(&self, mut reservation: BodyReservation) -> Result<Rendered, Refusal> {
@@ -253,15 +222,12 @@ impl Source {
         request.reply.estimated_input = count::from_peek(&inbound.peek);
         request.reply.json_array = self.json_array;
         let query = (to == WireFormat::AltCli && inbound.stream).then(|| "alt=sse".to_owned());
-        Ok(Rendered {
-            body: vec![request.body.into()],
-            query,
-            // The answer to a request for a token count has no wrapper.
-            reply: match self.counts_tokens {
-                true => ReplyForm::AsIs,
-                false => ReplyForm::Convert(Box::new(request.reply)),
-            },
-        })
+        // The answer to a request for a token count has no wrapper.
+        let reply = match self.counts_tokens {
+            true => ReplyForm::AsIs,
+            false => ReplyForm::Convert(Box::new(request.reply)),
+        };
+        Ok(Rendered::new(vec![request.body.into()], query, reply))
     }
 }
 

@@ -2,11 +2,27 @@
 
 use std::time::{Duration, Instant};
 
-use super::wire::Bound;
 use crate::config::Live;
 use crate::domain::provider::Provider;
 use crate::policy::failure::NetworkFailure;
 use crate::upstream::pool::LinkTimes;
+
+/// Until when to wait, and which time-out that is.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound {
+    /// `None` = unbounded.
+    pub until: Option<Instant>,
+    /// The complete time that is over then, for messages.
+    pub time: Duration,
+    pub timeout: NetworkFailure,
+}
+
+impl Bound {
+    /// No bound.
+    pub(super) const fn none(timeout: NetworkFailure) -> Self {
+        Self { until: None, time: Duration::ZERO, timeout }
+    }
+}
 
 /// The remaining time for all attempts.
 #[derive(Debug, Clone, Copy)]
@@ -49,8 +65,13 @@ impl Timing {
     /// left for another provider, this one has half of the rest. A reply in one piece has its
     /// own bound; the deadline then only prevents further attempts.
     #[must_use]
-    pub(super) fn start(provider: &Provider, live: &Live, stream: bool, left: TimeLeft) -> Self {
-        let now = Instant::now();
+    pub(super) fn start(
+        now: Instant,
+        provider: &Provider,
+        live: &Live,
+        stream: bool,
+        left: TimeLeft,
+    ) -> Self {
         let (own, defaults) = (provider.timeouts, live.timeouts);
         let time = |own: Option<u64>, default: u64| bound(own.unwrap_or(default));
         let limit = |time: Duration| Limit { until: now + time, time };

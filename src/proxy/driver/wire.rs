@@ -16,16 +16,15 @@ use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::protocols::Digest;
 use pingora::protocols::UniqueID as _;
 use pingora::protocols::http::client::HttpSession;
-use pingora::proxy::Session;
 use pingora::upstreams::peer::HttpPeer;
 use pingora::{Error, ErrorType, Result, RetryType};
 
-use super::attempt::millis;
-use super::failure::Failure;
+use super::client::{Client, Wait};
 use super::sending::{self, Sent};
-use super::waiting::Waiting;
 use crate::policy::failure::NetworkFailure;
-use crate::proxy::connections::client_stream::ClientStream;
+use crate::proxy::context::millis;
+use crate::proxy::upstream::failure::Failure;
+use crate::proxy::upstream::timing::Bound;
 use crate::upstream::{Link, Upstreams};
 
 /// After a failed send an early answer (a 413, for example) may still arrive: how long to wait for
@@ -41,23 +40,6 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const JOIN_MAX: usize = 64 * 1024;
 /// Room for the pieces that are joined first: a burst of fifty events needs no second allocation.
 const JOIN_ROOM: usize = 16 * 1024;
-
-/// Until when to wait, and which time-out that is.
-#[derive(Debug, Clone, Copy)]
-pub struct Bound {
-    /// `None` = unbounded.
-    pub until: Option<Instant>,
-    /// The complete time that is over then, for messages.
-    pub time: Duration,
-    pub timeout: NetworkFailure,
-}
-
-impl Bound {
-    /// No bound.
-    pub(super) const fn none(timeout: NetworkFailure) -> Self {
-        Self { until: None, time: Duration::ZERO, timeout }
-    }
-}
 
 /// An open exchange with a provider.
 pub(in crate::proxy) struct Wire {
@@ -78,35 +60,6 @@ pub(in crate::proxy) struct Wire {
     /// A break that was noticed while sending, or while joining: reported in place of an answer, or
     /// once the bytes before it are delivered.
     broken: Option<Box<Error>>,
-}
-
-/// Runs `work` until it ends, or the client closes its connection. `detached`: the client has
-/// closed, and `work` continues.
-pub(in crate::proxy) async fn unless_gone<T>(
-    session: &mut Session,
-    detached: bool,
-    work: impl Future<Output = T>,
-) -> Result<T> {
-    if detached {
-        return Ok(work.await);
-    }
-    let mut work = pin!(work);
-    if let Some(client) = ClientStream::of(session) {
-        return tokio::select! {
-            biased;
-            done = &mut work => Ok(done),
-            () = client.closed() => Err(client_gone()),
-        };
-    }
-    tokio::select! {
-        biased;
-        done = &mut work => Ok(done),
-        _ = session.as_downstream_mut().read_body_or_idle(true) => Err(client_gone()),
-    }
-}
-
-fn client_gone() -> Box<Error> {
-    Error::explain(ErrorType::ConnectionClosed, "the client left").into_down()
 }
 
 fn broken(mut error: Box<Error>) -> Box<Error> {
@@ -164,13 +117,13 @@ impl Wire {
     /// # Errors
     /// When none can be opened in time, or the client closes its connection.
     pub(in crate::proxy) async fn open(
-        client: &mut Waiting<'_>,
+        client: &mut Client<'_>,
         upstreams: &Upstreams,
         peer: &HttpPeer,
+        began: Instant,
     ) -> Result<Self> {
-        let began = Instant::now();
         let connecting = pin!(upstreams.connect(peer));
-        let (up, reused) = unbounded(client.on(false, None, connecting).await)?
+        let (up, reused) = unbounded(client.on(Wait::from(began), connecting).await)?
             .map_err(|e| connect_failure(e, peer, began.elapsed()))?;
         Ok(Self {
             up: Box::new(up),
@@ -225,13 +178,14 @@ impl Wire {
     /// When the client closes its connection.
     pub(in crate::proxy) async fn send(
         &mut self,
-        client: &mut Waiting<'_>,
+        client: &mut Client<'_>,
         head: RequestHeader,
         body: &[Bytes],
+        now: Instant,
     ) -> Result<()> {
         // Pinned here: what is passed by value is kept more than once as long as a stream lives.
         let sending = pin!(sending::send(&mut self.up, head, body));
-        match unbounded(client.on(false, None, sending).await)? {
+        match unbounded(client.on(Wait::from(now), sending).await)? {
             Sent::Whole => self.sent_whole = true,
             Sent::InPart { answered, stalled } => {
                 (self.is_early, self.stalled) = (answered, stalled);
@@ -252,10 +206,10 @@ impl Wire {
     /// When none arrives in time, the connection breaks, or the client closes its connection.
     pub(in crate::proxy) async fn head(
         &mut self,
-        client: &mut Waiting<'_>,
+        client: &mut Client<'_>,
         bound: Bound,
+        sent: Instant,
     ) -> Result<Box<ResponseHeader>> {
-        let sent = Instant::now();
         if let Some(error) = self.broken.take() {
             return Err(self.unanswered(error, sent));
         }
@@ -272,14 +226,15 @@ impl Wire {
                 Failure::network(NetworkFailure::Broken, "the request could not be sent")
             }
         };
+        let mut now = sent;
         loop {
             // The time-out cannot fire while the next head is always ready.
-            if until.is_some_and(|until| until <= Instant::now()) {
+            if until.is_some_and(|until| until <= now) {
                 return Err(late(self.stalled).into());
             }
             let came = {
                 let next = pin!(next_head(&mut self.up));
-                client.on(self.detached, until, next).await?
+                client.on(Wait { now, until, detached: self.detached }, next).await?
             };
             match came {
                 None => return Err(late(self.stalled).into()),
@@ -287,7 +242,10 @@ impl Wire {
                 Some(Ok(())) => {}
             }
             match self.up.response_header() {
-                Some(head) if head.status.is_informational() => self.has_informational = true,
+                Some(head) if head.status.is_informational() => {
+                    self.has_informational = true;
+                    now = Instant::now();
+                }
                 Some(head) => {
                     self.has_head = true;
                     return Ok(Box::new(head.clone()));
@@ -327,8 +285,9 @@ impl Wire {
     /// When none arrives in time, the connection breaks, or the client closes its connection.
     pub(in crate::proxy) async fn piece(
         &mut self,
-        client: &mut Waiting<'_>,
+        client: &mut Client<'_>,
         bound: Bound,
+        now: Instant,
     ) -> Result<Option<Bytes>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -338,7 +297,8 @@ impl Wire {
         }
         let read = {
             let reading = pin!(self.up.read_response_body());
-            client.on(self.detached, bound.until, reading).await?
+            let wait = Wait { now, until: bound.until, detached: self.detached };
+            client.on(wait, reading).await?
         };
         let first = match read {
             None => return Err(Failure::incomplete(bound.timeout, bound.time).into()),

@@ -6,9 +6,7 @@
 use bytes::Bytes;
 
 use crate::messages::Messages;
-use crate::proxy::context::{Principal, RequestContext};
-use crate::proxy::request::intake::Inbound;
-use crate::store::{Clip, StoredMessage};
+use crate::store::StoredMessage;
 
 /// Request and reply so far; stored on drop.
 pub struct Transcript {
@@ -17,24 +15,13 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Begins with the request's body; `None` if messages are not stored.
+    /// Begins with the pieces of the request's body. `message` has its facts, and no text yet.
     #[must_use]
-    pub fn begin(ctx: &RequestContext, caller: &Principal, inbound: &Inbound) -> Option<Box<Self>> {
-        let messages = ctx.gateway.messages.clone()?;
-        let mut request = Clip::default();
-        for piece in &inbound.body {
-            request.add(piece, messages.most);
+    pub fn begin(messages: Messages, mut message: StoredMessage, body: &[Bytes]) -> Self {
+        for piece in body {
+            message.request.add(piece, messages.most);
         }
-        let message = Some(StoredMessage {
-            request_id: ctx.id,
-            started_at: ctx.started_at,
-            session: inbound.session.clone(),
-            key_id: caller.key_id(),
-            user_id: caller.user_id(),
-            request,
-            response: Clip::default(),
-        });
-        Some(Box::new(Self { messages, message }))
+        Self { messages, message: Some(message) }
     }
 
     /// Adds a piece of the reply as it is sent to the client.

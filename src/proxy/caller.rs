@@ -1,0 +1,38 @@
+//! The caller of a request.
+
+use std::sync::Arc;
+
+use crate::domain::ids::{KeyId, UserId};
+use crate::domain::key::Key;
+use crate::domain::user::User;
+
+/// The caller of a request.
+#[derive(Debug, Clone)]
+pub enum Principal {
+    Key {
+        key: Arc<Key>,
+        user: Arc<User>,
+    },
+    /// The admin token: every group, no limits.
+    Admin,
+}
+
+impl Principal {
+    /// The id of the key; `None` for the admin token.
+    #[must_use]
+    pub fn key_id(&self) -> Option<KeyId> {
+        match self {
+            Self::Key { key, .. } => Some(key.id),
+            Self::Admin => None,
+        }
+    }
+
+    /// The id of the key's owner; `None` for the admin token.
+    #[must_use]
+    pub fn user_id(&self) -> Option<UserId> {
+        match self {
+            Self::Key { user, .. } => Some(user.id),
+            Self::Admin => None,
+        }
+    }
+}

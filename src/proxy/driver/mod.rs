@@ -1,0 +1,270 @@
+//! One exchange with one provider, through the service's own hooks: the counterpart of Pingora's
+//! `HttpProxy::proxy_to_upstream` (pingora-proxy 0.9.1, lib.rs:401) over Pingora's own connector
+//! and pool.
+//!
+//! Pingora's own driver cannot hold a reply back, resend a body of unknown length above 64 KB, or
+//! read an error body before deciding. It cannot bound first byte, idle time and total time
+//! separately, or reuse a connection after a failover.
+//!
+//! See docs/decisions/01-own-driver.md.
+
+mod client;
+mod sending;
+mod wire;
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::Version;
+use pingora::http::{Method, RequestHeader, ResponseHeader};
+use pingora::proxy::{ProxyHttp as _, Session};
+use pingora::time::timeout;
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{ErrorSource, Result};
+
+use self::client::Client;
+use self::wire::Wire;
+use crate::config::OnAbort;
+use crate::policy::failure::NetworkFailure;
+use crate::proxy::exchange::Exchange;
+use crate::proxy::service::{Service, bounded};
+use crate::proxy::upstream::failure::Failure;
+use crate::proxy::upstream::incoming::Incoming;
+
+impl Service {
+    /// Picks a peer and exchanges the request for a reply, until the client has the complete reply.
+    ///
+    /// # Errors
+    /// What ended the exchange; `retry` says whether another attempt follows.
+    pub(in crate::proxy) async fn proxy_to_upstream(
+        &self,
+        session: &mut Session,
+        ctx: &mut Box<Exchange>,
+    ) -> Result<()> {
+        let peer = self.upstream_peer(session, ctx).await?;
+        let link = ctx.running()?.attempt.link()?;
+        let waiting = Instant::now();
+        let mut client = Client { service: self, session, ctx };
+        let opened = Wire::open(&mut client, &self.gateway.upstreams, &peer, waiting).await;
+        client.ctx.request.waited += waiting.elapsed();
+        let wire = match opened {
+            Ok(wire) => wire,
+            Err(e) => return Err(self.fail_to_connect(session, &peer, ctx, e)),
+        };
+        let reused = wire.is_reused();
+        let mut driver = Driver { client, wire };
+        let done = driver.exchange(&peer).await;
+        if let Err(e) = &done
+            && *e.esource() == ErrorSource::Downstream
+        {
+            driver.abort().await;
+        }
+        driver.wire.close(&self.gateway.upstreams, &link).await;
+        done.map_err(|e| self.error_while_proxy(&peer, session, e, ctx, reused))
+    }
+}
+
+/// A piece of a reply.
+struct Piece {
+    /// For the client.
+    body: Option<Bytes>,
+    /// Whether it is the last.
+    end: bool,
+    /// Bytes that came from the provider.
+    received: usize,
+}
+
+/// An attempt over an open connection to its provider.
+struct Driver<'a> {
+    client: Client<'a>,
+    wire: Wire,
+}
+
+impl Driver<'_> {
+    async fn exchange(&mut self, peer: &HttpPeer) -> Result<()> {
+        let Client { service, session, ctx } = &mut self.client;
+        let (socket, digest) = self.wire.identity();
+        let reused = self.wire.is_reused();
+        service.connected_to_upstream(session, reused, peer, socket, digest, ctx).await?;
+        self.send().await?;
+        let head = self.head().await?;
+        self.relay(head).await
+    }
+
+    async fn send(&mut self) -> Result<()> {
+        let Client { service, session, ctx } = &mut self.client;
+        // The hook replaces all of it but the version.
+        let mut head = RequestHeader::build_no_case(Method::POST, b"/", Some(0))?;
+        head.set_version(if self.wire.is_http2() { Version::HTTP_2 } else { Version::HTTP_11 });
+        service.upstream_request_filter(session, &mut head, ctx).await?;
+        let mut body = Vec::new();
+        loop {
+            let mut piece = None;
+            service.request_body_filter(session, &mut piece, true, ctx).await?;
+            let Some(piece) = piece else { break };
+            body.push(piece);
+        }
+        let waiting = Instant::now();
+        let sent = self.wire.send(&mut self.client, head, &body, waiting).await;
+        let took = waiting.elapsed();
+        let running = self.client.ctx.running()?;
+        running.request.waited += took;
+        running.attempt.is_billable = self.wire.is_sent();
+        if self.wire.is_sent() {
+            running.forwarding.was_alive(took);
+            running.attempt.was_sent(took);
+        }
+        sent
+    }
+
+    /// The head of the provider's answer, judged.
+    async fn head(&mut self) -> Result<Box<ResponseHeader>> {
+        let bound = self.client.ctx.running()?.attempt.bound();
+        let waiting = Instant::now();
+        let head = self.wire.head(&mut self.client, bound, waiting).await;
+        let Client { service, session, ctx } = &mut self.client;
+        ctx.request.waited += waiting.elapsed();
+        let mut head = head?;
+        service.upstream_response_filter(session, &mut head, ctx).await?;
+        Ok(head)
+    }
+
+    /// Relays the reply piece by piece, once it has meaningful content.
+    async fn relay(&mut self, head: Box<ResponseHeader>) -> Result<()> {
+        // Until the client's head has been written.
+        let mut held_head = Some(head);
+        loop {
+            let Piece { mut body, end, .. } = self.receive().await?;
+            let Client { service, session, ctx } = &mut self.client;
+            if let Some(head) = held_head.as_mut() {
+                let mut running = ctx.running()?;
+                let Some(released) = running.hold(body, end)? else { continue };
+                let keepalive = &mut running.forwarding.keepalive;
+                let has_head = std::mem::replace(&mut keepalive.has_head, true);
+                ctx.release(end.then_some(released.len()));
+                body = Some(released);
+                if !has_head {
+                    service.response_filter(session, head, ctx).await?;
+                }
+                if let Some(head) = held_head.take().filter(|_| !has_head) {
+                    bounded(&ctx.request, session.write_response_header(head, false)).await?;
+                }
+            }
+            let last = end && ctx.is_complete(end);
+            service.response_body_filter(session, &mut body, last, ctx)?;
+            if last || body.as_ref().is_some_and(|bytes| !bytes.is_empty()) {
+                self.write(body, last).await?;
+            }
+            if last {
+                return Ok(());
+            }
+            if end {
+                let why = "the provider ended the stream early";
+                return Err(Failure::network(NetworkFailure::Broken, why).into());
+            }
+        }
+    }
+
+    /// Writes a piece of the reply to the client.
+    async fn write(&mut self, body: Option<Bytes>, last: bool) -> Result<()> {
+        let Client { session, ctx, .. } = &mut self.client;
+        let running = ctx.running()?;
+        let is_gap = running.forwarding.keepalive.may_follow(body.as_deref().unwrap_or_default());
+        let writing = Instant::now();
+        let written = bounded(running.request, session.write_response_body(body, last)).await;
+        let took = writing.elapsed();
+        running.request.waited += took;
+        written?;
+        running.attempt.was_held_up(took);
+        running.forwarding.keepalive.wrote(writing + took, is_gap);
+        Ok(())
+    }
+
+    /// The next piece from the provider, as the client's bytes.
+    async fn receive(&mut self) -> Result<Piece> {
+        let bound = self.client.ctx.running()?.attempt.bound();
+        let waiting = Instant::now();
+        let piece = self.wire.piece(&mut self.client, bound, waiting).await;
+        let took = waiting.elapsed();
+        let Client { service, session, ctx } = &mut self.client;
+        let running = ctx.running()?;
+        running.request.waited += took;
+        let (mut body, end) = match piece {
+            Ok(piece) => {
+                running.attempt.byte_came(waiting + took);
+                let end = piece.is_none() || self.wire.is_done();
+                (piece, end)
+            }
+            Err(e) if *e.esource() != ErrorSource::Downstream && running.has_enough() => {
+                (None, true)
+            }
+            Err(e) => return Err(e),
+        };
+        let received = body.as_ref().map_or(0, Bytes::len);
+        service.upstream_response_body_filter(session, &mut body, end, ctx)?;
+        Ok(Piece { body, end, received })
+    }
+
+    /// Stops the provider, or reads its reply to the end, as configured. If the provider has not
+    /// received the complete request, it is always stopped. If the usage is known, nothing more is
+    /// read.
+    async fn abort(&mut self) {
+        let ctx = &mut self.client.ctx;
+        let is_error =
+            ctx.running().is_ok_and(|now| matches!(now.attempt.incoming, Incoming::Error(_)));
+        if !ctx.request.is_open() || is_error {
+            return;
+        }
+        let result = if ctx.request.live.on_abort == OnAbort::Drain && self.wire.is_sent() {
+            self.wire.detach();
+            let time = Duration::from_millis(ctx.request.live.abort_drain_ms);
+            // Boxed: a stream needs no memory for this.
+            let drained = Box::pin(timeout(time, self.drain())).await;
+            if matches!(drained, Ok(Ok(()))) { "drained" } else { "incomplete" }
+        } else {
+            "cancelled"
+        };
+        self.client.ctx.aborted(result);
+    }
+
+    /// Reads the rest of a reply and discards it: only its usage matters.
+    async fn drain(&mut self) -> Result<()> {
+        let running = self.client.ctx.running()?;
+        // No further attempt is possible.
+        running.forwarding.release_body();
+        let mut left = running.request.live.abort_drain_bytes;
+        match &running.attempt.incoming {
+            Incoming::Reply(relay) if relay.is_over => return Ok(()),
+            Incoming::Awaited => drop(self.head().await?),
+            Incoming::Reply(_) | Incoming::Error(_) => {}
+        }
+        loop {
+            let Piece { end, received, .. } = self.receive().await?;
+            if end || self.client.ctx.is_complete(false) {
+                return Ok(());
+            }
+            left = left.checked_sub(received).ok_or_else(|| {
+                let why = "the reply is above proxy.abort_drain_bytes";
+                Failure::network(NetworkFailure::TotalTimeout, why)
+            })?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<'a, F>(
+        _: impl FnOnce(&'a Service, &'a mut Session, &'a mut Box<Exchange>) -> F,
+    ) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn what_lives_as_long_as_a_stream_is_small() {
+        let exchange = size(Service::proxy_to_upstream);
+        assert!(exchange <= 3840, "each stream takes {exchange} bytes");
+        assert!(size_of::<Exchange>() <= 512, "each request takes {} bytes", size_of::<Exchange>());
+    }
+}

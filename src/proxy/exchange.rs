@@ -1,0 +1,205 @@
+//! One request and its reply (`CTX` in Pingora's terms), and how it ends.
+//!
+//! The record is opened once the caller is known and closed exactly once, here. Dropping an exchange
+//! with an open record closes the record: a panic in a filter, or a task that the runtime cancels at
+//! shutdown, loses neither the record nor the request's concurrency permit.
+//!
+//! See docs/decisions/10-boxed-values.md.
+
+use std::sync::Arc;
+
+use pingora::proxy::Session;
+use pingora::upstreams::peer::HttpPeer;
+use pingora::{Error, ErrorType, Result};
+
+use super::context::RequestContext;
+use super::gateway::Gateway;
+use super::record::Ending;
+use super::upstream::attempt::Attempt;
+use super::upstream::forwarding::Forwarding;
+use super::upstream::incoming::Incoming;
+use super::upstream::relay::Relay;
+use super::upstream::running::Running;
+use super::upstream::{next_peer, verdict};
+use crate::domain::record::RequestOutcome;
+
+/// A request, and what exists once it goes to a provider.
+pub struct Exchange {
+    pub request: RequestContext,
+    /// Set by `request_filter`.
+    forwarding: Option<Box<Forwarding>>,
+    /// The current attempt, or the one that is to be repeated.
+    attempt: Option<Box<Attempt>>,
+}
+
+impl Exchange {
+    /// A request that begins now, with a new id and the settings in effect.
+    #[must_use]
+    pub fn new(gateway: Arc<Gateway>) -> Self {
+        Self { request: RequestContext::new(gateway), forwarding: None, attempt: None }
+    }
+
+    /// The request goes to a provider.
+    pub fn forward(&mut self, forwarding: Box<Forwarding>) {
+        self.forwarding = Some(forwarding);
+    }
+
+    /// What `request_filter` planned; `None` if it refused or answered the request.
+    #[must_use]
+    pub fn forwarding(&self) -> Option<&Forwarding> {
+        self.forwarding.as_deref()
+    }
+
+    /// The request with its attempt, for the hooks of one: Pingora's signatures have only this type.
+    ///
+    /// # Errors
+    /// When there is no attempt: Pingora or the driver called the hooks in another order.
+    pub fn running(&mut self) -> Result<Running<'_>> {
+        match (&mut self.forwarding, &mut self.attempt) {
+            (Some(forwarding), Some(attempt)) => {
+                Ok(Running { request: &mut self.request, forwarding, attempt })
+            }
+            _ => Err(out_of_order()),
+        }
+    }
+
+    /// The peer of the next attempt (`upstream_peer`).
+    ///
+    /// # Errors
+    /// Why there is none: see [`next_peer::next_peer`].
+    pub async fn next_peer(&mut self, session: &mut Session) -> Result<Box<HttpPeer>> {
+        let forwarding = self.forwarding.as_deref_mut().ok_or_else(out_of_order)?;
+        next_peer::next_peer(session, &mut self.request, forwarding, &mut self.attempt).await
+    }
+
+    /// Judges the failure of the current attempt (see [`verdict::failed`]).
+    #[must_use]
+    pub fn attempt_failed(&mut self, mut error: Box<Error>) -> Box<Error> {
+        let (Some(forwarding), Some(attempt)) = (&mut self.forwarding, self.attempt.take()) else {
+            error.set_retry(false);
+            return error;
+        };
+        let (attempt, error) = verdict::failed(&mut self.request, forwarding, attempt, error);
+        self.attempt = attempt;
+        error
+    }
+
+    /// The relayed reply, once its head is about to be written.
+    #[must_use]
+    pub fn released_relay(&self) -> Option<&Relay> {
+        self.attempt.as_ref()?.incoming.released()
+    }
+
+    /// Whether the client's reply is complete, given whether the provider's body has ended.
+    #[must_use]
+    pub fn is_complete(&self, end: bool) -> bool {
+        self.attempt.as_ref().map_or(end, |attempt| attempt.incoming.is_complete(end))
+    }
+
+    /// The reply of the current attempt, to end it.
+    pub fn relay(&mut self) -> Option<&mut Relay> {
+        match &mut self.attempt.as_mut()?.incoming {
+            Incoming::Reply(relay) => Some(relay),
+            Incoming::Awaited | Incoming::Error(_) => None,
+        }
+    }
+
+    /// The reply is relayed from now on: no further attempt is possible. `whole`: the length of the
+    /// body, if all of it has arrived.
+    pub fn release(&mut self, whole: Option<usize>) {
+        let request = &mut self.request;
+        let first_byte = request.started.elapsed();
+        if let Some(record) = &mut request.record {
+            record.first_byte = Some(first_byte);
+        }
+        if let Some(trace) = &mut request.trace {
+            trace.first_chunk(first_byte);
+        }
+        if let Some(forwarding) = &mut self.forwarding {
+            forwarding.release_body();
+        }
+        if let Some(Incoming::Reply(relay)) = self.attempt.as_mut().map(|a| &mut a.incoming) {
+            relay.release(&request.gateway.metrics.streams_live, whole);
+            let (outcome, status) = (RequestOutcome::Completed, relay.status);
+            request.ending = Ending { outcome, status, error: None };
+        }
+    }
+
+    /// The next bytes complete the reply that is being written.
+    pub fn complete(&mut self) {
+        let request = &mut self.request;
+        let Some(record) = &mut request.record else { return };
+        let is_reply = request.ending.outcome == RequestOutcome::Completed;
+        if let Some(attempt) = self.attempt.as_mut().filter(|_| is_reply)
+            && let Some(relay) = attempt.incoming.released()
+        {
+            let (usage, estimated) = relay.bill(record.estimated_input());
+            record.note_usage(usage, estimated);
+            attempt.ticket.succeeded(request.gateway.clock.now());
+            request.gateway.metrics.attempt(&attempt.provider.name, "ok");
+        }
+        let ending = request.ending.clone();
+        self.close(&ending);
+    }
+
+    /// The client closed the connection during an attempt; `result` says what became of the
+    /// provider's reply.
+    pub fn aborted(&mut self, result: &'static str) {
+        let request = &mut self.request;
+        request.gateway.metrics.connections.aborted(result);
+        let what = match result {
+            "drained" => "the client left; the provider's reply was read to its end",
+            "incomplete" => "the client left; the provider's reply could not be read to its end",
+            _ => return,
+        };
+        request.ending = Ending { error: Some(what.to_owned()), ..Ending::client_aborted() };
+    }
+
+    /// The request is over without a complete reply: because the client `left`, or for the reason
+    /// in [`RequestContext::ending`].
+    pub fn abandon(&mut self, left: bool) {
+        if !self.request.is_open() {
+            return;
+        }
+        let ending = match self.request.ending.outcome {
+            RequestOutcome::ClientAborted => self.request.ending.clone(),
+            _ if left => Ending::client_aborted(),
+            // The reply should have been completed, and was not.
+            RequestOutcome::Completed => Ending::internal("no answer was made"),
+            _ => self.request.ending.clone(),
+        };
+        self.cut_off(&ending);
+    }
+
+    /// Closes the record with the usage of an attempt that did not complete.
+    fn cut_off(&mut self, ending: &Ending) {
+        if let Some(attempt) = &self.attempt {
+            attempt.note_partial_usage(&mut self.request);
+        }
+        self.close(ending);
+    }
+
+    /// Ends the request: prices and journals its record and releases its permit. Only the first
+    /// call has an effect, and only if the caller is known.
+    ///
+    /// Call it before the bytes that complete the reply are sent.
+    fn close(&mut self, ending: &Ending) {
+        if let Some(record) = self.request.record.take() {
+            let trace = self.request.trace.take();
+            record.settle(&self.request, trace, ending);
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if self.request.is_open() {
+            self.cut_off(&Ending::internal("the request was cut off inside the gateway"));
+        }
+    }
+}
+
+/// A hook ran for a request that no earlier phase prepared.
+fn out_of_order() -> Box<Error> {
+    Error::explain(ErrorType::InternalError, "a hook ran before the phase that it needs").into_in()
+}

@@ -1,0 +1,215 @@
+//! Which providers could serve a request, in which order, and what it reserves: by what this node
+//! knows before the request is admitted.
+
+use std::sync::{Arc, LazyLock};
+
+use super::identify::Identified;
+use super::intake::Inbound;
+use super::screen::Screened;
+use crate::domain::clock::Timestamp;
+use crate::domain::group::{self, Groups};
+use crate::domain::ids::ProviderId;
+use crate::domain::money::NanoUsd;
+use crate::domain::provider::Provider;
+use crate::formats::route::Operation;
+use crate::formats::{convert, count};
+use crate::limits::{Blocked, Permit};
+use crate::policy::reservation::{Forecast, Reservation};
+use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectInput, Selection};
+use crate::proxy::caller::Principal;
+use crate::proxy::context::RequestContext;
+
+/// A request with its providers.
+pub(in crate::proxy) struct Selected {
+    pub inbound: Arc<Inbound>,
+    /// What the request reserves, at the price of the most expensive provider that it can reach
+    /// (see `policy::reservation`).
+    pub estimate: NanoUsd,
+    /// The provider that served this session last, if the session is live.
+    pub preferred: Option<ProviderId>,
+    /// The providers whose limits leave no room.
+    blocked: Vec<(ProviderId, Blocked)>,
+    pub chosen: Result<Selection, NoProvider>,
+}
+
+impl Selected {
+    /// The provider that will probably be asked first.
+    #[must_use]
+    pub(super) fn first<'a>(&self, identified: &'a Identified) -> Option<&'a Provider> {
+        let first = *self.chosen.as_ref().ok()?.ordered.first()?;
+        identified.snapshot.providers.get(first).map(|first| &**first)
+    }
+
+    /// Selects again if the request's admission changed what the selection was made from: the
+    /// session is served by `preferred`, and with shared counters other nodes know more of the
+    /// providers' limits.
+    pub(super) async fn confirm(
+        &mut self,
+        ctx: &RequestContext,
+        identified: &Identified,
+        operation: &Operation,
+        preferred: Option<ProviderId>,
+    ) {
+        let asked = Asked { ctx, identified, inbound: &self.inbound, operation };
+        let mut is_same = preferred == self.preferred;
+        if ctx.gateway.counters.takes_places() {
+            let blocked = asked.blocked_anywhere().await;
+            is_same &= blocked == self.blocked;
+            self.blocked = blocked;
+        }
+        if !is_same {
+            self.chosen = asked.order(&asked.input(preferred, ctx.now()), &self.blocked);
+            self.preferred = preferred;
+        }
+    }
+}
+
+/// Selects the providers of a request.
+#[must_use]
+pub(in crate::proxy) fn select(
+    ctx: &RequestContext,
+    identified: &Identified,
+    screened: Screened,
+    operation: &Operation,
+) -> Selected {
+    let Screened(inbound) = screened;
+    let (counters, session) = (&ctx.gateway.counters, &inbound.session);
+    // Reading the body may have taken long.
+    let now = ctx.now();
+    let preferred = match &identified.caller {
+        Principal::Key { key, user } => counters.session_provider(user.id, key.id, session, now),
+        Principal::Admin => None,
+    };
+    let (providers, key) = (&identified.snapshot.providers, identified.caller.key_id());
+    let blocked = counters.blocked_here(providers, key, session, now);
+    let asked = Asked { ctx, identified, inbound: &inbound, operation };
+    let ask = asked.input(preferred, now);
+    let (estimate, chosen) = (asked.reservation(&ask), asked.order(&ask, &blocked));
+    Selected { inbound, estimate, preferred, blocked, chosen }
+}
+
+/// The groups of the admin token.
+static EVERY_GROUP: LazyLock<Groups> = LazyLock::new(|| Groups::parse(group::ALL));
+
+/// What providers are selected for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    ctx: &'a RequestContext,
+    identified: &'a Identified,
+    inbound: &'a Inbound,
+    operation: &'a Operation,
+}
+
+impl<'a> Asked<'a> {
+    /// What the selection needs to know of the request. `preferred`: the session's provider.
+    fn input(self, preferred: Option<ProviderId>, now: Timestamp) -> SelectInput<'a> {
+        let Self { ctx, identified, inbound, operation } = self;
+        // Only the provider that the session is bound to: if it is another one now, that one
+        // answered or was asked later.
+        let sessions = &ctx.gateway.failed_sessions;
+        let failed = (identified.caller.key_id())
+            .and_then(|key| sessions.provider(key, &inbound.session, now));
+        let avoided = preferred.filter(|bound| failed == Some(*bound));
+        SelectInput {
+            groups: match &identified.caller {
+                Principal::Key { key, .. } => &key.provider_group,
+                Principal::Admin => &EVERY_GROUP,
+            },
+            all_groups: matches!(identified.caller, Principal::Admin),
+            model: &inbound.model,
+            named: &inbound.named,
+            format: ctx.format,
+            convertible: convert::convertible(operation),
+            preferred: preferred.filter(|_| avoided.is_none()),
+            avoided,
+            left_out: &identified.snapshot.left_out,
+            now,
+            at_ms: ctx.elapsed_ms(),
+        }
+    }
+
+    /// Orders the providers. The request's id is the seed of the draw among equals, so that a
+    /// repeated selection is the same.
+    fn order(
+        self,
+        ask: &SelectInput<'_>,
+        blocked: &[(ProviderId, Blocked)],
+    ) -> Result<Selection, NoProvider> {
+        let Self { ctx, identified, .. } = self;
+        let needs_price = self.needs_price().then_some(ask.model);
+        let view = View { ctx, identified, blocked, now: ask.now, needs_price };
+        let mut draw = fastrand::Rng::with_seed(ctx.id.0.as_u64_pair().1);
+        select::plan(ask, &identified.snapshot.providers, &view, &mut draw)
+    }
+
+    /// Whether this request is served only by providers with a price for its model.
+    fn needs_price(self) -> bool {
+        let is_limited = matches!(&self.identified.caller, Principal::Key { key, user }
+            if key.limits.of_money() || user.limits.of_money());
+        *self.operation == Operation::Generate && !self.ctx.live.unpriced.serves(is_limited)
+    }
+
+    /// What the request reserves. Token counting reserves nothing.
+    fn reservation(self, ask: &SelectInput<'_>) -> NanoUsd {
+        let Self { ctx, identified, inbound, operation } = self;
+        let mode = ctx.gateway.fixed.reservation;
+        if mode == Reservation::Off || *operation != Operation::Generate {
+            return NanoUsd::ZERO;
+        }
+        let (max_tokens, choices) = inbound.peek.output_bound(ctx.format);
+        let counters = &ctx.gateway.counters;
+        let forecast = Forecast {
+            input: count::from_peek(&inbound.peek),
+            input_bound: count::bound_from_peek(&inbound.peek),
+            max_tokens,
+            choices,
+            usual_output: (identified.caller.key_id())
+                .and_then(|key| counters.expected_output(key, &inbound.model)),
+        };
+        identified.snapshot.reservation(mode, ask, &forecast)
+    }
+
+    /// The providers whose limits leave no room, by shared counters. One where the request has its
+    /// place already has room: the request's own reservation counts there.
+    async fn blocked_anywhere(self) -> Vec<(ProviderId, Blocked)> {
+        let Self { ctx, identified, inbound, .. } = self;
+        let (counters, key, now) = (&ctx.gateway.counters, identified.caller.key_id(), ctx.now());
+        let (providers, session) = (&identified.snapshot.providers, &inbound.session);
+        let permit = ctx.record.as_ref().and_then(|record| record.permit.as_ref());
+        let Some(own) = permit.and_then(Permit::provider) else {
+            return counters.blocked(providers, key, session, now).await;
+        };
+        let others: Vec<_> = providers.iter().filter(|p| p.id != own).cloned().collect();
+        counters.blocked(&others, key, session, now).await
+    }
+}
+
+/// The present state of each provider, as selection needs it.
+struct View<'a> {
+    ctx: &'a RequestContext,
+    identified: &'a Identified,
+    /// Providers whose own limits are reached.
+    blocked: &'a [(ProviderId, Blocked)],
+    now: Timestamp,
+    /// The requested model, if it must have a price.
+    needs_price: Option<&'a str>,
+}
+
+impl ProviderView for View<'_> {
+    fn is_priced(&self, provider: &Provider) -> bool {
+        let Some(model) = self.needs_price else { return true };
+        self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
+    }
+
+    fn availability(&self, provider: &Provider) -> Availability {
+        match self.ctx.gateway.health.availability(provider, self.now) {
+            Availability::Ready => {}
+            blocked => return blocked,
+        }
+        match self.blocked.iter().find(|(blocked, _)| *blocked == provider.id) {
+            Some((_, Blocked::Limit { until })) => Availability::LimitReached { until: *until },
+            Some((_, Blocked::SessionCap { until })) => Availability::SessionCap { until: *until },
+            None => Availability::Ready,
+        }
+    }
+}

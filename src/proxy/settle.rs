@@ -1,0 +1,308 @@
+//! The settlement of a request: prices its usage, settles its permit, appends its record to the
+//! journal, counts it and logs it. It is never refused. `exchange.rs` decides when.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rust_decimal::Decimal;
+
+use super::caller::Principal;
+use super::context::{RequestContext, millis};
+use super::record::{Ending, OpenRecord};
+use crate::domain::ids::{KeyId, ProviderId, UserId};
+use crate::domain::money::NanoUsd;
+use crate::domain::network;
+use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
+use crate::domain::usage::Usage;
+use crate::limits::Permit;
+use crate::otlp::RequestTrace;
+use crate::policy::cost;
+use crate::state::{Event, Snapshot};
+use crate::telemetry;
+
+impl OpenRecord {
+    /// Settles the request. A full journal is logged as an error; new requests are refused until it
+    /// has space (`admit`).
+    pub(super) fn settle(
+        mut self,
+        ctx: &RequestContext,
+        trace: Option<Box<RequestTrace>>,
+        ending: &Ending,
+    ) {
+        let (gateway, ended) = (&ctx.gateway, Instant::now());
+        self.last_decision(ctx, ending, ended);
+        let span = trace.as_ref().map(|trace| trace.own);
+        let trace_id = span.map(|span| tracing::field::display(span.trace_id));
+        let permit = self.permit.take();
+        let is_admitted = permit.is_some();
+        let snapshot = Arc::clone(&self.snapshot);
+        let asked = self
+            .asked
+            .as_ref()
+            .filter(|_| gateway.otlp.meter.is_some())
+            .map(|asked| Arc::clone(&asked.provider));
+        let is_metered = self.is_metered();
+        let admitted = permit.as_ref().and_then(Permit::admitted);
+        let admitted_ms = admitted.map_or(0, |at| at.since(ctx.started_at));
+        let record = Record { admitted_ms, ..self.finish(ctx, ending, ended) };
+        if is_metered {
+            note_session(ctx, &record);
+        }
+        if let Some(permit) = permit {
+            // A refused request counts towards nothing: dropping its permit releases everything.
+            match record.outcome {
+                RequestOutcome::Refused => drop(permit),
+                _ => permit.settle(ctx.now(), record.cost.unwrap_or_default(), record.provider_id),
+            }
+        }
+        // The reserve of a full journal belongs to requests in flight, not to refusals, and at most
+        // half of it to what no provider is asked for.
+        let refused = record.outcome == RequestOutcome::Refused;
+        let ledger = &gateway.ledger;
+        if (refused && !ledger.has_room()) || (!is_admitted && !ledger.has_reserve()) {
+            tracing::debug!(request_id = %record.request_id, trace_id, "a request that cost nothing is \
+                not recorded: the journal is full");
+        } else if let Err(e) = gateway.ledger.append(&record) {
+            tracing::error!(request_id = %record.request_id, trace_id, error = %e, "the journal did not take a record");
+        }
+        if let (RequestOutcome::Completed, Some(key), 1..) =
+            (record.outcome, record.key_id, record.usage.output)
+        {
+            gateway.counters.learn_output(key, &record.model, record.usage.output);
+        }
+        gateway.metrics.request_done(&record);
+        let priced_name = priced_name(&snapshot, &record);
+        gateway.metrics.request_of(&record, priced_name);
+        if let (Some(meter), Some(provider)) = (&gateway.otlp.meter, &asked) {
+            meter.count(&record, provider, priced_name);
+        }
+        if gateway.fixed.access_log {
+            telemetry::access_log(&record, span);
+        }
+        end_trace(ctx, trace, &record);
+        gateway.events.tell(|| Event::Request(Arc::new(record)));
+    }
+
+    /// The end of the decision chain: the provider that answered, how, and how long that took.
+    fn last_decision(&mut self, ctx: &RequestContext, ending: &Ending, ended: Instant) {
+        let step = match ending.outcome {
+            RequestOutcome::Completed => DecisionStep::Succeeded,
+            RequestOutcome::BrokenOff | RequestOutcome::ClientAborted => {
+                DecisionStep::AttemptFailed
+            }
+            _ => return,
+        };
+        let Some(asked) = &self.asked else { return };
+        self.decisions.push(Decision {
+            provider_id: Some(asked.provider.id),
+            provider_name: asked.provider.name.as_str().into(),
+            step,
+            detail: ending.error.as_deref().map(Arc::from),
+            status: Some(ending.status),
+            at_ms: millis(ended - ctx.started),
+            took_ms: Some(millis(ended - asked.began)),
+            usage: None,
+        });
+    }
+
+    fn finish(mut self, ctx: &RequestContext, ending: &Ending, ended: Instant) -> Record {
+        let duration = ended - ctx.started;
+        let overhead = duration.saturating_sub(ctx.waited);
+        self.decisions.iter_mut().for_each(clip);
+        let Priced { cost, entry, multiplier } = self.price();
+        let names = names(&self.caller);
+        let provider: Option<(ProviderId, Arc<str>)> =
+            self.asked.as_ref().map(|a| (a.provider.id, a.provider.name.as_str().into()));
+        let provider_format = self.asked.as_ref().map(|a| a.provider.kind.format());
+        let (model, session_id, streamed) = match self.body {
+            Some(body) => (body.model, Some(body.session), body.stream),
+            None => (Arc::from(""), None, false),
+        };
+        Record {
+            request_id: ctx.id,
+            started_at: ctx.started_at,
+            admitted_ms: 0,
+            key_id: names.key_id,
+            key_name: names.key_name,
+            user_id: names.user_id,
+            user_name: names.user_name,
+            session_id,
+            provider_id: provider.as_ref().map(|(id, _)| *id),
+            provider_name: provider.map(|(_, name)| name),
+            client_format: ctx.format,
+            provider_format,
+            endpoint: Arc::clone(&ctx.head.endpoint),
+            upstream_model: self.asked.filter(|a| a.model != model).map(|a| a.model),
+            model,
+            streamed,
+            status_code: ending.status,
+            outcome: ending.outcome,
+            error_message: ending.error.clone(),
+            usage: self.usage.unwrap_or_default(),
+            cost,
+            price_model: entry,
+            cost_multiplier: multiplier,
+            estimated: self.usage_estimated,
+            duration_ms: millis(duration),
+            first_byte_ms: self.first_byte.map(millis),
+            overhead_us: u64::try_from(overhead.as_micros()).unwrap_or(u64::MAX),
+            attempts: self.attempts,
+            decisions: self.decisions,
+            user_agent: ctx.head.user_agent.clone(),
+            client_addr: ctx.head.client_ip.map(network::text),
+        }
+    }
+
+    /// Without usage the cost is zero. With usage of a model without a price it is `None`, which
+    /// the record shows as unpriced.
+    fn price(&self) -> Priced {
+        let free = |multiplier| Priced { cost: Some(NanoUsd::ZERO), entry: None, multiplier };
+        let (Some(asked), Some(body), Some(usage)) = (&self.asked, &self.body, &self.usage) else {
+            return free(Decimal::ONE);
+        };
+        let multiplier = asked.provider.cost_multiplier;
+        if !self.is_metered() {
+            return free(multiplier);
+        }
+        let price = self.snapshot.price_for(&body.model, &asked.model);
+        let entry = price
+            .filter(|price| *price.model != *body.model)
+            .map(|price| price.model.as_str().into());
+        Priced {
+            cost: price.map(|price| {
+                cost::total(&price.rates, usage, multiplier).min(NanoUsd::MAX_OF_REQUEST)
+            }),
+            entry,
+            multiplier,
+        }
+    }
+}
+
+/// Whether a session stays bound to its provider. What is no answer of that provider, and no
+/// failure of one, changes nothing.
+fn note_session(ctx: &RequestContext, record: &Record) {
+    let (Some(key), Some(session)) = (record.key_id, &record.session_id) else { return };
+    let sessions = &ctx.gateway.failed_sessions;
+    let Some(provider) = record.provider_id else { return };
+    match record.outcome {
+        RequestOutcome::Completed | RequestOutcome::ClientError => {
+            sessions.answered(key, session, provider);
+        }
+        // The client left a reply that had begun.
+        RequestOutcome::ClientAborted if record.first_byte_ms.is_some() => {
+            sessions.answered(key, session, provider);
+        }
+        RequestOutcome::UpstreamFailed | RequestOutcome::BrokenOff => {
+            sessions.failed(key, session, provider, ctx.now());
+        }
+        _ => {}
+    }
+}
+
+/// Writes the access line of a request that was refused before its credential was checked. It has
+/// no record: unauthenticated requests must not fill the ledger. `identify` writes the lines of
+/// those that failed authentication.
+pub(super) fn log_stranger(ctx: &RequestContext, ending: &Ending) {
+    if ctx.gateway.fixed.access_log {
+        telemetry::access_log(&of_stranger(ctx, ending), ctx.span());
+    }
+}
+
+/// Ends the trace of a settled request.
+fn end_trace(ctx: &RequestContext, trace: Option<Box<RequestTrace>>, record: &Record) {
+    let (Some(tracer), Some(trace)) = (&ctx.gateway.otlp.tracer, trace) else { return };
+    if trace.own.sampled {
+        ctx.gateway.metrics.exemplars.note(record, trace.own);
+        tracer.finish(*trace, record, ctx.started.elapsed());
+    }
+}
+
+/// Ends the trace of a request whose caller is unknown.
+pub(super) fn end_trace_of_stranger(ctx: &mut RequestContext, ending: &Ending) {
+    let Some(trace) = ctx.trace.take() else { return };
+    if let Some(tracer) = &ctx.gateway.otlp.tracer {
+        tracer.finish_stranger(*trace, &of_stranger(ctx, ending), ctx.started.elapsed());
+    }
+}
+
+/// A request without a record, as one.
+fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
+    Record {
+        request_id: ctx.id,
+        started_at: ctx.started_at,
+        admitted_ms: 0,
+        key_id: None,
+        key_name: None,
+        user_id: None,
+        user_name: None,
+        session_id: None,
+        provider_id: None,
+        provider_name: None,
+        client_format: ctx.format,
+        provider_format: None,
+        endpoint: Arc::clone(&ctx.head.endpoint),
+        upstream_model: None,
+        model: Arc::from(""),
+        streamed: false,
+        status_code: ending.status,
+        outcome: ending.outcome,
+        error_message: ending.error.clone(),
+        usage: Usage::default(),
+        cost: None,
+        price_model: None,
+        cost_multiplier: Decimal::ONE,
+        estimated: false,
+        duration_ms: ctx.elapsed_ms(),
+        first_byte_ms: None,
+        overhead_us: u64::try_from(ctx.overhead().as_micros()).unwrap_or(u64::MAX),
+        attempts: 0,
+        decisions: Vec::new(),
+        user_agent: ctx.head.user_agent.clone(),
+        client_addr: ctx.head.client_ip.map(network::text),
+    }
+}
+
+/// Bytes of a decision's text. A provider's words are in it, once for each attempt.
+const MAX_DETAIL: usize = 1_024;
+
+fn clip(decision: &mut Decision) {
+    let Some(detail) = decision.detail.as_deref().filter(|text| text.len() > MAX_DETAIL) else {
+        return;
+    };
+    decision.detail = detail.get(..detail.floor_char_boundary(MAX_DETAIL)).map(Arc::from);
+}
+
+/// What a request costs.
+struct Priced {
+    cost: Option<NanoUsd>,
+    /// The price entry, if it is not the requested model's own.
+    entry: Option<Arc<str>>,
+    multiplier: Decimal,
+}
+
+/// Key and user, as the record names them.
+#[derive(Default)]
+struct Names {
+    key_id: Option<KeyId>,
+    key_name: Option<Arc<str>>,
+    user_id: Option<UserId>,
+    user_name: Option<Arc<str>>,
+}
+
+fn names(caller: &Principal) -> Names {
+    match caller {
+        Principal::Admin => Names::default(),
+        Principal::Key { key, user } => Names {
+            key_id: Some(key.id),
+            key_name: Some(key.name.as_str().into()),
+            user_id: Some(user.id),
+            user_name: Some(user.name.as_str().into()),
+        },
+    }
+}
+
+/// The name of the requested model in the price table: a bounded set, for metrics.
+fn priced_name<'a>(snapshot: &Snapshot, record: &'a Record) -> Option<&'a str> {
+    let names = [Some(&*record.model), record.price_model.as_deref()];
+    names.into_iter().flatten().find(|name| snapshot.prices.contains_key(*name))
+}

@@ -1,0 +1,45 @@
+//! The head of a rendered request, with the provider's credential.
+
+use pingora::http::RequestHeader;
+use pingora::proxy::Session;
+
+use super::failure::Failure;
+use super::running::Running;
+use crate::policy::failure::NetworkFailure;
+use crate::upstream::headers::{self, HeadParts};
+
+/// Builds the head of the rendered request. `head` gives the protocol version of the connection;
+/// everything else in it is replaced.
+///
+/// # Errors
+/// When the path or a credential is not valid in a head.
+pub(in crate::proxy) fn build(
+    session: &Session,
+    head: &mut RequestHeader,
+    running: Running<'_>,
+) -> pingora::Result<()> {
+    let Running { request, forwarding, attempt } = running;
+    let (link, provider, rendered) = (attempt.link()?, &attempt.provider, &mut attempt.rendered);
+    let endpoint = link.endpoint();
+    let mut path = endpoint.path(provider.kind.format(), forwarding.call(&attempt.model));
+    if let Some(query) = rendered.query.take() {
+        path.push('?');
+        path.push_str(&query);
+    }
+    let parts = HeadParts {
+        client: &session.req_header().headers,
+        provider,
+        endpoint,
+        target: &path,
+        body_len: Some(rendered.len()),
+        converted: rendered.is_converted(),
+        http2: head.version == http::Version::HTTP_2,
+        client_ip: request.head.client_ip,
+        credentials: &request.gateway.fixed.alt_key_headers,
+        pass: &request.live.forward_headers.pass_request,
+        drop: &request.live.forward_headers.drop_request,
+    };
+    *head = headers::build(http::Method::POST, &parts)
+        .map_err(|e| Failure::network(NetworkFailure::Connect, e.to_string()))?;
+    request.propagate(head)
+}

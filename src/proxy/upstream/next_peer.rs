@@ -1,0 +1,135 @@
+//! The next attempt: its provider, the request in that provider's format, and the peer.
+//!
+//! See docs/decisions/04-errors-request-retries.md.
+
+use std::sync::Arc;
+
+use pingora::Result;
+use pingora::proxy::Session;
+use pingora::upstreams::peer::HttpPeer;
+
+use super::attempt::Attempt;
+use super::failure::Failure;
+use super::final_answer::exhausted;
+use super::forwarding::Forwarding;
+use super::health_ticket::HealthTicket;
+use super::timing::{self, TimeLeft};
+use super::{render, verdict};
+use crate::domain::provider::Provider;
+use crate::domain::record::DecisionStep;
+use crate::formats::route::Operation;
+use crate::policy::failure::NetworkFailure;
+use crate::proxy::context::RequestContext;
+use crate::proxy::record::Asked;
+use crate::upstream::LinkError;
+
+/// The peer of the next attempt: the same provider's if it may be retried (`current` then has the
+/// attempt), else that of the next provider that admits the request.
+///
+/// # Errors
+/// With a [`GiveUp`](crate::proxy::reply::give_up::GiveUp) as its cause when no provider is left.
+pub(in crate::proxy) async fn next_peer(
+    session: &mut Session,
+    request: &mut RequestContext,
+    forwarding: &mut Forwarding,
+    current: &mut Option<Box<Attempt>>,
+) -> Result<Box<HttpPeer>> {
+    loop {
+        let mut attempt = match current.take() {
+            Some(attempt) => attempt,
+            None => next_provider(request, forwarding).await?,
+        };
+        let failure = match prepare(session, request, forwarding, &mut attempt).await {
+            Ok(peer) => {
+                *current = Some(attempt);
+                return Ok(peer);
+            }
+            Err(failure) => failure,
+        };
+        let (repeated, error) = verdict::failed(request, forwarding, attempt, failure);
+        *current = repeated;
+        if !error.retry() {
+            return Err(error);
+        }
+    }
+}
+
+/// Renders the request and begins the attempt.
+async fn prepare(
+    session: &mut Session,
+    request: &mut RequestContext,
+    forwarding: &Forwarding,
+    attempt: &mut Attempt,
+) -> Result<Box<HttpPeer>> {
+    // Before the attempt begins: a request that this provider's format cannot express is none, and
+    // no failure of the provider.
+    attempt.rendered = render::render(session, request, forwarding, attempt).await?;
+    let left = TimeLeft { deadline: forwarding.deadline, others: forwarding.remaining() > 0 };
+    attempt.begin(&request.live, forwarding.inbound.stream, left);
+    let asked = Asked {
+        provider: Arc::clone(&attempt.provider),
+        model: Arc::clone(&attempt.model),
+        began: attempt.began,
+    };
+    request.asks(asked);
+    let upstreams = &request.gateway.upstreams;
+    let link = upstreams.link(&attempt.provider, timing::link_times(&request.live)).await;
+    let link = link.map_err(|e| match e {
+        LinkError::Resolve(e) => Failure::network(NetworkFailure::Resolve, e.to_string()),
+        e => Failure::network(NetworkFailure::Connect, e.to_string()),
+    })?;
+    let peer = upstreams.peer(&link, attempt.fresh);
+    attempt.link = Some(link);
+    Ok(Box::new(peer))
+}
+
+/// The next provider whose circuit and limits admit the request.
+async fn next_provider(
+    request: &mut RequestContext,
+    forwarding: &mut Forwarding,
+) -> Result<Box<Attempt>> {
+    loop {
+        let attempts = request.record.as_ref().map_or(0, |record| record.attempts);
+        if attempts > 0 && !forwarding.has_time() {
+            forwarding.tally.left_out = forwarding.remaining();
+            return Err(exhausted(request, forwarding).into());
+        }
+        let Some(provider) = forwarding.next_provider() else {
+            return Err(exhausted(request, forwarding).into());
+        };
+        let now = request.now();
+        let health = &request.gateway.health;
+        let ticket = match forwarding.route.operation {
+            Operation::CountTokens => HealthTicket::without_effect(health, &provider, now),
+            _ => HealthTicket::enter(health, &provider, now),
+        };
+        let Some(ticket) = ticket else {
+            let why = "its circuit lets nobody through now";
+            skip(request, forwarding, &provider, DecisionStep::CircuitOpen, why);
+            continue;
+        };
+        let permit = request.record.as_mut().and_then(|record| record.permit.as_mut());
+        let entered = match permit {
+            Some(permit) => permit.enter(&provider, now).await,
+            None => true,
+        };
+        if entered {
+            return Ok(Box::new(Attempt::new(provider, &forwarding.inbound.model, ticket)));
+        }
+        drop(ticket);
+        let why = "what runs there already reaches one of its limits";
+        skip(request, forwarding, &provider, DecisionStep::LimitReached, why);
+    }
+}
+
+fn skip(
+    request: &mut RequestContext,
+    forwarding: &mut Forwarding,
+    provider: &Provider,
+    step: DecisionStep,
+    why: &str,
+) {
+    request.decide(provider, step, why);
+    let is_own = provider.kind.format() == request.format;
+    forwarding.tally.skip(is_own, request.now());
+}

@@ -1,0 +1,146 @@
+//! What comes from a provider: its head decides between an error reply and a reply to relay, and each
+//! piece goes on as the client's bytes.
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use pingora::http::ResponseHeader;
+
+use super::error_body::{ErrorBody, text};
+use super::failure::Failure;
+use super::incoming::Incoming;
+use super::relay::{Relay, Unsure};
+use super::rendered::ReplyForm;
+use super::running::Running;
+use crate::formats::convert::StreamConverter;
+use crate::formats::route::Operation;
+use crate::formats::usage::UsageReader;
+use crate::policy::failure::UnusableReply;
+use crate::proxy::body_budget::BodyReservation;
+use crate::proxy::coding::{Coding, StreamDecoder};
+use crate::proxy::reply::refusal::Refusal;
+use crate::proxy::reply::relay::{Reply, Shape, Whole};
+
+/// Takes the head of a provider's reply (`upstream_response_filter`).
+///
+/// # Errors
+/// When no reply can follow this head.
+pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pingora::Result<()> {
+    let Running { request, forwarding, attempt } = running;
+    let (stream_asked, generates) =
+        (forwarding.inbound.stream, forwarding.route.operation == Operation::Generate);
+    let format = attempt.provider.kind.format();
+    if !head.status.is_success() {
+        attempt.incoming = Incoming::Error(Box::new(ErrorBody::new(head, format)));
+        return Ok(());
+    }
+    attempt.is_billable = false;
+    let status = head.status.as_u16();
+    let unusable = |what| Failure::Unusable { what, status, usage: None };
+    let content_type = text(head, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+    if content_type.starts_with("text/html") {
+        return Err(unusable(UnusableReply::Html).into());
+    }
+    let decoder = Coding::of(head.headers.get(CONTENT_ENCODING))
+        .and_then(StreamDecoder::new)
+        .map_err(|_| unusable(UnusableReply::WrongFormat))?
+        .map(Box::new);
+    let form = std::mem::take(&mut attempt.rendered.reply);
+    let converted = matches!(form, ReplyForm::Convert(_));
+    let hides_usage = matches!(form, ReplyForm::HideUsage);
+    let asked = stream_asked && generates;
+    let (streamed, unsure) = match Sort::of(&content_type, asked) {
+        // An error may stand in the place of a stream, under the stream's type.
+        Sort::Stream => (true, converted.then_some(Unsure { format, hides_usage })),
+        Sort::Json => (false, None),
+        Sort::Unsure => (converted, Some(Unsure { format, hides_usage })),
+    };
+    // A stream that was not requested cannot be converted, nor can a single reply in place of a
+    // stream.
+    if converted && streamed != stream_asked {
+        return Err(unusable(UnusableReply::WrongFormat).into());
+    }
+    let shape = match form {
+        _ if !generates => Shape::Count(Vec::new()),
+        ReplyForm::HideUsage if streamed => Shape::HideUsage(Box::default()),
+        ReplyForm::AsIs | ReplyForm::HideUsage => Shape::AsIs,
+        ReplyForm::Convert(context) if streamed => {
+            Shape::Events(Box::new(StreamConverter::new(format, request.format, *context)))
+        }
+        ReplyForm::Convert(context) => Shape::Whole(Box::new(Whole {
+            from: format,
+            to: request.format,
+            context: *context,
+            collected: Vec::new(),
+            reservation: BodyReservation::new(
+                &request.gateway.bodies,
+                forwarding.identified.caller.user_id(),
+            ),
+            most: request.live.max_inflight_body_bytes,
+        })),
+    };
+    let reader = match &shape {
+        // A converter reads the stream itself, usage included.
+        Shape::Events(_) => None,
+        _ => generates.then(|| UsageReader::new(format, streamed)),
+    };
+    let reply = Reply::new(decoder, reader, shape);
+    let relay = Relay::new(status, (streamed, converted), reply, unsure);
+    attempt.incoming = Incoming::Reply(Box::new(relay));
+    Ok(())
+}
+
+/// What a reply is by its type.
+enum Sort {
+    Stream,
+    Json,
+    /// A stream was asked for, and the type is another one.
+    Unsure,
+}
+
+impl Sort {
+    /// Some services name no type for a stream, or another one.
+    fn of(content_type: &str, asked: bool) -> Self {
+        if content_type.starts_with("text/event-stream") {
+            return Self::Stream;
+        }
+        if asked { Self::Unsure } else { Self::Json }
+    }
+}
+
+/// Takes a piece of a provider's reply (`upstream_response_body_filter`) and replaces it by the
+/// bytes for the client.
+///
+/// # Errors
+/// When an error reply is complete, or a reply cannot continue.
+pub(in crate::proxy) fn take(
+    running: Running<'_>,
+    body: &mut Option<Bytes>,
+    end: bool,
+) -> pingora::Result<()> {
+    let Running { request, attempt, .. } = running;
+    match &mut attempt.incoming {
+        Incoming::Awaited => Ok(()),
+        Incoming::Error(error) => {
+            let full = body.take().is_some_and(|piece| error.add(&piece));
+            if full || end { Err(error.failure().into()) } else { Ok(()) }
+        }
+        Incoming::Reply(relay) => {
+            let mut bytes = Bytes::new();
+            if let Some(plain) = body.take().and_then(|piece| relay.reply.decode(piece)) {
+                relay.begins(&plain);
+                bytes = relay.reply.take(plain);
+            }
+            if end && !std::mem::replace(&mut relay.is_over, true) {
+                let rest = relay.reply.finish();
+                if !rest.is_empty() {
+                    bytes = if bytes.is_empty() { rest } else { [bytes, rest].concat().into() };
+                }
+            }
+            *body = Some(bytes);
+            // A provider of the client's own format may answer: nothing of that reply is kept.
+            relay.reply.budget().map_err(|full| Failure::Unfit(Refusal::from(full)))?;
+            // A complete reply is not affected by later problems.
+            if request.is_open() { relay.check() } else { Ok(()) }
+        }
+    }
+}

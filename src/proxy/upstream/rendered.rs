@@ -1,0 +1,52 @@
+//! A request in a provider's format, and how to treat the reply to it.
+
+use bytes::Bytes;
+
+use crate::formats::convert::ReplyContext;
+
+/// The request for the provider.
+#[derive(Default)]
+pub(in crate::proxy) struct Rendered {
+    pub body: Vec<Bytes>,
+    /// Pieces of the body that were handed out.
+    sent: usize,
+    /// The query of the call, without `?`.
+    pub query: Option<String>,
+    pub reply: ReplyForm,
+}
+
+/// How to treat the reply.
+#[derive(Default)]
+pub(in crate::proxy) enum ReplyForm {
+    #[default]
+    AsIs,
+    /// The stream's last usage chunk is hidden from the client, which did not request it.
+    HideUsage,
+    /// The reply is converted from the provider's format.
+    Convert(Box<ReplyContext>),
+}
+
+impl Rendered {
+    #[must_use]
+    pub(super) const fn new(body: Vec<Bytes>, query: Option<String>, reply: ReplyForm) -> Self {
+        Self { body, sent: 0, query, reply }
+    }
+
+    /// Bytes of the body, before it is sent.
+    #[must_use]
+    pub(super) fn len(&self) -> usize {
+        self.body.iter().map(Bytes::len).sum()
+    }
+
+    /// The next piece of the body.
+    pub(in crate::proxy) fn next_piece(&mut self) -> Option<Bytes> {
+        self.sent += 1;
+        self.body.get_mut(self.sent - 1).map(std::mem::take)
+    }
+
+    /// Whether the provider's format is not the client's.
+    #[must_use]
+    pub(super) const fn is_converted(&self) -> bool {
+        matches!(self.reply, ReplyForm::Convert(_))
+    }
+}
