@@ -189,7 +189,9 @@ fn required_members_are_missed_by_name() {
     let check = |path: &str, text: &str| {
         let route = match_path(&Method::POST, path).unwrap();
         let peeked = look(text).unwrap();
-        peeked.check(peeked.format(route.format), &route).map_err(|e| e.field.unwrap())
+        let format = peeked.format(route.format);
+        let checked = peeked.check(format, &route).and_then(|()| peeked.check_background(format));
+        checked.map_err(|e| e.field.unwrap())
     };
     for (path, text, missing) in [
         ("/v1/messages", r#"{"messages":[],"max_tokens":1}"#, Some("model")),

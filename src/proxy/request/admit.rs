@@ -96,6 +96,7 @@ fn reservation(
         all_groups: matches!(identified.caller, Principal::Admin),
         model: &inbound.model,
         named: &inbound.named,
+        features: &inbound.features,
         format: ctx.format,
         convertible: convert::convertible(operation),
         preferred: None,

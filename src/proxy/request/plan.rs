@@ -6,12 +6,15 @@ use super::admit::Admitted;
 use super::identify::Identified;
 use super::intake::Inbound;
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::FeatureUse;
 use crate::domain::group::{self, Groups};
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
+use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
 use crate::formats::convert;
 use crate::formats::route::Operation;
 use crate::limits::{Blocked, Permit};
+use crate::policy::features::DeniedBy;
 use crate::policy::select::{
     self, Availability, NoProvider, ProviderView, SelectInput, Selection, Waiting,
 };
@@ -33,6 +36,8 @@ pub struct Plan {
 pub(in crate::proxy) enum Unplanned {
     NoGroup { exists: bool },
     NotPriced,
+    NamedModel { named: Option<NamedModel> },
+    Feature { used: Option<FeatureUse> },
     UnknownModel { model: String },
     NoCredential,
     Unavailable { retry_after_ms: Option<u64> },
@@ -46,6 +51,13 @@ impl Unplanned {
             Self::NotPriced => {
                 Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() }
             }
+            Self::NamedModel { named: Some(NamedModel { name, member }) } => {
+                Refusal::ModelNotAllowed { model: name, member: Some(member) }
+            }
+            Self::Feature { used: Some(FeatureUse { feature, member, .. }) } => {
+                Refusal::FeatureNotAllowed { feature, member, by: DeniedBy::Providers }
+            }
+            Self::NamedModel { named: None } | Self::Feature { used: None } => Refusal::Internal,
             Self::UnknownModel { model } => Refusal::UnknownModel { model },
             Self::NoCredential => Refusal::NoProviderCredential,
             Self::Unavailable { retry_after_ms } => Refusal::Unavailable { retry_after_ms },
@@ -56,8 +68,8 @@ impl Unplanned {
 /// Orders the providers for this request. The reasons become the start of its decision chain.
 ///
 /// # Errors
-/// When no provider is reachable, none serves the model, none has a required price, or none is
-/// available now.
+/// When no provider is reachable, none serves the model, none allows all that the request names and
+/// uses, none has a required price, or none is available now.
 pub(in crate::proxy) async fn plan(
     ctx: &mut RequestContext,
     identified: &Identified,
@@ -81,8 +93,14 @@ pub(in crate::proxy) async fn plan(
                     exists: snapshot.providers.iter().any(|provider| provider.is_enabled),
                 },
                 NoProvider::Unpriced { .. } => Unplanned::NotPriced,
+                NoProvider::NamedModel { .. } => {
+                    Unplanned::NamedModel { named: named_nowhere(snapshot, inbound).cloned() }
+                }
+                NoProvider::Feature { .. } => {
+                    Unplanned::Feature { used: used_nowhere(snapshot, inbound).copied() }
+                }
                 NoProvider::ModelUnknown { .. } => {
-                    Unplanned::UnknownModel { model: unknown_model(snapshot, inbound) }
+                    Unplanned::UnknownModel { model: inbound.model.to_string() }
                 }
                 NoProvider::WithoutCredential { .. } => Unplanned::NoCredential,
                 NoProvider::Unavailable { retry_after_ms, .. } => {
@@ -98,14 +116,29 @@ pub(in crate::proxy) async fn plan(
     planned
 }
 
-/// The model that no provider serves: another one that the request names, or its own.
-fn unknown_model(snapshot: &Snapshot, inbound: &Inbound) -> String {
-    let serves = |provider: &&Arc<Provider>| provider.supports_model(&inbound.model);
-    let mut others = inbound.named.iter().filter(|named| {
-        let mut serving = snapshot.providers.iter().filter(serves).peekable();
-        serving.peek().is_some() && !serving.any(|provider| provider.allows_named(named))
-    });
-    others.next().map_or_else(|| inbound.model.to_string(), |named| named.name.clone())
+/// Another model that no provider of the request's own allows, or else one that some do not.
+fn named_nowhere<'i>(snapshot: &Snapshot, inbound: &'i Inbound) -> Option<&'i NamedModel> {
+    let refusing = |named: &&NamedModel| serving(snapshot, inbound).any(|p| !p.allows_named(named));
+    let everywhere =
+        |named: &&NamedModel| !serving(snapshot, inbound).any(|p| p.allows_named(named));
+    inbound.named.iter().find(everywhere).or_else(|| inbound.named.iter().find(refusing))
+}
+
+/// The same of a feature.
+fn used_nowhere<'i>(snapshot: &Snapshot, inbound: &'i Inbound) -> Option<&'i FeatureUse> {
+    let fits = |p: &Arc<Provider>, used: &FeatureUse| used.fits(&p.features, false);
+    let refusing = |used: &&FeatureUse| serving(snapshot, inbound).any(|p| !fits(p, used));
+    let everywhere = |used: &&FeatureUse| !serving(snapshot, inbound).any(|p| fits(p, used));
+    inbound.features.iter().find(everywhere).or_else(|| inbound.features.iter().find(refusing))
+}
+
+/// The providers of the request's own model.
+fn serving<'s>(
+    snapshot: &'s Snapshot,
+    inbound: &'s Inbound,
+) -> impl Iterator<Item = &'s Arc<Provider>> {
+    let providers = snapshot.providers.iter().chain(&snapshot.left_out);
+    providers.filter(|provider| provider.supports_model(&inbound.model))
 }
 
 /// The providers whose limits leave no room. One where the request has its place already has room:
@@ -182,6 +215,7 @@ fn ordered(
         all_groups: matches!(identified.caller, Principal::Admin),
         model: &inbound.model,
         named: &inbound.named,
+        features: &inbound.features,
         format: ctx.format,
         convertible: convert::convertible(operation),
         preferred: preferred.filter(|_| avoided.is_none()),

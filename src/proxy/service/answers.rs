@@ -95,6 +95,7 @@ impl Service {
             Refusal::Limit(denied) => metrics.refused(denied.limit_type),
             Refusal::BodyBudgetExceeded => metrics.bodies.refused.inc(),
             Refusal::ModelNotAllowed { .. }
+            | Refusal::FeatureNotAllowed { .. }
             | Refusal::ClientNotAllowed
             | Refusal::ClientOutdated { .. }
             | Refusal::SensitiveWord { .. } => metrics.screened(refusal.reason()),
