@@ -2,6 +2,7 @@
 //! users, groups and providers allow or deny them.
 
 use serde_json::{Value, json};
+use tollgate::domain::feature::FEATURES;
 
 use super::fixture::{FORMATS, Fixture, path, request};
 
@@ -472,5 +473,18 @@ async fn only_known_features_are_stored() {
         let edit = json!({"groupFeatures": wrong});
         let (status, body) = fixture.gateway.call("system-config/saveSystemSettings", edit).await;
         assert_eq!(status, 400, "{body}");
+    }
+}
+
+/// The page describes every row of the table.
+#[test]
+fn every_feature_is_documented() {
+    let page = include_str!("../../docs/features.md");
+    for row in &FEATURES {
+        let line = format!("| `{}` | {} |", row.name, row.doc.trim_end_matches('.'));
+        assert!(page.contains(&line), "{line}");
+        for word in row.types.iter().chain(row.members) {
+            assert!(page.contains(&format!("`{word}`")), "{}: {word}", row.name);
+        }
     }
 }

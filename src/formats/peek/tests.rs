@@ -7,6 +7,7 @@ use proptest::prelude::{any, prop, proptest};
 use crate::formats::bad_request::BadRequest;
 
 use super::{Peek, PeekLimits, peek};
+use crate::domain::feature::FEATURES;
 use crate::domain::format::WireFormat;
 use crate::formats::route::match_path;
 
@@ -341,6 +342,26 @@ fn reasoning_with_a_foreign_mark_is_seen_where_each_format_has_it() {
             for size in [1, 3, 1 << 16] {
                 let found = peek(&cut(&body, size), PeekLimits { max_depth: 16 }).unwrap();
                 assert_eq!(found.has_foreign_proof, foreign, "{proof} in {body}");
+            }
+        }
+    }
+}
+
+/// Whatever the table of features says of bodies is found in them.
+#[test]
+fn every_row_of_the_features_is_found() {
+    let found = |body: String| look(&body).unwrap().features.iter().map(|one| one.feature).collect::<Vec<_>>();
+    for row in &FEATURES {
+        for kind in row.types {
+            let kind = kind.trim_end_matches('*');
+            assert_eq!(found(format!(r#"{{"tools":[{{"type":"{kind}"}}]}}"#)), [row.feature], "{kind}");
+        }
+        for member in row.tool_members.iter().filter(|name| !name.contains(['.', ':'])) {
+            assert_eq!(found(format!(r#"{{"tools":[{{"{member}":{{}}}}]}}"#)), [row.feature], "{member}");
+        }
+        for member in row.members.iter().filter(|name| !name.contains('[')) {
+            for body in [format!(r#"{{"{member}":"x"}}"#), format!(r#"{{"{}":["x"]}}"#, member.to_uppercase())] {
+                assert_eq!(found(body), [row.feature], "{member}");
             }
         }
     }

@@ -341,7 +341,8 @@ fn feature_denied(feature: Feature, member: &str) -> RefusalReply {
 fn not_priced(model: &str) -> String {
     format!(
         "there is no price for the model {model}, and this gateway does not serve it to this key \
-         without one: ask an administrator to add a price for it, or use a model that has one"
+         without one: use a model that has one, or ask an administrator to add a price for it or \
+         to set `prices.unpriced` to `serve`"
     )
 }
 

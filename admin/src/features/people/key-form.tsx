@@ -149,7 +149,10 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
           className="sm:col-span-2"
         />
       </Section>
-      <Section title={t("features.title")} help={t(admin ? "features.ofKey" : "people.listAdminOnly")}>
+      <Section
+        title={t("features.title")}
+        help={t(admin ? "features.ofKey" : "people.listAdminOnly")}
+      >
         <FeatureFields
           control={control}
           allowed="allowedFeatures"

@@ -7,7 +7,7 @@ import { FeatureFields } from "@/parts/feature-fields";
 import { Button } from "@/ui/button";
 import { Field, Input } from "@/ui/field";
 import { Card } from "@/ui/page";
-import type { SystemForm } from "./system";
+import type { SystemForm } from "./api";
 
 export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
   const { t } = useTranslation();

@@ -7,12 +7,10 @@ import { changes } from "@/api/form";
 import { Failed, Loading } from "@/ui/empty";
 import { Field, Input, NumberInput, Switch } from "@/ui/field";
 import { Card, Facts } from "@/ui/page";
-import { type Settings, settings, useSaveSettings } from "./api";
+import { type Settings, type SystemForm, settings, useSaveSettings } from "./api";
 import { CleanupState } from "./cleanup";
 import { SettingsForm } from "./frame";
 import { GroupFeatures } from "./groups";
-
-export type SystemForm = Omit<Settings, "timezone" | "cleanupRetentionDays"> & { cleanupRetentionDays: string };
 
 export const formOf = ({ timezone: _, cleanupRetentionDays, ...rest }: Settings): SystemForm => ({
   ...rest,
