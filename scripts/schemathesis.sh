@@ -17,7 +17,8 @@ tools=.tools/schemathesis
 port=${SCHEMATHESIS_PORT:-18471}
 data=$(mktemp -d)
 ADMIN_TOKEN=schemathesis-token TOLLGATE_DATA_DIR="$data" TOLLGATE_ADMIN_ADDR=127.0.0.1:$port \
-  TOLLGATE_PROXY_ADDR=127.0.0.1:$((port + 1)) TOLLGATE_METRICS_ADDR=127.0.0.1:$((port + 2)) LOG_LEVEL=error "$bin" serve >/dev/null &
+  TOLLGATE_PROXY_ADDR=127.0.0.1:$((port + 1)) TOLLGATE_METRICS_ADDR=127.0.0.1:$((port + 2)) TOLLGATE_PRICES_SYNC=off LOG_LEVEL=error \
+  "$bin" serve >/dev/null &
 gateway=$!
 trap 'kill $gateway 2>/dev/null; wait $gateway 2>/dev/null || true; rm -rf "$data"' EXIT
 for _ in $(seq 100); do

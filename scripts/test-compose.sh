@@ -37,7 +37,7 @@ gateway() {
   mapfile -d '' -t environment < <(part "tollgate-$1" environment)
   install -d -m 0700 "$work/tollgate-$1"
   local start=(env -i "${environment[@]}" "TOLLGATE_PROXY_ADDR=$at:8080" "TOLLGATE_ADMIN_ADDR=$at:8081" "TOLLGATE_METRICS_ADDR=$at:9464"
-    "TOLLGATE_DATA_DIR=$work/tollgate-$1" "$program" --config conf/tollgate.yaml)
+    TOLLGATE_PRICES_SYNC=off "TOLLGATE_DATA_DIR=$work/tollgate-$1" "$program" --config conf/tollgate.yaml)
   "${start[@]}" serve >>"$work/tollgate-$1.log" 2>&1 &
   nodes[$1]=$!
   wait_for "tollgate-$1" "${start[@]}" health

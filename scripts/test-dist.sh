@@ -30,7 +30,7 @@ background() {
   pids+=($!)
 }
 # As the unit does: the same user, folder and environment.
-readonly SERVICE=(setpriv --reuid tollgate --regid tollgate --clear-groups env TOLLGATE_DATA_DIR=/var/lib/tollgate)
+readonly SERVICE=(setpriv --reuid tollgate --regid tollgate --clear-groups env TOLLGATE_PRICES_SYNC=off TOLLGATE_DATA_DIR=/var/lib/tollgate)
 readonly COMMAND=(tollgate --config /etc/tollgate/tollgate.yaml)
 
 start() {
@@ -108,7 +108,7 @@ mkdir "$root/archive"
 tar --directory "$root/archive" --use-compress-program=unzstd -xf dist/tollgate-*.tar.zst
 folder=$(cd "$root/archive" && echo tollgate-*)
 inside "/archive/$folder/tollgate" --version
-background log env TOLLGATE_DATA_DIR=/archive/data "/archive/$folder/tollgate" --config "/archive/$folder/tollgate.yaml" serve
+background log env TOLLGATE_PRICES_SYNC=off TOLLGATE_DATA_DIR=/archive/data "/archive/$folder/tollgate" --config "/archive/$folder/tollgate.yaml" serve
 for _ in $(seq 100); do inside "/archive/$folder/tollgate" health >/dev/null 2>&1 && ready=yes && break || sleep 0.1; done
 [ "${ready:-}" = yes ] || { cat "$root/log"; fail "the archive's program did not get ready"; }
 stop

@@ -108,6 +108,7 @@ async fn a_second_gateway_shares_no_listener_with_the_first() {
         ("TOLLGATE_METRICS_ADDR", "metrics.addr", &first.metrics),
     ] {
         let mut env = [
+            ("TOLLGATE_PRICES_SYNC", "off"),
             ("TOLLGATE_PROXY_ADDR", "127.0.0.1:0"),
             ("TOLLGATE_ADMIN_ADDR", "127.0.0.1:0"),
             ("TOLLGATE_METRICS_ADDR", "127.0.0.1:0"),

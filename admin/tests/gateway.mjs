@@ -100,6 +100,7 @@ export async function startGateway(env = {}) {
     TOLLGATE_ADMIN_ADDR: at(adminPort),
     TOLLGATE_METRICS_ADDR: at(metricsPort),
     TOLLGATE_SHUTDOWN_GRACE: "1s",
+    TOLLGATE_PRICES_SYNC: "off",
     // One root certificate: reading the system's is a sixth of a start's instructions.
     SSL_CERT_FILE: new URL("../../tests/nodes/tls/ca.pem", import.meta.url).pathname,
     TZ: "Europe/Berlin",

@@ -147,6 +147,26 @@ export const PAGES = [
     },
   },
   {
+    name: "people-form-features",
+    path: "/people",
+    open: async (page, t) => {
+      await press(page, t("people.newUser"));
+      await page.getByRole("button", { name: t("features.presets.hosted_tools") }).click();
+      await page.getByText(t("features.names")).click();
+      await page.getByText(t("features.of.web_search")).scrollIntoViewIfNeeded();
+    },
+  },
+  {
+    name: "people-key-features",
+    path: ({ ann }) => `/people?user=${ann.user.id}`,
+    open: async (page, t) => {
+      await press(page, t("people.addKey"));
+      const form = page.getByRole("dialog").last();
+      await form.getByRole("button", { name: t("features.presets.unpriced_tools") }).click();
+      await form.getByText(t("features.names")).scrollIntoViewIfNeeded();
+    },
+  },
+  {
     name: "people-refused",
     path: ({ ann }) => `/people?user=${ann.user.id}`,
     open: async (page, t) => {
@@ -200,6 +220,14 @@ export const PAGES = [
     open: async (page, t) => {
       await press(page, t("ui.edit"));
       await sees(page, t("providers.help.url"));
+    },
+  },
+  {
+    name: "providers-form-features",
+    path: "/providers?id=1",
+    open: async (page, t) => {
+      await press(page, t("ui.edit"));
+      await page.getByText(t("features.ofProvider")).scrollIntoViewIfNeeded();
     },
   },
   {
@@ -257,6 +285,16 @@ export const PAGES = [
     },
   },
   { name: "settings", path: "/settings" },
+  {
+    name: "settings-groups",
+    path: "/settings",
+    open: async (page, t) => {
+      await page.getByRole("button", { name: t("features.addGroup") }).click();
+      await page.getByLabel(t("features.group"), { exact: true }).fill("students");
+      await page.getByRole("button", { name: t("features.presets.hosted_tools") }).click();
+      await page.getByText(t("features.names")).scrollIntoViewIfNeeded();
+    },
+  },
   { name: "settings-notifications", path: "/settings?view=notifications" },
   { name: "audit", path: "/audit" },
   {

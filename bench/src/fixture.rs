@@ -245,6 +245,7 @@ impl Gateway<'_> {
         command
             .env("ADMIN_TOKEN", TOKEN)
             .env("TOLLGATE_SHUTDOWN_GRACE", "2s")
+            .env("TOLLGATE_PRICES_SYNC", "off")
             // It has the mock's directives.
             .env("TOLLGATE_HEADERS_PASS_REQUEST", "x-mock")
             .env("LOG_FORMAT", "json");

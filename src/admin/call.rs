@@ -91,15 +91,23 @@ impl Call {
     /// # Errors
     /// The store failed: nothing is changed.
     pub async fn commit(&self, tx: Tx) -> Result<(), ApiError> {
-        tx.commit().await?;
-        let late = match tokio::time::timeout(PUBLISH_TIME, self.ctx.state.publish()).await {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(fault)) => fault.to_string(),
-            Err(_) => format!("not done within {} s", PUBLISH_TIME.as_secs()),
-        };
-        tracing::warn!(fault = late, "a stored change is not in effect yet");
-        Ok(())
+        commit(&self.ctx, tx).await
     }
+}
+
+/// [`Call::commit`], for a change that no call makes.
+///
+/// # Errors
+/// The store failed: nothing is changed.
+pub async fn commit(ctx: &Context, tx: Tx) -> Result<(), ApiError> {
+    tx.commit().await?;
+    let late = match tokio::time::timeout(PUBLISH_TIME, ctx.state.publish()).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(fault)) => fault.to_string(),
+        Err(_) => format!("not done within {} s", PUBLISH_TIME.as_secs()),
+    };
+    tracing::warn!(fault = late, "a stored change is not in effect yet");
+    Ok(())
 }
 
 /// A wire record as JSON for the audit.

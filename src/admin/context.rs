@@ -14,6 +14,7 @@ use crate::jobs::Jobs;
 use crate::ledger::JournalStats;
 use crate::limits::Counters;
 use crate::policy::unpriced::Unpriced;
+use crate::state::unpriced_models::UnpricedModels;
 use crate::state::{AdminToken, Conditions, Events, Health, Listings, Rejections, State};
 use crate::store::Store;
 use crate::telemetry::Metrics;
@@ -61,8 +62,14 @@ pub struct Context {
     pub jobs: Jobs,
     /// Sends webhook tests.
     pub webhooks: Webhooks,
-    /// The source of a price sync.
+    /// The source of a price sync: an address.
     pub price_list: String,
+    /// The configured seed prices, which a sync keeps.
+    pub has_own_seed: bool,
+    /// Reads whether the price list is fetched each day; a reload can change it.
+    pub price_sync: Arc<dyn Fn() -> bool + Send + Sync>,
+    /// Models without a price that requests asked for.
+    pub unpriced_models: Arc<UnpricedModels>,
     /// Reads how requests for models without a price are treated; a reload can change it.
     pub unpriced: Arc<dyn Fn() -> Unpriced + Send + Sync>,
     /// Reads a client's address behind trusted proxies.

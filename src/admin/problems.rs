@@ -20,6 +20,8 @@ use crate::state::provider_summary::{self, ProviderSummary};
 
 /// Maximum providers in the list.
 const PROVIDERS: usize = 20;
+/// Maximum models that a problem names.
+const NAMED: usize = 10;
 
 /// All problems of this node, worst first.
 pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<Problem> {
@@ -54,6 +56,7 @@ pub(super) fn all(ctx: &Context, journal: &JournalStats, now: Timestamp) -> Vec<
         snapshot.providers.iter().filter_map(|provider| switched_off(provider)).take(PROVIDERS),
     );
     problems.extend(reload(ctx));
+    problems.extend(unpriced(ctx));
     problems.extend(set_aside(journal));
     problems.extend(paused.into_iter().map(|(provider, seen)| of_provider(provider, seen)));
     problems
@@ -168,6 +171,25 @@ fn reload(ctx: &Context) -> Option<Problem> {
         since: Some(Iso(fault.since)),
         ..problem("reload_refused", "warning", message, params)
     })
+}
+
+/// Models that nobody knows the price of: served they cost nothing, refused they serve nobody.
+fn unpriced(ctx: &Context) -> Option<Problem> {
+    let models = ctx.unpriced_models.still(&ctx.state.snapshot());
+    let since = models.iter().map(|one| one.since).min()?;
+    let names: Vec<&str> = models.iter().take(NAMED).map(|one| &*one.model).collect();
+    let served: u64 = models.iter().map(|one| one.served).sum();
+    let refused: u64 = models.iter().map(|one| one.refused).sum();
+    let message = format!(
+        "models without a price were asked for: {} ({served} requests served at no cost, {refused} \
+         refused); add a price, or see prices.unpriced",
+        names.join(", ")
+    );
+    let params = json!({
+        "models": names, "unpricedModels": models.len(), "served": served, "refused": refused,
+    });
+    let problem = problem("model_unpriced", "warning", message, params);
+    Some(Problem { since: Some(Iso(since)), ..problem })
 }
 
 fn set_aside(journal: &JournalStats) -> Option<Problem> {

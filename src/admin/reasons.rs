@@ -79,6 +79,8 @@ reasons! {
         or allows a larger number of them";
     MessagesNotStored = "messages_not_stored", "messages are not stored: STORE_SESSION_MESSAGES \
         (session.store_messages) is not true";
+    ListsByAdministrator = "lists_by_administrator", "only an administrator changes which models \
+        and features a key may use";
     MustBeBoolean = "must_be_boolean", "must be true or false";
     MustBeHeaderText = "must_be_header_text", "must be visible ASCII without blanks: it is sent in \
         a header";

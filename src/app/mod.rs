@@ -24,6 +24,7 @@ mod moving;
 mod not_embedded;
 mod opening;
 mod parts;
+mod price_sync;
 mod reload;
 mod reloaded;
 mod rotate;

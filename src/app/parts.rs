@@ -98,6 +98,7 @@ pub(super) async fn build(config: Config, upgrade: bool) -> anyhow::Result<Parts
         bodies: Arc::default(),
         health: Arc::clone(&health),
         failed_sessions: FailedSessions::default(),
+        unpriced_models: Arc::default(),
         events: events.clone(),
         client_versions: ClientVersions::default(),
         live: Arc::clone(&live),

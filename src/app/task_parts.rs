@@ -6,6 +6,7 @@ use tokio::sync::watch;
 
 use super::opening;
 use super::parts::Parts;
+use super::price_sync::PriceSync;
 use super::snapshot::{self, Recovery, Saver};
 use super::store_watch::StoreWatch;
 use crate::admin::playground::{InProcessProxy, Playground};
@@ -85,6 +86,7 @@ impl Parts {
             metrics: Arc::clone(&self.metrics),
             webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
             time_zone: self.config.time_zone,
+            unpriced: Arc::clone(&self.gateway.unpriced_models),
             backoff: crate::notify::usual_backoff(),
         }
     }
@@ -130,11 +132,17 @@ impl Parts {
         Some(HealthFile::open(&self.config.data_dir, state, health, clock))
     }
 
+    /// The task that fetches the price list each day.
+    pub(super) fn price_sync(&self, stop: watch::Receiver<bool>) -> PriceSync {
+        PriceSync::new(self.admin_context(stop))
+    }
+
     /// The administration's context, until `stop` is set.
     #[must_use]
     pub(super) fn admin_context(&self, stop: watch::Receiver<bool>) -> Arc<crate::admin::Context> {
         let ledger = Arc::clone(&self.ledger);
         let (live, trusting) = (Arc::clone(&self.gateway.live), Arc::clone(&self.gateway.live));
+        let syncing = Arc::clone(&self.gateway.live);
         Arc::new(crate::admin::Context {
             state: Arc::clone(&self.state),
             store: self.store.clone(),
@@ -155,6 +163,9 @@ impl Parts {
             jobs: self.jobs.clone(),
             webhooks: Webhooks::new(self.config.webhooks.allow_private.clone()),
             price_list: self.config.prices.sync_url.clone(),
+            has_own_seed: self.config.prices.seed_file.is_some(),
+            price_sync: Arc::new(move || syncing.load().price_sync),
+            unpriced_models: Arc::clone(&self.gateway.unpriced_models),
             unpriced: Arc::new(move || live.load().unpriced),
             counters: Arc::new(self.counters.clone()),
             health: Arc::clone(&self.health),

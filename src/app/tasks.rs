@@ -52,6 +52,8 @@ pub(super) fn start(parts: &Parts, io: &Handle, stop: &watch::Receiver<bool>) ->
     io.spawn(housekeeping(parts.housekeeper(), stop.clone()));
     io.spawn(parts.store_watch().run(stop.clone()));
     let jobs = io.spawn(parts.jobs.clone().run(stopped(stop.clone())));
+    let price_sync = parts.price_sync(stop.clone());
+    io.spawn(price_sync.run(stopped(stop.clone())));
     io.spawn(parts.notifier().run(stopped(stop.clone())));
     io.spawn(parts.switch_off().run(stopped(stop.clone())));
     if let Some(recovery) = parts.recovery() {
@@ -181,10 +183,13 @@ fn scrape_hooks(parts: &Parts) {
         (Arc::clone(&parts.state), Arc::clone(&parts.health), Arc::clone(&parts.clock));
     let (ledger, counters) = (Arc::clone(&parts.ledger), parts.counters.clone());
     let bodies = Arc::clone(&parts.gateway.bodies);
+    let unpriced = Arc::clone(&parts.gateway.unpriced_models);
     parts.metrics.before_scrape(Box::new(move |metrics| {
         let (snapshot, now) = (state.snapshot(), clock.now());
         metrics.node.snapshot_version(snapshot.version);
         metrics.node.providers_left_out(snapshot.faults.len());
+        let unpriced = unpriced.still(&snapshot).len();
+        metrics.unpriced_models.set(i64::try_from(unpriced).unwrap_or(i64::MAX));
         metrics.sessions_live.set(i64::try_from(counters.sessions_here(now)).unwrap_or(i64::MAX));
         metrics.bodies.held.set(i64::try_from(bodies.held()).unwrap_or(i64::MAX));
         for provider in &snapshot.providers {

@@ -228,6 +228,7 @@ fn live(take: &mut Take) -> Live {
         trusted_proxies: Networks::parse(&take.list("trusted_proxies")).unwrap_or_default(),
         pass_provider_headers: take.text("proxy.provider_headers") == "pass",
         overhead_header: take.flag("proxy.overhead_header"),
+        price_sync: take.text("prices.sync") == "daily",
         unpriced: Unpriced::parse(&take.text("prices.unpriced")),
         log_level: take.text("log.level"),
     }

@@ -54,6 +54,8 @@ pub struct Live {
     pub pass_provider_headers: bool,
     /// Report the gateway's own time to clients in a reply header.
     pub overhead_header: bool,
+    /// The price list is fetched each day.
+    pub price_sync: bool,
     /// How requests for models without a price are treated.
     pub unpriced: Unpriced,
     /// Least important lines that are written: `error`, `warn`, `info`, `debug` or `trace`.

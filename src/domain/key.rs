@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::feature_policy::FeaturePolicy;
 use super::group::Groups;
 use super::ids::{KeyId, UserId};
 use super::limits::Limits;
@@ -55,6 +56,13 @@ pub struct Key {
     /// The prompt-cache lifetime of the key's native requests. It takes precedence over a
     /// provider's.
     pub cache_ttl: CacheTtl,
+    /// Model names, a trailing `*` matches any suffix; empty = every model. The user's list applies
+    /// as well.
+    #[serde(default)]
+    pub allowed_models: Vec<String>,
+    /// What the key's requests may use.
+    #[serde(default)]
+    pub features: FeaturePolicy,
     /// When the key was created.
     pub created_at: Timestamp,
     /// When the record was last changed.

@@ -5,6 +5,8 @@
 pub mod clock;
 pub mod error_rule;
 pub mod fast_map;
+pub mod feature;
+pub mod feature_policy;
 pub mod format;
 pub mod group;
 pub mod ids;

@@ -4,6 +4,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::feature_policy::FeaturePolicy;
 use super::format::WireFormat;
 use super::group::Groups;
 use super::ids::ProviderId;
@@ -129,6 +130,9 @@ pub struct Provider {
     pub allowed_models: Vec<String>,
     /// Requested model → model sent upstream. The keys are reachable models too.
     pub model_redirects: Vec<(String, String)>,
+    /// What requests to it may use.
+    #[serde(default)]
+    pub features: FeaturePolicy,
     /// The most that may be spent at it, and its session cap. A provider at a limit is skipped.
     pub limits: Limits,
     /// Attempts at this provider for one request, 1–10.

@@ -1,7 +1,11 @@
 //! Settings that administrators change at run time (docs/reference/records.md).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::feature_policy::FeaturePolicy;
+use super::group::Groups;
 use super::limits::TimeOfDay;
 
 /// The stored system settings.
@@ -23,6 +27,42 @@ pub struct SystemSettings {
     pub cleanup_schedule: TimeOfDay,
     /// Whether coding clients older than the newest version in use are refused (docs/rules.md).
     pub enable_client_version_check: bool,
+    /// What requests of keys in a group may use, in the order of the names.
+    pub group_features: Vec<GroupFeatures>,
+}
+
+/// What requests of the keys of one group may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupFeatures {
+    /// The group's name, as keys list it.
+    pub group: String,
+    /// What it says.
+    #[serde(flatten)]
+    pub features: FeaturePolicy,
+}
+
+impl GroupFeatures {
+    /// Each group once, in the order of the names, without those that say nothing.
+    #[must_use]
+    pub fn merged(all: Vec<Self>) -> Vec<Self> {
+        let mut groups: BTreeMap<String, FeaturePolicy> = BTreeMap::new();
+        for Self { group, features } in all {
+            let known = groups.entry(group).or_default();
+            *known = known.and(features);
+        }
+        let said = groups.into_iter().filter(|(_, one)| *one != FeaturePolicy::default());
+        said.map(|(group, features)| Self { group, features }).collect()
+    }
+}
+
+impl SystemSettings {
+    /// What the groups of a key say together.
+    #[must_use]
+    pub fn features_of(&self, groups: &Groups) -> FeaturePolicy {
+        let of = self.group_features.iter().filter(|one| groups.has(&one.group));
+        of.fold(FeaturePolicy::default(), |all, one| all.and(one.features))
+    }
 }
 
 impl Default for SystemSettings {
@@ -35,6 +75,7 @@ impl Default for SystemSettings {
             cleanup_retention_days: 30,
             cleanup_schedule: TimeOfDay::THREE,
             enable_client_version_check: false,
+            group_features: Vec::new(),
         }
     }
 }

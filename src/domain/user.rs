@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clock::Timestamp;
+use super::feature_policy::FeaturePolicy;
 use super::group::Groups;
 use super::ids::UserId;
 use super::limits::Limits;
@@ -61,6 +62,9 @@ pub struct User {
     pub allowed_models: Vec<String>,
     /// Substrings of the client's `User-Agent`, case-insensitive; empty = every client.
     pub allowed_clients: Vec<String>,
+    /// What the requests of the user's keys may use.
+    #[serde(default)]
+    pub features: FeaturePolicy,
     /// Only administrators change the limits of the user's keys.
     pub lock_key_limits: bool,
     /// How many keys the user may have had, deleted ones included, to add one. `None`: none with

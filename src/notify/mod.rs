@@ -1,5 +1,5 @@
-//! Notifications: a circuit opened, a provider fails or works again, a limit is nearly used up, the
-//! users of the day before.
+//! Notifications: a circuit opened, a provider fails or works again, a limit is nearly used up, a
+//! model has no price, the users of the day before.
 //!
 //! It receives events ([`crate::state::Events`]) and checks the clock. Requests never wait for it;
 //! events that it loses because of a slow receiver are counted. Settings are read when needed, so a
@@ -12,6 +12,7 @@ mod delivery;
 mod leaderboard;
 mod message;
 mod provider;
+mod unpriced;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::domain::clock::{Clock, Timestamp};
 use crate::domain::secret::Secret;
 use crate::http_client::Webhooks;
 use crate::limits::Counters;
+use crate::state::unpriced_models::UnpricedModels;
 use crate::state::{Events, State};
 use crate::store::{Store, StoreError, StoredNotifications};
 use crate::telemetry::Metrics;
@@ -54,6 +56,8 @@ pub struct Notifier {
     pub webhooks: Webhooks,
     /// Decides when a day ends, and when the leaderboard is due.
     pub time_zone: Tz,
+    /// Models without a price that requests asked for.
+    pub unpriced: Arc<UnpricedModels>,
     /// Waits between the attempts to deliver a message.
     pub backoff: Vec<Duration>,
 }
@@ -117,6 +121,7 @@ impl Notifier {
         loop {
             self.heed(leaderboard::if_due(self, outbox).await);
             self.heed(cost::if_due(self, outbox, &mut checked).await);
+            self.heed(unpriced::if_any(self, outbox).await);
             tokio::time::sleep(TICK).await;
         }
     }

@@ -5,6 +5,7 @@
 //! the shape and bounds of single fields.
 
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::group::{self, Groups};
 use crate::domain::ids::KeyId;
 use crate::domain::key::Key;
@@ -193,6 +194,18 @@ pub fn tightest_limits(keys: &[Key]) -> Limits {
         concurrent_sessions: sessions.unwrap_or_default(),
         daily_reset: daily.map(|key| key.limits.daily_reset).unwrap_or_default(),
     }
+}
+
+/// The models that lists of the undeleted keys name, and what any of them denies: what a key gets
+/// that must not get around them.
+#[must_use]
+pub fn tightest_lists(keys: &[Key]) -> (Vec<String>, FeaturePolicy) {
+    let mut models: Vec<String> =
+        undeleted(keys).flat_map(|key| &key.allowed_models).cloned().collect();
+    models.sort();
+    models.dedup();
+    let all = undeleted(keys).fold(FeaturePolicy::default(), |all, key| all.and(key.features));
+    (models, FeaturePolicy { denied: all.denied, ..FeaturePolicy::default() })
 }
 
 /// No limit of a key is above its user's limit of the same type. A limit that the key or the user

@@ -1,6 +1,7 @@
 //! The rules that bind keys to each other and to their user.
 
 use super::*;
+use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::ids::UserId;
 use crate::domain::key::{CacheTtl, KeyHash};
 
@@ -20,6 +21,8 @@ fn key(id: i64, groups: &str) -> Key {
         limits: Limits::default(),
         provider_group: Groups::parse(groups),
         cache_ttl: CacheTtl::Inherit,
+        allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         created_at: NOW,
         updated_at: NOW,
         deleted_at: None,

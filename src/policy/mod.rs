@@ -15,6 +15,7 @@ pub mod error_reply;
 pub mod error_rules;
 pub mod explain;
 pub mod failure;
+pub mod features;
 pub mod fold;
 pub mod key_rules;
 pub mod pattern;

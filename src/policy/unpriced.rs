@@ -5,9 +5,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unpriced {
     /// They are served, cost nothing, and are priced when a price arrives.
-    #[default]
     Serve,
     /// They are refused if the key or its user has a money limit.
+    #[default]
     RefuseWhenLimited,
     /// They are refused.
     Refuse,
@@ -17,13 +17,13 @@ impl Unpriced {
     /// Every value that the setting accepts.
     pub const NAMES: &'static [&'static str] = &["serve", "refuse_when_limited", "refuse"];
 
-    /// The treatment of this name; [`Self::Serve`] for any other text.
+    /// The treatment of this name; [`Self::RefuseWhenLimited`] for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         match text {
             "refuse" => Self::Refuse,
-            "refuse_when_limited" => Self::RefuseWhenLimited,
-            _ => Self::Serve,
+            "serve" => Self::Serve,
+            _ => Self::RefuseWhenLimited,
         }
     }
 
@@ -68,6 +68,6 @@ mod tests {
         for name in Unpriced::NAMES {
             assert_eq!(Unpriced::parse(name).as_str(), *name);
         }
-        assert_eq!(Unpriced::default(), Unpriced::Serve);
+        assert_eq!(Unpriced::default(), Unpriced::RefuseWhenLimited);
     }
 }

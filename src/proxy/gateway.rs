@@ -15,6 +15,7 @@ use crate::messages::Messages;
 use crate::otlp::{Meter, Relay, Tracer};
 use crate::policy::reservation::Reservation;
 use crate::state::health::Health;
+use crate::state::unpriced_models::UnpricedModels;
 use crate::state::{
     AdminToken, ClientVersions, Events, FailedSessions, Listings, Rejections, State,
 };
@@ -43,6 +44,8 @@ pub struct Gateway {
     pub health: Arc<Health>,
     /// Sessions that are not bound to their provider, since it failed them.
     pub failed_sessions: FailedSessions,
+    /// Models without a price that requests asked for.
+    pub unpriced_models: Arc<UnpricedModels>,
     /// Receives an event for every request that has ended.
     pub events: Events,
     /// The versions in use of known clients.

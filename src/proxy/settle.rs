@@ -48,6 +48,10 @@ impl OpenRecord {
         if is_metered {
             note_session(ctx, &record);
         }
+        if record.cost.is_none() {
+            let upstream = record.upstream_model.as_ref().unwrap_or(&record.model);
+            gateway.unpriced_models.note(&record.model, Some(upstream), ctx.now());
+        }
         if let Some(permit) = permit {
             // A refused request counts towards nothing: dropping its permit releases everything.
             match record.outcome {

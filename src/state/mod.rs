@@ -29,6 +29,7 @@ pub mod saved;
 pub mod snapshot;
 pub mod switch_off;
 pub mod throttle;
+pub mod unpriced_models;
 
 pub use admin_token::{AdminToken, TokenCheck};
 pub use client_versions::{ClientUser, ClientVersions};

@@ -16,8 +16,8 @@ use crate::domain::provider::{Provider, model_matches};
 pub struct Reach<'a> {
     /// `None` = every provider.
     pub groups: Option<&'a Groups>,
-    /// The user's list; empty = every model.
-    pub allowed_models: &'a [String],
+    /// The lists of the key and of its user; an empty one has every model.
+    pub allowed_models: [&'a [String]; 2],
 }
 
 impl Reach<'_> {
@@ -50,9 +50,8 @@ impl Reach<'_> {
             }
         }
         names.retain(|model| {
-            let is_allowed =
-                self.allowed_models.is_empty() || model_matches(self.allowed_models, model);
-            is_allowed && !model.is_empty()
+            let allows = |list: &[String]| list.is_empty() || model_matches(list, model);
+            self.allowed_models.into_iter().all(allows) && !model.is_empty()
         });
         names
     }

@@ -82,6 +82,8 @@ pub struct Metrics {
     providers: RwLock<FastMap<Box<str>, Arc<ProviderTotals>>>,
     breakdowns: Breakdowns,
     unpriced: IntCounter,
+    /// Models without a price that were asked for.
+    pub unpriced_models: IntGauge,
     estimated: IntCounter,
     breakers: IntGaugeVec,
     /// The shared counters; all zero without Redis.
@@ -159,6 +161,10 @@ impl Metrics {
             unpriced: on.counter(
                 "tollgate_unpriced_requests_total",
                 "Requests with tokens but no price.",
+            )?,
+            unpriced_models: on.gauge(
+                "tollgate_unpriced_models",
+                "Models without a price that requests asked for since the start.",
             )?,
             estimated: on.counter(
                 "tollgate_estimated_requests_total",

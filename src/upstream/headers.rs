@@ -3,7 +3,7 @@
 //!
 //! Headers go on by a list: those that the formats define and that real clients send, and those
 //! that the operator adds. So no client chooses the account, the project, the address or the key of
-//! a relay behind the provider. A client's credentials never reach a provider, in whatever header,
+//! a relay behind the provider, unless a record allows it (`domain::feature`). A client's credentials never reach a provider, in whatever header,
 //! cookie or query parameter they came, and whatever the operator adds. Nor does a header that would
 //! change the form of the reply, or the meaning of the request, without the gateway's knowledge: a
 //! reply without readable usage would cost nothing.
@@ -32,7 +32,10 @@ fn is_on_the_list(name: &str) -> bool {
             | "accept-language"
             | "anthropic-beta"
             | "anthropic-dangerous-direct-browser-access"
+            // Refused unless they are allowed: `policy::features`.
+            | "anthropic-user-profile-id"
             | "anthropic-version"
+            | "anthropic-workspace-id"
             | "conversation-id"
             | "conversation_id"
             | "idempotency-key"

@@ -21,6 +21,7 @@ use tollgate::jobs::{JobParts, Jobs};
 use tollgate::ledger::JournalStats;
 use tollgate::limits::{Asks, CounterSettings, Counters};
 use tollgate::policy::reservation::Reservation;
+use tollgate::state::unpriced_models::UnpricedModels;
 use tollgate::state::{AdminToken, Conditions, Events, Health, RejectedRequests, State};
 use tollgate::store::{Backend, Store};
 use tollgate::telemetry::Metrics;
@@ -37,6 +38,7 @@ pub const ZONE: chrono_tz::Tz = chrono_tz::Asia::Shanghai;
 
 /// The gateway's administration, a client, and the data plane's view.
 pub struct Gate {
+    pub unpriced_models: Arc<UnpricedModels>,
     pub url: String,
     pub http: reqwest::Client,
     pub state: Arc<State>,
@@ -184,6 +186,7 @@ impl Gate {
         let jobs = jobs(&store, &clock, &counters, &metrics, time_zone);
         let health = Arc::new(Health::new(events.clone()));
         let conditions = Arc::<Conditions>::default();
+        let unpriced_models = Arc::<UnpricedModels>::default();
         let (stopping, watching) = watch::channel(false);
         let journal = Arc::new(Mutex::new(JournalStats::default()));
         let look = Arc::clone(&journal);
@@ -207,6 +210,9 @@ impl Gate {
             jobs: jobs.clone(),
             webhooks: webhooks(),
             price_list: price_list(dir.path()),
+            has_own_seed: false,
+            price_sync: Arc::new(|| false),
+            unpriced_models: Arc::clone(&unpriced_models),
             unpriced: Arc::new(tollgate::policy::unpriced::Unpriced::default),
             client_address: Arc::new(move |peer, headers| {
                 client_address(peer, headers, &trusting.lock().unwrap())
@@ -224,6 +230,7 @@ impl Gate {
         tasks.spawn(jobs.clone().run(std::future::pending()));
         let receiver = Receiver::start(&mut tasks);
         Self {
+            unpriced_models,
             url,
             http: client(),
             state,

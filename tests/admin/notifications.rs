@@ -43,6 +43,7 @@ fn start_notifier_by(
         metrics: Arc::clone(&gate.metrics),
         webhooks: webhooks(),
         time_zone,
+        unpriced: Arc::clone(&gate.unpriced_models),
         backoff: vec![Duration::from_millis(5); 3],
     };
     tasks.spawn(notifier.run(std::future::pending()));

@@ -94,7 +94,8 @@ async fn furnish(bed: &Bed, rng: &mut Rng) {
 async fn singles(bed: &Bed, rng: &mut Rng) {
     let gateway = &bed.gateway;
     let settings = json!({"siteTitle": text(rng), "enableAutoCleanup": rng.bool(), "cleanupRetentionDays": rng.u32(1..365),
-        "cleanupSchedule": "4:05", "currencyDisplay": "€"});
+        "cleanupSchedule": "4:05", "currencyDisplay": "€",
+        "groupFeatures": [{"group": "gold", "allowed": ["maps"], "denied": ["hosted_tools"]}]});
     gateway.admin("system-config/saveSystemSettings", settings).await;
     let settings = json!({"enabled": rng.bool(), "costAlertThreshold": "0.85", "dailyLeaderboardWebhook": "https://a.example/b/c?d=e",
         "webhookSecret": "a-secret-of-some-length"});
@@ -108,7 +109,7 @@ async fn providers(bed: &Bed, rng: &mut Rng) {
             "key": format!("the-credential-{n}-{}", rng.u64(..)), "provider_type": kinds[rng.usize(..5)], "weight": rng.u32(1..100),
             "priority": rng.i32(-5..5), "cost_multiplier": format!("0.{:04}", rng.u32(1..9999)), "note": text(rng),
             "group_tag": maybe(rng, json!("b,a")), "allowed_models": ["claude-*", model(rng)], "is_enabled": rng.bool(),
-            "model_redirects": {"a": "b", "yes": "no"}, "limit_daily_usd": maybe(rng, json!(0)), "streaming_idle_timeout_ms": maybe(rng, json!(0)),
+            "model_redirects": {"a": "b", "yes": "no"}, "denied_features": maybe(rng, json!(["maps"])), "allowed_features": ["billing_policy"], "limit_daily_usd": maybe(rng, json!(0)), "streaming_idle_timeout_ms": maybe(rng, json!(0)),
             "streaming_content_timeout_ms": maybe(rng, json!(900)),
             "preserve_client_ip": rng.bool(), "circuit_breaker_failure_threshold": rng.u32(0..9)});
         bed.gateway.admin("providers/addProvider", fields).await;
@@ -121,11 +122,11 @@ async fn users(bed: &Bed, rng: &mut Rng) {
         let fields = json!({"name": format!("{n} {}", name(rng)), "note": text(rng), "rpm": rng.u32(0..100), "tags": ["a", "b c"],
             "role": if rng.bool() { "admin" } else { "user" }, "isEnabled": rng.bool(), "dailyResetMode": "rolling",
             "expiresAt": maybe(rng, json!("2098-05-06T07:08:09.123Z")), "providerGroup": maybe(rng, json!("z,y")),
-            "allowedClients": [text(rng)], "lockKeyLimits": rng.bool(), "maxKeys": rng.u32(0..9), "limitConcurrentSessions": rng.u32(0..9)});
+            "allowedClients": [text(rng)], "deniedFeatures": maybe(rng, json!(["mcp", "speed"])), "lockKeyLimits": rng.bool(), "maxKeys": rng.u32(0..9), "limitConcurrentSessions": rng.u32(0..9)});
         let id = gateway.user(with(fields, limits(rng))).await.0;
         for key in 0..rng.usize(0..4) {
             let fields = json!({"userId": id, "name": format!("{key} {}", name(rng)), "canLoginWebUi": rng.bool(),
-                "providerGroup": maybe(rng, json!("gold")), "cacheTtlPreference": "1h", "isEnabled": rng.bool(), "limitTotalUsd": 0.01});
+                "providerGroup": maybe(rng, json!("gold")), "cacheTtlPreference": "1h", "allowedModels": [model(rng)], "allowedFeatures": ["thread"], "isEnabled": rng.bool(), "limitTotalUsd": 0.01});
             gateway.call("keys/addKey", fields).await;
         }
         if rng.bool() {

@@ -3,5 +3,6 @@
 
 mod kinds;
 mod names;
+mod price_sync;
 mod rates;
 mod unpriced;

@@ -41,7 +41,7 @@ async fn a_key_with_a_money_limit_is_refused_a_model_without_a_price_in_its_form
         assert_eq!(status, 403, "{format}: {body}");
         let text = body.to_string();
         assert!(
-            text.contains("unheard-of") && text.contains("add a price for it"),
+            text.contains("unheard-of") && text.contains("`prices.unpriced` to `serve`"),
             "{format}: {body}"
         );
         assert!(text.to_lowercase().contains("model_not_priced"), "{format}: {body}");

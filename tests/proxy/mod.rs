@@ -29,6 +29,7 @@ mod events;
 mod failover;
 mod failover_classes;
 mod fault;
+mod features;
 pub mod fixture;
 mod header_lists;
 mod hooks;

@@ -25,26 +25,16 @@ fn cases_of_one(format: &str) -> Vec<(&'static str, Value)> {
     let tool = |kind: &str| json!({"tools": [{"type": kind, "name": "t", "model": "dear"}]});
     let deep = json!({"tools": [{"type": "namespace", "name": "n", "tools": [
         {"type": "image_generation", "model": "dear"}]}]});
-    let advisor = json!({"type": "advisor_20260301", "name": "a", "model": "dear"});
-    let added = |part: Value| {
-        json!({"messages": [{"role": "user",
-        "content": [part, {"type": "text", "text": "hi"}]}]})
-    };
     match format {
-        "native" => vec![
-            ("tools[].model", tool("advisor_20260301")),
-            ("tools[].model", tool("advisor_20270101")),
-            ("tools[].model", added(json!({"type": "tool_addition", "tool": advisor}))),
-            ("tools[].model", added(json!({"type": "tool_addition", "tools": [advisor]}))),
-            ("compaction.model", json!({"compaction": {"type": "summarize", "model": "dear"}})),
-            (
-                "context_management.edits[].model",
-                json!({"context_management": {"edits": [{"type": "compact_20260112", "model": "dear"}]}}),
-            ),
-        ],
+        "native" => native(),
         "responses" => vec![
             ("tools[].model", tool("image_generation")),
             ("tools[].model", deep),
+            (
+                "tools[].model",
+                json!({"tools": [{"type": "image_generation", "model": "m",
+                    "output_format": "svg", "svg": {"model": "dear"}}]}),
+            ),
             (
                 "tools[].model",
                 json!({"input": [{"type": "additional_tools", "tools": [
@@ -79,6 +69,31 @@ fn cases_of_one(format: &str) -> Vec<(&'static str, Value)> {
             ),
         ],
     }
+}
+
+fn native() -> Vec<(&'static str, Value)> {
+    let tool = |kind: &str| json!({"tools": [{"type": kind, "name": "t", "model": "dear"}]});
+    let advisor = json!({"type": "advisor_20260301", "name": "a", "model": "dear"});
+    let added = |part: Value| {
+        json!({"messages": [{"role": "user",
+        "content": [part, {"type": "text", "text": "hi"}]}]})
+    };
+    vec![
+        ("tools[].model", tool("advisor_20260301")),
+        ("tools[].model", tool("advisor_20270101")),
+        ("tools[].model", added(json!({"type": "tool_addition", "tool": advisor}))),
+        ("tools[].model", added(json!({"type": "tool_addition", "tools": [advisor]}))),
+        (
+            "tools[].model",
+            added(json!({"type": "tool_addition",
+                    "tool": {"type": "tool_definition", "definition": advisor}})),
+        ),
+        ("compaction.model", json!({"compaction": {"type": "summarize", "model": "dear"}})),
+        (
+            "context_management.edits[].model",
+            json!({"context_management": {"edits": [{"type": "compact_20260112", "model": "dear"}]}}),
+        ),
+    ]
 }
 
 fn with(format: &str, stream: bool, members: &Value) -> Value {
@@ -148,13 +163,13 @@ async fn a_provider_whose_list_lacks_a_named_model_is_not_asked() {
         fixture.gateway.provider(kind, url, fields).await;
     }
     for format in FORMATS {
-        for (_, members) in cases(format) {
+        for (member, members) in cases(format) {
             let (status, body) = answer(&fixture, format, false, &members).await;
             let said = body.to_string();
             // Where no provider of the client's own format is left, another one may serve it: the
             // conversion leaves the member out.
             match status {
-                404 => assert!(said.contains("dear"), "{members}: {said}"),
+                403 => assert!(said.contains("dear") && said.contains(member), "{members}: {said}"),
                 _ => {
                     let last = fixture.upstream.requests().await.pop().unwrap();
                     assert!(!last["body"].to_string().contains("dear"), "{format}: {last}");
@@ -180,6 +195,43 @@ async fn a_provider_whose_list_lacks_a_named_model_is_not_asked() {
     }
 }
 
+/// A key has a list of its own; its user's holds as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_keys_list_holds_beside_its_users() {
+    let fixture = fixture().await;
+    for kind in FORMATS {
+        fixture.gateway.provider(kind, &fixture.upstream.url, json!({})).await;
+    }
+    for (key, user, expected) in [
+        (&["m", "dear"][..], &["m"][..], 403),
+        (&["m"], &["m", "dear"], 403),
+        (&["m"], &[], 403),
+        (&["m", "d*"], &["m", "dear"], 200),
+        (&[], &[], 200),
+    ] {
+        allow(&fixture, user).await;
+        let edit = json!({"keyId": fixture.key_id, "allowedModels": key});
+        fixture.gateway.admin("keys/editKey", edit).await;
+        for format in FORMATS {
+            for (member, members) in cases(format) {
+                let (status, body) = answer(&fixture, format, false, &members).await;
+                let said = body.to_string();
+                assert_eq!(status, expected, "{key:?} {user:?} {format} {members}: {said}");
+                assert!(status == 200 || said.contains(member), "{members}: {said}");
+            }
+        }
+    }
+    let edit = json!({"keyId": fixture.key_id, "allowedModels": ["other"]});
+    fixture.gateway.admin("keys/editKey", edit).await;
+    for format in FORMATS {
+        let (status, body) = answer(&fixture, format, true, &json!({})).await;
+        assert_eq!(status, 403, "{format}: {body}");
+    }
+    let listed = fixture.gateway.client.get(format!("{}/v1/models", fixture.gateway.proxy));
+    let listed = listed.header("x-api-key", &fixture.key).send().await.unwrap().text().await;
+    assert!(!listed.unwrap().contains("\"m\""));
+}
+
 /// `fallbacks: "default"` lets the provider choose: a user's list has to say so.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_providers_own_choice_is_a_word_of_the_users_list() {
@@ -194,7 +246,7 @@ async fn the_providers_own_choice_is_a_word_of_the_users_list() {
     }
     // Elsewhere it is a name like any other.
     let tool = json!({"tools": [{"type": "advisor_20260301", "name": "a", "model": "default"}]});
-    assert_eq!(answer(&fixture, "native", false, &tool).await.0, 404);
+    assert_eq!(answer(&fixture, "native", false, &tool).await.0, 403);
 }
 
 #[tokio::test(flavor = "multi_thread")]

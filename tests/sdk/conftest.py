@@ -157,6 +157,7 @@ def services(tmp_path_factory):
         "TOLLGATE_METRICS_ADDR": metrics,
         "TOLLGATE_DATA_DIR": str(folder / "data"),
         "TOLLGATE_SHUTDOWN_GRACE": "5s",
+        "TOLLGATE_PRICES_SYNC": "off",
         "ADMIN_TOKEN": ADMIN_TOKEN,
         "TZ": "UTC",
     }

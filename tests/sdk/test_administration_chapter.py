@@ -55,6 +55,7 @@ def gateway(tmp_path):
         "TOLLGATE_METRICS_ADDR": metrics,
         "TOLLGATE_DATA_DIR": str(tmp_path / "data"),
         "TOLLGATE_SHUTDOWN_GRACE": "5s",
+        "TOLLGATE_PRICES_SYNC": "off",
         "TZ": "UTC",
     }
     with open(tmp_path / "log", "w+", encoding="utf-8") as log:

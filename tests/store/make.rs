@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use rust_decimal::Decimal;
 use tollgate::domain::clock::Timestamp;
+use tollgate::domain::feature::Feature;
+use tollgate::domain::feature_policy::FeaturePolicy;
 use tollgate::domain::format::WireFormat;
 use tollgate::domain::group::Groups;
 use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -37,6 +39,13 @@ pub fn limits() -> Limits {
     }
 }
 
+fn features() -> FeaturePolicy {
+    FeaturePolicy {
+        allowed: [Feature::Maps, Feature::BillingPolicy].into_iter().collect(),
+        denied: [Feature::HostedTools].into_iter().collect(),
+    }
+}
+
 /// With every field set to something that is not its default.
 pub fn user() -> User {
     User {
@@ -52,6 +61,7 @@ pub fn user() -> User {
         tags: vec!["tag, with comma".to_owned(), String::new()],
         allowed_models: vec!["model-*".to_owned()],
         allowed_clients: vec!["cli/1".to_owned(), "日本語".to_owned()],
+        features: features(),
         lock_key_limits: true,
         max_keys: Some(3),
         created_at: NOON,
@@ -75,6 +85,7 @@ pub fn plain_user(name: &str) -> User {
         tags: Vec::new(),
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
+        features: FeaturePolicy::default(),
         lock_key_limits: false,
         max_keys: None,
         created_at: NOON,
@@ -102,6 +113,8 @@ pub fn key(user_id: UserId, name: &str) -> Key {
         limits: limits(),
         provider_group: Groups::parse("gold"),
         cache_ttl: CacheTtl::OneHour,
+        allowed_models: vec!["model-*".to_owned()],
+        features: features(),
         created_at: NOON,
         updated_at: NOON,
         deleted_at: None,
@@ -122,6 +135,7 @@ pub fn provider() -> Provider {
         group_tag: Groups::parse("a,b"),
         allowed_models: vec!["m*".to_owned()],
         model_redirects: vec![("z".to_owned(), "y".to_owned()), ("a".to_owned(), "b".to_owned())],
+        features: features(),
         limits: limits(),
         max_retry_attempts: 10,
         breaker: BreakerSettings {

@@ -72,6 +72,7 @@ impl Gateway {
             ("ADMIN_TOKEN".to_owned(), ADMIN_TOKEN.to_owned()),
             ("TZ".to_owned(), zone_by_day(SystemClock.now()).to_owned()),
             ("TOLLGATE_SHUTDOWN_GRACE".to_owned(), "20s".to_owned()),
+            ("TOLLGATE_PRICES_SYNC".to_owned(), "off".to_owned()),
             // One root certificate: reading the system's is a sixth of a start's instructions.
             ("SSL_CERT_FILE".to_owned(), ROOT_CERTIFICATE.to_owned()),
         ]);

@@ -115,7 +115,8 @@ async fn stats(call: &Call, from: Timestamp, until: Timestamp) -> Result<MyStats
 /// A provider's last listing counts, however old: this page sends no requests to providers.
 async fn available_models(call: Call, _: Nothing) -> Result<Vec<String>, ApiError> {
     let (key, user) = me(&call)?;
-    let reach = Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models };
+    let allowed_models = [&*key.allowed_models, &*user.allowed_models];
+    let reach = Reach { groups: Some(&key.provider_group), allowed_models };
     let snapshot = call.ctx.state.snapshot();
     Ok(reach.models(&snapshot, |provider| call.ctx.listings.last(provider)).into_iter().collect())
 }

@@ -7,13 +7,13 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::admin::bodies::{Clock, Edit, Nothing, Sent, Text, Whole};
+use crate::admin::bodies::{Clock, Edit, GroupFields, List, Nothing, Patch, Sent, Text, Whole};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{Operation, Permission};
 use crate::admin::reasons::Reason;
 use crate::admin::records::settings::{CleanupRecord, SettingsRecord};
-use crate::domain::settings::SystemSettings;
+use crate::domain::settings::{GroupFeatures, SystemSettings};
 
 /// The system settings.
 #[derive(Debug, Default, Clone, Deserialize, JsonSchema)]
@@ -34,6 +34,8 @@ pub struct SettingsFields {
     pub cleanup_schedule: Sent<Clock>,
     /// Refuse coding clients older than the newest version that several users run.
     pub enable_client_version_check: Sent<bool>,
+    /// What requests of the keys of each group may use; groups that are left out say nothing.
+    pub group_features: Patch<List<GroupFields, 0, 200>>,
 }
 
 /// The operations of this file, for the table of all.
@@ -97,6 +99,8 @@ impl SettingsFields {
         self.cleanup_retention_days.apply(&mut settings.cleanup_retention_days);
         self.cleanup_schedule.apply(&mut settings.cleanup_schedule);
         self.enable_client_version_check.apply(&mut settings.enable_client_version_check);
+        let groups = self.group_features.plain().map(GroupFeatures::merged);
+        groups.apply(&mut settings.group_features);
     }
 }
 

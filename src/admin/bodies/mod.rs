@@ -12,6 +12,7 @@
 
 mod collection;
 mod fault;
+mod features;
 mod kind;
 mod moment;
 mod number;
@@ -24,6 +25,7 @@ mod word;
 
 pub use collection::{Document, List, Pairs};
 pub use fault::{Fault, Faults};
+pub use features::{FeatureList, GroupFields, features};
 pub use moment::Moment;
 pub use number::{Fraction, Id, Usd, Whole};
 pub use patch::{Patch, Plain, Sent};

@@ -8,6 +8,7 @@ use super::kind::{Kind, kind};
 use super::{Fault, Faults};
 use crate::admin::reasons::Reason;
 use crate::domain::error_rule::{AppliesTo, ErrorCategory};
+use crate::domain::feature::Feature;
 use crate::domain::format::WireFormat;
 use crate::domain::key::CacheTtl;
 use crate::domain::limits::ResetMode;
@@ -65,6 +66,14 @@ macro_rules! words {
             }
         })+
     };
+}
+
+impl Word for Feature {
+    const ALL: &'static [Self] = &Self::ALL;
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
 }
 
 words! {

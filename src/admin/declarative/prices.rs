@@ -45,6 +45,7 @@ pub(super) async fn apply(
         let taking = Taking {
             source: PriceSource::Manual,
             overwrite_manual: true,
+            keep_seed: false,
             belief,
             now: work.desk.now,
         };

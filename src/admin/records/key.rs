@@ -49,6 +49,13 @@ pub struct KeyRecord {
     pub provider_group: String,
     /// `inherit`, `5m` or `1h`.
     pub cache_ttl_preference: &'static str,
+    /// Model names, a trailing `*` matches any suffix; empty = every model. The user's list applies
+    /// as well.
+    pub allowed_models: Vec<String>,
+    /// Features that the key may use though its user or a group denies them.
+    pub allowed_features: Vec<String>,
+    /// Features that the key may not use.
+    pub denied_features: Vec<String>,
     /// Spend against the limit of which most is used up; `null` = no spending limit, and outside of
     /// lists.
     pub tightest_limit: Option<TightestLimit>,
@@ -91,6 +98,9 @@ impl KeyRecord {
             limit_concurrent_sessions: limits.concurrent_sessions,
             provider_group: groups_text(&key.provider_group),
             cache_ttl_preference: key.cache_ttl.as_str(),
+            allowed_models: key.allowed_models.clone(),
+            allowed_features: key.features.allowed.names(),
+            denied_features: key.features.denied.names(),
             tightest_limit: None,
             last_used_at: None,
             created_at: Iso(key.created_at),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Iso;
+use crate::admin::actions::prices::sync::SyncReport;
 use crate::domain::price::Price;
 use crate::policy::price::unapplied;
 
@@ -54,6 +55,50 @@ pub struct PriceUpload {
     pub failures: Vec<PriceFailure>,
     /// Entries in the table.
     pub total: usize,
+}
+
+/// The daily sync of the price list.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PriceSyncRecord {
+    /// `off` or `daily`. It is configuration (`prices.sync`), and cannot be saved here.
+    pub mode: &'static str,
+    /// Where the list is fetched.
+    pub address: String,
+    /// When the last daily sync began; `null` before the first one.
+    pub last_at: Option<Iso>,
+    /// Why the last one took nothing over, if it did not: the prices stayed as they were.
+    pub error: Option<String>,
+    /// Models that had no entry before.
+    pub added: u64,
+    /// Models whose entry changed.
+    pub updated: u64,
+    /// Entries that were not taken.
+    pub failed: u64,
+    /// Entries in the list.
+    pub total: u64,
+    /// The fields that changed: by model, as they were. At most 200 models.
+    pub before: Map<String, Value>,
+    /// By model, as they are now.
+    pub after: Map<String, Value>,
+}
+
+impl PriceSyncRecord {
+    /// `mode` and `address` are configuration, shown beside the report.
+    pub fn new(mode: &'static str, address: &str, report: SyncReport) -> Self {
+        Self {
+            mode,
+            address: address.to_owned(),
+            last_at: (report.at.0 > 0).then_some(Iso(report.at)),
+            error: report.error,
+            added: report.added,
+            updated: report.updated,
+            failed: report.failed,
+            total: report.total,
+            before: report.changes.before,
+            after: report.changes.after,
+        }
+    }
 }
 
 /// A price entry that was not taken, and why.

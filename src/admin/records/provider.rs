@@ -38,6 +38,11 @@ pub struct ProviderRecord {
     pub allowed_models: Vec<String>,
     /// Requested model → model sent upstream.
     pub model_redirects: BTreeMap<String, String>,
+    /// Features that requests to it may use though it denies their class, or that need someone's
+    /// permission.
+    pub allowed_features: Vec<String>,
+    /// Features that requests to it may not use.
+    pub denied_features: Vec<String>,
     /// USD in any 5 hours; `null` = no limit.
     #[serde(rename = "limit5hUsd")]
     pub limit_5h_usd: Option<Exact>,
@@ -108,6 +113,8 @@ impl ProviderRecord {
             cost_multiplier: Exact(provider.cost_multiplier),
             group_tag: tagged.then(|| provider.group_tag.to_string()),
             allowed_models: provider.allowed_models.clone(),
+            allowed_features: provider.features.allowed.names(),
+            denied_features: provider.features.denied.names(),
             model_redirects: provider.model_redirects.iter().cloned().collect(),
             limit_5h_usd: limits.five_hours.map(Exact::usd),
             limit_daily_usd: limits.daily.map(Exact::usd),

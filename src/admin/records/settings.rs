@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Iso;
-use crate::domain::settings::SystemSettings;
+use crate::domain::settings::{GroupFeatures, SystemSettings};
 use crate::jobs::Cleanup;
 use crate::policy::unpriced::Unpriced;
 
@@ -28,6 +28,8 @@ pub struct SettingsRecord {
     /// While this is on, coding clients older than the newest version that several users run are
     /// refused.
     pub enable_client_version_check: bool,
+    /// What requests of the keys of each group may use.
+    pub group_features: Vec<GroupRecord>,
     /// The gateway's time zone. It is configuration, and cannot be saved here.
     pub timezone: String,
     /// What becomes of requests for models without a price: `serve`, `refuse_when_limited` or
@@ -46,9 +48,29 @@ impl SettingsRecord {
             cleanup_retention_days: settings.cleanup_retention_days,
             cleanup_schedule: settings.cleanup_schedule.to_string(),
             enable_client_version_check: settings.enable_client_version_check,
+            group_features: settings.group_features.iter().map(GroupRecord::new).collect(),
             timezone: zone.to_string(),
             unpriced_models: unpriced.as_str(),
         }
+    }
+}
+
+/// What requests of the keys of one group may use.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupRecord {
+    /// The group's name.
+    pub group: String,
+    /// Features that are allowed though nothing more general allows them.
+    pub allowed: Vec<String>,
+    /// Features that are denied, unless the user or the key allows them.
+    pub denied: Vec<String>,
+}
+
+impl GroupRecord {
+    fn new(of: &GroupFeatures) -> Self {
+        let (allowed, denied) = (of.features.allowed.names(), of.features.denied.names());
+        Self { group: of.group.clone(), allowed, denied }
     }
 }
 

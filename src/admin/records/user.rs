@@ -55,6 +55,10 @@ pub struct UserRecord {
     pub allowed_models: Vec<String>,
     /// Parts of `User-Agent`; empty = every client.
     pub allowed_clients: Vec<String>,
+    /// Features that the user's keys may use though a group denies them.
+    pub allowed_features: Vec<String>,
+    /// Features that the user's keys may not use, unless the key allows them.
+    pub denied_features: Vec<String>,
     /// Only administrators change the limits of the user's keys.
     pub lock_key_limits: bool,
     /// How many keys the user may have had, deleted ones included, to add one; `null` = none with
@@ -107,6 +111,8 @@ impl UserRecord {
             limit_concurrent_sessions: limits.concurrent_sessions,
             allowed_models: user.allowed_models.clone(),
             allowed_clients: user.allowed_clients.clone(),
+            allowed_features: user.features.allowed.names(),
+            denied_features: user.features.denied.names(),
             lock_key_limits: user.lock_key_limits,
             max_keys: user.max_keys,
             tightest_limit: None,

@@ -11,6 +11,7 @@
 //!
 //! See docs/decisions/17-peek-not-parse.md.
 
+mod place;
 mod places;
 mod reader;
 #[cfg(test)]
@@ -21,13 +22,15 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use self::places::{BODY, Place};
+use self::place::Place;
+use self::places::BODY;
 use self::reader::Reader;
 use self::text::{FirstTexts, TextHash};
 use super::pieces::Pieces;
 use super::route::{Operation, Route};
 use super::scan::{Found, Scanner};
 use super::{MOST_ELEMENTS, edit};
+use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::named_model::NamedModel;
 use crate::formats::bad_request::BadRequest;
@@ -96,6 +99,8 @@ pub struct Peek {
     pub inner_model: Option<String>,
     /// The models that other members name, each once.
     pub named: Vec<NamedModel>,
+    /// The features that it uses, each once.
+    pub features: Vec<FeatureUse>,
     /// The bound on the reply's tokens, by any format's name for it.
     pub max_tokens: Option<u64>,
     /// The value of each name: see [`Peek::output_bound`].
@@ -251,14 +256,24 @@ impl Peek {
             }
             WireFormat::Chat if !self.has_messages => missing("messages"),
             WireFormat::Responses if !self.has_input && !self.has_prompt => missing("input"),
-            WireFormat::Responses if self.background => Err(BadRequest::field(
-                "background",
-                "a response that is made in the background cannot be billed here, as its output is \
-                 fetched elsewhere",
-            )),
             WireFormat::AltCli if !self.has_contents => missing("contents"),
             _ => Ok(()),
         }
+    }
+
+    /// Checks that the reply can be billed here.
+    ///
+    /// # Errors
+    /// It is to be made in the background.
+    pub fn check_background(&self, format: WireFormat) -> Result<(), BadRequest> {
+        if format == WireFormat::Responses && self.background {
+            return Err(BadRequest::field(
+                "background",
+                "a response that is made in the background cannot be billed here, as its output is \
+                 fetched elsewhere",
+            ));
+        }
+        Ok(())
     }
 
     /// True if the client itself requested the stream's usage chunk.

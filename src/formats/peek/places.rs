@@ -3,141 +3,17 @@
 //! The formats' members do not collide, so one tree serves them; alt-cli bodies may have theirs one
 //! level down, in `request`.
 
+use super::place::Place;
 use crate::domain::named_model::MAX_MODEL_NAME;
 use crate::formats::scan::{Key, Node, key};
-
-/// A place of interest. Those of the first group must not occur twice in one body. The gateway uses
-/// them: an upstream that uses the other of two `model` members would run a model that was never
-/// checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    Body,
-    Model,
-    Stream,
-    Messages,
-    Input,
-    Contents,
-    Request,
-    CountedRequest,
-    InnerModel,
-    System,
-    Instructions,
-    SystemInstruction,
-    MaxTokens,
-    MaxOutputTokens,
-    MaxCompletionTokens,
-    GenerationConfig,
-    AltMaxOutputTokens,
-    Choices,
-    AltChoices,
-    StreamOptions,
-    IncludeUsage,
-    Metadata,
-    MetadataUserId,
-    MetadataSessionId,
-    PromptCacheKey,
-    PreviousResponseId,
-    SessionId,
-    Prompt,
-    Background,
-    // These may occur any number of times.
-    Message,
-    AltMessage,
-    Role,
-    Text,
-    SystemText,
-    Media,
-    /// An image, in the text itself or by its address.
-    ImageUrl,
-    /// Media by address or id, and the member that shows its kind.
-    Remote,
-    Kind,
-    /// The proof of reasoning.
-    Proof,
-    /// A complete block, item or tool.
-    Block,
-    InnerBlock,
-    // Models beside the request's own.
-    Fallback,
-    ToolModel,
-    Models,
-    PluginModel,
-    EditModel,
-    CompactionModel,
-    ModerationModel,
-    RoutedModel,
-}
-
-impl Place {
-    /// Whether the member is among names that clients choose freely: there another spelling alone
-    /// is no error.
-    pub(super) const fn is_among_free_names(self) -> bool {
-        matches!(self, Self::MetadataUserId | Self::MetadataSessionId)
-    }
-
-    /// The member's name, for places that must be unique.
-    pub(super) const fn unique(self) -> Option<&'static str> {
-        Some(match self {
-            Self::Model => "model",
-            Self::Stream => "stream",
-            Self::Messages => "messages",
-            Self::Input => "input",
-            Self::Contents => "contents",
-            Self::Request => "request",
-            Self::CountedRequest => "generateContentRequest",
-            Self::InnerModel => "request.model",
-            Self::System => "system",
-            Self::Instructions => "instructions",
-            Self::SystemInstruction => "systemInstruction",
-            Self::MaxTokens => "max_tokens",
-            Self::MaxOutputTokens => "max_output_tokens",
-            Self::MaxCompletionTokens => "max_completion_tokens",
-            Self::GenerationConfig => "generationConfig",
-            Self::AltMaxOutputTokens => "generationConfig.maxOutputTokens",
-            Self::Choices => "n",
-            Self::AltChoices => "generationConfig.candidateCount",
-            Self::StreamOptions => "stream_options",
-            Self::IncludeUsage => "stream_options.include_usage",
-            Self::Metadata => "metadata",
-            Self::MetadataUserId => "metadata.user_id",
-            Self::MetadataSessionId => "metadata.session_id",
-            Self::PromptCacheKey => "prompt_cache_key",
-            Self::PreviousResponseId => "previous_response_id",
-            Self::SessionId => "session_id",
-            Self::Prompt => "prompt",
-            Self::Background => "background",
-            Self::Body
-            | Self::Message
-            | Self::AltMessage
-            | Self::Role
-            | Self::Text
-            | Self::SystemText
-            | Self::Media
-            | Self::ImageUrl
-            | Self::Remote
-            | Self::Kind
-            | Self::Proof
-            | Self::Block
-            | Self::InnerBlock
-            | Self::Fallback
-            | Self::ToolModel
-            | Self::Models
-            | Self::PluginModel
-            | Self::EditModel
-            | Self::CompactionModel
-            | Self::ModerationModel
-            | Self::RoutedModel => {
-                return None;
-            }
-        })
-    }
-}
 
 /// Ids and model names are read up to this length.
 pub(super) const MAX_NAME: usize = MAX_MODEL_NAME;
 /// `metadata.user_id` may contain a JSON document.
 const MAX_USER_ID: usize = 2048;
 const NUMBER: usize = 32;
+/// Words that name a tier, a speed, a plugin or a type of a tool are read up to this length.
+const WORD: usize = 64;
 
 /// A member that an upstream may also accept in other letter case, like some languages' JSON
 /// parsers.
@@ -155,7 +31,13 @@ const fn models(name: &'static str, place: Place, each: &'static Node<Place>) ->
     strict(name, Node::value(place, MAX_NAME).or_items(each))
 }
 
-static FALLBACK_KEYS: [Key<Place>; 1] = [model("model", Place::Fallback)];
+/// A member that asks for a feature, in any letter case.
+const fn feature(name: &'static str, place: Place) -> Key<Place> {
+    strict(name, Node::value(place, WORD))
+}
+
+static FALLBACK_KEYS: [Key<Place>; 2] =
+    [model("model", Place::Fallback), feature("speed", Place::FallbackSpeed)];
 static FALLBACK: Node<Place> =
     Node { take: MAX_NAME, ..Node::object(&FALLBACK_KEYS).tagged(Place::Fallback) };
 static LISTED_MODEL: Node<Place> = Node::value(Place::Models, MAX_NAME);
@@ -163,6 +45,7 @@ static PLUGIN_MODEL: Node<Place> = Node::value(Place::PluginModel, MAX_NAME);
 static TOOL_MODEL: Node<Place> = Node::value(Place::ToolModel, MAX_NAME);
 
 static PLUGIN: Node<Place> = Node::object(&[
+    feature("id", Place::PluginId),
     model("model", Place::PluginModel),
     models("models", Place::PluginModel, &PLUGIN_MODEL),
     models("allowed_models", Place::PluginModel, &PLUGIN_MODEL),
@@ -274,15 +157,54 @@ static SYSTEM_BLOCK: Node<Place> =
 /// A tool, or a list of some.
 static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
 
-/// A hosted tool has its model at the top or among its parameters. In the parameters of a function,
-/// which are a schema, no text stands there.
-static TOOL_KEYS: [Key<Place>; 5] = [
+/// A hosted tool has its model at the top, among its parameters or in what it draws with. In the
+/// parameters of a function, which are a schema, no text stands there.
+static TOOL_KEYS: [Key<Place>; 32] = [
     model("model", Place::ToolModel),
+    feature("type", Place::ToolType),
     strict("parameters", Node::object(&PARAMETER_KEYS)),
+    strict("svg", Node::object(&SVG_KEYS)),
+    strict("environment", Node::object(&ENVIRONMENT_KEYS)),
     key("tools", Node::array(&TOOL)),
+    key("definition", Node::object(&TOOL_KEYS)),
     key("functionDeclarations", Node::array(&TOOL)),
     key("function_declarations", Node::array(&TOOL)),
+    // Hosted tools of alt-cli.
+    strict("googleSearch", GOOGLE_SEARCH),
+    strict("google_search", GOOGLE_SEARCH),
+    feature("googleSearchRetrieval", Place::GoogleSearch),
+    feature("google_search_retrieval", Place::GoogleSearch),
+    feature("enterpriseWebSearch", Place::PartnerSearch),
+    feature("enterprise_web_search", Place::PartnerSearch),
+    feature("exaAiSearch", Place::PartnerSearch),
+    feature("exa_ai_search", Place::PartnerSearch),
+    feature("parallelAiSearch", Place::PartnerSearch),
+    feature("parallel_ai_search", Place::PartnerSearch),
+    feature("googleMaps", Place::Maps),
+    feature("google_maps", Place::Maps),
+    feature("urlContext", Place::UrlContext),
+    feature("url_context", Place::UrlContext),
+    feature("codeExecution", Place::CodeExecution),
+    feature("code_execution", Place::CodeExecution),
+    feature("fileSearch", Place::FileSearch),
+    feature("file_search", Place::FileSearch),
+    feature("retrieval", Place::FileSearch),
+    feature("computerUse", Place::ComputerUse),
+    feature("computer_use", Place::ComputerUse),
+    feature("mcpServers", Place::ToolMcpServers),
+    feature("mcp_servers", Place::ToolMcpServers),
 ];
+
+static SVG_KEYS: [Key<Place>; 1] = [model("model", Place::ToolModel)];
+static ENVIRONMENT_KEYS: [Key<Place>; 1] = [feature("type", Place::ShellEnvironment)];
+
+static SEARCH_TYPES_KEYS: [Key<Place>; 2] =
+    [feature("imageSearch", Place::ImageSearch), feature("image_search", Place::ImageSearch)];
+static GOOGLE_SEARCH_KEYS: [Key<Place>; 2] = [
+    strict("searchTypes", Node::object(&SEARCH_TYPES_KEYS)),
+    strict("search_types", Node::object(&SEARCH_TYPES_KEYS)),
+];
+const GOOGLE_SEARCH: Node<Place> = Node::object(&GOOGLE_SEARCH_KEYS).tagged(Place::GoogleSearch);
 
 static PARAMETER_KEYS: [Key<Place>; 4] = [
     model("model", Place::ToolModel),
@@ -305,7 +227,7 @@ const GENERATION_CONFIG: Node<Place> = Node::object(&[
 .tagged(Place::GenerationConfig);
 
 /// The inside of a wrapped alt-cli body.
-static REQUEST_KEYS: [Key<Place>; 8] = [
+static REQUEST_KEYS: [Key<Place>; 10] = [
     strict("model", Node::value(Place::InnerModel, MAX_NAME)),
     strict("contents", Node::array(&ALT_MESSAGE).tagged(Place::Contents)),
     strict("systemInstruction", SYSTEM_INSTRUCTION),
@@ -314,6 +236,8 @@ static REQUEST_KEYS: [Key<Place>; 8] = [
     strict("generation_config", GENERATION_CONFIG),
     strict("session_id", Node::value(Place::SessionId, MAX_NAME)),
     strict("tools", Node::array(&TOOL)),
+    feature("serviceTier", Place::ServiceTier),
+    feature("service_tier", Place::ServiceTier),
 ];
 const REQUEST: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::Request);
 const COUNTED: Node<Place> = Node::object(&REQUEST_KEYS).tagged(Place::CountedRequest);
@@ -360,5 +284,17 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     strict("context_management", Node::object(&EDITS_KEYS)),
     strict("compaction", Node::object(&COMPACTION_KEYS)),
     strict("moderation", Node::object(&MODERATION_KEYS)),
+    feature("service_tier", Place::ServiceTier),
+    feature("serviceTier", Place::ServiceTier),
+    feature("speed", Place::Speed),
+    feature("inference_geo", Place::InferenceGeo),
+    feature("provider", Place::Provider),
+    feature("route", Place::Route),
+    feature("thread", Place::Thread),
+    feature("billing_policy", Place::BillingPolicy),
+    feature("mcp_servers", Place::McpServers),
+    feature("web_search_options", Place::SearchOptions),
+    feature("search_parameters", Place::SearchParameters),
+    feature("enable_search", Place::EnableSearch),
 ])
 .tagged(Place::Body);

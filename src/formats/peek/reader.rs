@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::places::Place;
+use super::place::Place;
 use super::{Peek, StreamOptions};
+use crate::domain::feature::Feature;
+use crate::domain::feature_policy::FeatureUse;
 use crate::domain::named_model::NamedModel;
 use crate::formats::bad_request::BadRequest;
 use crate::formats::conversation::signature::is_foreign;
@@ -50,6 +52,8 @@ impl Reader {
             Place::CompactionModel => self.named(found, "compaction.model"),
             Place::ModerationModel => self.named(found, "moderation.model"),
             Place::RoutedModel => self.named(found, "generationConfig.routingConfig"),
+            // Of most tools.
+            Place::ToolType if matches!(found.text, b"function" | b"custom") => {}
             Place::Message | Place::AltMessage => {
                 self.block_ends();
                 self.peek.texts.end_of_message(found.tag == Place::AltMessage);
@@ -139,8 +143,10 @@ impl Reader {
             Place::Prompt => self.peek.has_prompt = found.kind == Kind::Object,
             // Services also accept other values as true.
             Place::Background => {
-                self.peek.background = found.kind != Kind::Null && found.as_bool() != Some(false);
+                self.peek.background = is_on(found);
+                self.uses(found);
             }
+            place if place.feature().is_some() => self.uses(found),
             _ => self.hint(found),
         }
     }
@@ -262,6 +268,30 @@ impl Reader {
         }
     }
 
+    /// Notes a feature, unless the value only says what is usual.
+    fn uses(&mut self, found: &Found<'_, Place>) {
+        let Some((of_member, member)) = found.tag.feature() else { return };
+        if !is_on(found) {
+            return;
+        }
+        let word = found.as_str();
+        let word = word.as_deref().unwrap_or_default();
+        let feature = match found.tag {
+            Place::ServiceTier if is_usual(word) => return,
+            Place::Speed | Place::FallbackSpeed if word.eq_ignore_ascii_case("standard") => return,
+            Place::ToolType => match Feature::of_tool_type(word) {
+                Some(feature) => feature,
+                None => return,
+            },
+            Place::ShellEnvironment if !word.starts_with("container") => return,
+            Place::PluginId if word == "web" => Feature::WebSearch,
+            _ => of_member,
+        };
+        if !self.peek.features.iter().any(|one| one.feature == feature) {
+            self.peek.features.push(FeatureUse { feature, member, is_granted: false });
+        }
+    }
+
     fn is_array(&mut self, found: &Found<'_, Place>) -> bool {
         if found.kind != Kind::Array {
             self.refuse(found.tag.unique().unwrap_or_default(), "an array is expected");
@@ -288,4 +318,16 @@ impl Reader {
 /// The span of a string without its quotes.
 const fn inside(found: &Found<'_, Place>) -> Range<usize> {
     found.span.start + 1..found.span.end - 1
+}
+
+/// Whether the value asks for something: services also accept other values as true.
+fn is_on(found: &Found<'_, Place>) -> bool {
+    let is_empty = found.kind == Kind::Array && found.len == 0;
+    found.kind != Kind::Null && found.as_bool() != Some(false) && !is_empty
+}
+
+/// The tier that the provider serves without being asked, or leaves to its own settings.
+fn is_usual(tier: &str) -> bool {
+    let usual = ["auto", "default", "standard", "standard_only", "service_tier_standard"];
+    usual.iter().any(|one| tier.eq_ignore_ascii_case(one))
 }

@@ -7,6 +7,7 @@ use proptest::prelude::{any, prop, proptest};
 use crate::formats::bad_request::BadRequest;
 
 use super::{Peek, PeekLimits, peek};
+use crate::domain::feature::FEATURES;
 use crate::domain::format::WireFormat;
 use crate::formats::route::match_path;
 
@@ -189,7 +190,9 @@ fn required_members_are_missed_by_name() {
     let check = |path: &str, text: &str| {
         let route = match_path(&Method::POST, path).unwrap();
         let peeked = look(text).unwrap();
-        peeked.check(peeked.format(route.format), &route).map_err(|e| e.field.unwrap())
+        let format = peeked.format(route.format);
+        let checked = peeked.check(format, &route).and_then(|()| peeked.check_background(format));
+        checked.map_err(|e| e.field.unwrap())
     };
     for (path, text, missing) in [
         ("/v1/messages", r#"{"messages":[],"max_tokens":1}"#, Some("model")),
@@ -339,6 +342,39 @@ fn reasoning_with_a_foreign_mark_is_seen_where_each_format_has_it() {
             for size in [1, 3, 1 << 16] {
                 let found = peek(&cut(&body, size), PeekLimits { max_depth: 16 }).unwrap();
                 assert_eq!(found.has_foreign_proof, foreign, "{proof} in {body}");
+            }
+        }
+    }
+}
+
+/// Whatever the table of features says of bodies is found in them.
+#[test]
+fn every_row_of_the_features_is_found() {
+    let found = |body: String| {
+        look(&body).unwrap().features.iter().map(|one| one.feature).collect::<Vec<_>>()
+    };
+    for row in &FEATURES {
+        for kind in row.types {
+            let kind = kind.trim_end_matches('*');
+            assert_eq!(
+                found(format!(r#"{{"tools":[{{"type":"{kind}"}}]}}"#)),
+                [row.feature],
+                "{kind}"
+            );
+        }
+        for member in row.tool_members.iter().filter(|name| !name.contains(['.', ':'])) {
+            assert_eq!(
+                found(format!(r#"{{"tools":[{{"{member}":{{}}}}]}}"#)),
+                [row.feature],
+                "{member}"
+            );
+        }
+        for member in row.members.iter().filter(|name| !name.contains('[')) {
+            for body in [
+                format!(r#"{{"{member}":"x"}}"#),
+                format!(r#"{{"{}":["x"]}}"#, member.to_uppercase()),
+            ] {
+                assert_eq!(found(body), [row.feature], "{member}");
             }
         }
     }

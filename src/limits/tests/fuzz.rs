@@ -12,6 +12,7 @@ use super::super::settings::CounterSettings;
 use super::reply::{self, Passed, Reader};
 use super::scripts::Spans;
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, RequestId, SessionId, UserId};
@@ -137,6 +138,8 @@ fn key(limits: Limits) -> Key {
         limits,
         provider_group: Groups::default(),
         cache_ttl: CacheTtl::Inherit,
+        allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         created_at: NOW,
         updated_at: NOW,
         deleted_at: None,
@@ -156,6 +159,7 @@ fn user(limits: Limits) -> User {
         provider_group: Groups::default(),
         tags: Vec::new(),
         allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         allowed_clients: Vec::new(),
         lock_key_limits: false,
         max_keys: None,

@@ -53,6 +53,7 @@ use super::{
 };
 use crate::config::OnRedisLoss;
 use crate::domain::clock::{Clock as _, ManualClock, Timestamp};
+use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
@@ -220,6 +221,8 @@ fn key(id: i64, limits: Limits) -> Key {
         limits,
         provider_group: Groups::default(),
         cache_ttl: CacheTtl::Inherit,
+        allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         created_at: NOON,
         updated_at: NOON,
         deleted_at: None,
@@ -239,6 +242,7 @@ fn user(rpm: u32, limits: Limits) -> User {
         provider_group: Groups::default(),
         tags: Vec::new(),
         allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         allowed_clients: Vec::new(),
         lock_key_limits: false,
         max_keys: None,
@@ -261,6 +265,7 @@ fn provider(limits: Limits) -> Provider {
         cost_multiplier: rust_decimal::Decimal::ONE,
         group_tag: Groups::default(),
         allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         model_redirects: Vec::new(),
         limits,
         max_retry_attempts: 2,

@@ -7,8 +7,8 @@ use super::input::SelectInput;
 use super::order::Candidate;
 use super::reasons::{
     DISABLED, DRAW, FAILED_LAST, LIMIT, NEXT_DRAW, NEXT_FORMAT, NEXT_PRIORITY, NO_CREDENTIAL,
-    NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY, SESSION,
-    SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
+    NO_FEATURE, NO_FORMAT, NO_MODEL, NO_NAMED_MODEL, NO_PRICE, ONLY, OTHER_GROUP, PRIORITY,
+    SESSION, SESSION_CAP, STANDS_IN, SWITCHED_OFF, Shared,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::ids::ProviderId;
@@ -50,6 +50,7 @@ impl Chain {
             Stage::NoCredential => (DecisionStep::Disabled, shared(&NO_CREDENTIAL)),
             Stage::ModelNotSupported => (DecisionStep::ModelNotSupported, shared(&NO_MODEL)),
             Stage::NamedModel => (DecisionStep::ModelNotSupported, shared(&NO_NAMED_MODEL)),
+            Stage::Feature => (DecisionStep::ModelNotSupported, shared(&NO_FEATURE)),
             Stage::Unpriced => (DecisionStep::ModelNotSupported, shared(&NO_PRICE)),
             Stage::FormatNotConvertible => (DecisionStep::FormatNotConvertible, shared(&NO_FORMAT)),
             Stage::LimitReached { .. } => (DecisionStep::LimitReached, shared(&LIMIT)),

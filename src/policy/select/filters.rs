@@ -12,6 +12,8 @@ pub(super) enum Stage {
     ModelNotSupported,
     /// It serves the model, and not another one that the request names.
     NamedModel,
+    /// It denies a feature that the request uses.
+    Feature,
     /// It serves the model, but without a price, and the caller requires one.
     Unpriced,
     /// Its credential cannot be opened.
@@ -36,8 +38,10 @@ impl Stage {
     pub(super) const fn rank(self) -> Rank {
         match self {
             Self::OtherGroup => Rank::OutOfReach,
-            Self::Disabled | Self::ModelNotSupported | Self::NamedModel => Rank::WithoutModel,
+            Self::Disabled | Self::ModelNotSupported => Rank::WithoutModel,
             Self::FormatNotConvertible => Rank::WithoutFormat,
+            Self::NamedModel => Rank::WithoutNamedModel,
+            Self::Feature => Rank::WithoutFeature,
             Self::Unpriced => Rank::WithoutPrice,
             Self::NoCredential => Rank::WithoutCredential,
             Self::CircuitOpen { .. }
@@ -88,7 +92,11 @@ pub(super) fn unable(ask: &SelectInput<'_>, provider: &Provider) -> Option<Stage
         return Some(Stage::NamedModel);
     }
     let speaks = format == ask.format || (ask.convertible)(ask.format, format);
-    (!speaks).then_some(Stage::FormatNotConvertible)
+    if !speaks {
+        return Some(Stage::FormatNotConvertible);
+    }
+    let fits = ask.features.iter().all(|one| one.fits(&provider.features, format != ask.format));
+    (!fits).then_some(Stage::Feature)
 }
 
 /// The same, or that it has no price.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::FeatureUse;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
@@ -25,6 +26,8 @@ pub struct SelectInput<'a> {
     pub model: &'a str,
     /// The other models that the request names.
     pub named: &'a [NamedModel],
+    /// The features that it uses.
+    pub features: &'a [FeatureUse],
     /// The client's format.
     pub format: WireFormat,
     /// Whether a request of the first format can be served by a provider of the second (never
@@ -81,13 +84,16 @@ pub trait ProviderView {
     }
 }
 
-/// The stages as the client's status sees them. A price and a credential come after the format: an
-/// administrator can add them, so the client is told of them.
+/// The stages as the client's status sees them. What an administrator or another request can change
+/// comes after the format, so the client is told of it: what the provider's record denies, a price
+/// and a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     OutOfReach,
     WithoutModel,
     WithoutFormat,
+    WithoutNamedModel,
+    WithoutFeature,
     WithoutPrice,
     WithoutCredential,
     Able,
@@ -127,6 +133,16 @@ pub enum NoProvider {
         /// Why each provider was skipped.
         decisions: Vec<Decision>,
     },
+    /// Some serve it, but none allows another model that the request names.
+    NamedModel {
+        /// Why each provider was skipped.
+        decisions: Vec<Decision>,
+    },
+    /// Some serve it, but none allows a feature that the request uses.
+    Feature {
+        /// Why each provider was skipped.
+        decisions: Vec<Decision>,
+    },
     /// Some serve it, but none with a price, which the request requires.
     Unpriced {
         /// Why each provider was skipped.
@@ -151,7 +167,10 @@ impl NoProvider {
     #[must_use]
     pub const fn status(&self) -> u16 {
         match self {
-            Self::NotInReach { .. } | Self::Unpriced { .. } => 403,
+            Self::NotInReach { .. }
+            | Self::NamedModel { .. }
+            | Self::Feature { .. }
+            | Self::Unpriced { .. } => 403,
             Self::ModelUnknown { .. } => 404,
             Self::WithoutCredential { .. } | Self::Unavailable { .. } => 503,
         }
@@ -163,6 +182,8 @@ impl NoProvider {
         match self {
             Self::NotInReach { decisions }
             | Self::ModelUnknown { decisions }
+            | Self::NamedModel { decisions }
+            | Self::Feature { decisions }
             | Self::Unpriced { decisions }
             | Self::WithoutCredential { decisions }
             | Self::Unavailable { decisions, .. } => decisions,
@@ -178,6 +199,8 @@ impl NoProvider {
         match furthest {
             None | Some(Rank::OutOfReach) => Self::NotInReach { decisions },
             Some(Rank::WithoutModel) => Self::ModelUnknown { decisions },
+            Some(Rank::WithoutNamedModel) => Self::NamedModel { decisions },
+            Some(Rank::WithoutFeature) => Self::Feature { decisions },
             Some(Rank::WithoutPrice) => Self::Unpriced { decisions },
             Some(Rank::WithoutCredential) => Self::WithoutCredential { decisions },
             Some(Rank::WithoutFormat | Rank::Able) => {

@@ -1,8 +1,9 @@
 //! Selects the provider for a request and the failover order after it, with the reasons.
 //!
 //! 1. groups: the provider must be reachable by the key (none: 403)
-//! 2. enabled, and the model supported (none: 404), with a price if one is required (none: 403);
-//!    its format the client's or convertible
+//! 2. enabled, and the model supported (none: 404); its format the client's or convertible; the
+//!    other models and the features of the request allowed, and a price if one is required (none:
+//!    403)
 //! 3. circuit, cooldown, spending limits and session cap admit it (none: 503)
 //! 4. the session's own provider comes first, unless it failed the session's last request; then the
 //!    lowest priority number; then the client's own format; then a weighted draw without replacement

@@ -36,4 +36,5 @@ reasons! {
     FAILED_LAST = "it failed the last request of this session";
     NO_CREDENTIAL = "its stored credential cannot be opened: enter it again";
     NO_NAMED_MODEL = "another model that the request names is not in its list";
+    NO_FEATURE = "it does not allow a feature that the request uses";
 }

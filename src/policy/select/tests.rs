@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{Availability, NoProvider, ProviderView, SelectInput, Selection, plan};
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::format::WireFormat;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
@@ -31,6 +32,7 @@ pub(in crate::policy) fn provider(id: i64, change: impl FnOnce(&mut Provider)) -
         cost_multiplier: rust_decimal::Decimal::ONE,
         group_tag: Groups::default(),
         allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         model_redirects: Vec::new(),
         limits: Limits::default(),
         max_retry_attempts: 2,
@@ -75,6 +77,7 @@ fn ask(groups: &Groups) -> SelectInput<'_> {
         all_groups: false,
         model: "large",
         named: &[],
+        features: &[],
         format: WireFormat::Native,
         convertible: |_, to| to != WireFormat::AltCli,
         preferred: None,
@@ -282,6 +285,7 @@ fn a_provider_without_a_credential_counts_only_if_it_could_serve_the_request() {
             NoProvider::NotInReach { .. } => "group",
             NoProvider::ModelUnknown { .. } => "model",
             NoProvider::Unpriced { .. } => "price",
+            NoProvider::NamedModel { .. } | NoProvider::Feature { .. } => "policy",
         });
     }
     assert_eq!(

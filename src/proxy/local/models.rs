@@ -48,10 +48,11 @@ async fn reachable(
 ) -> BTreeSet<String> {
     let Identified { caller, snapshot } = identified;
     let reach = match caller {
-        Principal::Key { key, user } => {
-            Reach { groups: Some(&key.provider_group), allowed_models: &user.allowed_models }
-        }
-        Principal::Admin => Reach { groups: None, allowed_models: &[] },
+        Principal::Key { key, user } => Reach {
+            groups: Some(&key.provider_group),
+            allowed_models: [&key.allowed_models, &user.allowed_models],
+        },
+        Principal::Admin => Reach { groups: None, allowed_models: [&[], &[]] },
     };
     let asked = reach.providers(snapshot).filter(|provider| is_listing_needed(provider));
     let asked = asked.map(Arc::clone).collect();

@@ -6,10 +6,12 @@ use serde_json::json;
 
 use super::limit_refusal;
 use super::refusal_reply::RefusalReply;
+use crate::domain::feature::Feature;
 use crate::domain::ids::WordId;
 use crate::formats::bad_request::BadRequest;
 use crate::limits::Denied;
 use crate::policy::client_version::{Client, Version};
+use crate::policy::features::DeniedBy;
 use crate::policy::select::SOON_MS;
 
 /// Seconds after which a client may repeat a request whose body exceeded the budget: bodies are
@@ -59,6 +61,13 @@ pub enum Refusal {
         model: String,
         /// Where the request names it, if it is not the request's own model.
         member: Option<&'static str>,
+    },
+    /// A feature that the request uses is denied.
+    FeatureNotAllowed {
+        feature: Feature,
+        /// What asks for it.
+        member: &'static str,
+        by: DeniedBy,
     },
     ClientNotAllowed,
     /// Others use a newer version of this client.
@@ -155,6 +164,7 @@ impl Refusal {
                     member.as_ref().map(|m| format!(", which `{m}` names")).unwrap_or_default();
                 forbidden(format!("this key may not use the model {model}{of}"))
             }
+            Self::FeatureNotAllowed { feature, member, .. } => feature_denied(*feature, member),
             Self::ClientNotAllowed => forbidden("this key may not be used with this client"),
             Self::ClientOutdated { client, current, required } => {
                 outdated(*client, *current, *required)
@@ -221,6 +231,10 @@ impl Refusal {
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::SensitiveWord { id } => Some(format!("a text holds the sensitive word {id}")),
+            Self::FeatureNotAllowed { feature, member, by } => {
+                let (name, by) = (feature.as_str(), by.as_str());
+                Some(format!("`{member}` asks for {name}: {by}"))
+            }
             _ => None,
         }
     }
@@ -261,6 +275,7 @@ impl Refusal {
             Self::UnknownEncoding | Self::DamagedEncoding => "encoding",
             Self::BadRequest(_) => "bad_request",
             Self::ModelNotAllowed { .. } => "model_not_allowed",
+            Self::FeatureNotAllowed { .. } => "feature_not_allowed",
             Self::ClientNotAllowed => "client_not_allowed",
             Self::ClientOutdated { .. } => "client_outdated",
             Self::SensitiveWord { .. } => "sensitive_word",
@@ -312,10 +327,22 @@ fn busy(message: &str, again_after_s: u32) -> RefusalReply {
     overloaded(message).header("retry-after", again_after_s)
 }
 
+fn feature_denied(feature: Feature, member: &str) -> RefusalReply {
+    let name = feature.as_str();
+    let message = format!(
+        "this key may not use {name}, which `{member}` asks for: leave it out, or ask an \
+         administrator to allow it"
+    );
+    let mut reply = forbidden(message).code("feature_not_allowed");
+    reply.extra = vec![("field", json!(member)), ("feature", json!(name))];
+    reply
+}
+
 fn not_priced(model: &str) -> String {
     format!(
         "there is no price for the model {model}, and this gateway does not serve it to this key \
-         without one: ask an administrator to add a price for it, or use a model that has one"
+         without one: use a model that has one, or ask an administrator to add a price for it or \
+         to set `prices.unpriced` to `serve`"
     )
 }
 

@@ -13,6 +13,8 @@ use pingora::proxy::Session;
 use super::identify::Identified;
 use super::received::{self, Received};
 use crate::config::Live;
+use crate::domain::feature::FEATURES;
+use crate::domain::feature_policy::FeatureUse;
 use crate::domain::ids::SessionId;
 use crate::domain::named_model::NamedModel;
 use crate::formats::peek::{self, Peek, PeekLimits};
@@ -34,6 +36,8 @@ pub struct Inbound {
     pub model: std::sync::Arc<str>,
     /// The other models that the request names, each once.
     pub named: Vec<NamedModel>,
+    /// The features that it uses, each once.
+    pub features: Vec<FeatureUse>,
     pub stream: bool,
     /// The decoded body, in the pieces in which it arrived; empty once it is released.
     pub body: Vec<Bytes>,
@@ -130,7 +134,7 @@ fn look(
     session: &Session,
     ctx: &mut RequestContext,
     received: Received,
-    peek: Peek,
+    mut peek: Peek,
     route: &Route,
 ) -> Result<Inbound, Refusal> {
     let Received { pieces: body, reservation } = received;
@@ -139,6 +143,8 @@ fn look(
     let model =
         route.model_in_path.clone().or_else(|| peek.model.clone()).ok_or(Refusal::Internal)?;
     let named = peek.named_models(&model);
+    let mut features = std::mem::take(&mut peek.features);
+    features.extend(features_of_head(session));
     let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
     let header = ctx.gateway.fixed.session_headers.iter().find_map(|name| {
         session
@@ -163,10 +169,20 @@ fn look(
     Ok(Inbound {
         model: model.into(),
         named,
+        features,
         stream,
         body,
         peek,
         session,
         reservation: Some(reservation),
+    })
+}
+
+/// The features that headers ask for.
+fn features_of_head(session: &Session) -> impl Iterator<Item = FeatureUse> {
+    let headers = &session.req_header().headers;
+    FEATURES.iter().filter_map(|row| {
+        let member = row.header.filter(|name| headers.contains_key(*name))?;
+        Some(FeatureUse { feature: row.feature, member, is_granted: false })
     })
 }

@@ -6,8 +6,11 @@ use std::sync::Arc;
 use super::admit::Admitted;
 use super::identify::Identified;
 use super::intake::Inbound;
+use crate::domain::feature_policy::FeatureUse;
+use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
+use crate::policy::features::DeniedBy;
 use crate::policy::select::{NoProvider, Selection, Waiting};
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::refusal::Refusal;
@@ -28,8 +31,8 @@ pub struct Plan {
 /// Plans the attempts.
 ///
 /// # Errors
-/// When no provider is reachable, none serves the model, none has a required price, or none is
-/// available now.
+/// When no provider is reachable, none serves the model, none allows all that the request names and
+/// uses, none has a required price, or none is available now.
 pub(in crate::proxy) async fn plan(
     ctx: &mut RequestContext,
     identified: &Identified,
@@ -67,8 +70,20 @@ fn refusal(none: &NoProvider, snapshot: &Snapshot, inbound: &Inbound) -> Refusal
             Refusal::NoGroup { exists: snapshot.providers.iter().any(|p| p.is_enabled) }
         }
         NoProvider::Unpriced { .. } => Refusal::ModelNotPriced { model: inbound.model.to_string() },
+        NoProvider::NamedModel { .. } => match named_nowhere(snapshot, inbound) {
+            Some(NamedModel { name, member }) => {
+                Refusal::ModelNotAllowed { model: name.clone(), member: Some(member) }
+            }
+            None => Refusal::Internal,
+        },
+        NoProvider::Feature { .. } => match used_nowhere(snapshot, inbound) {
+            Some(&FeatureUse { feature, member, .. }) => {
+                Refusal::FeatureNotAllowed { feature, member, by: DeniedBy::Providers }
+            }
+            None => Refusal::Internal,
+        },
         NoProvider::ModelUnknown { .. } => {
-            Refusal::UnknownModel { model: unknown_model(snapshot, inbound) }
+            Refusal::UnknownModel { model: inbound.model.to_string() }
         }
         NoProvider::WithoutCredential { .. } => Refusal::NoProviderCredential,
         NoProvider::Unavailable { retry_after_ms, .. } => {
@@ -77,12 +92,27 @@ fn refusal(none: &NoProvider, snapshot: &Snapshot, inbound: &Inbound) -> Refusal
     }
 }
 
-/// The model that no provider serves: another one that the request names, or its own.
-fn unknown_model(snapshot: &Snapshot, inbound: &Inbound) -> String {
-    let serves = |provider: &&Arc<Provider>| provider.supports_model(&inbound.model);
-    let mut others = inbound.named.iter().filter(|named| {
-        let mut serving = snapshot.providers.iter().filter(serves).peekable();
-        serving.peek().is_some() && !serving.any(|provider| provider.allows_named(named))
-    });
-    others.next().map_or_else(|| inbound.model.to_string(), |named| named.name.clone())
+/// Another model that no provider of the request's own allows, or else one that some do not.
+fn named_nowhere<'i>(snapshot: &Snapshot, inbound: &'i Inbound) -> Option<&'i NamedModel> {
+    let refusing = |named: &&NamedModel| serving(snapshot, inbound).any(|p| !p.allows_named(named));
+    let everywhere =
+        |named: &&NamedModel| !serving(snapshot, inbound).any(|p| p.allows_named(named));
+    inbound.named.iter().find(everywhere).or_else(|| inbound.named.iter().find(refusing))
+}
+
+/// The same of a feature.
+fn used_nowhere<'i>(snapshot: &Snapshot, inbound: &'i Inbound) -> Option<&'i FeatureUse> {
+    let fits = |p: &Arc<Provider>, used: &FeatureUse| used.fits(&p.features, false);
+    let refusing = |used: &&FeatureUse| serving(snapshot, inbound).any(|p| !fits(p, used));
+    let everywhere = |used: &&FeatureUse| !serving(snapshot, inbound).any(|p| fits(p, used));
+    inbound.features.iter().find(everywhere).or_else(|| inbound.features.iter().find(refusing))
+}
+
+/// The providers of the request's own model.
+fn serving<'s>(
+    snapshot: &'s Snapshot,
+    inbound: &'s Inbound,
+) -> impl Iterator<Item = &'s Arc<Provider>> {
+    let providers = snapshot.providers.iter().chain(&snapshot.left_out);
+    providers.filter(|provider| provider.supports_model(&inbound.model))
 }

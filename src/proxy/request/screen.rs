@@ -1,5 +1,6 @@
-//! Checks what this caller may request: the user's lists of models and of clients, the client's
-//! version, and sensitive words.
+//! Checks what this caller may request: the lists of models of key and user, the features that
+//! they and their groups deny, the user's list of clients, the client's version, and sensitive
+//! words.
 //!
 //! It runs before admission, so that a refused request counts towards nothing.
 
@@ -11,6 +12,7 @@ use bytes::Bytes;
 
 use super::identify::Identified;
 use super::intake::Inbound;
+use crate::domain::feature_policy::{FeaturePolicy, FeatureUse};
 use crate::domain::ids::WordId;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::model_matches;
@@ -18,6 +20,7 @@ use crate::domain::user::Role;
 use crate::formats::pieces::Pieces;
 use crate::formats::{edit, texts};
 use crate::policy::client_version;
+use crate::policy::features::{self, CallerPolicies, DeniedBy};
 use crate::policy::words::{Fingerprint, Words};
 use crate::proxy::blocking::by_size;
 use crate::proxy::caller::Principal;
@@ -28,18 +31,22 @@ use crate::state::ClientUser;
 /// A request that its caller may make and that contains no sensitive word.
 pub(in crate::proxy) struct Screened(pub Arc<Inbound>);
 
-/// Checks the allow-lists of the key's owner, the client's version, then the texts of the body.
+/// Checks the lists of the key and its owner, the client's version, then the texts of the body.
 ///
 /// # Errors
-/// When the model or the client is not on a non-empty list, when the client is too old, or when a
-/// text contains a sensitive word.
+/// When the model or the client is not on a non-empty list, when a feature is denied, when the
+/// client is too old, or when a text contains a sensitive word.
 pub(in crate::proxy) async fn screen(
     ctx: &RequestContext,
     identified: &Identified,
-    inbound: Inbound,
+    mut inbound: Inbound,
 ) -> Result<Screened, Refusal> {
-    let inbound = Arc::new(inbound);
     allowed(ctx, identified, &inbound)?;
+    if !inbound.features.is_empty() {
+        grant(ctx, identified, &mut inbound.features)?;
+        inbound.peek.check_background(ctx.format)?;
+    }
+    let inbound = Arc::new(inbound);
     recent(ctx, identified)?;
     let snapshot = &identified.snapshot;
     if snapshot.words.is_empty() {
@@ -59,20 +66,53 @@ fn allowed(
     identified: &Identified,
     inbound: &Inbound,
 ) -> Result<(), Refusal> {
-    let Principal::Key { user, .. } = &identified.caller else { return Ok(()) };
-    if !user.allowed_models.is_empty() && !model_matches(&user.allowed_models, &inbound.model) {
-        return Err(Refusal::ModelNotAllowed { model: inbound.model.to_string(), member: None });
-    }
-    if !user.allowed_models.is_empty()
-        && let Some(NamedModel { name, member }) =
-            inbound.named.iter().find(|named| !model_matches(&user.allowed_models, &named.name))
-    {
-        return Err(Refusal::ModelNotAllowed { model: name.clone(), member: Some(member) });
+    let Principal::Key { key, user } = &identified.caller else { return Ok(()) };
+    for list in [&key.allowed_models, &user.allowed_models].into_iter().filter(|l| !l.is_empty()) {
+        if !model_matches(list, &inbound.model) {
+            let model = inbound.model.to_string();
+            return Err(Refusal::ModelNotAllowed { model, member: None });
+        }
+        let not_listed = |named: &&NamedModel| !model_matches(list, &named.name);
+        if let Some(NamedModel { name, member }) = inbound.named.iter().find(not_listed) {
+            return Err(Refusal::ModelNotAllowed { model: name.clone(), member: Some(member) });
+        }
     }
     if !user.allowed_clients.is_empty() {
         let agent = ctx.head.user_agent.as_deref().unwrap_or_default().to_ascii_lowercase();
         if !user.allowed_clients.iter().any(|name| agent.contains(&name.to_ascii_lowercase())) {
             return Err(Refusal::ClientNotAllowed);
+        }
+    }
+    Ok(())
+}
+
+/// Notes which features the caller's records allow by name. The admin token has no such record.
+fn grant(
+    ctx: &RequestContext,
+    identified: &Identified,
+    features: &mut [FeatureUse],
+) -> Result<(), Refusal> {
+    let snapshot = &identified.snapshot;
+    let nothing = FeaturePolicy::default();
+    let caller = match &identified.caller {
+        Principal::Key { key, user } => CallerPolicies {
+            key: &key.features,
+            user: &user.features,
+            groups: snapshot.settings.features_of(&key.provider_group),
+        },
+        Principal::Admin => CallerPolicies { key: &nothing, user: &nothing, groups: nothing },
+    };
+    for FeatureUse { feature, member, is_granted } in features {
+        let (feature, member) = (*feature, *member);
+        let refused = |by| Refusal::FeatureNotAllowed { feature, member, by };
+        // Who lets a header pass for all has allowed it.
+        let is_passed = feature.row().header.is_some_and(|header| {
+            ctx.live.forward_headers.pass_request.iter().any(|passed| passed == header)
+        });
+        *is_granted = caller.grant(feature).map_err(refused)? || is_passed;
+        let providers = snapshot.providers.iter().map(|provider| &provider.features);
+        if !*is_granted && features::lacks_provider(feature, providers) {
+            return Err(refused(DeniedBy::Default));
         }
     }
     Ok(())

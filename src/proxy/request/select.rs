@@ -118,6 +118,7 @@ impl<'a> Asked<'a> {
             all_groups: matches!(identified.caller, Principal::Admin),
             model: &inbound.model,
             named: &inbound.named,
+            features: &inbound.features,
             format: ctx.format,
             convertible: convert::convertible(operation),
             preferred: preferred.filter(|_| avoided.is_none()),

@@ -1,5 +1,7 @@
 //! The answers that the gateway writes itself, and the end of replies that break.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::header::UPGRADE;
 use http::{Method, Version};
@@ -93,10 +95,14 @@ impl Service {
         outcome: RequestOutcome,
     ) -> Answer {
         let metrics = &self.gateway.metrics;
+        if let Refusal::ModelNotPriced { model } = refusal {
+            self.gateway.unpriced_models.note(&Arc::from(model.as_str()), None, ctx.now());
+        }
         match refusal {
             Refusal::Limit(denied) => metrics.refused(denied.limit_type),
             Refusal::BodyBudgetExceeded => metrics.bodies.refused.inc(),
             Refusal::ModelNotAllowed { .. }
+            | Refusal::FeatureNotAllowed { .. }
             | Refusal::ClientNotAllowed
             | Refusal::ClientOutdated { .. }
             | Refusal::SensitiveWord { .. } => metrics.screened(refusal.reason()),

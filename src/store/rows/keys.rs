@@ -3,7 +3,7 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::limits;
+use super::{features, limits};
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::{CacheTtl, Key, KeyHash};
@@ -31,6 +31,9 @@ const COLUMNS: &[&str] = &[
     "daily_reset_time",
     "provider_group",
     "cache_ttl",
+    "allowed_models",
+    "allowed_features",
+    "denied_features",
     "created_at",
     "updated_at",
     "deleted_at",
@@ -50,6 +53,7 @@ fn bind(key: &Key) -> Values {
     values.flag(key.is_enabled).opt_time(key.expires_at).flag(key.can_login_web_ui);
     limits::bind(&mut values, &key.limits);
     values.text(&key.provider_group.to_string()).text(key.cache_ttl.as_str());
+    values.json(&key.allowed_models).json(&key.features.allowed).json(&key.features.denied);
     values.time(key.created_at).time(key.updated_at).opt_time(key.deleted_at);
     values
 }
@@ -69,6 +73,8 @@ fn read(row: &AnyRow) -> Result<Key, StoreError> {
         limits: limits::read(fields)?,
         provider_group: Groups::parse(&fields.text("provider_group")?),
         cache_ttl: fields.named("cache_ttl", CacheTtl::parse)?,
+        allowed_models: fields.json("allowed_models")?,
+        features: features::read(fields)?,
         created_at: fields.time("created_at")?,
         updated_at: fields.time("updated_at")?,
         deleted_at: fields.opt_time("deleted_at")?,

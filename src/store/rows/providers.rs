@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::limits;
+use super::{features, limits};
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
@@ -39,6 +39,8 @@ const COLUMNS: &[&str] = &[
     "group_tag",
     "allowed_models",
     "model_redirects",
+    "allowed_features",
+    "denied_features",
     "limit_five_hours",
     "limit_daily",
     "limit_weekly",
@@ -81,6 +83,7 @@ fn bind(provider: &Provider) -> Values {
     values.int(i64::from(provider.weight)).int(i64::from(provider.priority));
     values.text(&provider.cost_multiplier.to_string()).text(&provider.group_tag.to_string());
     values.json(&provider.allowed_models).json(&provider.model_redirects);
+    values.json(&provider.features.allowed).json(&provider.features.denied);
     limits::bind(&mut values, &provider.limits);
     values.int(i64::from(provider.max_retry_attempts));
     values.int(i64::from(provider.breaker.failure_threshold));
@@ -119,6 +122,7 @@ fn read(row: &AnyRow) -> Result<StoredProvider, StoreError> {
         group_tag: Groups::parse(&fields.text("group_tag")?),
         allowed_models: fields.json("allowed_models")?,
         model_redirects: fields.json("model_redirects")?,
+        features: features::read(fields)?,
         limits: limits::read(fields)?,
         max_retry_attempts: fields.number("max_retry_attempts")?,
         breaker: BreakerSettings {

@@ -3,7 +3,7 @@
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, AssertSqlSafe};
 
-use super::limits;
+use super::{features, limits};
 use crate::domain::group::Groups;
 use crate::domain::ids::UserId;
 use crate::domain::user::{Role, User};
@@ -31,6 +31,8 @@ const COLUMNS: &[&str] = &[
     "tags",
     "allowed_models",
     "allowed_clients",
+    "allowed_features",
+    "denied_features",
     "lock_key_limits",
     "max_keys",
     "created_at",
@@ -45,6 +47,7 @@ fn bind(user: &User) -> Values {
     limits::bind(&mut values, &user.limits);
     values.text(&user.provider_group.to_string());
     values.json(&user.tags).json(&user.allowed_models).json(&user.allowed_clients);
+    values.json(&user.features.allowed).json(&user.features.denied);
     values.flag(user.lock_key_limits).opt_int(user.max_keys.map(i64::from));
     values.time(user.created_at).time(user.updated_at).opt_time(user.deleted_at);
     values
@@ -65,6 +68,7 @@ fn read(row: &AnyRow) -> Result<User, StoreError> {
         tags: fields.json("tags")?,
         allowed_models: fields.json("allowed_models")?,
         allowed_clients: fields.json("allowed_clients")?,
+        features: features::read(fields)?,
         lock_key_limits: fields.flag("lock_key_limits")?,
         max_keys: fields.opt_number("max_keys")?,
         created_at: fields.time("created_at")?,

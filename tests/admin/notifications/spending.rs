@@ -203,3 +203,44 @@ async fn a_message_that_was_claimed_while_a_clock_was_ahead_is_sent_when_it_is_d
         }
     }
 }
+
+/// A model without a price is told of once a day, however many nodes and requests there are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_without_a_price_is_told_of_once() {
+    let gate = Gate::start().await;
+    let now = gate.clock.now();
+    let hook =
+        json!({ "enabled": true, "costAlertEnabled": true, "costAlertWebhook": gate.receiver.url });
+    configure(&gate, hook).await;
+    for _ in 0..3 {
+        gate.unpriced_models.note(&"new-model".into(), Some(&"sent".into()), now);
+    }
+    gate.unpriced_models.note(&"other".into(), None, now);
+    let mut tasks = JoinSet::new();
+    for _ in 0..2 {
+        start_notifier(&gate, &mut tasks, chrono_tz::UTC);
+    }
+    let mut received: Vec<Value> =
+        gate.receiver.wait_for(2).await.into_iter().map(|got| got.json()).collect();
+    received.sort_by_key(|message| message["data"]["model"].to_string());
+    for message in &received {
+        assert_eq!(
+            (&message["event"], &message["level"]),
+            (&json!("model_unpriced"), &json!("warning"))
+        );
+    }
+    assert_eq!(received[0]["data"], json!({ "model": "new-model", "served": 3, "refused": 0 }));
+    assert_eq!(received[1]["data"], json!({ "model": "other", "served": 0, "refused": 1 }));
+    metric(&gate, "tollgate_notifications_total{event=\"model_unpriced\",result=\"delivered\"} 2")
+        .await;
+    // With a price nobody is told.
+    gate.admin(
+        "model-prices/upsertModelPrice",
+        json!({ "modelName": "new-model",
+        "priceData": { "input_cost_per_token": 1e-6 } }),
+    )
+    .await
+    .data();
+    let left = gate.unpriced_models.still(&gate.state.snapshot());
+    assert_eq!(left.iter().map(|one| &*one.model).collect::<Vec<_>>(), ["other"]);
+}

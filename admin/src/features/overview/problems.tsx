@@ -21,6 +21,7 @@ const KNOWN = [
   "provider_without_credential",
   "provider_switched_off",
   "reload_refused",
+  "model_unpriced",
   "records_set_aside",
   "provider_cooldown",
 ] as const;
@@ -50,6 +51,9 @@ export function tell(problem: Problem, t: TFunction, format: Format): Told {
     probes: number(params.failedProbes),
     faults: text(params.faults),
     mode: text(params.mode),
+    models: Array.isArray(params.models) ? params.models.join(", ") : "",
+    served: count(number(params.served), format),
+    refused: count(number(params.refused), format),
   };
   return {
     id: `${kind}-${providerId ?? ""}`,

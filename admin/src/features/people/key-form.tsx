@@ -6,6 +6,7 @@ import { call } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
 import { DateField } from "@/parts/date-field";
+import { FeatureFields } from "@/parts/feature-fields";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
 import { useIsAdmin, useSession } from "@/parts/session";
@@ -138,6 +139,26 @@ export function KeyForm({ user, value, onClose, onCreated }: Props) {
             />
           )}
         </Field>
+        <ListField
+          control={control}
+          name="allowedModels"
+          label={t("people.allowedModels")}
+          help={t(admin ? "people.keyModelsHelp" : "people.listAdminOnly")}
+          placeholder={t("people.everyModel")}
+          disabled={!admin}
+          className="sm:col-span-2"
+        />
+      </Section>
+      <Section
+        title={t("features.title")}
+        help={t(admin ? "features.ofKey" : "people.listAdminOnly")}
+      >
+        <FeatureFields
+          control={control}
+          allowed="allowedFeatures"
+          denied="deniedFeatures"
+          disabled={!admin}
+        />
       </Section>
     </FormDrawer>
   );

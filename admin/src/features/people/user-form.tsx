@@ -6,6 +6,7 @@ import { call, type Schemas } from "@/api/client";
 import { changes } from "@/api/form";
 import * as queries from "@/api/queries";
 import { DateField } from "@/parts/date-field";
+import { FeatureFields } from "@/parts/feature-fields";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
 import { useIsAdmin, useSession } from "@/parts/session";
@@ -164,6 +165,9 @@ export function UserForm({ user, onClose, onCreated }: Props) {
         {list("allowedModels", undefined, t("people.everyModel"))}
         {list("allowedClients", undefined, t("people.everyClient"))}
         {list("tags")}
+      </Section>
+      <Section title={t("features.title")} help={t("features.ofUser")}>
+        <FeatureFields control={control} allowed="allowedFeatures" denied="deniedFeatures" />
       </Section>
     </FormDrawer>
   );

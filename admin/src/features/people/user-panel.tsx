@@ -113,6 +113,14 @@ export function UserPanel({
               t("people.allowedModels"),
               <Words key="models" list={user.allowedModels} none={t("people.everyModel")} />,
             ],
+            ...(user.deniedFeatures.length > 0
+              ? [
+                  [
+                    t("features.denied"),
+                    <Words key="denied" list={user.deniedFeatures} none="" />,
+                  ] as [string, ReactNode],
+                ]
+              : []),
             [
               t("people.expiresAt"),
               <Time key="expires" at={user.expiresAt} none={t("people.never")} />,

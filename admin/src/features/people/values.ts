@@ -1,5 +1,6 @@
 /** Users and keys as form values (text), and back to what the gateway accepts. Pure. */
 import type { Schemas } from "@/api/client";
+import type { Feature } from "@/parts/feature-fields";
 import { dayOf } from "@/ui/format";
 
 export type User = Schemas["UserRecord"];
@@ -30,6 +31,8 @@ export interface UserValues extends LimitValues {
   rpm: string;
   allowedModels: string[];
   allowedClients: string[];
+  allowedFeatures: string[];
+  deniedFeatures: string[];
   lockKeyLimits: boolean;
   maxKeys: string;
 }
@@ -40,6 +43,9 @@ export interface KeyValues extends LimitValues {
   canLoginWebUi: boolean;
   providerGroup: string[];
   cacheTtlPreference: string;
+  allowedModels: string[];
+  allowedFeatures: string[];
+  deniedFeatures: string[];
 }
 
 /**
@@ -99,6 +105,8 @@ export function userValues(user: User | undefined, timeZone: string): UserValues
     rpm: bound(user?.rpm),
     allowedModels: user?.allowedModels ?? [],
     allowedClients: user?.allowedClients ?? [],
+    allowedFeatures: user?.allowedFeatures ?? [],
+    deniedFeatures: user?.deniedFeatures ?? [],
     lockKeyLimits: user?.lockKeyLimits ?? false,
     maxKeys: amount(user?.maxKeys),
     ...limits(user),
@@ -113,6 +121,9 @@ export function keyValues(key: Key | undefined, timeZone: string): KeyValues {
     canLoginWebUi: key?.canLoginWebUi ?? true,
     providerGroup: words(key?.providerGroup),
     cacheTtlPreference: key?.cacheTtlPreference ?? "inherit",
+    allowedModels: key?.allowedModels ?? [],
+    allowedFeatures: key?.allowedFeatures ?? [],
+    deniedFeatures: key?.deniedFeatures ?? [],
     ...limits(key),
   };
 }
@@ -147,6 +158,8 @@ export function userBody(values: UserValues) {
     rpm: orNull(values.rpm),
     allowedModels: values.allowedModels,
     allowedClients: values.allowedClients,
+    allowedFeatures: values.allowedFeatures as Feature[],
+    deniedFeatures: values.deniedFeatures as Feature[],
     lockKeyLimits: values.lockKeyLimits,
     maxKeys: orNull(values.maxKeys),
     ...limitBody(values),
@@ -161,6 +174,9 @@ export function keyBody(values: KeyValues) {
     canLoginWebUi: values.canLoginWebUi,
     providerGroup: orNull(values.providerGroup.join(",")),
     cacheTtlPreference: values.cacheTtlPreference as "inherit" | "5m" | "1h",
+    allowedModels: values.allowedModels,
+    allowedFeatures: values.allowedFeatures as Feature[],
+    deniedFeatures: values.deniedFeatures as Feature[],
     ...limitBody(values),
   };
 }

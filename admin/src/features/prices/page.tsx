@@ -17,6 +17,7 @@ import { SearchBox } from "@/ui/search";
 import { DataTable } from "@/ui/table";
 import type { Price } from "./api";
 import { useColumns } from "./columns";
+import { DailySync } from "./daily";
 import { PriceEditor } from "./editor";
 import { UnappliedHint, UnpricedHint } from "./hint";
 import { PricePanel } from "./panel";
@@ -88,6 +89,7 @@ export function PricesPage() {
             <UnpricedHint priced={priced} onAdd={(model) => set({ add: model })} />
           )}
           {prices !== undefined && <UnappliedHint prices={prices} />}
+          <DailySync />
           <DataTable
             id="prices"
             label={t("nav.prices")}

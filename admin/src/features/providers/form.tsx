@@ -7,6 +7,7 @@ import { useTranslation } from "react-i18next";
 import { ApiError, call } from "@/api/client";
 import { changes, showFault } from "@/api/form";
 import * as queries from "@/api/queries";
+import { FeatureFields } from "@/parts/feature-fields";
 import { FormDrawer } from "@/parts/form";
 import { ListField } from "@/parts/list-field";
 import { Field, Input, NumberInput, Section, Select, Switch, Textarea } from "@/ui/field";
@@ -248,6 +249,9 @@ export function ProviderForm({ provider, like, onClose }: Props) {
             />
           )}
         </Field>
+      </Section>
+      <Section title={t("features.title")} help={t("features.ofProvider")}>
+        <FeatureFields control={control} allowed="allowed_features" denied="denied_features" />
       </Section>
       <Section title={t("providers.sections.cost")} help={t("providers.sections.costHelp")}>
         {number("cost_multiplier", "×")}

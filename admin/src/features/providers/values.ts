@@ -1,5 +1,6 @@
 /** A provider as form values: text, with durations in readable units. Pure. */
 import type { BodyOf } from "@/api/client";
+import type { Feature } from "@/parts/feature-fields";
 import type { Provider } from "./selection";
 
 export const TYPES = ["native", "native-auth", "responses", "chat-compatible", "alt-cli"] as const;
@@ -35,6 +36,8 @@ export interface Values extends Record<(typeof MONEY)[number] | (typeof TIMEOUTS
   cost_multiplier: string;
   group_tag: string[];
   allowed_models: string[];
+  allowed_features: string[];
+  denied_features: string[];
   model_redirects: string;
   daily_reset_mode: string;
   daily_reset_time: string;
@@ -74,6 +77,8 @@ export function values(provider: Provider | undefined): Values {
       .map((word) => word.trim())
       .filter(Boolean),
     allowed_models: p?.allowedModels ?? [],
+    allowed_features: p?.allowedFeatures ?? [],
+    denied_features: p?.deniedFeatures ?? [],
     model_redirects: Object.entries(p?.modelRedirects ?? {})
       .map(([from, to]) => `${from} = ${to}`)
       .join("\n"),
@@ -151,6 +156,8 @@ export function body(form: Values): Omit<Body, "key"> & { key?: string } {
     cost_multiplier: form.cost_multiplier,
     group_tag: orNull(form.group_tag.join(",")),
     allowed_models: form.allowed_models,
+    allowed_features: form.allowed_features as Feature[],
+    denied_features: form.denied_features as Feature[],
     model_redirects: redirects(form.model_redirects),
     ...money,
     daily_reset_mode: form.daily_reset_mode as "fixed" | "rolling",

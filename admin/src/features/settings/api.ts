@@ -3,6 +3,10 @@ import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query
 import { type BodyOf, call, type DataOf, type Operation, type Schemas } from "@/api/client";
 
 export type Settings = Schemas["SettingsRecord"];
+/** The settings as a form holds them. */
+export type SystemForm = Omit<Settings, "timezone" | "cleanupRetentionDays"> & {
+  cleanupRetentionDays: string;
+};
 /** The state of the cleanup of the request log. */
 export type Cleanup = Schemas["CleanupRecord"];
 export type Notifications = Schemas["NotificationsRecord"];

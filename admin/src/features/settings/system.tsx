@@ -7,13 +7,12 @@ import { changes } from "@/api/form";
 import { Failed, Loading } from "@/ui/empty";
 import { Field, Input, NumberInput, Switch } from "@/ui/field";
 import { Card, Facts } from "@/ui/page";
-import { type Settings, settings, useSaveSettings } from "./api";
+import { type Settings, type SystemForm, settings, useSaveSettings } from "./api";
 import { CleanupState } from "./cleanup";
 import { SettingsForm } from "./frame";
+import { GroupFeatures } from "./groups";
 
-type Form = Omit<Settings, "timezone" | "cleanupRetentionDays"> & { cleanupRetentionDays: string };
-
-export const formOf = ({ timezone: _, cleanupRetentionDays, ...rest }: Settings): Form => ({
+export const formOf = ({ timezone: _, cleanupRetentionDays, ...rest }: Settings): SystemForm => ({
   ...rest,
   cleanupRetentionDays: String(cleanupRetentionDays),
 });
@@ -22,16 +21,16 @@ export function SystemView() {
   const { data, error, refetch } = useQuery(settings);
   if (error && data === undefined) return <Failed error={error} retry={() => void refetch()} />;
   if (!data) return <Loading />;
-  return <SystemForm saved={data} />;
+  return <SystemSettings saved={data} />;
 }
 
-function SystemForm({ saved }: { saved: Settings }) {
+function SystemSettings({ saved }: { saved: Settings }) {
   const { t } = useTranslation();
   const save = useSaveSettings();
   const values = useMemo(() => formOf(saved), [saved]);
-  const form = useForm<Form>({ defaultValues: values });
+  const form = useForm<SystemForm>({ defaultValues: values });
   const { errors, isDirty } = form.formState;
-  const submit = async (typed: Form) => {
+  const submit = async (typed: SystemForm) => {
     const { cleanupRetentionDays, ...rest } = changes({ ...values }, { ...typed });
     const days =
       cleanupRetentionDays === undefined
@@ -84,6 +83,7 @@ function SystemForm({ saved }: { saved: Settings }) {
           />
         </div>
       </Card>
+      <GroupFeatures form={form} />
       <Card title={t("settings.cleanup.title")}>
         <p className="mb-4 text-sm text-quiet">{t("settings.cleanup.help")}</p>
         <div className="grid gap-4 sm:grid-cols-2">

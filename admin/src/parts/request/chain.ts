@@ -88,6 +88,7 @@ const REASONS = {
   "it failed the last request of this session": "failedLast",
   "its stored credential cannot be opened: enter it again": "noCredential",
   "another model that the request names is not in its list": "noNamedModel",
+  "it does not allow a feature that the request uses": "noFeature",
 } as const;
 const TIMED = [
   [/^circuit open, tried again in (\d+) s$/, "circuitOpen"],

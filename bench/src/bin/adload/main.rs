@@ -86,6 +86,7 @@ fn start(program: &Path, dir: &Path, url: Option<&str>) -> Result<Gateway> {
     command.env("TOLLGATE_SECRET_KEY", "bench-secret-key-0123456789-0123456789");
     command
         .env("TOLLGATE_DATA_DIR", dir.join("data"))
+        .env("TOLLGATE_PRICES_SYNC", "off")
         .env("TOLLGATE_PROXY_ADDR", proxy.to_string());
     command
         .env("TOLLGATE_ADMIN_ADDR", addr.to_string())

@@ -51,6 +51,7 @@ impl Fixture {
         let mut command = Command::new(tollgate);
         command.arg("serve").current_dir(dir.path()).env_clear();
         command
+            .env("TOLLGATE_PRICES_SYNC", "off")
             .env("TOLLGATE_PROXY_ADDR", proxy.to_string())
             .env("TOLLGATE_ADMIN_ADDR", control.to_string());
         command.env("TOLLGATE_METRICS_ADDR", metrics.to_string()).env("TOLLGATE_DATA_DIR", &data);

@@ -10,6 +10,7 @@ use crate::admin::reasons::Reason;
 use crate::admin::records::key::{GeneratedKey, KeyRecord};
 use crate::crypto::key_text::{self, NewKey};
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::group::Groups;
 use crate::domain::ids::{KeyId, UserId};
 use crate::domain::key::{CacheTtl, Key};
@@ -34,6 +35,8 @@ pub fn blank(user_id: UserId, new: &NewKey, now: Timestamp) -> Key {
         limits: Limits::default(),
         provider_group: Groups::default(),
         cache_ttl: CacheTtl::Inherit,
+        allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         created_at: now,
         updated_at: now,
         deleted_at: None,
@@ -49,7 +52,9 @@ pub(super) async fn add_key(
     who.must_own(user_id)?;
     let new = key_text::generate().map_err(ApiError::internal)?;
     let mut key = blank(user_id, &new, call.now);
+    let blank = key.clone();
     body.new.apply(&mut key, call.ctx.time_zone);
+    rules::may_list(who, &blank, &key)?;
 
     let mut tx = call.ctx.store.begin().await?;
     let user = tx.user(user_id).await?.ok_or_else(|| ApiError::missing("user", user_id.0))?;
@@ -66,6 +71,7 @@ pub(super) async fn add_key(
         // other keys.
         key_rules::may_change_limits(&user, &Limits::default(), &key.limits)?;
         key.limits = key_rules::tightest_limits(&keys);
+        (key.allowed_models, key.features) = key_rules::tightest_lists(&keys);
     }
     key_rules::name_is_free(&keys, &key.name, None)?;
     key_rules::limits_within(&body.new.limits().sent(), &user.limits)?;

@@ -21,6 +21,7 @@ pub(super) async fn edit_key(call: Call, body: Edit<OfKey, KeyFields>) -> Result
             ApiError::denied(Reason::GroupsByAdministrator).with("field", "providerGroup".into())
         );
     }
+    rules::may_list(call.who()?, &held.key, &after)?;
     if !call.who()?.is_admin() {
         key_rules::may_change_limits(&held.user, &held.key.limits, &after.limits)?;
     }

@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::admin::bodies::{
-    Choice, Clock, Id, List, Moment, NameText, Part, Patch, Sent, Usd, Whole,
+    Choice, Clock, FeatureList, Id, List, ModelText, Moment, NameText, Part, Patch, Sent, Usd,
+    Whole, features,
 };
 use crate::admin::envelope::Code;
 use crate::admin::limits::{LimitPatch, limit_patch};
@@ -75,6 +76,13 @@ pub struct KeyFields {
     /// Lifetime that prompt caches are asked for.
     #[schemars(extend("default" = "inherit"))]
     pub cache_ttl_preference: Sent<Choice<CacheTtl>>,
+    /// A trailing `*` matches any suffix; empty = every model. The user's list applies as well.
+    /// Changed by administrators only, as the next two.
+    pub allowed_models: Patch<List<ModelText<1, 200>, 0, 200>>,
+    /// Features that the key may use though its user or a group denies them.
+    pub allowed_features: Patch<FeatureList>,
+    /// Features that the key may not use.
+    pub denied_features: Patch<FeatureList>,
 }
 
 /// The body of `keys/toggleKeyEnabled`.
@@ -197,6 +205,9 @@ impl KeyFields {
         self.is_enabled.apply(&mut key.is_enabled);
         self.can_login_web_ui.apply(&mut key.can_login_web_ui);
         groups(&self.provider_group).apply(&mut key.provider_group);
+        self.allowed_models.plain().apply(&mut key.allowed_models);
+        features(&self.allowed_features).apply(&mut key.features.allowed);
+        features(&self.denied_features).apply(&mut key.features.denied);
     }
 
     /// The limits that were sent.

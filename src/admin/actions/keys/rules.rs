@@ -4,6 +4,7 @@ use crate::admin::auth::Who;
 use crate::admin::bodies::Id;
 use crate::admin::call::Call;
 use crate::admin::envelope::{ApiError, Code};
+use crate::admin::reasons::Reason;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::Groups;
 use crate::domain::ids::KeyId;
@@ -64,6 +65,21 @@ pub fn may_assign(who: &Who, user: &User, keys: &[Key], wanted: &Groups) -> Resu
         return Ok(());
     }
     Ok(key_rules::may_assign_groups(keys, wanted)?)
+}
+
+/// Whether the caller may change which models and features the key may use.
+///
+/// # Errors
+/// 403 naming the field.
+pub fn may_list(who: &Who, before: &Key, after: &Key) -> Result<(), ApiError> {
+    let field = match () {
+        () if who.is_admin() => return Ok(()),
+        () if before.allowed_models != after.allowed_models => "allowedModels",
+        () if before.features.allowed != after.features.allowed => "allowedFeatures",
+        () if before.features.denied != after.features.denied => "deniedFeatures",
+        () => return Ok(()),
+    };
+    Err(ApiError::denied(Reason::ListsByAdministrator).with("field", field.into()))
 }
 
 /// Recomputes and stores the user's groups from the present keys, after the group of one changed.

@@ -4,23 +4,21 @@
 //! reason. Every change of a price also starts the pricing of requests without one.
 
 pub mod models;
+pub mod sync;
 pub(in crate::admin) mod table;
 
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use self::table::{MAX_NAME, MAX_TABLE, Taking};
 use crate::admin::bodies::{Document, Nothing, Text};
 use crate::admin::call::{Call, Change, recorded};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::operation::{OPEN_BODY, Operation, Permission};
-use crate::admin::reasons::Reason;
 use crate::admin::records::price::{PriceRecord, PriceUpload};
 use crate::domain::price::{Price, PriceSource};
-use crate::http_client::list;
 use crate::policy::cost::Belief;
 use crate::store::Tx;
 
@@ -72,12 +70,14 @@ pub fn operations() -> Vec<Operation> {
         Operation::action("actions/model-prices/uploadPriceTable", Permission::Admin, upload)
             .doc("Adds and updates prices; a bad entry fails alone and is named.")
             .max_body(2 * MAX_TABLE),
-        Operation::action("actions/model-prices/syncLiteLLMPrices", Permission::Admin, sync)
+        Operation::action("actions/model-prices/syncLiteLLMPrices", Permission::Admin, sync::now)
             .doc(
                 "Fetches the public price list and takes it over; entries made by hand stay as \
                   they are.",
             )
             .errors(&[Code::OPERATION_FAILED, Code::INVALID_FORMAT]),
+        Operation::action("actions/model-prices/getPriceSync", Permission::Admin, sync::last)
+            .doc("When the price list was last fetched by itself, and what that changed."),
         Operation::action("actions/model-prices/upsertModelPrice", Permission::Admin, upsert)
             .doc("Sets one model's price by hand."),
         Operation::action("actions/model-prices/deleteModelPrice", Permission::Admin, delete)
@@ -114,68 +114,20 @@ async fn upload(call: Call, body: UploadPrices) -> Result<PriceUpload, ApiError>
     let taking = Taking {
         source: PriceSource::Manual,
         overwrite_manual: body.overwrite_manual,
+        keep_seed: false,
         belief: belief(body.force),
         now: call.now,
     };
-    take(
-        &call,
-        "model-prices.uploadPriceTable",
-        table::parse(&body.json_content.0, "jsonContent")?,
-        taking,
-    )
-    .await
-}
-
-async fn sync(call: Call, _: Nothing) -> Result<PriceUpload, ApiError> {
-    let address = &call.ctx.price_list;
-    let fetched = list::text(address, MAX_TABLE).await;
-    let failed = |error: list::ListError| {
-        let refusal = ApiError::because(Code::OPERATION_FAILED, Reason::PriceListFailed);
-        refusal.with("address", address.as_str().into()).with("detail", error.to_string().into())
-    };
-    let listed = table::parse(&fetched.map_err(failed)?, "list")?;
-    let taking = Taking {
-        source: PriceSource::Sync,
-        overwrite_manual: false,
-        belief: Belief::Usual,
-        now: call.now,
-    };
-    take(&call, "model-prices.syncLiteLLMPrices", listed, taking).await
+    let listed = table::parse(&body.json_content.0, "jsonContent")?;
+    let by = sync::By::call(&call, "model-prices.uploadPriceTable")?;
+    sync::take(&by, listed, taking).await.map(|(report, _)| report)
 }
 
 const fn belief(force: bool) -> Belief {
     if force { Belief::Forced } else { Belief::Usual }
 }
 
-async fn take(
-    call: &Call,
-    action: &'static str,
-    listed: serde_json::Map<String, Value>,
-    taking: Taking,
-) -> Result<PriceUpload, ApiError> {
-    let mut tx = call.ctx.store.begin().await?;
-    let known = known(&mut tx).await?;
-    let (report, prices) = table::sort(listed, &known, taking);
-    if prices.is_empty() {
-        return Ok(report);
-    }
-    tx.upsert_prices(&prices).await?;
-    let after = json!({
-        "added": report.added, "updated": report.updated, "failed": report.failed, "total": report.total,
-    });
-    let change = Change {
-        action,
-        target: format!("{} prices", prices.len()),
-        before: None,
-        after: Some(after),
-    };
-    call.audit(&mut tx, change).await?;
-    call.commit(tx).await?;
-    call.ctx.jobs.reprice_soon();
-    Ok(report)
-}
-
-async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, ApiError> {
+pub(in crate::admin) async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, ApiError> {
     Ok(tx.prices().await?.into_iter().map(|price| (price.model.clone(), price)).collect())
 }
 
@@ -184,6 +136,7 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
     let taking = Taking {
         source: PriceSource::Manual,
         overwrite_manual: true,
+        keep_seed: false,
         belief: belief(body.force),
         now: call.now,
     };

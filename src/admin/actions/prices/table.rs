@@ -29,6 +29,8 @@ pub(in crate::admin) struct Taking {
     pub source: PriceSource,
     /// Whether manual entries are replaced.
     pub overwrite_manual: bool,
+    /// Whether seeded entries are kept too.
+    pub keep_seed: bool,
     pub belief: Belief,
     pub now: Timestamp,
 }
@@ -43,6 +45,17 @@ pub(super) fn parse(text: &str, field: &str) -> Result<Map<String, Value>, ApiEr
             ApiError::because(Code::INVALID_FORMAT, Reason::PriceTableNoObject).field(field);
         refusal.with("detail", error.to_string().into())
     })
+}
+
+impl Taking {
+    /// Whether an entry stays as it is.
+    fn keeps(&self, before: &Price) -> bool {
+        match before.source {
+            PriceSource::Manual => !self.overwrite_manual,
+            PriceSource::Seed => self.keep_seed,
+            PriceSource::Sync => false,
+        }
+    }
 }
 
 /// The result for each entry, and the prices to be stored.
@@ -70,10 +83,7 @@ pub(super) fn sort(
             Ok(price) if before.is_some_and(|before| before.data.parse() == price.data.parse()) => {
                 report.unchanged.push(price.model)
             }
-            Ok(price)
-                if !taking.overwrite_manual
-                    && before.is_some_and(|b| b.source == PriceSource::Manual) =>
-            {
+            Ok(price) if before.is_some_and(|before| taking.keeps(before)) => {
                 report.unchanged.push(price.model);
             }
             Ok(price) => {
@@ -161,6 +171,7 @@ mod tests {
     const BY_HAND: Taking = Taking {
         source: PriceSource::Manual,
         overwrite_manual: true,
+        keep_seed: false,
         belief: Belief::Usual,
         now: Timestamp(1),
     };
@@ -196,7 +207,14 @@ mod tests {
         assert_eq!((report.unchanged.len(), prices.len()), (1, 0));
         let dearer = table(json!({ "good": { "input_cost_per_token": 4e-6 } }));
         assert_eq!(sort(dearer.clone(), &known, BY_HAND).0.updated, ["good"]);
-        assert_eq!(sort(dearer, &known, BY_SYNC).0.unchanged, ["good"], "entered by hand");
+        assert_eq!(sort(dearer.clone(), &known, BY_SYNC).0.unchanged, ["good"], "entered by hand");
+        let seeded: HashMap<_, _> = known
+            .into_iter()
+            .map(|(model, price)| (model, Price { source: PriceSource::Seed, ..price }))
+            .collect();
+        assert_eq!(sort(dearer.clone(), &seeded, BY_SYNC).0.updated, ["good"]);
+        let keeping = Taking { keep_seed: true, ..BY_SYNC };
+        assert_eq!(sort(dearer, &seeded, keeping).0.unchanged, ["good"], "the operator's own");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::admin::actions::keys::fields::{GroupText, Name, groups};
 use crate::admin::bodies::{
-    BaseUrl, Choice, Clock, Fraction, HeaderText, Id, List, ModelText, Pairs, Patch, ProxyUrl,
-    Sent, Text, Url, Usd, Whole,
+    BaseUrl, Choice, Clock, FeatureList, Fraction, HeaderText, Id, List, ModelText, Pairs, Patch,
+    ProxyUrl, Sent, Text, Url, Usd, Whole, features,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::limit_patch;
@@ -62,6 +62,11 @@ pub struct ProviderFields {
     pub allowed_models: Patch<List<ModelText<1, 200>, 0, 1000>>,
     /// Requested model → model sent upstream.
     pub model_redirects: Patch<Pairs<500, 200>>,
+    /// Features that requests to it may use though it denies their class, or that need someone's
+    /// permission.
+    pub allowed_features: Patch<FeatureList>,
+    /// Features that requests to it may not use.
+    pub denied_features: Patch<FeatureList>,
     /// USD in any 5 hours; `null` = no limit, 0 = nothing.
     pub limit_5h_usd: Patch<Usd<1_000_000>>,
     /// USD a day; `null` = no limit, 0 = nothing.
@@ -155,6 +160,8 @@ impl ProviderFields {
         groups(&self.group_tag).apply(&mut provider.group_tag);
         self.allowed_models.plain().apply(&mut provider.allowed_models);
         self.model_redirects.plain().apply(&mut provider.model_redirects);
+        features(&self.allowed_features).apply(&mut provider.features.allowed);
+        features(&self.denied_features).apply(&mut provider.features.denied);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::admin::reasons::Reason;
 use crate::admin::records::provider::{Created, ProviderRecord};
 use crate::crypto::vault::Place;
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::key::CacheTtl;
@@ -84,6 +85,7 @@ pub(in crate::admin) fn blank(now: Timestamp) -> Provider {
         cost_multiplier: Decimal::ONE,
         group_tag: Groups::default(),
         allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         model_redirects: Vec::new(),
         limits: Limits::default(),
         max_retry_attempts: 2,

@@ -9,6 +9,7 @@ use crate::admin::records::key::KeyRecord;
 use crate::admin::records::user::{DefaultKey, NewUser, UserRecord};
 use crate::crypto::key_text;
 use crate::domain::clock::Timestamp;
+use crate::domain::feature_policy::FeaturePolicy;
 use crate::domain::group::Groups;
 use crate::domain::ids::UserId;
 use crate::domain::key::Key;
@@ -31,6 +32,7 @@ pub(in crate::admin) fn blank(now: Timestamp) -> User {
         provider_group: Groups::default(),
         tags: Vec::new(),
         allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         allowed_clients: Vec::new(),
         lock_key_limits: false,
         max_keys: None,

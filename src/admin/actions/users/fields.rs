@@ -8,7 +8,8 @@ use crate::admin::actions::keys::fields::{
     CONCURRENT, DAILY, GroupText, H5, MONTHLY, Name, TOTAL, WEEKLY, groups,
 };
 use crate::admin::bodies::{
-    Choice, Clock, Id, List, ModelText, Moment, Patch, Sent, Text, Usd, Whole,
+    Choice, Clock, FeatureList, Id, List, ModelText, Moment, Patch, Sent, Text, Usd, Whole,
+    features,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::limits::limit_patch;
@@ -77,6 +78,10 @@ pub struct UserFields {
     pub allowed_models: Patch<List<ModelText<1, 200>, 0, 200>>,
     /// Parts of `User-Agent`; empty = every client.
     pub allowed_clients: Patch<List<Text<1, 200>, 0, 50>>,
+    /// Features that the user's keys may use though a group denies them.
+    pub allowed_features: Patch<FeatureList>,
+    /// Features that the user's keys may not use, unless the key allows them.
+    pub denied_features: Patch<FeatureList>,
     /// Only administrators change the limits of the user's keys, and add keys beyond `maxKeys`; a
     /// key that the user adds gets the tightest limits of their other keys.
     #[schemars(extend("default" = false))]
@@ -109,6 +114,8 @@ impl UserFields {
         quota.apply_option(&mut user.limits.daily);
         self.allowed_models.plain().apply(&mut user.allowed_models);
         self.allowed_clients.plain().apply(&mut user.allowed_clients);
+        features(&self.allowed_features).apply(&mut user.features.allowed);
+        features(&self.denied_features).apply(&mut user.features.denied);
         self.lock_key_limits.apply(&mut user.lock_key_limits);
         self.max_keys.plain().apply_option(&mut user.max_keys);
         Ok(())

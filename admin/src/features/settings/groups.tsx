@@ -1,0 +1,64 @@
+/** What requests of the keys of each group may use. */
+import { Plus, Trash2 } from "lucide-react";
+import type { UseFormReturn } from "react-hook-form";
+import { useFieldArray } from "react-hook-form";
+import { useTranslation } from "react-i18next";
+import { FeatureFields } from "@/parts/feature-fields";
+import { Button } from "@/ui/button";
+import { Field, Input } from "@/ui/field";
+import { Card } from "@/ui/page";
+import type { SystemForm } from "./api";
+
+export function GroupFeatures({ form }: { form: UseFormReturn<SystemForm> }) {
+  const { t } = useTranslation();
+  const { control, register, formState } = form;
+  const { fields, append, remove } = useFieldArray({ control, name: "groupFeatures" });
+  const errors = formState.errors.groupFeatures;
+  const needed = (text: string) => text.trim() !== "" || t("settings.system.needed");
+  return (
+    <Card title={t("features.groups")}>
+      <p className="mb-4 text-sm text-quiet">{t("features.ofGroup")}</p>
+      <div className="space-y-4">
+        {fields.map((field, at) => (
+          <fieldset key={field.id} className="space-y-3 border-b border-line pb-4">
+            <div className="flex items-end gap-2">
+              <Field
+                label={t("features.group")}
+                error={errors?.[at]?.group?.message}
+                className="min-w-0 flex-1"
+              >
+                {(ids) => (
+                  <Input
+                    {...ids}
+                    autoComplete="off"
+                    placeholder="default"
+                    {...register(`groupFeatures.${at}.group`, { validate: needed })}
+                  />
+                )}
+              </Field>
+              <Button
+                icon={<Trash2 className="size-4" aria-hidden />}
+                onClick={() => remove(at)}
+                aria-label={t("features.removeGroup", { name: field.group })}
+              >
+                {t("ui.delete")}
+              </Button>
+            </div>
+            <FeatureFields
+              control={control}
+              allowed={`groupFeatures.${at}.allowed`}
+              denied={`groupFeatures.${at}.denied`}
+            />
+          </fieldset>
+        ))}
+        <Button
+          icon={<Plus className="size-4" aria-hidden />}
+          onClick={() => append({ group: "", allowed: [], denied: [] })}
+        >
+          {t("features.addGroup")}
+        </Button>
+        {errors?.message && <p className="text-sm text-bad">{errors.message}</p>}
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,423 @@
+//! What a request may use beside its model: hosted tools, tiers and places, and who pays. Records of
+//! keys, users, groups and providers allow or deny these by name.
+//!
+//! [`FEATURES`] is the one table of them. `formats::peek` finds them in a body by it, whatever the
+//! format: no two formats give one word two meanings.
+
+/// One feature, or a class of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each one's row describes it")]
+pub enum Feature {
+    WebSearch,
+    PartnerSearch,
+    ImageSearch,
+    Maps,
+    WebFetch,
+    ImageGeneration,
+    CodeInterpreter,
+    FileSearch,
+    Computer,
+    Mcp,
+    Adviser,
+    OtherTools,
+    ServiceTier,
+    Speed,
+    InferenceGeo,
+    Routing,
+    Background,
+    Thread,
+    BillingPolicy,
+    UserProfile,
+    Workspace,
+    HostedTools,
+    UnpricedTools,
+}
+
+/// What a feature is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sort {
+    /// A hosted tool that costs no more than its tokens, or whose fee requests are charged.
+    Tool,
+    /// A hosted tool whose fee, or whose model's tokens, are charged to no request.
+    UnpricedTool,
+    /// How, where and how fast the request is served.
+    Service,
+    /// Who pays: refused unless a record allows it.
+    Payer,
+    /// A name for several tools.
+    Class,
+}
+
+/// One row: a feature, and how it stands in a request.
+#[derive(Debug)]
+pub struct Row {
+    /// The feature.
+    pub feature: Feature,
+    /// Its name in records.
+    pub name: &'static str,
+    /// What it is.
+    pub sort: Sort,
+    /// Values of a tool's `type`, in native, chat-compatible and responses; a trailing `*` matches
+    /// any rest.
+    pub types: &'static [&'static str],
+    /// Members of a tool, in alt-cli.
+    pub tool_members: &'static [&'static str],
+    /// Members of the body, in any format.
+    pub members: &'static [&'static str],
+    /// The header that asks for it.
+    pub header: Option<&'static str>,
+    /// A converted request still asks for it.
+    pub is_converted: bool,
+    /// One line for people.
+    pub doc: &'static str,
+}
+
+const NONE: Row = Row {
+    feature: Feature::OtherTools,
+    name: "",
+    sort: Sort::Tool,
+    types: &[],
+    tool_members: &[],
+    members: &[],
+    header: None,
+    is_converted: false,
+    doc: "",
+};
+
+/// Every feature, in the order of [`Feature`].
+pub static FEATURES: [Row; 23] = [
+    Row {
+        feature: Feature::WebSearch,
+        name: "web_search",
+        types: &[
+            "web_search*",
+            "openrouter:web_search",
+            "x_search",
+            "browser_search",
+            "builtin_function",
+        ],
+        tool_members: &[
+            "googleSearch",
+            "google_search",
+            "googleSearchRetrieval",
+            "google_search_retrieval",
+        ],
+        members: &["web_search_options", "search_parameters", "enable_search", "plugins[].id: web"],
+        is_converted: true,
+        doc: "Web search by the provider.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::PartnerSearch,
+        name: "partner_search",
+        sort: Sort::UnpricedTool,
+        tool_members: &[
+            "enterpriseWebSearch",
+            "enterprise_web_search",
+            "exaAiSearch",
+            "exa_ai_search",
+            "parallelAiSearch",
+            "parallel_ai_search",
+        ],
+        doc: "Search by Exa, Parallel or Google's enterprise search.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::ImageSearch,
+        name: "image_search",
+        sort: Sort::UnpricedTool,
+        tool_members: &["googleSearch.searchTypes.imageSearch"],
+        doc: "Google's search for images.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Maps,
+        name: "maps",
+        sort: Sort::UnpricedTool,
+        tool_members: &["googleMaps", "google_maps"],
+        doc: "Google Maps.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::WebFetch,
+        name: "web_fetch",
+        types: &["web_fetch*", "openrouter:web_fetch"],
+        tool_members: &["urlContext", "url_context"],
+        doc: "Pages that the provider fetches.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::ImageGeneration,
+        name: "image_generation",
+        sort: Sort::UnpricedTool,
+        types: &["image_generation*", "openrouter:image_generation"],
+        doc: "Images by a model of the tool.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::CodeInterpreter,
+        name: "code_interpreter",
+        sort: Sort::UnpricedTool,
+        types: &["code_interpreter*", "code_execution*"],
+        tool_members: &["codeExecution", "code_execution", "environment.type: container_*"],
+        doc: "Code that runs in the provider's containers, shells there included.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::FileSearch,
+        name: "file_search",
+        sort: Sort::UnpricedTool,
+        types: &["file_search*", "retrieval", "document_library", "collections_search"],
+        tool_members: &["fileSearch", "file_search", "retrieval"],
+        doc: "Search in files and stores that the provider holds.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Computer,
+        name: "computer",
+        types: &["computer*", "browser_toolset*"],
+        tool_members: &["computerUse", "computer_use"],
+        doc: "Control of a screen or a browser.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Mcp,
+        name: "mcp",
+        types: &["mcp", "mcp_toolset"],
+        tool_members: &["mcpServers", "mcp_servers"],
+        members: &["mcp_servers"],
+        doc: "MCP servers that the provider calls.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Adviser,
+        name: "adviser",
+        sort: Sort::UnpricedTool,
+        types: &["advisor*"],
+        doc: "A second model that the first one asks.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::OtherTools,
+        name: "other_tools",
+        sort: Sort::UnpricedTool,
+        members: &["plugins[].id: any other"],
+        doc: "Tools of any other type that the client does not run itself, and plugins.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::ServiceTier,
+        name: "service_tier",
+        sort: Sort::Service,
+        members: &["service_tier", "serviceTier"],
+        doc: "A service tier other than the provider's usual one.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Speed,
+        name: "speed",
+        sort: Sort::Service,
+        members: &["speed", "fallbacks[].speed"],
+        doc: "A speed other than `standard`.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::InferenceGeo,
+        name: "inference_geo",
+        sort: Sort::Service,
+        members: &["inference_geo"],
+        doc: "Where the model runs.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Routing,
+        name: "routing",
+        sort: Sort::Service,
+        members: &["provider", "route"],
+        doc: "Which hosts a provider such as OpenRouter may ask.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Background,
+        name: "background",
+        sort: Sort::Service,
+        members: &["background"],
+        doc: "A reply that is made in the background. Responses are never made so here.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Thread,
+        name: "thread",
+        sort: Sort::Service,
+        members: &["thread"],
+        doc: "A conversation that the provider keeps.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::BillingPolicy,
+        name: "billing_policy",
+        sort: Sort::Payer,
+        members: &["billing_policy"],
+        doc: "Whom the provider bills.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::UserProfile,
+        name: "anthropic-user-profile-id",
+        sort: Sort::Payer,
+        header: Some("anthropic-user-profile-id"),
+        doc: "The customer whom the request is for.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::Workspace,
+        name: "anthropic-workspace-id",
+        sort: Sort::Payer,
+        header: Some("anthropic-workspace-id"),
+        doc: "The workspace that the request is counted in.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::HostedTools,
+        name: "hosted_tools",
+        sort: Sort::Class,
+        doc: "All of the tools above.",
+        ..NONE
+    },
+    Row {
+        feature: Feature::UnpricedTools,
+        name: "unpriced_tools",
+        sort: Sort::Class,
+        doc: "The tools above whose fee is charged to no request.",
+        ..NONE
+    },
+];
+
+/// Types of tools that the client runs, or that only name or group others.
+const OF_CLIENT: &[&str] = &[
+    "function",
+    "custom",
+    "namespace",
+    "bash*",
+    "text_editor*",
+    "memory*",
+    "local_shell",
+    "shell",
+    "apply_patch",
+    "tool_search*",
+    "programmatic_tool_calling",
+    "allowed_tools",
+    "tool_reference",
+    "tool_definition",
+    "mcp_tool_reference",
+    "mcp_toolset_reference",
+];
+
+fn matches(pattern: &str, kind: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(start) => kind.get(..start.len()).is_some_and(|of| of.eq_ignore_ascii_case(start)),
+        None => kind.eq_ignore_ascii_case(pattern),
+    }
+}
+
+impl Feature {
+    /// Every feature and class.
+    pub const ALL: [Self; 23] = [
+        Self::WebSearch,
+        Self::PartnerSearch,
+        Self::ImageSearch,
+        Self::Maps,
+        Self::WebFetch,
+        Self::ImageGeneration,
+        Self::CodeInterpreter,
+        Self::FileSearch,
+        Self::Computer,
+        Self::Mcp,
+        Self::Adviser,
+        Self::OtherTools,
+        Self::ServiceTier,
+        Self::Speed,
+        Self::InferenceGeo,
+        Self::Routing,
+        Self::Background,
+        Self::Thread,
+        Self::BillingPolicy,
+        Self::UserProfile,
+        Self::Workspace,
+        Self::HostedTools,
+        Self::UnpricedTools,
+    ];
+
+    /// Its row.
+    #[must_use]
+    pub fn row(self) -> &'static Row {
+        &FEATURES[self as usize]
+    }
+
+    /// Its name in records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Reads what [`Self::as_str`] writes; `None` for any other text.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        FEATURES.iter().find(|row| row.name == text).map(|row| row.feature)
+    }
+
+    /// The hosted tool of this `type`; `None` if the client runs it.
+    #[must_use]
+    pub fn of_tool_type(kind: &str) -> Option<Self> {
+        if OF_CLIENT.iter().any(|known| matches(known, kind)) {
+            return None;
+        }
+        let row = FEATURES.iter().find(|row| row.types.iter().any(|known| matches(known, kind)));
+        Some(row.map_or(Self::OtherTools, |row| row.feature))
+    }
+
+    pub(super) const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// The classes that contain it.
+    pub(super) fn classes(self) -> u32 {
+        match self.row().sort {
+            Sort::Tool => Self::HostedTools.bit(),
+            Sort::UnpricedTool => Self::HostedTools.bit() | Self::UnpricedTools.bit(),
+            Sort::Service | Sort::Payer | Sort::Class => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_in_the_order_of_the_features_and_their_names_are_read() {
+        for (at, row) in FEATURES.iter().enumerate() {
+            assert_eq!(row.feature as usize, at, "{}", row.name);
+            assert_eq!(Feature::parse(row.name), Some(row.feature));
+            assert!(row.doc.ends_with('.'), "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn a_tool_is_known_by_its_type() {
+        for (kind, expected) in [
+            ("function", None),
+            ("bash_20250124", None),
+            ("tool_search_tool_bm25_20251119", None),
+            ("web_search_20260318", Some(Feature::WebSearch)),
+            ("WEB_SEARCH_preview", Some(Feature::WebSearch)),
+            ("computer_use_preview", Some(Feature::Computer)),
+            ("code_execution_20260521", Some(Feature::CodeInterpreter)),
+            ("advisor_20260301", Some(Feature::Adviser)),
+            ("something_new", Some(Feature::OtherTools)),
+            ("", Some(Feature::OtherTools)),
+        ] {
+            assert_eq!(Feature::of_tool_type(kind), expected, "{kind}");
+        }
+    }
+}
