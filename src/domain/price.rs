@@ -125,6 +125,12 @@ pub enum CostKind {
 }
 
 impl CostKind {
+    /// Whether its rate is per token.
+    #[must_use]
+    pub const fn is_token(self) -> bool {
+        !matches!(self, Self::WebSearch | Self::Request)
+    }
+
     /// The kind's name in the administration API, such as `cache_write_5m`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -64,14 +64,7 @@ pub struct CostLine {
 /// Prices one reply and shows how. A negative multiplier counts as zero.
 #[must_use]
 pub fn price(rates: &Rates, usage: &Usage, multiplier: Decimal) -> Cost {
-    let lines = charges(rates, usage)
-        .map(|(kind, quantity, rate)| CostLine {
-            kind,
-            quantity,
-            rate,
-            amount: amount(quantity, rate.usd),
-        })
-        .collect();
+    let lines = charges(rates, usage).map(CostLine::from).collect();
     Cost { total: total(rates, usage, multiplier), lines }
 }
 
@@ -80,11 +73,41 @@ pub fn price(rates: &Rates, usage: &Usage, multiplier: Decimal) -> Cost {
 /// Never negative; an amount beyond the range of [`NanoUsd`] becomes its largest value.
 #[must_use]
 pub fn total(rates: &Rates, usage: &Usage, multiplier: Decimal) -> NanoUsd {
-    let sum = charges(rates, usage).fold(Decimal::ZERO, |sum, (_, quantity, rate)| {
-        sum.checked_add(amount(quantity, rate.usd)).unwrap_or(Decimal::MAX)
-    });
+    rounded(sum(charges(rates, usage)), multiplier)
+}
+
+/// An amount times the multiplier, in nano-USD.
+pub(super) fn rounded(sum: Decimal, multiplier: Decimal) -> NanoUsd {
     let charged = sum.checked_mul(multiplier.max(Decimal::ZERO)).unwrap_or(Decimal::MAX);
     NanoUsd::from_decimal(charged).unwrap_or(NanoUsd(i64::MAX)).max(NanoUsd::ZERO)
+}
+
+fn sum(charges: impl Iterator<Item = (CostKind, u64, Rate)>) -> Decimal {
+    charges.fold(Decimal::ZERO, |sum, (_, quantity, rate)| {
+        sum.checked_add(amount(quantity, rate.usd)).unwrap_or(Decimal::MAX)
+    })
+}
+
+/// The lines of one pass over a model: its tokens, at their own length and tier.
+pub(super) fn tokens<'a>(
+    rates: &'a Rates,
+    usage: &Usage,
+) -> impl Iterator<Item = CostLine> + use<'a> {
+    charges(rates, usage).filter(|(kind, ..)| kind.is_token()).map(CostLine::from)
+}
+
+/// The lines of what is charged once for a reply, whatever its tokens.
+pub(super) fn fees<'a>(
+    rates: &'a Rates,
+    usage: &Usage,
+) -> impl Iterator<Item = CostLine> + use<'a> {
+    charges(rates, usage).filter(|(kind, ..)| !kind.is_token()).map(CostLine::from)
+}
+
+impl From<(CostKind, u64, Rate)> for CostLine {
+    fn from((kind, quantity, rate): (CostKind, u64, Rate)) -> Self {
+        Self { kind, quantity, rate, amount: amount(quantity, rate.usd) }
+    }
 }
 
 fn amount(quantity: u64, rate: Decimal) -> Decimal {

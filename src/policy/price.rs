@@ -194,8 +194,7 @@ fn with_factors(mut rates: Vec<Rate>, entry: &Map<String, Value>) -> Rates {
         (Some(fast), Some(us)) => fast.checked_mul(us),
         (one, other) => one.or(other),
     };
-    let is_token = |kind| !matches!(kind, CostKind::WebSearch | CostKind::Request);
-    let is_standard = |rate: &Rate| rate.tier == ServiceTier::Standard && is_token(rate.kind);
+    let is_standard = |rate: &Rate| rate.tier == ServiceTier::Standard && rate.kind.is_token();
     let standard: Vec<Rate> = rates.iter().filter(|rate| is_standard(rate)).copied().collect();
     let tiers = [(ServiceTier::Fast, fast), (ServiceTier::Us, us), (ServiceTier::FastUs, both)];
     for (tier, factor) in tiers {

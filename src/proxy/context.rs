@@ -289,9 +289,9 @@ impl RequestContext {
             self.released_relay().filter(|_| self.ending.outcome == RequestOutcome::Completed);
         if let Some(relay) = relayed {
             let estimated_input = self.record.as_ref().map_or(0, |record| record.estimated_input());
-            let (usage, estimated) = relay.bill(estimated_input);
+            let bill = relay.bill(estimated_input);
             if let Some(record) = &mut self.record {
-                record.note_usage(usage, estimated);
+                record.note_bill(bill);
             }
             self.provider_succeeded();
         }
@@ -315,10 +315,9 @@ impl RequestContext {
         };
         let estimated_input = record.estimated_input();
         let Ok(attempt) = self.attempt() else { return };
-        let (usage, estimated) =
-            attempt.incoming.partial_usage(estimated_input, attempt.is_billable);
+        let bill = attempt.incoming.partial_usage(estimated_input, attempt.is_billable);
         if let Some(record) = &mut self.record {
-            record.note_usage(usage, estimated);
+            record.note_bill(bill);
         }
     }
 

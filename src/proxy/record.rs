@@ -12,13 +12,16 @@ use super::context::{Principal, RequestContext};
 use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::network;
+use crate::domain::part::{Part, PartKind};
+use crate::domain::price::Price;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::Usage;
 use crate::formats::route::Operation;
+use crate::formats::usage::Bill;
 use crate::limits::Permit;
 use crate::otlp::RequestTrace;
-use crate::policy::{cost, searches};
+use crate::policy::{bill, cost, price_name, searches};
 use crate::state::{Event, Snapshot};
 use crate::telemetry;
 
@@ -57,8 +60,7 @@ pub struct OpenRecord {
     pub decisions: Vec<Decision>,
     pub attempts: u32,
     pub asked: Option<Asked>,
-    pub usage: Option<Usage>,
-    pub usage_estimated: bool,
+    pub bill: Option<Bill>,
     pub first_byte: Option<Duration>,
 }
 
@@ -75,8 +77,7 @@ impl OpenRecord {
             decisions: Vec::new(),
             attempts: 0,
             asked: None,
-            usage: None,
-            usage_estimated: false,
+            bill: None,
             first_byte: None,
         }
     }
@@ -92,13 +93,13 @@ impl OpenRecord {
         self.operation == Operation::Generate
     }
 
-    /// Notes the usage of a reply.
-    pub fn note_usage(&mut self, mut usage: Option<Usage>, estimated: bool) {
-        if let (Some(usage), Some(asked)) = (&mut usage, &self.asked) {
+    /// Notes what a reply is billed by.
+    pub fn note_bill(&mut self, mut bill: Option<Bill>) {
+        if let (Some(Bill { usage, .. }), Some(asked)) = (&mut bill, &self.asked) {
             let format = asked.provider.kind.format();
             usage.web_searches = searches::charged(format, &asked.model, usage.web_searches);
         }
-        (self.usage, self.usage_estimated) = (usage, estimated);
+        self.bill = bill;
     }
 
     /// Input tokens, estimated from the request's size; used if no provider reported them.
@@ -194,6 +195,7 @@ impl OpenRecord {
     fn finish(mut self, ctx: &RequestContext, ending: &Ending) -> Record {
         self.decisions.iter_mut().for_each(clip);
         let Priced { cost, entry, multiplier } = self.price();
+        let Bill { usage, estimated, parts, .. } = self.bill.take().unwrap_or_default();
         let names = names(&self.caller);
         let provider: Option<(ProviderId, Arc<str>)> =
             self.asked.as_ref().map(|a| (a.provider.id, a.provider.name.as_str().into()));
@@ -222,11 +224,12 @@ impl OpenRecord {
             status_code: ending.status,
             outcome: ending.outcome,
             error_message: ending.error.clone(),
-            usage: self.usage.unwrap_or_default(),
+            usage,
             cost,
             price_model: entry,
+            parts,
             cost_multiplier: multiplier,
-            estimated: self.usage_estimated,
+            estimated,
             duration_ms: ctx.elapsed_ms(),
             first_byte_ms: self.first_byte.map(millis),
             overhead_us: u64::try_from(ctx.overhead().as_micros()).unwrap_or(u64::MAX),
@@ -239,27 +242,50 @@ impl OpenRecord {
 
     /// Without usage the cost is zero. With usage of a model without a price it is `None`, which
     /// the record shows as unpriced.
-    fn price(&self) -> Priced {
+    fn price(&mut self) -> Priced {
         let free = |multiplier| Priced { cost: Some(NanoUsd::ZERO), entry: None, multiplier };
-        let (Some(asked), Some(body), Some(usage)) = (&self.asked, &self.body, &self.usage) else {
+        let (Some(asked), Some(body), Some(bill)) = (&self.asked, &self.body, &mut self.bill)
+        else {
             return free(Decimal::ONE);
         };
         let multiplier = asked.provider.cost_multiplier;
-        if !self.is_metered() {
+        if self.operation != Operation::Generate {
             return free(multiplier);
         }
-        let price = self.snapshot.price_for(&body.model, &asked.model);
-        let entry = price
-            .filter(|price| *price.model != *body.model)
-            .map(|price| price.model.as_str().into());
-        Priced {
-            cost: price.map(|price| {
-                cost::total(&price.rates, usage, multiplier).min(NanoUsd::MAX_OF_REQUEST)
-            }),
-            entry,
-            multiplier,
-        }
+        let asked = [&*body.model, &*asked.model];
+        let (price, cost) = charge(&self.snapshot, asked, multiplier, bill);
+        let other = price.filter(|price| *price.model != *body.model);
+        Priced { cost, entry: other.map(|price| price.model.as_str().into()), multiplier }
     }
+}
+
+/// Charges a reply, and each of its parts: the entry of the model that made it, and the cost.
+fn charge<'s>(
+    snapshot: &'s Snapshot,
+    asked: [&str; 2],
+    multiplier: Decimal,
+    bill: &mut Bill,
+) -> (Option<&'s Price>, Option<NanoUsd>) {
+    let own = snapshot.price_for(asked[0], asked[1]).map(AsRef::as_ref);
+    let find = |model: &str| snapshot.price_for(model, model).map(AsRef::as_ref);
+    // Services that choose among models, or fall back to another, say which one served.
+    let other = bill.model.as_str().filter(|served| {
+        bill.parts.is_empty() && !asked.iter().any(|asked| price_name::is_same(asked, served))
+    });
+    if let Some((served, price)) = other.and_then(|served| Some((served, find(served)?))) {
+        let usage = Usage { web_searches: 0, ..bill.usage };
+        bill.parts = vec![Part::new(PartKind::Message, Some(served.into()), usage)];
+        let reply = bill::Reply { own: Some(price), asked, find, multiplier };
+        return (Some(price), reply.charge(&bill.usage, &mut bill.parts));
+    }
+    if bill.parts.is_empty() {
+        let total = |price: &Price| cost::total(&price.rates, &bill.usage, multiplier);
+        return (own, own.map(|price| total(price).min(NanoUsd::MAX_OF_REQUEST)));
+    }
+    let reply = bill::Reply { own, asked, find, multiplier };
+    let cost = reply.charge(&bill.usage, &mut bill.parts);
+    let fell_back = bill.parts.iter().find(|part| part.kind == PartKind::FallbackMessage);
+    (fell_back.map_or(own, |part| reply.price(part)), cost)
 }
 
 /// Whether a session stays bound to its provider. What is no answer of that provider, and no
@@ -334,6 +360,7 @@ fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
         usage: Usage::default(),
         cost: None,
         price_model: None,
+        parts: Vec::new(),
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: ctx.elapsed_ms(),

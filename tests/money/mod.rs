@@ -3,5 +3,6 @@
 
 mod kinds;
 mod names;
+mod parts;
 mod rates;
 mod unpriced;

@@ -7,7 +7,7 @@
 //! within it are not charged.
 
 use super::tag::Tag;
-use super::tally::{ERROR, Figure, TIER, Tally, count};
+use super::tally::{ERROR, Figure, MODEL, TIER, Tally, count};
 use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 
@@ -59,8 +59,9 @@ static SEARCH_KEYS: [Key<Tag>; 1] = [key("num_requests", count(Figure::Searches)
 static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search", Node::object(&SEARCH_KEYS))];
 const TOOL_USAGE: Node<Tag> = Node::object(&TOOL_KEYS).tagged(Tag::ToolUsage);
 
-static RESPONSE_KEYS: [Key<Tag>; 7] = [
+static RESPONSE_KEYS: [Key<Tag>; 8] = [
     key("id", Node::value(Tag::Id, 200)),
+    key("model", MODEL),
     key("status", Node::value(Tag::Status, 64)),
     key("usage", USAGE),
     key("tool_usage", TOOL_USAGE),
@@ -83,6 +84,7 @@ pub(super) static EVENT: Node<Tag> = Node::object(&[
 
 /// A whole response.
 pub(super) static BODY: Node<Tag> = Node::object(&[
+    key("model", MODEL),
     key("status", Node::value(Tag::Status, 64)),
     key("output", Node::array(&ITEM).tagged(Tag::Shape)),
     key("usage", USAGE),

@@ -10,8 +10,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::figures::Figures;
 pub(super) use super::figures::{Figure, Modality};
+use super::model::ModelName;
 use super::output::{ItemSoFar, Items, Output};
 use super::tag::Tag;
+use crate::domain::part::PartKind;
 use crate::domain::usage::ServiceTier;
 use crate::formats::error::UpstreamError;
 use crate::formats::scan::{Found, Kind, Node, key};
@@ -47,6 +49,8 @@ pub(super) const fn count(figure: Figure) -> Node<Tag> {
 pub const ENDED_IN_ERROR: &str = "the answer has the finish reason `error`";
 /// An answer's finish reason.
 pub(super) const FINISH: Node<Tag> = Node::value(Tag::Finish, 64);
+/// The model that the reply says made it.
+pub(super) const MODEL: Node<Tag> = Node::value(Tag::Model, ModelName::MOST);
 /// The provider's service tier for the request.
 pub(super) const TIER: Node<Tag> = Node::value(Tag::Tier, 32);
 
@@ -59,6 +63,12 @@ pub(super) struct Tally {
     pub(super) is_fast: bool,
     /// native: the model ran in the United States only.
     pub(super) is_us: bool,
+    /// native: the prompt or what followed was refused.
+    pub(super) refused: bool,
+    /// native: cache writes are charged as reads.
+    pub(super) redeemed: bool,
+    /// The model that the reply says made it.
+    pub(super) model: ModelName,
     /// Searches that the reply shows but does not count itself.
     pub(super) searches: u64,
     /// alt-cli: hashes of the queries so far. Events repeat them.
@@ -134,9 +144,9 @@ impl Tally {
             Tag::Speed if found.kind == Kind::String => self.is_fast = found.text == b"fast",
             Tag::Place if found.kind == Kind::String => self.is_us = found.text == b"us",
             Tag::Speed | Tag::Place => {}
-            Tag::PassKind => self.figures.pass_kind(found.text),
-            Tag::PassCount(figure) => self.figures.pass_figure(figure, figure_of(found)),
-            Tag::PassEnd => self.figures.pass_ends(),
+            Tag::PassEnd => self.figures.passes_mut().ends(),
+            Tag::Model if found.kind == Kind::String => self.model = ModelName::of(found),
+            Tag::Credit => self.redeemed = found.text == b"redeemed",
             Tag::Modality => self.figures.modality(found.text),
             Tag::ModalityCount => self.figures.modality_count(figure_of(found)),
             Tag::ModalityItem => self.figures.modality_item(),
@@ -152,6 +162,7 @@ impl Tally {
             Tag::Finish => {
                 self.event.answer.finish |= is_reason(found);
                 self.event.ended_in_error |= found.text == b"error";
+                self.refused |= found.text == b"refusal";
             }
             Tag::Blocked => self.event.blocked |= is_reason(found),
             Tag::Choice => self.answer_ends(),
@@ -221,6 +232,25 @@ impl Tally {
             Tag::ErrorMessage => text(found, &mut event.reported.message),
             Tag::LooseCode => event.loose.code = word(found),
             Tag::LooseMessage => text(found, &mut event.loose.message),
+            _ => self.pass_part(found),
+        }
+    }
+
+    /// native: a part of one of the passes over models.
+    fn pass_part(&mut self, found: &Found<'_, Tag>) {
+        let word = (found.kind == Kind::String).then_some(found.text);
+        let is = |name: &[u8]| word.map(|word| word == name);
+        let passes = self.figures.passes_mut();
+        match found.tag {
+            Tag::PassKind => {
+                let named = |kind: &PartKind| word == Some(kind.as_str().as_bytes());
+                passes.open().kind = PartKind::ALL.into_iter().find(named);
+            }
+            Tag::PassModel => passes.open().model = found.as_str().map(Into::into),
+            Tag::PassCount(figure) => passes.open().put(figure, figure_of(found)),
+            Tag::PassTier => passes.open().tier = tier(found),
+            Tag::PassSpeed => passes.open().is_fast = is(b"fast"),
+            Tag::PassPlace => passes.open().is_us = is(b"us"),
             _ => {}
         }
     }

@@ -264,7 +264,7 @@ fn begin(ctx: &mut RequestContext) -> pingora::Result<()> {
     ctx.trace_attempt(&asked.provider, &asked.model);
     if let Some(record) = &mut ctx.record {
         record.attempts += 1;
-        record.note_usage(None, false);
+        record.note_bill(None);
         record.asked = Some(asked);
     }
     Ok(())

@@ -240,7 +240,7 @@ fn decide_failure(
     let at_ms = ctx.elapsed_ms();
     let Some(record) = &mut ctx.record else { return };
     // Usage that a failed attempt reported is billed to no one: it is visible only in the chain.
-    record.note_usage(None, false);
+    record.note_bill(None);
     record.decisions.push(Decision {
         provider_id: Some(provider.id),
         provider_name: provider.name.as_str().into(),

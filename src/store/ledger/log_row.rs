@@ -14,6 +14,7 @@ use super::decisions;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
+use crate::domain::part::Part;
 use crate::domain::record::{Record, RequestOutcome};
 use crate::domain::usage::{ServiceTier, Usage};
 use crate::store::engine::column::{Collect, Fields, Values, clipped};
@@ -160,6 +161,8 @@ struct Extra {
     web_searches: u64,
     #[serde(skip_serializing_if = "is_default")]
     tier: ServiceTier,
+    #[serde(skip_serializing_if = "is_default")]
+    parts: Vec<Part>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -167,12 +170,29 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Extra {
-    fn of(usage: &Usage) -> Option<String> {
+    fn of(usage: &Usage, parts: &[Part]) -> Option<String> {
         let [audio_input, audio_output, web_searches] =
             [usage.audio_input, usage.audio_output, usage.web_searches]
                 .map(|count| count.min(MAX_TOKENS));
-        let extra = Self { audio_input, audio_output, web_searches, tier: usage.tier };
+        let parts = parts.iter().map(stored_part).collect();
+        let extra = Self { audio_input, audio_output, web_searches, tier: usage.tier, parts };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
+    }
+}
+
+/// The column `usage_extra`.
+pub(in crate::store) fn extra(usage: &Usage, parts: &[Part]) -> Option<String> {
+    Extra::of(usage, parts)
+}
+
+/// A part as stored.
+fn stored_part(part: &Part) -> Part {
+    let name = |name: &Arc<str>| Arc::from(clipped(name, INDEXED_TEXT));
+    Part {
+        model: part.model.as_ref().map(name),
+        price_model: part.price_model.as_ref().map(name),
+        cost: part.cost.map(|cost| NanoUsd(bounded(cost))),
+        ..part.clone()
     }
 }
 
@@ -185,7 +205,7 @@ fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
     for count in tokens(&record.usage) {
         values.int(count);
     }
-    values.opt_text(Extra::of(&record.usage).as_deref());
+    values.opt_text(Extra::of(&record.usage, &record.parts).as_deref());
     values.opt_shared(record.price_model.as_ref(), INDEXED_TEXT);
     values.opt_int(cost(record)).opt_shared(Some(&multiplier(record.cost_multiplier)), PLAIN_TEXT);
     values.flag(record.estimated).int(duration(record));
@@ -256,6 +276,7 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         decisions::parse(&fields.text("decisions")?, provider_id, provider_name.as_ref())
             .map_err(|error| fields.corrupt("decisions", &error.to_string()))?;
     let admitted_ms = fields.opt_int("admitted_ms")?.unwrap_or(0);
+    let (usage, parts) = read_usage(fields)?;
     let record = Record {
         request_id: RequestId(uuid::Uuid::from_bytes(fields.bytes("request_id")?)),
         started_at: fields.time("started_at")?.plus_ms(admitted_ms.saturating_neg()),
@@ -276,7 +297,8 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         status_code: fields.number("status_code")?,
         outcome: fields.named("outcome", outcome)?,
         error_message: fields.opt_text("error_message")?,
-        usage: read_usage(fields)?,
+        usage,
+        parts,
         cost: fields.opt_money("cost")?,
         price_model: shared("price_model")?,
         cost_multiplier: fields.parsed("cost_multiplier")?,
@@ -292,13 +314,13 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
     Ok(LogRow { id: fields.int("id")?, record })
 }
 
-pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
-    let Extra { audio_input, audio_output, web_searches, tier } =
+pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Part>), StoreError> {
+    let Extra { audio_input, audio_output, web_searches, tier, parts } =
         match fields.opt_text("usage_extra")? {
             None => Extra::default(),
             Some(_) => fields.json("usage_extra")?,
         };
-    Ok(Usage {
+    let usage = Usage {
         input: fields.number("input_tokens")?,
         output: fields.number("output_tokens")?,
         cache_write_5m: fields.number("cache_write_5m_tokens")?,
@@ -311,7 +333,8 @@ pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreErr
         audio_output,
         web_searches,
         tier,
-    })
+    };
+    Ok((usage, parts))
 }
 
 fn outcome(text: &str) -> Option<RequestOutcome> {
