@@ -13,6 +13,7 @@
 //! | image and audio tokens in | input |
 //! | image and audio tokens out, reasoning | output |
 //! | above a threshold | the same rate above the next lower threshold, and so on to the base |
+//! | of the tier `ultrafast` | the same rate of the tier `priority` |
 //! | of a service tier | the same rate of the standard tier |
 //! | of a service tier above a threshold | the higher of two rates, see below |
 //!
@@ -204,7 +205,11 @@ impl<'a> Tariff<'a> {
         if self.tier == ServiceTier::Standard {
             return standard;
         }
-        match (highest(self.tier), standard) {
+        let own = highest(self.tier).or_else(|| match self.tier {
+            ServiceTier::Ultrafast => highest(ServiceTier::Priority),
+            _ => None,
+        });
+        match (own, standard) {
             (Some(own), Some(standard)) if standard.above > own.above && standard.usd > own.usd => {
                 Some(standard)
             }

@@ -2,9 +2,10 @@
 //!
 //! Field names are those of the public model price list. A name has parts: one from [`BASES`], then
 //! in any order a threshold (`_above_200k_tokens`, of any number) and a service tier (`_priority`,
-//! `_flex`, `_batches`). JSON numbers are read from their text, so the arithmetic never uses a
-//! binary fraction; `3e-6` and `"0.000003"` are the same rate. Other fields are ignored here: the
-//! entry itself is stored completely. [`unapplied`] lists those of them that look like prices.
+//! `_flex`, `_batches`, `_ultrafast`, `_offpeak`). JSON numbers are read from their text, so the
+//! arithmetic never uses a binary fraction; `3e-6` and `"0.000003"` are the same rate. Other fields
+//! are ignored here: the entry itself is stored completely. [`unapplied`] lists those of them that
+//! look like prices.
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
@@ -37,10 +38,12 @@ const BASES: [(&str, CostKind); 13] = [
     ("output_cost_per_image_token", CostKind::ImageOutput),
     ("input_cost_per_request", CostKind::Request),
 ];
-const TIERS: [(&str, ServiceTier); 3] = [
+const TIERS: [(&str, ServiceTier); 5] = [
     ("_priority", ServiceTier::Priority),
     ("_flex", ServiceTier::Flex),
     ("_batches", ServiceTier::Batch),
+    ("_ultrafast", ServiceTier::Ultrafast),
+    ("_offpeak", ServiceTier::OffPeak),
 ];
 
 /// A fee per web search: a number, or one for each size of context.

@@ -106,8 +106,8 @@ pub struct LogEntry {
     pub audio_output_tokens: u64,
     /// Web searches that the provider ran and charges for.
     pub web_searches: u64,
-    /// The provider's service tier: `standard`, `flex`, `priority`, `batch`, `fast`, `us` or
-    /// `fast_us`.
+    /// The provider's service tier: `standard`, `flex`, `priority`, `batch`, `fast`, `us`,
+    /// `fast_us`, `ultrafast` or `off_peak`.
     pub service_tier: &'static str,
     /// `null` = there was no price for the model.
     pub cost_usd: Option<Exact>,

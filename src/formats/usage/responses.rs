@@ -11,7 +11,10 @@ use super::tally::{ERROR, Figure, MODEL, TIER, Tally, count};
 use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 
-static LIFETIME_KEYS: [Key<Tag>; 1] = [key("ttl_12h_tokens", count(Figure::CacheWrite1h))];
+static LIFETIME_KEYS: [Key<Tag>; 2] = [
+    key("ttl_30m_tokens", count(Figure::CacheWrite5m)),
+    key("ttl_12h_tokens", count(Figure::CacheWrite1h)),
+];
 
 static INPUT_KEYS: [Key<Tag>; 5] = [
     key("cached_tokens", count(Figure::CacheRead)),
@@ -104,8 +107,8 @@ pub(super) fn event_end(tally: &mut Tally) {
             tally.finish = true;
             tally.fail();
         }
-        // A complete response without any output is none.
-        "response.completed" if !has_items && !tally.content => {}
+        // A complete response without any output is none, but for one that filled the cache.
+        "response.completed" if !has_items && !tally.content && !is_prewarm(tally) => {}
         "response.completed" | "response.incomplete" => {
             tally.content = true;
             tally.end = true;
@@ -115,7 +118,7 @@ pub(super) fn event_end(tally: &mut Tally) {
         // A body has no type.
         "" => {
             let is_whole = matches!(tally.event.status.as_str(), "completed" | "");
-            let is_reply = tally.shape && (has_items || !is_whole);
+            let is_reply = tally.shape && (has_items || !is_whole || is_prewarm(tally));
             tally.content |= is_reply;
             tally.end |= is_reply && (is_whole || tally.event.status == "incomplete");
             tally.finish |= tally.end;
@@ -123,6 +126,13 @@ pub(super) fn event_end(tally: &mut Tally) {
         name if name.starts_with("response.") => tally.content = true,
         _ => {}
     }
+}
+
+/// Whether the request was to fill the cache (`prompt_cache_options.prewarm`), without any output.
+fn is_prewarm(tally: &Tally) -> bool {
+    let figure = |figure| tally.figures.of(figure);
+    let cached = figure(Figure::CacheRead).max(figure(Figure::CacheWrite)) > 0;
+    cached && tally.event.figures && tally.figures.get(Figure::Output) == Some(0)
 }
 
 /// Counts what the event adds to the output.
@@ -169,7 +179,8 @@ pub(super) fn usage(tally: &Tally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
     let all = figure(Figure::Input);
     let cache_read = figure(Figure::CacheRead).min(all);
-    let written = figure(Figure::CacheWrite).min(all - cache_read);
+    let split = figure(Figure::CacheWrite5m).saturating_add(figure(Figure::CacheWrite1h));
+    let written = figure(Figure::CacheWrite).max(split).min(all - cache_read);
     let cache_write_1h = figure(Figure::CacheWrite1h).min(written);
     let input = all - cache_read - written;
     // Some services count reasoning apart.

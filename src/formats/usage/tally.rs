@@ -366,8 +366,9 @@ fn tier(found: &Found<'_, Tag>) -> Option<ServiceTier> {
     let name = found.as_str()?.to_ascii_lowercase();
     Some(match name.strip_prefix("on_demand_").unwrap_or(&name) {
         "flex" => ServiceTier::Flex,
-        // The last two are served faster still, at prices that are in no list.
-        "priority" | "fast" | "ultrafast" => ServiceTier::Priority,
+        "priority" | "fast" => ServiceTier::Priority,
+        "ultrafast" => ServiceTier::Ultrafast,
+        "offpeak" | "off_peak" => ServiceTier::OffPeak,
         "batch" => ServiceTier::Batch,
         _ => ServiceTier::Standard,
     })

@@ -32,7 +32,7 @@ use crate::domain::usage::{ServiceTier, Usage};
 /// First byte of a payload: the version of this encoding. A change of the fields below needs a new
 /// one.
 const DENSE: u8 = 3;
-/// The version of records with what [`DENSE`] cannot hold: parts. All others are written without,
+/// The version of records with what [`DENSE`] cannot hold: parts, newer tiers. All others are written without,
 /// so that releases before it can read them.
 const WITH_PARTS: u8 = 4;
 /// Bits of a number in every byte but its last, and the flag of such a byte.
@@ -116,6 +116,8 @@ const fn tier_number(tier: ServiceTier) -> u64 {
         ServiceTier::Fast => 4,
         ServiceTier::Us => 5,
         ServiceTier::FastUs => 6,
+        ServiceTier::Ultrafast => 7,
+        ServiceTier::OffPeak => 8,
     }
 }
 
@@ -132,7 +134,8 @@ const fn part_number(kind: PartKind) -> u64 {
 
 /// Appends a record.
 pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
-    let has_parts = !record.parts.is_empty();
+    let is_newer = matches!(record.usage.tier, ServiceTier::Ultrafast | ServiceTier::OffPeak);
+    let has_parts = is_newer || !record.parts.is_empty();
     out.push(if has_parts { WITH_PARTS } else { DENSE });
     let mut out = Out(out);
     let (high, low) = record.request_id.0.as_u64_pair();

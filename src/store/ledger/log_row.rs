@@ -161,6 +161,9 @@ struct Extra {
     web_searches: u64,
     #[serde(skip_serializing_if = "is_default")]
     tier: ServiceTier,
+    /// A tier that the first release does not know; `tier` is then the nearest one that it does.
+    #[serde(skip_serializing_if = "is_default")]
+    exact_tier: ServiceTier,
     #[serde(skip_serializing_if = "is_default")]
     parts: Vec<Part>,
 }
@@ -175,7 +178,12 @@ impl Extra {
             [usage.audio_input, usage.audio_output, usage.web_searches]
                 .map(|count| count.min(MAX_TOKENS));
         let parts = parts.iter().map(stored_part).collect();
-        let extra = Self { audio_input, audio_output, web_searches, tier: usage.tier, parts };
+        let (tier, exact_tier) = match usage.tier {
+            ServiceTier::Ultrafast => (ServiceTier::Priority, usage.tier),
+            ServiceTier::OffPeak => (ServiceTier::Standard, usage.tier),
+            known => (known, ServiceTier::Standard),
+        };
+        let extra = Self { audio_input, audio_output, web_searches, tier, exact_tier, parts };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
     }
 }
@@ -315,7 +323,7 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
 }
 
 pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Part>), StoreError> {
-    let Extra { audio_input, audio_output, web_searches, tier, parts } =
+    let Extra { audio_input, audio_output, web_searches, tier, exact_tier, parts } =
         match fields.opt_text("usage_extra")? {
             None => Extra::default(),
             Some(_) => fields.json("usage_extra")?,
@@ -332,7 +340,7 @@ pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Par
         audio_input,
         audio_output,
         web_searches,
-        tier,
+        tier: if exact_tier == ServiceTier::Standard { tier } else { exact_tier },
     };
     Ok((usage, parts))
 }

@@ -34,7 +34,17 @@ export type Kind = (typeof KINDS)[number];
 /** The text key of a kind of use. */
 export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) ?? "input";
 
-export const TIERS = ["standard", "flex", "priority", "batch", "fast", "us", "fast_us"] as const;
+export const TIERS = [
+  "standard",
+  "flex",
+  "priority",
+  "batch",
+  "fast",
+  "us",
+  "fast_us",
+  "ultrafast",
+  "off_peak",
+] as const;
 /** The text key of a service tier. */
 export const tierOf = (name: string): (typeof TIERS)[number] =>
   TIERS.find((one) => one === name) ?? "standard";
