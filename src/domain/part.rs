@@ -52,16 +52,40 @@ pub enum PartKind {
     Compaction,
     /// A pass of another kind, over another model.
     OtherPass,
+    /// Images that a tool of the provider made: the tokens of its model.
+    ImageGeneration,
+    /// Containers in which the provider ran code of the model.
+    CodeInterpreter,
+    /// Searches in files that the provider stores.
+    FileSearch,
+    /// Web searches that the entry has no fee for.
+    WebSearch,
+    /// Searches for images.
+    ImageSearch,
+    /// Answers that are based on a map.
+    Maps,
+    /// Code that the provider ran, at a rate by the hour.
+    CodeExecution,
+    /// Pages that the provider fetched, for nothing but their tokens.
+    WebFetch,
 }
 
 impl PartKind {
     /// Every kind, each once.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 13] = [
         Self::Message,
         Self::FallbackMessage,
         Self::AdvisorMessage,
         Self::Compaction,
         Self::OtherPass,
+        Self::ImageGeneration,
+        Self::CodeInterpreter,
+        Self::FileSearch,
+        Self::WebSearch,
+        Self::ImageSearch,
+        Self::Maps,
+        Self::CodeExecution,
+        Self::WebFetch,
     ];
 
     /// The name in records and on the wire, such as `advisor_message`.
@@ -73,6 +97,14 @@ impl PartKind {
             Self::AdvisorMessage => "advisor_message",
             Self::Compaction => "compaction",
             Self::OtherPass => "other_pass",
+            Self::ImageGeneration => "image_generation",
+            Self::CodeInterpreter => "code_interpreter",
+            Self::FileSearch => "file_search",
+            Self::WebSearch => "web_search",
+            Self::ImageSearch => "image_search",
+            Self::Maps => "maps",
+            Self::CodeExecution => "code_execution",
+            Self::WebFetch => "web_fetch",
         }
     }
 
@@ -97,6 +129,12 @@ impl Part {
         let (input, output) = (self.usage.total_input(), self.usage.output);
         let cost = self.cost.map_or_else(|| "unpriced".to_owned(), |cost| cost.to_string());
         format!("{kind} {model} {input}/{output} {} {cost}", self.quantity)
+    }
+
+    /// Calls of a tool, without a cost yet.
+    #[must_use]
+    pub fn calls(kind: PartKind, quantity: u64) -> Self {
+        Self { quantity, ..Self::new(kind, None, Usage::default()) }
     }
 
     /// A part without a cost yet.

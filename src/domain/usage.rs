@@ -26,6 +26,10 @@ pub struct Usage {
     pub audio_input: u64,
     /// The part of `output` that was audio tokens, if the provider reports it.
     pub audio_output: u64,
+    /// The part of `cache_read` that was image tokens, if the provider reports it.
+    pub image_cache_read: u64,
+    /// The part of `cache_read` that was audio tokens, if the provider reports it.
+    pub audio_cache_read: u64,
     /// Billable web searches that the provider ran for this reply.
     pub web_searches: u64,
     /// The service tier of the request, as the provider reports it.

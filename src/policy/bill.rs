@@ -3,7 +3,8 @@
 //! A reply with passes over models is charged for the tokens of each pass, by the entry of its
 //! model, at its own length and tier; beside them once for what is not per token (the fee per
 //! request, web searches), by the entry of the requested model. Another reply is charged for its
-//! tokens by one entry. The sum is rounded once.
+//! tokens by one entry. Tools that the provider ran are added: images by the tokens of their model,
+//! others by the fee in the requested model's entry or in [`TOOLS`]. The sum is rounded once.
 //!
 //! A part without a price is charged as nothing. A pass that made the reply, over a model without
 //! one, is charged by the entry of the requested model; without that, the reply has no price.
@@ -13,9 +14,14 @@ use rust_decimal::Decimal;
 use super::cost::{self, CostLine};
 use super::price_name;
 use crate::domain::money::NanoUsd;
-use crate::domain::part::Part;
-use crate::domain::price::Price;
+use crate::domain::part::{Part, PartKind};
+use crate::domain::price::{CostKind, Price};
 use crate::domain::usage::Usage;
+
+/// The entry of fees for tools that no model's entry names.
+const TOOLS: &str = "openai/container";
+/// The model that makes images if neither the request nor the reply names one.
+const IMAGES: &str = "gpt-image-2.6-sunburst";
 
 /// A reply, and where its prices are.
 pub struct Reply<'a, 'n, F> {
@@ -42,7 +48,9 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
     /// The entry that prices a part.
     #[must_use]
     pub fn price(&self, part: &Part) -> Option<&'a Price> {
-        let Some(model) = part.model.as_deref() else { return self.own };
+        let is_image = part.kind == PartKind::ImageGeneration;
+        let model = part.model.as_deref().or(is_image.then_some(IMAGES));
+        let Some(model) = model else { return self.own };
         if self.asked.iter().any(|asked| price_name::is_same(asked, model)) {
             return self.own;
         }
@@ -55,8 +63,24 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
         if part.free {
             return Some(Vec::new());
         }
-        let price = self.price(part)?;
+        if let Some(kind) = fee(part.kind) {
+            return self.tool(kind, part);
+        }
+        let price = self.price(part).filter(|_| part.usage != Usage::default())?;
         Some(cost::tokens(&price.rates, &part.usage).map(|line| Line { price, line }).collect())
+    }
+
+    /// The line of a tool that has a fee.
+    fn tool(&self, kind: CostKind, part: &Part) -> Option<Vec<Line<'a>>> {
+        let charged = |price: &'a Price| {
+            cost::tool(&price.rates, kind, part.quantity).map(|line| Line { price, line })
+        };
+        let line = self.own.and_then(charged);
+        if part.kind == PartKind::WebSearch {
+            // With a fee they are among the lines beside the parts.
+            return line.map(|_| Vec::new());
+        }
+        line.or_else(|| (self.find)(TOOLS).and_then(charged)).map(|line| vec![line])
     }
 
     /// What is charged beside the parts.
@@ -65,7 +89,8 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
         let Some(price) = self.own else { return has_passes.then(Vec::new) };
         let line = |line| Line { price, line };
         // Nothing was made, so nothing is charged.
-        if has_passes && parts.iter().all(|part| part.free) {
+        let passes = || parts.iter().filter(|part| part.kind.is_pass());
+        if has_passes && passes().all(|part| part.free) {
             return Some(Vec::new());
         }
         let tokens = cost::tokens(&price.rates, usage).filter(|_| !has_passes);
@@ -99,6 +124,17 @@ impl<'a, F: Fn(&str) -> Option<&'a Price>> Reply<'a, '_, F> {
         }
         let total = cost::rounded(all, self.multiplier).saturating_add(known);
         is_priced.then(|| total.min(NanoUsd::MAX_OF_REQUEST))
+    }
+}
+
+/// The fee of a tool that is not charged by tokens; `None` for one that is, and for passes.
+const fn fee(kind: PartKind) -> Option<CostKind> {
+    match kind {
+        PartKind::CodeInterpreter => Some(CostKind::CodeInterpreter),
+        PartKind::FileSearch => Some(CostKind::FileSearch),
+        PartKind::WebSearch | PartKind::ImageSearch => Some(CostKind::WebSearch),
+        PartKind::Maps => Some(CostKind::Maps),
+        _ => None,
     }
 }
 

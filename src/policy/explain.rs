@@ -204,6 +204,11 @@ const fn words(kind: CostKind) -> &'static str {
         CostKind::Reasoning => "reasoning",
         CostKind::WebSearch => "web search",
         CostKind::Request => "request",
+        CostKind::ImageCacheRead => "image cache read",
+        CostKind::AudioCacheRead => "audio cache read",
+        CostKind::CodeInterpreter => "code interpreter",
+        CostKind::FileSearch => "file search",
+        CostKind::Maps => "map",
     }
 }
 

@@ -23,7 +23,7 @@ const FORCED: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
 /// Names without threshold and tier, and the kind of rate of each. Of two for one kind the first
 /// wins.
-const BASES: [(&str, CostKind); 13] = [
+const BASES: [(&str, CostKind); 18] = [
     ("input_cost_per_token", CostKind::Input),
     ("output_cost_per_token", CostKind::Output),
     ("cache_creation_input_token_cost", CostKind::CacheWrite5m),
@@ -37,6 +37,11 @@ const BASES: [(&str, CostKind); 13] = [
     ("input_cost_per_image_token", CostKind::ImageInput),
     ("output_cost_per_image_token", CostKind::ImageOutput),
     ("input_cost_per_request", CostKind::Request),
+    ("cache_read_input_image_token_cost", CostKind::ImageCacheRead),
+    ("cache_read_input_audio_token_cost", CostKind::AudioCacheRead),
+    ("code_interpreter_cost_per_session", CostKind::CodeInterpreter),
+    ("file_search_cost_per_1k_calls", CostKind::FileSearch),
+    ("google_maps_grounding_cost_per_query", CostKind::Maps),
 ];
 const TIERS: [(&str, ServiceTier); 5] = [
     ("_priority", ServiceTier::Priority),
@@ -229,8 +234,10 @@ fn rates(
             );
         }
         let Name { place, kind, tier, above } = parse_name(field)?;
-        let max = if kind == CostKind::Request { per_request } else { per_token };
-        Some(amount(value, field, max).map(|usd| (place, Rate { kind, tier, above, usd })))
+        let max = if kind.is_token() { per_token } else { per_request };
+        let per = if kind == CostKind::FileSearch { Decimal::ONE_THOUSAND } else { Decimal::ONE };
+        let rate = |usd: Decimal| Rate { kind, tier, above, usd: (usd / per).normalize() };
+        Some(amount(value, field, max).map(|usd| (place, rate(usd))))
     })
 }
 

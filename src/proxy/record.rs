@@ -13,7 +13,7 @@ use crate::domain::ids::{KeyId, ProviderId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::network;
 use crate::domain::part::{Part, PartKind};
-use crate::domain::price::Price;
+use crate::domain::price::{CostKind, Price};
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::Usage;
@@ -270,13 +270,18 @@ fn charge<'s>(
     let find = |model: &str| snapshot.price_for(model, model).map(AsRef::as_ref);
     // Services that choose among models, or fall back to another, say which one served.
     let other = bill.model.as_str().filter(|served| {
-        bill.parts.is_empty() && !asked.iter().any(|asked| price_name::is_same(asked, served))
+        !asked.iter().any(|asked| price_name::is_same(asked, served))
+            && !bill.parts.iter().any(|part| part.kind.is_pass())
     });
-    if let Some((served, price)) = other.and_then(|served| Some((served, find(served)?))) {
+    let other = other.and_then(|served| Some((served, find(served)?)));
+    let own = other.map_or(own, |(_, price)| Some(price));
+    let searches = bill.usage.web_searches;
+    if searches > 0 && own.is_some_and(|own| own.rates.base(CostKind::WebSearch).is_none()) {
+        bill.parts.push(Part::calls(PartKind::WebSearch, searches));
+    }
+    if let Some((served, _)) = other {
         let usage = Usage { web_searches: 0, ..bill.usage };
-        bill.parts = vec![Part::new(PartKind::Message, Some(served.into()), usage)];
-        let reply = bill::Reply { own: Some(price), asked, find, multiplier };
-        return (Some(price), reply.charge(&bill.usage, &mut bill.parts));
+        bill.parts.insert(0, Part::new(PartKind::Message, Some(served.into()), usage));
     }
     if bill.parts.is_empty() {
         let total = |price: &Price| cost::total(&price.rates, &bill.usage, multiplier);

@@ -3,6 +3,9 @@
 
 mod kinds;
 mod names;
+mod oracle;
 mod parts;
 mod rates;
+mod reserved;
+mod tools;
 mod unpriced;

@@ -327,8 +327,8 @@ async fn the_multiplier_and_the_detail_hold_for_every_part() {
         assert_eq!(usd(&shown["costAtPresentPrices"]), "0.0048".parse().unwrap(), "{shown}");
         assert_eq!(
             shown["explanation"],
-            "Charged in parts: message of m 0.000300000 USD, advisor_message of dear 0.003000000 USD, \
-             advisor_message of unknown unpriced, and 0.001500000 USD beside them; in all 0.004800000 USD, \
+            "Charged in parts: message of m 0.0003 USD, advisor_message of dear 0.003 USD, \
+             advisor_message of unknown unpriced, and 0.0015 USD beside them; in all 0.0048 USD, \
              with a provider's multiplier of 1.5; the usage is what the provider reported."
         );
         let dear: Vec<&Value> = shown["costLines"]

@@ -270,6 +270,8 @@ fn usage() -> Usage {
         audio_output: 10,
         web_searches: 11,
         tier: ServiceTier::Flex,
+        image_cache_read: 2,
+        audio_cache_read: 3,
     }
 }
 

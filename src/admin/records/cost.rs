@@ -36,12 +36,13 @@ pub struct LogDetail {
 #[serde(rename_all = "camelCase")]
 pub struct CostLineRecord {
     /// `input`, `image_input`, `audio_input`, `cache_write_5m`, `cache_write_1h`, `cache_read`,
-    /// `output`, `image_output`, `audio_output`, `reasoning`, `web_search` or `request`.
+    /// `output`, `image_output`, `audio_output`, `reasoning`, `web_search`, `request`,
+    /// `image_cache_read`, `audio_cache_read`, `code_interpreter`, `file_search` or `maps`.
     pub kind: &'static str,
     /// The price entry of the rate, where it is another one than the request's: that of another
     /// model, which took part in the reply.
     pub model: Option<String>,
-    /// Tokens, web searches, or 1 for the fee per request.
+    /// Tokens, searches, calls of a tool, or 1 for the fee per request.
     pub quantity: u64,
     /// USD for one unit of `quantity`.
     pub rate_usd: Exact,

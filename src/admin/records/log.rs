@@ -201,7 +201,9 @@ impl LogEntry {
 #[serde(rename_all = "camelCase")]
 pub struct PartRecord {
     /// A pass over a model: `message`, `fallback_message`, `advisor_message`, `compaction` or
-    /// `other_pass`.
+    /// `other_pass`. A tool that the provider ran: `image_generation`, `code_interpreter`,
+    /// `file_search`, `web_search` (without a fee in the price entry), `image_search`, `maps`,
+    /// `code_execution` or `web_fetch`.
     pub kind: &'static str,
     /// The model, as the provider named it; `null` = the one that was asked for.
     pub model: Option<String>,

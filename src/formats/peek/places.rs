@@ -60,6 +60,10 @@ pub(super) enum Place {
     // Models beside the request's own.
     Fallback,
     ToolModel,
+    /// Bounds of a hosted tool: tokens of one use, and uses.
+    ToolTokens,
+    ToolUses,
+    Speed,
     Models,
     PluginModel,
     EditModel,
@@ -121,6 +125,9 @@ impl Place {
             | Self::InnerBlock
             | Self::Fallback
             | Self::ToolModel
+            | Self::ToolTokens
+            | Self::ToolUses
+            | Self::Speed
             | Self::Models
             | Self::PluginModel
             | Self::EditModel
@@ -155,7 +162,8 @@ const fn models(name: &'static str, place: Place, each: &'static Node<Place>) ->
     strict(name, Node::value(place, MAX_NAME).or_items(each))
 }
 
-static FALLBACK_KEYS: [Key<Place>; 1] = [model("model", Place::Fallback)];
+static FALLBACK_KEYS: [Key<Place>; 2] =
+    [model("model", Place::Fallback), strict("speed", Node::value(Place::Speed, 16))];
 static FALLBACK: Node<Place> =
     Node { take: MAX_NAME, ..Node::object(&FALLBACK_KEYS).tagged(Place::Fallback) };
 static LISTED_MODEL: Node<Place> = Node::value(Place::Models, MAX_NAME);
@@ -276,8 +284,10 @@ static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
 
 /// A hosted tool has its model at the top or among its parameters. In the parameters of a function,
 /// which are a schema, no text stands there.
-static TOOL_KEYS: [Key<Place>; 5] = [
+static TOOL_KEYS: [Key<Place>; 7] = [
     model("model", Place::ToolModel),
+    key("max_tokens", Node::value(Place::ToolTokens, NUMBER)),
+    key("max_uses", Node::value(Place::ToolUses, NUMBER)),
     strict("parameters", Node::object(&PARAMETER_KEYS)),
     key("tools", Node::array(&TOOL)),
     key("functionDeclarations", Node::array(&TOOL)),
@@ -354,6 +364,7 @@ pub(super) static BODY: Node<Place> = Node::object(&[
     strict("background", Node::value(Place::Background, 0)),
     strict("prompt", Node::value(Place::Prompt, 0)),
     strict("tools", Node::array(&TOOL)),
+    strict("speed", Node::value(Place::Speed, 16)),
     models("fallbacks", Place::Fallback, &FALLBACK),
     models("models", Place::Models, &LISTED_MODEL),
     strict("plugins", Node::array(&PLUGIN)),

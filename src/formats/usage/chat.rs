@@ -182,5 +182,6 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         audio_output: figure(Figure::AudioOutput).min(output - reasoning - image_output),
         web_searches: figure(Figure::Searches),
         tier: tally.tier,
+        ..Usage::default()
     }
 }

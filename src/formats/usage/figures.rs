@@ -26,9 +26,15 @@ pub(super) enum Figure {
     AudioOutput,
     ToolInput,
     Searches,
+    DrawnInput,
+    DrawnInputImage,
+    DrawnCached,
+    DrawnCachedImage,
+    DrawnOutput,
+    DrawnOutputImage,
 }
 
-const FIGURES: usize = Figure::Searches as usize + 1;
+const FIGURES: usize = Figure::DrawnOutputImage as usize + 1;
 /// This many figures at the beginning are the prompt's.
 const PROMPT: usize = Figure::CacheWrite1h as usize + 1;
 

@@ -29,6 +29,7 @@ mod tag;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod tools;
 
 use std::ops::Range;
 
@@ -262,10 +263,11 @@ impl UsageReader {
     pub fn bill(&self, input: u64) -> Bill {
         let usage = self.estimate(input);
         let tally = &self.tally;
-        let parts = match self.format {
+        let mut parts = match self.format {
             WireFormat::Native => native::parts(tally, usage),
             _ => Vec::new(),
         };
+        tools::add(tally, &mut parts);
         Bill { usage, estimated: !self.final_figures(), model: tally.model, parts }
     }
 

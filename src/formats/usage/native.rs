@@ -21,7 +21,10 @@ static SPLIT_KEYS: [Key<Tag>; 2] = [
 ];
 
 static DETAILS_KEYS: [Key<Tag>; 1] = [key("thinking_tokens", count(Figure::Reasoning))];
-static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search_requests", count(Figure::Searches))];
+static TOOL_KEYS: [Key<Tag>; 2] = [
+    key("web_search_requests", count(Figure::Searches)),
+    key("web_fetch_requests", Node::value(Tag::Fetches, 24)),
+];
 
 static PASS_SPLIT_KEYS: [Key<Tag>; 2] = [
     key("ephemeral_5m_input_tokens", pass_count(PassFigure::CacheWrite5m)),
@@ -67,7 +70,7 @@ const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
 /// A content block, of a whole message or at its start in a stream.
 static BLOCK: Node<Tag> = Node::object(&BLOCK_KEYS);
 static BLOCK_KEYS: [Key<Tag>; 6] = [
-    key("type", Node::value(Tag::Block, 24)),
+    key("type", Node::value(Tag::Block, 40)),
     key("text", Node::value(Tag::Text, 0)),
     key("thinking", Node::value(Tag::Thinking, 0)),
     key("signature", Node::value(Tag::Sealed, 0)),

@@ -170,7 +170,7 @@ pub(super) fn parts(tally: &Tally, sums: Usage) -> Vec<Part> {
                 PartKind::Message => fell_back || refused || !is_served(pass),
                 PartKind::FallbackMessage => refused,
                 PartKind::AdvisorMessage | PartKind::OtherPass => true,
-                PartKind::Compaction => false,
+                _ => false,
             };
         // What an earlier pass of another model used is not in the sums.
         if kind.is_reply() && is_served(pass) && !(part.free && fell_back && !refused) {

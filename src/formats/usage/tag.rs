@@ -73,6 +73,17 @@ pub(super) enum Tag {
     Credit,
     /// The model that the reply says made it.
     Model,
+    /// responses: the container of an item; and of each tool that the request has, its type, its
+    /// model, and the tool.
+    ItemContainer,
+    ToolType,
+    ToolModel,
+    ToolEnd,
+    /// native: pages that the service fetched.
+    Fetches,
+    /// alt-cli: a search for images, and a source that is a map.
+    ImageQuery,
+    Map,
     /// Figures by kind of input or output: one item's kind, its count, the item, the list.
     Modality,
     ModalityCount,

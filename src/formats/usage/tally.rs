@@ -13,6 +13,7 @@ pub(super) use super::figures::{Figure, Modality};
 use super::model::ModelName;
 use super::output::{ItemSoFar, Items, Output};
 use super::tag::Tag;
+use super::tools::Tools;
 use crate::domain::part::PartKind;
 use crate::domain::usage::ServiceTier;
 use crate::formats::error::UpstreamError;
@@ -71,6 +72,8 @@ pub(super) struct Tally {
     pub(super) model: ModelName,
     /// Searches that the reply shows but does not count itself.
     pub(super) searches: u64,
+    /// What is known of tools that the provider ran.
+    pub(super) tools: Option<Box<Tools>>,
     /// alt-cli: hashes of the queries so far. Events repeat them.
     queries: Vec<u64>,
     pub(super) content: bool,
@@ -166,7 +169,7 @@ impl Tally {
             }
             Tag::Blocked => self.event.blocked |= is_reason(found),
             Tag::Choice => self.answer_ends(),
-            Tag::Query => self.query(found),
+            Tag::Query | Tag::ImageQuery => self.query(found),
             Tag::Event => {}
             _ => self.output_part(found),
         }
@@ -176,12 +179,15 @@ impl Tally {
         if found.kind != Kind::String || found.text.trim_ascii().is_empty() {
             return;
         }
-        let mut hasher = DefaultHasher::new();
-        found.text.hash(&mut hasher);
-        let query = hasher.finish();
-        if self.queries.len() < MAX_QUERIES && !self.queries.contains(&query) {
-            self.queries.push(query);
-            self.searches += 1;
+        // The same words may be searched for in pages and in images.
+        let query = hash(found.text) ^ u64::from(found.tag == Tag::ImageQuery);
+        if self.queries.len() >= MAX_QUERIES || self.queries.contains(&query) {
+            return;
+        }
+        self.queries.push(query);
+        match found.tag {
+            Tag::ImageQuery => self.tools.get_or_insert_default().image_searches += 1,
+            _ => self.searches += 1,
         }
     }
 
@@ -198,6 +204,9 @@ impl Tally {
             Tag::Block if matches!(found.text, b"thinking" | b"redacted_thinking") => {
                 self.output.announced += 1
             }
+            Tag::Block if found.text.ends_with(b"code_execution_tool_result") => {
+                self.tools.get_or_insert_default().executions += 1
+            }
             Tag::Delta => event.delta = string,
             Tag::Thought => event.thought = found.as_bool() == Some(true),
             Tag::PartEnd => {
@@ -206,10 +215,17 @@ impl Tally {
                 self.generated(len, if thought { len } else { 0 });
             }
             Tag::ItemType | Tag::ItemStatus | Tag::ItemAction => event.item.word(found),
+            Tag::ItemContainer => event.item.container = hash(found.text),
             Tag::ItemText => event.item.text += string,
             Tag::ItemSummary => event.item.summary += string,
             Tag::ItemSealed => event.item.sealed += string,
-            Tag::Item => event.items.add(&std::mem::take(&mut event.item)),
+            Tag::Item => {
+                let item = std::mem::take(&mut event.item);
+                if let Some(container) = item.used() {
+                    self.tools.get_or_insert_default().container(container);
+                }
+                event.items.add(&item);
+            }
             _ => self.error_part(found),
         }
     }
@@ -232,7 +248,38 @@ impl Tally {
             Tag::ErrorMessage => text(found, &mut event.reported.message),
             Tag::LooseCode => event.loose.code = word(found),
             Tag::LooseMessage => text(found, &mut event.loose.message),
+            Tag::ToolType | Tag::ToolModel | Tag::ToolEnd | Tag::Fetches | Tag::Map => {
+                self.tool_part(found)
+            }
             _ => self.pass_part(found),
+        }
+    }
+
+    /// What a reply says about the tools that the provider ran or may run.
+    fn tool_part(&mut self, found: &Found<'_, Tag>) {
+        match found.tag {
+            Tag::ToolType if found.text == b"image_generation" => {
+                self.tools.get_or_insert_default().is_image = true
+            }
+            Tag::ToolModel => {
+                self.tools.get_or_insert_default().named = found.as_str().map(Into::into)
+            }
+            Tag::ToolEnd => {
+                if let Some(tools) = &mut self.tools {
+                    tools.tool_ends();
+                }
+            }
+            Tag::Fetches => {
+                if let Some(fetches) = figure_of(found)
+                    && (fetches > 0 || self.tools.is_some())
+                {
+                    self.tools.get_or_insert_default().fetches = fetches;
+                }
+            }
+            Tag::Map if found.kind == Kind::Object => {
+                self.tools.get_or_insert_default().has_map = true
+            }
+            _ => {}
         }
     }
 
@@ -243,8 +290,9 @@ impl Tally {
         let passes = self.figures.passes_mut();
         match found.tag {
             Tag::PassKind => {
-                let named = |kind: &PartKind| word == Some(kind.as_str().as_bytes());
-                passes.open().kind = PartKind::ALL.into_iter().find(named);
+                let is_named = |kind: &PartKind| word == Some(kind.as_str().as_bytes());
+                let mut kinds = PartKind::ALL.into_iter().filter(|kind| kind.is_pass());
+                passes.open().kind = kinds.find(is_named);
             }
             Tag::PassModel => passes.open().model = found.as_str().map(Into::into),
             Tag::PassCount(figure) => passes.open().put(figure, figure_of(found)),
@@ -343,6 +391,12 @@ impl Tally {
             error.message.clear();
         }
     }
+}
+
+fn hash(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn figure_of(found: &Found<'_, Tag>) -> Option<u64> {

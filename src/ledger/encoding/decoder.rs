@@ -51,6 +51,8 @@ impl Decoder {
         let mut input = In { rest, last: &mut self.last };
         let mut record = input.record()?;
         if *first == WITH_PARTS {
+            record.usage.image_cache_read = input.number()?;
+            record.usage.audio_cache_read = input.number()?;
             record.parts = input.parts()?;
         }
         input.rest.is_empty().then_some(record)
@@ -113,7 +115,7 @@ impl<'a> In<'a> {
         Some(Part {
             kind: self.one_of(&PartKind::ALL, part_number)?,
             model: self.maybe(|input| input.shared(PART))?,
-            usage: self.usage()?,
+            usage: self.usage_with_cached_media()?,
             quantity: self.number()?,
             free: self.flag()?,
             cost: self.maybe(Self::signed)?.map(NanoUsd),
@@ -208,6 +210,12 @@ impl<'a> In<'a> {
         all.iter().copied().find(|one| number_of(*one) == number)
     }
 
+    fn usage_with_cached_media(&mut self) -> Option<Usage> {
+        let usage = self.usage()?;
+        let (image_cache_read, audio_cache_read) = (self.number()?, self.number()?);
+        Some(Usage { image_cache_read, audio_cache_read, ..usage })
+    }
+
     fn usage(&mut self) -> Option<Usage> {
         Some(Usage {
             input: self.number()?,
@@ -222,6 +230,8 @@ impl<'a> In<'a> {
             audio_output: self.number()?,
             web_searches: self.number()?,
             tier: self.one_of(&ServiceTier::ALL, tier_number)?,
+            image_cache_read: 0,
+            audio_cache_read: 0,
         })
     }
 }

@@ -41,7 +41,7 @@ const MORE: u8 = 0x80;
 /// Minimum bytes of a decision: bounds the number of decisions by the remaining bytes.
 const LEAST_DECISION: usize = 8;
 /// The same, of a part.
-const LEAST_PART: usize = 18;
+const LEAST_PART: usize = 20;
 
 /// Steps by their numbers in the journal, which never change: new ones are appended.
 const STEPS: [DecisionStep; 17] = [
@@ -129,12 +129,23 @@ const fn part_number(kind: PartKind) -> u64 {
         PartKind::AdvisorMessage => 2,
         PartKind::Compaction => 3,
         PartKind::OtherPass => 4,
+        PartKind::ImageGeneration => 5,
+        PartKind::CodeInterpreter => 6,
+        PartKind::FileSearch => 7,
+        PartKind::WebSearch => 8,
+        PartKind::ImageSearch => 9,
+        PartKind::Maps => 10,
+        PartKind::CodeExecution => 11,
+        PartKind::WebFetch => 12,
     }
 }
 
 /// Appends a record.
 pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
-    let is_newer = matches!(record.usage.tier, ServiceTier::Ultrafast | ServiceTier::OffPeak);
+    let Usage { tier, image_cache_read, audio_cache_read, .. } = record.usage;
+    let is_newer = matches!(tier, ServiceTier::Ultrafast | ServiceTier::OffPeak)
+        || image_cache_read > 0
+        || audio_cache_read > 0;
     let has_parts = is_newer || !record.parts.is_empty();
     out.push(if has_parts { WITH_PARTS } else { DENSE });
     let mut out = Out(out);
@@ -174,7 +185,7 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     out.text_or_none(record.user_agent.as_deref()).text_or_none(record.client_addr.as_deref());
     out.text_or_none(record.price_model.as_deref()).signed(record.admitted_ms);
     if has_parts {
-        out.number(record.parts.len() as u64);
+        out.number(image_cache_read).number(audio_cache_read).number(record.parts.len() as u64);
         record.parts.iter().for_each(|part| out.part(part));
     }
 }
@@ -234,7 +245,8 @@ impl Out<'_> {
 
     fn part(&mut self, part: &Part) {
         self.number(part_number(part.kind)).text_or_none(part.model.as_deref());
-        self.usage(&part.usage).number(part.quantity).flag(part.free);
+        self.usage(&part.usage).number(part.usage.image_cache_read);
+        self.number(part.usage.audio_cache_read).number(part.quantity).flag(part.free);
         self.signed_or_none(part.cost.map(|cost| cost.0));
         self.text_or_none(part.price_model.as_deref());
     }

@@ -44,7 +44,7 @@ prop_compose! {
         let ([audio_input, audio_output, web_searches], tier) = (m, ServiceTier::ALL[t]);
         Usage {
             input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output, audio_input,
-            audio_output, web_searches, tier,
+            audio_output, web_searches, tier, ..Usage::default()
         }
     }
 }
@@ -63,9 +63,10 @@ prop_compose! {
 prop_compose! {
     fn parts()(
         kind in 0..PartKind::ALL.len(), names in proptest::array::uniform2(shared()), usage in usages().boxed(),
-        quantity in numbers(), free in any::<bool>(), cost in proptest::option::of(signed())
+        quantity in numbers(), cached in proptest::array::uniform2(numbers()), free in any::<bool>(), cost in proptest::option::of(signed())
     ) -> Part {
         let ([model, price_model], cost) = (names, cost.map(NanoUsd));
+        let usage = Usage { image_cache_read: cached[0], audio_cache_read: cached[1], ..usage };
         Part { kind: PartKind::ALL[kind], model, usage, quantity, free, cost, price_model }
     }
 }

@@ -1,6 +1,7 @@
 //! The limits: one atomic step over the thirteen checks. It reserves the request's expected cost
 //! while the request is in flight.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::identify::Identified;
@@ -10,6 +11,7 @@ use super::screen::Screened;
 use crate::domain::group::Groups;
 use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
+use crate::domain::record::{Decision, DecisionStep};
 use crate::formats::route::Operation;
 use crate::formats::{convert, count};
 use crate::limits::{Admission, Asks, Refused};
@@ -55,6 +57,7 @@ pub(in crate::proxy) async fn admit(
         return Err(Refusal::JournalFull);
     }
     let estimate = reservation(ctx, identified, &inbound, operation);
+    let assumed = assumed(ctx, &inbound, estimate);
     let permit = match &identified.caller {
         Principal::Admin => gateway.counters.bypass(ctx.id, session, estimate, now),
         Principal::Key { key, user } => {
@@ -70,8 +73,39 @@ pub(in crate::proxy) async fn admit(
     let preferred = permit.session_provider();
     if let Some(record) = &mut ctx.record {
         record.permit = Some(permit);
+        record.decisions.extend(assumed);
     }
     Ok(Admitted { inbound, preferred })
+}
+
+/// Says in the decision chain what was reserved, for a request that may cost more than its own
+/// model: one that names further models, or bounds the uses of tools.
+fn assumed(ctx: &RequestContext, inbound: &Inbound, amount: NanoUsd) -> Option<Decision> {
+    let uses = inbound.peek.tool_bounds.uses;
+    let mode = ctx.gateway.fixed.reservation;
+    if mode == Reservation::Off || (inbound.named.is_empty() && uses.is_none()) {
+        return None;
+    }
+    let mut detail = format!("reserved {amount} USD ({}), with", mode.as_str());
+    for named in &inbound.named {
+        let _ = write!(detail, " {} {},", named.member, named.name);
+    }
+    match uses {
+        Some(uses) => {
+            let _ = write!(detail, " {uses} uses of a tool");
+        }
+        None => detail.truncate(detail.len() - 1),
+    }
+    Some(Decision {
+        provider_id: None,
+        provider_name: "(reservation)".into(),
+        step: DecisionStep::Candidate,
+        detail: Some(detail.into()),
+        status: None,
+        at_ms: ctx.elapsed_ms(),
+        took_ms: None,
+        usage: None,
+    })
 }
 
 /// What the request reserves, at the price of the most expensive provider that it can reach (see
@@ -111,6 +145,10 @@ fn reservation(
         max_tokens,
         choices,
         usual_output: key.and_then(|key| ctx.gateway.counters.expected_output(key, &inbound.model)),
+        tool_tokens: inbound.peek.tool_bounds.tokens,
+        is_fast: inbound.peek.is_fast,
     };
-    identified.snapshot.reservation(mode, &ask, &forecast)
+    let own = identified.snapshot.reservation(mode, &ask, &forecast);
+    let uses = inbound.peek.tool_bounds.uses;
+    identified.snapshot.reservation_beside(mode, &ask, &forecast, (own, uses))
 }

@@ -158,6 +158,10 @@ struct Extra {
     #[serde(skip_serializing_if = "is_default")]
     audio_output: u64,
     #[serde(skip_serializing_if = "is_default")]
+    image_cache_read: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    audio_cache_read: u64,
+    #[serde(skip_serializing_if = "is_default")]
     web_searches: u64,
     #[serde(skip_serializing_if = "is_default")]
     tier: ServiceTier,
@@ -174,16 +178,30 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 impl Extra {
     fn of(usage: &Usage, parts: &[Part]) -> Option<String> {
-        let [audio_input, audio_output, web_searches] =
-            [usage.audio_input, usage.audio_output, usage.web_searches]
-                .map(|count| count.min(MAX_TOKENS));
+        let [audio_input, audio_output, image_cache_read, audio_cache_read, web_searches] = [
+            usage.audio_input,
+            usage.audio_output,
+            usage.image_cache_read,
+            usage.audio_cache_read,
+            usage.web_searches,
+        ]
+        .map(|count| count.min(MAX_TOKENS));
         let parts = parts.iter().map(stored_part).collect();
         let (tier, exact_tier) = match usage.tier {
             ServiceTier::Ultrafast => (ServiceTier::Priority, usage.tier),
             ServiceTier::OffPeak => (ServiceTier::Standard, usage.tier),
             known => (known, ServiceTier::Standard),
         };
-        let extra = Self { audio_input, audio_output, web_searches, tier, exact_tier, parts };
+        let extra = Self {
+            audio_input,
+            audio_output,
+            image_cache_read,
+            audio_cache_read,
+            web_searches,
+            tier,
+            exact_tier,
+            parts,
+        };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
     }
 }
@@ -323,11 +341,10 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
 }
 
 pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Part>), StoreError> {
-    let Extra { audio_input, audio_output, web_searches, tier, exact_tier, parts } =
-        match fields.opt_text("usage_extra")? {
-            None => Extra::default(),
-            Some(_) => fields.json("usage_extra")?,
-        };
+    let extra = match fields.opt_text("usage_extra")? {
+        None => Extra::default(),
+        Some(_) => fields.json("usage_extra")?,
+    };
     let usage = Usage {
         input: fields.number("input_tokens")?,
         output: fields.number("output_tokens")?,
@@ -337,12 +354,17 @@ pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Par
         reasoning: fields.number("reasoning_tokens")?,
         image_input: fields.number("image_input_tokens")?,
         image_output: fields.number("image_output_tokens")?,
-        audio_input,
-        audio_output,
-        web_searches,
-        tier: if exact_tier == ServiceTier::Standard { tier } else { exact_tier },
+        audio_input: extra.audio_input,
+        audio_output: extra.audio_output,
+        image_cache_read: extra.image_cache_read,
+        audio_cache_read: extra.audio_cache_read,
+        web_searches: extra.web_searches,
+        tier: match extra.exact_tier {
+            ServiceTier::Standard => extra.tier,
+            exact => exact,
+        },
     };
-    Ok((usage, parts))
+    Ok((usage, extra.parts))
 }
 
 fn outcome(text: &str) -> Option<RequestOutcome> {
