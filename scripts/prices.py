@@ -5,7 +5,7 @@
     unzip -p litellm-*.whl litellm/model_prices_and_context_window_backup.json > list.json
     scripts/prices.py list.json --source "litellm 1.109.1" --date 2026-11-22
 
-It contains the chat, responses and embedding models of the vendors in FAMILIES, with their prices,
+It contains the chat, responses, embedding and image models of the vendors in FAMILIES, with their prices,
 limits and mode and nothing else. Names are those of the vendors' own APIs, without the list's prefix
 (`gemini/`). There is one model per line, sorted, so that a new list gives a small diff. The field
 `source` of each entry names the source.
@@ -31,8 +31,15 @@ FAMILIES = {
     "xai": ("xai/", r"[a-z]"),
     "zai": ("zai/", r"[a-z]"),
 }
-MODES = ("chat", "responses", "embedding")
+# Image models too: by tokens, they also price the hosted tool of the responses format.
+MODES = ("chat", "responses", "embedding", "image_generation")
+# Entries that are no models: fees of hosted tools.
+TOOLS = ("openai/container",)
 LIMITS = ("max_input_tokens", "max_output_tokens")
+# What the list says about a model's modes: a test compares it with the rates.
+FLAGS = ("supports_fast_mode",)
+# Factors on the rates, in `provider_specific_entry`; its other members are no prices.
+FACTORS = ("fast", "us")
 # Fields that are prices: the rates, their tiers and thresholds, and fees. Fields with such a name that
 # the gateway does not apply are kept, so that `tollgate check` can report them.
 PRICED = re.compile(r"cost|price|pricing")
@@ -44,13 +51,18 @@ def is_free(value):
     return value is None or isinstance(value, bool) or value == 0 or value == []
 
 
-def entry(model, source):
-    """The entry of one model, or None if it has no price per token."""
+def entry(model, source, is_tool=False):
+    """The entry of one model, or None if it has no price per token and is no tool."""
     kept = {"litellm_provider": model["litellm_provider"], "mode": model["mode"]}
     kept.update((name, model[name]) for name in LIMITS if isinstance(model.get(name), int))
+    kept.update((name, True) for name in FLAGS if model.get(name) is True)
     plain = ("input_cost_per_token", "output_cost_per_token")
-    if all(is_free(model.get(name)) for name in plain):
+    if all(is_free(model.get(name)) for name in plain) and not is_tool:
         return None
+    entry = model.get("provider_specific_entry") or {}
+    factors = {name: entry[name] for name in FACTORS if not is_free(entry.get(name))}
+    if factors:
+        kept["provider_specific_entry"] = factors
     for name in sorted(model):
         # A rate of 0 is a price if the model has another one: embeddings have no output.
         if PRICED.search(name) and (name in plain or not is_free(model[name])):
@@ -60,7 +72,8 @@ def entry(model, source):
 
 
 def table(listed, source):
-    prices, rank = {}, {}
+    prices = {name: entry(listed[name], source, True) for name in TOOLS if name in listed}
+    rank = {}
     order = list(FAMILIES)
     for name, model in listed.items():
         provider = model.get("litellm_provider")

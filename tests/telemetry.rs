@@ -43,6 +43,7 @@ fn record() -> Record {
         usage: Usage { input: 100, output: 20, cache_read: 5, ..Usage::default() },
         cost: Some(NanoUsd(1_500_000)),
         price_model: None,
+        parts: Vec::new(),
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: 1200,

@@ -18,6 +18,7 @@ pub mod money;
 pub mod named_model;
 pub mod network;
 pub mod notifications;
+pub mod part;
 pub mod price;
 pub mod provider;
 pub mod record;

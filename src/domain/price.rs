@@ -122,9 +122,28 @@ pub enum CostKind {
     WebSearch,
     /// A fee for each request, whatever its tokens.
     Request,
+    /// Image tokens that were read from a prompt cache.
+    ImageCacheRead,
+    /// Audio tokens that were read from a prompt cache.
+    AudioCacheRead,
+    /// Containers in which the provider ran code; the rate is per container.
+    CodeInterpreter,
+    /// Searches in stored files; the rate is per search.
+    FileSearch,
+    /// Answers that are based on a map; the rate is per answer.
+    Maps,
 }
 
 impl CostKind {
+    /// Whether its rate is per token.
+    #[must_use]
+    pub const fn is_token(self) -> bool {
+        !matches!(
+            self,
+            Self::WebSearch | Self::Request | Self::CodeInterpreter | Self::FileSearch | Self::Maps
+        )
+    }
+
     /// The kind's name in the administration API, such as `cache_write_5m`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -141,6 +160,11 @@ impl CostKind {
             Self::Reasoning => "reasoning",
             Self::WebSearch => "web_search",
             Self::Request => "request",
+            Self::ImageCacheRead => "image_cache_read",
+            Self::AudioCacheRead => "audio_cache_read",
+            Self::CodeInterpreter => "code_interpreter",
+            Self::FileSearch => "file_search",
+            Self::Maps => "maps",
         }
     }
 }

@@ -9,6 +9,7 @@ use super::clock::Timestamp;
 use super::format::WireFormat;
 use super::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use super::money::NanoUsd;
+use super::part::Part;
 use super::usage::Usage;
 
 /// One request, as billed and as logged. Every authenticated request leaves exactly one.
@@ -64,6 +65,9 @@ pub struct Record {
     /// The price entry of the cost, if it is not that of `model`.
     #[serde(default)]
     pub price_model: Option<Arc<str>>,
+    /// The parts of the cost that have a price of their own; empty for most requests.
+    #[serde(default)]
+    pub parts: Vec<Part>,
     /// Factor that `cost` contains: that of the provider, or 1 if nothing was charged.
     pub cost_multiplier: Decimal,
     /// Usage (and so cost) was estimated, because the upstream sent no final figures.

@@ -26,6 +26,10 @@ pub struct Usage {
     pub audio_input: u64,
     /// The part of `output` that was audio tokens, if the provider reports it.
     pub audio_output: u64,
+    /// The part of `cache_read` that was image tokens, if the provider reports it.
+    pub image_cache_read: u64,
+    /// The part of `cache_read` that was audio tokens, if the provider reports it.
+    pub audio_cache_read: u64,
     /// Billable web searches that the provider ran for this reply.
     pub web_searches: u64,
     /// The service tier of the request, as the provider reports it.
@@ -45,6 +49,11 @@ pub enum ServiceTier {
     Priority,
     /// Processing as part of a batch.
     Batch,
+    /// Processing that is faster than priority, and more expensive.
+    Ultrafast,
+    /// Processing at a time of little demand.
+    #[serde(rename = "off_peak")]
+    OffPeak,
     /// The native format's fast mode (`speed`), whose rates are the standard ones times a factor.
     Fast,
     /// native: inference in the United States only (`inference_geo`), at another factor.
@@ -56,7 +65,7 @@ pub enum ServiceTier {
 
 impl ServiceTier {
     /// Every tier, each once.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Standard,
         Self::Flex,
         Self::Priority,
@@ -64,6 +73,8 @@ impl ServiceTier {
         Self::Fast,
         Self::Us,
         Self::FastUs,
+        Self::Ultrafast,
+        Self::OffPeak,
     ];
 
     /// The name in records and on the wire, such as `flex`.
@@ -77,6 +88,8 @@ impl ServiceTier {
             Self::Fast => "fast",
             Self::Us => "us",
             Self::FastUs => "fast_us",
+            Self::Ultrafast => "ultrafast",
+            Self::OffPeak => "off_peak",
         }
     }
 }

@@ -8,8 +8,8 @@ use tokio::time::Instant;
 
 use super::{HOLD_MS, Jobs};
 use crate::domain::price::Price;
-use crate::policy::{cost, price_name};
-use crate::store::{StoreError, UnpricedOf};
+use crate::policy::{bill, price_name};
+use crate::store::{StoreError, UnpricedOf, Used};
 
 pub(super) const JOB: &str = "reprice";
 /// Requests per transaction: a few hundredths of a second on the embedded database.
@@ -76,8 +76,13 @@ impl Jobs {
         price: &Price,
     ) -> Result<u64, StoreError> {
         let upstream_model = upstream.map(String::as_str);
-        let (of, rates) =
-            (UnpricedOf { model, upstream_model, price_model: &price.model }, &price.rates);
+        let of = UnpricedOf { model, upstream_model, price_model: &price.model };
+        let charge = |used: &mut Used, multiplier| {
+            let Used { usage, parts, upstream_model } = used;
+            let asked = [model, upstream_model.as_deref().unwrap_or(model)];
+            let reply = bill::Reply { own: Some(price), asked, find: |_: &str| None, multiplier };
+            reply.charge(usage, parts).unwrap_or_default()
+        };
         let parts = &self.0.parts;
         let mut priced = 0;
         loop {
@@ -86,10 +91,7 @@ impl Jobs {
                 return Ok(priced);
             }
             let (began, counting) = (Instant::now(), self.0.counting.lock().await);
-            let late = parts
-                .store
-                .reprice(of, BATCH, &|usage, times| cost::total(rates, usage, times))
-                .await?;
+            let late = parts.store.reprice(of, BATCH, &charge).await?;
             parts.counters.spent_late(&late, parts.clock.now());
             drop(counting);
             let count = late.rows.len();

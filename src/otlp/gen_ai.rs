@@ -4,6 +4,7 @@ use serde_json::Number;
 
 use super::proto::Attributes;
 use crate::domain::format::WireFormat;
+use crate::domain::part::Part;
 use crate::domain::usage::Usage;
 use crate::formats::conversation::Request;
 use crate::formats::route::Operation;
@@ -109,6 +110,13 @@ pub(super) fn usage(usage: &Usage, to: &mut Attributes) {
         if tokens > 0 {
             to.number(name, tokens);
         }
+    }
+}
+
+/// Adds the parts of the cost that have their own price.
+pub(super) fn parts(parts: &[Part], to: &mut Attributes) {
+    if !parts.is_empty() {
+        to.texts("tollgate.cost.parts", parts.iter().map(Part::summary));
     }
 }
 

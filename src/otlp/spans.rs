@@ -184,6 +184,7 @@ fn client(
         attributes.text("error.type", kind);
     }
     if is_last {
+        gen_ai::parts(&record.parts, &mut attributes);
         content(finished, &mut attributes);
     }
     span.name = format!("{operation_name} {}", attempt.model);

@@ -10,9 +10,11 @@
 //! | cache write, five minutes | input |
 //! | cache write, one hour | cache write, five minutes |
 //! | cache read | input |
+//! | image and audio tokens read from a cache | cache read |
 //! | image and audio tokens in | input |
 //! | image and audio tokens out, reasoning | output |
 //! | above a threshold | the same rate above the next lower threshold, and so on to the base |
+//! | of the tier `ultrafast` | the same rate of the tier `priority` |
 //! | of a service tier | the same rate of the standard tier |
 //! | of a service tier above a threshold | the higher of two rates, see below |
 //!
@@ -64,14 +66,7 @@ pub struct CostLine {
 /// Prices one reply and shows how. A negative multiplier counts as zero.
 #[must_use]
 pub fn price(rates: &Rates, usage: &Usage, multiplier: Decimal) -> Cost {
-    let lines = charges(rates, usage)
-        .map(|(kind, quantity, rate)| CostLine {
-            kind,
-            quantity,
-            rate,
-            amount: amount(quantity, rate.usd),
-        })
-        .collect();
+    let lines = charges(rates, usage).map(CostLine::from).collect();
     Cost { total: total(rates, usage, multiplier), lines }
 }
 
@@ -80,11 +75,47 @@ pub fn price(rates: &Rates, usage: &Usage, multiplier: Decimal) -> Cost {
 /// Never negative; an amount beyond the range of [`NanoUsd`] becomes its largest value.
 #[must_use]
 pub fn total(rates: &Rates, usage: &Usage, multiplier: Decimal) -> NanoUsd {
-    let sum = charges(rates, usage).fold(Decimal::ZERO, |sum, (_, quantity, rate)| {
-        sum.checked_add(amount(quantity, rate.usd)).unwrap_or(Decimal::MAX)
-    });
+    rounded(sum(charges(rates, usage)), multiplier)
+}
+
+/// An amount times the multiplier, in nano-USD.
+pub(super) fn rounded(sum: Decimal, multiplier: Decimal) -> NanoUsd {
     let charged = sum.checked_mul(multiplier.max(Decimal::ZERO)).unwrap_or(Decimal::MAX);
     NanoUsd::from_decimal(charged).unwrap_or(NanoUsd(i64::MAX)).max(NanoUsd::ZERO)
+}
+
+fn sum(charges: impl Iterator<Item = (CostKind, u64, Rate)>) -> Decimal {
+    charges.fold(Decimal::ZERO, |sum, (_, quantity, rate)| {
+        sum.checked_add(amount(quantity, rate.usd)).unwrap_or(Decimal::MAX)
+    })
+}
+
+/// The lines of one pass over a model: its tokens, at their own length and tier.
+pub(super) fn tokens<'a>(
+    rates: &'a Rates,
+    usage: &Usage,
+) -> impl Iterator<Item = CostLine> + use<'a> {
+    charges(rates, usage).filter(|(kind, ..)| kind.is_token()).map(CostLine::from)
+}
+
+/// The line of a tool that the provider ran, if the entry has a fee for it.
+pub(super) fn tool(rates: &Rates, kind: CostKind, quantity: u64) -> Option<CostLine> {
+    let tariff = Tariff { rates, tier: ServiceTier::Standard, input: 0 };
+    tariff.rate(kind).map(|rate| CostLine::from((kind, quantity, *rate)))
+}
+
+/// The lines of what is charged once for a reply, whatever its tokens.
+pub(super) fn fees<'a>(
+    rates: &'a Rates,
+    usage: &Usage,
+) -> impl Iterator<Item = CostLine> + use<'a> {
+    charges(rates, usage).filter(|(kind, ..)| !kind.is_token()).map(CostLine::from)
+}
+
+impl From<(CostKind, u64, Rate)> for CostLine {
+    fn from((kind, quantity, rate): (CostKind, u64, Rate)) -> Self {
+        Self { kind, quantity, rate, amount: amount(quantity, rate.usd) }
+    }
 }
 
 fn amount(quantity: u64, rate: Decimal) -> Decimal {
@@ -106,8 +137,9 @@ fn charges<'a>(
 
 /// Each token in one kind only. Image, audio and reasoning tokens are parts of input and output:
 /// taken out of them, and never more of them than there is.
-fn quantities(usage: &Usage, is_reasoning_apart: bool) -> [(CostKind, u64); 12] {
+fn quantities(usage: &Usage, is_reasoning_apart: bool) -> [(CostKind, u64); 14] {
     let (mut input, mut output) = (usage.input, usage.output);
+    let mut read = usage.cache_read;
     let take = |from: &mut u64, part: u64| {
         let part = part.min(*from);
         *from -= part;
@@ -115,6 +147,8 @@ fn quantities(usage: &Usage, is_reasoning_apart: bool) -> [(CostKind, u64); 12] 
     };
     let image_input = take(&mut input, usage.image_input);
     let audio_input = take(&mut input, usage.audio_input);
+    let image_cache_read = take(&mut read, usage.image_cache_read);
+    let audio_cache_read = take(&mut read, usage.audio_cache_read);
     let image_output = take(&mut output, usage.image_output);
     let audio_output = take(&mut output, usage.audio_output);
     let reasoning = if is_reasoning_apart { take(&mut output, usage.reasoning) } else { 0 };
@@ -124,7 +158,9 @@ fn quantities(usage: &Usage, is_reasoning_apart: bool) -> [(CostKind, u64); 12] 
         (CostKind::AudioInput, audio_input),
         (CostKind::CacheWrite5m, usage.cache_write_5m),
         (CostKind::CacheWrite1h, usage.cache_write_1h),
-        (CostKind::CacheRead, usage.cache_read),
+        (CostKind::CacheRead, read),
+        (CostKind::ImageCacheRead, image_cache_read),
+        (CostKind::AudioCacheRead, audio_cache_read),
         (CostKind::Output, output),
         (CostKind::ImageOutput, image_output),
         (CostKind::AudioOutput, audio_output),
@@ -152,8 +188,15 @@ impl<'a> Tariff<'a> {
     /// The rate that is charged, fall-backs resolved.
     fn rate(&self, kind: CostKind) -> Option<&'a Rate> {
         match kind {
-            CostKind::Input | CostKind::Output | CostKind::WebSearch | CostKind::Request => {
-                self.named(kind)
+            CostKind::Input
+            | CostKind::Output
+            | CostKind::WebSearch
+            | CostKind::Request
+            | CostKind::CodeInterpreter
+            | CostKind::FileSearch
+            | CostKind::Maps => self.named(kind),
+            CostKind::ImageCacheRead | CostKind::AudioCacheRead => {
+                self.part(kind, CostKind::CacheRead).or_else(|| self.rate(CostKind::CacheRead))
             }
             CostKind::CacheWrite5m | CostKind::CacheRead => {
                 self.named(kind).or_else(|| self.named(CostKind::Input))
@@ -181,7 +224,11 @@ impl<'a> Tariff<'a> {
         if self.tier == ServiceTier::Standard {
             return standard;
         }
-        match (highest(self.tier), standard) {
+        let own = highest(self.tier).or_else(|| match self.tier {
+            ServiceTier::Ultrafast => highest(ServiceTier::Priority),
+            _ => None,
+        });
+        match (own, standard) {
             (Some(own), Some(standard)) if standard.above > own.above && standard.usd > own.usd => {
                 Some(standard)
             }

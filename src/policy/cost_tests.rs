@@ -91,6 +91,7 @@ fn charged_at(rates: &Rates, tier: ServiceTier, input: u64) -> Vec<(&'static str
         audio_output: 1,
         web_searches: 2,
         tier,
+        ..Usage::default()
     };
     let million = Decimal::from(1_000_000);
     let lines = price(rates, &usage, Decimal::ONE).lines;
@@ -316,6 +317,7 @@ fn usages() -> impl Strategy<Value = Usage> {
                 audio_output: part[4],
                 web_searches: searches.into(),
                 tier,
+                ..Usage::default()
             }
         },
     )

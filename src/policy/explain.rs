@@ -7,6 +7,7 @@ use rust_decimal::Decimal;
 
 use super::cost::{self, Cost, CostLine};
 use crate::domain::money::NanoUsd;
+use crate::domain::part::PartKind;
 use crate::domain::price::{CostKind, Price};
 use crate::domain::record::{Record, RequestOutcome};
 use crate::domain::usage::{ServiceTier, Usage};
@@ -27,6 +28,9 @@ pub fn explain(record: &Record, price: Option<&Price>, billable: bool) -> String
     if record.usage == Usage::default() && charged == NanoUsd::ZERO {
         return "No charge: no usage was reported or estimated for this request.".to_owned();
     }
+    if !record.parts.is_empty() && !is_one_pass(record) {
+        return in_parts(record, charged);
+    }
     let now = price.map(|price| cost::price(&price.rates, &record.usage, record.cost_multiplier));
     match (now, price) {
         (Some(now), Some(price)) if now.total == charged => as_now(record, price, &now, charged),
@@ -44,6 +48,44 @@ fn unpriced(record: &Record) -> String {
          limits until a price arrives.",
         record.model
     )
+}
+
+/// Whether all tokens are those of one pass: another model than the requested one served.
+fn is_one_pass(record: &Record) -> bool {
+    let all = record.usage.total();
+    matches!(&*record.parts, [part] if !part.free && part.kind == PartKind::Message
+        && part.usage.total() == all && part.usage.cache_read == record.usage.cache_read)
+}
+
+/// The reply has several prices: the cost of each part.
+fn in_parts(record: &Record, charged: NanoUsd) -> String {
+    let mut text = "Charged in parts: ".to_owned();
+    let mut known = NanoUsd::ZERO;
+    for part in &record.parts {
+        let model = part.model.as_deref().unwrap_or(&record.model);
+        let _ = write!(text, "{} of {model} ", part.kind.as_str());
+        match part.cost {
+            _ if part.free => text.push_str("not charged, as it wrote nothing"),
+            None => text.push_str("unpriced"),
+            Some(cost) => {
+                known = known.saturating_add(cost);
+                let _ = write!(text, "{cost} USD");
+                if let Some(entry) = part.price_model.as_deref().filter(|entry| *entry != model) {
+                    let _ = write!(text, " by the entry {entry}");
+                }
+            }
+        }
+        text.push_str(", ");
+    }
+    let multiplier = record.cost_multiplier.normalize();
+    let _ = write!(
+        text,
+        "and {} USD beside them; in all {charged} USD, with a provider's multiplier of \
+         {multiplier}{}",
+        NanoUsd(charged.0.saturating_sub(known.0).max(0)),
+        basis(record)
+    );
+    text
 }
 
 /// The entry is unchanged: the sum can be shown.
@@ -162,6 +204,11 @@ const fn words(kind: CostKind) -> &'static str {
         CostKind::Reasoning => "reasoning",
         CostKind::WebSearch => "web search",
         CostKind::Request => "request",
+        CostKind::ImageCacheRead => "image cache read",
+        CostKind::AudioCacheRead => "audio cache read",
+        CostKind::CodeInterpreter => "code interpreter",
+        CostKind::FileSearch => "file search",
+        CostKind::Maps => "map",
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! Field names are those of the public model price list. A name has parts: one from [`BASES`], then
 //! in any order a threshold (`_above_200k_tokens`, of any number) and a service tier (`_priority`,
-//! `_flex`, `_batches`). JSON numbers are read from their text, so the arithmetic never uses a
-//! binary fraction; `3e-6` and `"0.000003"` are the same rate. Other fields are ignored here: the
-//! entry itself is stored completely. [`unapplied`] lists those of them that look like prices.
+//! `_flex`, `_batches`, `_ultrafast`, `_offpeak`). JSON numbers are read from their text, so the
+//! arithmetic never uses a binary fraction; `3e-6` and `"0.000003"` are the same rate. Other fields
+//! are ignored here: the entry itself is stored completely. [`unapplied`] lists those of them that
+//! look like prices.
 
 use rust_decimal::Decimal;
 use serde_json::{Map, Value};
@@ -22,7 +23,7 @@ const FORCED: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 
 /// Names without threshold and tier, and the kind of rate of each. Of two for one kind the first
 /// wins.
-const BASES: [(&str, CostKind); 13] = [
+const BASES: [(&str, CostKind); 18] = [
     ("input_cost_per_token", CostKind::Input),
     ("output_cost_per_token", CostKind::Output),
     ("cache_creation_input_token_cost", CostKind::CacheWrite5m),
@@ -36,11 +37,18 @@ const BASES: [(&str, CostKind); 13] = [
     ("input_cost_per_image_token", CostKind::ImageInput),
     ("output_cost_per_image_token", CostKind::ImageOutput),
     ("input_cost_per_request", CostKind::Request),
+    ("cache_read_input_image_token_cost", CostKind::ImageCacheRead),
+    ("cache_read_input_audio_token_cost", CostKind::AudioCacheRead),
+    ("code_interpreter_cost_per_session", CostKind::CodeInterpreter),
+    ("file_search_cost_per_1k_calls", CostKind::FileSearch),
+    ("google_maps_grounding_cost_per_query", CostKind::Maps),
 ];
-const TIERS: [(&str, ServiceTier); 3] = [
+const TIERS: [(&str, ServiceTier); 5] = [
     ("_priority", ServiceTier::Priority),
     ("_flex", ServiceTier::Flex),
     ("_batches", ServiceTier::Batch),
+    ("_ultrafast", ServiceTier::Ultrafast),
+    ("_offpeak", ServiceTier::OffPeak),
 ];
 
 /// A fee per web search: a number, or one for each size of context.
@@ -194,8 +202,7 @@ fn with_factors(mut rates: Vec<Rate>, entry: &Map<String, Value>) -> Rates {
         (Some(fast), Some(us)) => fast.checked_mul(us),
         (one, other) => one.or(other),
     };
-    let is_token = |kind| !matches!(kind, CostKind::WebSearch | CostKind::Request);
-    let is_standard = |rate: &Rate| rate.tier == ServiceTier::Standard && is_token(rate.kind);
+    let is_standard = |rate: &Rate| rate.tier == ServiceTier::Standard && rate.kind.is_token();
     let standard: Vec<Rate> = rates.iter().filter(|rate| is_standard(rate)).copied().collect();
     let tiers = [(ServiceTier::Fast, fast), (ServiceTier::Us, us), (ServiceTier::FastUs, both)];
     for (tier, factor) in tiers {
@@ -227,8 +234,10 @@ fn rates(
             );
         }
         let Name { place, kind, tier, above } = parse_name(field)?;
-        let max = if kind == CostKind::Request { per_request } else { per_token };
-        Some(amount(value, field, max).map(|usd| (place, Rate { kind, tier, above, usd })))
+        let max = if kind.is_token() { per_token } else { per_request };
+        let per = if kind == CostKind::FileSearch { Decimal::ONE_THOUSAND } else { Decimal::ONE };
+        let rate = |usd: Decimal| Rate { kind, tier, above, usd: (usd / per).normalize() };
+        Some(amount(value, field, max).map(|usd| (place, rate(usd))))
     })
 }
 

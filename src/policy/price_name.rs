@@ -61,6 +61,13 @@ pub fn find<T>(requested: &str, upstream: &str, look: impl Fn(&str) -> Option<T>
         .find_map(|names| models.into_iter().flatten().flat_map(names).find_map(|name| look(&name)))
 }
 
+/// Whether two names are of one model: they differ in a date or `-latest` at most.
+#[must_use]
+pub fn is_same(one: &str, other: &str) -> bool {
+    let plain = |name| base(name).unwrap_or(name);
+    one == other || plain(one) == plain(other)
+}
+
 /// Entries that price this model itself.
 #[must_use]
 pub fn exact(model: &str) -> Vec<String> {

@@ -18,7 +18,7 @@ use rust_decimal::Decimal;
 
 use super::cost;
 use crate::domain::money::NanoUsd;
-use crate::domain::price::Rates;
+use crate::domain::price::{CostKind, Rates};
 use crate::domain::usage::{ServiceTier, Usage};
 
 /// Maximum output tokens of a reply if neither the request nor the price entry has one.
@@ -78,6 +78,69 @@ pub struct Forecast {
     /// The 90th percentile of the output of this key and model's recent replies, once there are
     /// enough.
     pub usual_output: Option<u64>,
+    /// The client's bound on the output tokens of one use of a tool's model.
+    pub tool_tokens: Option<u64>,
+    /// The request asks for the fast mode.
+    pub is_fast: bool,
+}
+
+/// How another model that the request names may add to its cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share {
+    /// It may serve instead of the requested one, which is then not charged.
+    Instead,
+    /// It may serve after the requested one has written a part of its reply.
+    After,
+    /// It is used beside it, at most this many times.
+    Beside(u64),
+}
+
+/// Output tokens of an image that a tool makes: a large one in high quality.
+const IMAGE_TOKENS: u64 = 6_240;
+
+/// What a request reserves that names further models: `own` is the amount for its own. In `strict`
+/// every fallback may be charged, as each may decline after it has begun to write.
+pub fn with_others<'a>(
+    mode: Reservation,
+    forecast: &Forecast,
+    own: NanoUsd,
+    others: impl IntoIterator<Item = (Candidate<'a>, Share)>,
+) -> NanoUsd {
+    let (mut dearest, mut beside) = (own, NanoUsd::ZERO);
+    for (candidate, share) in others {
+        match share {
+            Share::Beside(times) => {
+                let is_image = candidate.rates.base(CostKind::ImageOutput).is_some();
+                let most = candidate.max_output.or(is_image.then_some(IMAGE_TOKENS));
+                let asked = Forecast {
+                    max_tokens: forecast.tool_tokens,
+                    choices: 1,
+                    usual_output: Some(0),
+                    ..*forecast
+                };
+                let once = at(mode, &asked, &Candidate { max_output: most, ..candidate });
+                let uses = i64::try_from(times).unwrap_or(i64::MAX);
+                beside = beside.saturating_add(NanoUsd(once.0.saturating_mul(uses)));
+            }
+            Share::After if mode == Reservation::Strict => {
+                dearest = dearest.saturating_add(at(mode, forecast, &candidate));
+            }
+            Share::After | Share::Instead => dearest = dearest.max(at(mode, forecast, &candidate)),
+        }
+    }
+    dearest.saturating_add(beside)
+}
+
+/// The most that web searches of the request can cost, if it bounds them: reserved in `strict`.
+#[must_use]
+pub fn searches(mode: Reservation, uses: u64, candidate: &Candidate<'_>) -> NanoUsd {
+    if mode != Reservation::Strict {
+        return NanoUsd::ZERO;
+    }
+    let usage = Usage { web_searches: uses, ..Usage::default() };
+    let none = cost::total(candidate.rates, &Usage::default(), candidate.multiplier);
+    let fees = cost::total(candidate.rates, &usage, candidate.multiplier);
+    NanoUsd(fees.0.saturating_sub(none.0))
 }
 
 /// A provider that the request may be sent to: the inputs of its cost.
@@ -126,9 +189,14 @@ pub fn output_tokens(mode: Reservation, forecast: &Forecast, max_output: Option<
 fn at(mode: Reservation, forecast: &Forecast, candidate: &Candidate<'_>) -> NanoUsd {
     let output = output_tokens(mode, forecast, candidate.max_output);
     let cost = |usage: &Usage| cost::total(candidate.rates, usage, candidate.multiplier);
-    // The client can request a more expensive tier than the standard one.
+    // A more expensive tier than the standard one may be the account's default; only the fast mode
+    // is in the request.
+    let is_possible = |tier: &ServiceTier| {
+        forecast.is_fast || !matches!(tier, ServiceTier::Fast | ServiceTier::FastUs)
+    };
     let most = |usage: &Usage| {
-        let tiers = ServiceTier::ALL.into_iter().map(|tier| cost(&Usage { tier, ..*usage }));
+        let tiers = ServiceTier::ALL.into_iter().filter(is_possible);
+        let tiers = tiers.map(|tier| cost(&Usage { tier, ..*usage }));
         tiers.max().unwrap_or(NanoUsd::ZERO)
     };
     if mode != Reservation::Strict {
@@ -170,6 +238,8 @@ mod tests {
         max_tokens: Some(8_000),
         choices: 1,
         usual_output: None,
+        tool_tokens: None,
+        is_fast: false,
     };
 
     fn rates(entry: Value) -> Rates {

@@ -167,7 +167,7 @@ impl RequestContext {
         self.trace_attempt(&asked.provider, &asked.model);
         if let Some(record) = &mut self.record {
             record.attempts += 1;
-            record.note_usage(None, false);
+            record.note_bill(None);
             record.asked = Some(asked);
         }
     }

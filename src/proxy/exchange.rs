@@ -133,8 +133,7 @@ impl Exchange {
         if let Some(attempt) = self.attempt.as_mut().filter(|_| is_reply)
             && let Some(relay) = attempt.incoming.released()
         {
-            let (usage, estimated) = relay.bill(record.estimated_input());
-            record.note_usage(usage, estimated);
+            record.note_bill(relay.bill(record.estimated_input()));
             attempt.ticket.succeeded(request.gateway.clock.now());
             request.gateway.metrics.attempt(&attempt.provider.name, "ok");
         }

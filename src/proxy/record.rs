@@ -7,8 +7,8 @@ use super::caller::Principal;
 use crate::domain::ids::SessionId;
 use crate::domain::provider::Provider;
 use crate::domain::record::{Decision, RequestOutcome};
-use crate::domain::usage::Usage;
 use crate::formats::route::Operation;
+use crate::formats::usage::Bill;
 use crate::limits::Permit;
 use crate::policy::searches;
 use crate::state::Snapshot;
@@ -60,14 +60,13 @@ pub struct Asked {
 pub struct OpenRecord {
     pub(super) caller: Principal,
     pub(super) snapshot: Arc<Snapshot>,
-    operation: Operation,
+    pub(super) operation: Operation,
     pub body: Option<BodyFacts>,
     pub permit: Option<Permit>,
     pub decisions: Vec<Decision>,
     pub attempts: u32,
     pub asked: Option<Asked>,
-    pub usage: Option<Usage>,
-    pub usage_estimated: bool,
+    pub bill: Option<Bill>,
     pub first_byte: Option<Duration>,
 }
 
@@ -84,8 +83,7 @@ impl OpenRecord {
             decisions: Vec::new(),
             attempts: 0,
             asked: None,
-            usage: None,
-            usage_estimated: false,
+            bill: None,
             first_byte: None,
         }
     }
@@ -101,13 +99,13 @@ impl OpenRecord {
         self.operation == Operation::Generate
     }
 
-    /// Notes the usage of a reply.
-    pub fn note_usage(&mut self, mut usage: Option<Usage>, estimated: bool) {
-        if let (Some(usage), Some(asked)) = (&mut usage, &self.asked) {
+    /// Notes what a reply is billed by.
+    pub fn note_bill(&mut self, mut bill: Option<Bill>) {
+        if let (Some(Bill { usage, .. }), Some(asked)) = (&mut bill, &self.asked) {
             let format = asked.provider.kind.format();
             usage.web_searches = searches::charged(format, &asked.model, usage.web_searches);
         }
-        (self.usage, self.usage_estimated) = (usage, estimated);
+        self.bill = bill;
     }
 
     /// Input tokens, estimated from the request's size; used if no provider reported them.

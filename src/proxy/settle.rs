@@ -12,11 +12,15 @@ use super::record::{Ending, OpenRecord};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
 use crate::domain::network;
+use crate::domain::part::{Part, PartKind};
+use crate::domain::price::{CostKind, Price};
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::Usage;
+use crate::formats::route::Operation;
+use crate::formats::usage::Bill;
 use crate::limits::Permit;
 use crate::otlp::RequestTrace;
-use crate::policy::cost;
+use crate::policy::{bill, cost, price_name};
 use crate::state::{Event, Snapshot};
 use crate::telemetry;
 
@@ -114,6 +118,7 @@ impl OpenRecord {
         let overhead = duration.saturating_sub(ctx.waited);
         self.decisions.iter_mut().for_each(clip);
         let Priced { cost, entry, multiplier } = self.price();
+        let Bill { usage, estimated, parts, .. } = self.bill.take().unwrap_or_default();
         let names = names(&self.caller);
         let provider: Option<(ProviderId, Arc<str>)> =
             self.asked.as_ref().map(|a| (a.provider.id, a.provider.name.as_str().into()));
@@ -142,11 +147,12 @@ impl OpenRecord {
             status_code: ending.status,
             outcome: ending.outcome,
             error_message: ending.error.clone(),
-            usage: self.usage.unwrap_or_default(),
+            usage,
             cost,
             price_model: entry,
+            parts,
             cost_multiplier: multiplier,
-            estimated: self.usage_estimated,
+            estimated,
             duration_ms: millis(duration),
             first_byte_ms: self.first_byte.map(millis),
             overhead_us: u64::try_from(overhead.as_micros()).unwrap_or(u64::MAX),
@@ -159,27 +165,55 @@ impl OpenRecord {
 
     /// Without usage the cost is zero. With usage of a model without a price it is `None`, which
     /// the record shows as unpriced.
-    fn price(&self) -> Priced {
+    fn price(&mut self) -> Priced {
         let free = |multiplier| Priced { cost: Some(NanoUsd::ZERO), entry: None, multiplier };
-        let (Some(asked), Some(body), Some(usage)) = (&self.asked, &self.body, &self.usage) else {
+        let (Some(asked), Some(body), Some(bill)) = (&self.asked, &self.body, &mut self.bill)
+        else {
             return free(Decimal::ONE);
         };
         let multiplier = asked.provider.cost_multiplier;
-        if !self.is_metered() {
+        if self.operation != Operation::Generate {
             return free(multiplier);
         }
-        let price = self.snapshot.price_for(&body.model, &asked.model);
-        let entry = price
-            .filter(|price| *price.model != *body.model)
-            .map(|price| price.model.as_str().into());
-        Priced {
-            cost: price.map(|price| {
-                cost::total(&price.rates, usage, multiplier).min(NanoUsd::MAX_OF_REQUEST)
-            }),
-            entry,
-            multiplier,
-        }
+        let asked = [&*body.model, &*asked.model];
+        let (price, cost) = charge(&self.snapshot, asked, multiplier, bill);
+        let other = price.filter(|price| *price.model != *body.model);
+        Priced { cost, entry: other.map(|price| price.model.as_str().into()), multiplier }
     }
+}
+
+/// Charges a reply, and each of its parts: the entry of the model that made it, and the cost.
+fn charge<'s>(
+    snapshot: &'s Snapshot,
+    asked: [&str; 2],
+    multiplier: Decimal,
+    bill: &mut Bill,
+) -> (Option<&'s Price>, Option<NanoUsd>) {
+    let own = snapshot.price_for(asked[0], asked[1]).map(AsRef::as_ref);
+    let find = |model: &str| snapshot.price_for(model, model).map(AsRef::as_ref);
+    // Services that choose among models, or fall back to another, say which one served.
+    let other = bill.model.as_str().filter(|served| {
+        !asked.iter().any(|asked| price_name::is_same(asked, served))
+            && !bill.parts.iter().any(|part| part.kind.is_pass())
+    });
+    let other = other.and_then(|served| Some((served, find(served)?)));
+    let own = other.map_or(own, |(_, price)| Some(price));
+    let searches = bill.usage.web_searches;
+    if searches > 0 && own.is_some_and(|own| own.rates.base(CostKind::WebSearch).is_none()) {
+        bill.parts.push(Part::calls(PartKind::WebSearch, searches));
+    }
+    if let Some((served, _)) = other {
+        let usage = Usage { web_searches: 0, ..bill.usage };
+        bill.parts.insert(0, Part::new(PartKind::Message, Some(served.into()), usage));
+    }
+    if bill.parts.is_empty() {
+        let total = |price: &Price| cost::total(&price.rates, &bill.usage, multiplier);
+        return (own, own.map(|price| total(price).min(NanoUsd::MAX_OF_REQUEST)));
+    }
+    let reply = bill::Reply { own, asked, find, multiplier };
+    let cost = reply.charge(&bill.usage, &mut bill.parts);
+    let fell_back = bill.parts.iter().find(|part| part.kind == PartKind::FallbackMessage);
+    (fell_back.map_or(own, |part| reply.price(part)), cost)
 }
 
 /// Whether a session stays bound to its provider. What is no answer of that provider, and no
@@ -254,6 +288,7 @@ fn of_stranger(ctx: &RequestContext, ending: &Ending) -> Record {
         usage: Usage::default(),
         cost: None,
         price_model: None,
+        parts: Vec::new(),
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: ctx.elapsed_ms(),

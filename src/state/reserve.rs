@@ -1,8 +1,12 @@
 //! The amount that a request reserves, over all providers that it can reach.
 
+use rust_decimal::Decimal;
+
 use super::snapshot::Snapshot;
 use crate::domain::money::NanoUsd;
-use crate::policy::reservation::{self, Candidate, Forecast, Reservation};
+use crate::domain::named_model::NamedModel;
+use crate::domain::price::Price;
+use crate::policy::reservation::{self, Candidate, Forecast, Reservation, Share};
 use crate::policy::select::{self, SelectInput};
 
 impl Snapshot {
@@ -41,4 +45,42 @@ impl Snapshot {
         });
         reservation::amount(mode, forecast, distinct)
     }
+
+    /// What a request reserves beside `own`, the amount for its own model: for the models that it
+    /// names elsewhere, and for searches that it bounds. `uses`: the bound on the uses of a tool.
+    #[must_use]
+    pub fn reservation_beside(
+        &self,
+        mode: Reservation,
+        ask: &SelectInput<'_>,
+        forecast: &Forecast,
+        (own, uses): (NanoUsd, Option<u64>),
+    ) -> NanoUsd {
+        if mode == Reservation::Off || (ask.named.is_empty() && uses.is_none()) {
+            return own;
+        }
+        let reachable =
+            || self.providers.iter().filter(|provider| select::could_serve(ask, provider));
+        let multiplier = reachable().map(|provider| provider.cost_multiplier).max();
+        let multiplier = multiplier.unwrap_or(Decimal::ONE);
+        let others = ask.named.iter().filter_map(|named| {
+            let price = self.price_for(&named.name, &named.name)?;
+            let share = match named.member {
+                NamedModel::FALLBACKS => Share::After,
+                "models" | "generationConfig.routingConfig" => Share::Instead,
+                _ => Share::Beside(uses.unwrap_or(1)),
+            };
+            Some((candidate(price, multiplier), share))
+        });
+        let all = reservation::with_others(mode, forecast, own, others);
+        let searches = reachable().filter_map(|provider| {
+            let price = self.price_for(ask.model, provider.upstream_model(ask.model))?;
+            Some(reservation::searches(mode, uses?, &candidate(price, multiplier)))
+        });
+        all.saturating_add(searches.max().unwrap_or(NanoUsd::ZERO))
+    }
+}
+
+fn candidate(price: &Price, multiplier: Decimal) -> Candidate<'_> {
+    Candidate { rates: &price.rates, max_output: price.max_output, multiplier }
 }

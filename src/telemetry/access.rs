@@ -16,6 +16,7 @@ use super::line_buffer::LineBuffer;
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, RequestId, SessionId};
+use crate::domain::part::Part;
 use crate::domain::record::Record;
 use crate::domain::trace::SpanContext;
 
@@ -177,6 +178,10 @@ fn usage(record: &Record, line: &mut JsonLine<'_>) {
         line.plain(name!("cost_multiplier"), &record.cost_multiplier.normalize().to_string());
     }
     line.flag(name!("estimated"), record.estimated);
+    if !record.parts.is_empty() {
+        let parts: Vec<String> = record.parts.iter().map(Part::summary).collect();
+        line.text(name!("cost_parts"), &parts.join("; "));
+    }
 }
 
 fn shortened(text: &str) -> &str {
@@ -217,6 +222,7 @@ mod tests {
             usage: Usage::default(),
             cost: Some(NanoUsd(1_230)),
             price_model: None,
+            parts: Vec::new(),
             cost_multiplier: Decimal::new(1500, 3),
             estimated: false,
             duration_ms: 7,

@@ -26,6 +26,7 @@ use super::labels::{ReplyTimes, RequestCounts};
 use super::node::NodeMetrics;
 use super::openmetrics;
 use super::otlp::OtlpMetrics;
+use super::parts::PartMetrics;
 use super::process::ProcessMetrics;
 use super::provider_health::ProviderHealthMetrics;
 use super::refusals::Refusals;
@@ -81,6 +82,7 @@ pub struct Metrics {
     cost: CounterVec,
     providers: RwLock<FastMap<Box<str>, Arc<ProviderTotals>>>,
     breakdowns: Breakdowns,
+    parts: PartMetrics,
     unpriced: IntCounter,
     /// Models without a price that were asked for.
     pub unpriced_models: IntGauge,
@@ -158,9 +160,10 @@ impl Metrics {
             cost: on.sums("tollgate_cost_usd_total", "Cost of priced requests.", &["provider"])?,
             providers: RwLock::default(),
             breakdowns: Breakdowns::register(&on, per_user, per_key)?,
+            parts: PartMetrics::register(&on)?,
             unpriced: on.counter(
                 "tollgate_unpriced_requests_total",
-                "Requests with tokens but no price.",
+                "Requests with tokens but no price, or with a part that has none.",
             )?,
             unpriced_models: on.gauge(
                 "tollgate_unpriced_models",
@@ -203,9 +206,11 @@ impl Metrics {
             self.first_byte.observe(record, ms);
         }
         let used = record.usage.total() > 0;
-        if used && record.cost.is_none() {
+        let is_unpriced = record.cost.is_none() || record.parts.iter().any(|p| p.cost.is_none());
+        if used && is_unpriced {
             self.unpriced.inc();
         }
+        self.parts.count(&record.parts);
         if record.estimated {
             self.estimated.inc();
         }

@@ -25,6 +25,7 @@ mod metrics;
 mod node;
 mod openmetrics;
 mod otlp;
+mod parts;
 mod process;
 mod provider_health;
 mod refusals;

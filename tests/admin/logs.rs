@@ -35,6 +35,7 @@ pub fn record(who: &Person, n: i64) -> Record {
         usage: Usage { input: 10, output: 5, ..Usage::default() },
         cost: (n != 5).then_some(NanoUsd(1_230_001)),
         price_model: None,
+        parts: Vec::new(),
         cost_multiplier: "1.5".parse().unwrap(),
         estimated: false,
         duration_ms: 120,

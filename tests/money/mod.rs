@@ -3,6 +3,10 @@
 
 mod kinds;
 mod names;
+mod oracle;
+mod parts;
 mod price_sync;
 mod rates;
+mod reserved;
+mod tools;
 mod unpriced;

@@ -9,8 +9,7 @@ use rust_decimal::Decimal;
 use tollgate::domain::ids::{ProviderId, UserId};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
-use tollgate::domain::usage::Usage;
-use tollgate::store::{LogFilter, LogPageAsk, SummedDay, UnpricedOf};
+use tollgate::store::{LogFilter, LogPageAsk, SummedDay, UnpricedOf, Used};
 
 use self::checks::{DAY, HOUR, at, check_charts, check_log, days, records, sum_all};
 use super::make::bare_record;
@@ -98,7 +97,7 @@ async fn what_comes_late_takes_its_day_out_until_it_is_summed_again(place: Place
     store.append_records(&all[..50]).await.unwrap();
     assert_eq!(there().await, days);
 
-    let price = |_: &Usage, _: Decimal| NanoUsd(5);
+    let price = |_: &mut Used, _: Decimal| NanoUsd(5);
     let of = UnpricedOf { model: "model-1", upstream_model: None, price_model: "model-1" };
     let priced = store.reprice(of, 10_000, &price).await.unwrap();
     let mut touched = 0;

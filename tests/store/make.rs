@@ -12,6 +12,7 @@ use tollgate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use tollgate::domain::key::{CacheTtl, Key, KeyHash};
 use tollgate::domain::limits::{DailyReset, Limits, ResetMode, TimeOfDay};
 use tollgate::domain::money::NanoUsd;
+use tollgate::domain::part::{Part, PartKind};
 use tollgate::domain::provider::{
     BreakerSettings, InstructionsStrategy, LastError, Provider, ProviderTimeouts, ProviderType,
     SwitchedOff,
@@ -196,6 +197,7 @@ pub fn bare_record() -> Record {
         usage: Usage::default(),
         cost: None,
         price_model: None,
+        parts: Vec::new(),
         cost_multiplier: Decimal::ONE,
         estimated: false,
         duration_ms: 0,
@@ -244,6 +246,15 @@ pub fn full_record() -> Record {
         usage: usage(),
         cost: Some(NanoUsd(1_234_567_891)),
         price_model: text("model-priced"),
+        parts: vec![
+            Part { free: true, ..Part::new(PartKind::Message, None, usage()) },
+            Part {
+                quantity: 3,
+                cost: Some(NanoUsd(5)),
+                price_model: text("dear"),
+                ..Part::new(PartKind::AdvisorMessage, text("dear-ü"), usage())
+            },
+        ],
         cost_multiplier: "1.05".parse().unwrap(),
         estimated: true,
         duration_ms: 1_500,
@@ -273,6 +284,8 @@ fn usage() -> Usage {
         audio_output: 10,
         web_searches: 11,
         tier: ServiceTier::Flex,
+        image_cache_read: 2,
+        audio_cache_read: 3,
     }
 }
 

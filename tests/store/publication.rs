@@ -6,8 +6,7 @@ use sqlx::{Connection as _, Executor as _, PgConnection, Row as _};
 use tollgate::domain::clock::{Clock as _, SystemClock, Timestamp};
 use tollgate::domain::money::NanoUsd;
 use tollgate::domain::record::Record;
-use tollgate::domain::usage::Usage;
-use tollgate::store::{Backend, Store, UnpricedOf};
+use tollgate::store::{Backend, Store, UnpricedOf, Used};
 
 use super::Place;
 use super::partitions::{DAY, at};
@@ -26,7 +25,7 @@ async fn without_identity(place: &Place) -> Vec<String> {
 
 /// Rows of every partition are priced, and those before the last are removed.
 async fn reprice_and_clean_up(store: &Store, records: &[Record], cutoff: Timestamp) {
-    let price = |_: &Usage, _: Decimal| NanoUsd(5);
+    let price = |_: &mut Used, _: Decimal| NanoUsd(5);
     for model in ["model-0", "model-1", "model-2"] {
         let of = UnpricedOf { model, upstream_model: None, price_model: model };
         let unpriced = records.iter().filter(|r| r.cost.is_none() && &*r.model == model).count();

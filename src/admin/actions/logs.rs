@@ -176,7 +176,8 @@ async fn get_usage_log_detail(call: Call, body: OfRequest) -> Result<LogDetail, 
     let priced_by = row.record.price_model.as_deref().and_then(|entry| snapshot.prices.get(entry));
     let price = priced_by.or_else(|| snapshot.price_for(&row.record.model, upstream));
     let reader = Reader::of(who.is_admin());
-    Ok(LogDetail::new(&row.record, reader, price.map(AsRef::as_ref)))
+    let find = |model: &str| snapshot.price_for(model, model).map(AsRef::as_ref);
+    Ok(LogDetail::new(&row.record, reader, price.map(AsRef::as_ref), find))
 }
 
 impl OwnLogQuery {

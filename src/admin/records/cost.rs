@@ -7,7 +7,8 @@ use super::Exact;
 use super::log::{LogEntry, Reader};
 use crate::domain::price::Price;
 use crate::domain::record::Record;
-use crate::policy::cost::{self, CostLine};
+use crate::policy::bill::{self, Line};
+use crate::policy::cost::CostLine;
 use crate::policy::explain::explain;
 
 /// A request and how its cost comes about, at the prices in effect now.
@@ -35,9 +36,13 @@ pub struct LogDetail {
 #[serde(rename_all = "camelCase")]
 pub struct CostLineRecord {
     /// `input`, `image_input`, `audio_input`, `cache_write_5m`, `cache_write_1h`, `cache_read`,
-    /// `output`, `image_output`, `audio_output`, `reasoning`, `web_search` or `request`.
+    /// `output`, `image_output`, `audio_output`, `reasoning`, `web_search`, `request`,
+    /// `image_cache_read`, `audio_cache_read`, `code_interpreter`, `file_search` or `maps`.
     pub kind: &'static str,
-    /// Tokens, web searches, or 1 for the fee per request.
+    /// The price entry of the rate, where it is another one than the request's: that of another
+    /// model, which took part in the reply.
+    pub model: Option<String>,
+    /// Tokens, searches, calls of a tool, or 1 for the fee per request.
     pub quantity: u64,
     /// USD for one unit of `quantity`.
     pub rate_usd: Exact,
@@ -46,31 +51,48 @@ pub struct CostLineRecord {
 }
 
 impl LogDetail {
-    /// `price`: the entry that priced the request, or that would price it now.
-    pub fn new(record: &Record, reader: Reader, price: Option<&Price>) -> Self {
-        let priced =
-            price.map(|price| cost::price(&price.rates, &record.usage, record.cost_multiplier));
-        let lines = priced.iter().flat_map(|priced| &priced.lines);
+    /// `price`: the entry that priced the request, or that would price it now; `find`: that of any
+    /// other model.
+    pub fn new<'a>(
+        record: &Record,
+        reader: Reader,
+        price: Option<&'a Price>,
+        find: impl Fn(&str) -> Option<&'a Price>,
+    ) -> Self {
+        let upstream = record.upstream_model.as_deref().unwrap_or(&record.model);
+        let (asked, multiplier) = ([&*record.model, upstream], record.cost_multiplier);
+        let reply = bill::Reply { own: price, asked, find, multiplier };
+        let lines = reply.lines(&record.usage, &record.parts);
         // The endpoints of both formats that count tokens end so.
         let is_billed =
             !["count_tokens", "countTokens"].iter().any(|end| record.endpoint.ends_with(end));
+        let above = lines.iter().map(|line| line.line.rate.above).max();
         Self {
-            input_above: lines.map(|line| line.rate.above).max().filter(|above| *above > 0),
+            input_above: above.filter(|above| *above > 0),
             explanation: explain(record, price, is_billed),
             entry: LogEntry::new(record, reader),
-            cost_at_present_prices: priced.as_ref().map(|priced| Exact::usd(priced.total)),
-            cost_lines: priced
+            cost_at_present_prices: reply
+                .charge(&record.usage, &mut record.parts.clone())
+                .map(Exact::usd),
+            cost_lines: lines
                 .iter()
-                .flat_map(|priced| &priced.lines)
-                .map(CostLineRecord::from)
+                .map(|line| CostLineRecord::new(line, price.map(|price| &*price.model)))
                 .collect(),
         }
     }
 }
 
-impl From<&CostLine> for CostLineRecord {
-    fn from(line: &CostLine) -> Self {
-        let CostLine { kind, quantity, rate, amount } = *line;
-        Self { kind: kind.as_str(), quantity, rate_usd: Exact(rate.usd), amount_usd: Exact(amount) }
+impl CostLineRecord {
+    /// `own`: the entry of the request.
+    fn new(line: &Line<'_>, own: Option<&str>) -> Self {
+        let CostLine { kind, quantity, rate, amount } = line.line;
+        let other = Some(&*line.price.model).filter(|entry| Some(*entry) != own);
+        Self {
+            kind: kind.as_str(),
+            model: other.map(str::to_owned),
+            quantity,
+            rate_usd: Exact(rate.usd),
+            amount_usd: Exact(amount),
+        }
     }
 }

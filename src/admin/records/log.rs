@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Exact, Iso};
+use crate::domain::part::Part;
 use crate::domain::record::{Decision, DecisionStep, Record, RequestOutcome};
 use crate::store::{LogPage, LogSummary};
 
@@ -105,13 +106,15 @@ pub struct LogEntry {
     pub audio_output_tokens: u64,
     /// Web searches that the provider ran and charges for.
     pub web_searches: u64,
-    /// The provider's service tier: `standard`, `flex`, `priority`, `batch`, `fast`, `us` or
-    /// `fast_us`.
+    /// The provider's service tier: `standard`, `flex`, `priority`, `batch`, `fast`, `us`,
+    /// `fast_us`, `ultrafast` or `off_peak`.
     pub service_tier: &'static str,
     /// `null` = there was no price for the model.
     pub cost_usd: Option<Exact>,
     /// The price entry that the cost was made with; `null` where nothing was charged.
     pub price_model: Option<String>,
+    /// The parts of the cost that have a price of their own; empty for most requests.
+    pub parts: Vec<PartRecord>,
     /// The provider's multiplier that is part of `costUsd`; 1 where there was no usage.
     pub cost_multiplier: Exact,
     /// The usage, and so the cost, was estimated.
@@ -175,6 +178,7 @@ impl LogEntry {
             service_tier: usage.tier.as_str(),
             cost_usd: record.cost.map(Exact::usd),
             price_model: record.priced_by().map(str::to_owned),
+            parts: record.parts.iter().map(PartRecord::from).collect(),
             cost_multiplier: Exact(record.cost_multiplier),
             estimated: record.estimated,
             duration_ms: record.duration_ms,
@@ -188,6 +192,61 @@ impl LogEntry {
             user_agent: text(&record.user_agent),
             client_address: text(&record.client_addr),
             created_at: Iso(record.started_at),
+        }
+    }
+}
+
+/// A part of a request's cost that has a price of its own.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PartRecord {
+    /// A pass over a model: `message`, `fallback_message`, `advisor_message`, `compaction` or
+    /// `other_pass`. A tool that the provider ran: `image_generation`, `code_interpreter`,
+    /// `file_search`, `web_search` (without a fee in the price entry), `image_search`, `maps`,
+    /// `code_execution` or `web_fetch`.
+    pub kind: &'static str,
+    /// The model, as the provider named it; `null` = the one that was asked for.
+    pub model: Option<String>,
+    /// Text that was neither read from nor written to a cache.
+    pub input_tokens: u64,
+    /// All output, reasoning and images included.
+    pub output_tokens: u64,
+    /// Input written to the five-minute prompt cache.
+    #[serde(rename = "cacheCreation5mTokens")]
+    pub cache_creation_5m_tokens: u64,
+    /// Input written to the one-hour prompt cache.
+    #[serde(rename = "cacheCreation1hTokens")]
+    pub cache_creation_1h_tokens: u64,
+    /// Input read from a prompt cache.
+    pub cache_read_tokens: u64,
+    /// The service tier, as in the entry.
+    pub service_tier: &'static str,
+    /// Calls or containers of a tool; 0 for a pass.
+    pub quantity: u64,
+    /// The provider does not charge for it: a model that declined before it wrote anything.
+    pub free: bool,
+    /// Its part of the request's cost; `null` = there was no price for it.
+    pub cost_usd: Option<Exact>,
+    /// The price entry of its cost, where it is not that of the requested model.
+    pub price_model: Option<String>,
+}
+
+impl From<&Part> for PartRecord {
+    fn from(part: &Part) -> Self {
+        let usage = &part.usage;
+        Self {
+            kind: part.kind.as_str(),
+            model: part.model.as_deref().map(str::to_owned),
+            input_tokens: usage.input,
+            output_tokens: usage.output,
+            cache_creation_5m_tokens: usage.cache_write_5m,
+            cache_creation_1h_tokens: usage.cache_write_1h,
+            cache_read_tokens: usage.cache_read,
+            service_tier: usage.tier.as_str(),
+            quantity: part.quantity,
+            free: part.free,
+            cost_usd: part.cost.map(Exact::usd),
+            price_model: part.price_model.as_deref().map(str::to_owned),
         }
     }
 }

@@ -19,12 +19,11 @@ use self::gate::Gate;
 use self::reader::{KEEP_ALIVE, Reader};
 use super::rewrap;
 use crate::domain::format::WireFormat;
-use crate::domain::usage::Usage;
 use crate::formats::conversation::{Event, ReplyContext, Sink, StreamProblem, Text};
 use crate::formats::error::{self, ErrorReply};
 use crate::formats::json_read;
 use crate::formats::sse::{Assembler, Event as SseEvent, RawText};
-use crate::formats::usage::UsageReader;
+use crate::formats::usage::{Bill, UsageReader};
 use crate::formats::{alt_cli, chat, native, responses};
 
 /// Maximum bytes of a provider's event; the last one of a responses stream repeats the complete
@@ -238,11 +237,10 @@ impl StreamConverter {
         &self.gate.usage
     }
 
-    /// The billed usage, and whether it is an estimate: see [`UsageReader::estimate`]. An event that
-    /// is still incomplete counts too.
+    /// What is billed: see [`UsageReader::bill`]. An event that is still incomplete counts too.
     #[must_use]
-    pub fn bill(&self, input: u64) -> (Usage, bool) {
-        self.with_pending(|reader| (reader.estimate(input), !reader.final_figures()))
+    pub fn bill(&self, input: u64) -> Bill {
+        self.with_pending(|reader| reader.bill(input))
     }
 
     /// Whether only the end of the body is missing, or of the last event.

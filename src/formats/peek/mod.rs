@@ -74,6 +74,15 @@ pub struct Bounds {
     pub alt_choices: Option<u64>,
 }
 
+/// The largest bounds that the request sets for tools of the provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ToolBounds {
+    /// Output tokens of one use.
+    pub tokens: Option<u64>,
+    /// Uses.
+    pub uses: Option<u64>,
+}
+
 /// The facts of a body. Spans count from its first byte.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Peek {
@@ -105,6 +114,10 @@ pub struct Peek {
     pub max_tokens: Option<u64>,
     /// The value of each name: see [`Peek::output_bound`].
     pub bounds: Bounds,
+    /// native: the request, or one of its fallbacks, asks for the fast mode.
+    pub is_fast: bool,
+    /// What bounds the tools of the provider.
+    pub tool_bounds: ToolBounds,
     /// `None` if the body has no such member.
     pub stream_options: Option<StreamOptions>,
     /// `metadata.user_id`. Here and in the next three, a value that is empty, too long or not a

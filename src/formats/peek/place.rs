@@ -56,6 +56,9 @@ pub(super) enum Place {
     // Models beside the request's own.
     Fallback,
     ToolModel,
+    /// Bounds of a hosted tool: tokens of one use, and uses.
+    ToolTokens,
+    ToolUses,
     Models,
     PluginModel,
     EditModel,

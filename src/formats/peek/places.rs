@@ -159,9 +159,11 @@ static TOOL: Node<Place> = Node::object(&TOOL_KEYS).tagged(Place::Block);
 
 /// A hosted tool has its model at the top, among its parameters or in what it draws with. In the
 /// parameters of a function, which are a schema, no text stands there.
-static TOOL_KEYS: [Key<Place>; 32] = [
+static TOOL_KEYS: [Key<Place>; 34] = [
     model("model", Place::ToolModel),
     feature("type", Place::ToolType),
+    key("max_tokens", Node::value(Place::ToolTokens, NUMBER)),
+    key("max_uses", Node::value(Place::ToolUses, NUMBER)),
     strict("parameters", Node::object(&PARAMETER_KEYS)),
     strict("svg", Node::object(&SVG_KEYS)),
     strict("environment", Node::object(&ENVIRONMENT_KEYS)),

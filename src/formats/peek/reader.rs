@@ -46,6 +46,16 @@ impl Reader {
             Place::InnerBlock => self.block_ends(),
             Place::Fallback => self.named(found, NamedModel::FALLBACKS),
             Place::ToolModel => self.named(found, "tools[].model"),
+            Place::ToolTokens => {
+                self.peek.tool_bounds.tokens = self.peek.tool_bounds.tokens.max(found.as_u64());
+            }
+            Place::ToolUses => {
+                self.peek.tool_bounds.uses = self.peek.tool_bounds.uses.max(found.as_u64());
+            }
+            Place::Speed | Place::FallbackSpeed => {
+                self.peek.is_fast |= found.text == b"fast";
+                self.member(found);
+            }
             Place::Models => self.named(found, "models"),
             Place::PluginModel => self.named(found, "plugins[].model"),
             Place::EditModel => self.named(found, "context_management.edits[].model"),

@@ -66,8 +66,16 @@ static PART: Node<Tag> = Node::object(&[
 
 static CONTENT_KEYS: [Key<Tag>; 1] = [key("parts", Node::array(&PART))];
 static QUERY: Node<Tag> = Node::value(Tag::Query, 512);
-static GROUNDING_KEYS: [Key<Tag>; 2] =
-    [key("webSearchQueries", Node::array(&QUERY)), key("web_search_queries", Node::array(&QUERY))];
+static IMAGE_QUERY: Node<Tag> = Node::value(Tag::ImageQuery, 512);
+static CHUNK: Node<Tag> = Node::object(&[key("maps", Node::value(Tag::Map, 0))]);
+static GROUNDING_KEYS: [Key<Tag>; 6] = [
+    key("webSearchQueries", Node::array(&QUERY)),
+    key("web_search_queries", Node::array(&QUERY)),
+    key("imageSearchQueries", Node::array(&IMAGE_QUERY)),
+    key("image_search_queries", Node::array(&IMAGE_QUERY)),
+    key("groundingChunks", Node::array(&CHUNK)),
+    key("grounding_chunks", Node::array(&CHUNK)),
+];
 
 static CANDIDATE: Node<Tag> = Node::object(&[
     key("index", Node::value(Tag::Index, 24)),
@@ -138,6 +146,9 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         cache_write_5m: 0,
         cache_write_1h: 0,
         cache_read,
+        image_cache_read: figure(Figure::ImageCached).min(cache_read),
+        audio_cache_read: figure(Figure::AudioCached)
+            .min(cache_read - figure(Figure::ImageCached).min(cache_read)),
         reasoning: thoughts,
         image_input,
         image_output,

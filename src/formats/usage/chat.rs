@@ -6,7 +6,7 @@
 //! the total, which reveals it. Only some report web searches.
 
 use super::tag::Tag;
-use super::tally::{ERROR, FINISH, Figure, TIER, Tally, count};
+use super::tally::{ERROR, FINISH, Figure, MODEL, TIER, Tally, count};
 use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 
@@ -98,6 +98,7 @@ pub(super) static ROOT: Node<Tag> = Node::object(&[
     key("choices", Node::array(&CHOICE).tagged(Tag::Shape)),
     key("usage", USAGE),
     key("x_groq", Node::object(&VENDOR_KEYS)),
+    key("model", MODEL),
     key("service_tier", TIER),
     key("error", ERROR),
 ])
@@ -181,5 +182,6 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         audio_output: figure(Figure::AudioOutput).min(output - reasoning - image_output),
         web_searches: figure(Figure::Searches),
         tier: tally.tier,
+        ..Usage::default()
     }
 }

@@ -5,6 +5,8 @@
 //! services repeat the usage object with missing members set to zero; as no prompt is empty, those
 //! zeros mean nothing.
 
+use super::passes::Passes;
+
 /// Raw figures, named by meaning, independent of the formats' names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Figure {
@@ -24,15 +26,15 @@ pub(super) enum Figure {
     AudioOutput,
     ToolInput,
     Searches,
-    CompactionInput,
-    CompactionRead,
-    CompactionWrite,
-    CompactionWrite5m,
-    CompactionWrite1h,
-    CompactionOutput,
+    DrawnInput,
+    DrawnInputImage,
+    DrawnCached,
+    DrawnCachedImage,
+    DrawnOutput,
+    DrawnOutputImage,
 }
 
-const FIGURES: usize = Figure::CompactionOutput as usize + 1;
+const FIGURES: usize = Figure::DrawnOutputImage as usize + 1;
 /// This many figures at the beginning are the prompt's.
 const PROMPT: usize = Figure::CacheWrite1h as usize + 1;
 
@@ -50,16 +52,9 @@ pub(super) struct Figures {
     /// Those of the usage object that is being read.
     reported: Set,
     kinds: Kinds,
-    pass: Pass,
+    passes: Passes,
     /// The last usage object with an output had an empty prompt beside it.
     promptless: bool,
-}
-
-/// native: one of the passes over a model that a reply took.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Pass {
-    is_compaction: bool,
-    figures: Set,
 }
 
 /// A set of figures, some of which are present. A stream keeps three for its whole life: half the
@@ -134,7 +129,7 @@ impl Figures {
         let prompt = || (0..PROMPT).filter_map(|index| reported.get(index));
         let forgotten = prompt().next().is_some() && prompt().all(|value| value == 0);
         let is_given = |figure: Figure| reported.get(figure as usize).is_some_and(|n| n > 0);
-        let compacted = is_given(Figure::CompactionInput) || is_given(Figure::CompactionOutput);
+        let compacted = self.passes.take_over();
         let nothing = forgotten && !is_given(Figure::Output) && !compacted;
         if reported.get(Figure::Output as usize).is_some() {
             self.promptless = forgotten && is_given(Figure::Output);
@@ -181,32 +176,16 @@ impl Figures {
     pub(super) fn forget(&mut self) {
         self.reported.there = 0;
         self.kinds = Kinds::default();
-        self.pass = Pass::default();
+        self.passes.forget();
     }
 
-    pub(super) fn pass_kind(&mut self, name: &[u8]) {
-        self.pass.is_compaction = name == b"compaction";
+    /// The passes over models that the reply took.
+    pub(super) const fn passes(&self) -> &Passes {
+        &self.passes
     }
 
-    pub(super) const fn pass_figure(&mut self, figure: Figure, value: Option<u64>) {
-        if let Some(value) = value {
-            self.pass.figures.put(figure as usize, value);
-        }
-    }
-
-    /// The pass is complete. The sums of a usage object leave compaction out, so that is added; all
-    /// other passes are in them, or are another model's.
-    pub(super) fn pass_ends(&mut self) {
-        let pass = std::mem::take(&mut self.pass);
-        if !pass.is_compaction {
-            return;
-        }
-        for index in 0..FIGURES {
-            if let Some(value) = pass.figures.get(index) {
-                let sum = self.reported.get(index).unwrap_or(0).saturating_add(value);
-                self.reported.put(index, sum);
-            }
-        }
+    pub(super) const fn passes_mut(&mut self) -> &mut Passes {
+        &mut self.passes
     }
 
     pub(super) fn modality(&mut self, name: &[u8]) {

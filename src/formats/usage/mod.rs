@@ -19,18 +19,22 @@ mod chat;
 mod fault_tests;
 mod figures;
 mod hide;
+mod model;
 mod native;
 mod output;
+mod passes;
 mod repeat;
 mod responses;
 mod tag;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod tools;
 
 use std::ops::Range;
 
 pub use self::hide::HideUsageChunk;
+pub use self::model::ModelName;
 pub use self::tally::{ENDED_IN_ERROR, names_an_end};
 
 use self::output::Output;
@@ -42,6 +46,7 @@ use super::scan::{Found, Kind, Scanner};
 use super::sse::Splitter;
 use super::{MOST_ELEMENTS, count};
 use crate::domain::format::WireFormat;
+use crate::domain::part::Part;
 use crate::domain::usage::Usage;
 
 /// Figures nest less than this; anything deeper is skipped.
@@ -59,6 +64,28 @@ enum Layout {
     Events,
     /// One JSON value: a complete reply, an error, or an array of alt-cli events.
     Json,
+}
+
+/// What a reply is billed by.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Bill {
+    /// The tokens of the reply, as its format reports them.
+    pub usage: Usage,
+    /// The usage is an estimate.
+    pub estimated: bool,
+    /// The model that the reply says made it.
+    pub model: ModelName,
+    /// The parts that have their own price; none, and no memory, for most replies.
+    pub parts: Vec<Part>,
+}
+
+impl Bill {
+    /// The bill of a request whose reply never began: its input, estimated.
+    #[must_use]
+    pub fn of_input(input: u64) -> Self {
+        let usage = Usage { input, ..Usage::default() };
+        Self { usage, estimated: true, model: ModelName::default(), parts: Vec::new() }
+    }
 }
 
 /// Follows one reply. Feed it everything, then call [`UsageReader::finish`].
@@ -229,6 +256,19 @@ impl UsageReader {
         usage.reasoning = usage.reasoning.max(reasoning);
         usage.output = usage.output.max(output.visible().saturating_add(usage.reasoning));
         usage
+    }
+
+    /// What the reply is billed by: [`UsageReader::estimate`], and its parts.
+    #[must_use]
+    pub fn bill(&self, input: u64) -> Bill {
+        let usage = self.estimate(input);
+        let tally = &self.tally;
+        let mut parts = match self.format {
+            WireFormat::Native => native::parts(tally, usage),
+            _ => Vec::new(),
+        };
+        tools::add(tally, &mut parts);
+        Bill { usage, estimated: !self.final_figures(), model: tally.model, parts }
     }
 
     /// What was generated, also that part of a body or an event that is still incomplete.

@@ -5,11 +5,14 @@
 //! one sum and, from newer services, by lifetime: the part of the sum that is not in the split
 //! counts as five-minute writes. The service counts web searches
 //! (`server_tool_use.web_search_requests`). The sums omit the passes that shortened the
-//! conversation (`iterations` of type `compaction`), which cost as much as the others.
+//! conversation (`iterations` of type `compaction`), which are added. `usage::passes` has the parts
+//! of the bill.
 
+use super::passes::{self, PassFigure};
 use super::tag::Tag;
-use super::tally::{ERROR, FINISH, Figure, TIER, Tally, count};
-use crate::domain::usage::{ServiceTier, Usage};
+use super::tally::{ERROR, FINISH, Figure, MODEL, TIER, Tally, count};
+use crate::domain::part::Part;
+use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 
 static SPLIT_KEYS: [Key<Tag>; 2] = [
@@ -18,27 +21,37 @@ static SPLIT_KEYS: [Key<Tag>; 2] = [
 ];
 
 static DETAILS_KEYS: [Key<Tag>; 1] = [key("thinking_tokens", count(Figure::Reasoning))];
-static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search_requests", count(Figure::Searches))];
+static TOOL_KEYS: [Key<Tag>; 2] = [
+    key("web_search_requests", count(Figure::Searches)),
+    key("web_fetch_requests", Node::value(Tag::Fetches, 24)),
+];
 
 static PASS_SPLIT_KEYS: [Key<Tag>; 2] = [
-    key("ephemeral_5m_input_tokens", pass_count(Figure::CompactionWrite5m)),
-    key("ephemeral_1h_input_tokens", pass_count(Figure::CompactionWrite1h)),
+    key("ephemeral_5m_input_tokens", pass_count(PassFigure::CacheWrite5m)),
+    key("ephemeral_1h_input_tokens", pass_count(PassFigure::CacheWrite1h)),
 ];
 static PASS: Node<Tag> = Node::object(&[
     key("type", Node::value(Tag::PassKind, 24)),
-    key("input_tokens", pass_count(Figure::CompactionInput)),
-    key("output_tokens", pass_count(Figure::CompactionOutput)),
-    key("cache_creation_input_tokens", pass_count(Figure::CompactionWrite)),
-    key("cache_read_input_tokens", pass_count(Figure::CompactionRead)),
+    key("model", Node::value(Tag::PassModel, 128)),
+    key("input_tokens", pass_count(PassFigure::Input)),
+    key("output_tokens", pass_count(PassFigure::Output)),
+    key("cache_creation_input_tokens", pass_count(PassFigure::CacheWrite)),
+    key("cache_read_input_tokens", pass_count(PassFigure::CacheRead)),
     key("cache_creation", Node::object(&PASS_SPLIT_KEYS)),
+    key("service_tier", Node::value(Tag::PassTier, 32)),
+    key("speed", Node::value(Tag::PassSpeed, 16)),
+    key("inference_geo", Node::value(Tag::PassPlace, 16)),
 ])
 .tagged(Tag::PassEnd);
 
-const fn pass_count(figure: Figure) -> Node<Tag> {
+const fn pass_count(figure: PassFigure) -> Node<Tag> {
     Node::value(Tag::PassCount(figure), 24)
 }
 
-static USAGE_KEYS: [Key<Tag>; 11] = [
+static CREDIT_KEYS: [Key<Tag>; 1] = [key("status", Node::object(&CREDIT_STATUS_KEYS))];
+static CREDIT_STATUS_KEYS: [Key<Tag>; 1] = [key("type", Node::value(Tag::Credit, 16))];
+
+static USAGE_KEYS: [Key<Tag>; 12] = [
     key("input_tokens", count(Figure::Input)),
     key("output_tokens", count(Figure::Output)),
     key("cache_creation_input_tokens", count(Figure::CacheWrite)),
@@ -50,13 +63,14 @@ static USAGE_KEYS: [Key<Tag>; 11] = [
     key("speed", Node::value(Tag::Speed, 16)),
     key("inference_geo", Node::value(Tag::Place, 16)),
     key("iterations", Node::array(&PASS)),
+    key("fallback_credit", Node::object(&CREDIT_KEYS)),
 ];
 const USAGE: Node<Tag> = Node::object(&USAGE_KEYS).tagged(Tag::Usage);
 
 /// A content block, of a whole message or at its start in a stream.
 static BLOCK: Node<Tag> = Node::object(&BLOCK_KEYS);
 static BLOCK_KEYS: [Key<Tag>; 6] = [
-    key("type", Node::value(Tag::Block, 24)),
+    key("type", Node::value(Tag::Block, 40)),
     key("text", Node::value(Tag::Text, 0)),
     key("thinking", Node::value(Tag::Thinking, 0)),
     key("signature", Node::value(Tag::Sealed, 0)),
@@ -72,7 +86,7 @@ static DELTA_KEYS: [Key<Tag>; 5] = [
     key("stop_reason", FINISH),
 ];
 
-static MESSAGE_KEYS: [Key<Tag>; 1] = [key("usage", USAGE)];
+static MESSAGE_KEYS: [Key<Tag>; 2] = [key("model", MODEL), key("usage", USAGE)];
 
 /// An event, or a whole message: their members do not collide.
 pub(super) static ROOT: Node<Tag> = Node::object(&[
@@ -80,6 +94,7 @@ pub(super) static ROOT: Node<Tag> = Node::object(&[
     key("message", Node::object(&MESSAGE_KEYS)),
     key("content_block", Node::object(&BLOCK_KEYS)),
     key("delta", Node::object(&DELTA_KEYS)),
+    key("model", MODEL),
     key("usage", USAGE),
     key("content", Node::array(&BLOCK).tagged(Tag::Shape)),
     key("stop_reason", FINISH),
@@ -114,30 +129,31 @@ pub(super) fn event_end(tally: &mut Tally) {
 }
 
 pub(super) fn usage(tally: &Tally) -> Usage {
+    let compacted = tally.figures.passes().compacted(tally);
+    passes::plus(sums(tally), &compacted)
+}
+
+/// The tokens of the model that served.
+pub(super) fn sums(tally: &Tally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
-    let writes = |sum, five, hour| {
-        let (five, hour) = (figure(five), figure(hour));
-        let unexplained = figure(sum).saturating_sub(five.saturating_add(hour));
-        (five.saturating_add(unexplained), hour)
-    };
-    let (five, hour) = writes(Figure::CacheWrite, Figure::CacheWrite5m, Figure::CacheWrite1h);
-    let (compaction_five, compaction_hour) =
-        writes(Figure::CompactionWrite, Figure::CompactionWrite5m, Figure::CompactionWrite1h);
+    let split = (figure(Figure::CacheWrite5m), figure(Figure::CacheWrite1h));
+    let (five, hour) = passes::by_lifetime(figure(Figure::CacheWrite), split);
     let output = figure(Figure::Output);
     Usage {
-        input: figure(Figure::Input).saturating_add(figure(Figure::CompactionInput)),
-        output: output.saturating_add(figure(Figure::CompactionOutput)),
-        cache_write_5m: five.saturating_add(compaction_five),
-        cache_write_1h: hour.saturating_add(compaction_hour),
-        cache_read: figure(Figure::CacheRead).saturating_add(figure(Figure::CompactionRead)),
+        input: figure(Figure::Input),
+        output,
+        cache_write_5m: five,
+        cache_write_1h: hour,
+        cache_read: figure(Figure::CacheRead),
         reasoning: figure(Figure::Reasoning).min(output),
         web_searches: figure(Figure::Searches),
-        tier: match (tally.is_fast, tally.is_us, tally.tier) {
-            (true, false, _) => ServiceTier::Fast,
-            (true, true, _) => ServiceTier::FastUs,
-            (false, true, ServiceTier::Standard) => ServiceTier::Us,
-            (false, _, tier) => tier,
-        },
+        tier: passes::tier(tally.is_fast, tally.is_us, tally.tier),
         ..Usage::default()
     }
+}
+
+/// The parts of the bill; `usage`: the tokens of the whole reply.
+pub(super) fn parts(tally: &Tally, usage: Usage) -> Vec<Part> {
+    let compacted = tally.figures.passes().compacted(tally);
+    passes::parts(tally, passes::less(usage, &compacted))
 }

@@ -89,7 +89,12 @@ impl Output {
 pub(super) struct ItemSoFar {
     is_reasoning: bool,
     is_search: bool,
+    is_file_search: bool,
+    is_image: bool,
+    is_code: bool,
     failed: bool,
+    /// A hash of the container in which code ran.
+    pub(super) container: u64,
     /// It is a search that only opened a page or searched within one.
     looked: bool,
     pub(super) text: usize,
@@ -106,10 +111,20 @@ impl ItemSoFar {
             Tag::ItemType => {
                 self.is_reasoning = found.text == b"reasoning";
                 self.is_search = found.text == b"web_search_call";
+                self.is_file_search = found.text == b"file_search_call";
+                self.is_image = found.text == b"image_generation_call";
+                self.is_code = found.text == b"code_interpreter_call";
             }
             Tag::ItemStatus => self.failed = found.text == b"failed",
             _ => self.looked = found.text != b"search",
         }
+    }
+}
+
+impl ItemSoFar {
+    /// The container in which its code ran, if it is code.
+    pub(super) fn used(&self) -> Option<u64> {
+        self.is_code.then_some(self.container)
     }
 }
 
@@ -124,6 +139,9 @@ pub(super) struct Items {
     pub(super) reasoning: u64,
     /// Searches that are billed: the vendor charges for the action `search` alone.
     pub(super) searches: u64,
+    /// Searches in files, and images, that did not fail.
+    pub(super) files: u64,
+    pub(super) images: u64,
 }
 
 impl Items {
@@ -140,6 +158,8 @@ impl Items {
         if item.is_search && !item.failed && !item.looked {
             self.searches += 1;
         }
+        self.files += (item.is_file_search && !item.failed) as u64;
+        self.images += (item.is_image && !item.failed) as u64;
     }
 }
 

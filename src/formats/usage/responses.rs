@@ -7,11 +7,14 @@
 //! within it are not charged.
 
 use super::tag::Tag;
-use super::tally::{ERROR, Figure, TIER, Tally, count};
+use super::tally::{ERROR, Figure, MODEL, TIER, Tally, count};
 use crate::domain::usage::Usage;
 use crate::formats::scan::{Key, Node, key};
 
-static LIFETIME_KEYS: [Key<Tag>; 1] = [key("ttl_12h_tokens", count(Figure::CacheWrite1h))];
+static LIFETIME_KEYS: [Key<Tag>; 2] = [
+    key("ttl_30m_tokens", count(Figure::CacheWrite5m)),
+    key("ttl_12h_tokens", count(Figure::CacheWrite1h)),
+];
 
 static INPUT_KEYS: [Key<Tag>; 5] = [
     key("cached_tokens", count(Figure::CacheRead)),
@@ -42,7 +45,7 @@ static TEXT_PART: Node<Tag> = Node::object(&[
 static SUMMARY_PART: Node<Tag> = Node::object(&[key("text", Node::value(Tag::ItemSummary, 0))]);
 static ACTION_KEYS: [Key<Tag>; 1] = [key("type", Node::value(Tag::ItemAction, 24))];
 
-static ITEM_KEYS: [Key<Tag>; 9] = [
+static ITEM_KEYS: [Key<Tag>; 10] = [
     key("type", Node::value(Tag::ItemType, 32)),
     key("status", Node::value(Tag::ItemStatus, 32)),
     key("action", Node::object(&ACTION_KEYS)),
@@ -52,18 +55,40 @@ static ITEM_KEYS: [Key<Tag>; 9] = [
     key("input", Node::value(Tag::ItemText, 0)),
     key("code", Node::value(Tag::ItemText, 0)),
     key("encrypted_content", Node::value(Tag::ItemSealed, 0)),
+    key("container_id", Node::value(Tag::ItemContainer, 128)),
 ];
 static ITEM: Node<Tag> = Node::object(&ITEM_KEYS).tagged(Tag::Item);
 
 static SEARCH_KEYS: [Key<Tag>; 1] = [key("num_requests", count(Figure::Searches))];
-static TOOL_KEYS: [Key<Tag>; 1] = [key("web_search", Node::object(&SEARCH_KEYS))];
+static DRAWN_INPUT_KEYS: [Key<Tag>; 1] = [key("image_tokens", count(Figure::DrawnInputImage))];
+static DRAWN_OUTPUT_KEYS: [Key<Tag>; 1] = [key("image_tokens", count(Figure::DrawnOutputImage))];
+static DRAWN_CACHED_KEYS: [Key<Tag>; 1] =
+    [key("cached_image_tokens", count(Figure::DrawnCachedImage))];
+static DRAWN_KEYS: [Key<Tag>; 6] = [
+    key("input_tokens", count(Figure::DrawnInput)),
+    key("input_tokens_details", Node::object(&DRAWN_INPUT_KEYS)),
+    key("output_tokens", count(Figure::DrawnOutput)),
+    key("output_tokens_details", Node::object(&DRAWN_OUTPUT_KEYS)),
+    key("cached_tokens", count(Figure::DrawnCached)),
+    key("cached_tokens_details", Node::object(&DRAWN_CACHED_KEYS)),
+];
+static TOOL_KEYS: [Key<Tag>; 2] =
+    [key("web_search", Node::object(&SEARCH_KEYS)), key("image_gen", Node::object(&DRAWN_KEYS))];
+/// One of the request's tools.
+static TOOL: Node<Tag> = Node::object(&[
+    key("type", Node::value(Tag::ToolType, 32)),
+    key("model", Node::value(Tag::ToolModel, 96)),
+])
+.tagged(Tag::ToolEnd);
 const TOOL_USAGE: Node<Tag> = Node::object(&TOOL_KEYS).tagged(Tag::ToolUsage);
 
-static RESPONSE_KEYS: [Key<Tag>; 7] = [
+static RESPONSE_KEYS: [Key<Tag>; 9] = [
     key("id", Node::value(Tag::Id, 200)),
+    key("model", MODEL),
     key("status", Node::value(Tag::Status, 64)),
     key("usage", USAGE),
     key("tool_usage", TOOL_USAGE),
+    key("tools", Node::array(&TOOL)),
     key("service_tier", TIER),
     key("output", Node::array(&ITEM)),
     key("error", ERROR),
@@ -83,10 +108,12 @@ pub(super) static EVENT: Node<Tag> = Node::object(&[
 
 /// A whole response.
 pub(super) static BODY: Node<Tag> = Node::object(&[
+    key("model", MODEL),
     key("status", Node::value(Tag::Status, 64)),
     key("output", Node::array(&ITEM).tagged(Tag::Shape)),
     key("usage", USAGE),
     key("tool_usage", TOOL_USAGE),
+    key("tools", Node::array(&TOOL)),
     key("service_tier", TIER),
     key("error", ERROR),
 ])
@@ -102,8 +129,8 @@ pub(super) fn event_end(tally: &mut Tally) {
             tally.finish = true;
             tally.fail();
         }
-        // A complete response without any output is none.
-        "response.completed" if !has_items && !tally.content => {}
+        // A complete response without any output is none, but for one that filled the cache.
+        "response.completed" if !has_items && !tally.content && !is_prewarm(tally) => {}
         "response.completed" | "response.incomplete" => {
             tally.content = true;
             tally.end = true;
@@ -113,7 +140,7 @@ pub(super) fn event_end(tally: &mut Tally) {
         // A body has no type.
         "" => {
             let is_whole = matches!(tally.event.status.as_str(), "completed" | "");
-            let is_reply = tally.shape && (has_items || !is_whole);
+            let is_reply = tally.shape && (has_items || !is_whole || is_prewarm(tally));
             tally.content |= is_reply;
             tally.end |= is_reply && (is_whole || tally.event.status == "incomplete");
             tally.finish |= tally.end;
@@ -121,6 +148,13 @@ pub(super) fn event_end(tally: &mut Tally) {
         name if name.starts_with("response.") => tally.content = true,
         _ => {}
     }
+}
+
+/// Whether the request was to fill the cache (`prompt_cache_options.prewarm`), without any output.
+fn is_prewarm(tally: &Tally) -> bool {
+    let figure = |figure| tally.figures.of(figure);
+    let cached = figure(Figure::CacheRead).max(figure(Figure::CacheWrite)) > 0;
+    cached && tally.event.figures && tally.figures.get(Figure::Output) == Some(0)
 }
 
 /// Counts what the event adds to the output.
@@ -144,16 +178,20 @@ pub(super) fn output(tally: &mut Tally) {
         }
         "response.output_item.done" => {
             tally.searches += items.searches;
+            let known = tally.tools.as_ref().map_or((0, 0), |tools| (tools.files, tools.images));
+            counted(tally, known.0 + items.files, known.1 + items.images);
             tally.output.item_ends(&items)
         }
         "" => {
             tally.searches = items.searches;
+            counted(tally, items.files, items.images);
             tally.output.all_items(&items)
         }
         "response.completed" | "response.incomplete" | "response.failed" if items.any => {
             tally.searches = items.searches;
-            let counted = tally.output.all > 0 || tally.output.sealed > 0;
-            if counted || tally.event.figures {
+            counted(tally, items.files, items.images);
+            let has_output = tally.output.all > 0 || tally.output.sealed > 0;
+            if has_output || tally.event.figures {
                 return;
             }
             tally.output.all_items(&items)
@@ -163,11 +201,20 @@ pub(super) fn output(tally: &mut Tally) {
     tally.generated(text + thinking, thinking);
 }
 
+/// Notes the searches in files, and the images, of the reply so far.
+fn counted(tally: &mut Tally, files: u64, images: u64) {
+    if files > 0 || images > 0 || tally.tools.is_some() {
+        let tools = tally.tools.get_or_insert_default();
+        (tools.files, tools.images) = (files, images);
+    }
+}
+
 pub(super) fn usage(tally: &Tally) -> Usage {
     let figure = |figure| tally.figures.of(figure);
     let all = figure(Figure::Input);
     let cache_read = figure(Figure::CacheRead).min(all);
-    let written = figure(Figure::CacheWrite).min(all - cache_read);
+    let split = figure(Figure::CacheWrite5m).saturating_add(figure(Figure::CacheWrite1h));
+    let written = figure(Figure::CacheWrite).max(split).min(all - cache_read);
     let cache_write_1h = figure(Figure::CacheWrite1h).min(written);
     let input = all - cache_read - written;
     // Some services count reasoning apart.
@@ -188,5 +235,6 @@ pub(super) fn usage(tally: &Tally) -> Usage {
         audio_output: figure(Figure::AudioOutput).min(output - reasoning - image_output),
         web_searches: tally.figures.get(Figure::Searches).unwrap_or(tally.searches),
         tier: tally.tier,
+        ..Usage::default()
     }
 }

@@ -1,6 +1,7 @@
 //! Places of interest in a reply or event, as the readers of each format mark them.
 
 use super::figures::{Figure, Modality};
+use super::passes::PassFigure;
 
 /// A place of interest in a reply or event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,10 +60,30 @@ pub(super) enum Tag {
     Speed,
     /// native: where the model ran.
     Place,
-    /// native: a pass over the model within one reply: its kind, a figure, the complete pass.
+    /// native: a pass over a model within one reply: its kind, model, a figure, tier, speed and
+    /// place, and the complete pass.
     PassKind,
-    PassCount(Figure),
+    PassModel,
+    PassCount(PassFigure),
+    PassTier,
+    PassSpeed,
+    PassPlace,
     PassEnd,
+    /// native: what became of the credit that a request after a refusal carried.
+    Credit,
+    /// The model that the reply says made it.
+    Model,
+    /// responses: the container of an item; and of each tool that the request has, its type, its
+    /// model, and the tool.
+    ItemContainer,
+    ToolType,
+    ToolModel,
+    ToolEnd,
+    /// native: pages that the service fetched.
+    Fetches,
+    /// alt-cli: a search for images, and a source that is a map.
+    ImageQuery,
+    Map,
     /// Figures by kind of input or output: one item's kind, its count, the item, the list.
     Modality,
     ModalityCount,

@@ -10,8 +10,11 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::figures::Figures;
 pub(super) use super::figures::{Figure, Modality};
+use super::model::ModelName;
 use super::output::{ItemSoFar, Items, Output};
 use super::tag::Tag;
+use super::tools::Tools;
+use crate::domain::part::PartKind;
 use crate::domain::usage::ServiceTier;
 use crate::formats::error::UpstreamError;
 use crate::formats::scan::{Found, Kind, Node, key};
@@ -47,6 +50,8 @@ pub(super) const fn count(figure: Figure) -> Node<Tag> {
 pub const ENDED_IN_ERROR: &str = "the answer has the finish reason `error`";
 /// An answer's finish reason.
 pub(super) const FINISH: Node<Tag> = Node::value(Tag::Finish, 64);
+/// The model that the reply says made it.
+pub(super) const MODEL: Node<Tag> = Node::value(Tag::Model, ModelName::MOST);
 /// The provider's service tier for the request.
 pub(super) const TIER: Node<Tag> = Node::value(Tag::Tier, 32);
 
@@ -59,8 +64,16 @@ pub(super) struct Tally {
     pub(super) is_fast: bool,
     /// native: the model ran in the United States only.
     pub(super) is_us: bool,
+    /// native: the prompt or what followed was refused.
+    pub(super) refused: bool,
+    /// native: cache writes are charged as reads.
+    pub(super) redeemed: bool,
+    /// The model that the reply says made it.
+    pub(super) model: ModelName,
     /// Searches that the reply shows but does not count itself.
     pub(super) searches: u64,
+    /// What is known of tools that the provider ran.
+    pub(super) tools: Option<Box<Tools>>,
     /// alt-cli: hashes of the queries so far. Events repeat them.
     queries: Vec<u64>,
     pub(super) content: bool,
@@ -134,9 +147,9 @@ impl Tally {
             Tag::Speed if found.kind == Kind::String => self.is_fast = found.text == b"fast",
             Tag::Place if found.kind == Kind::String => self.is_us = found.text == b"us",
             Tag::Speed | Tag::Place => {}
-            Tag::PassKind => self.figures.pass_kind(found.text),
-            Tag::PassCount(figure) => self.figures.pass_figure(figure, figure_of(found)),
-            Tag::PassEnd => self.figures.pass_ends(),
+            Tag::PassEnd => self.figures.passes_mut().ends(),
+            Tag::Model if found.kind == Kind::String => self.model = ModelName::of(found),
+            Tag::Credit => self.redeemed = found.text == b"redeemed",
             Tag::Modality => self.figures.modality(found.text),
             Tag::ModalityCount => self.figures.modality_count(figure_of(found)),
             Tag::ModalityItem => self.figures.modality_item(),
@@ -152,10 +165,11 @@ impl Tally {
             Tag::Finish => {
                 self.event.answer.finish |= is_reason(found);
                 self.event.ended_in_error |= found.text == b"error";
+                self.refused |= found.text == b"refusal";
             }
             Tag::Blocked => self.event.blocked |= is_reason(found),
             Tag::Choice => self.answer_ends(),
-            Tag::Query => self.query(found),
+            Tag::Query | Tag::ImageQuery => self.query(found),
             Tag::Event => {}
             _ => self.output_part(found),
         }
@@ -165,12 +179,15 @@ impl Tally {
         if found.kind != Kind::String || found.text.trim_ascii().is_empty() {
             return;
         }
-        let mut hasher = DefaultHasher::new();
-        found.text.hash(&mut hasher);
-        let query = hasher.finish();
-        if self.queries.len() < MAX_QUERIES && !self.queries.contains(&query) {
-            self.queries.push(query);
-            self.searches += 1;
+        // The same words may be searched for in pages and in images.
+        let query = hash(found.text) ^ u64::from(found.tag == Tag::ImageQuery);
+        if self.queries.len() >= MAX_QUERIES || self.queries.contains(&query) {
+            return;
+        }
+        self.queries.push(query);
+        match found.tag {
+            Tag::ImageQuery => self.tools.get_or_insert_default().image_searches += 1,
+            _ => self.searches += 1,
         }
     }
 
@@ -187,6 +204,9 @@ impl Tally {
             Tag::Block if matches!(found.text, b"thinking" | b"redacted_thinking") => {
                 self.output.announced += 1
             }
+            Tag::Block if found.text.ends_with(b"code_execution_tool_result") => {
+                self.tools.get_or_insert_default().executions += 1
+            }
             Tag::Delta => event.delta = string,
             Tag::Thought => event.thought = found.as_bool() == Some(true),
             Tag::PartEnd => {
@@ -195,10 +215,17 @@ impl Tally {
                 self.generated(len, if thought { len } else { 0 });
             }
             Tag::ItemType | Tag::ItemStatus | Tag::ItemAction => event.item.word(found),
+            Tag::ItemContainer => event.item.container = hash(found.text),
             Tag::ItemText => event.item.text += string,
             Tag::ItemSummary => event.item.summary += string,
             Tag::ItemSealed => event.item.sealed += string,
-            Tag::Item => event.items.add(&std::mem::take(&mut event.item)),
+            Tag::Item => {
+                let item = std::mem::take(&mut event.item);
+                if let Some(container) = item.used() {
+                    self.tools.get_or_insert_default().container(container);
+                }
+                event.items.add(&item);
+            }
             _ => self.error_part(found),
         }
     }
@@ -221,6 +248,57 @@ impl Tally {
             Tag::ErrorMessage => text(found, &mut event.reported.message),
             Tag::LooseCode => event.loose.code = word(found),
             Tag::LooseMessage => text(found, &mut event.loose.message),
+            Tag::ToolType | Tag::ToolModel | Tag::ToolEnd | Tag::Fetches | Tag::Map => {
+                self.tool_part(found)
+            }
+            _ => self.pass_part(found),
+        }
+    }
+
+    /// What a reply says about the tools that the provider ran or may run.
+    fn tool_part(&mut self, found: &Found<'_, Tag>) {
+        match found.tag {
+            Tag::ToolType if found.text == b"image_generation" => {
+                self.tools.get_or_insert_default().is_image = true
+            }
+            Tag::ToolModel => {
+                self.tools.get_or_insert_default().named = found.as_str().map(Into::into)
+            }
+            Tag::ToolEnd => {
+                if let Some(tools) = &mut self.tools {
+                    tools.tool_ends();
+                }
+            }
+            Tag::Fetches => {
+                if let Some(fetches) = figure_of(found)
+                    && (fetches > 0 || self.tools.is_some())
+                {
+                    self.tools.get_or_insert_default().fetches = fetches;
+                }
+            }
+            Tag::Map if found.kind == Kind::Object => {
+                self.tools.get_or_insert_default().has_map = true
+            }
+            _ => {}
+        }
+    }
+
+    /// native: a part of one of the passes over models.
+    fn pass_part(&mut self, found: &Found<'_, Tag>) {
+        let word = (found.kind == Kind::String).then_some(found.text);
+        let is = |name: &[u8]| word.map(|word| word == name);
+        let passes = self.figures.passes_mut();
+        match found.tag {
+            Tag::PassKind => {
+                let is_named = |kind: &PartKind| word == Some(kind.as_str().as_bytes());
+                let mut kinds = PartKind::ALL.into_iter().filter(|kind| kind.is_pass());
+                passes.open().kind = kinds.find(is_named);
+            }
+            Tag::PassModel => passes.open().model = found.as_str().map(Into::into),
+            Tag::PassCount(figure) => passes.open().put(figure, figure_of(found)),
+            Tag::PassTier => passes.open().tier = tier(found),
+            Tag::PassSpeed => passes.open().is_fast = is(b"fast"),
+            Tag::PassPlace => passes.open().is_us = is(b"us"),
             _ => {}
         }
     }
@@ -315,6 +393,12 @@ impl Tally {
     }
 }
 
+fn hash(text: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
 fn figure_of(found: &Found<'_, Tag>) -> Option<u64> {
     found.as_u64().filter(|figure| *figure <= MAX_FIGURE)
 }
@@ -336,8 +420,9 @@ fn tier(found: &Found<'_, Tag>) -> Option<ServiceTier> {
     let name = found.as_str()?.to_ascii_lowercase();
     Some(match name.strip_prefix("on_demand_").unwrap_or(&name) {
         "flex" => ServiceTier::Flex,
-        // The last two are served faster still, at prices that are in no list.
-        "priority" | "fast" | "ultrafast" => ServiceTier::Priority,
+        "priority" | "fast" => ServiceTier::Priority,
+        "ultrafast" => ServiceTier::Ultrafast,
+        "offpeak" | "off_peak" => ServiceTier::OffPeak,
         "batch" => ServiceTier::Batch,
         _ => ServiceTier::Standard,
     })

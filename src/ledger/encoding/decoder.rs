@@ -6,13 +6,14 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::{
-    DENSE, GROUP, LEAST_DECISION, MORE, STEPS, format_number, outcome_number, step_number,
-    tier_number,
+    DENSE, GROUP, LEAST_DECISION, LEAST_PART, MORE, STEPS, WITH_PARTS, format_number,
+    outcome_number, part_number, step_number, tier_number,
 };
 use crate::domain::clock::Timestamp;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
+use crate::domain::part::{Part, PartKind};
 use crate::domain::record::{Decision, Record, RequestOutcome};
 use crate::domain::usage::{ServiceTier, Usage};
 
@@ -24,7 +25,7 @@ pub(in super::super) struct Decoder {
 }
 
 /// Fields whose text often repeats: their indices in [`Decoder`].
-pub(super) const TEXTS: usize = 13;
+pub(super) const TEXTS: usize = 14;
 const KEY: usize = 0;
 const USER: usize = 1;
 const SESSION: usize = 2;
@@ -38,16 +39,22 @@ const DECIDED: usize = 9;
 const DETAIL: usize = 10;
 const SUCCEEDED: usize = 11;
 const PRICE: usize = 12;
+const PART: usize = 13;
 
 impl Decoder {
     /// The record of a payload; `None` if it is no record.
     pub(in super::super) fn read(&mut self, payload: &[u8]) -> Option<Record> {
         let (first, rest) = payload.split_first()?;
-        if *first != DENSE {
+        if ![DENSE, WITH_PARTS].contains(first) {
             return None;
         }
         let mut input = In { rest, last: &mut self.last };
-        let record = input.record()?;
+        let mut record = input.record()?;
+        if *first == WITH_PARTS {
+            record.usage.image_cache_read = input.number()?;
+            record.usage.audio_cache_read = input.number()?;
+            record.parts = input.parts()?;
+        }
         input.rest.is_empty().then_some(record)
     }
 }
@@ -92,6 +99,27 @@ impl<'a> In<'a> {
             // Fields are read in the order of this expression: these are the last.
             price_model: self.maybe(|input| input.shared(PRICE))?,
             admitted_ms: self.signed()?,
+            parts: Vec::new(),
+        })
+    }
+
+    fn parts(&mut self) -> Option<Vec<Part>> {
+        let count = usize::try_from(self.number()?).ok()?;
+        if count > self.rest.len() / LEAST_PART {
+            return None;
+        }
+        (0..count).map(|_| self.part()).collect()
+    }
+
+    fn part(&mut self) -> Option<Part> {
+        Some(Part {
+            kind: self.one_of(&PartKind::ALL, part_number)?,
+            model: self.maybe(|input| input.shared(PART))?,
+            usage: self.usage_with_cached_media()?,
+            quantity: self.number()?,
+            free: self.flag()?,
+            cost: self.maybe(Self::signed)?.map(NanoUsd),
+            price_model: self.maybe(|input| input.shared(PART))?,
         })
     }
 
@@ -182,6 +210,12 @@ impl<'a> In<'a> {
         all.iter().copied().find(|one| number_of(*one) == number)
     }
 
+    fn usage_with_cached_media(&mut self) -> Option<Usage> {
+        let usage = self.usage()?;
+        let (image_cache_read, audio_cache_read) = (self.number()?, self.number()?);
+        Some(Usage { image_cache_read, audio_cache_read, ..usage })
+    }
+
     fn usage(&mut self) -> Option<Usage> {
         Some(Usage {
             input: self.number()?,
@@ -196,6 +230,8 @@ impl<'a> In<'a> {
             audio_output: self.number()?,
             web_searches: self.number()?,
             tier: self.one_of(&ServiceTier::ALL, tier_number)?,
+            image_cache_read: 0,
+            audio_cache_read: 0,
         })
     }
 }

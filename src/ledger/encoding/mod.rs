@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 03 │ the fields of a record, in the order of `write` below, without names
+//! 04 │ the same, and the parts of its cost
 //! number: six bits in each byte but the last, lowest first, each with 80 added; seven in the last
 //! signed number: zigzag, then as a number          text: its length in bytes, then UTF-8
 //! what may be missing: 0, or 1 and then it                           flag: 0 or 1
@@ -24,17 +25,23 @@ use rust_decimal::Decimal;
 
 use crate::domain::format::WireFormat;
 use crate::domain::ids::SessionId;
+use crate::domain::part::{Part, PartKind};
 use crate::domain::record::{DecisionStep, Record, RequestOutcome};
 use crate::domain::usage::{ServiceTier, Usage};
 
 /// First byte of a payload: the version of this encoding. A change of the fields below needs a new
 /// one.
 const DENSE: u8 = 3;
+/// The version of records with what [`DENSE`] cannot hold: parts, newer tiers. All others are written without,
+/// so that releases before it can read them.
+const WITH_PARTS: u8 = 4;
 /// Bits of a number in every byte but its last, and the flag of such a byte.
 const GROUP: u32 = 6;
 const MORE: u8 = 0x80;
 /// Minimum bytes of a decision: bounds the number of decisions by the remaining bytes.
 const LEAST_DECISION: usize = 8;
+/// The same, of a part.
+const LEAST_PART: usize = 20;
 
 /// Steps by their numbers in the journal, which never change: new ones are appended.
 const STEPS: [DecisionStep; 17] = [
@@ -109,12 +116,38 @@ const fn tier_number(tier: ServiceTier) -> u64 {
         ServiceTier::Fast => 4,
         ServiceTier::Us => 5,
         ServiceTier::FastUs => 6,
+        ServiceTier::Ultrafast => 7,
+        ServiceTier::OffPeak => 8,
+    }
+}
+
+/// Kinds of parts by their numbers in the journal, which never change.
+const fn part_number(kind: PartKind) -> u64 {
+    match kind {
+        PartKind::Message => 0,
+        PartKind::FallbackMessage => 1,
+        PartKind::AdvisorMessage => 2,
+        PartKind::Compaction => 3,
+        PartKind::OtherPass => 4,
+        PartKind::ImageGeneration => 5,
+        PartKind::CodeInterpreter => 6,
+        PartKind::FileSearch => 7,
+        PartKind::WebSearch => 8,
+        PartKind::ImageSearch => 9,
+        PartKind::Maps => 10,
+        PartKind::CodeExecution => 11,
+        PartKind::WebFetch => 12,
     }
 }
 
 /// Appends a record.
 pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
-    out.push(DENSE);
+    let Usage { tier, image_cache_read, audio_cache_read, .. } = record.usage;
+    let is_newer = matches!(tier, ServiceTier::Ultrafast | ServiceTier::OffPeak)
+        || image_cache_read > 0
+        || audio_cache_read > 0;
+    let has_parts = is_newer || !record.parts.is_empty();
+    out.push(if has_parts { WITH_PARTS } else { DENSE });
     let mut out = Out(out);
     let (high, low) = record.request_id.0.as_u64_pair();
     out.number(high).number(low).signed(record.started_at.0);
@@ -151,6 +184,10 @@ pub(super) fn write(record: &Record, out: &mut Vec<u8>) {
     }
     out.text_or_none(record.user_agent.as_deref()).text_or_none(record.client_addr.as_deref());
     out.text_or_none(record.price_model.as_deref()).signed(record.admitted_ms);
+    if has_parts {
+        out.number(image_cache_read).number(audio_cache_read).number(record.parts.len() as u64);
+        record.parts.iter().for_each(|part| out.part(part));
+    }
 }
 
 struct Out<'a>(&'a mut Vec<u8>);
@@ -204,6 +241,14 @@ impl Out<'_> {
         self.maybe(text, |out, text| {
             out.text(text);
         })
+    }
+
+    fn part(&mut self, part: &Part) {
+        self.number(part_number(part.kind)).text_or_none(part.model.as_deref());
+        self.usage(&part.usage).number(part.usage.image_cache_read);
+        self.number(part.usage.audio_cache_read).number(part.quantity).flag(part.free);
+        self.signed_or_none(part.cost.map(|cost| cost.0));
+        self.text_or_none(part.price_model.as_deref());
     }
 
     fn usage(&mut self, usage: &Usage) -> &mut Self {

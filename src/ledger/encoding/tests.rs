@@ -39,12 +39,12 @@ fn signed() -> BoxedStrategy<i64> {
 }
 
 prop_compose! {
-    fn usages()(n in proptest::array::uniform8(numbers()), m in proptest::array::uniform3(numbers()), t in 0..4_usize) -> Usage {
+    fn usages()(n in proptest::array::uniform8(numbers()), m in proptest::array::uniform3(numbers()), t in 0..ServiceTier::ALL.len()) -> Usage {
         let [input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output] = n;
         let ([audio_input, audio_output, web_searches], tier) = (m, ServiceTier::ALL[t]);
         Usage {
             input, output, cache_write_5m, cache_write_1h, cache_read, reasoning, image_input, image_output, audio_input,
-            audio_output, web_searches, tier,
+            audio_output, web_searches, tier, ..Usage::default()
         }
     }
 }
@@ -61,6 +61,17 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn parts()(
+        kind in 0..PartKind::ALL.len(), names in proptest::array::uniform2(shared()), usage in usages().boxed(),
+        quantity in numbers(), cached in proptest::array::uniform2(numbers()), free in any::<bool>(), cost in proptest::option::of(signed())
+    ) -> Part {
+        let ([model, price_model], cost) = (names, cost.map(NanoUsd));
+        let usage = Usage { image_cache_read: cached[0], audio_cache_read: cached[1], ..usage };
+        Part { kind: PartKind::ALL[kind], model, usage, quantity, free, cost, price_model }
+    }
+}
+
+prop_compose! {
     fn records()(
         ids in (any::<u128>(), proptest::array::uniform3(proptest::option::of(signed()))),
         names in proptest::array::uniform8(shared()), (endpoint, model, error) in (texts(), texts(), shared()),
@@ -68,7 +79,8 @@ prop_compose! {
         (status_code, outcome, attempts) in (any::<u16>(), 0..7_usize, any::<u32>()),
         usage in usages().boxed(), cost in proptest::option::of(signed()), multiplier in (any::<i128>(), 0..=28_u32),
         times in (signed(), numbers(), proptest::option::of(numbers()), numbers(), signed()),
-        decisions in proptest::collection::vec(decisions().boxed(), 0..4).boxed()
+        decisions in proptest::collection::vec(decisions().boxed(), 0..4).boxed(),
+        parts in proptest::collection::vec(parts().boxed(), 0..3).boxed()
     ) -> Record {
         let [key_name, user_name, session, provider_name, upstream_model, user_agent, client_addr, price_model] = names;
         let [key_id, user_id, provider_id] = ids.1;
@@ -81,7 +93,7 @@ prop_compose! {
             outcome: RequestOutcome::ALL[outcome], error_message: error.map(|text| text.as_ref().to_owned()), usage,
             cost: cost.map(NanoUsd), cost_multiplier: Decimal::from_i128_with_scale(multiplier.0 >> 33, multiplier.1),
             estimated: flags[1], duration_ms: times.1, first_byte_ms: times.2, overhead_us: times.3, attempts,
-            decisions, user_agent, client_addr, price_model,
+            decisions, user_agent, client_addr, price_model, parts,
         }
     }
 }

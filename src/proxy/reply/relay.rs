@@ -13,7 +13,7 @@ use crate::formats::bom;
 use crate::formats::convert::{self, ReplyContext, ReplyProblem, StreamConverter, StreamProblem};
 use crate::formats::count;
 use crate::formats::error::{self, ErrorReply, UpstreamError};
-use crate::formats::usage::{HideUsageChunk, UsageReader};
+use crate::formats::usage::{Bill, HideUsageChunk, UsageReader};
 use crate::proxy::blocking::INLINE_MAX;
 use crate::proxy::body_budget::{BodyReservation, BudgetExceeded, ELEMENT_WEIGHT};
 use crate::proxy::coding::StreamDecoder;
@@ -297,15 +297,14 @@ impl Reply {
         self.meter()?.usage()
     }
 
-    /// What is billed, and whether it is an estimate. If the provider reported no input tokens,
-    /// `input` counts. `None` for replies that have no usage.
+    /// What is billed. If the provider reported no input tokens, `input` counts. `None` for replies
+    /// that have no usage.
     #[must_use]
-    pub(in crate::proxy) fn bill(&self, input: u64) -> Option<(Usage, bool)> {
+    pub(in crate::proxy) fn bill(&self, input: u64) -> Option<Bill> {
         if let Shape::Events(converter) = &self.shape {
             return Some(converter.bill(input));
         }
-        let reader = self.reader.as_ref()?;
-        Some((reader.estimate(input), !reader.final_figures()))
+        self.reader.as_ref().map(|reader| reader.bill(input))
     }
 
     /// The client's error event, to end a stream that has begun. Empty if the provider's own error

@@ -1,13 +1,18 @@
 //! The limits: one atomic step over the thirteen checks. It reserves the request's expected cost
 //! while the request is in flight.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::identify::Identified;
+use super::intake::Inbound;
 use super::select::Selected;
 use crate::domain::ids::ProviderId;
+use crate::domain::money::NanoUsd;
+use crate::domain::record::{Decision, DecisionStep};
 use crate::formats::route::Operation;
 use crate::limits::{Admission, Asks, Refused};
+use crate::policy::reservation::Reservation;
 use crate::proxy::caller::Principal;
 use crate::proxy::context::RequestContext;
 use crate::proxy::reply::refusal::Refusal;
@@ -57,8 +62,40 @@ pub(in crate::proxy) async fn admit(
         }
     };
     let preferred = permit.session_provider();
+    let assumed = assumed(ctx, &selected.inbound, estimate);
     if let Some(record) = &mut ctx.record {
         record.permit = Some(permit);
+        record.decisions.extend(assumed);
     }
     Ok(Admitted { selected, preferred })
+}
+
+/// Says in the decision chain what was reserved, for a request that may cost more than its own
+/// model: one that names further models, or bounds the uses of tools.
+fn assumed(ctx: &RequestContext, inbound: &Inbound, amount: NanoUsd) -> Option<Decision> {
+    let uses = inbound.peek.tool_bounds.uses;
+    let mode = ctx.gateway.fixed.reservation;
+    if mode == Reservation::Off || (inbound.named.is_empty() && uses.is_none()) {
+        return None;
+    }
+    let mut detail = format!("reserved {amount} USD ({}), with", mode.as_str());
+    for named in &inbound.named {
+        let _ = write!(detail, " {} {},", named.member, named.name);
+    }
+    match uses {
+        Some(uses) => {
+            let _ = write!(detail, " {uses} uses of a tool");
+        }
+        None => detail.truncate(detail.len() - 1),
+    }
+    Some(Decision {
+        provider_id: None,
+        provider_name: "(reservation)".into(),
+        step: DecisionStep::Candidate,
+        detail: Some(detail.into()),
+        status: None,
+        at_ms: ctx.elapsed_ms(),
+        took_ms: None,
+        usage: None,
+    })
 }

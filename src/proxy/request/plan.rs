@@ -54,7 +54,8 @@ pub(in crate::proxy) async fn plan(
         Err(none) => (Err(refusal(&none, &identified.snapshot, &inbound)), none.into_decisions()),
     };
     if let Some(record) = &mut ctx.record {
-        record.decisions = decisions;
+        // What was reserved may stand there.
+        record.decisions.extend(decisions);
     }
     planned
 }

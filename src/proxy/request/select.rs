@@ -166,8 +166,12 @@ impl<'a> Asked<'a> {
             choices,
             usual_output: (identified.caller.key_id())
                 .and_then(|key| counters.expected_output(key, &inbound.model)),
+            tool_tokens: inbound.peek.tool_bounds.tokens,
+            is_fast: inbound.peek.is_fast,
         };
-        identified.snapshot.reservation(mode, ask, &forecast)
+        let (snapshot, uses) = (&identified.snapshot, inbound.peek.tool_bounds.uses);
+        let own = snapshot.reservation(mode, ask, &forecast);
+        snapshot.reservation_beside(mode, ask, &forecast, (own, uses))
     }
 
     /// The providers whose limits leave no room, by shared counters. One where the request has its

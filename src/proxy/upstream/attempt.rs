@@ -136,8 +136,7 @@ impl Attempt {
     pub fn note_partial_usage(&self, request: &mut RequestContext) {
         if let Some(record) = request.record.as_mut().filter(|record| record.is_metered()) {
             let estimated_input = record.estimated_input();
-            let (usage, estimated) = self.incoming.partial_usage(estimated_input, self.is_billable);
-            record.note_usage(usage, estimated);
+            record.note_bill(self.incoming.partial_usage(estimated_input, self.is_billable));
         }
     }
 }

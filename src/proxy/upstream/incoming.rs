@@ -7,7 +7,7 @@
 use super::error_body::ErrorBody;
 use super::relay::Relay;
 use crate::domain::format::BROKEN_CALLS;
-use crate::domain::usage::Usage;
+use crate::formats::usage::Bill;
 use crate::policy::client_error;
 use crate::policy::error_reply::ErrorReply;
 
@@ -96,20 +96,16 @@ impl Incoming {
         }
     }
 
-    /// The usage of a reply that did not complete, and whether it is estimated. A request that was
-    /// sent completely costs at least its input, unless the provider answered it with an error.
+    /// What is billed of a reply that did not complete. A request that was sent completely costs at
+    /// least its input, unless the provider answered it with an error.
     #[must_use]
-    pub fn partial_usage(&self, estimated_input: u64, is_billable: bool) -> (Option<Usage>, bool) {
+    pub fn partial_usage(&self, estimated_input: u64, is_billable: bool) -> Option<Bill> {
         match self {
             // An error in place of a reply.
-            Self::Reply(relay) if !relay.is_released() && relay.reply.error().is_some() => {
-                (None, false)
-            }
+            Self::Reply(relay) if !relay.is_released() && relay.reply.error().is_some() => None,
             Self::Reply(relay) => relay.bill(estimated_input),
-            Self::Awaited if is_billable => {
-                (Some(Usage { input: estimated_input, ..Usage::default() }), true)
-            }
-            Self::Awaited | Self::Error(_) => (None, false),
+            Self::Awaited if is_billable => Some(Bill::of_input(estimated_input)),
+            Self::Awaited | Self::Error(_) => None,
         }
     }
 }

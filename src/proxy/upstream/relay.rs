@@ -7,8 +7,7 @@ use bytes::{Bytes, BytesMut};
 use super::error_body;
 use super::failure::Failure;
 use crate::domain::format::WireFormat;
-use crate::domain::usage::Usage;
-use crate::formats::usage::UsageReader;
+use crate::formats::usage::{Bill, UsageReader};
 use crate::policy::failure::{NetworkFailure, UnusableReply};
 use crate::proxy::context::InFlight;
 use crate::proxy::reply::client_head::Relayed;
@@ -181,13 +180,10 @@ impl Relay {
         }
     }
 
-    /// The billed usage, and whether it is an estimate: the provider's final figures, else an
-    /// estimate from the bytes that arrived.
+    /// What is billed: the provider's final figures, else an estimate from the bytes that arrived.
     #[must_use]
-    pub fn bill(&self, estimated_input: u64) -> (Option<Usage>, bool) {
-        self.reply
-            .bill(estimated_input)
-            .map_or((None, false), |(usage, estimated)| (Some(usage), estimated))
+    pub fn bill(&self, estimated_input: u64) -> Option<Bill> {
+        self.reply.bill(estimated_input)
     }
 
     /// Whether nothing is missing but the end of the provider's body.

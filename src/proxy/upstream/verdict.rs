@@ -235,7 +235,7 @@ fn decide_failure(
     let at_ms = request.elapsed_ms();
     let Some(record) = &mut request.record else { return };
     // Usage that a failed attempt reported is billed to no one: it is visible only in the chain.
-    record.note_usage(None, false);
+    record.note_bill(None);
     record.decisions.push(Decision {
         provider_id: Some(attempt.provider.id),
         provider_name: attempt.provider.name.as_str().into(),

@@ -14,6 +14,7 @@ use super::decisions;
 use crate::domain::format::WireFormat;
 use crate::domain::ids::{KeyId, ProviderId, RequestId, SessionId, UserId};
 use crate::domain::money::NanoUsd;
+use crate::domain::part::Part;
 use crate::domain::record::{Record, RequestOutcome};
 use crate::domain::usage::{ServiceTier, Usage};
 use crate::store::engine::column::{Collect, Fields, Values, clipped};
@@ -157,9 +158,18 @@ struct Extra {
     #[serde(skip_serializing_if = "is_default")]
     audio_output: u64,
     #[serde(skip_serializing_if = "is_default")]
+    image_cache_read: u64,
+    #[serde(skip_serializing_if = "is_default")]
+    audio_cache_read: u64,
+    #[serde(skip_serializing_if = "is_default")]
     web_searches: u64,
     #[serde(skip_serializing_if = "is_default")]
     tier: ServiceTier,
+    /// A tier that the first release does not know; `tier` is then the nearest one that it does.
+    #[serde(skip_serializing_if = "is_default")]
+    exact_tier: ServiceTier,
+    #[serde(skip_serializing_if = "is_default")]
+    parts: Vec<Part>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -167,12 +177,48 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Extra {
-    fn of(usage: &Usage) -> Option<String> {
-        let [audio_input, audio_output, web_searches] =
-            [usage.audio_input, usage.audio_output, usage.web_searches]
-                .map(|count| count.min(MAX_TOKENS));
-        let extra = Self { audio_input, audio_output, web_searches, tier: usage.tier };
+    fn of(usage: &Usage, parts: &[Part]) -> Option<String> {
+        let [audio_input, audio_output, image_cache_read, audio_cache_read, web_searches] = [
+            usage.audio_input,
+            usage.audio_output,
+            usage.image_cache_read,
+            usage.audio_cache_read,
+            usage.web_searches,
+        ]
+        .map(|count| count.min(MAX_TOKENS));
+        let parts = parts.iter().map(stored_part).collect();
+        let (tier, exact_tier) = match usage.tier {
+            ServiceTier::Ultrafast => (ServiceTier::Priority, usage.tier),
+            ServiceTier::OffPeak => (ServiceTier::Standard, usage.tier),
+            known => (known, ServiceTier::Standard),
+        };
+        let extra = Self {
+            audio_input,
+            audio_output,
+            image_cache_read,
+            audio_cache_read,
+            web_searches,
+            tier,
+            exact_tier,
+            parts,
+        };
         if is_default(&extra) { None } else { serde_json::to_string(&extra).ok() }
+    }
+}
+
+/// The column `usage_extra`.
+pub(in crate::store) fn extra(usage: &Usage, parts: &[Part]) -> Option<String> {
+    Extra::of(usage, parts)
+}
+
+/// A part as stored.
+fn stored_part(part: &Part) -> Part {
+    let name = |name: &Arc<str>| Arc::from(clipped(name, INDEXED_TEXT));
+    Part {
+        model: part.model.as_ref().map(name),
+        price_model: part.price_model.as_ref().map(name),
+        cost: part.cost.map(|cost| NanoUsd(bounded(cost))),
+        ..part.clone()
     }
 }
 
@@ -185,7 +231,7 @@ fn bind_usage_and_cost<A: Collect>(values: &mut Values<A>, record: &Record) {
     for count in tokens(&record.usage) {
         values.int(count);
     }
-    values.opt_text(Extra::of(&record.usage).as_deref());
+    values.opt_text(Extra::of(&record.usage, &record.parts).as_deref());
     values.opt_shared(record.price_model.as_ref(), INDEXED_TEXT);
     values.opt_int(cost(record)).opt_shared(Some(&multiplier(record.cost_multiplier)), PLAIN_TEXT);
     values.flag(record.estimated).int(duration(record));
@@ -256,6 +302,7 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         decisions::parse(&fields.text("decisions")?, provider_id, provider_name.as_ref())
             .map_err(|error| fields.corrupt("decisions", &error.to_string()))?;
     let admitted_ms = fields.opt_int("admitted_ms")?.unwrap_or(0);
+    let (usage, parts) = read_usage(fields)?;
     let record = Record {
         request_id: RequestId(uuid::Uuid::from_bytes(fields.bytes("request_id")?)),
         started_at: fields.time("started_at")?.plus_ms(admitted_ms.saturating_neg()),
@@ -276,7 +323,8 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
         status_code: fields.number("status_code")?,
         outcome: fields.named("outcome", outcome)?,
         error_message: fields.opt_text("error_message")?,
-        usage: read_usage(fields)?,
+        usage,
+        parts,
         cost: fields.opt_money("cost")?,
         price_model: shared("price_model")?,
         cost_multiplier: fields.parsed("cost_multiplier")?,
@@ -292,13 +340,12 @@ pub(in crate::store) fn read(row: &AnyRow) -> Result<LogRow, StoreError> {
     Ok(LogRow { id: fields.int("id")?, record })
 }
 
-pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreError> {
-    let Extra { audio_input, audio_output, web_searches, tier } =
-        match fields.opt_text("usage_extra")? {
-            None => Extra::default(),
-            Some(_) => fields.json("usage_extra")?,
-        };
-    Ok(Usage {
+pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<(Usage, Vec<Part>), StoreError> {
+    let extra = match fields.opt_text("usage_extra")? {
+        None => Extra::default(),
+        Some(_) => fields.json("usage_extra")?,
+    };
+    let usage = Usage {
         input: fields.number("input_tokens")?,
         output: fields.number("output_tokens")?,
         cache_write_5m: fields.number("cache_write_5m_tokens")?,
@@ -307,11 +354,17 @@ pub(in crate::store) fn read_usage(fields: Fields<'_>) -> Result<Usage, StoreErr
         reasoning: fields.number("reasoning_tokens")?,
         image_input: fields.number("image_input_tokens")?,
         image_output: fields.number("image_output_tokens")?,
-        audio_input,
-        audio_output,
-        web_searches,
-        tier,
-    })
+        audio_input: extra.audio_input,
+        audio_output: extra.audio_output,
+        image_cache_read: extra.image_cache_read,
+        audio_cache_read: extra.audio_cache_read,
+        web_searches: extra.web_searches,
+        tier: match extra.exact_tier {
+            ServiceTier::Standard => extra.tier,
+            exact => exact,
+        },
+    };
+    Ok((usage, extra.parts))
 }
 
 fn outcome(text: &str) -> Option<RequestOutcome> {

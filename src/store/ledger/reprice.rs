@@ -16,6 +16,7 @@ use super::sums::hour_of;
 use super::{days, log_row};
 use crate::domain::ids::{KeyId, ProviderId, UserId};
 use crate::domain::money::NanoUsd;
+use crate::domain::part::Part;
 use crate::domain::usage::Usage;
 use crate::store::engine::column::{Fields, Values};
 use crate::store::engine::error::StoreError;
@@ -33,23 +34,48 @@ pub struct UnpricedOf<'a> {
     pub price_model: &'a str,
 }
 
+/// What a stored request used.
+#[derive(Debug, Clone)]
+pub struct Used {
+    /// Its tokens.
+    pub usage: Usage,
+    /// Those of its parts that have their own price; they are stored with their new costs.
+    pub parts: Vec<Part>,
+    /// The name that the provider was asked for, if it is not that of the model.
+    pub upstream_model: Option<String>,
+}
+
+impl std::ops::Deref for Used {
+    type Target = Usage;
+
+    fn deref(&self) -> &Usage {
+        &self.usage
+    }
+}
+
+/// Prices what a request used, times its multiplier.
+type Pricing<'a> = &'a (dyn Fn(&mut Used, Decimal) -> NanoUsd + Sync);
+
 struct Unpriced {
     request_id: [u8; 16],
+    /// The column `usage_extra`, if it has changed.
+    extra: Option<String>,
     spend: SpendRow,
     endpoint: String,
     status_code: i64,
 }
 
-const LEDGER: &str =
-    "UPDATE ledger SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
+const LEDGER: &str = "UPDATE ledger SET cost = $1, price_model = $2, \
+    usage_extra = COALESCE($4, usage_extra) WHERE request_id = $3 AND cost IS NULL";
 /// By the time from the ledger, as the log has no index of ids.
-const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2 WHERE started_at = \
+const LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2, \
+    usage_extra = COALESCE($4, usage_extra) WHERE started_at = \
     (SELECT started_at FROM ledger WHERE request_id = $3) AND request_id = $3 AND cost IS NULL";
 /// The two tables of SQLite's ledger.
-const SQLITE_LOG: &str =
-    "UPDATE request_log SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
-const SQLITE_ARCHIVE: &str =
-    "UPDATE ledger_archive SET cost = $1, price_model = $2 WHERE request_id = $3 AND cost IS NULL";
+const SQLITE_LOG: &str = "UPDATE request_log SET cost = $1, price_model = $2, \
+    usage_extra = COALESCE($4, usage_extra) WHERE request_id = $3 AND cost IS NULL";
+const SQLITE_ARCHIVE: &str = "UPDATE ledger_archive SET cost = $1, price_model = $2, \
+    usage_extra = COALESCE($4, usage_extra) WHERE request_id = $3 AND cost IS NULL";
 
 /// Pause between two questions what became of a commit.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
@@ -103,7 +129,7 @@ impl Store {
         &self,
         of: UnpricedOf<'_>,
         max: u32,
-        price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
+        price: Pricing<'_>,
     ) -> Result<LateCosts, StoreError> {
         let mut tx = self.write().await?;
         if let Some(lock) = days::lock(self.backend()) {
@@ -162,12 +188,12 @@ async fn unpriced(
     connection: &mut AnyConnection,
     of: UnpricedOf<'_>,
     max: u32,
-    price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
+    price: Pricing<'_>,
 ) -> Result<Vec<Unpriced>, StoreError> {
     const COLUMNS: &str = "SELECT request_id, started_at, key_id, user_id, provider_id, endpoint, \
         status_code, cost_multiplier, input_tokens, output_tokens, cache_write_5m_tokens, \
         cache_write_1h_tokens, cache_read_tokens, reasoning_tokens, image_input_tokens, \
-        image_output_tokens, usage_extra FROM ledger WHERE cost IS NULL AND model = $1";
+        image_output_tokens, usage_extra, upstream_model FROM ledger WHERE cost IS NULL AND model = $1";
     let mut values = Values::default();
     values.text(of.model).int(i64::from(max));
     let and = if let Some(upstream) = of.upstream_model {
@@ -184,14 +210,15 @@ async fn unpriced(
     Ok(found)
 }
 
-fn read(
-    row: &AnyRow,
-    price: &(dyn Fn(&Usage, Decimal) -> NanoUsd + Sync),
-) -> Result<Unpriced, StoreError> {
+fn read(row: &AnyRow, price: Pricing<'_>) -> Result<Unpriced, StoreError> {
     let fields = Fields { row, table: "ledger" };
-    let cost = price(&log_row::read_usage(fields)?, fields.parsed("cost_multiplier")?);
+    let (usage, parts) = log_row::read_usage(fields)?;
+    let mut used = Used { usage, parts, upstream_model: fields.opt_text("upstream_model")? };
+    let cost = price(&mut used, fields.parsed("cost_multiplier")?);
+    let has_parts = !used.parts.is_empty();
     Ok(Unpriced {
         request_id: fields.bytes("request_id")?,
+        extra: has_parts.then(|| log_row::extra(&used.usage, &used.parts)).flatten(),
         spend: SpendRow {
             minute: fields.time("started_at")?,
             key_id: fields.opt_int("key_id")?.map(KeyId),
@@ -233,7 +260,7 @@ async fn set(
 ) -> Result<bool, StoreError> {
     let mut values = Values::default();
     values.int(row.spend.cost.0).opt_text((of.price_model != of.model).then_some(of.price_model));
-    values.bytes(&row.request_id);
+    values.bytes(&row.request_id).opt_text(row.extra.as_deref());
     let done = sqlx::query_with(sql, values.into_arguments()).execute(connection).await?;
     Ok(done.rows_affected() > 0)
 }

@@ -1,11 +1,11 @@
 /** The cost as a sum: tokens × price for each kind, × the provider's multiplier. */
-import type { ReactNode } from "react";
 import { useTranslation } from "react-i18next";
 import type { DataOf } from "@/api/client";
-import { cx } from "@/ui/cx";
 import { count, exactMoney, useFormat } from "@/ui/format";
 import { Notice } from "@/ui/status";
-import { type Entry, type Kind, kindOf } from "./entry";
+import { Cell, Head } from "./cells";
+import { type Entry, FEES, type Kind, kindOf } from "./entry";
+import { PartsOfCost } from "./parts-of-cost";
 import { Why } from "./why";
 
 type Detail = DataOf<"actions/usage-logs/getUsageLogDetail">;
@@ -34,12 +34,16 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
               </tr>
             </thead>
             <tbody>
-              {lines.map((line) => (
-                <tr key={line.kind}>
-                  <Cell>{t(`logs.costs.kinds.${kindOf(line.kind)}`)}</Cell>
+              {lines.map((line, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: two passes may have equal lines
+                <tr key={index}>
+                  <Cell>
+                    {t(`logs.costs.kinds.${kindOf(line.kind)}`)}
+                    {line.model !== null && <span className="text-quiet"> · {line.model}</span>}
+                  </Cell>
                   <Cell right>{count(line.quantity, format)}</Cell>
                   <Cell right>
-                    {line.kind === "request" || line.kind === "web_search"
+                    {FEES.includes(line.kind)
                       ? exactMoney(line.rateUsd, format)
                       : t("logs.costs.perMillion", {
                           amount: exactMoney(round(line.rateUsd * 1e6), format),
@@ -78,6 +82,7 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
       ) : (
         <Tokens entry={entry} />
       )}
+      <PartsOfCost parts={entry.parts} model={entry.model} />
       {entry.costUsd === null && (
         <Notice tone="warn" title={t("logs.unpriced")}>
           {t("logs.unpricedHelp", { model: entry.model })}
@@ -118,23 +123,3 @@ function Tokens({ entry }: { entry: Entry }) {
 
 /** Removes the rounding error of binary fractions from a product. */
 const round = (amount: number) => Number(amount.toPrecision(12));
-
-const Head = ({ children, right }: { children: ReactNode; right?: boolean }) => (
-  <th scope="col" className={cx("pb-1 font-medium", right ? "pl-4 text-right" : "text-left")}>
-    {children}
-  </th>
-);
-/** `span`: the number of columns. */
-const Cell = ({
-  children,
-  right,
-  span,
-}: {
-  children?: ReactNode;
-  right?: boolean;
-  span?: number;
-}) => (
-  <td colSpan={span} className={cx("py-1 whitespace-nowrap", right && "tabular pl-4 text-right")}>
-    {children}
-  </td>
-);

@@ -29,12 +29,54 @@ export const KINDS = [
   "reasoning",
   "web_search",
   "request",
+  "image_cache_read",
+  "audio_cache_read",
+  "code_interpreter",
+  "file_search",
+  "maps",
 ] as const;
+/** The kinds whose rate is not per token. */
+export const FEES: readonly string[] = [
+  "web_search",
+  "request",
+  "code_interpreter",
+  "file_search",
+  "maps",
+];
+/** What the parts of a cost are that have a price of their own. */
+export const PARTS = [
+  "message",
+  "fallback_message",
+  "advisor_message",
+  "compaction",
+  "other_pass",
+  "image_generation",
+  "code_interpreter",
+  "file_search",
+  "web_search",
+  "image_search",
+  "maps",
+  "code_execution",
+  "web_fetch",
+] as const;
+/** The text key of a part. */
+export const partOf = (name: string): (typeof PARTS)[number] =>
+  PARTS.find((one) => one === name) ?? "other_pass";
 export type Kind = (typeof KINDS)[number];
 /** The text key of a kind of use. */
 export const kindOf = (name: string): Kind => KINDS.find((one) => one === name) ?? "input";
 
-export const TIERS = ["standard", "flex", "priority", "batch", "fast", "us", "fast_us"] as const;
+export const TIERS = [
+  "standard",
+  "flex",
+  "priority",
+  "batch",
+  "fast",
+  "us",
+  "fast_us",
+  "ultrafast",
+  "off_peak",
+] as const;
 /** The text key of a service tier. */
 export const tierOf = (name: string): (typeof TIERS)[number] =>
   TIERS.find((one) => one === name) ?? "standard";

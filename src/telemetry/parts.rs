@@ -1,0 +1,39 @@
+//! Counts the parts of replies that have a price of their own.
+
+use prometheus::{CounterVec, Error, IntCounterVec};
+use rust_decimal::prelude::ToPrimitive as _;
+
+use super::registration::Registration;
+use crate::domain::part::Part;
+
+pub(super) struct PartMetrics {
+    parts: IntCounterVec,
+    cost: CounterVec,
+}
+
+impl PartMetrics {
+    pub(super) fn register(on: &Registration<'_>) -> Result<Self, Error> {
+        Ok(Self {
+            parts: on.counters(
+                "tollgate_cost_parts_total",
+                "Parts of replies with a price of their own: passes over other models, tools.",
+                &["kind", "priced"],
+            )?,
+            cost: on.sums("tollgate_cost_parts_usd_total", "Cost of these parts.", &["kind"])?,
+        })
+    }
+
+    pub(super) fn count(&self, parts: &[Part]) {
+        for part in parts {
+            let kind = part.kind.as_str();
+            let priced = match part.cost {
+                _ if part.free => "free",
+                Some(_) => "yes",
+                None => "no",
+            };
+            self.parts.with_label_values(&[kind, priced]).inc();
+            let usd = part.cost.and_then(|cost| cost.to_decimal().to_f64());
+            self.cost.with_label_values(&[kind]).inc_by(usd.unwrap_or_default().max(0.0));
+        }
+    }
+}

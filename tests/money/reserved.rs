@@ -1,0 +1,74 @@
+//! What a request reserves that may be answered, or advised, by dearer models than its own.
+
+use serde_json::{Value, json};
+
+use crate::proxy::fixture::{Fixture, request};
+
+async fn reserved(mode: &str, more: Value) -> Option<String> {
+    let fixture = Fixture::bare(&[("TOLLGATE_LIMITS_RESERVATION", mode)]).await;
+    let entries = json!({
+        "m": {"input_cost_per_token": 0, "output_cost_per_token": 1e-5, "search_context_cost_per_query": 0.01},
+        "dear": {"input_cost_per_token": 0, "output_cost_per_token": 1e-3},
+    });
+    fixture.gateway.prices(entries).await;
+    let twice = json!({"cost_multiplier": 2});
+    fixture.gateway.provider("native", &fixture.upstream.url, twice).await;
+    let mut body = request("native", false);
+    for (name, value) in more.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    let answer = fixture.post("/v1/messages", &body).send().await.unwrap();
+    let (status, text) = (answer.status(), answer.text().await.unwrap());
+    assert_eq!(status, 200, "{mode}: {text}");
+    let row = &fixture.gateway.logs(1).await[0];
+    let chain = row["decisionChain"].as_array().unwrap().iter();
+    let mut said = chain.filter(|step| step["providerName"] == "(reservation)");
+    said.next().map(|step| step["detail"].as_str().unwrap().to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reservation_counts_fallbacks_advisers_and_bounded_tools_and_says_so() {
+    let fallback = json!([{"model": "dear"}]);
+    let adviser = json!([{"type": "advisor_20260301", "name": "advisor", "model": "dear", "max_tokens": 50, "max_uses": 2}]);
+    let search = json!([{"type": "web_search_20250305", "name": "web_search", "max_uses": 3}]);
+    let cases = [
+        // 100 tokens of m are 0.002, of dear 0.2
+        (json!({}), [None, None]),
+        (
+            json!({"fallbacks": fallback}),
+            [
+                Some("reserved 0.2 USD (expected), with fallbacks dear"),
+                Some("reserved 0.202 USD (strict), with fallbacks dear"),
+            ],
+        ),
+        // a quarter of 50 tokens, twice; all of them
+        (
+            json!({"tools": adviser}),
+            [
+                Some("reserved 0.054 USD (expected), with tools[].model dear, 2 uses of a tool"),
+                Some("reserved 0.202 USD (strict), with tools[].model dear, 2 uses of a tool"),
+            ],
+        ),
+        (
+            json!({"tools": search}),
+            [
+                Some("reserved 0.002 USD (expected), with 3 uses of a tool"),
+                Some("reserved 0.062 USD (strict), with 3 uses of a tool"),
+            ],
+        ),
+        (
+            json!({"models": ["dear", "m"]}),
+            [
+                Some("reserved 0.2 USD (expected), with models dear"),
+                Some("reserved 0.2 USD (strict), with models dear"),
+            ],
+        ),
+    ];
+    for (more, expected) in cases {
+        for (mode, expected) in ["expected", "strict"].into_iter().zip(expected) {
+            let said = reserved(mode, more.clone()).await;
+            let said = said.map(|said| said.replace(" models m,", "").replace(", models m", ""));
+            assert_eq!(said.as_deref(), expected, "{mode} {more}");
+        }
+    }
+}
