@@ -46,11 +46,13 @@ interface Props<T extends FieldValues> {
   control: Control<T>;
   allowed: Path<T>;
   denied: Path<T>;
+  /** Of a provider: it has no rank among key, user and group. */
+  ofProvider?: boolean;
   disabled?: boolean;
 }
 
 export function FeatureFields<T extends FieldValues>(props: Props<T>) {
-  const { control, allowed, denied, disabled } = props;
+  const { control, allowed, denied, ofProvider, disabled } = props;
   const { t } = useTranslation();
   const { field } = useController({ control, name: denied });
   const chosen: string[] = field.value;
@@ -59,7 +61,7 @@ export function FeatureFields<T extends FieldValues>(props: Props<T>) {
       control={control}
       name={name}
       label={t(`features.${kind}`)}
-      help={t(`features.${kind}Help`)}
+      help={t(ofProvider ? `features.${kind}AtProvider` : `features.${kind}Help`)}
       known={NAMES}
       placeholder={t("features.none")}
       disabled={disabled}

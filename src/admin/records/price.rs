@@ -5,7 +5,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Iso;
-use crate::admin::actions::prices::sync::SyncReport;
 use crate::domain::price::Price;
 use crate::policy::price::unapplied;
 
@@ -81,24 +80,6 @@ pub struct PriceSyncRecord {
     pub before: Map<String, Value>,
     /// By model, as they are now.
     pub after: Map<String, Value>,
-}
-
-impl PriceSyncRecord {
-    /// `mode` and `address` are configuration, shown beside the report.
-    pub fn new(mode: &'static str, address: &str, report: SyncReport) -> Self {
-        Self {
-            mode,
-            address: address.to_owned(),
-            last_at: (report.at.0 > 0).then_some(Iso(report.at)),
-            error: report.error,
-            added: report.added,
-            updated: report.updated,
-            failed: report.failed,
-            total: report.total,
-            before: report.changes.before,
-            after: report.changes.after,
-        }
-    }
 }
 
 /// A price entry that was not taken, and why.

@@ -251,7 +251,12 @@ export function ProviderForm({ provider, like, onClose }: Props) {
         </Field>
       </Section>
       <Section title={t("features.title")} help={t("features.ofProvider")}>
-        <FeatureFields control={control} allowed="allowed_features" denied="denied_features" />
+        <FeatureFields
+          control={control}
+          allowed="allowed_features"
+          denied="denied_features"
+          ofProvider
+        />
       </Section>
       <Section title={t("providers.sections.cost")} help={t("providers.sections.costHelp")}>
         {number("cost_multiplier", "×")}

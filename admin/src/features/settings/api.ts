@@ -3,6 +3,9 @@ import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query
 import { type BodyOf, call, type DataOf, type Operation, type Schemas } from "@/api/client";
 
 export type Settings = Schemas["SettingsRecord"];
+export type SentGroups = NonNullable<
+  BodyOf<"actions/system-config/saveSystemSettings">["groupFeatures"]
+>;
 /** The settings as a form holds them. */
 export type SystemForm = Omit<Settings, "timezone" | "cleanupRetentionDays"> & {
   cleanupRetentionDays: string;

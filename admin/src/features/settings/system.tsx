@@ -7,7 +7,7 @@ import { changes } from "@/api/form";
 import { Failed, Loading } from "@/ui/empty";
 import { Field, Input, NumberInput, Switch } from "@/ui/field";
 import { Card, Facts } from "@/ui/page";
-import { type Settings, type SystemForm, settings, useSaveSettings } from "./api";
+import { type SentGroups, type Settings, type SystemForm, settings, useSaveSettings } from "./api";
 import { CleanupState } from "./cleanup";
 import { SettingsForm } from "./frame";
 import { GroupFeatures } from "./groups";
@@ -31,12 +31,14 @@ function SystemSettings({ saved }: { saved: Settings }) {
   const form = useForm<SystemForm>({ defaultValues: values });
   const { errors, isDirty } = form.formState;
   const submit = async (typed: SystemForm) => {
-    const { cleanupRetentionDays, ...rest } = changes({ ...values }, { ...typed });
+    const { cleanupRetentionDays, groupFeatures, ...rest } = changes({ ...values }, { ...typed });
     const days =
       cleanupRetentionDays === undefined
         ? {}
         : { cleanupRetentionDays: Number(cleanupRetentionDays) };
-    return formOf(await save.mutateAsync({ ...rest, ...days }));
+    // The gateway refuses a name that it does not know.
+    const groups = groupFeatures && { groupFeatures: groupFeatures as SentGroups };
+    return formOf(await save.mutateAsync({ ...rest, ...groups, ...days }));
   };
   const needed = (text: string) => text.trim() !== "" || t("settings.system.needed");
   return (

@@ -7,8 +7,6 @@ pub mod models;
 pub mod sync;
 pub(in crate::admin) mod table;
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -20,7 +18,6 @@ use crate::admin::operation::{OPEN_BODY, Operation, Permission};
 use crate::admin::records::price::{PriceRecord, PriceUpload};
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost::Belief;
-use crate::store::Tx;
 
 /// Maximum bytes of one entry.
 const MAX_ENTRY: usize = 64 * 1024;
@@ -127,10 +124,6 @@ const fn belief(force: bool) -> Belief {
     if force { Belief::Forced } else { Belief::Usual }
 }
 
-pub(in crate::admin) async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, ApiError> {
-    Ok(tx.prices().await?.into_iter().map(|price| (price.model.clone(), price)).collect())
-}
-
 async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
     let model = body.model_name.0;
     let taking = Taking {
@@ -143,7 +136,7 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
     let read = table::read(&model, body.price_data.0.into(), taking);
     let price = read.map_err(|fault| fault.refusal().field("priceData"))?;
     let mut tx = call.ctx.store.begin().await?;
-    let before = known(&mut tx).await?.remove(&model);
+    let before = table::known(&mut tx).await?.remove(&model);
     if let Some(before) = &before
         && *before == (Price { updated_at: before.updated_at, ..price.clone() })
     {
@@ -166,7 +159,7 @@ async fn upsert(call: Call, body: SetPrice) -> Result<PriceRecord, ApiError> {
 async fn delete(call: Call, body: OfModel) -> Result<(), ApiError> {
     let model = body.model_name.0;
     let mut tx = call.ctx.store.begin().await?;
-    let before = known(&mut tx).await?.remove(&model);
+    let before = table::known(&mut tx).await?.remove(&model);
     let before = before.ok_or_else(|| ApiError::missing("price", model.clone()))?;
     tx.delete_price(&model).await?;
     let change = Change {

@@ -7,13 +7,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::known;
 use super::table::{self, MAX_TABLE, Taking};
 use crate::admin::Context;
 use crate::admin::bodies::Nothing;
 use crate::admin::call::{Call, commit};
 use crate::admin::envelope::{ApiError, Code};
 use crate::admin::reasons::Reason;
+use crate::admin::records::Iso;
 use crate::admin::records::price::{PriceSyncRecord, PriceUpload};
 use crate::domain::clock::Timestamp;
 use crate::domain::price::{Price, PriceSource};
@@ -114,8 +114,18 @@ pub async fn daily(ctx: &Context, now: Timestamp) -> SyncReport {
 pub(super) async fn last(call: Call, _: Nothing) -> Result<PriceSyncRecord, ApiError> {
     let job = call.ctx.store.job::<SyncReport>(JOB).await?;
     let report = job.map(|job| job.report).unwrap_or_default();
-    let mode = if (call.ctx.price_sync)() { "daily" } else { "off" };
-    Ok(PriceSyncRecord::new(mode, &call.ctx.price_list, report))
+    Ok(PriceSyncRecord {
+        mode: if (call.ctx.price_sync)() { "daily" } else { "off" },
+        address: call.ctx.price_list.clone(),
+        last_at: (report.at.0 > 0).then_some(Iso(report.at)),
+        error: report.error,
+        added: report.added,
+        updated: report.updated,
+        failed: report.failed,
+        total: report.total,
+        before: report.changes.before,
+        after: report.changes.after,
+    })
 }
 
 const fn of_list(ctx: &Context, now: Timestamp) -> Taking {
@@ -147,7 +157,7 @@ pub(super) async fn take(
     taking: Taking,
 ) -> Result<(PriceUpload, Changes), ApiError> {
     let mut tx = by.ctx.store.begin().await?;
-    let known = known(&mut tx).await?;
+    let known = table::known(&mut tx).await?;
     let (report, prices) = table::sort(listed, &known, taking);
     if prices.is_empty() {
         return Ok((report, Changes::default()));

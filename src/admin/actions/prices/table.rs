@@ -1,7 +1,6 @@
 //! The result for each entry of a price table: accepted, unchanged, kept, or refused.
 //!
-//! Entries are stored completely, including fields that no rate is read from. Nothing here uses the
-//! database.
+//! Entries are stored completely, including fields that no rate is read from.
 
 use std::collections::HashMap;
 
@@ -14,6 +13,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::price::{Price, PriceSource};
 use crate::policy::cost::{Belief, rates_from_json};
 use crate::policy::price::PriceProblem;
+use crate::store::Tx;
 
 /// Bytes: the public list has about two million.
 pub(super) const MAX_TABLE: usize = 16 * 1024 * 1024;
@@ -56,6 +56,14 @@ impl Taking {
             PriceSource::Sync => false,
         }
     }
+}
+
+/// The stored prices by model.
+///
+/// # Errors
+/// The store failed.
+pub(super) async fn known(tx: &mut Tx) -> Result<HashMap<String, Price>, ApiError> {
+    Ok(tx.prices().await?.into_iter().map(|price| (price.model.clone(), price)).collect())
 }
 
 /// The result for each entry, and the prices to be stored.
