@@ -8,6 +8,7 @@ pub mod fast_map;
 pub mod format;
 pub mod group;
 pub mod ids;
+pub mod invoice;
 pub mod key;
 pub mod limit_type;
 pub mod limits;

@@ -24,6 +24,7 @@ pub(super) enum Kind {
     ProviderSwitchedOff,
     DailyLeaderboard,
     CostAlert,
+    InvoiceDifference,
 }
 
 impl Kind {
@@ -35,6 +36,7 @@ impl Kind {
             Self::ProviderSwitchedOff => "provider_switched_off",
             Self::DailyLeaderboard => "daily_leaderboard",
             Self::CostAlert => "cost_alert",
+            Self::InvoiceDifference => "invoice_difference",
         }
     }
 }

@@ -32,7 +32,7 @@ macro_rules! migration {
 }
 
 /// Every migration, in order. A file that has been released is never changed: add another.
-const MIGRATIONS: &[Twin] = &[migration!(1, "0001_schema")];
+const MIGRATIONS: &[Twin] = &[migration!(1, "0001_schema"), migration!(4, "0004_invoice_sources")];
 
 /// The table of sqlx.
 const HISTORY: &str = "_sqlx_migrations";

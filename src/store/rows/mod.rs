@@ -4,6 +4,7 @@ pub(super) mod audit;
 pub(super) mod client_versions;
 mod error_rules;
 pub(super) mod everything;
+pub(super) mod invoice_sources;
 pub(super) mod jobs;
 mod keys;
 mod limits;
