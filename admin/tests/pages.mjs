@@ -260,6 +260,17 @@ export const PAGES = [
     },
   },
   { name: "rejected", path: "/rejected" },
+  { name: "invoices", path: "/invoices" },
+  {
+    name: "invoices-source",
+    path: "/invoices",
+    open: (page, t) => press(page, t("invoices.addSource")),
+  },
+  {
+    name: "invoices-file",
+    path: "/invoices",
+    open: (page, t) => press(page, t("invoices.file")),
+  },
   { name: "prices", path: "/prices" },
   { name: "prices-new", path: "/prices?add=house-model" },
   { name: "prices-open", path: "/prices?model=claude-sonnet-4-5" },

@@ -138,6 +138,7 @@ reasons! {
     PriceTooLarge = "price_too_large", "{rate} must not be above {max} USD";
     ProxyClosed = "proxy_closed", "the proxy takes no requests now";
     ReadsOwnUsage = "reads_own_usage", "this key may only read its own usage";
+    ReconcileDays = "reconcile_days", "compare 1 to {max} days, of which the last has begun";
     RedirectNotInPath = "redirect_not_in_path", "{model}: an alt-cli provider has the model in its \
         path: the name must not hold dot segments, backslashes, `%`, `?`, `#` or `;`";
     ReportSlow = "report_slow", "the report takes too long: ask for less";

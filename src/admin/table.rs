@@ -39,6 +39,7 @@ pub fn operations() -> &'static [Operation] {
             actions::events::operations(),
             actions::settings::operations(),
             actions::notifications::operations(),
+            actions::reconciliation::operations(),
             actions::configuration::operations(),
             actions::audit::operations(),
             actions::service::operations(),

@@ -18,7 +18,7 @@ use crate::files;
 
 /// Where to: a running gateway, or the database.
 #[derive(Debug, Args)]
-struct WayArgs {
+pub(super) struct WayArgs {
     /// The administration address of a running gateway, such as http://127.0.0.1:8081. Without it:
     /// the database that the settings name.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
@@ -38,7 +38,7 @@ fn address(text: &str) -> Result<String, String> {
 }
 
 impl WayArgs {
-    fn way(&self) -> Way {
+    pub(super) fn way(&self) -> Way {
         match &self.url {
             Some(url) => Way::Gateway { url: url.clone(), token_file: self.token_file.clone() },
             None => Way::Database,

@@ -8,6 +8,7 @@ mod declarative;
 mod doctor;
 mod import;
 mod moving;
+mod reconcile;
 mod secret;
 
 use std::io::{self, ErrorKind, Write};
@@ -68,6 +69,8 @@ enum Command {
     Apply(declarative::ApplyArgs),
     /// Write the file that `tollgate apply` reads.
     Export(declarative::ExportArgs),
+    /// Compare vendors' invoices with the ledger, by UTC day, provider and model. Gateways may run.
+    Reconcile(reconcile::ReconcileArgs),
     /// Import users, keys, limits, providers, prices and spending of another gateway. Its keys go
     /// on working. Gateways may run.
     Import(import::ImportArgs),
@@ -135,6 +138,9 @@ pub fn run() -> ExitCode {
         Command::Apply(args) => with_config(file, |config, _| declarative::apply(&config, &args)),
         Command::Export(args) if args.schema => exit_code(declarative::schema()),
         Command::Export(args) => with_config(file, |config, _| declarative::export(&config, &args)),
+        Command::Reconcile(args) => {
+            with_config(file, |config, _| reconcile::reconcile(&config, &args))
+        }
         Command::Import(args) => with_config(file, |config, _| import::import(&config, &args)),
         Command::ImportLog(args) => with_config(file, |config, _| import_log(&config, &args)),
         Command::Openapi => with_config(file, |config, _| openapi(&config)),

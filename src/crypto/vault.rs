@@ -27,6 +27,8 @@ pub enum Place {
     ProviderKey(ProviderId),
     /// The key that signs webhook messages. There is one for the whole gateway.
     WebhookSecret,
+    /// The administration key for the invoice of this provider.
+    InvoiceKey(ProviderId),
     /// A text that leaves the database for a file: the SHA-256 of what it may be used for.
     Exported([u8; 32]),
 }
@@ -43,6 +45,7 @@ impl Place {
         let place = match self {
             Self::ProviderKey(id) => format!("provider {id} key"),
             Self::WebhookSecret => "notifications webhook secret".to_owned(),
+            Self::InvoiceKey(id) => format!("provider {id} invoice key"),
             Self::Exported(purpose) => format!("exported {}", hex::encode(purpose)),
         };
         format!("tollgate v2 {key_id} {place}")
@@ -54,6 +57,7 @@ impl From<&SealedOwner> for Place {
         match owner {
             SealedOwner::Provider(id, _) => Self::ProviderKey(*id),
             SealedOwner::WebhookSecret => Self::WebhookSecret,
+            SealedOwner::Invoice(id, _) => Self::InvoiceKey(*id),
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod feature_policy;
 pub mod format;
 pub mod group;
 pub mod ids;
+pub mod invoice;
 pub mod key;
 pub mod limit_type;
 pub mod limits;

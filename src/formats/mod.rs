@@ -11,6 +11,7 @@ pub mod count;
 pub mod edit;
 pub mod error;
 pub mod framing;
+pub mod invoice;
 pub mod json_read;
 pub mod models;
 pub mod names;

@@ -1,5 +1,5 @@
-//! HTTP requests that the gateway makes for itself: webhooks it sends, the price list it fetches,
-//! and what commands ask a running gateway.
+//! HTTP requests that the gateway makes for itself: webhooks it sends, the price list and vendors'
+//! reports it fetches, and what commands ask a running gateway.
 //!
 //! None uses a proxy from the environment, keeps cookies, or exceeds its time bound. Proxied
 //! requests do not use this module.
@@ -7,6 +7,7 @@
 pub mod administration;
 pub mod list;
 pub mod readiness;
+pub mod report;
 pub mod webhook;
 
 pub use list::ListError;

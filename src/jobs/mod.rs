@@ -9,6 +9,7 @@
 mod cleanup;
 mod days;
 mod partitions;
+pub mod reconcile;
 mod reprice;
 
 use std::future::Future;

@@ -25,6 +25,7 @@ pub(super) enum Kind {
     DailyLeaderboard,
     CostAlert,
     ModelUnpriced,
+    InvoiceDifference,
 }
 
 impl Kind {
@@ -37,6 +38,7 @@ impl Kind {
             Self::DailyLeaderboard => "daily_leaderboard",
             Self::CostAlert => "cost_alert",
             Self::ModelUnpriced => "model_unpriced",
+            Self::InvoiceDifference => "invoice_difference",
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Notifications: a circuit opened, a provider fails or works again, a limit is nearly used up, a
-//! model has no price, the users of the day before.
+//! model has no price, a vendor's invoice differs from the ledger, the users of the day before.
 //!
 //! It receives events ([`crate::state::Events`]) and checks the clock. Requests never wait for it;
 //! events that it loses because of a slow receiver are counted. Settings are read when needed, so a
@@ -9,6 +9,7 @@
 mod circuit;
 mod cost;
 mod delivery;
+mod invoices;
 mod leaderboard;
 mod message;
 mod provider;
@@ -85,6 +86,7 @@ impl Notifier {
             () = shutdown => {}
             () = self.watch(&outbox) => {}
             () = self.tick(&outbox) => {}
+            () = self.reconcile(&outbox) => {}
             () = delivery::deliver(waiting, &self) => {}
         }
     }
@@ -122,6 +124,14 @@ impl Notifier {
             self.heed(leaderboard::if_due(self, outbox).await);
             self.heed(cost::if_due(self, outbox, &mut checked).await);
             self.heed(unpriced::if_any(self, outbox).await);
+            tokio::time::sleep(TICK).await;
+        }
+    }
+
+    /// Apart from the other checks: vendors may take minutes.
+    async fn reconcile(&self, outbox: &Outbox) {
+        loop {
+            self.heed(invoices::if_due(self, outbox).await);
             tokio::time::sleep(TICK).await;
         }
     }

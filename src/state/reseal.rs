@@ -88,6 +88,9 @@ fn name(owner: &SealedOwner) -> String {
     match owner {
         SealedOwner::Provider(id, name) => format!("the credential of provider {id} ({name})"),
         SealedOwner::WebhookSecret => "the signing secret of webhooks".to_owned(),
+        SealedOwner::Invoice(id, name) => {
+            format!("the invoice key of provider {id} ({name})")
+        }
     }
 }
 

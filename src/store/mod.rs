@@ -53,6 +53,7 @@ pub use reports::statistics::{GroupBy, Series, SeriesAsk};
 pub use rows::audit::{AuditAsk, AuditEntry, AuditPage, AuditRow};
 pub use rows::client_versions::{AgreedClient, SeenClient};
 pub use rows::everything::{Everything, Whole};
+pub use rows::invoice_sources::StoredInvoiceSource;
 pub use rows::jobs::Job;
 pub use rows::messages::{Clip, StoredMessage};
 pub use rows::notifications::{StoredNotifications, UserSum};

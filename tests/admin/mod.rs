@@ -30,6 +30,7 @@ mod providers;
 mod races;
 mod reasons;
 mod receiver;
+mod reconciliation;
 mod repricing;
 mod rights;
 mod routes;

@@ -21,7 +21,7 @@ use super::gate::{Gate, NOON, webhooks};
 const SECRET: &str = "the-receivers-own-secret";
 
 /// A node's running notifier; `events` are the node's events.
-fn start_notifier(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Events {
+pub fn start_notifier(gate: &Gate, tasks: &mut JoinSet<()>, time_zone: chrono_tz::Tz) -> Events {
     start_notifier_by(false, gate, tasks, time_zone)
 }
 

@@ -54,11 +54,16 @@ async fn people(gate: &Gate) -> People {
         ..bare_record()
     };
     gate.store.append_records(&[record]).await.unwrap();
+    let provider = provider(gate).await;
+    let source = json!({
+        "providerId": provider, "kind": "openai", "url": gate.receiver.url, "adminKey": "sk-admin",
+    });
+    gate.admin("reconciliation/saveInvoiceSource", source).await.data();
     People {
         read_only,
         other: gate.person("other", json!({})).await,
         admin: gate.person("admin", json!({ "role": "admin" })).await,
-        provider: provider(gate).await,
+        provider,
         word: word(gate).await,
         rule: rule(gate).await,
         shipped: shipped(gate).await,
@@ -117,6 +122,9 @@ fn body(gate: &Gate, operation: &Operation, people: &People) -> Value {
     if bodies::is_partial(operation.body) {
         let field = &bodies::data(operation.body)[0];
         body.insert(field.name.clone(), sample(field));
+    }
+    if operation.path == "actions/reconciliation/saveInvoiceSource" {
+        return json!({ "providerId": people.provider, "isDaily": true });
     }
     if operation.path == "actions/providers/testProvider" {
         return json!({ "providerId": people.provider, "model": "m" });

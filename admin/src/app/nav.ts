@@ -8,6 +8,7 @@ import {
   LayoutDashboard,
   MessagesSquare,
   PlugZap,
+  ReceiptText,
   ScrollText,
   Server,
   ShieldAlert,
@@ -37,6 +38,13 @@ export const PAGES = [
   { path: "/people", name: "people", group: "manage", audience: "user", icon: Users },
   { path: "/providers", name: "providers", group: "manage", audience: "admin", icon: Server },
   { path: "/prices", name: "prices", group: "manage", audience: "admin", icon: Tags },
+  {
+    path: "/invoices",
+    name: "invoices",
+    group: "manage",
+    audience: "admin",
+    icon: ReceiptText,
+  },
   { path: "/rules", name: "rules", group: "manage", audience: "admin", icon: ShieldAlert },
   {
     path: "/settings",

@@ -15,6 +15,7 @@ import { ApiError } from "@/api/client";
 import * as queries from "@/api/queries";
 import { auditSearch } from "@/features/audit/search";
 import { connectSearch } from "@/features/connect/search";
+import { invoicesSearch } from "@/features/invoices/search";
 import { loginSearch } from "@/features/login/search";
 import { logsSearch } from "@/features/logs/search";
 import { overviewSearch } from "@/features/overview/search";
@@ -144,6 +145,13 @@ const prices = createRoute({
   component: lazyRouteComponent(() => import("@/features/prices/page"), "PricesPage"),
 });
 
+const invoices = createRoute({
+  getParentRoute: () => shell,
+  path: "/invoices",
+  validateSearch: invoicesSearch,
+  component: lazyRouteComponent(() => import("@/features/invoices/page"), "InvoicesPage"),
+});
+
 const settings = createRoute({
   getParentRoute: () => shell,
   path: "/settings",
@@ -183,6 +191,7 @@ export function makeRouter(cache: QueryClient) {
         playground,
         connect,
         prices,
+        invoices,
         settings,
         audit,
       ]),

@@ -19,6 +19,7 @@ pub mod overview;
 pub mod playground;
 pub mod prices;
 pub mod providers;
+pub mod reconciliation;
 pub mod reference;
 pub mod sensitive_words;
 pub mod service;

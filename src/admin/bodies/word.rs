@@ -10,11 +10,13 @@ use crate::admin::reasons::Reason;
 use crate::domain::error_rule::{AppliesTo, ErrorCategory};
 use crate::domain::feature::Feature;
 use crate::domain::format::WireFormat;
+use crate::domain::invoice::InvoiceKind;
 use crate::domain::key::CacheTtl;
 use crate::domain::limits::ResetMode;
 use crate::domain::matching::MatchType;
 use crate::domain::provider::{InstructionsStrategy, ProviderType};
 use crate::domain::user::Role;
+use crate::formats::invoice::FileKind;
 
 /// A type whose values have words on the wire.
 pub trait Word: Copy + 'static {
@@ -81,7 +83,9 @@ words! {
     CacheTtl: Inherit, FiveMinutes, OneHour;
     ErrorCategory:
         PromptLimit, ContentFilter, PdfLimit, ThinkingError, ParameterError, InvalidRequest, CacheLimit;
+    FileKind: Aws, Google;
     InstructionsStrategy: Auto, ForceOfficial, KeepOriginal;
+    InvoiceKind: Anthropic, OpenAi;
     MatchType: Contains, Exact, Regex;
     ProviderType: Native, NativeAuth, Responses, Chat, AltCli;
     ResetMode: Fixed, Rolling;

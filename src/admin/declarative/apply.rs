@@ -8,7 +8,8 @@ use super::faults::Faults;
 use super::plan::Plan;
 use super::work::{Applied, By, Desk, Order, Work};
 use super::{
-    SECTIONS, VERSION, error_rules, notifications, prices, providers, settings, users, words,
+    SECTIONS, VERSION, error_rules, invoices, notifications, prices, providers, settings, users,
+    words,
 };
 use crate::admin::envelope::{ApiError, Code};
 use crate::store::{Tx, Whole};
@@ -19,7 +20,7 @@ use crate::store::{Tx, Whole};
 /// Every fault of the document, each with its place; or the store failed. The transaction is to be
 /// dropped then.
 pub async fn apply(desk: Desk<'_>, tx: &mut Tx, order: Order, by: By) -> Result<Applied, ApiError> {
-    let Whole { everything, notifications, error_rules, sealing_key: _ } = tx.whole().await?;
+    let Whole { everything, notifications, error_rules, .. } = tx.whole().await?;
     let mut work = Work {
         desk,
         prune: order.prune,
@@ -79,6 +80,9 @@ impl Work<'_> {
         }
         if let Some(list) = self.list(document.remove("providers"), "/providers") {
             providers::apply(self, list).await?;
+        }
+        if let Some(list) = self.list(document.remove("invoice_sources"), "/invoice_sources") {
+            invoices::apply(self, list).await?;
         }
         if let Some(list) = self.list(document.remove("users"), "/users") {
             users::apply(self, list).await?;

@@ -4,7 +4,9 @@ use serde_json::{Map, Value};
 
 use super::form::Form;
 use super::secrets::{self, Secrets};
-use super::{VERSION, error_rules, notifications, prices, providers, settings, users, words};
+use super::{
+    VERSION, error_rules, invoices, notifications, prices, providers, settings, users, words,
+};
 use crate::admin::envelope::ApiError;
 use crate::crypto::vault::{Place, Vault};
 use crate::domain::secret::Secret;
@@ -26,6 +28,10 @@ pub fn export(vault: &Vault, whole: &Whole, how: Secrets) -> Result<Map<String, 
     };
     document
         .insert("providers".to_owned(), providers::exported(&stored.providers, vault, key)?.into());
+    let sources = invoices::exported(&whole.invoice_sources, &stored.providers, vault, how)?;
+    if !sources.is_empty() {
+        document.insert("invoice_sources".to_owned(), sources.into());
+    }
     document.insert("users".to_owned(), users::exported(&stored.users, &stored.keys)?.into());
     let (usual, forced) = prices::exported(&stored.prices);
     document.insert("prices".to_owned(), usual.into());

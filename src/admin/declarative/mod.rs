@@ -11,6 +11,7 @@ mod error_rules;
 mod export;
 mod faults;
 mod form;
+mod invoices;
 mod keys;
 mod names;
 mod notifications;
@@ -37,11 +38,12 @@ pub const VERSION: i64 = 1;
 pub const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
 
 /// The sections of a document, in the order in which they are applied and exported.
-pub(super) const SECTIONS: [&str; 9] = [
+pub(super) const SECTIONS: [&str; 10] = [
     "version",
     "settings",
     "notifications",
     "providers",
+    "invoice_sources",
     "users",
     "prices",
     "forced_prices",

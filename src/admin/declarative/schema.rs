@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{VERSION, error_rules, form, keys, notifications, providers, users};
+use super::{VERSION, error_rules, form, invoices, keys, notifications, providers, users};
 use crate::admin::actions::error_rules::RuleFields;
 use crate::admin::actions::keys::fields::KeyFields;
 use crate::admin::actions::providers::fields::ProviderFields;
@@ -26,6 +26,10 @@ struct Beside {
     webhook_secret: Option<Text<3, 4096>>,
     /// The upstream's credential. Write-only: records show it masked.
     key: Option<Text<1, 4096>>,
+    /// The vendor's administration key. Write-only: records show it masked.
+    admin_key: Option<Text<1, 4096>>,
+    /// The name of the provider whose invoice it is.
+    provider: Text<1, 200>,
 }
 
 /// The schema.
@@ -35,6 +39,8 @@ pub fn schema() -> Value {
     let nth = beside.only("nth");
     let reported = notifications::shape().and(&beside.only(notifications::SIGNING));
     let provider = Shape::of::<ProviderFields>().and(&beside.only(providers::CREDENTIAL)).and(&nth);
+    let source = beside.only("provider").and(&nth).and(&invoices::shape());
+    let source = source.and(&beside.only(invoices::KEY));
     let user = users::shape().and(&nth);
     let key = Shape::of::<KeyFields>().and(Shape::of::<keys::MaterialFields>());
     let rule = Shape::of::<RuleFields>().optional().and(Shape::of::<error_rules::OwnFields>());
@@ -61,6 +67,7 @@ pub fn schema() -> Value {
             "settings": section(table(&Shape::of::<SettingsFields>().optional()), "The system settings."),
             "notifications": section(table(&reported), "Which messages are sent where."),
             "providers": list(table(&provider), "The upstreams."),
+            "invoice_sources": list(table(&source), "Where providers' invoices are read from."),
             "users": list(user, "People and their keys."),
             "prices": prices("Prices made by hand, by model."),
             "forced_prices": prices("Prices above 1 USD per token, which are taken here alone."),

@@ -103,8 +103,17 @@ pub(super) fn shown(
 
 /// What a provider's credential is for: the addresses that it may be sent to.
 pub(super) fn purpose_of(provider: &Provider) -> String {
-    let origin = Endpoint::parse(&provider.url).map_or_else(
-        |_| provider.url.clone(),
+    format!(
+        "provider key for {} through {}",
+        origin_of(&provider.url),
+        provider.proxy_url.as_deref().unwrap_or("no proxy")
+    )
+}
+
+/// Scheme, host and port of an address.
+pub(super) fn origin_of(url: &str) -> String {
+    Endpoint::parse(url).map_or_else(
+        |_| url.to_owned(),
         |end| {
             format!(
                 "{} {} {}",
@@ -113,9 +122,5 @@ pub(super) fn purpose_of(provider: &Provider) -> String {
                 end.port
             )
         },
-    );
-    format!(
-        "provider key for {origin} through {}",
-        provider.proxy_url.as_deref().unwrap_or("no proxy")
     )
 }

@@ -18,6 +18,7 @@ pub mod playground;
 pub mod price;
 pub mod problem;
 pub mod provider;
+pub mod reconciliation;
 pub mod rejected;
 pub mod series;
 pub mod session;

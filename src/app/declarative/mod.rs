@@ -156,7 +156,7 @@ fn text(file: &Path) -> anyhow::Result<String> {
 
 /// The administrator's token: of the file, else of the configuration, else the one that the gateway
 /// of this data directory made.
-fn token(config: &Config, file: Option<&Path>) -> anyhow::Result<Secret> {
+pub(super) fn token(config: &Config, file: Option<&Path>) -> anyhow::Result<Secret> {
     if let Some(path) = file {
         return config::secret_of("auth.admin_token", path)
             .map_err(|wrong| anyhow::anyhow!("--token-file: {wrong}"));
@@ -188,7 +188,7 @@ async fn on_gateway(
     }
 }
 
-fn failed(url: &str, error: AskError) -> anyhow::Error {
+pub(super) fn failed(url: &str, error: AskError) -> anyhow::Error {
     anyhow::anyhow!("the gateway at {url}: {error}")
 }
 
@@ -229,7 +229,7 @@ pub(super) async fn database(config: &Config) -> anyhow::Result<(InUse, Store)> 
     Ok((in_use, store))
 }
 
-async fn stored(store: &Store) -> anyhow::Result<Vec<SealedText>> {
+pub(super) async fn stored(store: &Store) -> anyhow::Result<Vec<SealedText>> {
     Ok(store.sealed_texts().await.context("the database")?.0)
 }
 

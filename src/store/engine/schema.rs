@@ -32,7 +32,11 @@ macro_rules! migration {
 }
 
 /// Every migration, in order. A file that has been released is never changed: add another.
-const MIGRATIONS: &[Twin] = &[migration!(1, "0001_schema"), migration!(3, "0003_features")];
+const MIGRATIONS: &[Twin] = &[
+    migration!(1, "0001_schema"),
+    migration!(2, "0002_features"),
+    migration!(3, "0003_invoice_sources"),
+];
 
 /// The table of sqlx.
 const HISTORY: &str = "_sqlx_migrations";

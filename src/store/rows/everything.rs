@@ -5,9 +5,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sqlx::AnyConnection;
 
+use super::invoice_sources::StoredInvoiceSource;
 use super::notifications::StoredNotifications;
 use super::providers::StoredProvider;
-use super::{error_rules, keys, notifications, prices, providers, sealed, settings, users, words};
+use super::{
+    error_rules, invoice_sources, keys, notifications, prices, providers, sealed, settings, users,
+    words,
+};
 use crate::domain::error_rule::ErrorRule;
 use crate::domain::fast_map::FastMap;
 use crate::domain::key::Key;
@@ -81,6 +85,8 @@ pub struct Whole {
     pub everything: Everything,
     /// The settings of notifications, with the sealed key that signs them.
     pub notifications: StoredNotifications,
+    /// Where providers' invoices are read from, each with its sealed key.
+    pub invoice_sources: Vec<StoredInvoiceSource>,
     /// All error rules; removed ones of the program's own among them.
     pub error_rules: Vec<ErrorRule>,
     /// The id of the key that new texts are sealed with.
@@ -114,6 +120,7 @@ async fn read_whole(connection: &mut AnyConnection) -> Result<Whole, StoreError>
     Ok(Whole {
         everything: read(connection, &FastMap::default()).await?,
         notifications: notifications::settings(connection).await?,
+        invoice_sources: invoice_sources::all(connection).await?,
         error_rules: error_rules::with_removed(connection).await?,
         sealing_key: sealed::sealing_key(connection).await?,
     })

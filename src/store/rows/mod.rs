@@ -5,6 +5,7 @@ pub(super) mod client_versions;
 mod error_rules;
 pub(super) mod everything;
 mod features;
+pub(super) mod invoice_sources;
 pub(super) mod jobs;
 mod keys;
 mod limits;

@@ -197,7 +197,7 @@ impl Tx {
     }
 
     /// Overwrites every field of the provider; the sealed key only when one is given. To delete
-    /// softly, set `deleted_at`.
+    /// softly, set `deleted_at`: the source of its invoices goes with it.
     ///
     /// # Errors
     /// [`StoreError::Missing`] when there is no such provider.
@@ -206,6 +206,9 @@ impl Tx {
         provider: &Provider,
         key_cipher: Option<&str>,
     ) -> Result<(), StoreError> {
+        if provider.deleted_at.is_some() {
+            self.delete_invoice_source(provider.id).await?;
+        }
         let mut values = bind(provider);
         match key_cipher {
             Some(cipher) => {

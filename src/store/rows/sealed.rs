@@ -25,6 +25,8 @@ pub enum SealedOwner {
     Provider(ProviderId, String),
     /// The key that signs webhooks.
     WebhookSecret,
+    /// The administration key for the invoice of a provider, with the provider's name.
+    Invoice(ProviderId, String),
 }
 
 async fn all(connection: &mut AnyConnection) -> Result<Vec<SealedText>, StoreError> {
@@ -38,10 +40,19 @@ async fn all(connection: &mut AnyConnection) -> Result<Vec<SealedText>, StoreErr
         texts.push(SealedText { owner, cipher: fields.text("key_cipher")? });
     }
     let sql = "SELECT secret_cipher FROM notification_settings WHERE id = 1";
-    if let Some(row) = sqlx::query(sql).fetch_optional(connection).await? {
+    if let Some(row) = sqlx::query(sql).fetch_optional(&mut *connection).await? {
         let cipher =
             Fields { row: &row, table: "notification_settings" }.opt_text("secret_cipher")?;
         texts.extend(cipher.map(|cipher| SealedText { owner: SealedOwner::WebhookSecret, cipher }));
+    }
+    let sql = "SELECT provider_id, name, invoice_sources.key_cipher AS cipher FROM \
+               invoice_sources JOIN providers ON providers.id = provider_id \
+               WHERE invoice_sources.key_cipher <> '' ORDER BY provider_id";
+    for row in &sqlx::query(sql).fetch_all(connection).await? {
+        let fields = Fields { row, table: "invoice_sources" };
+        let id = ProviderId(fields.int("provider_id")?);
+        let owner = SealedOwner::Invoice(id, fields.text("name")?);
+        texts.push(SealedText { owner, cipher: fields.text("cipher")? });
     }
     Ok(texts)
 }
@@ -109,6 +120,7 @@ impl Tx {
     ) -> Result<(), StoreError> {
         let sql = match owner {
             SealedOwner::Provider(id, _) => return self.set_provider_key(*id, cipher).await,
+            SealedOwner::Invoice(id, _) => return self.set_invoice_key(*id, cipher).await,
             SealedOwner::WebhookSecret => {
                 "UPDATE notification_settings SET secret_cipher = $1 WHERE id = 1"
             }
@@ -128,6 +140,7 @@ impl Tx {
     pub async fn forget_sealed(&mut self, owner: &SealedOwner) -> Result<(), StoreError> {
         match owner {
             SealedOwner::Provider(id, _) => self.set_provider_key(*id, "").await,
+            SealedOwner::Invoice(id, _) => self.set_invoice_key(*id, "").await,
             SealedOwner::WebhookSecret => {
                 let sql = "UPDATE notification_settings SET secret_cipher = NULL WHERE id = 1";
                 sqlx::query(sql).execute(&mut *self.inner).await?;

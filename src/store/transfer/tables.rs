@@ -12,10 +12,11 @@ use crate::store::engine::error::StoreError;
 
 /// Every table except `_sqlx_migrations`, which each database has itself. Tables that others refer
 /// to come first.
-pub(super) const TABLES: [&str; 25] = [
+pub(super) const TABLES: [&str; 26] = [
     "users",
     "api_keys",
     "providers",
+    "invoice_sources",
     "model_prices",
     "sensitive_words",
     "error_rules",

@@ -4,6 +4,7 @@
  */
 import { call } from "@/api/client";
 import type { LogFilters } from "@/api/queries";
+import { BYTE_ORDER_MARK, cell } from "@/parts/csv";
 import type { Entry } from "@/parts/request/entry";
 
 export const COLUMNS = [
@@ -38,22 +39,6 @@ export const COLUMNS = [
   "errorMessage",
 ] as const satisfies readonly (keyof Entry)[];
 
-/** Without it, Excel reads the file in the code page of its system. */
-const BYTE_ORDER_MARK = "\ufeff";
-
-/**
- * One cell, by RFC 4180. A text that a spreadsheet would run as a formula gets an apostrophe in
- * front, also after blanks, which some remove, and with full-width signs. NUL, which readers of CSV
- * do not take, is replaced.
- */
-export function cell(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  if (typeof value !== "string") return String(value);
-  const text = value.replaceAll("\0", "\ufffd");
-  const safe = /^(?:\s*[=+\-@＝＋－＠]|[\t\r\n])/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
 export const row = (entry: Entry) => COLUMNS.map((column) => cell(entry[column])).join(",");
 
 /** The largest number of rows in a file. */
@@ -82,14 +67,4 @@ export async function exportCsv(
   } while (cursor && lines.length <= MOST);
   const text = `${BYTE_ORDER_MARK}${lines.join("\r\n")}\r\n`;
   return { text, rows: lines.length - 1, cut: Boolean(cursor) };
-}
-
-/** Offers a text as a file download. */
-export function download(text: string, name: string) {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

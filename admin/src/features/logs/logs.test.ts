@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import en from "@/i18n/en.json";
 import { decisionsOf, reasonOf } from "@/parts/request/chain";
 import type { Entry } from "@/parts/request/entry";
-import { cell, row } from "./csv";
+import { cell } from "@/parts/csv";
+import { row } from "./csv";
 import { errorShare, filtersOf, fits, isError, isLimitRefusal } from "./values";
 
 const entry = (change: Partial<Entry>): Entry =>

@@ -28,7 +28,7 @@ pub(in crate::admin) fn check(stored: &Provider, wanted: &Provider) -> Result<()
 }
 
 /// Scheme, host and port are the same. An invalid address equals only itself.
-fn same_origin(stored: &str, wanted: &str) -> bool {
+pub(in crate::admin) fn same_origin(stored: &str, wanted: &str) -> bool {
     if stored == wanted {
         return true;
     }
