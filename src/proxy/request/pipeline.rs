@@ -85,6 +85,6 @@ pub(in crate::proxy) async fn prepare(
         {
             Ok(Prepared::Answer(count::estimate(ctx, admitted.inbound).await?))
         }
-        Err(unplanned) => Err(unplanned.into_refusal(&admitted).into()),
+        Err(unplanned) => Err(unplanned.into_refusal().into()),
     }
 }

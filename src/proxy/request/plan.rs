@@ -8,6 +8,7 @@ use super::intake::Inbound;
 use crate::domain::clock::Timestamp;
 use crate::domain::group::{self, Groups};
 use crate::domain::ids::{KeyId, ProviderId, SessionId};
+use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
 use crate::formats::convert;
 use crate::formats::route::Operation;
@@ -32,7 +33,7 @@ pub struct Plan {
 /// Why there is no plan.
 pub(in crate::proxy) enum Unplanned {
     NoGroup { exists: bool },
-    NotPriced,
+    NotPriced { model: String },
     UnknownModel { model: String },
     NoCredential,
     Unavailable { retry_after_ms: Option<u64> },
@@ -40,12 +41,10 @@ pub(in crate::proxy) enum Unplanned {
 
 impl Unplanned {
     #[must_use]
-    pub(in crate::proxy) fn into_refusal(self, admitted: &Admitted) -> Refusal {
+    pub(in crate::proxy) fn into_refusal(self) -> Refusal {
         match self {
             Self::NoGroup { exists } => Refusal::NoGroup { exists },
-            Self::NotPriced => {
-                Refusal::ModelNotPriced { model: admitted.inbound.model.to_string() }
-            }
+            Self::NotPriced { model } => Refusal::ModelNotPriced { model },
             Self::UnknownModel { model } => Refusal::UnknownModel { model },
             Self::NoCredential => Refusal::NoProviderCredential,
             Self::Unavailable { retry_after_ms } => Refusal::Unavailable { retry_after_ms },
@@ -80,7 +79,10 @@ pub(in crate::proxy) async fn plan(
                 NoProvider::NotInReach { .. } => Unplanned::NoGroup {
                     exists: snapshot.providers.iter().any(|provider| provider.is_enabled),
                 },
-                NoProvider::Unpriced { .. } => Unplanned::NotPriced,
+                NoProvider::Unpriced { .. } => {
+                    let model = unpriced(snapshot, inbound).unwrap_or(&inbound.model);
+                    Unplanned::NotPriced { model: model.to_owned() }
+                }
                 NoProvider::ModelUnknown { .. } => {
                     Unplanned::UnknownModel { model: unknown_model(snapshot, inbound) }
                 }
@@ -93,7 +95,7 @@ pub(in crate::proxy) async fn plan(
         }
     };
     if let Some(record) = &mut ctx.record {
-        record.decisions = decisions;
+        record.decisions.extend(decisions);
     }
     planned
 }
@@ -191,9 +193,17 @@ fn ordered(
         at_ms: ctx.elapsed_ms(),
     };
     let needs_price = needs_price(ctx, identified, operation).then_some(&*inbound.model);
-    let view = View { ctx, identified, blocked, now, needs_price };
+    let is_refused = needs_price.is_some() && unpriced(&identified.snapshot, inbound).is_some();
+    let view = View { ctx, identified, blocked, now, needs_price, is_refused };
     let mut draw = fastrand::Rng::with_seed(ctx.id.0.as_u64_pair().1);
     select::plan(&ask, &identified.snapshot.providers, &view, &mut draw)
+}
+
+/// The first model without a price that the request names beside its own.
+fn unpriced<'a>(snapshot: &Snapshot, inbound: &'a Inbound) -> Option<&'a str> {
+    let mut others = inbound.named.iter().filter(|named| !named.is_providers_choice());
+    let is_unpriced = |named: &&NamedModel| snapshot.price_for(&named.name, &named.name).is_none();
+    others.find(is_unpriced).map(|named| &*named.name)
 }
 
 /// Whether this request is served only by providers with a price for its model.
@@ -212,12 +222,15 @@ struct View<'a> {
     now: Timestamp,
     /// The requested model, if it must have a price.
     needs_price: Option<&'a str>,
+    /// Another model that the request names has no price, and must have one.
+    is_refused: bool,
 }
 
 impl ProviderView for View<'_> {
     fn is_priced(&self, provider: &Provider) -> bool {
         let Some(model) = self.needs_price else { return true };
-        self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
+        !self.is_refused
+            && self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
     }
 
     fn availability(&self, provider: &Provider) -> Availability {

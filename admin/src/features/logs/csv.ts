@@ -29,6 +29,7 @@ export const COLUMNS = [
   "reasoningTokens",
   "costUsd",
   "costMultiplier",
+  "parts",
   "estimated",
   "durationMs",
   "ttfbMs",
@@ -54,7 +55,14 @@ export function cell(value: unknown): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-export const row = (entry: Entry) => COLUMNS.map((column) => cell(entry[column])).join(",");
+/** The parts of a cost in one cell: kind, model, USD. */
+const inWords = (parts: Entry["parts"]) =>
+  parts.map((part) => `${part.kind} ${part.model ?? ""} ${part.costUsd ?? "?"}`).join("; ");
+
+export const row = (entry: Entry) =>
+  COLUMNS.map((column) => cell(column === "parts" ? inWords(entry.parts) : entry[column])).join(
+    ",",
+  );
 
 /** The largest number of rows in a file. */
 export const MOST = 100_000;
