@@ -13,6 +13,8 @@ async fn reserved(mode: &str, more: Value) -> Option<String> {
     fixture.gateway.prices(entries).await;
     let twice = json!({"cost_multiplier": 2});
     fixture.gateway.provider("native", &fixture.upstream.url, twice).await;
+    // `models` is of other services that speak the format.
+    fixture.upstream.default(json!({"strict": false})).await;
     let mut body = request("native", false);
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();

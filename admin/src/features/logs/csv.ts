@@ -56,8 +56,8 @@ export function cell(value: unknown): string {
 }
 
 /** The parts of a cost in one cell: kind, model, USD. */
-const inWords = (parts: Entry["parts"]) =>
-  parts.map((part) => `${part.kind} ${part.model ?? ""} ${part.costUsd ?? "?"}`).join("; ");
+const inWords = (parts: Entry["parts"] | undefined) =>
+  parts?.map((part) => `${part.kind} ${part.model ?? ""} ${part.costUsd ?? "?"}`).join("; ");
 
 export const row = (entry: Entry) =>
   COLUMNS.map((column) => cell(column === "parts" ? inWords(entry.parts) : entry[column])).join(
