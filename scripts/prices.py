@@ -33,8 +33,9 @@ FAMILIES = {
 }
 # Image models too: by tokens, they also price the hosted tool of the responses format.
 MODES = ("chat", "responses", "embedding", "image_generation")
-# Entries that are no models: fees of hosted tools.
-TOOLS = ("openai/container",)
+# Entries of the list that are no models: their fees for hosted tools go to the vendor's models.
+TOOLS = {"openai": "openai/container"}
+TOOL_FEES = ("code_interpreter_cost_per_session", "file_search_cost_per_1k_calls")
 LIMITS = ("max_input_tokens", "max_output_tokens")
 # What the list says about a model's modes: a test compares it with the rates.
 FLAGS = ("supports_fast_mode",)
@@ -51,13 +52,13 @@ def is_free(value):
     return value is None or isinstance(value, bool) or value == 0 or value == []
 
 
-def entry(model, source, is_tool=False):
-    """The entry of one model, or None if it has no price per token and is no tool."""
+def entry(model, source):
+    """The entry of one model, or None if it has no price per token."""
     kept = {"litellm_provider": model["litellm_provider"], "mode": model["mode"]}
     kept.update((name, model[name]) for name in LIMITS if isinstance(model.get(name), int))
     kept.update((name, True) for name in FLAGS if model.get(name) is True)
     plain = ("input_cost_per_token", "output_cost_per_token")
-    if all(is_free(model.get(name)) for name in plain) and not is_tool:
+    if all(is_free(model.get(name)) for name in plain):
         return None
     entry = model.get("provider_specific_entry") or {}
     factors = {name: entry[name] for name in FACTORS if not is_free(entry.get(name))}
@@ -72,8 +73,7 @@ def entry(model, source, is_tool=False):
 
 
 def table(listed, source):
-    prices = {name: entry(listed[name], source, True) for name in TOOLS if name in listed}
-    rank = {}
+    prices, rank = {}, {}
     order = list(FAMILIES)
     for name, model in listed.items():
         provider = model.get("litellm_provider")
@@ -81,7 +81,9 @@ def table(listed, source):
             continue
         prefix, pattern = FAMILIES[provider]
         short = name.removeprefix(prefix)
-        facts = entry(model, source)
+        tools = listed.get(TOOLS.get(provider), {}) if model["mode"] in ("chat", "responses") else {}
+        fees = {fee: tools[fee] for fee in TOOL_FEES if not is_free(tools.get(fee))}
+        facts = entry(fees | model, source)
         if "/" in short or not re.match(pattern, short) or facts is None:
             continue
         # A name with its prefix is of the vendor's own API: it comes before one without.

@@ -227,7 +227,7 @@ fn the_factors_of_fast_mode_and_place_make_their_rates() {
 fn prices_that_are_not_applied_are_named() {
     let entry = json!({
         "input_cost_per_token": 1e-6, "mode": "chat", "source": "https://a.example/pricing", "max_tokens": 5,
-        "output_cost_per_second": 0.1, "input_cost_per_token_ultrafast": 1e-6, "input_cost_per_image": 0.0,
+        "output_cost_per_second": 0.1, "input_cost_per_token_decisions": 1e-6, "input_cost_per_image": 0.0,
         "cache_creation_input_token_cost_above_12hr": "1e-6", "tiered_pricing": [{"range": [0, 1]}],
         "off_peak_pricing": {}, "input_cost_per_character": null,
         "input_cost_per_token_above_0k_tokens": 1e-6, "input_cost_per_token_flex_priority": 1e-6,
@@ -237,7 +237,7 @@ fn prices_that_are_not_applied_are_named() {
     });
     let expected = [
         "output_cost_per_second",
-        "input_cost_per_token_ultrafast",
+        "input_cost_per_token_decisions",
         "tiered_pricing",
         "input_cost_per_token_above_0k_tokens",
         "input_cost_per_token_flex_priority",

@@ -95,14 +95,18 @@ fn pass(kind: &str, model: &str, input: u64, output: u64) -> Value {
         "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0})
 }
 
-fn cases() -> Vec<Case> {
-    let sums = |input: u64, output: u64, iterations: Value| json!({"input_tokens": input, "output_tokens": output, "iterations": iterations});
+/// A usage with these sums.
+fn sums(input: u64, output: u64, iterations: &Value) -> Value {
+    json!({"input_tokens": input, "output_tokens": output, "iterations": iterations})
+}
+
+fn models() -> Vec<Case> {
     vec![
         Case {
             name: "one pass of the requested model has no parts",
             model: "m",
             stop: "end_turn",
-            usage: sums(400, 20, json!([pass("message", "m", 400, 20)])),
+            usage: sums(400, 20, &json!([pass("message", "m", 400, 20)])),
             // 400 × 1 + 20 × 10, and the fee
             cost: "0.0016",
             parts: json!([]),
@@ -114,7 +118,7 @@ fn cases() -> Vec<Case> {
             usage: sums(
                 600,
                 30,
-                json!([
+                &json!([
                     pass("message", "m", 200, 10),
                     {"type": "advisor_message", "model": "dear", "input_tokens": 1000, "output_tokens": 50,
                         "cache_creation_input_tokens": 0, "cache_read_input_tokens": 100},
@@ -136,7 +140,10 @@ fn cases() -> Vec<Case> {
             usage: sums(
                 412,
                 264,
-                json!([pass("message", "m", 408, 0), pass("fallback_message", "served", 412, 264)]),
+                &json!([
+                    pass("message", "m", 408, 0),
+                    pass("fallback_message", "served", 412, 264)
+                ]),
             ),
             // 412 × 0.5 + 264 × 5, and the fee
             cost: "0.002526",
@@ -145,6 +152,11 @@ fn cases() -> Vec<Case> {
                 ["fallback_message", "served", 0.001526, false]
             ]),
         },
+    ]
+}
+
+fn declined() -> Vec<Case> {
+    vec![
         Case {
             name: "and after one that had begun to write",
             model: "served",
@@ -152,7 +164,10 @@ fn cases() -> Vec<Case> {
             usage: sums(
                 412,
                 264,
-                json!([pass("message", "m", 408, 7), pass("fallback_message", "served", 412, 264)]),
+                &json!([
+                    pass("message", "m", 408, 7),
+                    pass("fallback_message", "served", 412, 264)
+                ]),
             ),
             // and 408 × 1 + 7 × 10
             cost: "0.003004",
@@ -168,7 +183,7 @@ fn cases() -> Vec<Case> {
             usage: sums(
                 412,
                 0,
-                json!([pass("message", "m", 408, 0), pass("message", "served", 412, 0)]),
+                &json!([pass("message", "m", 408, 0), pass("message", "served", 412, 0)]),
             ),
             cost: "0",
             parts: json!([["message", "m", 0, true], ["message", "served", 0, true]]),
@@ -188,12 +203,17 @@ fn cases() -> Vec<Case> {
             usage: sums(
                 1800,
                 20,
-                json!([pass("message", "m", 900, 10), pass("message", "m", 900, 10)]),
+                &json!([pass("message", "m", 900, 10), pass("message", "m", 900, 10)]),
             ),
             // 1800 × 1 + 20 × 10, and the fee
             cost: "0.003",
             parts: json!([["message", "m", 0.001, false], ["message", "m", 0.001, false]]),
         },
+    ]
+}
+
+fn lengths_and_lifetimes() -> Vec<Case> {
+    vec![
         Case {
             name: "compaction, each lifetime at its rate",
             model: "m",
@@ -201,7 +221,7 @@ fn cases() -> Vec<Case> {
             usage: sums(
                 100,
                 10,
-                json!([
+                &json!([
                     {"type": "compaction", "input_tokens": 0, "output_tokens": 5, "cache_read_input_tokens": 10,
                         "cache_creation_input_tokens": 700,
                         "cache_creation": {"ephemeral_5m_input_tokens": 300, "ephemeral_1h_input_tokens": 400}},
@@ -232,13 +252,18 @@ fn cases() -> Vec<Case> {
             usage: sums(
                 100,
                 10,
-                json!([
+                &json!([
                 {"type": "message", "model": "m", "input_tokens": 100, "output_tokens": 10, "service_tier": "batch"}]),
             ),
             // 100 × 0.5 + 10 × 5, and the fee
             cost: "0.0011",
             parts: json!([["message", "m", 0.0001, false]]),
         },
+    ]
+}
+
+fn credits() -> Vec<Case> {
+    vec![
         Case {
             name: "a redeemed credit",
             model: "m",
@@ -260,6 +285,11 @@ fn cases() -> Vec<Case> {
             cost: "0.0022",
             parts: json!([]),
         },
+    ]
+}
+
+fn unpriced_and_more() -> Vec<Case> {
+    vec![
         Case {
             name: "an adviser without a price, beside a search",
             model: "m",
@@ -280,7 +310,7 @@ fn cases() -> Vec<Case> {
             usage: sums(
                 500,
                 30,
-                json!([pass("message", "m", 200, 10), pass("message", "m", 100, 10)]),
+                &json!([pass("message", "m", 200, 10), pass("message", "m", 100, 10)]),
             ),
             // 500 × 1 + 30 × 10, and the fee
             cost: "0.0018",
@@ -291,6 +321,11 @@ fn cases() -> Vec<Case> {
             ]),
         },
     ]
+}
+
+fn cases() -> impl Iterator<Item = Case> {
+    let all = [models(), declined(), lengths_and_lifetimes(), credits(), unpriced_and_more()];
+    all.into_iter().flatten()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -341,9 +376,9 @@ async fn the_multiplier_and_the_detail_hold_for_every_part() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_model_that_served_prices_a_reply_if_it_has_an_entry_and_is_another() {
-    let reply = |provider: &str, model: &str| match provider {
+/// A reply that says which model made it, of 100 and 10 tokens.
+fn made_by(provider: &str, model: &str) -> [String; 2] {
+    match provider {
         "native" => native(model, "end_turn", &json!({"input_tokens": 100, "output_tokens": 10})),
         "chat-compatible" => {
             let usage = json!({"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110});
@@ -377,7 +412,11 @@ async fn the_model_that_served_prices_a_reply_if_it_has_an_entry_and_is_another(
                 json!({"type": "response.completed", "sequence_number": 2, "response": whole});
             [whole.to_string(), format!("data: {created}\n\ndata: {delta}\n\ndata: {done}\n\n")]
         }
-    };
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_model_that_served_prices_a_reply_if_it_has_an_entry_and_is_another() {
     for provider in ["native", "chat-compatible", "responses"] {
         let fixture = Fixture::bare(&[]).await;
         fixture.gateway.prices(entries()).await;
@@ -391,7 +430,7 @@ async fn the_model_that_served_prices_a_reply_if_it_has_an_entry_and_is_another(
             ("m-2026-11-01", "m", "0.0012"),
             ("unknown", "m", "0.0012"),
         ] {
-            let rows = rows(&fixture, &reply(provider, model), before).await;
+            let rows = rows(&fixture, &made_by(provider, model), before).await;
             before += rows.len();
             for row in rows {
                 assert_eq!(
@@ -405,5 +444,41 @@ async fn the_model_that_served_prices_a_reply_if_it_has_an_entry_and_is_another(
                 assert_eq!(named, if entry == "served" { vec![model] } else { vec![] }, "{row}");
             }
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_late_price_adds_to_the_parts_that_had_one() {
+    let fixture = Fixture::bare(&[]).await;
+    fixture.gateway.prices(entries()).await;
+    fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+    let usage = json!({"input_tokens": 100, "output_tokens": 10, "iterations": [
+        pass("message", "late", 100, 10), pass("advisor_message", "dear", 10, 1)]});
+    for (stream, body) in [false, true].into_iter().zip(native("late", "end_turn", &usage)) {
+        fixture.upstream.default(json!({"body": body, "strict": false})).await;
+        let mut asked = request("native", stream);
+        asked["model"] = json!("late");
+        let answer = fixture.post("/v1/messages", &asked).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        answer.bytes().await.unwrap();
+    }
+    for row in fixture.gateway.logs(2).await {
+        assert_eq!(row["costUsd"], Value::Null, "{row}");
+        assert_eq!(row["parts"][0]["costUsd"], Value::Null, "{row}");
+        assert_eq!(usd(&row["parts"][1]["costUsd"]), "0.002".parse().unwrap(), "{row}");
+    }
+    fixture.gateway.prices(json!({"late": entries()["m"]})).await;
+    let is_priced = |rows: &[Value]| rows.iter().all(|row| !row["costUsd"].is_null());
+    let mut all = fixture.gateway.logs(2).await;
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !is_priced(&all) && std::time::Instant::now() < end {
+        tokio::task::yield_now().await;
+        all = fixture.gateway.logs(2).await;
+    }
+    for row in all {
+        // 100 × 1 + 10 × 10, the fee, and the advice
+        assert_eq!(usd(&row["costUsd"]), "0.0032".parse().unwrap(), "{row}");
+        assert_eq!(usd(&row["parts"][0]["costUsd"]), "0.0002".parse().unwrap(), "{row}");
+        assert_eq!(usd(&row["parts"][1]["costUsd"]), "0.002".parse().unwrap(), "{row}");
     }
 }

@@ -13,7 +13,7 @@ fn entry() -> Value {
         "output_cost_per_token": 10e-6, "output_cost_per_token_above_272k_tokens": 20e-6,
         "output_cost_per_reasoning_token": 15e-6, "cache_read_input_token_cost": 1e-7,
         "input_cost_per_request": 0.001,
-        "output_cost_per_second": 0.5, "input_cost_per_token_ultrafast": 5e-6,
+        "output_cost_per_second": 0.5, "input_cost_per_token_decisions": 5e-6,
     }})
 }
 
@@ -96,7 +96,7 @@ async fn prices_that_are_not_applied_are_reported_by_check_and_at_the_price() {
     let price = shown.as_array().unwrap().iter().find(|price| price["modelName"] == "m").unwrap();
     assert_eq!(
         price["unapplied"],
-        json!(["output_cost_per_second", "input_cost_per_token_ultrafast"])
+        json!(["output_cost_per_second", "input_cost_per_token_decisions"])
     );
     let (good, said) = fixture.gateway.check();
     assert!(good, "{said}");
@@ -104,7 +104,7 @@ async fn prices_that_are_not_applied_are_reported_by_check_and_at_the_price() {
     assert!(
         said.contains(
             "warning: prices that are not applied: output_cost_per_second, \
-             input_cost_per_token_ultrafast of m\n"
+             input_cost_per_token_decisions of m\n"
         ),
         "{said}"
     );

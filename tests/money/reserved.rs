@@ -13,6 +13,8 @@ async fn reserved(mode: &str, more: Value) -> Option<String> {
     fixture.gateway.prices(entries).await;
     let twice = json!({"cost_multiplier": 2});
     fixture.gateway.provider("native", &fixture.upstream.url, twice).await;
+    // `models` is of other services that speak the format.
+    fixture.upstream.default(json!({"strict": false})).await;
     let mut body = request("native", false);
     for (name, value) in more.as_object().unwrap() {
         body[name] = value.clone();
@@ -41,12 +43,12 @@ async fn a_reservation_counts_fallbacks_advisers_and_bounded_tools_and_says_so()
                 Some("reserved 0.202 USD (strict), with fallbacks dear"),
             ],
         ),
-        // a quarter of 50 tokens, twice; all of them
+        // a quarter of 50 tokens, twice; all of them, and two searches
         (
             json!({"tools": adviser}),
             [
                 Some("reserved 0.054 USD (expected), with tools[].model dear, 2 uses of a tool"),
-                Some("reserved 0.202 USD (strict), with tools[].model dear, 2 uses of a tool"),
+                Some("reserved 0.242 USD (strict), with tools[].model dear, 2 uses of a tool"),
             ],
         ),
         (

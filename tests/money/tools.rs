@@ -141,29 +141,26 @@ fn responses_cases() -> Vec<Case> {
     ]
 }
 
+/// A native reply with this use of tools, and these blocks.
+fn ran(tools: &Value, blocks: &[&str]) -> [String; 2] {
+    let usage = json!({"input_tokens": 100, "output_tokens": 10, "server_tool_use": tools});
+    let [whole, stream] = native("m", "end_turn", &usage);
+    let mut message: Value = serde_json::from_str(&whole).unwrap();
+    let mut events = String::new();
+    for (index, kind) in blocks.iter().enumerate() {
+        let block = json!({"type": kind, "tool_use_id": "srvtoolu_1", "content": {"type": "x"}});
+        message["content"].as_array_mut().unwrap().insert(0, block.clone());
+        events += &format!(
+            "event: content_block_start\ndata: {}\n\nevent: content_block_stop\ndata: {}\n\n",
+            json!({"type": "content_block_start", "index": index, "content_block": block}),
+            json!({"type": "content_block_stop", "index": index})
+        );
+    }
+    let at = stream.find("event: content_block_start").unwrap();
+    [message.to_string(), format!("{}{events}{}", &stream[..at], &stream[at..])]
+}
+
 fn other_cases() -> Vec<Case> {
-    let ran = |usage: Value, blocks: &[&str]| {
-        let usage = {
-            let mut all = json!({"input_tokens": 100, "output_tokens": 10});
-            all["server_tool_use"] = usage;
-            all
-        };
-        let [whole, stream] = native("m", "end_turn", &usage);
-        let mut message: Value = serde_json::from_str(&whole).unwrap();
-        let mut events = String::new();
-        for (index, kind) in blocks.iter().enumerate() {
-            let block =
-                json!({"type": kind, "tool_use_id": "srvtoolu_1", "content": {"type": "x"}});
-            message["content"].as_array_mut().unwrap().insert(0, block.clone());
-            events += &format!(
-                "event: content_block_start\ndata: {}\n\nevent: content_block_stop\ndata: {}\n\n",
-                json!({"type": "content_block_start", "index": index, "content_block": block}),
-                json!({"type": "content_block_stop", "index": index})
-            );
-        }
-        let at = stream.find("event: content_block_start").unwrap();
-        [message.to_string(), format!("{}{events}{}", &stream[..at], &stream[at..])]
-    };
     let usage =
         json!({"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110});
     vec![
@@ -171,7 +168,7 @@ fn other_cases() -> Vec<Case> {
             name: "pages that were fetched cost their tokens alone",
             provider: "native",
             bodies: ran(
-                json!({"web_search_requests": 1, "web_fetch_requests": 3}),
+                &json!({"web_search_requests": 1, "web_fetch_requests": 3}),
                 &["web_fetch_tool_result"],
             ),
             cost: "0.0142",
@@ -181,7 +178,7 @@ fn other_cases() -> Vec<Case> {
             name: "code that ran by the hour",
             provider: "native",
             bodies: ran(
-                json!({"web_search_requests": 0}),
+                &json!({"web_search_requests": 0}),
                 &["bash_code_execution_tool_result", "text_editor_code_execution_tool_result"],
             ),
             cost: "0.0002",

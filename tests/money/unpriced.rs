@@ -118,3 +118,31 @@ async fn without_the_setting_they_are_served_until_a_reload_sets_it() {
     assert_eq!(ask(&fixture, "native", "unheard-of").await.0, 403);
     assert_eq!(setting().await, "refuse_when_limited");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn models_that_a_request_names_beside_its_own_need_a_price_too() {
+    let fixture = fixture(REFUSE_WHEN_LIMITED).await;
+    let limit = json!({"keyId": fixture.key_id, "limitTotalUsd": 5});
+    fixture.gateway.admin("keys/editKey", limit).await;
+    let adviser =
+        |model: &str| json!([{"type": "advisor_20260301", "name": "advisor", "model": model}]);
+    for (more, status) in [
+        (json!({"fallbacks": [{"model": "unheard-of"}]}), 403),
+        (json!({"fallbacks": [{"model": "m"}]}), 200),
+        (json!({"fallbacks": "default"}), 200),
+        (json!({ "tools": adviser("unheard-of") }), 403),
+        (json!({ "tools": adviser("m") }), 200),
+    ] {
+        for stream in [false, true] {
+            let mut body = request("native", stream);
+            for (name, value) in more.as_object().unwrap() {
+                body[name] = value.clone();
+            }
+            let answer = fixture.post("/v1/messages", &body).send().await.unwrap();
+            let (got, text) = (answer.status(), answer.text().await.unwrap());
+            assert_eq!(got, status, "{more}: {text}");
+            let is_named = text.contains("model_not_priced") && text.contains("unheard-of");
+            assert_eq!(is_named, status == 403, "{more}: {text}");
+        }
+    }
+}

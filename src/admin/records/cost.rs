@@ -41,6 +41,7 @@ pub struct CostLineRecord {
     pub kind: &'static str,
     /// The price entry of the rate, where it is another one than the request's: that of another
     /// model, which took part in the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens, searches, calls of a tool, or 1 for the fee per request.
     pub quantity: u64,

@@ -268,6 +268,7 @@ fn an_alt_cli_stream_is_read_plain_wrapped_and_as_an_array() {
         reasoning: 4,
         image_input: 20,
         image_output: 6,
+        image_cache_read: 10,
         ..Usage::default()
     };
     let lines: Vec<&str> = ALT.trim().lines().collect();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::admit::Admitted;
 use super::identify::Identified;
 use super::intake::Inbound;
+use super::select::unpriced;
 use crate::domain::feature_policy::FeatureUse;
 use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
@@ -70,7 +71,10 @@ fn refusal(none: &NoProvider, snapshot: &Snapshot, inbound: &Inbound) -> Refusal
         NoProvider::NotInReach { .. } => {
             Refusal::NoGroup { exists: snapshot.providers.iter().any(|p| p.is_enabled) }
         }
-        NoProvider::Unpriced { .. } => Refusal::ModelNotPriced { model: inbound.model.to_string() },
+        NoProvider::Unpriced { .. } => {
+            let model = unpriced(snapshot, inbound).unwrap_or(&inbound.model);
+            Refusal::ModelNotPriced { model: model.to_owned() }
+        }
         NoProvider::NamedModel { .. } => match named_nowhere(snapshot, inbound) {
             Some(NamedModel { name, member }) => {
                 Refusal::ModelNotAllowed { model: name.clone(), member: Some(member) }

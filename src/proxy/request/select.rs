@@ -10,6 +10,7 @@ use crate::domain::clock::Timestamp;
 use crate::domain::group::{self, Groups};
 use crate::domain::ids::ProviderId;
 use crate::domain::money::NanoUsd;
+use crate::domain::named_model::NamedModel;
 use crate::domain::provider::Provider;
 use crate::formats::route::Operation;
 use crate::formats::{convert, count};
@@ -18,6 +19,7 @@ use crate::policy::reservation::{Forecast, Reservation};
 use crate::policy::select::{self, Availability, NoProvider, ProviderView, SelectInput, Selection};
 use crate::proxy::caller::Principal;
 use crate::proxy::context::RequestContext;
+use crate::state::Snapshot;
 
 /// A request with its providers.
 pub(in crate::proxy) struct Selected {
@@ -136,9 +138,10 @@ impl<'a> Asked<'a> {
         ask: &SelectInput<'_>,
         blocked: &[(ProviderId, Blocked)],
     ) -> Result<Selection, NoProvider> {
-        let Self { ctx, identified, .. } = self;
+        let Self { ctx, identified, inbound, .. } = self;
         let needs_price = self.needs_price().then_some(ask.model);
-        let view = View { ctx, identified, blocked, now: ask.now, needs_price };
+        let is_refused = needs_price.is_some() && unpriced(&identified.snapshot, inbound).is_some();
+        let view = View { ctx, identified, blocked, now: ask.now, needs_price, is_refused };
         let mut draw = fastrand::Rng::with_seed(ctx.id.0.as_u64_pair().1);
         select::plan(ask, &identified.snapshot.providers, &view, &mut draw)
     }
@@ -189,6 +192,13 @@ impl<'a> Asked<'a> {
     }
 }
 
+/// The first model without a price that the request names beside its own.
+pub(super) fn unpriced<'a>(snapshot: &Snapshot, inbound: &'a Inbound) -> Option<&'a str> {
+    let mut others = inbound.named.iter().filter(|named| !named.is_providers_choice());
+    let is_unpriced = |named: &&NamedModel| snapshot.price_for(&named.name, &named.name).is_none();
+    others.find(is_unpriced).map(|named| &*named.name)
+}
+
 /// The present state of each provider, as selection needs it.
 struct View<'a> {
     ctx: &'a RequestContext,
@@ -198,12 +208,15 @@ struct View<'a> {
     now: Timestamp,
     /// The requested model, if it must have a price.
     needs_price: Option<&'a str>,
+    /// Another model that the request names has no price, and must have one.
+    is_refused: bool,
 }
 
 impl ProviderView for View<'_> {
     fn is_priced(&self, provider: &Provider) -> bool {
         let Some(model) = self.needs_price else { return true };
-        self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
+        !self.is_refused
+            && self.identified.snapshot.price_for(model, provider.upstream_model(model)).is_some()
     }
 
     fn availability(&self, provider: &Provider) -> Availability {

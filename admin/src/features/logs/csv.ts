@@ -30,6 +30,7 @@ export const COLUMNS = [
   "reasoningTokens",
   "costUsd",
   "costMultiplier",
+  "parts",
   "estimated",
   "durationMs",
   "ttfbMs",
@@ -39,7 +40,14 @@ export const COLUMNS = [
   "errorMessage",
 ] as const satisfies readonly (keyof Entry)[];
 
-export const row = (entry: Entry) => COLUMNS.map((column) => cell(entry[column])).join(",");
+/** The parts of a cost in one cell: kind, model, USD. */
+const inWords = (parts: Entry["parts"] | undefined) =>
+  parts?.map((part) => `${part.kind} ${part.model ?? ""} ${part.costUsd ?? "?"}`).join("; ");
+
+export const row = (entry: Entry) =>
+  COLUMNS.map((column) => cell(column === "parts" ? inWords(entry.parts) : entry[column])).join(
+    ",",
+  );
 
 /** The largest number of rows in a file. */
 export const MOST = 100_000;

@@ -39,7 +39,7 @@ export function Cost({ entry, detail }: { entry: Entry; detail: Detail | undefin
                 <tr key={index}>
                   <Cell>
                     {t(`logs.costs.kinds.${kindOf(line.kind)}`)}
-                    {line.model !== null && <span className="text-quiet"> · {line.model}</span>}
+                    {line.model && <span className="text-quiet"> · {line.model}</span>}
                   </Cell>
                   <Cell right>{count(line.quantity, format)}</Cell>
                   <Cell right>
