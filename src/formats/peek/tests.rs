@@ -350,17 +350,30 @@ fn reasoning_with_a_foreign_mark_is_seen_where_each_format_has_it() {
 /// Whatever the table of features says of bodies is found in them.
 #[test]
 fn every_row_of_the_features_is_found() {
-    let found = |body: String| look(&body).unwrap().features.iter().map(|one| one.feature).collect::<Vec<_>>();
+    let found = |body: String| {
+        look(&body).unwrap().features.iter().map(|one| one.feature).collect::<Vec<_>>()
+    };
     for row in &FEATURES {
         for kind in row.types {
             let kind = kind.trim_end_matches('*');
-            assert_eq!(found(format!(r#"{{"tools":[{{"type":"{kind}"}}]}}"#)), [row.feature], "{kind}");
+            assert_eq!(
+                found(format!(r#"{{"tools":[{{"type":"{kind}"}}]}}"#)),
+                [row.feature],
+                "{kind}"
+            );
         }
         for member in row.tool_members.iter().filter(|name| !name.contains(['.', ':'])) {
-            assert_eq!(found(format!(r#"{{"tools":[{{"{member}":{{}}}}]}}"#)), [row.feature], "{member}");
+            assert_eq!(
+                found(format!(r#"{{"tools":[{{"{member}":{{}}}}]}}"#)),
+                [row.feature],
+                "{member}"
+            );
         }
         for member in row.members.iter().filter(|name| !name.contains('[')) {
-            for body in [format!(r#"{{"{member}":"x"}}"#), format!(r#"{{"{}":["x"]}}"#, member.to_uppercase())] {
+            for body in [
+                format!(r#"{{"{member}":"x"}}"#),
+                format!(r#"{{"{}":["x"]}}"#, member.to_uppercase()),
+            ] {
                 assert_eq!(found(body), [row.feature], "{member}");
             }
         }
