@@ -132,7 +132,7 @@ async fn a_model_without_a_price_is_a_problem_from_the_first_request_on() {
     let ask = async || fixture.post("/v1/messages", &body).send().await.unwrap();
     let problem = async || {
         let overview = fixture.gateway.admin("overview/getOverviewData", json!({})).await;
-        let problems = overview["problems"].as_array().unwrap().clone();
+        let problems = overview["attention"]["problems"].as_array().unwrap().clone();
         problems.into_iter().find(|problem| problem["kind"] == "model_unpriced")
     };
     assert!(problem().await.is_none());

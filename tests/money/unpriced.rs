@@ -99,7 +99,7 @@ async fn a_provider_where_the_model_has_a_price_serves_it_and_no_other_stands_in
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_setting_they_are_served_until_a_reload_sets_it() {
+async fn without_the_setting_they_are_refused_until_a_reload_allows_them() {
     let fixture = fixture(&[]).await;
     fixture
         .gateway
@@ -108,15 +108,15 @@ async fn without_the_setting_they_are_served_until_a_reload_sets_it() {
     let setting = async || {
         fixture.gateway.admin("system-config/fetchSystemSettings", json!({})).await["unpricedModels"].clone()
     };
-    assert_eq!(ask(&fixture, "native", "unheard-of").await.0, 200);
-    assert_eq!(setting().await, "serve");
-    std::fs::create_dir(fixture.gateway.dir.path().join("conf")).unwrap();
-    let file = fixture.gateway.dir.path().join("conf/tollgate.yaml");
-    std::fs::write(&file, "prices: {unpriced: refuse_when_limited}\n").unwrap();
-    fixture.gateway.signal("HUP");
-    fixture.gateway.log_shows("prices.unpriced: serve -> refuse_when_limited").await;
     assert_eq!(ask(&fixture, "native", "unheard-of").await.0, 403);
     assert_eq!(setting().await, "refuse_when_limited");
+    std::fs::create_dir(fixture.gateway.dir.path().join("conf")).unwrap();
+    let file = fixture.gateway.dir.path().join("conf/tollgate.yaml");
+    std::fs::write(&file, "prices: {unpriced: serve}\n").unwrap();
+    fixture.gateway.signal("HUP");
+    fixture.gateway.log_shows("prices.unpriced: refuse_when_limited -> serve").await;
+    assert_eq!(ask(&fixture, "native", "unheard-of").await.0, 200);
+    assert_eq!(setting().await, "serve");
 }
 
 #[tokio::test(flavor = "multi_thread")]

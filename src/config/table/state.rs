@@ -69,7 +69,7 @@ pub(super) const ROWS: &[Setting] = &[
         Source,
         "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json",
     ),
-    setting("prices.sync", Choice(&["off", "daily"]), "daily").live(),
+    setting("prices.sync", Choice(&["daily", "off"]), "daily").live(),
     setting("prices.unpriced", Choice(Unpriced::NAMES), "refuse_when_limited").live(),
     setting("webhooks.allow_private", Networks, ""),
     unset("instructions.short_file", File),
