@@ -68,7 +68,8 @@ async fn a_newer_database_is_refused(place: Place) {
     place
         .meddle(
             "INSERT INTO _sqlx_migrations (version, description, success, checksum, \
-             execution_time) SELECT 99, '0099_future', TRUE, checksum, 0 FROM _sqlx_migrations",
+             execution_time) SELECT 99, '0099_future', TRUE, checksum, 0 FROM _sqlx_migrations \
+             WHERE version = 1",
         )
         .await;
     for result in [store.check_schema().await, store.migrate().await.map(|_| ())] {
@@ -87,7 +88,7 @@ async fn half_migrated_databases_are_refused(place: Place) {
              WHERE version = 1",
             "another content",
         ),
-        ("UPDATE _sqlx_migrations SET version = -1", "does not have"),
+        ("UPDATE _sqlx_migrations SET version = -1 WHERE version = 1", "does not have"),
         ("DROP TABLE _sqlx_migrations", "no record of migrations"),
     ];
     for (meddling, why) in cases {
@@ -139,7 +140,7 @@ async fn a_bound_of_the_server_for_statements_does_not_end_a_migration() {
     let (one, other, ()) = tokio::try_join!(node(0), node(1), waited).unwrap();
     let mut counts = [one.len(), other.len()];
     counts.sort_unstable();
-    assert_eq!(counts, [0, 1]);
+    assert_eq!(counts, [0, names().len()]);
 }
 
 #[tokio::test]
