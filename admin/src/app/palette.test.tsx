@@ -135,7 +135,7 @@ test("Home, End and Ctrl with a letter act on the input, not on the list", async
 
 test("the pointer makes an option active, and a click opens it", async () => {
   const { onClose, router, input } = await openPalette();
-  await userEvent.type(input, "e");
+  await userEvent.type(input, "se");
   const [first, second] = screen.getAllByRole("option");
   expect(active()).toBe(first?.textContent);
   await userEvent.hover(second as HTMLElement);

@@ -67,11 +67,11 @@ pub struct ReconcileQuery {
     pub start_date: Option<Moment>,
     /// The last day, in UTC; at most 31 days.
     pub end_date: Option<Moment>,
-    /// Whose billing file `file` is.
+    /// Whose billing file `csv` is.
     pub file_kind: Option<Choice<FileKind>>,
     /// A billing file as CSV, in place of the provider's report API: Google Cloud's BigQuery export
     /// or AWS's Cost and Usage Report.
-    pub file: Option<Text<1, MAX_FILE>>,
+    pub csv: Option<Text<1, MAX_FILE>>,
 }
 
 /// The operations of this file, for the table of all.
@@ -220,7 +220,7 @@ fn days(start: Option<Moment>, end: Option<Moment>, now: Timestamp) -> Result<Da
         .map_or_else(|| until.plus_ms(-USUAL_DAYS * DAY_MS), |start| day(start.start(Tz::UTC)));
     let refused = |_| {
         let refusal = ApiError::because(Code::INVALID_FORMAT, Reason::ReconcileDays);
-        refusal.field("startDate").with("max", MAX_DAYS.into())
+        refusal.with("max", MAX_DAYS.into())
     };
     Days::new(from, until, now).map_err(refused)
 }
@@ -243,10 +243,10 @@ pub async fn answer(
         |field| Err(ApiError::because(Code::REQUIRED_FIELD, Reason::IsRequired).field(field));
     let days = days(body.start_date, body.end_date, now)?;
     let provider = body.provider_id.map(|id| ProviderId(id.0));
-    let file = match (body.file_kind.plain(), &body.file) {
+    let file = match (body.file_kind.plain(), &body.csv) {
         (Some(kind), Some(text)) => Some((kind, text.0.as_str())),
         (None, Some(_)) => return required("fileKind"),
-        (Some(_), None) => return required("file"),
+        (Some(_), None) => return required("csv"),
         (None, None) => None,
     };
     if file.is_some() && provider.is_none() {

@@ -1,7 +1,5 @@
 //! Comparisons of vendors' invoices with the ledger, as shown: records, and the same as CSV.
 
-use std::collections::BTreeSet;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -99,9 +97,9 @@ pub struct InvoiceLine {
     /// charge that is not for tokens.
     pub part: &'static str,
     /// The models that clients asked for.
-    pub requested_models: BTreeSet<String>,
+    pub requested_models: Vec<String>,
     /// The vendor's ids of the API keys with this use.
-    pub api_key_ids: BTreeSet<String>,
+    pub api_key_ids: Vec<String>,
     /// What the vendor says.
     pub vendor: InvoiceSide,
     /// What the ledger has.
@@ -202,8 +200,8 @@ impl InvoiceLine {
                 Part::NoKey => "no_key",
                 Part::Fee => "fee",
             },
-            requested_models: row.requested.clone(),
-            api_key_ids: row.api_keys.clone(),
+            requested_models: row.requested.iter().cloned().collect(),
+            api_key_ids: row.api_keys.iter().cloned().collect(),
             vendor: InvoiceSide::new(row.vendor.tokens, row.vendor.cost),
             ledger: InvoiceSide::new(row.ledger.tokens, row.ledger.cost),
             difference: InvoiceSide::new(row.tokens(), row.money()),

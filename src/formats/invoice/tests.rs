@@ -1,3 +1,5 @@
+//! Each report's form, and what is refused.
+
 use super::*;
 use crate::domain::invoice::Tokens;
 

@@ -1,3 +1,5 @@
+//! Each cause, and whose use counts.
+
 use super::*;
 use crate::domain::invoice::TokenKind;
 

@@ -61,12 +61,6 @@ export function useColumns(): Column<Row>[] {
     return [
       { id: "day", header: t("invoices.day"), value: (row) => row.day, cell: (row) => row.day },
       {
-        id: "provider",
-        header: t("invoices.provider"),
-        value: (row) => row.providerName,
-        cell: (row) => row.providerName,
-      },
-      {
         id: "model",
         header: t("invoices.model"),
         value: (row) => row.model,
@@ -79,22 +73,28 @@ export function useColumns(): Column<Row>[] {
           </span>
         ),
       },
+      money("difference"),
       {
         id: "cause",
         header: t("invoices.cause"),
         value: (row) => row.cause,
         cell: (row) => <Cause row={row} />,
       },
-      money("difference"),
-      money("vendor"),
-      money("ledger"),
-      { id: "tokens", header: t("invoices.tokens"), cell: (row) => <Tokens row={row} /> },
       {
         id: "requests",
         header: t("invoices.requests"),
         align: "right",
         value: (row) => row.requests,
         cell: (row) => <Requests row={row} />,
+      },
+      money("vendor"),
+      money("ledger"),
+      { id: "tokens", header: t("invoices.tokens"), cell: (row) => <Tokens row={row} /> },
+      {
+        id: "provider",
+        header: t("invoices.provider"),
+        value: (row) => row.providerName,
+        cell: (row) => row.providerName,
       },
     ];
   }, [t]);

@@ -11,7 +11,7 @@ import { FILE_KINDS } from "./api";
 export interface BillingFile {
   providerId: number;
   fileKind: (typeof FILE_KINDS)[number];
-  file: string;
+  csv: string;
   name: string;
 }
 
@@ -40,9 +40,8 @@ export function FileForm({
       throw new Error(t("invoices.noFile"));
     }
     const { fileKind, providerId } = typed;
-    const file = await chosen.text();
-    return () =>
-      onChosen({ providerId: Number(providerId), fileKind, file, name: chosen.name });
+    const csv = await chosen.text();
+    return () => onChosen({ providerId: Number(providerId), fileKind, csv, name: chosen.name });
   };
   return (
     <FormDialog
@@ -82,6 +81,7 @@ export function FileForm({
           <Input
             {...ids}
             type="file"
+            className="py-1.5"
             accept=".csv,text/csv"
             onChange={(event) => setChosen(event.target.files?.[0])}
           />

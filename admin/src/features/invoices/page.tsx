@@ -66,16 +66,15 @@ export function InvoicesPage() {
           }
         />
       )}
-      {compares && result.error && <Failed error={result.error} retry={() => void result.refetch()} />}
+      {compares && result.error && (
+        <Failed error={result.error} retry={() => void result.refetch()} />
+      )}
       <Totals data={result.data} />
       {compares && !result.error && (
         <Lines data={result.data} search={search} loading={result.isPending} />
       )}
       {!compares && known.data?.length === 0 && (
-        <Empty
-          icon={<ReceiptText className="size-6" aria-hidden />}
-          title={t("invoices.noSource")}
-        >
+        <Empty icon={<ReceiptText className="size-6" aria-hidden />} title={t("invoices.noSource")}>
           {t("invoices.noSourceHelp")}
         </Empty>
       )}
@@ -97,7 +96,8 @@ function Sources({ sources, onOpen }: { sources: Source[]; onOpen: (source: Sour
   if (sources.length === 0) return null;
   const nameOf = (id: number) => providers.find((one) => one.id === id)?.name ?? String(id);
   return (
-    <section aria-label={t("invoices.sources")} className="mb-3 flex flex-wrap gap-2">
+    <section aria-label={t("invoices.sources")} className="mb-3 flex flex-wrap items-center gap-2">
+      <span className="text-sm text-quiet">{t("invoices.sources")}</span>
       {sources.map((source) => (
         <Button key={source.providerId} size="sm" onClick={() => onOpen(source)}>
           {nameOf(source.providerId)}
@@ -173,7 +173,7 @@ function Totals({ data }: { data: Reconciliation | undefined }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
-    <div className="space-y-2">
+    <div className="mb-2 space-y-2">
       {data?.providers.map((one) =>
         one.error === null ? (
           <p key={one.providerId} className="text-sm">

@@ -139,7 +139,12 @@ export function SourceForm({
         error={errors.apiKeyIds?.message}
       >
         {(ids) => (
-          <Input {...ids} className="font-mono" spellCheck={false} {...form.register("apiKeyIds")} />
+          <Input
+            {...ids}
+            className="font-mono"
+            spellCheck={false}
+            {...form.register("apiKeyIds")}
+          />
         )}
       </Field>
       <Switch

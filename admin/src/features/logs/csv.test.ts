@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { call } from "@/api/client";
-import type { Entry } from "@/parts/request/entry";
 import { cell } from "@/parts/csv";
+import type { Entry } from "@/parts/request/entry";
 import { COLUMNS, exportCsv } from "./csv";
 
 vi.mock("@/api/client", () => ({ call: vi.fn() }));

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import en from "@/i18n/en.json";
+import { cell } from "@/parts/csv";
 import { decisionsOf, reasonOf } from "@/parts/request/chain";
 import type { Entry } from "@/parts/request/entry";
-import { cell } from "@/parts/csv";
 import { row } from "./csv";
 import { errorShare, filtersOf, fits, isError, isLimitRefusal } from "./values";
 
