@@ -1,6 +1,7 @@
 //! Users, keys and a provider with every limit set, none of which is reached.
 
 use tollgate::domain::clock::Timestamp;
+use tollgate::domain::feature_policy::FeaturePolicy;
 use tollgate::domain::group::Groups;
 use tollgate::domain::ids::{KeyId, ProviderId, UserId};
 use tollgate::domain::key::{CacheTtl, Key, KeyHash};
@@ -44,6 +45,7 @@ pub fn limited_user(id: i64) -> User {
         tags: Vec::new(),
         allowed_models: Vec::new(),
         allowed_clients: Vec::new(),
+        features: FeaturePolicy::default(),
         lock_key_limits: false,
         max_keys: None,
         created_at: START,
@@ -66,6 +68,8 @@ pub fn limited_key(id: i64, user: i64) -> Key {
         can_login_web_ui: false,
         limits: limits(),
         provider_group: Groups::default(),
+        allowed_models: Vec::new(),
+        features: FeaturePolicy::default(),
         cache_ttl: CacheTtl::Inherit,
         created_at: START,
         updated_at: START,
@@ -88,6 +92,7 @@ pub fn provider(limits: Limits) -> Provider {
         group_tag: Groups::default(),
         allowed_models: Vec::new(),
         model_redirects: Vec::new(),
+        features: FeaturePolicy::default(),
         limits,
         max_retry_attempts: 2,
         breaker: BreakerSettings::default(),
