@@ -28,7 +28,7 @@ fn cases(format: &str) -> Vec<Case> {
 }
 
 fn tool(kind: &str) -> Value {
-    json!({"tools": [{"type": "custom", "name": "t"}, {"type": kind, "name": "a"}]})
+    json!({"tools": [{"type": kind, "name": "a"}]})
 }
 
 fn cases_of_one(format: &str) -> Vec<Case> {
