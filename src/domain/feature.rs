@@ -125,7 +125,6 @@ pub static FEATURES: [Row; 23] = [
     Row {
         feature: Feature::ImageSearch,
         name: "image_search",
-        sort: Sort::UnpricedTool,
         tool_members: &["googleSearch.searchTypes.imageSearch"],
         doc: "Google's search for images.",
         ..NONE
@@ -133,7 +132,6 @@ pub static FEATURES: [Row; 23] = [
     Row {
         feature: Feature::Maps,
         name: "maps",
-        sort: Sort::UnpricedTool,
         tool_members: &["googleMaps", "google_maps"],
         doc: "Google Maps.",
         ..NONE
@@ -149,7 +147,6 @@ pub static FEATURES: [Row; 23] = [
     Row {
         feature: Feature::ImageGeneration,
         name: "image_generation",
-        sort: Sort::UnpricedTool,
         types: &["image_generation*", "openrouter:image_generation"],
         doc: "Images by a model of the tool.",
         ..NONE
@@ -166,7 +163,6 @@ pub static FEATURES: [Row; 23] = [
     Row {
         feature: Feature::FileSearch,
         name: "file_search",
-        sort: Sort::UnpricedTool,
         types: &["file_search*", "retrieval", "document_library", "collections_search"],
         tool_members: &["fileSearch", "file_search", "retrieval"],
         doc: "Search in files and stores that the provider holds.",
@@ -192,7 +188,6 @@ pub static FEATURES: [Row; 23] = [
     Row {
         feature: Feature::Adviser,
         name: "adviser",
-        sort: Sort::UnpricedTool,
         types: &["advisor*"],
         doc: "A second model that the first one asks.",
         ..NONE

@@ -109,7 +109,9 @@ mod tests {
 
     #[test]
     fn a_name_goes_before_a_class_and_allowing_before_denying() {
-        use Feature::{Computer, HostedTools, Maps, Speed, UnpricedTools, WebSearch};
+        use Feature::{
+            CodeInterpreter, Computer, HostedTools, Maps, Speed, UnpricedTools, WebSearch,
+        };
         let set = |features: &[Feature]| features.iter().copied().collect::<FeatureSet>();
         for (allowed, denied, feature, expected) in [
             (&[][..], &[][..], Maps, None),
@@ -119,7 +121,8 @@ mod tests {
             (&[], &[HostedTools], Speed, None),
             (&[WebSearch], &[HostedTools], WebSearch, Some(true)),
             (&[HostedTools], &[Maps], Maps, Some(false)),
-            (&[], &[UnpricedTools], Maps, Some(false)),
+            (&[], &[UnpricedTools], CodeInterpreter, Some(false)),
+            (&[], &[UnpricedTools], Maps, None),
             (&[], &[UnpricedTools], Computer, None),
         ] {
             let policy = FeaturePolicy { allowed: set(allowed), denied: set(denied) };

@@ -370,11 +370,12 @@ fn every_row_of_the_features_is_found() {
             );
         }
         for member in row.members.iter().filter(|name| !name.contains('[')) {
-            for body in [
-                format!(r#"{{"{member}":"x"}}"#),
-                format!(r#"{{"{}":["x"]}}"#, member.to_uppercase()),
-            ] {
-                assert_eq!(found(body), [row.feature], "{member}");
+            assert_eq!(found(format!(r#"{{"{member}":"x"}}"#)), [row.feature], "{member}");
+            let shouted = format!(r#"{{"{}":["x"]}}"#, member.to_uppercase());
+            match look(&shouted) {
+                Ok(_) => assert_eq!(found(shouted), [row.feature], "{member}"),
+                // A member that the gateway itself reads.
+                Err(refused) => assert!(refused.message.contains("letter case"), "{member}"),
             }
         }
     }
