@@ -8,10 +8,12 @@ use super::pair::{Pair, cost};
 use crate::support::clock::SetClock;
 use crate::support::gateway::Gateway;
 use crate::support::postgres;
+use crate::support::redis::Redis;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_are_priced_later_count_once_against_the_limits_of_both_nodes() {
-    let pair = Pair::start().await;
+    let served = [("TOLLGATE_REDIS_TIMEOUT", "10s"), ("TOLLGATE_PRICES_UNPRICED", "serve")];
+    let pair = Pair::with(Redis::start(), &served).await;
     let who = pair.person(json!({}), json!({"limitTotalUsd": 0.06, "limit5hUsd": 1})).await;
     let ask = |node: usize, model: &str| {
         let gateway = &pair.nodes[node];

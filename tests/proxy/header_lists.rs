@@ -38,12 +38,11 @@ const OF_CLIENTS: [&str; 27] = [
 ];
 
 /// Those that choose an account, an address, a key or another reply; and others that no format has.
-const OF_NO_FORMAT: [&str; 34] = [
+/// (`anthropic-workspace-id` and `anthropic-user-profile-id` are refused: see `features.rs`.)
+const OF_NO_FORMAT: [&str; 32] = [
     "openai-organization",
     "openai-project",
     "x-goog-user-project",
-    "anthropic-workspace-id",
-    "anthropic-user-profile-id",
     "anthropic-organization-id",
     "chatgpt-account-id",
     "helicone-auth",
