@@ -74,3 +74,37 @@ async fn a_reservation_counts_fallbacks_advisers_and_bounded_tools_and_says_so()
         }
     }
 }
+
+/// The shape of a request of Claude Code 2.1: 128 000 output tokens, and a long system prompt.
+fn of_coding_agent() -> Value {
+    let instructions = "Work on the files of the user. ".repeat(1_500);
+    json!({
+        "model": "claude-opus-5-5", "max_tokens": 128_000, "stream": true,
+        "thinking": {"type": "adaptive", "display": "updates"},
+        "system": [{"type": "text", "text": instructions, "cache_control": {"type": "ephemeral"}}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "fix the test"}]}],
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_five_dollars_runs_several_requests_of_a_coding_agent_at_a_time() {
+    let shipped: Value = serde_json::from_str(include_str!("../../conf/prices.json")).unwrap();
+    for (mode, admitted) in [("expected", 2), ("strict", 1)] {
+        let fixture = Fixture::bare(&[("TOLLGATE_LIMITS_RESERVATION", mode)]).await;
+        let entry = json!({"claude-opus-5-5": shipped["claude-opus-5-5"]});
+        fixture.gateway.prices(entry).await;
+        fixture.gateway.provider("native", &fixture.upstream.url, json!({})).await;
+        let limit = json!({"keyId": fixture.key_id, "limitTotalUsd": 5});
+        fixture.gateway.admin("keys/editKey", limit).await;
+        fixture.upstream.default(json!({"hold_after": 1, "strict": false})).await;
+        // Their streams have begun and are held: all of them run at the same time.
+        let mut running = Vec::new();
+        for _ in 0..4 {
+            let answer = fixture.post("/v1/messages", &of_coding_agent()).send().await.unwrap();
+            running.push(answer);
+        }
+        let passed = running.iter().filter(|answer| answer.status() == 200).count();
+        assert_eq!(passed, admitted, "{mode}");
+        assert!(running.iter().all(|answer| [200, 429].contains(&answer.status().as_u16())));
+    }
+}

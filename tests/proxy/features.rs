@@ -150,7 +150,10 @@ async fn full() -> Fixture {
 
 async fn answer(fixture: &Fixture, format: &str, stream: bool, members: &Value) -> (u16, String) {
     let body = with(format, stream, members);
-    let answer = fixture.post(path(format, stream), &body).send().await.unwrap();
+    // A session of its own: one would stay with the provider that answered first.
+    let session = fastrand::u64(..).to_string();
+    let asked = fixture.post(path(format, stream), &body).header("x-session-id", session);
+    let answer = asked.send().await.unwrap();
     (answer.status().as_u16(), answer.text().await.unwrap())
 }
 
