@@ -102,7 +102,8 @@ impl Reply {
         (self.reader, self.shape) = (Some(reader), shape);
     }
 
-    /// Decodes a piece from the provider, without a byte order mark. `None` if it is damaged: see [`Reply::problem`].
+    /// Decodes a piece from the provider, without a byte order mark. `None` if it is damaged: see
+    /// [`Reply::problem`].
     pub(in crate::proxy) fn decode(&mut self, piece: Bytes) -> Option<Bytes> {
         let piece = match &mut self.decoder {
             None => piece,
