@@ -66,10 +66,12 @@ impl Exchange {
     /// The peer of the next attempt (`upstream_peer`).
     ///
     /// # Errors
-    /// Why there is none: see [`next_peer::next_peer`].
+    /// Why there is none (see [`next_peer::next_peer`]), judged.
     pub async fn next_peer(&mut self, session: &mut Session) -> Result<Box<HttpPeer>> {
         let forwarding = self.forwarding.as_deref_mut().ok_or_else(out_of_order)?;
-        next_peer::next_peer(session, &mut self.request, forwarding, &mut self.attempt).await
+        let (request, attempt) = (&mut self.request, &mut self.attempt);
+        let peer = next_peer::next_peer(session, request, forwarding, attempt).await;
+        peer.map_err(|e| self.attempt_failed(e))
     }
 
     /// Judges the failure of the current attempt (see [`verdict::failed`]).

@@ -1,32 +1,21 @@
-//! The stages of a request before it goes to a provider, in their order.
+//! The stages of a request for a provider, in their order.
 //!
 //! Each stage takes the value of the stage before it and returns its own, so no stage can run
 //! before the one that it depends on. The context carries what every stage may need; facts of only
 //! some stages are in these values.
 //!
 //! ```text
-//! head::open → local::answer → Route → identify → Identified → intake::body → Inbound
-//!   → screen → Screened → select → Selected → admit → Admitted → plan → Plan → Forwarding
+//! local::answer → Route → identify → Identified → intake::body → Inbound → screen → Screened
+//!   → select → Selected → admit → Admitted → plan → Plan → Forwarding
 //! ```
 
 use pingora::Result;
 use pingora::proxy::Session;
 
+use crate::formats::route::Route;
 use crate::proxy::context::RequestContext;
-use crate::proxy::local::{self, Arrived};
-use crate::proxy::reply::answer::Answer;
-use crate::proxy::request::{admit, head, identify, intake, plan, screen, select};
+use crate::proxy::request::{admit, identify, intake, plan, screen, select};
 use crate::proxy::upstream::forwarding::Forwarding;
-
-/// The result of the stages.
-pub(in crate::proxy) enum Prepared {
-    /// The reply has been written.
-    Answered,
-    /// The gateway answers it.
-    Answer(Answer),
-    /// The request goes to a provider.
-    Forward(Box<Forwarding>),
-}
 
 /// Runs the stages. The caller is identified before the body is read: an unknown caller cannot make
 /// the gateway read 32 MiB.
@@ -36,13 +25,8 @@ pub(in crate::proxy) enum Prepared {
 pub(in crate::proxy) async fn prepare(
     session: &mut Session,
     ctx: &mut RequestContext,
-) -> Result<Prepared> {
-    head::open(session, ctx)?;
-    let route = match local::answer(session, ctx).await? {
-        Arrived::PassesOn(route) => route,
-        Arrived::Answer(answer) => return Ok(Prepared::Answer(answer)),
-        Arrived::Answered => return Ok(Prepared::Answered),
-    };
+    route: Route,
+) -> Result<Box<Forwarding>> {
     let mut identified = identify::identify(session, ctx, &route)?;
     ctx.stage("identified");
     let inbound = intake::body(session, ctx, &mut identified, &route).await?;
@@ -53,5 +37,5 @@ pub(in crate::proxy) async fn prepare(
     let admitted = admit::admit(ctx, &identified, selected, &route.operation).await?;
     ctx.stage("admitted");
     let plan = plan::plan(ctx, &identified, admitted, &route.operation).await?;
-    Ok(Prepared::Forward(Forwarding::begin(ctx, identified, route, plan)))
+    Ok(Forwarding::begin(ctx, identified, route, plan))
 }

@@ -18,7 +18,7 @@ use crate::proxy::context::RequestContext;
 use crate::proxy::reply::answer::Answer;
 use crate::proxy::request::{head, identify};
 
-/// What became of a request whose head is known.
+/// What became of a request that arrived.
 pub(in crate::proxy) enum Arrived {
     /// The reply has been written.
     Answered,
@@ -28,14 +28,15 @@ pub(in crate::proxy) enum Arrived {
     PassesOn(Route),
 }
 
-/// Answers what no provider is asked for.
+/// Opens the head, and answers what no provider is asked for.
 ///
 /// # Errors
-/// The refusal, or an error if the client has closed the connection.
+/// The refusal of the head, of the path or of the caller, or an error if the client has closed the connection.
 pub(in crate::proxy) async fn answer(
     session: &mut Session,
     ctx: &mut RequestContext,
 ) -> Result<Arrived> {
+    head::open(session, ctx)?;
     let gateway = Arc::clone(&ctx.gateway);
     if let Some(admin) = gateway.admin.get()
         && administration::is_admin(session.req_header())

@@ -31,8 +31,8 @@ use crate::proxy::connections::client_stream::ClientStream;
 use crate::proxy::context::RequestContext;
 use crate::proxy::exchange::Exchange;
 use crate::proxy::gateway::Gateway;
-use crate::proxy::local::count;
-use crate::proxy::pipeline::{self, Prepared};
+use crate::proxy::local::{self, Arrived, count};
+use crate::proxy::pipeline;
 use crate::proxy::reply::answer::{self, Answer};
 use crate::proxy::reply::client_head;
 use crate::proxy::reply::give_up::GiveUp;
@@ -124,18 +124,19 @@ impl ProxyHttp for Service {
         Ok(())
     }
 
-    /// The stages up to the plan: the caller, the operation, the permissions, and the providers
-    /// that could answer.
+    /// What the gateway answers itself; else the stages up to the plan: the caller, the operation,
+    /// the permissions, and the providers that could answer.
     async fn request_filter(&self, session: &mut Session, ctx: &mut Self::CTX) -> Result<bool> {
         trace(ctx, "request_filter");
-        match pipeline::prepare(session, &mut ctx.request).await? {
-            Prepared::Answered => Ok(true),
-            Prepared::Answer(answer) => self.respond(session, ctx, answer).await.map(|()| true),
-            Prepared::Forward(forwarding) => {
-                ctx.forward(forwarding);
-                Ok(false)
+        let route = match local::answer(session, &mut ctx.request).await? {
+            Arrived::PassesOn(route) => route,
+            Arrived::Answer(answer) => {
+                return self.respond(session, ctx, answer).await.map(|()| true);
             }
-        }
+            Arrived::Answered => return Ok(true),
+        };
+        ctx.forward(pipeline::prepare(session, &mut ctx.request, route).await?);
+        Ok(false)
     }
 
     /// The attempts, in the shape of Pingora's own retry loop (pingora-proxy 0.9.1, lib.rs:1148).

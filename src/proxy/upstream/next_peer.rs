@@ -13,8 +13,8 @@ use super::failure::Failure;
 use super::final_answer::exhausted;
 use super::forwarding::Forwarding;
 use super::health_ticket::HealthTicket;
+use super::render;
 use super::timing::{self, TimeLeft};
-use super::{render, verdict};
 use crate::domain::provider::Provider;
 use crate::domain::record::DecisionStep;
 use crate::formats::route::Operation;
@@ -24,34 +24,25 @@ use crate::proxy::record::Asked;
 use crate::upstream::LinkError;
 
 /// The peer of the next attempt: the same provider's if it may be retried (`current` then has the
-/// attempt), else that of the next provider that admits the request.
+/// attempt), else that of the next provider that admits the request. Afterwards `current` has the
+/// attempt, also if it failed before it had a peer.
 ///
 /// # Errors
-/// With a [`GiveUp`](crate::proxy::reply::give_up::GiveUp) as its cause when no provider is left.
+/// Why the attempt failed; with a [`GiveUp`](crate::proxy::reply::give_up::GiveUp) as its cause when
+/// no provider is left.
 pub(in crate::proxy) async fn next_peer(
     session: &mut Session,
     request: &mut RequestContext,
     forwarding: &mut Forwarding,
     current: &mut Option<Box<Attempt>>,
 ) -> Result<Box<HttpPeer>> {
-    loop {
-        let mut attempt = match current.take() {
-            Some(attempt) => attempt,
-            None => next_provider(request, forwarding).await?,
-        };
-        let failure = match prepare(session, request, forwarding, &mut attempt).await {
-            Ok(peer) => {
-                *current = Some(attempt);
-                return Ok(peer);
-            }
-            Err(failure) => failure,
-        };
-        let (repeated, error) = verdict::failed(request, forwarding, attempt, failure);
-        *current = repeated;
-        if !error.retry() {
-            return Err(error);
-        }
-    }
+    let mut attempt = match current.take() {
+        Some(attempt) => attempt,
+        None => next_provider(request, forwarding).await?,
+    };
+    let peer = prepare(session, request, forwarding, &mut attempt).await;
+    *current = Some(attempt);
+    peer
 }
 
 /// Renders the request and begins the attempt.
