@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use arc_swap::ArcSwap;
+use http::HeaderName;
 use parking_lot::Mutex;
 
 use super::in_process::InProcess;
@@ -174,9 +175,13 @@ fn fixed(config: &Config, snapshot: &Snapshot) -> anyhow::Result<Fixed> {
     if let Some(warning) = check::without_instructions(config, snapshot) {
         tracing::warn!("{warning}");
     }
+    // Parsed once: a look-up by a text parses its name for each request.
+    let names = |texts: &[String]| {
+        texts.iter().map(HeaderName::try_from).collect::<Result<Vec<_>, _>>()
+    };
     Ok(Fixed {
-        alt_key_headers: config.auth.alt_key_headers.clone(),
-        session_headers: config.session.headers.clone(),
+        alt_key_headers: names(&config.auth.alt_key_headers)?,
+        session_headers: names(&config.session.headers)?,
         reservation: config.limits.reservation,
         instructions: instructions(config)?,
         access_log: config.log.access,

@@ -55,10 +55,14 @@ pub fn find<T>(requested: &str, upstream: &str, look: impl Fn(&str) -> Option<T>
     if let Some(found) = look(requested) {
         return Some(found);
     }
-    let models = [Some(requested), (upstream != requested).then_some(upstream)];
-    [exact, undated]
-        .into_iter()
-        .find_map(|names| models.into_iter().flatten().flat_map(names).find_map(|name| look(&name)))
+    let asked = (upstream != requested).then_some(upstream);
+    let listed = |name| look(&format!("{LISTED_PREFIX}{name}"));
+    let own = || asked.and_then(|name| look(name).or_else(|| listed(name)));
+    let undated = |name| base(name).and_then(|name| look(name).or_else(|| listed(name)));
+    listed(requested)
+        .or_else(own)
+        .or_else(|| undated(requested))
+        .or_else(|| asked.and_then(undated))
 }
 
 /// Whether two names are of one model: they differ in a date or `-latest` at most.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use http::HeaderName;
 
 use super::body_budget::BodyBudget;
 use super::embedded_admin::EmbeddedAdmin;
@@ -79,10 +80,10 @@ pub struct OtlpParts {
 
 /// Settings that change only with a restart.
 pub struct Fixed {
-    /// Headers that may carry a key besides `Authorization` and `x-api-key`, lower case.
-    pub alt_key_headers: Vec<String>,
-    /// Headers that may carry a session id, lower case, in order.
-    pub session_headers: Vec<String>,
+    /// Headers that may carry a key besides `Authorization` and `x-api-key`.
+    pub alt_key_headers: Vec<HeaderName>,
+    /// Headers that may carry a session id, in order.
+    pub session_headers: Vec<HeaderName>,
     /// What a request reserves while it is in flight.
     pub reservation: Reservation,
     /// The operator's official instruction texts.

@@ -16,6 +16,8 @@ pub(super) enum Style {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Name {
     pub json: &'static str,
+    /// Before a text.
+    pub quoted: &'static str,
     pub text: &'static str,
 }
 
@@ -24,6 +26,7 @@ macro_rules! name {
     ($name:literal) => {
         $crate::telemetry::json_line::Name {
             json: concat!(",\"", $name, "\":"),
+            quoted: concat!(",\"", $name, "\":\""),
             text: concat!(" ", $name, "="),
         }
     };
@@ -65,11 +68,13 @@ impl<'o> JsonLine<'o> {
 
     /// A text without characters that JSON escapes: the program's own word, a time, an id.
     pub(super) fn plain(&mut self, name: Name, value: &str) -> &mut Self {
-        self.name(name);
-        let quote: &[u8] = if self.style == Style::Json { b"\"" } else { b"" };
-        self.out.extend_from_slice(quote);
+        let is_json = self.style == Style::Json;
+        let name = if is_json { name.quoted } else { name.text };
+        self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(value.as_bytes());
-        self.out.extend_from_slice(quote);
+        if is_json {
+            self.out.push(b'"');
+        }
         self
     }
 

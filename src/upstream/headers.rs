@@ -153,8 +153,8 @@ pub struct HeadParts<'a> {
     pub http2: bool,
     /// The client's address, for `X-Forwarded-For`; `None` if it is not known.
     pub client_ip: Option<std::net::IpAddr>,
-    /// Further headers that carry the client's key, in lower case.
-    pub credentials: &'a [String],
+    /// Further headers that carry the client's key.
+    pub credentials: &'a [HeaderName],
     /// Further names that the operator passes on, in lower case.
     pub pass: &'a [String],
     /// Further names that the operator drops, in lower case.
@@ -184,7 +184,8 @@ pub fn build(method: http::Method, parts: &HeadParts<'_>) -> pingora::Result<Req
     }
     bound(&mut headers);
     if let Some(len) = parts.body_len {
-        headers.insert(header::CONTENT_LENGTH, len.into());
+        let len = HeaderValue::from_str(itoa::Buffer::new().format(len));
+        headers.insert(header::CONTENT_LENGTH, len.map_err(|_| invalid("the length"))?);
         // Of whatever type the client says that it is: the gateway has read it as JSON.
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
@@ -228,7 +229,8 @@ fn goes_on(name: &str, parts: &HeadParts<'_>, listed: &[String]) -> bool {
     (is_meant || parts.pass.iter().any(|passed| passed == name))
         && !in_any_spelling(name, |name| {
             is_never_forwarded(name)
-                || listed.iter().chain(parts.credentials).chain(parts.drop).any(|one| one == name)
+                || parts.credentials.iter().any(|one| one == name)
+                || listed.iter().chain(parts.drop).any(|one| one == name)
         })
 }
 

@@ -412,7 +412,9 @@ fn is_reason(found: &Found<'_, Tag>) -> bool {
 #[must_use]
 pub fn names_an_end(reason: &str) -> bool {
     let reason = reason.trim();
-    !reason.is_empty() && !reason.to_ascii_uppercase().ends_with("UNSPECIFIED")
+    const NONE: &[u8] = b"UNSPECIFIED";
+    let end = reason.as_bytes().last_chunk::<{ NONE.len() }>();
+    !reason.is_empty() && !end.is_some_and(|end| end.eq_ignore_ascii_case(NONE))
 }
 
 /// The tier by each vendor's name for it; `None` for any other name.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::Version;
-use pingora::http::{Method, RequestHeader, ResponseHeader};
+use pingora::http::{RequestHeader, ResponseHeader};
 use pingora::proxy::{ProxyHttp as _, Session};
 use pingora::time::timeout;
 use pingora::upstreams::peer::HttpPeer;
@@ -94,8 +94,9 @@ impl Driver<'_> {
     async fn send(&mut self) -> Result<()> {
         let Client { service, session, ctx } = &mut self.client;
         // The hook replaces all of it but the version.
-        let mut head = RequestHeader::build_no_case(Method::POST, b"/", Some(0))?;
-        head.set_version(if self.wire.is_http2() { Version::HTTP_2 } else { Version::HTTP_11 });
+        let (mut blank, ()) = http::Request::new(()).into_parts();
+        blank.version = if self.wire.is_http2() { Version::HTTP_2 } else { Version::HTTP_11 };
+        let mut head = RequestHeader::from(blank);
         service.upstream_request_filter(session, &mut head, ctx).await?;
         let mut body = Vec::new();
         loop {

@@ -9,6 +9,7 @@ use pingora::http::ResponseHeader;
 use pingora::proxy::Session;
 use pingora::{Error, ErrorType};
 
+use super::limit_headers::number;
 use super::{answer, provider_headers};
 use crate::proxy::context::RequestContext;
 
@@ -70,7 +71,7 @@ pub(in crate::proxy) fn build(
     let untouched =
         !from.headers.contains_key(CONTENT_ENCODING) && !relay.changed && !relay.streamed;
     match (relay.length, from.headers.get(CONTENT_LENGTH)) {
-        (Some(length), _) => drop(headers.insert(CONTENT_LENGTH, length.into())),
+        (Some(length), _) => drop(headers.insert(CONTENT_LENGTH, number(length as u64)?)),
         (None, Some(length)) if untouched => drop(headers.insert(CONTENT_LENGTH, length.clone())),
         _ => of_unknown_length(&mut headers, session),
     }

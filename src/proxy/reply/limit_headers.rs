@@ -62,12 +62,12 @@ fn write(
     now: Timestamp,
 ) -> pingora::Result<()> {
     if let Some(RequestsLeft { limit, remaining, reset_at }) = standing.requests {
-        let values = [limit.into(), remaining.into()];
+        let values = [number(limit)?, number(remaining)?];
         insert(headers, requests_names(format), values, reset(format, Some(reset_at), now))?;
     }
     if let Some(MoneyLeft { limit, remaining, reset_at, .. }) = standing.money {
         let remaining = remaining.max(NanoUsd::ZERO);
-        let values = [value(limit.to_string())?, value(remaining.to_string())?];
+        let values = [value(&limit.to_string())?, value(&remaining.to_string())?];
         insert(headers, COST, values, reset(format, reset_at, now))?;
     }
     Ok(())
@@ -102,7 +102,7 @@ fn insert(
     headers.insert(limit_name, limit);
     headers.insert(remaining_name, remaining);
     if let Some(reset) = reset {
-        headers.insert(reset_name, value(reset)?);
+        headers.insert(reset_name, value(&reset)?);
     }
     Ok(())
 }
@@ -131,12 +131,17 @@ fn duration(ms: i64) -> String {
     }
 }
 
+/// The value of a header that is a number. `HeaderValue::from` makes a buffer that grows.
+pub(super) fn number(number: u64) -> pingora::Result<HeaderValue> {
+    value(itoa::Buffer::new().format(number))
+}
+
 /// The value of one of the gateway's own headers.
 ///
 /// # Errors
 /// Pingora's, when the text is not valid in a head.
-pub(super) fn value(text: String) -> pingora::Result<HeaderValue> {
-    HeaderValue::try_from(text).or_err(ErrorType::InvalidHTTPHeader, "a header of the gateway")
+pub(super) fn value(text: &str) -> pingora::Result<HeaderValue> {
+    HeaderValue::from_str(text).or_err(ErrorType::InvalidHTTPHeader, "a header of the gateway")
 }
 
 #[cfg(test)]

@@ -29,11 +29,11 @@ pub(super) enum Presented {
 pub(super) fn presented(
     headers: &HeaderMap,
     query: Option<&str>,
-    alias_headers: &[String],
+    alias_headers: &[HeaderName],
     is_admin_token: impl Fn(&str) -> bool,
 ) -> Presented {
     let mut found: Option<String> = None;
-    let aliases = alias_headers.iter().flat_map(|name| headers.get_all(name.as_str()));
+    let aliases = alias_headers.iter().flat_map(|name| headers.get_all(name));
     let in_headers = headers.get_all(X_API_KEY).into_iter().chain(aliases);
     let in_headers = in_headers.filter_map(|value| value.to_str().ok()).map(Cow::Borrowed);
     let bearer = carried::bearers(headers).map(Cow::Borrowed);
@@ -67,7 +67,7 @@ mod tests {
                 HeaderValue::from_str(value).unwrap(),
             );
         }
-        let aliases = ["x-alt-api-key".to_owned(), "x-goog-api-key".to_owned()];
+        let aliases = ["x-alt-api-key", "x-goog-api-key"].map(HeaderName::from_static);
         assert_eq!(
             presented(&map, query, &aliases, |t| t == "root"),
             expected,

@@ -77,7 +77,8 @@ fn note(session: &Session, ctx: &mut RequestContext) {
         query: None,
         user_agent: head.headers.get(USER_AGENT).map(|v| {
             let text = String::from_utf8_lossy(v.as_bytes());
-            match text.char_indices().nth(MAX_USER_AGENT) {
+            let is_long = text.len() > MAX_USER_AGENT;
+            match is_long.then(|| text.char_indices().nth(MAX_USER_AGENT)).flatten() {
                 Some((end, _)) => text[..end].into(),
                 None => text.into(),
             }

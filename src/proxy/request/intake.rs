@@ -4,9 +4,11 @@
 //! to be sent to more than one provider. It is not parsed: `formats::peek` finds the few members
 //! that matter.
 
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use bytes::Bytes;
+use http::HeaderName;
 use http::header::CONTENT_ENCODING;
 use pingora::proxy::Session;
 
@@ -41,7 +43,8 @@ pub struct Inbound {
     pub stream: bool,
     /// The decoded body, in the pieces in which it arrived; empty once it is released.
     pub body: Vec<Bytes>,
-    pub peek: Peek,
+    /// Boxed: the stages pass it on ten times.
+    pub peek: Box<Peek>,
     pub session: SessionId,
     /// The part of the budget that the body holds.
     reservation: Option<BodyReservation>,
@@ -122,11 +125,12 @@ fn transcript(
 }
 
 /// Peeks at the body: at a large one on a blocking thread.
-async fn peeked(received: Received, live: &Live) -> Result<(Received, Peek), Refusal> {
+async fn peeked(received: Received, live: &Live) -> Result<(Received, Box<Peek>), Refusal> {
     let limits = PeekLimits { max_depth: live.max_json_depth };
     let bytes = received.pieces.iter().map(Bytes::len).sum::<usize>();
-    let peeking =
-        by_size(bytes, move || peek::peek(&received.pieces, limits).map(|peek| (received, peek)));
+    let peeking = by_size(bytes, move || {
+        peek::peek(&received.pieces, limits).map(|peek| (received, Box::new(peek)))
+    });
     Ok(peeking.await.ok_or(Refusal::Internal)??)
 }
 
@@ -134,7 +138,7 @@ fn look(
     session: &Session,
     ctx: &mut RequestContext,
     received: Received,
-    mut peek: Peek,
+    mut peek: Box<Peek>,
     route: &Route,
 ) -> Result<Inbound, Refusal> {
     let Received { pieces: body, reservation } = received;
@@ -146,14 +150,9 @@ fn look(
     let mut features = std::mem::take(&mut peek.features);
     features.extend(features_of_head(session));
     let stream = route.stream_in_path.or(peek.stream).unwrap_or(false);
+    let headers = &session.req_header().headers;
     let header = ctx.gateway.fixed.session_headers.iter().find_map(|name| {
-        session
-            .req_header()
-            .headers
-            .get(name.as_str())?
-            .to_str()
-            .ok()
-            .filter(|v| !v.trim().is_empty())
+        headers.get(name)?.to_str().ok().filter(|v| !v.trim().is_empty())
     });
     let hints = SessionHints {
         header,
@@ -180,9 +179,15 @@ fn look(
 
 /// The features that headers ask for.
 fn features_of_head(session: &Session) -> impl Iterator<Item = FeatureUse> {
+    /// Parsed once: parsing them for each request took 900 instructions.
+    static ASKING: LazyLock<Vec<(HeaderName, FeatureUse)>> = LazyLock::new(|| {
+        let asking = FEATURES.iter().filter_map(|row| Some((row.feature, row.header?)));
+        let parsed = asking.map(|(feature, member)| {
+            let used = FeatureUse { feature, member, is_granted: false };
+            (HeaderName::from_static(member), used)
+        });
+        parsed.collect()
+    });
     let headers = &session.req_header().headers;
-    FEATURES.iter().filter_map(|row| {
-        let member = row.header.filter(|name| headers.contains_key(*name))?;
-        Some(FeatureUse { feature: row.feature, member, is_granted: false })
-    })
+    ASKING.iter().filter(|(name, _)| headers.contains_key(name)).map(|(_, used)| used.clone())
 }

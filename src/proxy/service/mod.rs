@@ -135,7 +135,8 @@ impl ProxyHttp for Service {
             }
             Arrived::Answered => return Ok(true),
         };
-        ctx.forward(pipeline::prepare(session, &mut ctx.request, route).await?);
+        let forwarding = pipeline::prepare(session, &mut ctx.request, route).await?;
+        ctx.forward(forwarding);
         Ok(false)
     }
 

@@ -87,6 +87,6 @@ pub(super) fn in_place(error: UpstreamError, usage: Option<Usage>) -> Failure {
 }
 
 /// A header's value as text.
-pub(super) fn text(head: &ResponseHeader, name: &http::HeaderName) -> Option<String> {
+fn text(head: &ResponseHeader, name: &http::HeaderName) -> Option<String> {
     Some(String::from_utf8_lossy(head.headers.get(name)?.as_bytes()).into_owned())
 }

@@ -2,10 +2,11 @@
 //! piece goes on as the client's bytes.
 
 use bytes::Bytes;
+use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use pingora::http::ResponseHeader;
 
-use super::error_body::{ErrorBody, text};
+use super::error_body::ErrorBody;
 use super::failure::Failure;
 use super::incoming::Incoming;
 use super::relay::{Relay, Unsure};
@@ -36,8 +37,8 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     attempt.is_billable = false;
     let status = head.status.as_u16();
     let unusable = |what| Failure::Unusable { what, status, usage: None };
-    let content_type = text(head, &CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
-    if content_type.starts_with("text/html") {
+    let content_type = head.headers.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    if begins_with(content_type, b"text/html") {
         return Err(unusable(UnusableReply::Html).into());
     }
     let decoder = Coding::of(head.headers.get(CONTENT_ENCODING))
@@ -48,7 +49,7 @@ pub(in crate::proxy) fn begin(running: Running<'_>, head: &ResponseHeader) -> pi
     let converted = matches!(form, ReplyForm::Convert(_));
     let hides_usage = matches!(form, ReplyForm::HideUsage);
     let asked = stream_asked && generates;
-    let (streamed, unsure) = match Sort::of(&content_type, asked) {
+    let (streamed, unsure) = match Sort::of(content_type, asked) {
         // An error may stand in the place of a stream, under the stream's type.
         Sort::Stream => (true, converted.then_some(Unsure { format, hides_usage })),
         Sort::Json => (false, None),
@@ -99,12 +100,17 @@ enum Sort {
 
 impl Sort {
     /// Some services name no type for a stream, or another one.
-    fn of(content_type: &str, asked: bool) -> Self {
-        if content_type.starts_with("text/event-stream") {
+    fn of(content_type: &[u8], asked: bool) -> Self {
+        if begins_with(content_type, b"text/event-stream") {
             return Self::Stream;
         }
         if asked { Self::Unsure } else { Self::Json }
     }
+}
+
+/// Whether a content type is this one, in any case of its letters, with whatever parameters.
+fn begins_with(content_type: &[u8], name: &[u8]) -> bool {
+    content_type.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name))
 }
 
 /// Takes a piece of a provider's reply (`upstream_response_body_filter`) and replaces it by the
