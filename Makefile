@@ -1,6 +1,7 @@
 # make run    build and start the gateway with its web UI, on its embedded database
 # make demo   the same with a mock provider behind it, a user, a key, and commands to paste
 # make test   format, lints and every test
+# make test-lint, test-code, test-ui   only this part of it
 # make bench  compare the gateway with nginx and a bare Pingora
 # make bench-check   instructions per request; fails if one is 3 % above the recorded figure;
 #                    UPDATE=1 records new figures, PROFILE=… selects the build profile
@@ -31,7 +32,7 @@
 # Each target first installs what is missing, and prints that (scripts/setup.sh).
 
 .DEFAULT_GOAL := run
-.PHONY: run demo test bench bench-check bench-admin bench-writer bench-convert bench-admission \
+.PHONY: run demo test test-lint test-code test-ui bench bench-check bench-admin bench-writer bench-convert bench-admission \
 	bench-nodes soak chaos fuzz schemathesis dist dist-twice test-dist image test-image test-deploy \
 	test-compose test-valkey lint fmt pictures hooks
 
@@ -51,6 +52,10 @@ demo:
 test:
 	@scripts/setup.sh test-system
 	@scripts/test.sh
+
+test-lint test-code test-ui: test-%:
+	@scripts/setup.sh test-system
+	@PART=$* scripts/test.sh
 
 bench:
 	@scripts/setup.sh bench

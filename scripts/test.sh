@@ -3,6 +3,9 @@
 # against the built gateway. It ends at the first failure. Arguments go to `cargo test`; with them,
 # the official clients and the browser are left out. It requires `scripts/setup.sh test-system`.
 #
+# PART=lint, code, ui or deploy runs only that part: format, lints, documents and dependencies; the
+# Rust tests and the official clients; the web UI, alone and in a browser; the files of deploy/.
+#
 # The checks of the web UI, the official clients and the browser are skipped if they passed before
 # with the same files and the same program. EVERYTHING=1 repeats them.
 set -euo pipefail
@@ -18,6 +21,9 @@ logs=$(mktemp -d)
 declare -A running=()
 # shellcheck disable=SC2154 # the loop assigns it
 trap 'for group in "${running[@]}"; do kill -- "-$group" 2>/dev/null || true; done; rm -rf "$logs"' EXIT
+
+# part <name>: whether this part is to run.
+part() { [ -z "${PART:-}" ] || [ "$PART" = "$1" ]; }
 
 step() { printf '\n==> %s\n' "$*"; }
 
@@ -73,20 +79,26 @@ check_fuzz() {
 check_ui() { cd admin && npm run --silent check && npm run --silent test; }
 install_and_check() {
   scripts/setup.sh test
-  (once web-ui "" "admin tests/admin/openapi.json src/policy/select" check_ui)
-  scripts/supply-chain.sh
+  if part ui; then (once web-ui "" "admin tests/admin/openapi.json src/policy/select" check_ui); fi
+  if part lint; then scripts/supply-chain.sh; fi
 }
 
-step format
-cargo fmt --all --check
-step documents
-python3 scripts/documents.py
+if part lint; then
+  step format
+  cargo fmt --all --check
+  step documents
+  python3 scripts/documents.py
+fi
 # Beside the compiler, which does not use both cores all the time.
 beside "installation, web UI and supply chain" install_and_check
-beside "fuzz targets" in_idle_time once fuzz "" "tests/fuzz src" check_fuzz
-step "build, lints and documentation of the code"
-export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/check-crate.sh
-cargo build --locked --workspace --lib --bins --tests --quiet
+if part lint; then
+  beside "fuzz targets" in_idle_time once fuzz "" "tests/fuzz src" check_fuzz
+  export RUSTC_WORKSPACE_WRAPPER=$PWD/scripts/check-crate.sh
+fi
+if part lint || part code || part ui; then
+  step "build, lints and documentation of the code"
+  cargo build --locked --workspace --lib --bins --tests --quiet
+fi
 finish "installation, web UI and supply chain"
 
 # The tests also wait for processes and timers. Measured on two cores: they are idle for a sixth of
@@ -94,26 +106,29 @@ finish "installation, web UI and supply chain"
 RUST_TEST_THREADS=${RUST_TEST_THREADS:-$((7 * $(nproc) / 2))}
 export RUST_TEST_THREADS
 step tests
-if [ $# -gt 0 ]; then
+if ! part code; then
+  echo "left out: PART=$PART"
+elif [ $# -gt 0 ]; then
   cargo test --locked --workspace "$@"
-  finish "fuzz targets"
 else
   cargo test --locked --workspace -- --skip nodes::chaos
-  finish "fuzz targets"
   # Alone: beside the others its nodes would count for themselves, because Redis answers too late on
   # a busy machine.
   cargo test --locked --workspace --test main nodes::chaos
 fi
+if part lint; then finish "fuzz targets"; fi
 # Its tools exist only for this architecture.
-if [ "$(uname -m)" = x86_64 ]; then
+if [ "$(uname -m)" = x86_64 ] && part deploy; then
   step "files of deploy/ and workflows"
   scripts/test-deploy.sh
 fi
 # Measured on two cores: these two take 4:36 together, and 2:45 and 3:04 alone. Beside the tests they
 # would save no time.
-if [ $# -eq 0 ]; then
+if [ $# -eq 0 ] && part code; then
   beside "official clients" once clients "$TOLLGATE_BIN" "tests/sdk README.md docs" .tools/venv/bin/python -m pytest tests/sdk
+fi
+if [ $# -eq 0 ] && part ui; then
   step "web UI in a browser"
   once browser "$TOLLGATE_BIN" "admin tests/nodes/tls" npm run --silent --prefix admin e2e
-  finish "official clients"
 fi
+if [ -n "${running["official clients"]:-}" ]; then finish "official clients"; fi
